@@ -1,0 +1,86 @@
+/** Child processes of the bench: started, asked, weighed, and never left behind. */
+import { type ChildProcess, fork, type SpawnOptions, spawn } from "node:child_process"
+import { existsSync, openSync, readFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { join } from "node:path"
+
+const children = new Set<ChildProcess>()
+let stopping = false
+
+const keep = (child: ChildProcess, name: string) => {
+  children.add(child)
+  child.once("exit", (code, signal) => {
+    children.delete(child)
+    if (!stopping && code !== 0) process.stderr.write(`${name} ended (${code ?? signal})\n`)
+  })
+  return child
+}
+
+const stop = () => {
+  stopping = true
+  for (const child of children) child.kill("SIGKILL")
+}
+process.on("exit", stop)
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130))
+
+/** One answer from a child to one message. */
+export const ask = <A>(child: ChildProcess, message?: object | string): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const ended = () => reject(new Error("a process of the bench ended early"))
+    child.once("exit", ended)
+    child.once("message", (answer) => {
+      child.off("exit", ended)
+      resolve(answer as A)
+    })
+    if (message !== undefined) child.send(message)
+  })
+
+/** Starts a file of the bench and waits for its first message. */
+export const start = async <A>(file: string, ...args: ReadonlyArray<string>) => {
+  const child = keep(fork(join(import.meta.dirname, file), args), file)
+  return { child, hello: await ask<A>(child) }
+}
+
+/** A port that was free a moment ago, for programs that cannot say which one they took. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+
+/** Starts a program that serves HTTP and waits, at most 30 seconds, until it answers `path`. Its output goes to `log`. */
+export const serve = async (
+  name: string,
+  args: ReadonlyArray<string>,
+  { log, url, ...options }: SpawnOptions & { readonly log: string; readonly url: string }
+): Promise<ChildProcess> => {
+  const out = openSync(log, "a")
+  const child = keep(spawn(process.execPath, args, { ...options, stdio: ["ignore", out, out] }), name)
+  const until = Date.now() + 30_000
+  while (Date.now() < until && child.exitCode === null) {
+    const answers = await fetch(url).then(
+      (reply) => reply.arrayBuffer().then(() => true),
+      () => false
+    )
+    if (answers) return child
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  child.kill("SIGKILL")
+  const said = readFileSync(log, "utf8").trim().split("\n").slice(-5).join("\n")
+  throw new Error(`${name} did not start: ${said}`)
+}
+
+/** Resident memory in MiB and processor time in milliseconds so far; zeros where there is no `/proc`. */
+export const weigh = (pid: number | undefined): { readonly rss: number; readonly cpu: number } => {
+  const root = `/proc/${pid}`
+  if (!existsSync(root)) return { rss: 0, cpu: 0 }
+  const rss = /VmRSS:\s+(\d+)/.exec(readFileSync(`${root}/status`, "utf8"))?.[1]
+  const fields = readFileSync(`${root}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ")
+  // utime and stime are the 14th and 15th fields of the line, in ticks of a hundredth of a second.
+  return { rss: Number(rss ?? 0) / 1024, cpu: (Number(fields[11]) + Number(fields[12])) * 10 }
+}

@@ -1,0 +1,192 @@
+/** Who holds a key, and what the key may use (spec: Authentication; decisions: Access). */
+import { timingSafeEqual } from "node:crypto"
+import {
+  Clock,
+  Context,
+  DateTime,
+  Deferred,
+  type Duration,
+  Effect,
+  type FileSystem,
+  Layer,
+  Result,
+  Schedule
+} from "effect"
+import { GatewayError } from "../model/GatewayError.ts"
+import type { Level } from "../model/Level.ts"
+import { type FileError, readIfExists } from "./files.ts"
+import { digestOf, type Key, parseKeys } from "./KeyFile.ts"
+
+export type { Key } from "./KeyFile.ts"
+
+const unauthenticated = new GatewayError({
+  reason: "unauthenticated",
+  message: "The API key is missing or invalid. Send your key in the header x-api-key."
+})
+
+/** What a request wants to use: the base model name and the level of its ID. */
+export interface Use {
+  readonly base: string
+  readonly level: Level
+}
+
+const matches = (pattern: string, base: string): boolean =>
+  pattern.endsWith("*") ? base.startsWith(pattern.slice(0, -1)) : base === pattern
+
+/** Whether a key may use a model at a level; the failure (`forbidden`) names what it may use. Also the filter for lists. */
+export const permits = (key: Key, { base, level }: Use): Result.Result<void, GatewayError> => {
+  const refuse = (what: string, allowed: ReadonlyArray<string>) =>
+    Result.fail(
+      new GatewayError({
+        reason: "forbidden",
+        message: `This API key may not use ${what}. It may use: ${allowed.join(", ")}. Ask the operator for more.`
+      })
+    )
+  if (key.models !== undefined && !key.models.some((pattern) => matches(pattern, base))) {
+    return refuse(`the model ${base}`, key.models)
+  }
+  if (key.levels !== undefined && !key.levels.includes(level)) return refuse(`the level ${level}`, key.levels)
+  return Result.void
+}
+
+const isActive = (key: Key, now: number): boolean =>
+  key.revoked === undefined && (key.expires === undefined || now < DateTime.toEpochMillis(key.expires))
+
+interface Secret {
+  readonly key: Key
+  readonly digest: string
+  /** Milliseconds since the epoch. */
+  readonly until: number
+}
+
+const secretsOf = (keys: ReadonlyArray<Key>): ReadonlyMap<string, Secret> =>
+  new Map(
+    keys
+      .flatMap(
+        (key): ReadonlyArray<Secret> => [
+          { key, digest: key.digest, until: Number.POSITIVE_INFINITY },
+          ...(key.previous === undefined
+            ? []
+            : [{ key, digest: key.previous.digest, until: DateTime.toEpochMillis(key.previous.until) }])
+        ]
+      )
+      .map((secret) => [secret.digest, secret])
+  )
+
+const indexById = (keys: ReadonlyArray<Key>): ReadonlyMap<string, Key> => new Map(keys.map((key) => [key.id, key]))
+
+const nobody = digestOf("")
+
+export interface KeysOptions {
+  /** The key file (`GATEWAY_KEYS_FILE`). */
+  readonly file: string
+  /** Time between two looks at the file; default 1 second. A revoked key stops working within it. */
+  readonly poll?: Duration.Input | undefined
+}
+
+export class Keys extends Context.Service<
+  Keys,
+  {
+    /**
+     * The key that has this secret. Every failure is the same error (`unauthenticated`), and takes the same work: a digest,
+     * one lookup and one comparison in constant time. The secret is neither kept nor logged.
+     */
+    readonly authenticate: (secret: string) => Effect.Effect<Key, GatewayError>
+    /** Ends, within a poll, when the key is revoked, expired or removed, so that its running streams can be ended. */
+    readonly ended: (id: string) => Effect.Effect<void>
+  }
+>()("gateway/access/Keys") {
+  /**
+   * The keys of a file, which is read again as long as the layer lives. A missing file is no keys, with a warning; a broken one
+   * fails the layer at the start and is ignored, with an error line, later.
+   */
+  static readonly layer = ({
+    file,
+    poll = "1 second"
+  }: KeysOptions): Layer.Layer<Keys, FileError, FileSystem.FileSystem> =>
+    Layer.effect(
+      Keys,
+      Effect.gen(function* () {
+        let text = yield* readIfExists(file)
+        let trouble = ""
+        const { service, replace, tick } = make(text === undefined ? [] : yield* parseKeys(file, text))
+        if (text === undefined) {
+          yield* Effect.logWarning(
+            `There are no API keys: ${file} does not exist. Create a key: npm run gateway -- keys create --name NAME`
+          )
+        }
+        const look = Effect.gen(function* () {
+          const latest = yield* readIfExists(file)
+          if (latest === undefined && text !== undefined) {
+            return yield* Effect.fail({ message: `${file} is gone` })
+          }
+          if (latest !== undefined && latest !== text) {
+            const keys = yield* parseKeys(file, latest)
+            text = latest
+            replace(keys)
+            yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: keys.length }))
+          }
+          trouble = ""
+        }).pipe(
+          Effect.catch(({ message }) => {
+            if (message === trouble) return Effect.void
+            trouble = message
+            return Effect.logError(`${message}. The API keys that were read before stay in force.`)
+          })
+        )
+        yield* look.pipe(Effect.andThen(tick), Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
+        return service
+      })
+    )
+
+  /** The sandbox's one key, `sandbox-key`, without limits. */
+  static readonly sandbox: Layer.Layer<Keys> = Layer.effect(
+    Keys,
+    DateTime.now.pipe(
+      Effect.map(
+        (now) =>
+          make([{ id: "sandbox", name: "sandbox", digest: digestOf("sandbox-key"), created: now, acknowledged: now }])
+            .service
+      )
+    )
+  )
+}
+
+const make = (initial: ReadonlyArray<Key>) => {
+  let secrets = secretsOf(initial)
+  let byId = indexById(initial)
+  const waiting = new Map<string, Deferred.Deferred<void>>()
+
+  const authenticate = Effect.fnUntraced(function* (presented: string) {
+    const now = yield* Clock.currentTimeMillis
+    const digest = digestOf(presented)
+    const found = secrets.get(digest)
+    const same = timingSafeEqual(Buffer.from(digest), Buffer.from(found?.digest ?? nobody))
+    if (!same || found === undefined || now >= found.until || !isActive(found.key, now)) {
+      return yield* Effect.fail(unauthenticated)
+    }
+    return found.key
+  })
+
+  const ended = (id: string) =>
+    Effect.suspend(() => {
+      const deferred = waiting.getOrInsertComputed(id, () => Deferred.makeUnsafe<void>())
+      return Deferred.await(deferred)
+    })
+
+  const tick = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    for (const [id, deferred] of waiting) {
+      const key = byId.get(id)
+      if (key !== undefined && isActive(key, now)) continue
+      waiting.delete(id)
+      yield* Deferred.succeed(deferred, undefined)
+    }
+  })
+
+  const replace = (keys: ReadonlyArray<Key>) => {
+    secrets = secretsOf(keys)
+    byId = indexById(keys)
+  }
+  return { service: Keys.of({ authenticate, ended }), replace, tick }
+}

@@ -1,0 +1,139 @@
+/**
+ * Where usage records go: a file, or standard output (operation: `GATEWAY_USAGE_LOG`).
+ *
+ * A request never waits for it: records go through a bounded queue and are written in batches. A sink that fails is tried again
+ * every second. When the queue is full, and for what is left at the end, a record goes to standard error instead: it is not
+ * lost, an error line says so once, and `gateway_usage_records_total{to="stderr"}` counts it. What was queued is lost only if
+ * the process is killed.
+ */
+import * as fs from "node:fs"
+import {
+  type Cause,
+  Console,
+  Context,
+  type Duration,
+  Effect,
+  Fiber,
+  FileSystem,
+  Layer,
+  Metric,
+  Queue,
+  Schedule
+} from "effect"
+import { recordLine, type UsageRecord } from "./UsageRecord.ts"
+
+/** Writes text after what was written before, or fails. */
+export type Sink = (text: string) => Effect.Effect<void, { readonly message: string }>
+
+const records = Metric.counter("gateway_usage_records_total", {
+  description:
+    "Usage records written, by where they went: to the log, or to stderr because the log could not take them",
+  incremental: true
+})
+const count = (to: "log" | "stderr", n: number) => Metric.update(Metric.withAttributes(records, { to }), n)
+
+export interface UsageLogOptions {
+  /** A file's path; standard output when undefined. */
+  readonly file?: string | undefined
+  /** Records that may wait for the sink; default 10,000. */
+  readonly capacity?: number | undefined
+  /** Time for what is queued when the layer is closed; default 5 seconds. */
+  readonly flush?: Duration.Input | undefined
+}
+
+export class UsageLog extends Context.Service<
+  UsageLog,
+  {
+    /** Records a request. Successful token counts are not recorded (spec: Usage records). */
+    readonly record: (record: UsageRecord) => Effect.Effect<void>
+  }
+>()("gateway/access/UsageLog") {
+  /** Closing the layer writes what is queued. */
+  static readonly layer = (options: UsageLogOptions): Layer.Layer<UsageLog, never, FileSystem.FileSystem> =>
+    Layer.effect(
+      UsageLog,
+      Effect.flatMap(options.file === undefined ? Effect.succeed(stdoutSink) : fileSink(options.file), (sink) =>
+        makeUsageLog(sink, options)
+      )
+    )
+}
+
+/** Appends. The file is opened for each batch, so that one that was moved away for rotation is made again. Mode 0600. */
+const fileSink = (file: string): Effect.Effect<Sink, never, FileSystem.FileSystem> =>
+  Effect.map(
+    FileSystem.FileSystem,
+    (fileSystem) => (text) => fileSystem.writeFileString(file, text, { flag: "a", mode: 0o600 })
+  )
+
+/** Node's own stream would block the process while the reader of a pipe is stalled; this blocks a thread of the pool. */
+const writeStdout = (bytes: Uint8Array): Effect.Effect<void, { readonly message: string }> =>
+  Effect.callback<number, { readonly message: string }>((resume) => {
+    fs.write(1, bytes, (error, written) => {
+      if (error === null) resume(Effect.succeed(written))
+      else resume(error.code === "EAGAIN" ? Effect.delay(Effect.succeed(0), "10 millis") : Effect.fail(error))
+    })
+  }).pipe(Effect.flatMap((written) => (written < bytes.length ? writeStdout(bytes.subarray(written)) : Effect.void)))
+const stdoutSink: Sink = (text) => writeStdout(new TextEncoder().encode(text))
+
+/** A usage log on any sink; for tests, and for what `layer` does not know. */
+export const makeUsageLog = Effect.fnUntraced(function* (
+  sink: Sink,
+  { capacity = 10_000, flush = "5 seconds" }: Omit<UsageLogOptions, "file">
+) {
+  const queue = yield* Queue.dropping<string, Cause.Done>(capacity)
+  let trouble = false
+
+  const complain = (message: string) =>
+    Effect.suspend(() => {
+      if (trouble) return Effect.void
+      trouble = true
+      return Effect.logError(`The usage log ${message}. Records that do not fit the queue go to standard error.`)
+    })
+
+  const spill = (lines: ReadonlyArray<string>) =>
+    lines.length === 0
+      ? Effect.void
+      : Effect.andThen(Console.error(lines.join("").trimEnd()), count("stderr", lines.length))
+
+  const write = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
+    let torn = ""
+    // What a failed write left behind may be half a line, which must not swallow the next record.
+    yield* Effect.suspend(() => sink(torn + lines.join(""))).pipe(
+      Effect.tapError(({ message }) => {
+        torn = "\n"
+        return complain(`cannot be written (${message})`)
+      }),
+      Effect.retry(Schedule.spaced("1 second")),
+      Effect.onInterrupt(() => spill(lines))
+    )
+    yield* count("log", lines.length)
+    if (!trouble) return
+    trouble = false
+    yield* Effect.logInfo("The usage log is written again.")
+  })
+
+  const writer = yield* Queue.takeBetween(queue, 1, 1000).pipe(
+    Effect.flatMap(write),
+    Effect.forever,
+    // The end of the queue, once it is empty.
+    Effect.ignore,
+    Effect.forkScoped
+  )
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      yield* Queue.end(queue)
+      yield* Effect.timeoutOption(Fiber.await(writer), flush)
+      yield* Fiber.interrupt(writer)
+      yield* spill(yield* Effect.orElseSucceed(Queue.clear(queue), () => []))
+    })
+  )
+  return UsageLog.of({
+    record: (record) =>
+      Effect.suspend(() => {
+        if (record.surface === "count_tokens" && record.outcome === "ok") return Effect.void
+        const line = recordLine(record)
+        if (Queue.offerUnsafe(queue, line)) return Effect.void
+        return Effect.andThen(complain("cannot keep up"), spill([line]))
+      })
+  })
+})

@@ -1,0 +1,66 @@
+/** Files that are replaced as a whole, and never seen half written. */
+import { Data, Effect, FileSystem, Schedule } from "effect"
+
+/** A file could not be read, locked or written. `message` is for the operator. */
+export class FileError extends Data.TaggedError("FileError")<{ readonly message: string }> {}
+
+const fileError = (action: string, path: string) => (cause: { readonly message: string }) =>
+  new FileError({ message: `cannot ${action} ${path}: ${cause.message}` })
+
+/** The text of a file; undefined when there is none. */
+export const readIfExists = Effect.fnUntraced(function* (path: string) {
+  const fs = yield* FileSystem.FileSystem
+  return yield* fs.readFileString(path).pipe(
+    Effect.catchIf(
+      (error) => error.reason._tag === "NotFound",
+      () => Effect.undefined
+    ),
+    Effect.mapError(fileError("read", path))
+  )
+})
+
+/** Replaces a file in one step: readers see the old text or the new one. Readable by the owner only (mode 0600). */
+export const writeAtomic = Effect.fnUntraced(function* (path: string, text: string) {
+  const fs = yield* FileSystem.FileSystem
+  const temporary = `${path}.${crypto.randomUUID()}.tmp`
+  const write = Effect.gen(function* () {
+    const file = yield* fs.open(temporary, { flag: "wx", mode: 0o600 })
+    yield* file.writeAll(new TextEncoder().encode(text))
+    yield* file.sync
+  })
+  yield* Effect.scoped(write).pipe(
+    Effect.andThen(fs.rename(temporary, path)),
+    Effect.onError(() => Effect.ignore(fs.remove(temporary))),
+    Effect.mapError(fileError("write", path))
+  )
+})
+
+const lockPatience = "5 seconds"
+
+/**
+ * Runs `effect` while no other process does so for the same file; waits 5 s for one that is at it. The lock is a file beside it,
+ * so a process that was killed leaves it behind: the error says so.
+ */
+export const withLock = <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const lock = `${path}.lock`
+    const acquire = fs.writeFileString(lock, "", { flag: "wx", mode: 0o600 }).pipe(
+      Effect.retry({
+        while: (error) => error.reason._tag === "AlreadyExists",
+        schedule: Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: lockPatience }))
+      }),
+      Effect.mapError((error) =>
+        error.reason._tag === "AlreadyExists"
+          ? new FileError({
+              message: `${path} is being changed by another command. If none is running, remove ${lock} and try again.`
+            })
+          : fileError("lock", path)(error)
+      )
+    )
+    return yield* Effect.acquireUseRelease(
+      acquire,
+      () => effect,
+      () => Effect.ignore(fs.remove(lock))
+    )
+  })

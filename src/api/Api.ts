@@ -1,0 +1,19 @@
+/** The whole contract. Importing it pulls in no server code. */
+import { HttpApi, OpenApi } from "effect/http-api"
+import { ChatGroup } from "./Chat.ts"
+import { EmbeddingsGroup } from "./Embeddings.ts"
+import { MessagesGroup } from "./Messages.ts"
+import { ResponsesGroup } from "./Responses.ts"
+import { HealthGroup, ModelsGroup } from "./System.ts"
+import { usageNotice } from "./usageNotice.ts"
+import { version } from "./version.ts"
+
+export class Api extends HttpApi.make("gateway")
+  .add(ChatGroup, MessagesGroup, ResponsesGroup, EmbeddingsGroup, ModelsGroup, HealthGroup)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Government Model Gateway",
+      version,
+      description: `One address for hosted language models on government-authorized clouds. Name a model as \`<base_model>:<level>\`; the level decides which cloud serves the request.\n\n${usageNotice}`
+    })
+  ) {}

@@ -1,0 +1,55 @@
+/** `POST /v1/embeddings`: vectors of 1,024 (spec: POST /v1/embeddings). */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { ApiErrors } from "./Errors.ts"
+import { ModelField, nullable, rest } from "./fields.ts"
+import { ApiKey } from "./Security.ts"
+
+export const embeddingLimits = { strings: 512, dimensions: 1024 } as const
+
+/** `input` is judged by the surface, in the order of checks that decisions give: count, emptiness, size. */
+export const EmbeddingsRequest = Schema.StructWithRest(
+  Schema.Struct({
+    model: ModelField,
+    input: Schema.Union([Schema.String, Schema.Array(Schema.String)]).annotate({
+      message:
+        "must be a string or an array of strings: token arrays are not accepted, because the gateway has no tokenizer to read them with; send the text"
+    }),
+    encoding_format: nullable(Schema.Literals(["float", "base64"]).annotate({ message: 'must be "float" or "base64"' }))
+  }),
+  rest
+).annotate({ identifier: "EmbeddingsRequest" })
+export type EmbeddingsRequest = typeof EmbeddingsRequest.Type
+
+export const EmbeddingList = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(
+    Schema.Struct({
+      object: Schema.Literal("embedding"),
+      index: Schema.Int,
+      embedding: Schema.Union([Schema.Array(Schema.Finite), Schema.String]).annotate({
+        description: "Floats, or with encoding_format base64 the base64 of little-endian float32 values."
+      })
+    })
+  ),
+  model: Schema.String,
+  usage: Schema.Struct({ prompt_tokens: Schema.Int, total_tokens: Schema.Int })
+}).annotate({ identifier: "EmbeddingList" })
+export type EmbeddingList = typeof EmbeddingList.Type
+
+export class EmbeddingsGroup extends HttpApiGroup.make("embeddings")
+  .add(
+    HttpApiEndpoint.post("create", "/v1/embeddings", {
+      payload: EmbeddingsRequest,
+      success: EmbeddingList,
+      error: ApiErrors
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Create embeddings",
+        description:
+          "Up to 512 strings and 2 MiB in all; each is embedded by its own upstream call. Unit vectors of 1,024."
+      })
+    )
+  )
+  .middleware(ApiKey)
+  .annotateMerge(OpenApi.annotations({ title: "Embeddings" })) {}

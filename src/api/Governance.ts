@@ -1,0 +1,17 @@
+/** The governance flag: an advisory that a model's tool call names an outbound destination (spec: Governance flag). */
+import { Schema } from "effect"
+
+export const GovernanceFlag = Schema.Struct({
+  tool_call_id: Schema.String,
+  tool_name: Schema.String,
+  /** Unique, in order of appearance. */
+  destinations: Schema.Array(Schema.String),
+  reason: Schema.Literal("external_destination")
+}).annotate({ identifier: "GovernanceFlag" })
+
+export const Governance = Schema.Struct({ flags: Schema.Array(GovernanceFlag) }).annotate({
+  identifier: "Governance",
+  description:
+    "Tool calls that name an outbound destination. Advisory: the calls themselves are never altered. Absent when none does."
+})
+export type Governance = typeof Governance.Type

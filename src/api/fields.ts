@@ -1,0 +1,22 @@
+/** Pieces that the request and reply schemas share. */
+import { Schema } from "effect"
+
+/** Keys that are not ours to judge: they survive, typed as JSON. */
+export const rest = [Schema.Record(Schema.String, Schema.Json)] as const
+
+/** SDKs send `null` for an absent optional field. */
+export const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+/** The composite model ID; the resolver judges it. */
+export const ModelField = Schema.String.check(
+  Schema.isNonEmpty({ message: "must name a model, as <base_model>:<level>" })
+).annotate({ description: "Composite ID, <base_model>:<level>.", examples: ["claude-sonnet-4-5:il5"] })
+
+export const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0, { message: "must be a positive integer" }))
+
+/** 2 MiB of UTF-8 (spec: Limits, String `content` size). */
+export const maxTextBytes = 2_097_152
+
+/** A UTF-16 unit needs at most three bytes, so only long strings are encoded to be counted. */
+export const fitsText = (text: string): boolean =>
+  text.length * 3 <= maxTextBytes || new TextEncoder().encode(text).length <= maxTextBytes

@@ -1,0 +1,105 @@
+/** Answers in the chat format: one object, or a stream of chunks (spec: Chat completion object, Chat-completions stream). */
+import type { Completion } from "../api/Chat.ts"
+import type { Governance } from "../api/Governance.ts"
+import type { Answer, Ending, Piece } from "./Dialect.ts"
+
+/** What every chunk of an answer repeats; clients lose chunks that differ. */
+export interface Heading {
+  readonly id: string
+  /** Unix time in seconds. */
+  readonly created: number
+  /** The composite ID that was asked for. */
+  readonly model: string
+}
+
+export const renderCompletion = (
+  answer: Answer,
+  { id, created, model, governance }: Heading & { readonly governance?: Governance | undefined }
+): Completion => ({
+  id,
+  object: "chat.completion",
+  created,
+  model,
+  choices: [
+    {
+      index: 0,
+      message: {
+        role: "assistant",
+        content: answer.content,
+        ...(answer.refusal === undefined ? {} : { refusal: answer.refusal }),
+        ...(answer.toolCalls.length === 0 ? {} : { tool_calls: answer.toolCalls }),
+        ...(answer.extra === undefined ? {} : { extra_content: answer.extra })
+      },
+      finish_reason: answer.finishReason
+    }
+  ],
+  usage: answer.usage,
+  ...(governance === undefined ? {} : { x_gateway_governance: governance })
+})
+
+/** Prints one stream as SSE text. Mutable: it remembers whether the role has been said. */
+export interface ChunkWriter {
+  /** The chunks of some pieces, the role before the first; an empty text where nothing is to be said. */
+  readonly write: (pieces: ReadonlyArray<Piece>) => string
+  /** The one final chunk, with usage where it was asked for and the flag where there is one, and `[DONE]`. */
+  readonly finish: (ending: Ending, governance: Governance | undefined) => string
+  /** A failure after the first byte: the last event, without `[DONE]`. */
+  readonly error: (type: string, message: string) => string
+}
+
+/** Only what changes is printed for each piece: texts are the hot path. */
+export const makeChunkWriter = ({
+  id,
+  created,
+  model,
+  includeUsage
+}: Heading & { readonly includeUsage: boolean }): ChunkWriter => {
+  const heading = JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1)
+  const before = `data: ${heading},"choices":[{"index":0,"delta":`
+  const after = `,"finish_reason":null}]}\n\n`
+  const chunk = (delta: string) => before + delta + after
+  let begun = false
+
+  const role = () => {
+    if (begun) return ""
+    begun = true
+    return chunk(`{"role":"assistant"}`)
+  }
+
+  return {
+    write: (pieces) => {
+      let text = ""
+      for (const piece of pieces) {
+        const delta = deltaOf(piece)
+        if (delta !== undefined) text += role() + chunk(delta)
+      }
+      return text
+    },
+    finish: ({ finishReason, usage }, governance) => {
+      const counted = includeUsage && usage !== undefined ? `,"usage":${JSON.stringify(usage)}` : ""
+      const flagged = governance === undefined ? "" : `,"x_gateway_governance":${JSON.stringify(governance)}`
+      return `${role()}${before}{},"finish_reason":"${finishReason}"}]${counted}${flagged}}\n\ndata: [DONE]\n\n`
+    },
+    error: (type, message) => `data: ${JSON.stringify({ error: { type, message } })}\n\n`
+  }
+}
+
+const deltaOf = (piece: Piece): string | undefined => {
+  switch (piece.type) {
+    case "text":
+      return `{"content":${JSON.stringify(piece.text)}}`
+    case "refusal":
+      return `{"refusal":${JSON.stringify(piece.text)}}`
+    case "arguments":
+      return `{"tool_calls":[{"index":${piece.index},"function":{"arguments":${JSON.stringify(piece.text)}}}]}`
+    case "call": {
+      const { index, id, name, extra, messageExtra } = piece
+      return JSON.stringify({
+        tool_calls: [{ index, id, type: "function", function: { name, arguments: "" }, extra_content: extra }],
+        extra_content: messageExtra
+      })
+    }
+    case "call-end":
+      return undefined
+  }
+}

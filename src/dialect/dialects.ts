@@ -1,0 +1,44 @@
+/** Which dialect says a chat completion, and what no dialect says. */
+import { Result } from "effect"
+import type { ChatRequest } from "../api/Chat.ts"
+import { type GatewayError, invalid } from "../model/GatewayError.ts"
+import type { Route } from "../model/Route.ts"
+import { claude } from "./claude.ts"
+import type { Dialect } from "./Dialect.ts"
+import { gemini } from "./gemini.ts"
+import { gpt } from "./gpt.ts"
+import { checkMedia } from "./media.ts"
+
+/**
+ * Parameters that are refused whatever the model: tools in a form that the screen does not read, and what makes a cloud
+ * fetch from outside its boundary.
+ */
+const refused: ReadonlyMap<string, string> = new Map([
+  ["functions", "use tools"],
+  ["function_call", "use tool_choice"],
+  ["web_search_options", "requests do not leave the boundary"],
+  ["data_sources", "requests do not leave the boundary"]
+])
+
+const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> => {
+  for (const [name, why] of refused) {
+    if (Object.hasOwn(chat, name) && chat[name] !== null) return Result.fail(invalid(`${name} is not accepted: ${why}`))
+  }
+  return (chat.n ?? 1) === 1 ? Result.void : Result.fail(invalid("n: must be 1, there is one choice a request"))
+}
+
+/** Checks what holds for every vendor, so that nothing is translated before its media is known to be inline and small. */
+const checked = (dialect: Dialect): Dialect => ({
+  ...dialect,
+  request: (chat, route) =>
+    checkParameters(chat).pipe(
+      Result.andThen(() => checkMedia(chat, route.model)),
+      Result.andThen(() => dialect.request(chat, route))
+    )
+})
+
+const dialects = { messages: checked(claude), content: checked(gemini), chat: checked(gpt) }
+
+/** The dialect of the API that serves the route; undefined for embeddings, which have none. */
+export const dialectOf = ({ deployment }: Route): Dialect | undefined =>
+  deployment.api === "embeddings" ? undefined : dialects[deployment.api]

@@ -1,0 +1,33 @@
+/** What a caller asks for as JSON, and what its tools take. */
+import type { ChatRequest, Tool } from "../api/Chat.ts"
+import { isObject, type JsonObject, objectOf } from "./json.ts"
+
+/** A tool's parameters as a schema of type object, also where the caller gave none (pitfalls: 25). */
+export const parametersOf = (tool: Tool): JsonObject => {
+  const given = tool.function.parameters ?? {}
+  return { ...given, type: "object", properties: objectOf(given.properties) }
+}
+
+/** The tools of a request; an empty list is none. */
+export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ?? []
+
+/** `response_format`: any JSON object, or JSON of a schema; undefined for text. */
+export interface JsonFormat {
+  readonly schema: JsonObject | undefined
+  /** Whether the caller promises to keep to the schema subset that vendors can enforce. */
+  readonly strict: boolean
+}
+
+export const jsonFormat = (chat: ChatRequest): JsonFormat | undefined => {
+  const format = objectOf(chat.response_format)
+  if (format.type === "json_object") return { schema: undefined, strict: false }
+  if (format.type !== "json_schema") return undefined
+  const { schema, strict } = objectOf(format.json_schema)
+  return { schema: isObject(schema) ? schema : undefined, strict: strict === true }
+}
+
+/** Stop sequences: a string or a list, without empty ones. */
+export const stopsOf = (chat: ChatRequest): ReadonlyArray<string> => {
+  const stop = chat.stop ?? []
+  return (typeof stop === "string" ? [stop] : stop).filter((sequence) => sequence !== "")
+}

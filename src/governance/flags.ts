@@ -1,0 +1,41 @@
+import { scanArguments, scanValue } from "./scan.ts"
+
+/** One tool call that names outbound destinations (spec: Governance flag). */
+export interface Flag {
+  readonly tool_call_id: string
+  readonly tool_name: string
+  /** Unique, in order of appearance, never empty. */
+  readonly destinations: ReadonlyArray<string>
+  readonly reason: "external_destination"
+}
+
+/** The value of `x_gateway_governance`; absent when no call is flagged. */
+export interface Governance {
+  readonly flags: ReadonlyArray<Flag>
+}
+
+/** The flag for the destinations found in one call, or `undefined` when there are none. */
+export const flagOf = (id: string, name: string, destinations: ReadonlyArray<string>): Flag | undefined =>
+  destinations.length === 0
+    ? undefined
+    : { tool_call_id: id, tool_name: name, destinations, reason: "external_destination" }
+
+/** The flag of a call whose arguments are JSON text, valid or not (chat-completions, responses). */
+export const flagCall = (call: {
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+}): Flag | undefined => flagOf(call.id, call.name, scanArguments(call.arguments))
+
+/** The flag of a call whose input is already parsed (messages). */
+export const flagInput = (call: {
+  readonly id: string
+  readonly name: string
+  readonly input: unknown
+}): Flag | undefined => flagOf(call.id, call.name, scanValue(call.input))
+
+/** What goes into `x_gateway_governance`, or `undefined` when the field must be absent. Calls without a flag are skipped. */
+export const governanceOf = (flags: Iterable<Flag | undefined>): Governance | undefined => {
+  const present = Array.from(flags).filter((flag) => flag !== undefined)
+  return present.length === 0 ? undefined : { flags: present }
+}

@@ -1,0 +1,120 @@
+/** The command line: `serve`, `keys`, `catalog`. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Cause, Console, Effect, Exit, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { createKey, listKeys, revokeKey, rotateKey } from "./access/keysCommand.ts"
+import { version } from "./api/version.ts"
+import { loadCatalog } from "./model/CatalogStore.ts"
+import { reportCatalog } from "./model/catalogReport.ts"
+import { environment, load } from "./Settings.ts"
+import { serve } from "./serve.ts"
+
+const settings = Effect.suspend(() => load(environment()))
+const keysFile = Effect.map(settings, ({ gateway }) => gateway.keysFile)
+const id = Argument.String("ID").pipe(Argument.withDescription("the key's ID, as `keys list` shows it"))
+
+const keys = Command.make("keys").pipe(
+  Command.withDescription("Create, list, rotate and revoke API keys"),
+  Command.withSubcommands([
+    Command.make(
+      "create",
+      {
+        name: Flag.String("name").pipe(Flag.withDescription("who or what the key is for")),
+        models: Flag.String("models").pipe(
+          Flag.withDescription("base models it may use: claude-*,gpt-5.1"),
+          Flag.optional
+        ),
+        levels: Flag.String("levels").pipe(Flag.withDescription("levels it may use: il5,itar"), Flag.optional),
+        rpm: Flag.Int("rpm").pipe(Flag.withDescription("requests a minute"), Flag.optional),
+        streams: Flag.Int("streams").pipe(Flag.withDescription("streams at a time"), Flag.optional),
+        monthlyTokens: Flag.Int("monthly-tokens").pipe(
+          Flag.withDescription("tokens a calendar month (UTC)"),
+          Flag.optional
+        ),
+        expires: Flag.String("expires").pipe(Flag.withDescription("last day or time: 2027-01-31"), Flag.optional)
+      },
+      Effect.fnUntraced(function* (flags) {
+        yield* Console.log(
+          yield* createKey(yield* keysFile, {
+            name: flags.name,
+            models: Option.getOrUndefined(flags.models),
+            levels: Option.getOrUndefined(flags.levels),
+            rpm: Option.getOrUndefined(flags.rpm),
+            streams: Option.getOrUndefined(flags.streams),
+            monthlyTokens: Option.getOrUndefined(flags.monthlyTokens),
+            expires: Option.getOrUndefined(flags.expires)
+          })
+        )
+      })
+    ).pipe(Command.withDescription("Create a key and print it, once")),
+    Command.make(
+      "list",
+      {},
+      Effect.fnUntraced(function* () {
+        yield* Console.log(yield* listKeys(yield* keysFile))
+      })
+    ).pipe(Command.withDescription("List the keys, without their secrets")),
+    Command.make(
+      "revoke",
+      { id },
+      Effect.fnUntraced(function* ({ id }) {
+        yield* Console.log(yield* revokeKey(yield* keysFile, id))
+      })
+    ).pipe(Command.withDescription("Revoke a key; it stops working within seconds")),
+    Command.make(
+      "rotate",
+      { id },
+      Effect.fnUntraced(function* ({ id }) {
+        yield* Console.log(yield* rotateKey(yield* keysFile, id))
+      })
+    ).pipe(Command.withDescription("Give a key a new secret; the old one works for another day"))
+  ])
+)
+
+const catalog = Command.make("catalog").pipe(
+  Command.withDescription("Look at the model catalog"),
+  Command.withSubcommands([
+    Command.make(
+      "check",
+      {
+        file: Argument.String("FILE").pipe(
+          Argument.withDescription("a catalog file; the one in use otherwise"),
+          Argument.optional
+        )
+      },
+      Effect.fnUntraced(function* ({ file }) {
+        const { gateway } = yield* settings
+        yield* Console.log(reportCatalog(yield* loadCatalog(Option.orElse(file, () => gateway.catalogFile))))
+      })
+    ).pipe(Command.withDescription("Check a catalog and print every requestable ID with the cloud that serves it"))
+  ])
+)
+
+const serveCommand = Command.make("serve", {}, () => serve).pipe(
+  Command.withDescription("Serve; the settings are environment variables (see the README)")
+)
+
+const gateway = Command.make("gateway").pipe(
+  Command.withDescription("Government Model Gateway"),
+  Command.withSubcommands([serveCommand, keys, catalog])
+)
+
+/** Failures that a person can mend are said in one line; anything else with its cause. */
+const explain = (cause: Cause.Cause<unknown>) => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  const message =
+    error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
+      ? String(error.message)
+      : undefined
+  return Console.error(message === undefined || message === "" ? Cause.pretty(cause) : `gateway: ${message}`)
+}
+
+Command.run(gateway, { version }).pipe(
+  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : explain(cause))),
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    teardown: (exit, onExit) => onExit(Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause) ? 1 : 0)
+  })
+)

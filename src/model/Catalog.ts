@@ -1,0 +1,102 @@
+/**
+ * The catalog: which models exist, which cloud serves each at which level, and what is particular about each.
+ * It is data, so that a new model needs no code. Nothing else may decide by a model's name.
+ */
+import { Schema } from "effect"
+import { Authorization } from "./Level.ts"
+
+/** The clouds a deployment can be on: cloud A, B and C of the spec. */
+export const Cloud = Schema.Literals(["vertex", "bedrock", "azure"])
+export type Cloud = typeof Cloud.Type
+export const clouds: ReadonlyArray<Cloud> = Cloud.literals
+
+/**
+ * What the spec calls a model's class: messages-format (`claude`), Google-family (`gemini`), GPT-class with or without
+ * open weights (`gpt`), and embedding models. It names the dialect and the endpoints that take the model.
+ */
+export const Family = Schema.Literals(["claude", "gemini", "gpt", "embedding"])
+export type Family = typeof Family.Type
+
+/** Efforts of OpenAI's list, lowest first. */
+export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const
+export const Effort = Schema.Literals(efforts)
+export type Effort = typeof Effort.Type
+
+/**
+ * How a model thinks.
+ *
+ * `api`: `budgeted` takes `thinking.budget_tokens`, `adaptive` takes `output_config.effort`, `level` takes Gemini's
+ * `thinkingLevel`, `effort` takes OpenAI's `reasoning_effort`, `none` does not think.
+ */
+export const Thinking = Schema.Struct({
+  api: Schema.Literals(["budgeted", "adaptive", "level", "effort", "none"]),
+  /** Whether the model can run without thinking. */
+  optional: Schema.Boolean,
+  /** Efforts the model takes, lowest first. */
+  efforts: Schema.Array(Effort),
+  /** The effort of a request that names none. */
+  default: Effort,
+  /** Whether replies count reasoning tokens apart (spec: Reasoning token usage). */
+  counted: Schema.Boolean,
+  /** Whether reasoning arrives inside the content in `<reasoning>` tags, to be taken out. */
+  tagged: Schema.optionalKey(Schema.Boolean)
+})
+
+const When = Schema.Literals(["always", "without-thinking", "never"])
+
+/** One place where a model runs. */
+export const Deployment = Schema.Struct({
+  cloud: Cloud,
+  /** Which of the cloud's APIs serves it: Anthropic messages, Gemini content, OpenAI chat, or Titan embeddings. */
+  api: Schema.Literals(["messages", "content", "chat", "embeddings"]),
+  /** The upstream's ID: sent verbatim, never derived. */
+  model: Schema.NonEmptyString,
+  authorization: Authorization,
+  /** Regions inside one boundary that may stand in for each other; without it the region of the settings. */
+  regions: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
+  /** Whether the deployment also serves the responses API (spec: POST /v1/responses). */
+  responses: Schema.optionalKey(Schema.Boolean),
+  /** The ID that the count endpoint wants; absent: no counting on this deployment. */
+  countModel: Schema.optionalKey(Schema.NonEmptyString),
+  /** Betas that may be sent with a message; others are removed. */
+  betas: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  /** Betas that may be sent with a count. */
+  countBetas: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  /** Whether a budget above `max_tokens` is honoured with the interleaved-thinking beta. */
+  interleavedBudget: Schema.optionalKey(Schema.Boolean),
+  /** Fields the upstream refuses, removed before sending: `a.b`, `tools[].c` (of every element). */
+  strip: Schema.optionalKey(
+    Schema.Array(
+      Schema.String.check(
+        Schema.isPattern(/^\w+(\[\])?(\.\w+(\[\])?)*$/, { message: "a field to strip is a path like a.b or tools[].c" })
+      )
+    )
+  )
+})
+export type Deployment = typeof Deployment.Type
+
+export const Model = Schema.Struct({
+  /** The base model: the vendor's own name. */
+  id: Schema.String.check(
+    Schema.isPattern(/^[A-Za-z0-9._-]+$/, { message: "a base model is letters, digits, '.', '_' and '-'" })
+  ),
+  family: Family,
+  /** The model list's `owned_by`: lowercase vendor key. */
+  ownedBy: Schema.String.check(Schema.isPattern(/^[a-z0-9._-]+$/, { message: "a vendor key is lowercase" })),
+  /** The model list's `created`: Unix time in seconds. */
+  created: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+  inputs: Schema.Array(Schema.Literals(["image", "pdf"])),
+  thinking: Thinking,
+  /** When `temperature`, `top_p` (and `top_k`) are taken. */
+  sampling: When,
+  /** When a forced tool choice is taken. */
+  forcedToolChoice: When,
+  /** Largest number of output tokens; 0 for an embedding model. */
+  maxOutputTokens: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+  /** In order: the first one authorized for a level serves it. */
+  deployments: Schema.NonEmptyArray(Deployment)
+})
+export type Model = typeof Model.Type
+
+export const Catalog = Schema.Struct({ models: Schema.NonEmptyArray(Model) })
+export type Catalog = typeof Catalog.Type

@@ -1,0 +1,103 @@
+/** The catalog in force: loaded at start, and again whenever the operator's file changes. */
+import { Context, Data, Effect, FileSystem, Layer, Option, Result } from "effect"
+import type { Catalog, Cloud } from "./Catalog.ts"
+import shipped from "./catalog.json" with { type: "json" }
+import { checkCatalog, checkCatalogJson } from "./checkCatalog.ts"
+import { type Index, makeIndex } from "./Resolver.ts"
+
+export { checkCatalog } from "./checkCatalog.ts"
+
+/** The catalog that comes with the gateway. */
+export const shippedCatalog: Result.Result<Catalog, ReadonlyArray<string>> = checkCatalogJson(shipped)
+
+/** A catalog that cannot be used. `message` has one line a problem. */
+export class CatalogError extends Data.TaggedError("CatalogError")<{
+  /** The file, or `shipped catalog`. */
+  readonly source: string
+  readonly problems: ReadonlyArray<string>
+}> {
+  override get message(): string {
+    return [`${this.source} is not a usable catalog:`, ...this.problems].join("\n  ")
+  }
+}
+
+const pollInterval = "2 seconds"
+
+const readCatalog = (fs: FileSystem.FileSystem, file: string): Effect.Effect<string, CatalogError> =>
+  Effect.mapError(fs.readFileString(file), (error) => new CatalogError({ source: file, problems: [error.message] }))
+
+const parseCatalog = (file: string, text: string): Result.Result<Catalog, CatalogError> =>
+  Result.mapError(checkCatalog(text), (problems) => new CatalogError({ source: file, problems }))
+
+/** Reads and checks the operator's catalog, or the shipped one. */
+export const loadCatalog = (file: Option.Option<string>): Effect.Effect<Catalog, CatalogError, FileSystem.FileSystem> =>
+  Option.match(file, {
+    onNone: () =>
+      Effect.fromResult(
+        Result.mapError(shippedCatalog, (problems) => new CatalogError({ source: "shipped catalog", problems }))
+      ),
+    onSome: (path) =>
+      FileSystem.FileSystem.pipe(
+        Effect.flatMap((fs) => readCatalog(fs, path)),
+        Effect.flatMap((text) => Effect.fromResult(parseCatalog(path, text)))
+      )
+  })
+
+export interface CatalogStoreOptions {
+  /** `GATEWAY_CATALOG_FILE`. */
+  readonly file: Option.Option<string>
+  /** The clouds that are configured. */
+  readonly active: ReadonlySet<Cloud>
+}
+
+export class CatalogStore extends Context.Service<
+  CatalogStore,
+  {
+    /** Read it once a request, so that a request sees one catalog from end to end. Costs nothing. */
+    readonly current: Effect.Effect<Index>
+  }
+>()("gateway/model/CatalogStore") {
+  /**
+   * Fails when the catalog is broken at start. Afterwards the operator's file is read every two seconds: a changed
+   * one takes effect, a broken or missing one is logged once and the catalog in force stays.
+   */
+  static readonly layer = ({
+    file,
+    active
+  }: CatalogStoreOptions): Layer.Layer<CatalogStore, CatalogError, FileSystem.FileSystem> =>
+    Layer.effect(
+      CatalogStore,
+      Effect.gen(function* () {
+        if (Option.isNone(file)) {
+          const index = makeIndex(yield* loadCatalog(file), active)
+          return CatalogStore.of({ current: Effect.succeed(index) })
+        }
+        const path = file.value
+        const fs = yield* FileSystem.FileSystem
+        // The text in force, or the message of the failure that was logged last.
+        let seen = yield* readCatalog(fs, path)
+        let index = makeIndex(yield* Effect.fromResult(parseCatalog(path, seen)), active)
+
+        // Texts are compared, not times: a mounted ConfigMap changes by a swapped symlink, and times can stand still.
+        const reload = Effect.gen(function* () {
+          const text = yield* readCatalog(fs, path)
+          if (text === seen) return
+          index = makeIndex(yield* Effect.fromResult(parseCatalog(path, text)), active)
+          seen = text
+          yield* Effect.logInfo(`${path}: catalog reloaded, ${index.list.length} IDs`)
+        }).pipe(
+          Effect.catch((error) => {
+            if (error.message === seen) return Effect.void
+            seen = error.message
+            return Effect.logError(`${error.message}\n  The catalog in force stays.`)
+          })
+        )
+        yield* Effect.sleep(pollInterval).pipe(
+          Effect.andThen(reload),
+          Effect.forever,
+          Effect.forkScoped({ startImmediately: true })
+        )
+        return CatalogStore.of({ current: Effect.sync(() => index) })
+      })
+    )
+}

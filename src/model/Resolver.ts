@@ -1,0 +1,72 @@
+/**
+ * From an ID and an endpoint to the one deployment that serves it (spec: Model ID grammar, Model-kind routing rules;
+ * decisions: Model IDs).
+ */
+import { Result } from "effect"
+import type { Catalog, Cloud, Deployment, Model } from "./Catalog.ts"
+import { explainUnresolved, explainWrongKind, takes } from "./explain.ts"
+import { type GatewayError, invalid } from "./GatewayError.ts"
+import { authorizedLevels, type Level, levels } from "./Level.ts"
+import { formatModelId } from "./ModelId.ts"
+import type { Route, Surface } from "./Route.ts"
+
+/** What an ID is resolved for: a surface, or counting, which the messages surface does. */
+export type Purpose = Surface | "count"
+
+/** A requestable ID and what it is bound to. */
+export interface Entry {
+  readonly id: string
+  /** Unix time in seconds. */
+  readonly created: number
+  readonly ownedBy: string
+  readonly model: Model
+  readonly level: Level
+  readonly deployment: Deployment
+}
+
+/** The catalog as this process serves it. Immutable: a reload makes a new one. */
+export interface Index {
+  /** Fails with `invalid` (400). Constant time for an ID that resolves. */
+  readonly resolve: (id: string, purpose: Purpose) => Result.Result<Route, GatewayError>
+  /** Every requestable ID, in the catalog's order and then that of `levels`. */
+  readonly list: ReadonlyArray<Entry>
+}
+
+/** The message of the spec: POST /v1/messages/count_tokens, Model coverage. */
+const countingUnavailable = "Token counting is not yet available for this model. Estimate client-side for now."
+
+/** Every ID of the catalog, bound to the first deployment that is authorized for its level. */
+const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
+  const bound = new Map<string, Entry>()
+  for (const model of catalog.models) {
+    const covered = model.deployments.map((deployment) => new Set(authorizedLevels(deployment.authorization)))
+    for (const level of levels) {
+      const deployment = model.deployments[covered.findIndex((authorized) => authorized.has(level))]
+      const id = formatModelId({ base: model.id, level })
+      if (deployment === undefined || bound.has(id)) continue
+      bound.set(id, { id, created: model.created, ownedBy: model.ownedBy, model, level, deployment })
+    }
+  }
+  return bound
+}
+
+/**
+ * Builds the index once, so that resolving is one look-up.
+ *
+ * IDs are bound before inactive clouds are left out: settings can take an ID away, never send it elsewhere.
+ */
+export const makeIndex = (catalog: Catalog, active: ReadonlySet<Cloud>): Index => {
+  const bound = bind(catalog)
+  // A Map, not an object: `__proto__` and `constructor` are IDs that do not exist.
+  const served = new Map([...bound].filter(([, entry]) => active.has(entry.deployment.cloud)))
+  const list = [...served.values()]
+  const resolve = (id: string, purpose: Purpose): Result.Result<Route, GatewayError> => {
+    const entry = served.get(id)
+    if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, catalog, bound, list)))
+    if (!takes(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry)))
+    const { model, level, deployment } = entry
+    if (purpose === "count" && deployment.countModel === undefined) return Result.fail(invalid(countingUnavailable))
+    return Result.succeed({ surface: purpose === "count" ? "messages" : purpose, id, model, level, deployment })
+  }
+  return { resolve, list }
+}

@@ -1,0 +1,134 @@
+/**
+ * Whether a catalog makes sense. The schema says what a field may hold; this adds what fields say about each other,
+ * so that a mistake is refused when the catalog is read and not found by a caller.
+ */
+import { Result, Schema, SchemaIssue } from "effect"
+import { Catalog, type Cloud, type Deployment, efforts, type Family, type Model } from "./Catalog.ts"
+import { authorizedLevels } from "./Level.ts"
+
+type Api = Deployment["api"]
+
+const apiOf: Readonly<Record<Family, Api>> = {
+  claude: "messages",
+  gemini: "content",
+  gpt: "chat",
+  embedding: "embeddings"
+}
+
+const apisOf: Readonly<Record<Cloud, ReadonlyArray<Api>>> = {
+  vertex: ["messages", "content"],
+  bedrock: ["messages", "chat", "embeddings"],
+  azure: ["chat"]
+}
+
+const thinkingOf: Readonly<Record<Family, ReadonlyArray<Model["thinking"]["api"]>>> = {
+  claude: ["budgeted", "adaptive", "none"],
+  gemini: ["level", "none"],
+  gpt: ["effort", "none"],
+  embedding: ["none"]
+}
+
+/** Fields that mean nothing outside the messages API. */
+const messagesOnly = ["countModel", "betas", "countBetas", "interleavedBudget"] as const
+
+function* checkThinking({ family, thinking }: Model, at: string): Generator<string> {
+  if (!thinkingOf[family].includes(thinking.api)) {
+    yield `${at}.api: ${thinking.api} is not for family ${family}: one of ${thinkingOf[family].join(", ")}`
+  }
+  const ordered = efforts.filter((effort) => thinking.efforts.includes(effort))
+  if (ordered.join() !== thinking.efforts.join()) {
+    yield `${at}.efforts: must be in order and without repetition: ${ordered.join(", ")}`
+  }
+  if (!thinking.efforts.includes(thinking.default)) {
+    yield `${at}.default: ${thinking.default} is not among the efforts`
+  }
+  if (thinking.optional !== thinking.efforts.includes("none")) {
+    yield `${at}.optional: must be true exactly when the efforts have none`
+  }
+  if (thinking.tagged === true && thinking.api !== "effort") {
+    yield `${at}.tagged: only for thinking api effort`
+  }
+}
+
+function* checkDeployment({ family, thinking }: Model, deployment: Deployment, at: string): Generator<string> {
+  const { api, cloud } = deployment
+  if (api !== apiOf[family]) yield `${at}.api: ${api} is not for family ${family}, which takes ${apiOf[family]}`
+  if (!apisOf[cloud].includes(api)) {
+    yield `${at}.api: ${cloud} does not serve ${api}, only ${apisOf[cloud].join(", ")}`
+  }
+  for (const field of messagesOnly) {
+    if (deployment[field] !== undefined && api !== "messages") yield `${at}.${field}: only for api messages`
+  }
+  if (deployment.interleavedBudget === true && thinking.api !== "budgeted") {
+    yield `${at}.interleavedBudget: only for budgeted thinking`
+  }
+  if (deployment.responses === true && (cloud !== "azure" || api !== "chat")) {
+    yield `${at}.responses: only for azure with api chat`
+  }
+}
+
+function* checkModel(model: Model, at: string): Generator<string> {
+  yield* checkThinking(model, `${at}.thinking`)
+  if (model.family !== "embedding" && model.maxOutputTokens < 1) yield `${at}.maxOutputTokens: must be positive`
+  const taken = new Set<string>()
+  for (const [index, deployment] of model.deployments.entries()) {
+    const place = `${at}.deployments[${index}]`
+    yield* checkDeployment(model, deployment, place)
+    const covered = authorizedLevels(deployment.authorization)
+    if (covered.length === 0) yield `${place}.authorization: covers no level`
+    else if (covered.every((level) => taken.has(level))) {
+      yield `${place}.authorization: an earlier deployment serves every level of it`
+    }
+    for (const level of covered) taken.add(level)
+  }
+}
+
+function* checkModels({ models }: Catalog): Generator<string> {
+  const first = new Map<string, number>()
+  for (const [index, model] of models.entries()) {
+    const earlier = first.get(model.id)
+    if (earlier === undefined) first.set(model.id, index)
+    else yield `models[${index}].id: ${model.id} is models[${earlier}] already`
+    yield* checkModel(model, `models[${index}]`)
+  }
+}
+
+const decode = Schema.decodeUnknownResult(Catalog)
+const format = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) => (issue._tag === "UnexpectedKey" ? "unknown key" : SchemaIssue.defaultLeafHook(issue))
+})
+
+/** Longest text of one problem; the schema quotes what it found, which may be a whole catalog. */
+const maxProblem = 300
+
+const place = (path: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> = []): string =>
+  path
+    .map((step) => (typeof step === "object" ? step.key : step))
+    .map((key) => (typeof key === "string" && /^\w+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`))
+    .join("")
+    .replace(/^\./, "")
+
+/**
+ * Checks a catalog that is JSON already. Fails with every problem there is, one line each, each beginning with its
+ * place. What fields say about each other is looked at only when every field is well-formed.
+ */
+export const checkCatalogJson = (json: unknown): Result.Result<Catalog, ReadonlyArray<string>> => {
+  // An unknown key is most often a misspelt known one, which would silently lose its effect.
+  const decoded = decode(json, { errors: "all", onExcessProperty: "error", reportInput: true })
+  if (Result.isFailure(decoded)) {
+    return Result.fail(
+      format(decoded.failure.issue).issues.map(
+        ({ message, path }) => `${place(path) || "catalog"}: ${message.slice(0, maxProblem)}`
+      )
+    )
+  }
+  const problems = [...checkModels(decoded.success)]
+  return problems.length > 0 ? Result.fail(problems) : Result.succeed(decoded.success)
+}
+
+/** Checks the text of a catalog file. Fails as `checkCatalogJson` does. */
+export const checkCatalog = (text: string): Result.Result<Catalog, ReadonlyArray<string>> =>
+  Result.try({
+    try: (): unknown => JSON.parse(text),
+    catch: (error) => [`catalog: not JSON: ${error instanceof Error ? error.message : String(error)}`]
+  }).pipe(Result.flatMap(checkCatalogJson))

@@ -1,0 +1,126 @@
+/** Signatures and bearer keys for Bedrock. */
+import { Clock, Effect, Option, Redacted } from "effect"
+import { type AuthHeaders, type CredentialError, credentialError } from "./CredentialError.ts"
+
+export interface AwsOptions {
+  /** Where credentials themselves come from (the STS of this region, never another partition's). */
+  readonly region: string
+  /** Whether STS and SSO are reached at their FIPS endpoints. */
+  readonly fips: boolean
+  /** A Bedrock API key (`AWS_BEARER_TOKEN_BEDROCK`); it replaces the signature. */
+  readonly bearerToken?: Redacted.Redacted<string> | undefined
+  /** Fixed keys, which go before the default chain. */
+  readonly keys?: AwsKeys | undefined
+}
+
+/** An access key pair, with a session token where it is temporary. */
+export interface AwsKeys {
+  readonly accessKeyId: Redacted.Redacted<string>
+  readonly secretAccessKey: Redacted.Redacted<string>
+  readonly sessionToken: Option.Option<Redacted.Redacted<string>>
+}
+
+/** A request as it will be sent. The path of `url` must have each segment percent-encoded, `:` and `/` in it too. */
+export interface SignableRequest {
+  readonly method: string
+  readonly url: URL
+  /** Lower-case names. All are signed, so they must reach the cloud unchanged. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array
+  /** The region served by `url`, which is part of the signature. */
+  readonly region: string
+}
+
+export interface AwsCredential {
+  /** The request's own headers and those that authenticate it, without `host`, which follows from the URL. */
+  readonly sign: (request: SignableRequest) => Effect.Effect<AuthHeaders, CredentialError>
+  /**
+   * For a signature that the cloud refused (401, or 403 with an expired token): replaces the credentials behind it,
+   * once for all who ask, unless they have been replaced since. Nothing happens for a bearer key.
+   */
+  readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
+}
+
+const failed = credentialError("the AWS default chain")
+
+/**
+ * Signature Version 4 for the service `bedrock` with the AWS default credential chain, or a bearer key. The chain is
+ * the vendor's: environment, profile and SSO, web identity, container, instance. It refreshes by the rules of our
+ * other credentials (5 minutes early, in the background, one attempt for all), so it needs no cache of ours.
+ */
+export const aws = (options: AwsOptions): Effect.Effect<AwsCredential, CredentialError> => {
+  const { bearerToken } = options
+  return bearerToken === undefined
+    ? signature(options)
+    : Effect.succeed({
+        sign: ({ headers }) =>
+          Effect.sync(() => ({ ...headers, authorization: `Bearer ${Redacted.value(bearerToken)}` })),
+        refresh: () => Effect.void
+      })
+}
+
+const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOptions) {
+  const [{ defaultProvider }, { SignatureV4 }, { Sha256 }] = yield* attempt(() =>
+    Promise.all([
+      import("@aws-sdk/credential-provider-node"),
+      import("@smithy/signature-v4"),
+      import("@smithy/core/checksum")
+    ])
+  )
+  const credentials =
+    keys === undefined
+      ? defaultProvider({
+          parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
+          clientConfig: fips ? { useFipsEndpoint: true } : {} // else the library's own setting decides
+        })
+      : fixed(keys)
+  const signer = new SignatureV4({
+    service: "bedrock",
+    region,
+    credentials,
+    sha256: Sha256,
+    applyChecksum: false // the signature covers the body's hash; Bedrock does not need it as a header too
+  })
+
+  const sign = Effect.fnUntraced(function* (request: SignableRequest) {
+    const now = yield* Clock.currentTimeMillis
+    const { url } = request
+    const signed = yield* attempt(() =>
+      signer.sign(
+        {
+          method: request.method,
+          protocol: url.protocol,
+          hostname: url.hostname,
+          path: url.pathname,
+          query: Object.fromEntries(url.searchParams),
+          headers: { ...request.headers, host: url.host },
+          body: request.body
+        },
+        { signingDate: new Date(now), signingRegion: request.region }
+      )
+    )
+    const { host: _, ...headers } = signed.headers
+    return headers
+  })
+
+  const refresh = Effect.fnUntraced(function* (refused: AuthHeaders) {
+    const current = yield* attempt(() => credentials())
+    if (current.sessionToken !== refused["x-amz-security-token"]) return
+    yield* attempt(() => credentials({ forceRefresh: true }))
+  })
+
+  return { sign, refresh }
+})
+
+/** In the shape of the default chain, which takes options. */
+const fixed = (keys: AwsKeys) => {
+  const sessionToken = Option.getOrUndefined(keys.sessionToken)
+  const identity = {
+    accessKeyId: Redacted.value(keys.accessKeyId),
+    secretAccessKey: Redacted.value(keys.secretAccessKey),
+    ...(sessionToken === undefined ? {} : { sessionToken: Redacted.value(sessionToken) })
+  }
+  return (_options?: object) => Promise.resolve(identity)
+}
+
+const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promise, catch: failed })

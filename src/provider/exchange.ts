@@ -1,0 +1,94 @@
+/** What the three providers share: a call described once, sent as JSON or opened as a stream of events. */
+import { Effect, type Schema, type Scope, Stream } from "effect"
+import type { Headers } from "effect/http"
+import type { GatewayError } from "../model/GatewayError.ts"
+import type { Route } from "../model/Route.ts"
+import { decodeWith } from "./framing/decode.ts"
+import type { Decoder } from "./framing/Event.ts"
+import type { Operation, Reply, Streamed } from "./Provider.ts"
+import { framingError, malformed, type Scrub } from "./refusal.ts"
+import type { Call, Upstream } from "./Upstream.ts"
+
+/** Names of `gen_ai.operation.name` (OpenTelemetry GenAI conventions). */
+const operationNames: Readonly<Record<Operation, string>> = {
+  messages: "chat",
+  chat: "chat",
+  responses: "chat",
+  content: "generate_content",
+  count: "count_tokens",
+  embeddings: "embeddings"
+}
+
+/** `gen_ai.provider.name` of each cloud (OpenTelemetry GenAI conventions). */
+const providerNames = { vertex: "gcp.vertex_ai", bedrock: "aws.bedrock", azure: "azure.ai.openai" } as const
+
+/** What the span of an upstream call says from its start. */
+export const spanOf = (route: Route, operation: Operation, address: URL, stream: boolean): Call["span"] => {
+  const name = operationNames[operation]
+  return {
+    name: `${name} ${route.model.id}`,
+    attributes: {
+      "gen_ai.operation.name": name,
+      "gen_ai.provider.name": providerNames[route.deployment.cloud],
+      "gen_ai.request.model": route.model.id,
+      "gen_ai.request.stream": stream,
+      "server.address": address.hostname,
+      "server.port": Number(address.port) || (address.protocol === "https:" ? 443 : 80),
+      "gateway.level": route.level,
+      "gateway.deployment": route.deployment.model,
+      "gateway.cloud": route.deployment.cloud
+    }
+  }
+}
+
+const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"]
+const requestId = (headers: Headers.Headers) => {
+  for (const name of requestIdHeaders) {
+    const value = headers[name]
+    if (value !== undefined) return value.slice(0, 200)
+  }
+  return undefined
+}
+
+type Service = Upstream["Service"]
+
+export const sendJson = (upstream: Service, call: Call): Effect.Effect<Reply, GatewayError, Scope.Scope> =>
+  Effect.flatMap(upstream.text(call), ({ body: text, region, headers, span }) => {
+    const body = parseReply(text)
+    if (body === undefined) {
+      span.fail(malformed)
+      return Effect.fail(malformed)
+    }
+    return Effect.succeed({ region, span, requestId: requestId(headers), body, text })
+  })
+
+/** `undefined` for what is not a JSON object. */
+const parseReply = (text: string): Schema.Json | undefined => {
+  try {
+    const value: Schema.Json = JSON.parse(text)
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const openStream = (
+  upstream: Service,
+  call: Call,
+  decoder: () => Decoder,
+  scrub: Scrub
+): Effect.Effect<Streamed, GatewayError, Scope.Scope> =>
+  Effect.map(upstream.open(call), ({ bytes, region, headers, span }) => ({
+    region,
+    span,
+    requestId: requestId(headers),
+    events: bytes.pipe(
+      decodeWith(decoder),
+      Stream.mapError((error) => {
+        if (error._tag === "GatewayError") return error
+        const failed = framingError(scrub)(error)
+        span.fail(failed)
+        return failed
+      })
+    )
+  }))

@@ -1,0 +1,47 @@
+/** Names the ways in which a connection fails, without a word of what the library says about it. */
+import type { HttpClientError } from "effect/http"
+import { GatewayError } from "../model/GatewayError.ts"
+
+/** Codes of failures before any byte of the request was sent, by Node and undici. */
+const beforeSending = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EADDRNOTAVAIL",
+  "UND_ERR_CONNECT_TIMEOUT"
+])
+const certificate = /^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_SSL_)/
+
+/** Looks for a system or library code along a chain of causes. */
+const codeOf = (error: unknown): string | undefined => {
+  let current = error
+  for (let depth = 0; depth < 8 && typeof current === "object" && current !== null; depth++) {
+    const code = Reflect.get(current, "code")
+    if (typeof code === "string") return code
+    const reason = Reflect.get(current, "reason")
+    current = typeof reason === "object" && reason !== null ? reason : Reflect.get(current, "cause")
+  }
+  return undefined
+}
+
+const failed = (message: string, code: string) => new GatewayError({ reason: "upstream", message, code })
+
+/** A failed connection, as the caller may know it. */
+export const transportError = (error: HttpClientError.HttpClientError): GatewayError => {
+  const code = codeOf(error) ?? ""
+  if (code === "UND_ERR_CONNECT_TIMEOUT") {
+    return failed("the cloud that serves this model could not be reached in time", "connect-timeout")
+  }
+  if (beforeSending.has(code)) return failed("the cloud that serves this model could not be reached", "connect")
+  if (certificate.test(code)) {
+    return failed("the certificate of the cloud that serves this model could not be verified", "certificate")
+  }
+  if (error.reason._tag === "DecodeError") return failed("the cloud that serves this model broke off its reply", "cut")
+  return failed("the connection to the cloud that serves this model failed", "connection")
+}
+
+/** Whether nothing of the request can have reached the upstream. */
+export const isUnreachable = (error: GatewayError): boolean =>
+  error.code === "connect" || error.code === "connect-timeout"

@@ -1,0 +1,99 @@
+/** Google Vertex AI: Claude through rawPredict, Gemini through generateContent (upstreams: Vertex AI). */
+import { Effect, Layer, Option } from "effect"
+import type { Route } from "../model/Route.ts"
+import { Clouds, type VertexSettings } from "../Settings.ts"
+import { google } from "./credentials/google.ts"
+import { openStream, sendJson, spanOf } from "./exchange.ts"
+import { sse } from "./framing/sse.ts"
+import { type Body, type Operation, Provider } from "./Provider.ts"
+import { makeScrub, refusal } from "./refusal.ts"
+import { type Call, Upstream } from "./Upstream.ts"
+
+/** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
+const anthropicVersion = "vertex-2023-10-16"
+
+const host = (location: string) =>
+  location === "us" || location === "eu"
+    ? `https://aiplatform.${location}.rep.googleapis.com`
+    : `https://${location}-aiplatform.googleapis.com`
+
+/** `@` of dated IDs stays as it is. */
+const segment = (text: string) => encodeURIComponent(text).replaceAll("%40", "@")
+
+const path = (settings: VertexSettings, location: string, route: Route, operation: Operation, stream: boolean) => {
+  const base = `/v1/projects/${segment(settings.project)}/locations/${segment(location)}/publishers`
+  if (operation === "count") return `${base}/anthropic/models/count-tokens:rawPredict`
+  const model = segment(route.deployment.model)
+  return operation === "content"
+    ? `${base}/google/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`
+    : `${base}/anthropic/models/${model}:${stream ? "streamRawPredict" : "rawPredict"}`
+}
+
+/** Betas travel in a header here, the version in the body, and the model in the address unless tokens are counted. */
+const bodyOf = (route: Route, operation: Operation, body: Body) => {
+  if (operation === "content") return { body, betas: [] }
+  const { anthropic_beta: betas, model: _, ...rest } = body
+  return {
+    betas: Array.isArray(betas) ? betas : [],
+    body: {
+      anthropic_version: anthropicVersion,
+      ...(operation === "count" ? { model: route.deployment.countModel } : {}),
+      ...rest
+    }
+  }
+}
+
+export const vertex = Layer.effect(
+  Provider,
+  Effect.gen(function* () {
+    const settings = yield* Effect.flatMap(Clouds, ({ vertex }) => Effect.fromOption(vertex))
+    const upstream = yield* Upstream
+    const credential = yield* google({
+      project: settings.project,
+      accessToken: Option.getOrUndefined(settings.accessToken)
+    })
+
+    const locations = (route: Route, operation: Operation): ReadonlyArray<string> =>
+      operation === "count" && Option.isSome(settings.countLocation)
+        ? [settings.countLocation.value]
+        : (route.deployment.regions ?? [settings.location])
+
+    const call = (route: Route, operation: Operation, given: Body, stream: boolean): Call => {
+      const { body, betas } = bodyOf(route, operation, given)
+      const url = (location: string) =>
+        new URL(
+          Option.getOrElse(settings.baseUrl, () => host(location)) + path(settings, location, route, operation, stream)
+        )
+      const regions = locations(route, operation)
+      return {
+        cloud: "vertex",
+        regions,
+        prepare: (location) =>
+          Effect.map(credential.headers, (headers) => ({
+            url: url(location),
+            headers: {
+              ...headers,
+              accept: stream ? "text/event-stream" : "application/json",
+              ...(betas.length > 0 ? { "anthropic-beta": betas.join(",") } : {})
+            }
+          })),
+        refresh: Option.isSome(settings.accessToken) ? undefined : ({ headers }) => credential.refresh(headers),
+        body: JSON.stringify(body),
+        contentType: stream ? "text/event-stream" : "application/json",
+        refusal: refusal(scrub(route)),
+        span: spanOf(route, operation, url(regions[0] ?? settings.location), stream)
+      }
+    }
+    const scrub = (route: Route) =>
+      makeScrub([
+        [settings.project, "the project"],
+        [route.deployment.model, route.model.id]
+      ])
+
+    return Provider.of({
+      region: (route, operation) => locations(route, operation)[0] ?? settings.location,
+      send: (route, operation, body) => sendJson(upstream, call(route, operation, body, false)),
+      stream: (route, operation, body) => openStream(upstream, call(route, operation, body, true), sse, scrub(route))
+    })
+  })
+)

@@ -1,0 +1,224 @@
+import type { Directives } from "./directives.ts"
+import { isObject, type JsonObject } from "./json.ts"
+import { schemaSample } from "./schemaSample.ts"
+import { countTokens, words } from "./tokens.ts"
+
+/** A tool as every dialect offers it. */
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly schema: JsonObject
+}
+
+/** What a request asks, in no vendor's words. */
+export interface Turn {
+  readonly model: string
+  /** The text of the last user message, without directives. */
+  readonly prompt: string
+  readonly instructions: string
+  /** How many user messages there are. */
+  readonly turns: number
+  /** The images and documents of the last user message, each as a phrase. */
+  readonly media: ReadonlyArray<string>
+  /** The tool results at the end of the conversation. */
+  readonly results: ReadonlyArray<{ readonly name: string; readonly content: string }>
+  readonly tools: ReadonlyArray<Tool>
+  readonly choice: "auto" | "none" | "required" | { readonly name: string }
+  /** A JSON Schema for the text, or any JSON object. */
+  readonly format: JsonObject | "json" | undefined
+  readonly thinks: boolean
+  /** Output tokens, thinking included. */
+  readonly limit: number | undefined
+  readonly stops: ReadonlyArray<string>
+  readonly directives: Directives
+}
+
+/** What the simulated model says. Thinking and text are cut into the pieces that a stream sends. */
+export interface Plan {
+  readonly thinking: ReadonlyArray<string>
+  readonly text: ReadonlyArray<string>
+  /** `json` is complete unless the token limit cut it. */
+  readonly calls: ReadonlyArray<{ readonly name: string; readonly json: string }>
+  readonly stop: "end" | "tool" | "length" | "refusal" | { readonly sequence: string }
+  readonly thinkingTokens: number
+  /** All output tokens, thinking included. */
+  readonly outputTokens: number
+}
+
+const COMMON = new Set(
+  "a an and are as at be by can could do does for from get give have how i in is it its me my of on or please show tell that the their this to use used using was what when where which who why will with would you your".split(
+    " "
+  )
+)
+
+const termsOf = (text: string): ReadonlySet<string> =>
+  new Set(
+    (text.replace(/([a-z])([A-Z])/g, "$1 $2").match(/\p{L}+/gu) ?? [])
+      .map((word) => word.toLowerCase().replace(/(?:ing|es|s)$/, ""))
+      .filter((word) => word.length > 1 && !COMMON.has(word))
+  )
+
+const shared = (a: ReadonlySet<string>, b: ReadonlySet<string>): number => [...a].filter((term) => b.has(term)).length
+
+/** The tool that shares the most words with the prompt; its name counts double. `undefined` where none fits. */
+export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | undefined => {
+  const asked = termsOf(prompt)
+  const scored = tools.map((tool) => ({
+    tool,
+    score: 2 * shared(termsOf(tool.name), asked) + shared(termsOf(tool.description), asked)
+  }))
+  const best = scored.reduce<{ tool: Tool; score: number } | undefined>(
+    (top, one) => (top === undefined || one.score > top.score ? one : top),
+    undefined
+  )
+  return best !== undefined && best.score >= 2 ? best.tool : undefined
+}
+
+const callsOf = (turn: Turn): ReadonlyArray<{ readonly name: string; readonly json: string }> => {
+  const { directives, tools, choice, prompt } = turn
+  if (directives.tools.length > 0) {
+    return directives.tools.map(({ name, args }) => ({
+      name,
+      json: typeof args === "string" ? args : JSON.stringify(args)
+    }))
+  }
+  const spoken = directives.text !== undefined || directives.events !== undefined
+  const call = (tool: Tool | undefined) =>
+    tool === undefined ? [] : [{ name: tool.name, json: JSON.stringify(schemaSample(tool.schema, prompt)) }]
+  if (typeof choice === "object") return call(tools.find((tool) => tool.name === choice.name))
+  if (choice === "required") return call(fittingTool(tools, prompt) ?? tools[0])
+  // A result that has just come is what the model speaks about, rather than call again.
+  return choice === "none" || spoken || turn.results.length > 0 ? [] : call(fittingTool(tools, prompt))
+}
+
+const excerpt = (text: string, length: number): string => {
+  const line = text.replace(/\s+/g, " ").trim()
+  return line.length > length ? `${line.slice(0, length - 1).trimEnd()}…` : line
+}
+
+const topicOf = (prompt: string): string =>
+  excerpt(prompt, 160)
+    .replace(
+      /^(?:please\s+)?(?:can you |could you )?(?:tell me |explain |describe |what (?:is|are) |who (?:is|are) |write )(?:about )?/i,
+      ""
+    )
+    .replace(/[.?!\s]+$/, "")
+
+const prose = (turn: Turn): string => {
+  const sentences: Array<string> = []
+  for (const result of turn.results) {
+    sentences.push(`The tool ${result.name} answered: ${excerpt(result.content, 400) || "nothing"}.`)
+  }
+  const topic = topicOf(turn.prompt)
+  if (turn.results.length > 0) {
+    sentences.push(topic === "" ? "That is what it found." : `That answers your question about ${topic}.`)
+  } else if (topic !== "") {
+    sentences.push(`You asked about ${topic}.`)
+  }
+  if (turn.media.length > 0) sentences.push(`I see ${turn.media.join(" and ")}.`)
+  if (turn.instructions !== "") sentences.push(`I follow your instructions: ${excerpt(turn.instructions, 120)}`)
+  if (turn.turns > 1) sentences.push(`This is turn ${turn.turns} of our conversation.`)
+  sentences.push(
+    `I am the sandbox's stand-in for ${turn.model}, so this is a reply in the right shape rather than one that knows.`
+  )
+  return sentences.join(" ")
+}
+
+const textOf = (turn: Turn): string => {
+  const { directives, format } = turn
+  if (directives.text !== undefined) return directives.text
+  if (directives.events !== undefined) {
+    return Array.from({ length: directives.events }, (_, index) => `word${index + 1} `).join("")
+  }
+  if (format === "json") return JSON.stringify({ answer: prose(turn) })
+  return format === undefined ? prose(turn) : JSON.stringify(schemaSample(format, turn.prompt))
+}
+
+const thoughtsOf = (turn: Turn): string => {
+  const topic = topicOf(turn.prompt) || "what was sent"
+  const next =
+    turn.results.length > 0
+      ? "A tool has answered, so I can say what it found."
+      : "I will answer in a few plain sentences."
+  return `The question is about ${topic}. ${next}`
+}
+
+/** Keeps the pieces that fit into a number of tokens, and says how many they took and whether all fitted. */
+const within = (pieces: ReadonlyArray<string>, budget: number) => {
+  let used = 0
+  for (const [index, piece] of pieces.entries()) {
+    const cost = countTokens(piece)
+    if (used + cost > budget) return { kept: pieces.slice(0, index), used, complete: false }
+    used += cost
+  }
+  return { kept: pieces, used, complete: true }
+}
+
+/** Cuts a text at the first stop sequence in it. */
+const stopped = (text: string, stops: ReadonlyArray<string>) => {
+  const hits = stops
+    .map((sequence) => ({ sequence, at: sequence === "" ? -1 : text.indexOf(sequence) }))
+    .filter((hit) => hit.at >= 0)
+    .sort((a, b) => a.at - b.at)
+  const first = hits[0]
+  return first === undefined
+    ? { text, sequence: undefined }
+    : { text: text.slice(0, first.at), sequence: first.sequence }
+}
+
+/** Decides what the simulated model says to a turn. Deterministic. */
+export const planOf = (turn: Turn): Plan => {
+  const { directives } = turn
+  const refuses = directives.flags.has("refuse")
+  const calls = refuses ? [] : callsOf(turn)
+  const said = refuses || (calls.length > 0 && directives.text === undefined) ? "" : textOf(turn)
+  const cutText = stopped(said, turn.stops)
+  const thoughts = turn.thinks ? words(thoughtsOf(turn)) : []
+  const text = words(cutText.text)
+  const callTokens = calls.map((call) => countTokens(call.name) + countTokens(call.json))
+  const total =
+    [...thoughts, ...text].reduce((sum, piece) => sum + countTokens(piece), 0) + callTokens.reduce((a, b) => a + b, 0)
+
+  const limit = Math.min(
+    turn.limit ?? Number.MAX_SAFE_INTEGER,
+    directives.flags.has("length") ? total >> 1 : Number.MAX_SAFE_INTEGER
+  )
+  const thought = within(thoughts, limit)
+  const spoke = thought.complete ? within(text, limit - thought.used) : { kept: [], used: 0, complete: false }
+  const made: Array<{ name: string; json: string }> = []
+  let left = limit - thought.used - spoke.used
+  for (const [index, call] of spoke.complete ? calls.entries() : []) {
+    const cost = callTokens[index] ?? 0
+    made.push(cost <= left ? call : { ...call, json: call.json.slice(0, call.json.length >> 1) })
+    if (cost > left) break
+    left -= cost
+  }
+  const complete = total <= limit
+  const stop: Plan["stop"] = refuses
+    ? "refusal"
+    : !complete
+      ? "length"
+      : calls.length > 0
+        ? "tool"
+        : cutText.sequence === undefined
+          ? "end"
+          : { sequence: cutText.sequence }
+  return {
+    thinking: thought.kept,
+    text: spoke.kept,
+    calls: made,
+    stop,
+    thinkingTokens: thought.used,
+    outputTokens: Math.min(total, limit)
+  }
+}
+
+/** The arguments of a call as an object; an empty one when the token limit cut them. */
+export const argumentsOf = (json: string): JsonObject => {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}

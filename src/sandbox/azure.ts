@@ -1,0 +1,50 @@
+import { type CloudRequest, jsonReply, type Reply } from "./http.ts"
+import { azureGpt } from "./models.ts"
+import { answerChat } from "./openaiChat.ts"
+import { answerResponses } from "./responses.ts"
+import { digest } from "./signature.ts"
+
+/** What this Azure OpenAI resource knows: its key, an Entra ID token it accepts, and its deployments (`undefined`: every one it can play). */
+export interface AzureOptions {
+  readonly apiKey: string
+  readonly bearer: string
+  readonly models: ReadonlySet<string> | undefined
+}
+
+const PATH = /^\/openai(?:\/v1|\/deployments\/([^/]+))?\/(chat\/completions|responses)$/
+
+/** Plays Azure OpenAI: chat completions and Responses on the `v1` routes, and on the older routes that take an `api-version`. */
+export const azure = (options: AzureOptions) => {
+  const find = (id: string) => (options.models === undefined || options.models.has(id) ? azureGpt(id) : undefined)
+  const answer = (request: CloudRequest): Reply => {
+    const { headers, query } = request
+    if (headers["api-key"] !== options.apiKey && headers.authorization !== `Bearer ${options.bearer}`) {
+      return jsonReply(401, {
+        error: {
+          code: "401",
+          message:
+            "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource."
+        }
+      })
+    }
+    const match = PATH.exec(request.path)
+    const current = request.path.startsWith("/openai/v1/")
+    const version = query.get("api-version")
+    if (match === null || (!current && version === null))
+      return jsonReply(404, { error: { code: "404", message: "Resource not found" } })
+    if (request.method !== "POST") return jsonReply(405, { error: { code: "405", message: "Method not allowed" } })
+    if (current && version !== null && !["preview", "latest", "v1"].includes(version)) {
+      return jsonReply(400, { error: { code: "BadRequest", message: "API version not supported" } })
+    }
+    const deployment = match[1] === undefined ? undefined : decodeURIComponent(match[1])
+    return match[2] === "responses" ? answerResponses(request, find) : answerChat(request, find, "azure", deployment)
+  }
+  return (request: CloudRequest): Reply => {
+    const reply = answer(request)
+    const id = digest(request.path, request.body).slice(0, 32)
+    return {
+      ...reply,
+      headers: { "apim-request-id": id, "x-request-id": id, "x-ms-region": "usgovvirginia", ...reply.headers }
+    }
+  }
+}

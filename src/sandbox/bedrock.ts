@@ -1,0 +1,192 @@
+import { answerClaude } from "./claude.ts"
+import { readClaude } from "./claudeRequest.ts"
+import type { Directives } from "./directives.ts"
+import { chunkFrame, exceptionFrame } from "./eventStream.ts"
+import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "./faults.ts"
+import { type CloudRequest, jsonReply, Refusal, type Reply } from "./http.ts"
+import { isObject, type JsonObject, listOf, objectOf, parseJson, stringOf } from "./json.ts"
+import { bedrockClaude, bedrockGpt, isTitan } from "./models.ts"
+import { answerChat } from "./openaiChat.ts"
+import { digest } from "./signature.ts"
+import { checkSignature, type SigningKey } from "./sigv4.ts"
+import { embedTitan } from "./titan.ts"
+
+/** What this Bedrock knows: the key it checks signatures with, its API key, and its models (`undefined`: every one it can play). */
+export interface BedrockOptions extends SigningKey {
+  readonly bearer: string
+  readonly models: ReadonlySet<string> | undefined
+}
+
+const exceptions: Readonly<Record<number, string>> = {
+  400: "ValidationException",
+  403: "AccessDeniedException",
+  404: "ResourceNotFoundException",
+  408: "ModelTimeoutException",
+  424: "ModelErrorException",
+  429: "ThrottlingException",
+  500: "InternalServerException",
+  503: "ServiceUnavailableException"
+}
+
+const awsReply = (status: number, message: string, code?: string, retryAfter?: string): Reply =>
+  jsonReply(
+    status,
+    { message },
+    {
+      "x-amzn-errortype": `${code ?? exceptions[status] ?? "InternalServerException"}:http://internal.amazon.com/coral/com.amazon.bedrock/`,
+      ...(retryAfter === undefined ? {} : { "retry-after": retryAfter })
+    }
+  )
+
+const asked = (directives: Directives): Reply | undefined => {
+  const { status, delay } = directives
+  return status === undefined
+    ? detour(directives)
+    : { ...awsReply(status.code, "The sandbox was asked for this status.", undefined, status.retryAfter), delay }
+}
+
+const wrapped = (error: unknown): Reply => {
+  if (!(error instanceof Refusal)) throw error
+  if (error.status !== 400) return awsReply(error.status, error.message)
+  // What the model's own API refuses comes wrapped; what the service itself refuses does not.
+  const plain = error.message === "invalid beta flag" || error.message.startsWith("Malformed input request")
+  return awsReply(400, plain ? error.message : `The model returned the following errors: ${error.message}`)
+}
+
+const betasOf = (body: JsonObject): ReadonlyArray<string> => {
+  const betas = body.anthropic_beta
+  if (betas !== undefined && !Array.isArray(betas))
+    throw new Refusal(400, "anthropic_beta: Input should be a valid list")
+  return listOf(betas).map((beta) => stringOf(beta))
+}
+
+const contextOf = (
+  body: JsonObject,
+  model: NonNullable<ReturnType<typeof bedrockClaude>>["model"],
+  counting: boolean
+) => ({
+  platform: "bedrock" as const,
+  model,
+  betas: betasOf(body),
+  counting
+})
+
+const countReply = (id: string, body: JsonObject): Reply => {
+  const found = bedrockClaude(id)
+  if (found === undefined || found.profile || found.model.version >= 4.8) {
+    return awsReply(400, "The provided model doesn't support counting tokens.")
+  }
+  const inner = objectOf(objectOf(body.input).invokeModel).body
+  const parsed = parseJson(Buffer.from(stringOf(inner), "base64").toString())
+  if (!isObject(parsed)) return awsReply(400, "The body of the invokeModel input is not valid JSON.")
+  const { inputTokens, turn } = readClaude(parsed, contextOf(parsed, found.model, true))
+  return asked(turn.directives) ?? unstreamed(jsonReply(200, { inputTokens }), turn.directives)
+}
+
+const invokeReply = (request: CloudRequest, id: string, body: JsonObject, streaming: boolean): Reply => {
+  const found = bedrockClaude(id)
+  if (found === undefined)
+    return awsReply(404, `Could not resolve the foundation model from the provided model identifier.`)
+  if (!found.profile) {
+    return awsReply(
+      400,
+      `Invocation of model ID ${id} with on-demand throughput isn’t supported. Retry your request with the ID or ARN of an inference profile that contains this model.`
+    )
+  }
+  const { model } = found
+  const answer = answerClaude(body, contextOf(body, model, false), {
+    tag: "bdrk",
+    model: model.base,
+    seed: digest(request.path, request.body)
+  })
+  const { directives } = answer.request.turn
+  const other = asked(directives)
+  if (other !== undefined) return other
+  const metrics = {
+    inputTokenCount: answer.request.inputTokens,
+    outputTokenCount: answer.outputTokens,
+    invocationLatency: 5,
+    firstByteLatency: 2
+  }
+  if (streaming) {
+    return streamed(
+      answer.events().map(({ data, word }) => {
+        const terminal = data.type === "message_stop"
+        const text = JSON.stringify(terminal ? { ...data, "amazon-bedrock-invocationMetrics": metrics } : data)
+        return { bytes: chunkFrame(text), word, terminal }
+      }),
+      directives,
+      {
+        headers: {
+          "content-type": "application/vnd.amazon.eventstream",
+          "x-amzn-bedrock-content-type": "application/json"
+        },
+        garbage: chunkFrame("{not json"),
+        error: (name) =>
+          exceptionFrame(name, {
+            message: exceptionMessage(name),
+            ...(name === "modelStreamErrorException" ? { originalStatusCode: 500, originalMessage: "sandbox" } : {})
+          })
+      }
+    )
+  }
+  const { exception } = directives
+  if (exception !== undefined) return awsReply(exceptionStatus[exception.name] ?? 500, exceptionMessage(exception.name))
+  return unstreamed(
+    jsonReply(200, answer.message(), {
+      "x-amzn-bedrock-input-token-count": String(metrics.inputTokenCount),
+      "x-amzn-bedrock-output-token-count": String(metrics.outputTokenCount),
+      "x-amzn-bedrock-invocation-latency": String(metrics.invocationLatency)
+    }),
+    directives
+  )
+}
+
+const modelReply = (request: CloudRequest, id: string, operation: string, known: (id: string) => boolean): Reply => {
+  const body = parseJson(request.body.toString())
+  if (!isObject(body)) return awsReply(400, "Malformed input request, please reformat your input and try again.")
+  // A catalog lists profiles; their foundation models exist with them.
+  if (!known(id) && !known(`us-gov.${id}`))
+    return awsReply(404, "Could not resolve the foundation model from the provided model identifier.")
+  try {
+    if (isTitan(id)) {
+      const directives = operation === "invoke" ? embedTitan.directives(body) : undefined
+      if (directives === undefined) return awsReply(400, "The provided model doesn't support this operation.")
+      return asked(directives) ?? unstreamed(jsonReply(200, embedTitan.embed(body)), directives)
+    }
+    return operation === "count-tokens" ? countReply(id, body) : invokeReply(request, id, body, operation !== "invoke")
+  } catch (error) {
+    return wrapped(error)
+  }
+}
+
+/** Plays Amazon Bedrock's runtime: InvokeModel for Claude and Titan, CountTokens, and the OpenAI-compatible chat route. */
+export const bedrock = (options: BedrockOptions) => {
+  const known = (id: string) => options.models === undefined || options.models.has(id)
+  const answer = async (request: CloudRequest): Promise<Reply> => {
+    try {
+      if (request.headers.authorization !== `Bearer ${options.bearer}`)
+        await checkSignature(request, options, Date.now())
+    } catch (error) {
+      if (error instanceof Refusal) return awsReply(error.status, error.message, error.code)
+      throw error
+    }
+    if (request.path === "/openai/v1/chat/completions" && request.method === "POST") {
+      return answerChat(request, (id) => (known(id) ? bedrockGpt(id) : undefined), "bedrock")
+    }
+    const match = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|count-tokens)$/.exec(request.path)
+    if (match === null || request.method !== "POST") {
+      return jsonReply(200, {
+        Output: { __type: "com.amazon.coral.service#UnknownOperationException" },
+        Version: "1.0"
+      })
+    }
+    return modelReply(request, decodeURIComponent(match[1] ?? ""), match[2] ?? "", known)
+  }
+  return async (request: CloudRequest): Promise<Reply> => {
+    const reply = await answer(request)
+    const id = digest(request.path, request.body)
+    const requestId = [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20, 32)].join("-")
+    return { ...reply, headers: { "x-amzn-requestid": requestId, ...reply.headers } }
+  }
+}

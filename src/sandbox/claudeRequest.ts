@@ -1,0 +1,175 @@
+import type { Turn } from "./answer.ts"
+import { blocksOf, checkCache, checkMessages, onlyFields } from "./claudeMessages.ts"
+import {
+  type ClaudeContext,
+  checkBetas,
+  checkOutput,
+  checkSampling,
+  choiceOf,
+  integer,
+  thinkingOf,
+  toolsOf,
+  topFields,
+  versions
+} from "./claudeParameters.ts"
+import { noDirectives, readDirectives } from "./directives.ts"
+import { check } from "./http.ts"
+import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "./json.ts"
+import { describe, mediaTokens, resultText } from "./media.ts"
+import { countTokens } from "./tokens.ts"
+
+/** A checked request: what it asks, and what its prompt costs. */
+export interface ClaudeRequest {
+  readonly turn: Turn
+  readonly inputTokens: number
+  readonly showsThinking: boolean
+}
+
+const THINKING_OVERHEAD = 29
+
+const systemOf = (body: JsonObject): string => {
+  const system = body.system
+  if (system === undefined || typeof system === "string") return stringOf(system)
+  check(Array.isArray(system), "system: Input should be a valid list")
+  const blocks = objectsOf(system)
+  for (const [index, block] of blocks.entries()) {
+    onlyFields(block, ["type", "text", "cache_control", "citations"], `system.${index}`)
+    checkCache(block, `system.${index}`)
+    check(stringOf(block.text) !== "", "system: text content blocks must be non-empty")
+  }
+  return blocks.map((block) => stringOf(block.text)).join("\n")
+}
+
+const blockTokens = (block: JsonObject): number => {
+  const source = objectOf(block.source)
+  switch (block.type) {
+    case "text":
+      return countTokens(stringOf(block.text))
+    case "image":
+    case "document":
+      return source.type === "base64"
+        ? mediaTokens(stringOf(source.data).length * 0.75)
+        : countTokens(stringOf(source.data))
+    case "tool_use":
+      return 10 + countTokens(stringOf(block.name)) + countTokens(JSON.stringify(block.input))
+    case "tool_result":
+      return (
+        10 +
+        (typeof block.content === "string"
+          ? countTokens(block.content)
+          : objectsOf(block.content).reduce((sum, inner) => sum + blockTokens(inner), 0))
+      )
+    default:
+      return 0
+  }
+}
+
+const mediaOf = (block: JsonObject): ReadonlyArray<string> => {
+  if (block.type !== "image" && block.type !== "document") return []
+  const source = objectOf(block.source)
+  if (source.type !== "base64") return ["a text document"]
+  return [describe(stringOf(source.media_type), Buffer.byteLength(stringOf(source.data), "base64"))]
+}
+
+/** Checks a Messages request as the platform does, and reads what it asks. Throws a `Refusal`. */
+export const readClaude = (body: JsonObject, context: ClaudeContext): ClaudeRequest => {
+  const { platform, model, counting } = context
+  checkBetas(context)
+  const version = body.anthropic_version
+  check(version !== undefined, "anthropic_version: Field required")
+  const current = version === "2026-10-21" && platform === "bedrock" && model.version < 4.7
+  check(
+    versions[platform].includes(stringOf(version)) && !current,
+    `anthropic_version: "${String(version)}" is not a valid version for this model`
+  )
+  onlyFields(body, topFields(context), "")
+  if (platform === "bedrock") {
+    for (const [name, value] of Object.entries(body))
+      check(
+        value !== null,
+        `Malformed input request: #/${name}: expected type: Object, found: Null, please reformat your input and try again.`
+      )
+  }
+  check(Array.isArray(body.messages), "messages: Field required")
+  const counted = counting && platform === "vertex"
+  const limit = counted ? undefined : integer(body, "max_tokens")
+  check(limit === undefined || limit >= 1, "max_tokens: Input should be greater than or equal to 1")
+  check(
+    limit === undefined || limit <= model.maxOutput,
+    `max_tokens: ${limit} > ${model.maxOutput}, which is the maximum allowed number of output tokens for ${model.base}`
+  )
+  const wanted = thinkingOf(body, context)
+  const tools = toolsOf(body, context)
+  const choice = choiceOf(body, tools, wanted !== "off" && body.thinking !== undefined, context)
+  const thinking = body.thinking === undefined && choice !== "auto" && choice !== "none" ? "off" : wanted
+  checkSampling(body, model, thinking !== "off")
+  const format = checkOutput(body, context)
+  onlyFields(objectOf(body.metadata), ["user_id"], "metadata")
+  const stops = listOf(body.stop_sequences).filter((stop) => typeof stop === "string")
+  check(
+    stops.every((stop) => /\S/.test(stop)),
+    "stop_sequences: each stop sequence must contain non-whitespace"
+  )
+
+  const messages = objectsOf(body.messages)
+  checkMessages(messages, {
+    thinking,
+    prefill: thinking === "off" && model.version < 4.6,
+    strict: version === "2026-10-21"
+  })
+  const instructions = systemOf(body)
+  const users = messages.filter((message) => message.role === "user")
+  const last = messages.at(-1)
+  const ending = last?.role === "user" ? blocksOf(last) : []
+  const results = ending.filter((block) => block.type === "tool_result")
+  const texts = (message: JsonObject) =>
+    blocksOf(message)
+      .filter((block) => block.type === "text")
+      .map((block) => stringOf(block.text))
+      .join("\n")
+  const spoken = users.findLast((message) => texts(message) !== "")
+  const directives =
+    results.length === 0 && last !== undefined && last === users.at(-1) ? readDirectives(texts(last)) : noDirectives
+  const names = new Map(
+    messages
+      .flatMap(blocksOf)
+      .filter((block) => block.type === "tool_use")
+      .map((block) => [block.id, stringOf(block.name)])
+  )
+
+  const forced = choice !== "auto" && choice !== "none"
+  const overhead = tools.length === 0 || choice === "none" ? 0 : model.toolOverhead[forced ? 1 : 0]
+  const texted =
+    countTokens(instructions) +
+    messages.reduce(
+      (sum, message) => sum + 4 + blocksOf(message).reduce((part, block) => part + blockTokens(block), 0),
+      3
+    ) +
+    objectsOf(body.tools).reduce(
+      (sum, tool) => sum + countTokens(JSON.stringify([tool.name, tool.description, tool.input_schema])),
+      0
+    )
+  return {
+    turn: {
+      model: model.base,
+      prompt: spoken === undefined ? "" : readDirectives(texts(spoken)).rest,
+      instructions,
+      turns: users.filter((message) => texts(message) !== "").length,
+      media: ending.flatMap(mediaOf),
+      results: results.map((block) => ({
+        name: names.get(block.tool_use_id ?? "") ?? "",
+        content: resultText(block.content)
+      })),
+      tools,
+      choice,
+      format,
+      thinks: thinking !== "off",
+      limit,
+      stops,
+      directives
+    },
+    inputTokens: Math.ceil(texted * model.tokenFactor) + overhead + (thinking === "budgeted" ? THINKING_OVERHEAD : 0),
+    showsThinking:
+      (objectOf(body.thinking).display ?? (model.hidesThinking ? "omitted" : "summarized")) === "summarized"
+  }
+}

@@ -1,0 +1,153 @@
+import { isObject, type JsonObject, parseJson } from "./json.ts"
+
+/** What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's. Quoted in the README. */
+export const directives: ReadonlyArray<{ readonly name: string; readonly effect: string }> = [
+  {
+    name: "status=429 retry-after=7",
+    effect: "The cloud's own error with this HTTP status; `retry-after` is optional."
+  },
+  { name: "delay=2s", effect: "Waits before the response headers (`ms` or `s`)." },
+  {
+    name: "cut after=5",
+    effect: "Breaks the connection after five upstream events (unstreamed: in the middle of the body)."
+  },
+  { name: "stall after=3", effect: "Falls silent after three upstream events, with the connection open." },
+  {
+    name: "garbage after=2",
+    effect: "Sends an event that is not JSON after two upstream events (unstreamed: as the body)."
+  },
+  {
+    name: "exception=throttlingException after=2",
+    effect:
+      "An in-stream error after two events: Bedrock's exception frame, or the error event of the API (unstreamed: its HTTP error)."
+  },
+  { name: "no-terminal", effect: "Ends the stream cleanly, but without its terminal event." },
+  { name: "redirect", effect: "Answers 302." },
+  { name: "html", effect: "Answers 200 with an HTML page." },
+  { name: "tool=NAME args={…}", effect: "Calls this tool with these arguments; repeat it for parallel calls." },
+  { name: "text=…", effect: "Says exactly this; a JSON string may hold newlines." },
+  { name: "events=200", effect: "Says that many words, each in an event of its own." },
+  { name: "length", effect: "Stops half way, as at the token limit." },
+  { name: "refuse", effect: "The model refuses in its cloud's way (`refusal`, `SAFETY`, `content_filter`)." },
+  { name: "filter-prompt", effect: "The prompt is blocked in the cloud's way (Azure: 400; Gemini: `promptFeedback`)." },
+  { name: "redacted", effect: "Claude: a `redacted_thinking` block comes with the thinking." },
+  { name: "cached=100", effect: "Reports that many prompt tokens as read from a cache." }
+]
+
+/** The directives of one request. Positions count upstream events; durations are milliseconds. */
+export interface Directives {
+  readonly status: { readonly code: number; readonly retryAfter: string | undefined } | undefined
+  readonly delay: number
+  readonly cut: number | undefined
+  readonly stall: number | undefined
+  readonly garbage: number | undefined
+  readonly exception: { readonly name: string; readonly after: number } | undefined
+  readonly tools: ReadonlyArray<{ readonly name: string; readonly args: JsonObject | string }>
+  readonly text: string | undefined
+  readonly events: number | undefined
+  readonly cached: number
+  /** The directives without a value: `refuse`, `html`, `length`, … */
+  readonly flags: ReadonlySet<string>
+  /** The message without its directives. */
+  readonly rest: string
+}
+
+type Fields = ReadonlyMap<string, string>
+
+const OPEN = /\[sandbox:\s*/g
+
+const closingOf = (text: string, start: number): number => {
+  let depth = 0
+  let quoted = false
+  for (let i = start; i < text.length; i++) {
+    const sign = text[i]
+    if (quoted) {
+      if (sign === "\\") i++
+      else if (sign === '"') quoted = false
+    } else if (sign === '"') quoted = true
+    else if (sign === "{" || sign === "[") depth++
+    else if (sign === "}") depth--
+    else if (sign === "]") {
+      if (depth === 0) return i
+      depth--
+    }
+  }
+  return text.indexOf("]", start)
+}
+
+const fieldsOf = (inner: string): Fields => {
+  const fields = new Map<string, string>()
+  let rest = inner.trim()
+  while (rest.length > 0) {
+    const name = /^[a-z-]+/.exec(rest)?.[0]
+    if (name === undefined) break
+    rest = rest.slice(name.length)
+    if (!rest.startsWith("=")) {
+      fields.set(name, "")
+    } else if (name === "text" || name === "args") {
+      // Both are the last of their directive: their value may hold anything.
+      fields.set(name, rest.slice(1))
+      break
+    } else {
+      const value = /^=(\S*)/.exec(rest)?.[1] ?? ""
+      fields.set(name, value)
+      rest = rest.slice(value.length + 1)
+    }
+    rest = rest.trimStart()
+  }
+  return fields
+}
+
+const milliseconds = (text: string): number => {
+  const match = /^([\d.]+)(ms|s)?$/.exec(text)
+  return match === null ? 0 : Number(match[1]) * (match[2] === "ms" ? 1 : 1000)
+}
+
+/** Reads the directives in a text. A bracket that is never closed is plain text. Linear in the text. */
+export const readDirectives = (text: string): Directives => {
+  const found: Array<Fields> = []
+  let rest = ""
+  let from = 0
+  OPEN.lastIndex = 0
+  for (let open = OPEN.exec(text); open !== null; open = OPEN.exec(text)) {
+    const close = closingOf(text, OPEN.lastIndex)
+    if (close < 0) break
+    found.push(fieldsOf(text.slice(OPEN.lastIndex, close)))
+    rest += text.slice(from, open.index)
+    from = close + 1
+    OPEN.lastIndex = from
+  }
+  rest = (rest + text.slice(from)).trim()
+
+  const holder = (name: string) => found.find((fields) => fields.has(name))
+  const value = (name: string) => holder(name)?.get(name)
+  const after = (name: string) => (holder(name) === undefined ? undefined : Number(holder(name)?.get("after") ?? 0))
+  const exception = value("exception")
+  const status = value("status")
+  const said = value("text")
+  const literal = said?.startsWith('"') ? parseJson(said) : said
+  const events = value("events")
+  return {
+    status:
+      status === undefined ? undefined : { code: Number(status), retryAfter: holder("status")?.get("retry-after") },
+    delay: milliseconds(value("delay") ?? ""),
+    cut: after("cut"),
+    stall: after("stall"),
+    garbage: after("garbage"),
+    exception: exception === undefined ? undefined : { name: exception, after: after("exception") ?? 0 },
+    tools: found.flatMap((fields) => {
+      const name = fields.get("tool")
+      const args = fields.get("args") ?? "{}"
+      const parsed = parseJson(args)
+      return name === undefined ? [] : [{ name, args: isObject(parsed) ? parsed : args }]
+    }),
+    text: typeof literal === "string" ? literal : said,
+    events: events === undefined ? undefined : Number(events),
+    cached: Number(value("cached") ?? 0),
+    flags: new Set(found.flatMap((fields) => [...fields.keys()])),
+    rest
+  }
+}
+
+/** No directives at all. */
+export const noDirectives: Directives = readDirectives("")

@@ -1,0 +1,186 @@
+import { planOf } from "./answer.ts"
+import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "./faults.ts"
+import { signed } from "./geminiContents.ts"
+import { type GeminiRequest, readGemini } from "./geminiRequest.ts"
+import { googleError, googleReply } from "./google.ts"
+import { type CloudRequest, type Frame, jsonReply, Refusal, type Reply } from "./http.ts"
+import { isObject, type JsonObject, parseJson } from "./json.ts"
+import type { GeminiModel } from "./models.ts"
+import { digest, signThinking } from "./signature.ts"
+
+/** One event of a reply; the unstreamed reply is all of them in one. */
+interface Chunk {
+  readonly parts: ReadonlyArray<JsonObject>
+  readonly word: boolean
+}
+
+interface Spoken {
+  readonly chunks: ReadonlyArray<Chunk>
+  readonly finishReason: string
+  readonly usage: JsonObject
+}
+
+const speak = (request: GeminiRequest, model: GeminiModel, seed: string): Spoken => {
+  const plan = planOf(request.turn)
+  const { directives } = request.turn
+  const calls = plan.calls.map((call) => ({ name: call.name, args: parseJson(call.json) }))
+  const broken = calls.some((call) => !isObject(call.args))
+  const sign = (what: string) => signThinking(signed(model, what), seed)
+  const chunks: Array<Chunk> = [
+    ...(request.includeThoughts ? plan.thinking.map((text) => ({ parts: [{ text, thought: true }], word: true })) : []),
+    ...plan.text.map((text) => ({ parts: [{ text }], word: true })),
+    ...calls
+      .filter((call) => isObject(call.args))
+      .map(({ name, args }, index) => ({
+        // No ID on Vertex; arguments are left out when there are none; only the first of parallel calls is signed.
+        parts: [
+          {
+            functionCall: { name, ...(isObject(args) && Object.keys(args).length > 0 ? { args } : {}) },
+            ...(index === 0 ? { thoughtSignature: sign(name) } : {})
+          }
+        ],
+        word: true
+      })),
+    // The signature of a text comes on an empty part of its own.
+    ...(plan.text.length > 0 && request.turn.thinks && plan.calls.length === 0
+      ? [{ parts: [{ text: "", thoughtSignature: sign("text") }], word: false }]
+      : [])
+  ]
+  const visible = plan.outputTokens - plan.thinkingTokens
+  const { promptTokens } = request
+  return {
+    chunks,
+    finishReason:
+      plan.stop === "refusal"
+        ? "SAFETY"
+        : plan.stop === "length"
+          ? "MAX_TOKENS"
+          : broken
+            ? "MALFORMED_FUNCTION_CALL"
+            : "STOP",
+    usage: {
+      promptTokenCount: promptTokens,
+      ...(visible > 0 ? { candidatesTokenCount: visible } : {}),
+      ...(plan.thinkingTokens > 0 ? { thoughtsTokenCount: plan.thinkingTokens } : {}),
+      ...(directives.cached > 0 ? { cachedContentTokenCount: Math.min(directives.cached, promptTokens) } : {}),
+      totalTokenCount: promptTokens + plan.outputTokens,
+      promptTokensDetails: [{ modality: "TEXT", tokenCount: promptTokens }],
+      trafficType: "ON_DEMAND"
+    }
+  }
+}
+
+const ratings = ["HARM_CATEGORY_HATE_SPEECH", "HARM_CATEGORY_DANGEROUS_CONTENT"].map((category, index) => ({
+  category,
+  probability: index === 0 ? "HIGH" : "NEGLIGIBLE",
+  blocked: index === 0
+}))
+
+const merged = (chunks: ReadonlyArray<Chunk>): ReadonlyArray<JsonObject> => {
+  const parts: Array<JsonObject> = []
+  for (const part of chunks.flatMap((chunk) => chunk.parts)) {
+    const last = parts.at(-1)
+    const text = part.text
+    const joins = typeof text === "string" && typeof last?.text === "string" && last.thought === part.thought
+    if (joins) parts[parts.length - 1] = { ...last, ...part, text: `${last.text}${text}` }
+    else parts.push(part)
+  }
+  return parts
+}
+
+const bodiesOf = (
+  spoken: Spoken,
+  identity: JsonObject
+): ReadonlyArray<{ readonly body: JsonObject; readonly word: boolean }> => [
+  ...spoken.chunks.map(({ parts, word }) => ({
+    body: {
+      candidates: [{ index: 0, content: { role: "model", parts } }],
+      usageMetadata: { trafficType: "ON_DEMAND" },
+      ...identity
+    },
+    word
+  })),
+  {
+    body: { candidates: [finalCandidate(spoken, [{ text: "" }])], usageMetadata: spoken.usage, ...identity },
+    word: false
+  }
+]
+
+const finalCandidate = (spoken: Spoken, parts: ReadonlyArray<JsonObject>): JsonObject => ({
+  index: 0,
+  ...(spoken.finishReason === "SAFETY" ? { safetyRatings: ratings } : { content: { role: "model", parts } }),
+  finishReason: spoken.finishReason
+})
+
+const arrayFrames = (
+  bodies: ReadonlyArray<{ readonly body: JsonObject; readonly word: boolean }>
+): ReadonlyArray<Frame> => [
+  ...bodies.map(({ body, word }, index) => ({ bytes: `${index === 0 ? "[" : ",\n"}${JSON.stringify(body)}`, word })),
+  { bytes: "]", terminal: true }
+]
+
+/** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. */
+export const answerGemini = (request: CloudRequest, body: JsonObject, model: GeminiModel, method: string): Reply => {
+  const seed = digest(request.path, request.body)
+  const identity = { modelVersion: model.base, createTime: new Date().toISOString(), responseId: seed.slice(0, 22) }
+  const event = (data: JsonObject) => `data: ${JSON.stringify(data)}\r\n\r\n`
+  try {
+    const read = readGemini(body, model)
+    const { directives } = read.turn
+    if (directives.status !== undefined) {
+      return {
+        ...googleReply(directives.status.code, "The sandbox was asked for this status.", directives.status.retryAfter),
+        delay: directives.delay
+      }
+    }
+    const other = detour(directives)
+    if (other !== undefined) return other
+    if (method === "countTokens") {
+      const counted = {
+        totalTokens: read.promptTokens,
+        promptTokensDetails: [{ modality: "TEXT", tokenCount: read.promptTokens }]
+      }
+      return unstreamed(jsonReply(200, counted), directives)
+    }
+    if (method !== "generateContent" && method !== "streamGenerateContent")
+      return googleReply(404, `Method ${method} not found.`)
+    const blocked = {
+      promptFeedback: {
+        blockReason: "PROHIBITED_CONTENT",
+        blockReasonMessage: "The prompt was blocked by the sandbox."
+      },
+      usageMetadata: {
+        promptTokenCount: read.promptTokens,
+        totalTokenCount: read.promptTokens,
+        trafficType: "ON_DEMAND"
+      },
+      ...identity
+    }
+    const filtered = directives.flags.has("filter-prompt")
+    const spoken = speak(read, model, seed)
+    if (method === "streamGenerateContent") {
+      const bodies = filtered ? [{ body: blocked, word: false }] : bodiesOf(spoken, identity)
+      const array = request.query.get("alt") !== "sse"
+      const frames = array
+        ? arrayFrames(bodies)
+        : bodies.map(({ body, word }, index) => ({ bytes: event(body), word, terminal: index === bodies.length - 1 }))
+      return streamed(frames, directives, {
+        headers: { "content-type": array ? "application/json; charset=UTF-8" : "text/event-stream" },
+        garbage: "data: {not json\r\n\r\n",
+        error: (name) => event(googleError(exceptionStatus[name] ?? 500, exceptionMessage(name)))
+      })
+    }
+    const { exception } = directives
+    if (exception !== undefined)
+      return googleReply(exceptionStatus[exception.name] ?? 500, exceptionMessage(exception.name))
+    const whole = {
+      candidates: [finalCandidate(spoken, merged(spoken.chunks))],
+      usageMetadata: spoken.usage,
+      ...identity
+    }
+    return unstreamed(jsonReply(200, filtered ? blocked : whole), directives)
+  } catch (error) {
+    if (error instanceof Refusal) return googleReply(error.status, error.message)
+    throw error
+  }
+}

@@ -1,0 +1,177 @@
+import { check, Refusal } from "./http.ts"
+import { isObject, type JsonObject, objectOf, objectsOf, stringOf } from "./json.ts"
+import { decodeBase64, sniff } from "./media.ts"
+import type { GeminiModel } from "./models.ts"
+import { isSigned } from "./signature.ts"
+
+/** The documented values that stand for a missing signature. */
+const SKIP = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"]
+
+const known = {
+  content: ["role", "parts"],
+  part: ["text", "inlineData", "functionCall", "functionResponse", "thought", "thoughtSignature"],
+  call: ["id", "name", "args"],
+  response: ["id", "name", "response"]
+}
+
+/** Refuses fields that are not in the list, in the words of Google's JSON parser. */
+export const only = (value: JsonObject, allowed: ReadonlyArray<string>, path: string): void => {
+  for (const name of Object.keys(value)) {
+    const at = path === "" ? "" : ` at '${path}'`
+    check(allowed.includes(name), `Invalid JSON payload received. Unknown name "${name}"${at}: Cannot find field.`)
+  }
+}
+
+/** What a thought signature is made over: a function's name, or `text`. */
+export const signed = (model: GeminiModel, what: string): string => `gemini:${model.base}:${what}`
+
+/** What a function may be called. */
+export const NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/
+
+const checkPart = (part: JsonObject, path: string, model: GeminiModel): void => {
+  only(part, known.part, path)
+  const data = ["text", "inlineData", "functionCall", "functionResponse"].filter((name) => part[name] !== undefined)
+  check(data.length === 1, `${path}.data: required oneof field 'data' must have one initialized field`)
+  if (part.text !== undefined) {
+    check(typeof part.text === "string", `Invalid value at '${path}.text' (TYPE_STRING)`)
+    check(
+      part.text !== "" || part.thoughtSignature !== undefined,
+      "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again."
+    )
+    const signature = part.thoughtSignature
+    check(
+      signature === undefined || isSigned(signed(model, "text"), stringOf(signature)),
+      "Thought signature is not valid."
+    )
+  }
+  if (part.inlineData !== undefined) {
+    const inline = objectOf(part.inlineData)
+    only(inline, ["mimeType", "data", "displayName"], `${path}.inline_data`)
+    const bytes = decodeBase64(stringOf(inline.data))
+    if (bytes === undefined)
+      throw new Refusal(400, `Invalid value at '${path}.inline_data.data' (TYPE_BYTES), Base64 decoding failed`)
+    const type = stringOf(inline.mimeType)
+    check(
+      /^(?:image\/(?:png|jpeg|webp|gif)|application\/pdf)$/.test(type),
+      `Unable to submit request because it has a mimeType parameter with value ${type}, which is not supported.`
+    )
+    check(
+      sniff(bytes) === type,
+      type === "application/pdf"
+        ? "The document has no pages."
+        : "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting"
+    )
+  }
+  if (part.functionCall !== undefined) {
+    const call = objectOf(part.functionCall)
+    only(call, known.call, `${path}.function_call`)
+    check(
+      NAME.test(stringOf(call.name)),
+      `Invalid function name at '${path}.function_call.name'. Must start with a letter or an underscore.`
+    )
+    check(
+      call.args === undefined || isObject(call.args),
+      `Invalid value at '${path}.function_call.args' (type.googleapis.com/google.protobuf.Struct)`
+    )
+  }
+  if (part.functionResponse !== undefined) {
+    const response = objectOf(part.functionResponse)
+    only(response, known.response, `${path}.function_response`)
+    check(
+      isObject(response.response),
+      `Invalid value at '${path}.function_response.response' (type.googleapis.com/google.protobuf.Struct)`
+    )
+  }
+}
+
+/** The parts of a content. */
+export const partsOf = (content: JsonObject | undefined): ReadonlyArray<JsonObject> => objectsOf(content?.parts)
+
+const callsIn = (content: JsonObject | undefined): ReadonlyArray<JsonObject> =>
+  partsOf(content).filter((part) => part.functionCall !== undefined)
+
+/** The parts that answer function calls. */
+export const resultsIn = (content: JsonObject | undefined): ReadonlyArray<JsonObject> =>
+  partsOf(content).filter((part) => part.functionResponse !== undefined)
+
+/** The name in a `functionCall` or `functionResponse` part. */
+export const nameOf = (part: JsonObject, field: string): string => stringOf(objectOf(part[field]).name)
+
+const checkSignatures = (contents: ReadonlyArray<JsonObject>, model: GeminiModel): void => {
+  // Only the current turn is held to it: what came after the last message that is the user's own.
+  const start = contents.findLastIndex((content) => content.role !== "model" && resultsIn(content).length === 0)
+  for (const [index, content] of contents.entries()) {
+    const calls = callsIn(content)
+    for (const [at, part] of calls.entries()) {
+      const name = nameOf(part, "functionCall")
+      const signature = part.thoughtSignature
+      check(
+        signature !== undefined || at > 0 || index < start,
+        `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call \`default_api:${name}\` , position ${index + 1}.`
+      )
+      const value = stringOf(signature)
+      check(
+        signature === undefined || SKIP.includes(value) || isSigned(signed(model, name), value),
+        "Thought signature is not valid."
+      )
+    }
+  }
+}
+
+/** Checks the contents as Vertex AI does: roles, parts, function calls with their responses and signatures. */
+export const checkContents = (contents: ReadonlyArray<JsonObject>, model: GeminiModel): void => {
+  check(contents.length > 0, "Unable to submit request because at least one contents field is required.")
+  for (const [index, content] of contents.entries()) {
+    only(content, known.content, `contents[${index}]`)
+    const role = content.role ?? (contents.length === 1 ? "user" : undefined)
+    check(role === "user" || role === "model", "Please use a valid role: user, model.")
+    check(
+      index === 0 ? role === "user" : contents[index - 1]?.role !== role,
+      "Please ensure that multiturn requests alternate between user and model."
+    )
+    const parts = partsOf(content)
+    check(
+      parts.length > 0,
+      "Unable to submit request because it must include at least one parts field, which describes the prompt input."
+    )
+    for (const [at, part] of parts.entries()) {
+      checkPart(part, `contents[${index}].parts[${at}]`, model)
+      check(
+        part.functionCall === undefined || role === "model",
+        "Please ensure that function call parts are in a model turn."
+      )
+      check(
+        part.functionResponse === undefined || role === "user",
+        "Please ensure that function response parts are in a user turn."
+      )
+    }
+    const asked = callsIn(contents[index - 1])
+    const answered = resultsIn(content)
+    check(
+      asked.length > 0 || answered.length === 0,
+      "Please ensure that function response turn comes immediately after a function call turn."
+    )
+    check(
+      asked.length === answered.length,
+      "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn."
+    )
+    const names = asked.map((part) => nameOf(part, "functionCall"))
+    check(
+      answered.every((part) => names.includes(nameOf(part, "functionResponse"))),
+      "Please ensure that function response names match the function calls."
+    )
+  }
+  check(
+    contents.at(-1)?.role !== "model",
+    "Please ensure that multiturn requests end with a user role or a function response."
+  )
+  checkSignatures(contents, model)
+}
+
+/** The text of a content, without thoughts. */
+export const textsIn = (content: JsonObject | undefined): string =>
+  partsOf(content)
+    .filter((part) => part.thought !== true)
+    .map((part) => stringOf(part.text))
+    .filter((text) => text !== "")
+    .join("\n")

@@ -1,0 +1,122 @@
+import { isObject, type Json, type JsonObject, listOf, stringOf } from "./json.ts"
+import { mediaTokens, resultText } from "./media.ts"
+import type { GptModel } from "./models.ts"
+import { imageOf, insist, OpenAiRefusal, onlyParameters } from "./openai.ts"
+import { isSigned } from "./signature.ts"
+import { countTokens } from "./tokens.ts"
+/** What `encrypted_content` is made over. */
+export const ENCRYPTED = "responses reasoning"
+
+/** The type of an item; one without is a message. */
+export const typeOf = (item: JsonObject): string => stringOf(item.type ?? "message")
+
+/** The parts of a message's content. */
+export const partsOf = (content: Json | undefined): ReadonlyArray<JsonObject> =>
+  typeof content === "string" ? [{ type: "input_text", text: content }] : listOf(content).filter(isObject)
+
+/** The text of a message. */
+export const textIn = (item: JsonObject | undefined): string =>
+  partsOf(item?.content)
+    .map((part) => stringOf(part.text))
+    .filter((text) => text !== "")
+    .join("\n")
+
+/** Whether an item is a tool call. */
+export const isCall = (item: JsonObject): boolean =>
+  typeOf(item) === "function_call" || typeOf(item) === "custom_tool_call"
+/** Whether an item is a tool's result. */
+export const isOutput = (item: JsonObject): boolean =>
+  typeOf(item) === "function_call_output" || typeOf(item) === "custom_tool_call_output"
+
+const checkMessage = (item: JsonObject, path: string, model: GptModel): void => {
+  const role = stringOf(item.role)
+  insist(
+    ["user", "assistant", "system", "developer"].includes(role),
+    `Invalid value: '${role}'. Supported values are: 'assistant', 'system', 'developer', and 'user'.`,
+    `${path}.role`,
+    "invalid_value"
+  )
+  onlyParameters(item, ["type", "role", "content", "id", "status", "phase"], path)
+  insist(
+    typeof item.content === "string" || Array.isArray(item.content),
+    `Missing required parameter: '${path}.content'.`,
+    `${path}.content`,
+    "missing_required_parameter"
+  )
+  for (const [index, part] of partsOf(typeof item.content === "string" ? undefined : item.content).entries()) {
+    const type = stringOf(part.type)
+    const at = `${path}.content[${index}]`
+    const allowed = role === "assistant" ? ["output_text", "refusal"] : ["input_text", "input_image"]
+    insist(type !== "input_file", "This model does not support file content types.", at, "unsupported_content_type")
+    insist(
+      allowed.includes(type),
+      `Invalid value: '${type}'. Supported values are: ${allowed.map((one) => `'${one}'`).join(" and ")}.`,
+      `${at}.type`,
+      "invalid_value"
+    )
+    if (type === "input_image") imageOf(stringOf(part.image_url), `${at}.image_url`, model)
+  }
+}
+
+const checkReasoning = (item: JsonObject, path: string): void => {
+  onlyParameters(item, ["type", "id", "summary", "content", "encrypted_content", "status"], path)
+  const secret = item.encrypted_content
+  if (secret === undefined || secret === null) {
+    throw new OpenAiRefusal(
+      `Item with id '${stringOf(item.id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
+      "input",
+      undefined,
+      404
+    )
+  }
+  insist(
+    isSigned(ENCRYPTED, stringOf(secret)),
+    `The encrypted content for item ${stringOf(item.id)} could not be verified.`,
+    "input",
+    "invalid_encrypted_content"
+  )
+}
+
+/** Checks the input as Azure does: messages, calls with their outputs, reasoning items. */
+export const checkInput = (items: ReadonlyArray<JsonObject>, model: GptModel): void => {
+  insist(
+    items.length > 0,
+    "Invalid 'input': empty array. Expected an array with minimum length 1.",
+    "input",
+    "empty_array"
+  )
+  const calls = new Set<string>()
+  const outputs = new Set<string>()
+  for (const [index, item] of items.entries()) {
+    const path = `input[${index}]`
+    const id = stringOf(item.call_id)
+    if (isCall(item)) {
+      const custom = typeOf(item) === "custom_tool_call"
+      onlyParameters(item, ["type", "id", "call_id", "name", "status", custom ? "input" : "arguments"], path)
+      insist(
+        typeof item[custom ? "input" : "arguments"] === "string",
+        `Missing required parameter: '${path}.${custom ? "input" : "arguments"}'.`,
+        path,
+        "missing_required_parameter"
+      )
+      calls.add(id)
+    } else if (isOutput(item)) {
+      onlyParameters(item, ["type", "id", "call_id", "output", "status"], path)
+      insist(calls.has(id), `No tool call found for function call output with call_id ${id}.`, "input")
+      outputs.add(id)
+    } else if (typeOf(item) === "message") checkMessage(item, path, model)
+    else if (typeOf(item) === "reasoning") checkReasoning(item, path)
+    else throw new OpenAiRefusal(`Invalid value: '${typeOf(item)}'.`, `${path}.type`, "invalid_value")
+  }
+  const missing = [...calls].find((id) => !outputs.has(id))
+  insist(missing === undefined, `No tool output found for function call ${missing}.`, "input")
+}
+
+/** What an item costs in prompt tokens. */
+export const itemTokens = (item: JsonObject): number =>
+  partsOf(item.content).reduce((sum, part) => {
+    const url = stringOf(part.image_url)
+    return sum + countTokens(stringOf(part.text)) + (url === "" ? 0 : mediaTokens(url.length * 0.75))
+  }, 4) +
+  (isCall(item) ? countTokens(`${stringOf(item.name)} ${stringOf(item.arguments ?? item.input)}`) : 0) +
+  (isOutput(item) ? countTokens(resultText(item.output)) : 0)

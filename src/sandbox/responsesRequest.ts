@@ -1,0 +1,190 @@
+import type { Tool, Turn } from "./answer.ts"
+import { noDirectives, readDirectives } from "./directives.ts"
+import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "./json.ts"
+import { describe, resultText } from "./media.ts"
+import type { GptModel } from "./models.ts"
+import { checkSampling, effortOf, imageOf, insist, OpenAiRefusal, onlyParameters, toolOf } from "./openai.ts"
+import { checkInput, isCall, isOutput, itemTokens, partsOf, textIn, typeOf } from "./responsesInput.ts"
+import { countTokens } from "./tokens.ts"
+
+/** A checked Responses request. */
+export interface ResponsesRequest {
+  readonly turn: Turn
+  readonly inputTokens: number
+  readonly stream: boolean
+  readonly effort: string
+  readonly summary: boolean
+  readonly encrypted: boolean
+  /** The names of the tools whose input is free text. */
+  readonly custom: ReadonlySet<string>
+}
+
+const PARAMETERS = [
+  ...[
+    "model",
+    "input",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "reasoning",
+    "max_output_tokens",
+    "temperature",
+    "top_p",
+    "top_logprobs"
+  ],
+  ...[
+    "parallel_tool_calls",
+    "metadata",
+    "stream",
+    "stream_options",
+    "store",
+    "previous_response_id",
+    "include",
+    "text",
+    "truncation"
+  ],
+  ...["user", "safety_identifier", "prompt_cache_key", "max_tool_calls", "service_tier", "background"]
+]
+
+const choiceOf = (body: JsonObject, tools: ReadonlyArray<Tool>): Turn["choice"] => {
+  const choice = body.tool_choice
+  if (choice === undefined || choice === null) return "auto"
+  if (choice === "auto" || choice === "none" || choice === "required") {
+    insist(
+      choice !== "required" || tools.length > 0,
+      "Tool choice 'required' must be specified with 'tools' parameter.",
+      "tool_choice"
+    )
+    return choice
+  }
+  const name = stringOf(objectOf(choice).name)
+  insist(
+    tools.some((tool) => tool.name === name),
+    `Tool choice '${name}' not found in 'tools' parameter.`,
+    "tool_choice"
+  )
+  return { name }
+}
+
+const formatOf = (body: JsonObject): Turn["format"] => {
+  const text = objectOf(body.text)
+  onlyParameters(text, ["format", "verbosity"], "text")
+  const format = objectOf(text.format)
+  if (format.type === "json_object") return "json"
+  if (format.type !== "json_schema") return undefined
+  insist(
+    stringOf(format.name) !== "",
+    "Missing required parameter: 'text.format.name'.",
+    "text.format.name",
+    "missing_required_parameter"
+  )
+  return objectOf(format.schema)
+}
+
+const toolsOf = (body: JsonObject): { readonly tools: ReadonlyArray<Tool>; readonly custom: ReadonlySet<string> } => {
+  const listed = objectsOf(body.tools)
+  const tools = listed.map((tool, index) => {
+    const type = stringOf(tool.type)
+    insist(
+      type === "function" || type === "custom",
+      `Invalid value: '${type}'. Supported values are: 'function' and 'custom'.`,
+      `tools[${index}].type`,
+      "invalid_value"
+    )
+    onlyParameters(
+      tool,
+      ["type", "name", "description", ...(type === "function" ? ["parameters", "strict"] : ["format"])],
+      `tools[${index}]`
+    )
+    return toolOf(tool, `tools[${index}]`)
+  })
+  return {
+    tools,
+    custom: new Set(listed.filter((tool) => tool.type === "custom").map((tool) => stringOf(tool.name)))
+  }
+}
+
+const limitOf = (body: JsonObject, model: GptModel): number | undefined => {
+  const limit = body.max_output_tokens
+  if (limit === undefined || limit === null) return undefined
+  if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 16) {
+    throw new OpenAiRefusal(
+      "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.",
+      "max_output_tokens",
+      "integer_below_min_value"
+    )
+  }
+  insist(
+    limit <= model.maxOutput,
+    `Invalid 'max_output_tokens': integer above maximum value. Expected a value <= ${model.maxOutput}.`,
+    "max_output_tokens",
+    "integer_above_max_value"
+  )
+  return limit
+}
+
+/** Checks a Responses request as Azure does, and reads what it asks. Throws an `OpenAiRefusal`. */
+export const readResponses = (body: JsonObject, model: GptModel): ResponsesRequest => {
+  onlyParameters(body, PARAMETERS, "")
+  const previous = body.previous_response_id
+  insist(
+    previous === undefined || previous === null,
+    `Previous response with id '${String(previous)}' not found.`,
+    "previous_response_id",
+    "previous_response_not_found"
+  )
+  insist(body.background !== true, "Background mode is not available.", "background", "unsupported_parameter")
+  insist(
+    typeof body.input === "string" || Array.isArray(body.input),
+    "Missing required parameter: 'input'.",
+    "input",
+    "missing_required_parameter"
+  )
+  const items = typeof body.input === "string" ? [{ role: "user", content: body.input }] : objectsOf(body.input)
+  checkInput(items, model)
+  const reasoning = objectOf(body.reasoning)
+  onlyParameters(reasoning, ["effort", "summary", "generate_summary"], "reasoning")
+  const effort = effortOf(reasoning.effort, "reasoning.effort", model)
+  checkSampling(body, ["temperature", "top_p", "top_logprobs"], model, effort)
+  const { tools, custom } = toolsOf(body)
+
+  const messages = items.filter((item) => typeOf(item) === "message")
+  const users = messages.filter((item) => item.role === "user")
+  const last = items.at(-1)
+  const speaks = last !== undefined && typeOf(last) === "message" && last.role === "user"
+  const names = new Map(items.filter(isCall).map((item) => [stringOf(item.call_id), stringOf(item.name)]))
+  const answered = items.findLastIndex((item) => !isOutput(item))
+  const systems = messages.filter((item) => item.role === "system" || item.role === "developer").map(textIn)
+  const instructions = [stringOf(body.instructions), ...systems].filter((text) => text !== "").join("\n")
+  return {
+    stream: body.stream === true,
+    effort,
+    summary: (reasoning.summary ?? reasoning.generate_summary ?? null) !== null,
+    encrypted: listOf(body.include).includes("reasoning.encrypted_content"),
+    custom,
+    inputTokens:
+      countTokens(stringOf(body.instructions)) +
+      items.reduce((sum, item) => sum + itemTokens(item), 3) +
+      (tools.length === 0 ? 0 : countTokens(JSON.stringify(body.tools))),
+    turn: {
+      model: model.base,
+      prompt: readDirectives(textIn(users.at(-1))).rest,
+      instructions,
+      turns: users.length,
+      media: (speaks ? partsOf(last.content) : [])
+        .filter((part) => part.type === "input_image")
+        .map((part) => imageOf(stringOf(part.image_url), "input", model))
+        .map(({ type, bytes }) => describe(type, bytes)),
+      results: items
+        .slice(answered + 1)
+        .map((item) => ({ name: names.get(stringOf(item.call_id)) ?? "", content: resultText(item.output) })),
+      tools,
+      choice: choiceOf(body, tools),
+      format: formatOf(body),
+      thinks: effort !== "none",
+      limit: limitOf(body, model),
+      stops: [],
+      directives: speaks ? readDirectives(textIn(last)) : noDirectives
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto"
+import { type Directives, readDirectives } from "./directives.ts"
+import { check } from "./http.ts"
+import { type JsonObject, listOf, stringOf } from "./json.ts"
+import { countTokens } from "./tokens.ts"
+
+const MAX_TOKENS = 8192
+const MAX_CHARACTERS = 50_000
+
+const features = (text: string): ReadonlyArray<readonly [string, number]> => {
+  const terms = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  const found: Array<readonly [string, number]> = terms.map((term) => [term, 1])
+  for (const term of terms) {
+    // Parts of words bring "model" and "models" close to each other.
+    for (let i = 0; i + 3 <= term.length; i++) found.push([`#${term.slice(i, i + 3)}`, 0.3])
+  }
+  for (let i = 1; i < terms.length; i++) found.push([`${terms[i - 1]} ${terms[i]}`, 0.5])
+  return found
+}
+
+const vectorOf = (text: string, dimensions: number): ReadonlyArray<number> => {
+  const vector = new Float64Array(dimensions)
+  // A small common direction, so that a text without words has a vector too.
+  vector[0] = 0.05
+  for (const [feature, weight] of features(text)) {
+    const hash = createHash("md5").update(feature).digest()
+    // A feature moves eight coordinates, so that unrelated texts that share one by chance stay apart.
+    for (let at = 0; at < 16; at += 2) {
+      const value = hash.readUInt16LE(at)
+      const index = value % dimensions
+      vector[index] = (vector[index] ?? 0) + (value & 0x8000 ? weight : -weight)
+    }
+  }
+  return [...vector]
+}
+
+const normalized = (vector: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const length = Math.hypot(...vector)
+  return vector.map((value) => value / length)
+}
+
+const malformed = (detail: string): string =>
+  `Malformed input request: ${detail}, please reformat your input and try again.`
+
+/**
+ * Titan Text Embeddings V2. Deterministic vectors from hashed words, word pairs and trigrams: texts that share words are close.
+ * Limits: 8,192 tokens and 50,000 characters (AWS: Titan text embeddings).
+ */
+export const embedTitan = {
+  /** The directives in the text that is to be embedded. */
+  directives: (body: JsonObject): Directives => readDirectives(stringOf(body.inputText)),
+
+  /** The reply's body. Throws a `Refusal`. */
+  embed: (body: JsonObject): JsonObject => {
+    for (const name of Object.keys(body)) {
+      check(
+        ["inputText", "dimensions", "normalize", "embeddingTypes"].includes(name),
+        malformed(`#: extraneous key [${name}] is not permitted`)
+      )
+    }
+    const text = body.inputText
+    check(text !== undefined, malformed("#: required key [inputText] not found"))
+    check(typeof text === "string", malformed("#/inputText: expected type: String"))
+    const inputText = stringOf(text)
+    check(inputText.length >= 1, malformed("expected minLength: 1, actual: 0"))
+    check(
+      inputText.length <= MAX_CHARACTERS,
+      malformed(`expected maxLength: ${MAX_CHARACTERS}, actual: ${inputText.length}`)
+    )
+    const dimensions = body.dimensions ?? 1024
+    check(
+      [256, 512, 1024].includes(Number(dimensions)),
+      malformed(`#/dimensions: ${String(dimensions)} is not a valid enum value`)
+    )
+    const types = listOf(body.embeddingTypes)
+    check(
+      types.every((type) => type === "float" || type === "binary"),
+      malformed("#/embeddingTypes/0: not a valid enum value")
+    )
+    const tokens = countTokens(inputText)
+    check(
+      tokens <= MAX_TOKENS,
+      `400 Bad Request: Too many input tokens. Max input tokens: ${MAX_TOKENS}, request input token count: ${tokens}`
+    )
+    const raw = vectorOf(inputText, Number(dimensions))
+    const embedding = body.normalize === false ? raw : normalized(raw)
+    const wanted = types.length === 0 ? ["float"] : types
+    return {
+      ...(wanted.includes("float") ? { embedding } : {}),
+      embeddingsByType: {
+        ...(wanted.includes("float") ? { float: embedding } : {}),
+        ...(wanted.includes("binary") ? { binary: embedding.map((value) => (value > 0 ? 1 : 0)) } : {})
+      },
+      inputTextTokenCount: tokens
+    }
+  }
+}

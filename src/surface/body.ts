@@ -1,0 +1,134 @@
+/**
+ * Reads a request body as JSON: bounded in bytes, time, depth and size of its tree, so that no body can hold up other
+ * requests, and exact, so that what passes through is what was sent.
+ */
+import { isUtf8 } from "node:buffer"
+import { type Duration, Effect, Result, Schema, SchemaIssue, Stream } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { GatewayError, invalid } from "../model/GatewayError.ts"
+import { measure } from "./jsonShape.ts"
+
+export interface BodyLimits {
+  readonly maxBytes: number
+  readonly timeout: Duration.Duration
+}
+
+/** A body that has been read: the value as it came, and how many bytes it took. */
+export interface ReadBody<A> {
+  readonly value: A
+  readonly bytes: number
+}
+
+/** Bodies above this size are taken in steps, with other requests served in between. */
+const largeBytes = 256 * 1024
+
+const mediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
+  const [type = "", ...parameters] = (request.headers["content-type"] ?? "").toLowerCase().split(";")
+  const unsupported = (message: string) => new GatewayError({ reason: "media-type", message })
+  if (type.trim() !== "application/json") return unsupported("Content-Type must be application/json")
+  const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith("charset="))
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) return unsupported("the charset must be utf-8")
+  const encoding = request.headers["content-encoding"]
+  if (encoding !== undefined && encoding !== "identity") {
+    return unsupported("compressed bodies are not accepted: send the JSON without Content-Encoding")
+  }
+  return undefined
+}
+
+const tooLarge = (limit: number) =>
+  new GatewayError({ reason: "too-large", message: `the request body is larger than ${limit} bytes` })
+
+const brokenOff = invalid("the request body was broken off")
+
+const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, timeout }: BodyLimits) => {
+  if (Number(request.headers["content-length"]) > maxBytes) return Effect.fail(tooLarge(maxBytes))
+  return Stream.runFoldEffect(
+    Stream.mapError(request.stream, () => brokenOff),
+    () => ({ size: 0, chunks: [] as Uint8Array[] }),
+    (state, chunk) => {
+      state.size += chunk.length
+      state.chunks.push(chunk)
+      return state.size > maxBytes ? Effect.fail(tooLarge(maxBytes)) : Effect.succeed(state)
+    }
+  ).pipe(
+    Effect.map(({ chunks }) => (chunks.length === 1 && chunks[0] ? Buffer.from(chunks[0]) : Buffer.concat(chunks))),
+    Effect.timeoutOrElse({
+      duration: timeout,
+      orElse: () =>
+        Effect.fail(new GatewayError({ reason: "timeout-caller", message: "the request body took too long" }))
+    })
+  )
+}
+
+interface Source {
+  readonly source?: string
+}
+/** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
+const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
+
+/** Integers beyond 2^53 and numbers beyond the range keep their text. */
+const exactNumber = (_key: string, value: unknown, context?: Source): unknown =>
+  typeof value === "number" && !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
+    ? rawJson(context?.source ?? "null")
+    : value
+
+/** Parses JSON; numbers that JavaScript cannot hold stay as they were written. */
+export const parseExact = (text: string): unknown =>
+  /\d{16}|\d[eE]/.test(text) ? JSON.parse(text, exactNumber) : JSON.parse(text)
+
+const notJson = (error: unknown): GatewayError => {
+  const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined
+  return invalid(
+    position === undefined
+      ? "the request body is not valid JSON"
+      : `the request body is not valid JSON (at character ${position})`
+  )
+}
+
+const parse = Effect.fnUntraced(function* (bytes: Buffer) {
+  if (bytes.length === 0) return yield* invalid("the request body is empty: it must be a JSON object")
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+    return yield* invalid("the request body must not start with a byte order mark")
+  }
+  const large = bytes.length > largeBytes
+  if (!isUtf8(bytes)) return yield* invalid("the request body is not valid UTF-8")
+  if (large) yield* Effect.yieldNow
+  const problem = yield* measure(bytes)
+  if (problem !== undefined) return yield* invalid(problem)
+  const text = bytes.toString("utf8")
+  if (large) yield* Effect.yieldNow
+  const value = yield* Effect.try({ try: () => parseExact(text), catch: notJson })
+  if (large) yield* Effect.yieldNow
+  return value
+})
+
+const issueText = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** One line: where, and what would be right. The values themselves are never repeated. */
+const describe = (error: Schema.SchemaError): string => {
+  const [issue] = issueText(error.issue).issues
+  const path = (issue?.path ?? [])
+    .map((segment) => (typeof segment === "object" ? segment.key : segment))
+    .map((key, at) => (typeof key === "number" ? `[${key}]` : `${at === 0 ? "" : "."}${String(key).slice(0, 100)}`))
+    .join("")
+  const message = (issue?.message ?? "is not valid").replace(/\s+/g, " ").slice(0, 500)
+  return path === "" ? `the request body: ${message}` : `${path}: ${message}`
+}
+
+/**
+ * A reader of bodies of one schema. It answers the body as it was sent, not a copy, once the schema has accepted it:
+ * schemas of requests transform nothing.
+ */
+export const bodyReader = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, limits: BodyLimits) => {
+  const decode = Schema.decodeUnknownResult(schema)
+  return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    const unsupported = mediaType(request)
+    if (unsupported !== undefined) return yield* unsupported
+    const bytes = yield* readBytes(request, limits)
+    const value = yield* parse(bytes)
+    const decoded = decode(value)
+    if (Result.isFailure(decoded)) return yield* invalid(describe(decoded.failure))
+    const body: ReadBody<S["Type"]> = { value: value as S["Type"], bytes: bytes.length }
+    return body
+  })
+}

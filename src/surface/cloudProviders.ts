@@ -1,0 +1,21 @@
+/** Picks the provider of a route, among the clouds that are active. */
+import { Context, Effect } from "effect"
+import type { Cloud } from "../model/Catalog.ts"
+import type { Route } from "../model/Route.ts"
+import { Provider } from "../provider/Provider.ts"
+import { Providers } from "../provider/Providers.ts"
+import { activeClouds, Clouds } from "../Settings.ts"
+
+/** Built once, when a surface's layer is: the layers of the active clouds live as long as the server. */
+export const cloudProviders = Effect.gen(function* () {
+  const providers = yield* Providers
+  const active = new Map<Cloud, Provider["Service"]>()
+  for (const cloud of activeClouds(yield* Clouds)) {
+    active.set(cloud, Context.get(yield* providers.contextEffect(cloud), Provider))
+  }
+  return (route: Route): Provider["Service"] => {
+    const provider = active.get(route.deployment.cloud)
+    if (provider === undefined) throw new Error(`no provider for ${route.deployment.cloud}`) // the resolver answers active clouds only
+    return provider
+  }
+})

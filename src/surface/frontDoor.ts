@@ -1,0 +1,106 @@
+/**
+ * The front door: every request gets its ID and its observation, every reply the headers that all replies have, and what
+ * no route answers is answered here, in the shape of its path.
+ */
+import { Cause, Clock, Effect, Metric, Option } from "effect"
+import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { GatewayError, internal } from "../model/GatewayError.ts"
+import { Settings } from "../Settings.ts"
+import { Drain } from "./Drain.ts"
+import { errorReply, shapeOf } from "./errorReply.ts"
+import { finishRequest } from "./finishRequest.ts"
+import { CurrentObservation, Observation } from "./Observation.ts"
+
+/** The endpoints, for 405 and its `allow`. */
+const methods: ReadonlyMap<string, string> = new Map([
+  ["/v1/chat/completions", "POST"],
+  ["/v1/messages", "POST"],
+  ["/v1/messages/count_tokens", "POST"],
+  ["/v1/responses", "POST"],
+  ["/v1/embeddings", "POST"],
+  ["/v1/models", "GET"],
+  ["/health", "GET"]
+])
+
+const noRoute = (method: string, path: string): GatewayError => {
+  const allow = methods.get(path)
+  if (allow !== undefined) {
+    return new GatewayError({
+      reason: "method",
+      message: `${method} is not allowed here: use ${allow}`,
+      headers: { allow }
+    })
+  }
+  const shown = path.slice(0, 100).replace(/[^\x20-\x7e]/g, "?")
+  return new GatewayError({
+    reason: "not-found",
+    message: `there is nothing at ${shown}; the endpoints are ${[...methods.keys()].join(", ")}`
+  })
+}
+
+export const requestsInFlight = Metric.gauge("gateway_requests_in_flight", { description: "Requests being served" })
+
+const overloaded = new GatewayError({
+  reason: "overloaded",
+  message: "the gateway has as many requests in hand as it takes; try again in a moment",
+  retryAfter: 1
+})
+
+/** The link to the usage notice that every reply carries (decisions: Beyond the spec). */
+const link = '</>; rel="terms-of-service"'
+
+export const frontDoor = HttpRouter.middleware(
+  Effect.gen(function* () {
+    const settings = yield* Settings
+    const finish = yield* finishRequest
+    const drain = yield* Drain
+    let inFlight = 0
+
+    return (handler) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const startedAt = yield* Clock.currentTimeMillis
+        const path = request.url.split("?", 1)[0] ?? "/"
+        const shape = shapeOf(path)
+        const observation = new Observation({
+          id: crypto.randomUUID(),
+          startedAt,
+          method: request.method,
+          path,
+          source: Option.getOrUndefined(request.remoteAddress)
+        })
+        inFlight++
+        yield* Effect.addFinalizer((exit) => {
+          inFlight--
+          return finish(observation, exit)
+        })
+        const failed = (error: GatewayError) => {
+          observation.failure = error.code ?? error.reason
+          return errorReply(shape, error)
+        }
+        const answer =
+          inFlight > settings.maxInFlight && path !== "/health" ? Effect.succeed(failed(overloaded)) : handler
+        const reply = yield* answer.pipe(
+          Effect.provideService(CurrentObservation, observation),
+          Effect.annotateLogs({ request_id: observation.id }),
+          Effect.catchCause((cause) => {
+            if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+            const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+            if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
+              return Effect.succeed(failed(noRoute(request.method, path)))
+            }
+            return Effect.as(Effect.logError("request failed", cause), failed(internal))
+          })
+        )
+        observation.status = reply.status
+        return HttpServerResponse.setHeaders(reply, {
+          "x-request-id": observation.id,
+          ...(shape === "messages" ? { "request-id": observation.id } : {}),
+          ...(drain.draining() ? { connection: "close" } : {}),
+          link,
+          "x-content-type-options": "nosniff"
+        })
+      })
+  }),
+  { global: true }
+)

@@ -1,0 +1,99 @@
+/** What of a native messages body is read, refused, adjusted or removed before it goes upstream (spec: POST /v1/messages). */
+import { Result } from "effect"
+import type { JsonObject } from "../dialect/json.ts"
+import { strip } from "../dialect/strip.ts"
+import { adjustThinking } from "../dialect/thinking.ts"
+import { type GatewayError, invalid } from "../model/GatewayError.ts"
+import type { Route } from "../model/Route.ts"
+import type { Body } from "../provider/Provider.ts"
+
+const isObject = (value: unknown): value is Body => typeof value === "object" && value !== null && !Array.isArray(value)
+const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+/** Images and documents come inline; a URL would take data outside (spec: What the service does, rule 5). */
+const findUrlSource = (blocks: unknown, path: string): string | undefined => {
+  for (const [at, block] of listOf(blocks).entries()) {
+    if (!isObject(block)) continue
+    const here = `${path}[${at}]`
+    if (isObject(block.source) && block.source.type === "url") return `${here}.source`
+    const nested = block.type === "tool_result" ? findUrlSource(block.content, `${here}.content`) : undefined
+    if (nested !== undefined) return nested
+  }
+  return undefined
+}
+
+interface Media {
+  readonly images: number
+  readonly files: number
+}
+
+const countMedia = (blocks: unknown): Media => {
+  let images = 0
+  let files = 0
+  for (const block of listOf(blocks)) {
+    if (!isObject(block)) continue
+    if (block.type === "image") images++
+    else if (block.type === "document") files++
+    else if (block.type === "tool_result") {
+      const nested = countMedia(block.content)
+      images += nested.images
+      files += nested.files
+    }
+  }
+  return { images, files }
+}
+
+/** Betas of the body and of the header, the ones the deployment takes, each once. */
+const allowedBetas = (
+  body: Body,
+  header: string | undefined,
+  allowed: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  const given = [...listOf(body.anthropic_beta), ...(header ?? "").split(",").map((beta) => beta.trim())]
+  return [...new Set(allowed.filter((beta) => given.includes(beta)))]
+}
+
+/** Fields that can make a difference to a count. */
+const counted = ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "anthropic_version"]
+
+export interface Prepared {
+  readonly body: Body
+  /** For `x-gateway-thinking-adjusted`. */
+  readonly changes: ReadonlyArray<string>
+  readonly media: Media
+}
+
+export const prepareMessages = (
+  given: Body,
+  route: Route,
+  options: { readonly betaHeader: string | undefined; readonly counting: boolean }
+): Result.Result<Prepared, GatewayError> => {
+  const { deployment, model } = route
+  let media: Media = { images: 0, files: 0 }
+  for (const [at, message] of listOf(given.messages).entries()) {
+    if (!isObject(message)) continue
+    const url = findUrlSource(message.content, `messages[${at}].content`)
+    if (url !== undefined) {
+      return Result.fail(invalid(`${url}: URL sources are not accepted; send the data inline, as a base64 source`))
+    }
+    const more = countMedia(message.content)
+    media = { images: media.images + more.images, files: media.files + more.files }
+  }
+  const betas = allowedBetas(
+    given,
+    options.betaHeader,
+    (options.counting ? deployment.countBetas : deployment.betas) ?? []
+  )
+  const { vendor_version, anthropic_version = vendor_version, anthropic_beta: _, model: __, ...rest } = given
+  const versioned: Body = anthropic_version === undefined ? rest : { ...rest, anthropic_version }
+  const kept = options.counting
+    ? Object.fromEntries(Object.entries(versioned).filter(([key]) => counted.includes(key)))
+    : versioned
+  const adjusted = adjustThinking(kept as JsonObject, { model, deployment, betas, counting: options.counting })
+  const stripped = strip(adjusted.body, deployment.strip)
+  return Result.succeed({
+    body: betas.length === 0 ? stripped : { ...stripped, anthropic_beta: betas },
+    changes: adjusted.changes,
+    media
+  })
+}

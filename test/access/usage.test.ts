@@ -1,0 +1,174 @@
+import { spawn } from "node:child_process"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import { Console, Effect, FileSystem, Logger, Metric, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { makeUsageLog, type Sink, UsageLog } from "../../src/access/UsageLog.ts"
+import { outcomeOf, recordLine, UsageRecord } from "../../src/access/UsageRecord.ts"
+import { GatewayError } from "../../src/model/GatewayError.ts"
+
+const record = (n: number, fields: Partial<UsageRecord> = {}): UsageRecord => ({
+  time: "2026-11-21T00:00:00.000Z",
+  request_id: `request-${n}`,
+  key_id: "key_1",
+  source: "127.0.0.1",
+  surface: "chat",
+  model: "gpt-5.1:il5",
+  deployment: { cloud: "azure", region: "usgov", model: "gpt-5.1" },
+  level: "il5",
+  upstream_request_id: null,
+  status: 200,
+  outcome: "ok",
+  stream: true,
+  stream_end: "complete",
+  tokens: { input: 10, output: 20 },
+  bytes: { in: 100, out: 200 },
+  counts: { tools: 0, images: 0, files: 0, flags: 0 },
+  duration_ms: 12.5,
+  first_event_ms: 3,
+  quota: null,
+  ...fields
+})
+
+const idsOf = (text: string): ReadonlyArray<string> =>
+  text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line).request_id)
+const ids = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => `request-${from + n}`)
+const recordAll = (log: UsageLog["Service"], from: number, to: number) =>
+  Effect.forEach(ids(from, to), (_, n) => log.record(record(from + n)), { discard: true })
+
+/** What standard error and the log are told. */
+const listen = () => {
+  const stderr: Array<string> = []
+  const logged: Array<string> = []
+  const console_: Console.Console = { ...globalThis.console, error: (text: unknown) => void stderr.push(String(text)) }
+  const provide = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    effect.pipe(
+      Effect.provideService(Console.Console, console_),
+      Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(String(message)))]))
+    )
+  return { stderr, logged, provide }
+}
+
+describe("a usage record", () => {
+  it.prop("is one line of JSON that reads back as the record", { value: UsageRecord }, ({ value }) => {
+    const line = recordLine(value)
+    assert.match(line, /^[^\p{Cc}\p{Zl}\p{Zp}]*\n$/u)
+    const back = Schema.decodeUnknownSync(UsageRecord)(JSON.parse(line))
+    assert.deepStrictEqual(
+      { ...back, source: null, model: null, upstream_request_id: null },
+      JSON.parse(
+        JSON.stringify({
+          ...value,
+          source: null,
+          model: null,
+          upstream_request_id: null
+        })
+      )
+    )
+  })
+
+  it("escapes what would end a line or steer a terminal, and cuts what a caller chose", () => {
+    const line = recordLine(record(1, { model: `a\r\n{"outcome":"ok"}\u001b[2J\u009b\u202e\u2028${"x".repeat(1000)}` }))
+    assert.strictEqual(line.split("\n").length, 2)
+    for (const text of ["\r", "\u001b", "\u009b", "\u202e", "\u2028"]) assert.notInclude(line, text)
+    assert.strictEqual(JSON.parse(line).model.length, 256)
+    assert.include(JSON.parse(line).model, "\u202e")
+  })
+
+  it("names how a request failed", () => {
+    const outcome = (fields: Partial<GatewayError>) =>
+      outcomeOf(new GatewayError({ reason: "upstream", message: "", ...fields }))
+    assert.strictEqual(outcome({ reason: "rate-limit" }), "rate_limited")
+    assert.strictEqual(outcome({ reason: "rate-limit", upstreamStatus: 429 }), "upstream_error")
+    assert.strictEqual(outcome({ code: "cut" }), "cut")
+    assert.strictEqual(outcome({ reason: "timeout", code: "idle" }), "idle")
+    assert.strictEqual(outcome({ reason: "media-type" }), "invalid")
+  })
+})
+
+describe("the usage log", () => {
+  it.live("appends to a file, survives its rotation, and flushes at the end", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = `${yield* fs.makeTempDirectoryScoped()}/usage.log`
+      const written = (path: string) =>
+        fs.readFileString(path).pipe(
+          Effect.orElseSucceed(() => ""),
+          Effect.map((text) => idsOf(text).length)
+        )
+      yield* Effect.gen(function* () {
+        const log = yield* UsageLog
+        yield* recordAll(log, 1, 3)
+        yield* log.record(record(0, { surface: "count_tokens" }))
+        yield* Effect.repeat(Effect.delay(written(file), "5 millis"), { until: (n) => n === 3 })
+        yield* fs.rename(file, `${file}.1`)
+        yield* recordAll(log, 4, 2503)
+        yield* log.record(record(2504, { surface: "count_tokens", outcome: "upstream_error" }))
+      }).pipe(Effect.provide(UsageLog.layer({ file })))
+      assert.deepStrictEqual(idsOf(yield* fs.readFileString(`${file}.1`)), ids(1, 3))
+      assert.deepStrictEqual(idsOf(yield* fs.readFileString(file)), ids(4, 2504))
+      assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a sink that fails is tried again, and a record is on stderr or in the log, never nowhere", () =>
+    Effect.gen(function* () {
+      const { logged, provide, stderr } = listen()
+      let broken = true
+      let written = ""
+      const sink: Sink = (text) =>
+        Effect.suspend(() => {
+          if (broken) return Effect.fail({ message: "disk full" })
+          written += text
+          return Effect.void
+        })
+      yield* Effect.gen(function* () {
+        const log = yield* makeUsageLog(sink, { capacity: 10 })
+        yield* recordAll(log, 1, 1)
+        yield* TestClock.adjust("3 seconds")
+        yield* recordAll(log, 2, 20)
+        assert.deepStrictEqual(idsOf(stderr.join("\n")), ids(12, 20))
+        assert.strictEqual(logged.filter((line) => line.includes("disk full")).length, 1)
+        broken = false
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(idsOf(written), ids(1, 11))
+        assert.isTrue(written.startsWith("\n"))
+        assert.include(logged.at(-1) ?? "", "written again")
+        assert.match(JSON.stringify(yield* Metric.snapshot), /gateway_usage_records_total/)
+      }).pipe(Effect.scoped, provide)
+    })
+  )
+
+  it.effect("what a dead sink has not taken at the end goes to stderr", () =>
+    Effect.gen(function* () {
+      const { provide, stderr } = listen()
+      yield* Effect.gen(function* () {
+        const log = yield* makeUsageLog(() => Effect.never, { flush: 0 })
+        yield* recordAll(log, 1, 1)
+        yield* Effect.yieldNow
+        yield* recordAll(log, 2, 30)
+      }).pipe(Effect.scoped, provide)
+      assert.deepStrictEqual([...idsOf(stderr.join("\n"))].sort(), [...ids(1, 30)].sort())
+    })
+  )
+
+  it.live("standard output, whose reader is slow, gets every record", () =>
+    Effect.gen(function* () {
+      const child = spawn(process.execPath, [new URL("recorder.ts", import.meta.url).pathname, "3000"], {
+        stdio: ["ignore", "pipe", "inherit"]
+      })
+      let text = ""
+      yield* Effect.sleep("500 millis")
+      yield* Effect.callback<void>((resume) => {
+        child.stdout.setEncoding("utf8").on("data", (data) => {
+          text += data
+        })
+        child.once("close", () => resume(Effect.void))
+      })
+      assert.deepStrictEqual(idsOf(text), ids(1, 3000))
+    })
+  )
+})

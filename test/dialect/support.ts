@@ -1,0 +1,130 @@
+/** Routes of the shipped catalog, and short ways through a dialect. */
+import { readFileSync } from "node:fs"
+import { Result, Schema } from "effect"
+import { ChatRequest } from "../../src/api/Chat.ts"
+import type { Answer, Dialect, Ending, Piece } from "../../src/dialect/Dialect.ts"
+import { dialectOf } from "../../src/dialect/dialects.ts"
+import type { Json, JsonObject } from "../../src/dialect/json.ts"
+import { Catalog, type Cloud, type Model } from "../../src/model/Catalog.ts"
+import type { GatewayError } from "../../src/model/GatewayError.ts"
+import type { Route } from "../../src/model/Route.ts"
+
+const catalog = Schema.decodeUnknownSync(Catalog)(
+  JSON.parse(readFileSync(new URL("../../src/model/catalog.json", import.meta.url), "utf8"))
+)
+
+/** A model of the catalog on one of its clouds, with facts changed where a test needs a model that is not there. */
+export const routeOf = (id: string, cloud?: Cloud, facts: Partial<Model> = {}): Route => {
+  const found = catalog.models.find((model) => model.id === id)
+  const deployment = found?.deployments.find((deployment) => cloud === undefined || deployment.cloud === cloud)
+  if (found === undefined || deployment === undefined) throw new Error(`no ${id} on ${cloud}`)
+  return { surface: "chat", id: `${id}:il2`, model: { ...found, ...facts }, level: "il2", deployment }
+}
+
+export const sonnet = routeOf("claude-sonnet-4-5", "vertex")
+export const sonnetBedrock = routeOf("claude-sonnet-4-5", "bedrock")
+export const opus = routeOf("claude-opus-4-7", "vertex")
+export const opusBedrock = routeOf("claude-opus-4-7", "bedrock")
+export const flash = routeOf("gemini-3-flash")
+export const azure = routeOf("gpt-5.1")
+export const terra = routeOf("gpt-5.6-terra")
+export const oss = routeOf("gpt-oss-120b")
+
+const decode = Schema.decodeUnknownSync(ChatRequest)
+
+/** A request as the surface hands it on: decoded, with one user message unless others are given. */
+export const chat = (fields: object): ChatRequest =>
+  decode({ model: "m:il2", messages: [{ role: "user", content: "hi" }], ...fields })
+
+export const dialect = (route: Route): Dialect => {
+  const dialect = dialectOf(route)
+  if (dialect === undefined) throw new Error("no dialect")
+  return dialect
+}
+
+/** The upstream's body; throws the refusal. The request is frozen, so that a dialect that changes it throws. */
+export const say = (route: Route, fields: object): JsonObject =>
+  Result.getOrThrow(dialect(route).request(deepFreeze(chat(fields)), route))
+
+export const refusal = (route: Route, fields: object): GatewayError =>
+  Result.getOrThrow(Result.flip(dialect(route).request(chat(fields), route)))
+
+export const hear = (route: Route, body: Json): Answer => Result.getOrThrow(dialect(route).reply(body, route))
+
+export interface Heard {
+  readonly pieces: ReadonlyArray<Piece>
+  readonly ending: Ending
+}
+
+/** A whole stream. `events` are JSON, or text such as `[DONE]`. */
+export const hearStream = (route: Route, events: ReadonlyArray<Json>): Result.Result<Heard, GatewayError> => {
+  const reader = dialect(route).stream(route)
+  const pieces: Array<Piece> = []
+  for (const event of events) {
+    const step = reader.step({ data: typeof event === "string" ? event : JSON.stringify(event) })
+    if (Result.isFailure(step)) return Result.fail(step.failure)
+    pieces.push(...step.success)
+  }
+  return Result.map(reader.end(), (end) => ({ pieces: [...pieces, ...end.pieces], ending: end.ending }))
+}
+
+/** What a stream comes to, in the shape of an unstreamed answer. */
+export const folded = ({ pieces, ending }: Heard) => ({
+  text: pieces.map((piece) => (piece.type === "text" ? piece.text : "")).join(""),
+  calls: pieces.flatMap((piece) =>
+    piece.type === "call"
+      ? [
+          {
+            name: piece.name,
+            extra: piece.extra,
+            arguments: pieces
+              .map((other) => (other.type === "arguments" && other.index === piece.index ? other.text : ""))
+              .join("")
+          }
+        ]
+      : []
+  ),
+  finishReason: ending.finishReason,
+  usage: ending.usage
+})
+
+export const foldedAnswer = (answer: Answer) => ({
+  text: answer.content ?? "",
+  calls: answer.toolCalls.map((call) => ({
+    name: call.function.name,
+    extra: call.extra_content ?? undefined,
+    arguments: call.function.arguments
+  })),
+  finishReason: answer.finishReason,
+  usage: answer.usage
+})
+
+/** IDs that the gateway made up, as their order. */
+export const withoutRandomIds = <A extends Json>(value: A): A => {
+  const seen = new Map<string, string>()
+  return JSON.parse(
+    JSON.stringify(value).replace(/call_[0-9a-f]{24}/g, (id) => {
+      if (!seen.has(id)) seen.set(id, `call_made_up_${seen.size}`)
+      return seen.get(id) ?? id
+    })
+  )
+}
+
+const deepFreeze = <A>(value: A): A => {
+  if (typeof value === "object" && value !== null) {
+    for (const inner of Object.values(value)) deepFreeze(inner)
+    Object.freeze(value)
+  }
+  return value
+}
+
+export const tool = (name: string, parameters?: object): object => ({
+  type: "function",
+  function: { name, ...(parameters === undefined ? {} : { parameters }) }
+})
+export const call = (id: string, name: string, args: string, extra?: object): object => ({
+  id,
+  type: "function",
+  function: { name, arguments: args },
+  ...(extra === undefined ? {} : { extra_content: extra })
+})

@@ -1,0 +1,109 @@
+import { assert, describe, it } from "@effect/vitest"
+import { makeAccumulator } from "../../src/governance/accumulate.ts"
+import { flagCall, flagInput, governanceOf } from "../../src/governance/flags.ts"
+
+const flag = (id: string, name: string, ...destinations: ReadonlyArray<string>) => ({
+  tool_call_id: id,
+  tool_name: name,
+  destinations,
+  reason: "external_destination" as const
+})
+
+describe("flags", () => {
+  it("have the shape of the spec", () => {
+    const call = { id: "c1", name: "get", arguments: '{"u":"https://a.example"}' }
+    assert.deepStrictEqual(flagCall(call), flag("c1", "get", "https://a.example"))
+    assert.deepStrictEqual(flagInput({ id: "c1", name: "get", input: { u: "x://y" } }), flag("c1", "get", "x://y"))
+  })
+
+  it("are absent when nothing is found", () => {
+    assert.isUndefined(flagCall({ id: "c1", name: "get", arguments: "{}" }))
+    assert.isUndefined(flagInput({ id: "c1", name: "get", input: {} }))
+    assert.isUndefined(governanceOf([undefined]))
+    assert.isUndefined(governanceOf([]))
+  })
+
+  it("make up the field", () => {
+    const found = flag("c1", "get", "x://y")
+    assert.deepStrictEqual(governanceOf([undefined, found]), { flags: [found] })
+  })
+})
+
+describe("accumulator", () => {
+  it("finds a URL that is split at every character", () => {
+    const calls = makeAccumulator()
+    calls.start(0, "c1", "get")
+    for (const character of String.raw`{"u":"\u0068ttps:\/\/a.example/😀"}`.split("")) calls.append(0, character)
+    calls.complete(0)
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "https://a.example/😀")])
+  })
+
+  it("keeps interleaved calls apart, in the order in which they started", () => {
+    const calls = makeAccumulator()
+    calls.start("b", "c1", "one")
+    calls.start("a", "c2", "two")
+    calls.append("a", '"https://a')
+    calls.append("b", '"https://b')
+    calls.append("a", '.example"')
+    calls.append("b", '.example"')
+    calls.complete("a")
+    assert.deepStrictEqual(calls.flags(), [
+      flag("c1", "one", "https://b.example"),
+      flag("c2", "two", "https://a.example")
+    ])
+  })
+
+  it("scans calls that never complete", () => {
+    const calls = makeAccumulator()
+    calls.start(0, "c1", "get")
+    calls.append(0, '{"u":"https://a.exam')
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "https://a.exam")])
+  })
+
+  it("takes ID and name late", () => {
+    const calls = makeAccumulator()
+    calls.append(0, '"x://')
+    calls.start(0, "c1", "")
+    calls.append(0, 'y"')
+    calls.start(0, "", "get")
+    calls.start(0, "c1", "get")
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "x://y")])
+  })
+
+  it("begins a new call when a key comes back with another ID", () => {
+    const calls = makeAccumulator()
+    calls.start(0, "c1", "get")
+    calls.append(0, '"x://1"')
+    calls.start(0, "c2", "get")
+    calls.append(0, '"x://2"')
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "x://1"), flag("c2", "get", "x://2")])
+  })
+
+  it("reads parsed input, together with pieces", () => {
+    const calls = makeAccumulator()
+    calls.start(0, "c1", "get")
+    calls.input(0, { u: "x://1" })
+    calls.append(0, '{"u":"x://2","v":"x://1"}')
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "x://1", "x://2")])
+  })
+
+  it("sees a piece that comes after the completion", () => {
+    const calls = makeAccumulator()
+    calls.start(0, "c1", "get")
+    calls.append(0, '"x://')
+    calls.complete(0)
+    assert.deepStrictEqual(calls.flags(), [])
+    calls.append(0, 'y"')
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "x://y")])
+    assert.deepStrictEqual(calls.flags(), calls.flags())
+  })
+
+  it("has no flags when there is nothing", () => {
+    const calls = makeAccumulator()
+    calls.complete(7)
+    assert.deepStrictEqual(calls.flags(), [])
+    calls.start(0, "c1", "get")
+    calls.append(0, "")
+    assert.deepStrictEqual(calls.flags(), [])
+  })
+})

@@ -1,0 +1,140 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { makeAccumulator } from "../../src/governance/accumulate.ts"
+import { flagCall, flagInput, governanceOf } from "../../src/governance/flags.ts"
+import { scanArguments, scanValue } from "../../src/governance/scan.ts"
+import { forbiddenNames, screenTools } from "../../src/governance/screen.ts"
+
+// Pieces that destinations, escapes and JSON are made of, so that random joins of them often come close.
+const pieces: ReadonlyArray<string> = [
+  ...["https", "data", "mailto", "s3", ":", "/", "//", "://", "\\", "\\/", "\\u002f", "\\u0022", "\\n", '"', "'", "{"],
+  ...["}", "[", "]", "(", ")", ",", ".", " ", "\n", "a", "b.example", "@", "10", "1.2.3.4", "255", "999", ";base64"],
+  ...["text/plain", "😀", "\ud83d", "\ude00", "é", "\u200b", "。"]
+]
+const Piece = Schema.Literals(pieces)
+const Pieces = Schema.Array(Piece)
+const Text = Pieces.pipe(Schema.check(Schema.isMaxLength(60)))
+const Cuts = Schema.Array(Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: 9 }))))
+
+const join = (pieces: ReadonlyArray<string>) => pieces.join("")
+const chop = (text: string, sizes: ReadonlyArray<number>): ReadonlyArray<string> => {
+  const chunks: Array<string> = []
+  let at = 0
+  for (const size of sizes) {
+    chunks.push(text.slice(at, at + size))
+    at += size
+  }
+  return [...chunks, text.slice(at)]
+}
+/** Objects and arrays around texts; keys never look like integers, which objects would reorder. */
+const build = (texts: ReadonlyArray<ReadonlyArray<string>>): unknown =>
+  texts.reduce<unknown>((inner, pieces, at) => {
+    const text = join(pieces)
+    return at % 3 === 0 ? [text, inner] : { [`${text}k`]: inner, [`k${at}`]: text }
+  }, null)
+const freeze = (value: unknown): unknown => {
+  if (typeof value === "object" && value !== null) Object.values(Object.freeze(value)).forEach(freeze)
+  return value
+}
+
+describe("governance properties", () => {
+  it.prop(
+    "flags are the same streamed or not, whatever the chunks",
+    { a: Text, b: Text, x: Cuts, y: Cuts },
+    (given) => {
+      const calls = [
+        { id: "a", name: "one", arguments: join(given.a) },
+        { id: "b", name: "two", arguments: join(given.b) }
+      ]
+      const chunks = [chop(join(given.a), given.x), chop(join(given.b), given.y)]
+      const accumulator = makeAccumulator()
+      calls.forEach(({ id, name }, key) => {
+        accumulator.start(key, id, name)
+      })
+      for (let at = 0; at < Math.max(...chunks.map((list) => list.length)); at++) {
+        chunks.forEach((list, key) => {
+          accumulator.append(key, list[at] ?? "")
+        })
+      }
+      accumulator.complete(1)
+      assert.deepStrictEqual(governanceOf(accumulator.flags()), governanceOf(calls.map(flagCall)))
+    }
+  )
+
+  it.prop("parsed input and its JSON text have the same flags", { texts: Schema.Array(Text) }, ({ texts }) => {
+    const value = build(texts)
+    const found = scanValue(value)
+    assert.deepStrictEqual(scanArguments(JSON.stringify(value)), found)
+    assert.deepStrictEqual(scanArguments(JSON.stringify(value, null, 2)), found)
+  })
+
+  it.prop("a call is never altered", { texts: Schema.Array(Text) }, ({ texts }) => {
+    const input = freeze(build(texts))
+    const before = JSON.stringify(input)
+    const call = Object.freeze({ id: "a", name: "one", arguments: before, input })
+    flagCall(call)
+    flagInput(call)
+    const accumulator = makeAccumulator()
+    accumulator.input(0, input)
+    accumulator.flags()
+    screenTools([{ name: "one", schema: input }], "strict")
+    assert.strictEqual(JSON.stringify(call.input), before)
+    assert.strictEqual(call.arguments, before)
+  })
+
+  it.prop(
+    "a URL is found however its characters are escaped, in whole and in cut JSON",
+    { before: Text, after: Text, escaped: Schema.Array(Schema.Boolean), levels: Schema.Literals([0, 1, 2, 3]) },
+    ({ before, after, escaped, levels }) => {
+      const url = "https://evil.example/collect?x=1"
+      const spelled = [...url]
+        .map((character, at) =>
+          escaped[at] ? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}` : character
+        )
+        .join("")
+      let json = `{"a":${JSON.stringify(join(before))},"u":"${spelled}"`
+      assert.include(scanArguments(json), url)
+      json = `${json},"b":${JSON.stringify(join(after))}}`
+      for (let level = 0; level < levels; level++) json = JSON.stringify({ nested: json })
+      assert.include(scanArguments(json), url)
+      assert.include(scanValue(JSON.parse(json)), url)
+    }
+  )
+
+  it.prop("destinations are unique, not empty and bounded", { text: Text }, ({ text }) => {
+    const found = scanArguments(join(text))
+    assert.strictEqual(new Set(found).size, found.length)
+    for (const destination of found) {
+      assert.match(destination, /^(?:[a-z][a-z0-9+.-]*:|\d{1,3}(?:\.\d{1,3}){3})/i)
+      assert.isAtMost(destination.length, 2048)
+    }
+  })
+
+  const Place = Schema.Literals([
+    "properties",
+    "items",
+    "prefixItems",
+    "anyOf",
+    "not",
+    "$defs",
+    "additionalProperties",
+    "default"
+  ])
+  it.prop(
+    "a listed name is refused at any place of a schema, unless a value holds it",
+    { name: Schema.Literals(forbiddenNames), places: Schema.Array(Place) },
+    ({ name, places }) => {
+      const schema = places.reduce<object>(
+        (inner, place) => {
+          if (place === "properties" || place === "$defs") return { [place]: { default: inner } }
+          return { [place]: place === "anyOf" || place === "prefixItems" ? [{}, inner] : inner }
+        },
+        { properties: { [name]: {} } }
+      )
+      const held = places.includes("default")
+      for (const mode of ["spec", "strict"] as const) {
+        assert.strictEqual(screenTools([{ name: "t", schema }], mode)?.parameter, held ? undefined : name)
+      }
+    }
+  )
+})

@@ -1,0 +1,33 @@
+import { assert, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { clouds } from "../../src/model/Catalog.ts"
+import { shippedCatalog } from "../../src/model/CatalogStore.ts"
+import { reportCatalog } from "../../src/model/catalogReport.ts"
+import { makeIndex } from "../../src/model/Resolver.ts"
+
+const catalog = Result.getOrThrow(shippedCatalog)
+
+it("prints every ID with its cloud, in columns", () => {
+  const [opus] = catalog.models.filter(({ id }) => id === "claude-opus-4-8")
+  assert.ok(opus)
+  expect(reportCatalog({ models: [opus] })).toMatchInlineSnapshot(`
+    "ID                                CLOUD    UPSTREAM MODEL                    COUNTING
+    claude-opus-4-8:fedramp-low       vertex   claude-opus-4-8                   yes
+    claude-opus-4-8:fedramp-moderate  vertex   claude-opus-4-8                   yes
+    claude-opus-4-8:fedramp-high      vertex   claude-opus-4-8                   yes
+    claude-opus-4-8:il2               vertex   claude-opus-4-8                   yes
+    claude-opus-4-8:itar              bedrock  us-gov.anthropic.claude-opus-4-8  no
+
+    5 IDs of 1 models"
+  `)
+})
+
+it("counts what it printed", () => {
+  const lines = reportCatalog(catalog).split("\n")
+  const ids = makeIndex(catalog, new Set(clouds)).list.map(({ id }) => id)
+  assert.deepStrictEqual(
+    lines.slice(1, -2).map((line) => line.split(/ +/)[0]),
+    ids
+  )
+  assert.strictEqual(lines.at(-1), `${ids.length} IDs of ${catalog.models.length} models`)
+})

@@ -1,0 +1,83 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { checkCatalog } from "../../src/model/CatalogStore.ts"
+
+const gpt = {
+  id: "gpt",
+  family: "gpt",
+  ownedBy: "openai",
+  created: 1,
+  inputs: [],
+  thinking: { api: "effort", optional: true, efforts: ["none", "low"], default: "low", counted: true },
+  sampling: "always",
+  forcedToolChoice: "always",
+  maxOutputTokens: 10,
+  deployments: [{ cloud: "azure", api: "chat", model: "gpt", authorization: { impact: "il5" }, responses: true }]
+}
+const [azure] = gpt.deployments
+
+const problems = (...models: ReadonlyArray<object>): ReadonlyArray<string> => {
+  const result = checkCatalog(JSON.stringify({ models }))
+  return Result.isFailure(result) ? result.failure : []
+}
+
+describe("checkCatalog", () => {
+  it("accepts", () => {
+    assert.deepStrictEqual(problems(gpt), [])
+  })
+
+  it("refuses what is not JSON", () => {
+    const result = checkCatalog(`{"models": [`)
+    assert.ok(Result.isFailure(result))
+    assert.strictEqual(result.failure.length, 1)
+    assert.match(result.failure[0] ?? "", /^catalog: not JSON: /)
+  })
+
+  it.each([["null"], ["[]"], ["{}"], [`{"models":[]}`], [`{"models":{}}`], ["3"]])("refuses %s", (text) => {
+    assert.ok(Result.isFailure(checkCatalog(text)))
+  })
+
+  it.each<[object, ReadonlyArray<string>]>([
+    [{ id: "a:b" }, ["models[0].id: a base model is letters, digits, '.', '_' and '-'"]],
+    [{ id: "" }, ["models[0].id"]],
+    [{ ownedBy: "OpenAI" }, ["models[0].ownedBy: a vendor key is lowercase"]],
+    [{ extra: 1 }, ["models[0].extra: unknown key"]],
+    [{ "a\nb": 1 }, [String.raw`models[0]["a\nb"]: unknown key`]],
+    [{ deployments: [] }, ["models[0].deployments"]],
+    [{ deployments: [{ ...azure, cloud: "gcp" }] }, [`models[0].deployments[0].cloud: Expected "vertex"`]],
+    [{ deployments: [{ ...azure, countModle: "x" }] }, ["models[0].deployments[0].countModle: unknown key"]],
+    [{ deployments: [{ ...azure, strip: ["a..b"] }] }, ["models[0].deployments[0].strip[0]: a field to strip"]],
+    [{ maxOutputTokens: 0 }, ["models[0].maxOutputTokens: must be positive"]],
+    [{ family: "claude" }, ["models[0].thinking.api", "models[0].deployments[0].api: chat is not for family claude"]],
+    [{ thinking: { ...gpt.thinking, default: "high" } }, ["models[0].thinking.default: high is not among"]],
+    [{ thinking: { ...gpt.thinking, efforts: ["low", "none"] } }, ["models[0].thinking.efforts: must be in order"]],
+    [{ thinking: { ...gpt.thinking, efforts: ["none", "low", "low"] } }, ["models[0].thinking.efforts: must be"]],
+    [{ thinking: { ...gpt.thinking, optional: false } }, ["models[0].thinking.optional"]],
+    [{ deployments: [{ ...azure, authorization: {} }] }, ["models[0].deployments[0].authorization: covers no level"]],
+    [{ deployments: [azure, azure] }, ["models[0].deployments[1].authorization: an earlier deployment"]],
+    [{ deployments: [{ ...azure, countModel: "x" }] }, ["models[0].deployments[0].countModel: only for api messages"]],
+    [{ deployments: [{ ...azure, cloud: "bedrock" }] }, ["models[0].deployments[0].responses: only for azure"]],
+    [
+      { deployments: [{ ...azure, api: "embeddings" }] },
+      ["deployments[0].api: embeddings is not for family gpt", "azure does not serve", "responses: only for azure"]
+    ]
+  ])("refuses %j", (change, expected) => {
+    const found = problems({ ...gpt, ...change })
+    assert.strictEqual(found.length, expected.length, found.join("\n"))
+    for (const [index, part] of expected.entries()) assert.include(found[index], part)
+  })
+
+  it("reports everything at once, each on one line with its place", () => {
+    assert.deepStrictEqual(problems(gpt, { ...gpt, maxOutputTokens: 0 }), [
+      "models[1].id: gpt is models[0] already",
+      "models[1].maxOutputTokens: must be positive"
+    ])
+    const found = problems({ ...gpt, created: "x", family: "llama" }, { ...gpt, sampling: 1 })
+    assert.deepStrictEqual(found.map((line) => line.split(":")[0]).sort(), [
+      "models[0].created",
+      "models[0].family",
+      "models[1].sampling"
+    ])
+    assert.ok(found.every((line) => !line.includes("\n")))
+  })
+})

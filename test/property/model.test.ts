@@ -1,0 +1,105 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { Catalog, Cloud, clouds } from "../../src/model/Catalog.ts"
+import { shippedCatalog } from "../../src/model/CatalogStore.ts"
+import { checkCatalog } from "../../src/model/checkCatalog.ts"
+import { authorizedLevels, type Level, levels } from "../../src/model/Level.ts"
+import { formatModelId, parseModelId } from "../../src/model/ModelId.ts"
+import { makeIndex, type Purpose } from "../../src/model/Resolver.ts"
+
+const purposes: ReadonlyArray<Purpose> = ["chat", "messages", "responses", "embeddings", "count"]
+const AnyLevel = Schema.Literals(levels)
+const Active = Schema.Array(Cloud)
+
+/** The decisions' rule, written the slow way. */
+const boundTo = (catalog: Catalog, base: string, level: Level) =>
+  catalog.models
+    .filter(({ id }) => id === base)
+    .flatMap(({ deployments }) => deployments)
+    .find(({ authorization }) => authorizedLevels(authorization).includes(level))
+
+const listedExactlyWhenResolved = (catalog: Catalog, active: ReadonlySet<Cloud>) => {
+  const index = makeIndex(catalog, active)
+  const listed = new Set(index.list.map(({ id }) => id))
+  assert.strictEqual(listed.size, index.list.length)
+  for (const base of new Set(catalog.models.map(({ id }) => id))) {
+    for (const level of levels) {
+      const id = formatModelId({ base, level })
+      const expected = boundTo(catalog, base, level)
+      assert.strictEqual(listed.has(id), expected !== undefined && active.has(expected.cloud), id)
+      let resolved = false
+      for (const purpose of purposes) {
+        const result = index.resolve(id, purpose)
+        if (Result.isFailure(result)) {
+          assert.strictEqual(result.failure.reason, "invalid")
+          assert.isBelow(result.failure.message.length, 400 + 21 * (base.length + 30))
+          continue
+        }
+        resolved = true
+        assert.strictEqual(result.success.deployment, expected)
+        assert.strictEqual(result.success.id, id)
+        assert.strictEqual(result.success.level, level)
+        assert.strictEqual(result.success.surface, purpose === "count" ? "messages" : purpose)
+        assert.ok(authorizedLevels(result.success.deployment.authorization).includes(level))
+        assert.ok(active.has(result.success.deployment.cloud))
+      }
+      assert.strictEqual(resolved, listed.has(id), id)
+    }
+  }
+}
+
+describe("model IDs", () => {
+  it.prop("an ID that is formatted is parsed back", { base: Schema.NonEmptyString, level: AnyLevel }, (id) => {
+    assert.deepStrictEqual(parseModelId(formatModelId(id)), Result.succeed(id))
+  })
+
+  it.prop("a text that parses is the format of what was parsed", [Schema.String], ([text]) => {
+    for (const candidate of [text, `${text}:il5`, `m:${text}`, `:${text}`]) {
+      const parsed = parseModelId(candidate)
+      if (Result.isSuccess(parsed)) assert.strictEqual(formatModelId(parsed.success), candidate)
+      else if (parsed.failure.problem === "bare") assert.notInclude(candidate, ":")
+    }
+  })
+})
+
+describe("the resolver", () => {
+  const shipped = Result.getOrThrow(shippedCatalog)
+
+  it("lists an ID exactly when it resolves, and only where it is authorized: the shipped catalog", () => {
+    for (let mask = 0; mask < 1 << clouds.length; mask++) {
+      listedExactlyWhenResolved(shipped, new Set(clouds.filter((_, bit) => (mask & (1 << bit)) !== 0)))
+    }
+  })
+
+  it.prop("… and any catalog at all", { catalog: Catalog, active: Active }, ({ catalog, active }) => {
+    listedExactlyWhenResolved(catalog, new Set(active))
+  })
+
+  it.prop("takes an ID away with its cloud, and never moves it", { catalog: Catalog, active: Active }, (given) => {
+    const all = new Map(makeIndex(given.catalog, new Set(clouds)).list.map((entry) => [entry.id, entry]))
+    for (const { id, deployment } of makeIndex(given.catalog, new Set(given.active)).list) {
+      assert.strictEqual(deployment, all.get(id)?.deployment)
+    }
+  })
+
+  it.prop("refuses any text that is not listed, without throwing", [Schema.String], ([text]) => {
+    const index = makeIndex(shipped, new Set(clouds))
+    for (const purpose of purposes) {
+      for (const id of [text, `${text}:il5`, `claude-opus-5:${text}`, `claude-opus-5${text}:il2`]) {
+        if (index.list.some((entry) => entry.id === id)) continue
+        const result = index.resolve(id, purpose)
+        assert.ok(Result.isFailure(result))
+        assert.isBelow(result.failure.message.length, 2000)
+        assert.notMatch(result.failure.message, /\p{Cc}/u)
+      }
+    }
+  })
+})
+
+describe("checkCatalog", () => {
+  it.prop("reads back what it accepts, and reports each problem on one line", [Catalog], ([catalog]) => {
+    const result = checkCatalog(JSON.stringify(catalog))
+    if (Result.isSuccess(result)) assert.deepStrictEqual(result.success, catalog)
+    else assert.ok(result.failure.length > 0 && result.failure.every((line) => /^models\[\d+\]\.[^\n]+$/.test(line)))
+  })
+})

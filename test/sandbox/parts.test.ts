@@ -1,0 +1,221 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { argumentsOf, fittingTool, planOf, type Turn } from "../../src/sandbox/answer.ts"
+import { eventsOf, messageOf } from "../../src/sandbox/claudeReply.ts"
+import { directives, noDirectives, readDirectives } from "../../src/sandbox/directives.ts"
+import { isObject, type JsonObject } from "../../src/sandbox/json.ts"
+import { schemaSample } from "../../src/sandbox/schemaSample.ts"
+import { isSigned, signThinking } from "../../src/sandbox/signature.ts"
+import { countTokens, fragments, words } from "../../src/sandbox/tokens.ts"
+
+const Small = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))
+
+describe("tokens", () => {
+  it.prop("words and fragments join to the text, and tokens add up over words", { text: Schema.String }, ({ text }) => {
+    assert.strictEqual(words(text).join(""), text)
+    assert.strictEqual(fragments(text).join(""), text)
+    assert.strictEqual(
+      words(text).reduce((sum, word) => sum + countTokens(word), 0),
+      countTokens(text)
+    )
+  })
+
+  it("counts short words as one", () => {
+    assert.strictEqual(countTokens("word ".repeat(8192)), 8192)
+    assert.strictEqual(countTokens("A unbelievable 1234!"), 1 + 2 + 2 + 1)
+  })
+})
+
+describe("directives", () => {
+  it.prop(
+    "reads any object as arguments, and leaves the rest of the text",
+    { args: Schema.Record(Schema.String, Schema.Json) },
+    ({ args }) => {
+      const read = readDirectives(`Please [sandbox: tool=fetch_it args=${JSON.stringify(args)}] now`)
+      assert.deepEqual(read.tools, [{ name: "fetch_it", args: JSON.parse(JSON.stringify(args)) }])
+      assert.strictEqual(read.rest, "Please  now")
+    }
+  )
+
+  it.prop("leaves text without directives alone", { text: Schema.String }, ({ text }) => {
+    assert.strictEqual(readDirectives(text.replaceAll("[", "(")).rest, text.replaceAll("[", "(").trim())
+  })
+
+  it("reads every kind", () => {
+    const read = readDirectives(
+      '[sandbox: status=429 retry-after=7] [sandbox: delay=250ms][sandbox: cut after=5] [sandbox: exception=x after=2] [sandbox: text="a\\nb"] [sandbox: refuse] rest'
+    )
+    assert.deepStrictEqual(read.status, { code: 429, retryAfter: "7" })
+    assert.deepStrictEqual([read.delay, read.cut, read.stall, read.text], [250, 5, undefined, "a\nb"])
+    assert.deepStrictEqual(read.exception, { name: "x", after: 2 })
+    assert.isTrue(read.flags.has("refuse"))
+    assert.strictEqual(read.rest, "rest")
+    assert.strictEqual(readDirectives("[sandbox: text=plain words, as they are]").text, "plain words, as they are")
+    assert.strictEqual(readDirectives("[sandbox: tool=x args={broken]").tools[0]?.args, "{broken")
+    assert.strictEqual(readDirectives("[sandbox: never closed").rest, "[sandbox: never closed")
+  })
+
+  it("is linear in the text", () => {
+    const time = (size: number) => {
+      const start = performance.now()
+      readDirectives("[sandbox: ".repeat(size))
+      return performance.now() - start
+    }
+    time(1000)
+    assert.isBelow(time(40_000), 1000)
+  })
+
+  it("lists each one once", () => {
+    assert.strictEqual(new Set(directives.map(({ name }) => name)).size, directives.length)
+  })
+})
+
+describe("schema samples", () => {
+  const cases: ReadonlyArray<Schema.Codec<unknown, unknown>> = [
+    Schema.Struct({ city: Schema.String, days: Schema.Int, exact: Schema.Boolean }),
+    Schema.Struct({ items: Schema.Array(Schema.Struct({ id: Schema.Literals(["a", "b"]), size: Schema.Finite })) }),
+    Schema.Union([Schema.Struct({ kind: Schema.Literal("x") }), Schema.Struct({ kind: Schema.Literal("y") })]),
+    Schema.Struct({ maybe: Schema.NullOr(Schema.String), later: Schema.optionalKey(Schema.Int) }),
+    Schema.Struct({ level: Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 5 })) })
+  ]
+
+  for (const [index, schema] of cases.entries()) {
+    it.prop(`satisfy their schema (${index})`, { prompt: Schema.String }, ({ prompt }) => {
+      const { schema: root, definitions } = Schema.toJsonSchemaDocument(schema)
+      const sample = schemaSample({ ...root, $defs: definitions } as JsonObject, prompt)
+      assert.isTrue(Result.isSuccess(Schema.decodeUnknownResult(schema)(sample)), JSON.stringify(sample))
+    })
+  }
+
+  it("take values from the prompt", () => {
+    const properties = {
+      location: { type: "string" },
+      unit: { enum: ["celsius", "fahrenheit"] },
+      days: { type: "integer", maximum: 5 },
+      url: { type: "string" },
+      when: { type: "string", format: "date" }
+    }
+    const sample = schemaSample(
+      { type: "object", properties },
+      "What was the weather in New York on 2026-03-04, in Fahrenheit, for 9 days? See https://example.gov/x"
+    )
+    assert.deepStrictEqual(sample, {
+      location: "New York",
+      unit: "fahrenheit",
+      days: 5,
+      url: "https://example.gov/x",
+      when: "2026-03-04"
+    })
+  })
+
+  it("end on a schema that refers to itself", () => {
+    const node = { type: "object", properties: { next: { $ref: "#/$defs/node" } } }
+    assert.isTrue(isObject(schemaSample({ $ref: "#/$defs/node", $defs: { node } }, "x")))
+  })
+})
+
+describe("thinking signatures", () => {
+  it.prop("hold for the exact text only", { text: Schema.String, seed: Schema.String }, ({ text, seed }) => {
+    const signature = signThinking(text, seed)
+    assert.isTrue(isSigned(text, signature))
+    assert.isFalse(isSigned(`${text} `, signature))
+    assert.isFalse(
+      isSigned(
+        text,
+        signature.replace(/^./, (sign) => (sign === "A" ? "B" : "A"))
+      )
+    )
+    assert.isFalse(isSigned(text, signature.slice(1)))
+  })
+})
+
+const turn = (over: Partial<Turn>): Turn => ({
+  model: "m",
+  prompt: "What is a lighthouse?",
+  instructions: "",
+  turns: 1,
+  media: [],
+  results: [],
+  tools: [],
+  choice: "auto",
+  format: undefined,
+  thinks: false,
+  limit: undefined,
+  stops: [],
+  directives: noDirectives,
+  ...over
+})
+
+const tool = (name: string, description: string) => ({
+  name,
+  description,
+  schema: { type: "object", properties: { q: { type: "string" } } }
+})
+
+describe("answers", () => {
+  it("call the tool that fits, and none when none does", () => {
+    const tools = [tool("send_mail", "Sends a letter"), tool("searchFlights", "Finds flights between airports")]
+    assert.strictEqual(fittingTool(tools, "Any flights to Rome?")?.name, "searchFlights")
+    assert.isUndefined(fittingTool(tools, "What is a lighthouse?"))
+    assert.deepStrictEqual(planOf(turn({ tools })).calls, [])
+    assert.strictEqual(planOf(turn({ tools, choice: "required" })).calls[0]?.name, "send_mail")
+    assert.strictEqual(planOf(turn({ tools, choice: { name: "searchFlights" } })).calls[0]?.name, "searchFlights")
+    assert.deepStrictEqual(planOf(turn({ tools, choice: "none", prompt: "Any flights?" })).calls, [])
+  })
+
+  it("speak about a tool's result instead of calling again", () => {
+    const plan = planOf(
+      turn({ tools: [tool("lighthouse", "")], results: [{ name: "lighthouse", content: "It glows" }] })
+    )
+    assert.deepStrictEqual(plan.calls, [])
+    assert.match(plan.text.join(""), /lighthouse answered: It glows/)
+  })
+
+  it("stop at the first stop sequence and at the limit", () => {
+    const said = { directives: readDirectives("[sandbox: text=one two three four]") }
+    assert.deepStrictEqual(planOf(turn({ ...said, stops: ["four", " three"] })).stop, { sequence: " three" })
+    assert.strictEqual(planOf(turn({ ...said, stops: [" three"] })).text.join(""), "one two")
+    const cut = planOf(turn({ ...said, limit: 3 }))
+    assert.deepStrictEqual([cut.text.join(""), cut.stop, cut.outputTokens], ["one two three ", "length", 3])
+  })
+
+  it("say as many words as asked, each in a piece of its own", () => {
+    assert.lengthOf(planOf(turn({ directives: readDirectives("[sandbox: events=200]") })).text, 200)
+  })
+
+  it.prop(
+    "never use more than the limit, and stream what they say whole",
+    { limit: Small, thinks: Schema.Boolean, calls: Schema.Boolean },
+    (given) => {
+      const said = readDirectives(
+        given.calls ? '[sandbox: text=Hello there] [sandbox: tool=a args={"x":[1,2,3]}] [sandbox: tool=b]' : ""
+      )
+      const request = {
+        turn: turn({ limit: given.limit, thinks: given.thinks, directives: said }),
+        inputTokens: 5,
+        showsThinking: true
+      }
+      const plan = planOf(request.turn)
+      assert.isAtMost(plan.outputTokens, given.limit)
+      const identity = { tag: "t", model: "m", seed: "s" }
+      const whole = messageOf(plan, request, identity)
+      const content: Array<Record<string, unknown>> = []
+      let json = ""
+      for (const { data } of eventsOf(plan, request, identity)) {
+        const delta = isObject(data.delta) ? data.delta : {}
+        const last = content.at(-1)
+        if (data.type === "content_block_start") {
+          content.push({ ...(isObject(data.content_block) ? data.content_block : {}) })
+          json = ""
+        } else if (data.type === "content_block_delta" && last !== undefined) {
+          json += typeof delta.partial_json === "string" ? delta.partial_json : ""
+          if (delta.type === "input_json_delta") last.input = argumentsOf(json === "" ? "{}" : json)
+          else
+            for (const name of ["text", "thinking", "signature"])
+              if (delta[name] !== undefined) last[name] = `${last[name]}${delta[name]}`
+        }
+      }
+      assert.deepEqual(content, whole.content)
+    }
+  )
+})
