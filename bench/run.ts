@@ -2,8 +2,8 @@
  * `npm run bench`: one run of load generator, fake clouds, bare proxy, gateway and peers, each its own process. Every subject takes
  * its turn in short rounds and the medians count, because on a small machine only ratios within a run mean something.
  *
- * All of it takes about a quarter of an hour. Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256`,
- * `--seconds N` and `--rounds N` (of each subject), `--json FILE` (the rows), `--table` (one short table for the README).
+ * All of it takes about a quarter of an hour. Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of
+ * scenario names), `--callers 1,32,256`, `--seconds N` and `--rounds N` (of each subject), `--json FILE` (the rows), `--table` (one short table for the README).
  */
 import type { ChildProcess } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -190,7 +190,11 @@ for (const scenario of chosen) {
 if (skips.some(({ subject }) => subject === "portkey") && running.has("portkey")) notes.push(portkeyNote)
 if (running.has("traced")) {
   const { exported } = await ask<{ readonly exported: number }>(upstream.child, "exported")
-  notes.push(`The telemetry receiver took ${(exported / 1e6).toFixed(1)} MB.`)
+  notes.push(
+    exported > 0
+      ? `The telemetry receiver took ${(exported / 1e6).toFixed(1)} MB.`
+      : "**Nothing was exported** to the telemetry receiver: the tracing rows say nothing."
+  )
 }
 const report: Report = {
   machine: `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown processor"}, Node ${process.version}, ${rounds} × ${measureMs / 1000} s each, medians.`,

@@ -9,11 +9,13 @@ import { Providers } from "./provider/Providers.ts"
 import { Upstream } from "./provider/Upstream.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { apiKeyLayer } from "./surface/apiKey.ts"
+import { chatLayer } from "./surface/chat.ts"
+import { embeddingsLayer } from "./surface/embeddings.ts"
 import { frontDoor } from "./surface/frontDoor.ts"
 import { Gate } from "./surface/Gate.ts"
 import { messagesLayer } from "./surface/messages.ts"
+import { responsesLayer } from "./surface/responses.ts"
 import { healthLayer, modelsLayer } from "./surface/system.ts"
-import { chatLayer, embeddingsLayer, responsesLayer } from "./surface/unfinished.ts"
 
 /** The endpoints, and the documents about them where they are public. */
 const routes = (docs: boolean) =>

@@ -171,7 +171,7 @@ const orNone = (count: number | undefined): string => count?.toString() ?? "-"
  * All keys, a line each, without their secrets. `used` tells a key's tokens of this month (`Quota.used`); what it cannot tell is
  * shown as `?`, and a key without a quota has `-`.
  */
-export const listKeys = Effect.fnUntraced(function* <E, R>(
+export const listKeys = Effect.fnUntraced(function* <E = never, R = never>(
   file: string,
   used?: (keyId: string) => Effect.Effect<number, E, R>
 ) {

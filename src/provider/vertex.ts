@@ -30,7 +30,7 @@ const path = (settings: VertexSettings, location: string, route: Route, operatio
 }
 
 /** Betas travel in a header here, the version in the body, and the model in the address unless tokens are counted. */
-const bodyOf = (route: Route, operation: Operation, body: Body) => {
+const bodyOf = (route: Route, operation: Operation, body: Body, stream: boolean) => {
   if (operation === "content") return { body, betas: [] }
   const { anthropic_beta: betas, model: _, ...rest } = body
   return {
@@ -38,7 +38,8 @@ const bodyOf = (route: Route, operation: Operation, body: Body) => {
     body: {
       anthropic_version: anthropicVersion,
       ...(operation === "count" ? { model: route.deployment.countModel } : {}),
-      ...rest
+      ...rest,
+      ...(stream ? { stream: true } : {})
     }
   }
 }
@@ -59,7 +60,7 @@ export const vertex = Layer.effect(
         : (route.deployment.regions ?? [settings.location])
 
     const call = (route: Route, operation: Operation, given: Body, stream: boolean): Call => {
-      const { body, betas } = bodyOf(route, operation, given)
+      const { body, betas } = bodyOf(route, operation, given, stream)
       const url = (location: string) =>
         new URL(
           Option.getOrElse(settings.baseUrl, () => host(location)) + path(settings, location, route, operation, stream)

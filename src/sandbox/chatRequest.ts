@@ -40,7 +40,7 @@ const PARAMETERS = [
     "tools"
   ],
   ...["tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "metadata", "verbosity", "store"],
-  ...["safety_identifier", "prompt_cache_key", "service_tier"],
+  ...["safety_identifier", "prompt_cache_key", "service_tier", "modalities", "prediction", "prompt_cache_retention"],
   ...SAMPLING
 ]
 

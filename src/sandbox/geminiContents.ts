@@ -125,8 +125,10 @@ export const checkContents = (contents: ReadonlyArray<JsonObject>, model: Gemini
     only(content, known.content, `contents[${index}]`)
     const role = content.role ?? (contents.length === 1 ? "user" : undefined)
     check(role === "user" || role === "model", "Please use a valid role: user, model.")
+    const before = contents[index - 1]
     check(
-      index === 0 ? role === "user" : contents[index - 1]?.role !== role,
+      // The user may speak right after the function responses, which have the same role.
+      before === undefined ? role === "user" : before.role !== role || resultsIn(before).length > 0,
       "Please ensure that multiturn requests alternate between user and model."
     )
     const parts = partsOf(content)
@@ -145,7 +147,7 @@ export const checkContents = (contents: ReadonlyArray<JsonObject>, model: Gemini
         "Please ensure that function response parts are in a user turn."
       )
     }
-    const asked = callsIn(contents[index - 1])
+    const asked = callsIn(before)
     const answered = resultsIn(content)
     check(
       asked.length > 0 || answered.length === 0,

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto"
 import { type Directives, readDirectives } from "./directives.ts"
 import { check } from "./http.ts"
 import { type JsonObject, listOf, stringOf } from "./json.ts"
@@ -18,17 +17,30 @@ const features = (text: string): ReadonlyArray<readonly [string, number]> => {
   return found
 }
 
+/** FNV-1a. A cryptographic hash of every trigram of a long text would hold up the other streams. */
+const hashOf = (text: string): number => {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash
+}
+
+const mixed = (hash: number): number => {
+  const once = Math.imul(hash ^ (hash >>> 16), 0x7feb352d)
+  const twice = Math.imul(once ^ (once >>> 15), 0x846ca68b)
+  return twice ^ (twice >>> 16)
+}
+
 const vectorOf = (text: string, dimensions: number): ReadonlyArray<number> => {
   const vector = new Float64Array(dimensions)
   // A small common direction, so that a text without words has a vector too.
   vector[0] = 0.05
   for (const [feature, weight] of features(text)) {
-    const hash = createHash("md5").update(feature).digest()
+    let hash = hashOf(feature)
     // A feature moves eight coordinates, so that unrelated texts that share one by chance stay apart.
-    for (let at = 0; at < 16; at += 2) {
-      const value = hash.readUInt16LE(at)
-      const index = value % dimensions
-      vector[index] = (vector[index] ?? 0) + (value & 0x8000 ? weight : -weight)
+    for (let moved = 0; moved < 8; moved++) {
+      hash = mixed(hash)
+      const index = (hash >>> 1) % dimensions
+      vector[index] = (vector[index] ?? 0) + (hash & 1 ? weight : -weight)
     }
   }
   return [...vector]

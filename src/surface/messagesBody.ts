@@ -10,13 +10,18 @@ import type { Body } from "../provider/Provider.ts"
 const isObject = (value: unknown): value is Body => typeof value === "object" && value !== null && !Array.isArray(value)
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Images and documents come inline; a URL would take data outside (spec: What the service does, rule 5). */
+/**
+ * Images and documents come inline; a URL would take data outside (spec: What the service does, rule 5). Blocks nest in
+ * tool results and in documents; a tool call's input is data, not blocks.
+ */
 const findUrlSource = (blocks: unknown, path: string): string | undefined => {
   for (const [at, block] of listOf(blocks).entries()) {
     if (!isObject(block)) continue
     const here = `${path}[${at}]`
-    if (isObject(block.source) && block.source.type === "url") return `${here}.source`
-    const nested = block.type === "tool_result" ? findUrlSource(block.content, `${here}.content`) : undefined
+    const source = isObject(block.source) ? block.source : {}
+    if (source.type === "url") return `${here}.source`
+    const nested =
+      findUrlSource(block.content, `${here}.content`) ?? findUrlSource(source.content, `${here}.source.content`)
     if (nested !== undefined) return nested
   }
   return undefined

@@ -1,5 +1,7 @@
-import { DateTime } from "effect"
-import { digestOf, type Key } from "../../src/access/KeyFile.ts"
+import { assert } from "@effect/vitest"
+import { DateTime, Effect, FileSystem } from "effect"
+import { TestClock } from "effect/testing"
+import { digestOf, type Key, readKeys } from "../../src/access/KeyFile.ts"
 
 const time = DateTime.makeUnsafe("2026-01-01T00:00:00Z")
 
@@ -12,3 +14,29 @@ export const keyWith = (limits: Partial<Key>): Key => ({
   acknowledged: time,
   ...limits
 })
+
+/** A key file's path in a directory of its own. */
+export const keyFile = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  return `${yield* fs.makeTempDirectoryScoped()}/keys.json`
+})
+
+/** The secret that a command printed. */
+export const secretIn = (text: string): string => /^ {2}(gmg_\S+)$/m.exec(text)?.[1] ?? ""
+
+/** The one key of a file. */
+export const only = Effect.fnUntraced(function* (file: string) {
+  const keys = yield* readKeys(file)
+  const [key] = keys
+  if (key === undefined || keys.length > 1) return assert.fail(`${keys.length} keys`)
+  return key
+})
+
+/** Lets polls run until `condition` holds; the file reads in them end in real time. */
+export const eventually = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
+  TestClock.adjust("1 second").pipe(
+    Effect.andThen(TestClock.withLive(Effect.sleep("10 millis"))),
+    Effect.andThen(condition),
+    Effect.repeat({ until: (holds) => holds, times: 500 }),
+    Effect.map((holds) => assert.isTrue(holds))
+  )

@@ -4,6 +4,7 @@ import {
   call,
   chat,
   dialect,
+  failureOf,
   folded,
   hear,
   hearStream,
@@ -230,7 +231,7 @@ describe("JSON answers", () => {
   it("are an instruction elsewhere", () => {
     for (const body of [say(opus, format(false)), say(opusBedrock, format(true)), say(sonnet, format(true))]) {
       expect(body.system).toContain(JSON.stringify(schema))
-      expect(body.output_config).not.toHaveProperty("format")
+      expect(JSON.stringify(body.output_config ?? {})).not.toContain("format")
     }
     expect(say(sonnet, { response_format: { type: "json_object" } }).system).toContain("one JSON object")
     expect(say(sonnet, { response_format: { type: "text" } })).not.toHaveProperty("system")
@@ -277,7 +278,7 @@ describe("replies", () => {
   it.each([[null], ["<html>"], [{}], [{ Output: { __type: "UnknownOperationException" } }]])(
     "%j is no answer",
     (body) => {
-      const error = Result.getOrThrow(Result.flip(dialect(sonnet).reply(body, sonnet)))
+      const error = failureOf(dialect(sonnet).reply(body, sonnet))
       expect(error).toMatchObject({ reason: "upstream", code: "shape" })
     }
   )
@@ -382,7 +383,7 @@ describe("streams", () => {
     reader.step({ data: JSON.stringify(start) })
     expect(reader.ended()).toBe(false)
     expect(reader.usage()?.prompt_tokens).toBe(9)
-    expect(Result.getOrThrow(Result.flip(reader.end()))).toMatchObject({ reason: "upstream", code: "cut" })
+    expect(failureOf(reader.end())).toMatchObject({ reason: "upstream", code: "cut" })
   })
 
   it.each([
@@ -394,13 +395,13 @@ describe("streams", () => {
     ["unheard_of", "upstream", 502]
   ])("%s is %s", (type, reason, upstreamStatus) => {
     const event = { type: "error", error: { type, message: "no arn:aws-us-gov:bedrock:x:1:y/z at projects/p/q" } }
-    const error = Result.getOrThrow(Result.flip(hearStream(sonnet, [start, event])))
+    const error = failureOf(hearStream(sonnet, [start, event]))
     expect(error).toMatchObject({ reason, upstreamStatus, code: "in-band" })
     expect(error.message).not.toMatch(/arn:aws|projects\/p/)
   })
 
   it.each(["<html>", "null", "[]", '"x"', ""])("an event %j is the upstream's fault", (data) => {
-    expect(Result.getOrThrow(Result.flip(hearStream(sonnet, [data])))).toMatchObject({
+    expect(failureOf(hearStream(sonnet, [data]))).toMatchObject({
       reason: "upstream",
       code: "event"
     })

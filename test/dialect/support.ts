@@ -46,8 +46,12 @@ export const dialect = (route: Route): Dialect => {
 export const say = (route: Route, fields: object): JsonObject =>
   Result.getOrThrow(dialect(route).request(deepFreeze(chat(fields)), route))
 
+/** Why something failed; throws if it did not. */
+export const failureOf = (result: Result.Result<unknown, GatewayError>): GatewayError =>
+  Result.getOrThrow(Result.flip(result))
+
 export const refusal = (route: Route, fields: object): GatewayError =>
-  Result.getOrThrow(Result.flip(dialect(route).request(chat(fields), route)))
+  failureOf(dialect(route).request(chat(fields), route))
 
 export const hear = (route: Route, body: Json): Answer => Result.getOrThrow(dialect(route).reply(body, route))
 
@@ -118,11 +122,11 @@ const deepFreeze = <A>(value: A): A => {
   return value
 }
 
-export const tool = (name: string, parameters?: object): object => ({
+export const tool = (name: string, parameters?: JsonObject): JsonObject => ({
   type: "function",
   function: { name, ...(parameters === undefined ? {} : { parameters }) }
 })
-export const call = (id: string, name: string, args: string, extra?: object): object => ({
+export const call = (id: string, name: string, args: string, extra?: JsonObject): JsonObject => ({
   id,
   type: "function",
   function: { name, arguments: args },

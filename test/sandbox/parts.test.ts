@@ -215,7 +215,7 @@ describe("answers", () => {
               if (delta[name] !== undefined) last[name] = `${last[name]}${delta[name]}`
         }
       }
-      assert.deepEqual(content, whole.content)
+      assert.deepEqual<unknown>(content, whole.content)
     }
   )
 })

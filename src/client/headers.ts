@@ -1,0 +1,30 @@
+/** The reply headers that say who answered. */
+
+/** Absent ones were not sent; `/v1/models` and refusals name no model, for instance. */
+export interface GatewayHeaders {
+  /** `x-request-id`: the gateway's ID of the request, which its operator can look up. */
+  readonly requestId: string | undefined
+  /** `x-gateway-served-by`: the cloud and region that served it, `bedrock/us-gov-west-1`. */
+  readonly servedBy: string | undefined
+  /** `x-gateway-served-level`: the level it was served at. */
+  readonly servedLevel: string | undefined
+  /** `x-gateway-served-model`: the base model (messages endpoints). */
+  readonly servedModel: string | undefined
+  /** `x-gateway-thinking-adjusted`: what was changed in a thinking request (messages endpoints). */
+  readonly thinkingAdjusted: string | undefined
+  /** `retry-after`, in seconds. */
+  readonly retryAfter: number | undefined
+}
+
+export const readHeaders = (headers: Readonly<Record<string, string | undefined>>): GatewayHeaders => ({
+  requestId: headers["x-request-id"],
+  servedBy: headers["x-gateway-served-by"],
+  servedLevel: headers["x-gateway-served-level"],
+  servedModel: headers["x-gateway-served-model"],
+  thinkingAdjusted: headers["x-gateway-thinking-adjusted"],
+  retryAfter: seconds(headers["retry-after"])
+})
+
+/** The other form of the header, a date, is not the gateway's. */
+const seconds = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined

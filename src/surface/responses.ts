@@ -1,0 +1,55 @@
+/** The responses surface: a thin proxy to cloud C (spec: POST /v1/responses). */
+import { Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import { ResponsesRequest } from "../api/Responses.ts"
+import { malformed } from "../provider/refusal.ts"
+import { bodyReader } from "./body.ts"
+import { servedHeaders } from "./Gate.ts"
+import { CurrentObservation } from "./Observation.ts"
+import { respond } from "./respond.ts"
+import { prepareResponses } from "./responsesBody.ts"
+import { note, responsesRewriter, rewriteResponse } from "./responsesReply.ts"
+import { makeServing } from "./serving.ts"
+import { streamReply } from "./streamReply.ts"
+
+export const responsesLayer = HttpApiBuilder.group(
+  Api,
+  "responses",
+  Effect.fn(function* (handlers) {
+    const serving = yield* makeServing
+    const read = bodyReader(ResponsesRequest, serving.bodyLimits)
+
+    const create = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      const observation = yield* CurrentObservation
+      observation.surface = "responses"
+      const { value: given, bytes } = yield* read(request)
+      observation.bytesIn = bytes
+      observation.tools = given.tools?.length ?? 0
+      const route = yield* serving.admit(given.model, "responses")
+      const { body, tools } = yield* Effect.fromResult(prepareResponses(given, route))
+      yield* serving.screen("responses", tools)
+      const provider = serving.providerOf(route)
+      const headers = { "x-gateway-served-model": route.model.id, ...servedHeaders(route, provider, "responses") }
+      if (given.stream === true) {
+        return yield* streamReply({
+          open: provider.stream(route, "responses", body),
+          rewriter: responsesRewriter({ observation, scrub: (message) => message }),
+          limits: serving.streamLimits,
+          headers
+        })
+      }
+      const reply = yield* serving.whole(provider.send(route, "responses", body))
+      const rewritten = rewriteResponse(reply.text)
+      if (rewritten === undefined) {
+        reply.span.fail(malformed)
+        return yield* malformed
+      }
+      note(observation, rewritten.summary, reply.span)
+      return HttpServerResponse.text(rewritten.text, { contentType: "application/json", headers })
+    })
+
+    return handlers.handleRaw("create", ({ request }) => respond(create(request)))
+  })
+)

@@ -1,0 +1,101 @@
+/** What of a responses body is refused, removed or set before it goes upstream (spec: POST /v1/responses; decisions: Responses surface). */
+import { Result } from "effect"
+import type { ResponsesRequest } from "../api/Responses.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../dialect/json.ts"
+import { type GatewayError, invalid } from "../model/GatewayError.ts"
+import type { Route } from "../model/Route.ts"
+import type { ScreenedTool } from "./serving.ts"
+
+const encrypted = "reasoning.encrypted_content"
+
+/** Tools that run where the caller is. Every other type reaches outside the boundary from inside the cloud. */
+const localTools: ReadonlySet<unknown> = new Set(["function", "custom"])
+
+const given = (value: unknown) => value !== undefined && value !== null && value !== false
+
+/** Fields that would make the cloud keep something. */
+const refuseState = (body: ResponsesRequest): string | undefined => {
+  if (given(body.store)) return "store: must be false or omitted; nothing is stored"
+  if (body.previous_response_id !== undefined && body.previous_response_id !== null) {
+    return "previous_response_id: not available, because nothing is stored; send the full input each turn"
+  }
+  if (given(body.background)) return "background: not available, because nothing is stored"
+  if (given(body.conversation))
+    return "conversation: not available, because nothing is stored; send the full input each turn"
+  return undefined
+}
+
+const refuseTools = (tools: ReadonlyArray<JsonObject>): string | undefined => {
+  const at = tools.findIndex((tool) => !localTools.has(tool.type))
+  if (at === -1) return undefined
+  const type = JSON.stringify(tools[at]?.type ?? null).slice(0, 60)
+  return `tools[${at}].type: ${type} is not available, because such tools reach outside the boundary from inside the cloud; use tools of type function or custom`
+}
+
+/** Parts come inline: a URL would make the cloud fetch it. */
+const refusePart = (part: JsonObject): string | undefined => {
+  if (part.type === "input_image") {
+    const url = textOf(part.image_url)
+    if (url !== undefined && !/^data:/i.test(url)) return "image_url: must be a data URI; URLs are not fetched"
+  }
+  if (part.type === "input_file" && given(part.file_url)) {
+    return "file_url: not available, URLs are not fetched; send the data inline as file_data"
+  }
+  return undefined
+}
+
+const refuseInput = (input: ReadonlyArray<JsonObject>): string | undefined => {
+  for (const [at, item] of input.entries()) {
+    if (item.type === "item_reference") {
+      return `input[${at}]: items cannot be referred to, because nothing is stored; send the item itself`
+    }
+    for (const field of ["content", "output"]) {
+      for (const [index, part] of arrayOf(item[field]).entries()) {
+        const refusal = isObject(part) ? refusePart(part) : undefined
+        if (refusal !== undefined) return `input[${at}].${field}[${index}].${refusal}`
+      }
+    }
+  }
+  return undefined
+}
+
+/**
+ * Reasoning items came from here without their encrypted content, so the upstream could not use them; and it would miss
+ * them by the IDs of the items beside them.
+ */
+const withoutReasoning = (input: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
+  const kept = input.filter((item) => item.type !== "reasoning")
+  return kept.length === input.length ? input : kept.map(({ id: _, ...item }) => item)
+}
+
+export interface PreparedResponse {
+  readonly body: JsonObject
+  readonly tools: ReadonlyArray<ScreenedTool>
+}
+
+export const prepareResponses = (
+  request: ResponsesRequest,
+  route: Route
+): Result.Result<PreparedResponse, GatewayError> => {
+  const tools = request.tools ?? []
+  const items = typeof request.input === "string" ? [] : request.input
+  const refusal = refuseState(request) ?? refuseTools(tools) ?? refuseInput(items)
+  if (refusal !== undefined) return Result.fail(invalid(refusal))
+
+  const { previous_response_id: _, background: __, conversation: ___, include, ...rest } = request
+  const included = (include ?? []).filter((name) => name !== encrypted)
+  const reasoning = objectOf(request.reasoning ?? undefined)
+  const body: { [key: string]: Json } = {
+    ...rest,
+    input: typeof request.input === "string" ? request.input : withoutReasoning(request.input),
+    reasoning: { ...reasoning, effort: reasoning.effort ?? route.model.thinking.default },
+    store: false
+  }
+  if (included.length > 0) body.include = included
+  return Result.succeed({
+    body,
+    tools: tools
+      .filter((tool) => tool.type === "function")
+      .map((tool) => ({ name: textOf(tool.name) ?? "", schema: tool.parameters }))
+  })
+}

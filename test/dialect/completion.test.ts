@@ -1,0 +1,136 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { Completion, CompletionChunk } from "../../src/api/Chat.ts"
+import { makeCall } from "../../src/dialect/answer.ts"
+import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
+import type { Answer, Piece } from "../../src/dialect/Dialect.ts"
+import { call } from "./support.ts"
+
+const heading = { id: "chatcmpl-1", created: 7, model: 'claude-"x":il2' }
+const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
+const governance = {
+  flags: [{ tool_call_id: "x", tool_name: "f", destinations: ["https://a"], reason: "external_destination" as const }]
+}
+
+/** The chunks of an SSE text, checked against the contract, and what follows them. */
+const parse = (text: string) => {
+  expect(text.endsWith("\n\n")).toBe(true)
+  const events = text.slice(0, -2).split("\n\n")
+  for (const event of events) expect(event.startsWith("data: ")).toBe(true)
+  const data = events.map((event) => event.slice("data: ".length))
+  const done = data.at(-1) === "[DONE]"
+  const chunks = (done ? data.slice(0, -1) : data).map((json) => JSON.parse(json))
+  for (const chunk of chunks) Schema.decodeUnknownSync(CompletionChunk)(chunk)
+  return { chunks, done }
+}
+const deltas = (text: string) => parse(text).chunks.map((chunk) => chunk.choices[0].delta)
+
+describe("a completion", () => {
+  const answer: Answer = {
+    id: undefined,
+    content: "a",
+    toolCalls: [],
+    finishReason: "stop",
+    usage,
+    extra: undefined
+  }
+  it("says what there is, and nothing else", () => {
+    const plain = renderCompletion(answer, { ...heading, governance: undefined })
+    expect(JSON.parse(JSON.stringify(plain))).toStrictEqual({
+      ...heading,
+      object: "chat.completion",
+      choices: [{ index: 0, message: { role: "assistant", content: "a" }, finish_reason: "stop" }],
+      usage
+    })
+  })
+
+  it("carries calls, what the vendor needs back, and the flag", () => {
+    const toolCalls = [makeCall("x", "f", "{}")]
+    const extra = { anthropic: { thinking_blocks: [] } }
+    const full = renderCompletion(
+      { ...answer, content: null, toolCalls, finishReason: "tool_calls", extra },
+      { ...heading, governance }
+    )
+    expect(full.choices[0]?.message).toEqual({
+      role: "assistant",
+      content: null,
+      tool_calls: [call("x", "f", "{}")],
+      extra_content: extra
+    })
+    expect(full.x_gateway_governance).toEqual(governance)
+    Schema.decodeUnknownSync(Completion)(full)
+  })
+})
+
+describe("a stream of chunks", () => {
+  const ending = { finishReason: "tool_calls", usage } as const
+
+  it("says the role once and first, then the pieces, then one final chunk", () => {
+    const writer = makeChunkWriter({ ...heading, includeUsage: true })
+    expect(writer.write([])).toBe("")
+    expect(writer.write([{ type: "call-end", index: 0 }])).toBe("")
+    const extra = { google: { thought_signature: "s" } }
+    const pieces: ReadonlyArray<Piece> = [
+      { type: "text", text: "a" },
+      { type: "call", index: 0, id: "x", name: "f", extra, messageExtra: extra },
+      { type: "arguments", index: 0, text: '{"a":1}' }
+    ]
+    const text =
+      writer.write(pieces) + writer.write([{ type: "refusal", text: "no" }]) + writer.finish(ending, governance)
+    expect(deltas(text)).toStrictEqual([
+      { role: "assistant" },
+      { content: "a" },
+      {
+        tool_calls: [
+          { index: 0, id: "x", type: "function", function: { name: "f", arguments: "" }, extra_content: extra }
+        ],
+        extra_content: extra
+      },
+      { tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] },
+      { refusal: "no" },
+      {}
+    ])
+    const { chunks, done } = parse(text)
+    expect(done).toBe(true)
+    expect(chunks.at(-1)).toStrictEqual({
+      ...heading,
+      object: "chat.completion.chunk",
+      choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }],
+      usage,
+      x_gateway_governance: governance
+    })
+    for (const chunk of chunks) expect(chunk).toMatchObject({ ...heading, object: "chat.completion.chunk" })
+    for (const chunk of chunks.slice(0, -1)) expect(chunk.choices[0].finish_reason).toBeNull()
+  })
+
+  it("says the role where there is nothing else, and usage only when asked", () => {
+    const text = makeChunkWriter({ ...heading, includeUsage: false }).finish(ending, undefined)
+    expect(deltas(text)).toEqual([{ role: "assistant" }, {}])
+    expect(parse(text).chunks.at(-1)).not.toHaveProperty("usage")
+    const uncounted = makeChunkWriter({ ...heading, includeUsage: true }).finish(
+      { ...ending, usage: undefined },
+      undefined
+    )
+    expect(parse(uncounted).chunks.at(-1)).not.toHaveProperty("usage")
+  })
+
+  it.each(["\n\ndata: [DONE]\n\n", '"}]}', "\r\n", "\u2028", "\ud800", "\0", ""])(
+    "keeps the text %j in its string",
+    (content) => {
+      const text = makeChunkWriter({ ...heading, includeUsage: false }).write([
+        { type: "text", text: content },
+        { type: "arguments", index: 0, text: content }
+      ])
+      expect(deltas(text).slice(1)).toEqual([
+        { content },
+        { tool_calls: [{ index: 0, function: { arguments: content } }] }
+      ])
+    }
+  )
+
+  it("ends in an error without [DONE]", () => {
+    expect(makeChunkWriter({ ...heading, includeUsage: true }).error("api_error", "a\nb")).toBe(
+      'data: {"error":{"type":"api_error","message":"a\\nb"}}\n\n'
+    )
+  })
+})

@@ -1,0 +1,44 @@
+/**
+ * Both directions of the three dialects, as files that are read: the upstream's body for a request, and the completion
+ * and the chunks for an upstream's reply and stream. `UPDATE_GOLDEN=1` writes what is expected anew.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { describe, expect, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { Completion } from "../../src/api/Chat.ts"
+import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
+import { Cloud } from "../../src/model/Catalog.ts"
+import { folded, foldedAnswer, hear, hearStream, routeOf, say, withoutRandomIds } from "./support.ts"
+
+const Golden = Schema.Struct({
+  route: Schema.Struct({ model: Schema.String, cloud: Cloud }),
+  chat: Schema.JsonObject,
+  /** The upstream's reply and its stream. */
+  body: Schema.Json,
+  events: Schema.Array(Schema.Json),
+  expected: Schema.optionalKey(Schema.Json)
+})
+
+describe.each(["claude", "gemini", "gpt"])("%s", (name) => {
+  it.each(["basic", "full"])("%s", (kind) => {
+    const file = new URL(`../golden/dialect/${name}/${kind}.json`, import.meta.url)
+    const golden = Schema.decodeUnknownSync(Golden)(JSON.parse(readFileSync(file, "utf8")))
+    const route = routeOf(golden.route.model, golden.route.cloud)
+    const answer = hear(route, golden.body)
+    const heard = Result.getOrThrow(hearStream(route, golden.events))
+    const heading = { id: "chatcmpl-golden", created: 1, model: "x:il2" }
+    const completion = renderCompletion(answer, heading)
+    const writer = makeChunkWriter({ ...heading, includeUsage: true })
+    const said = withoutRandomIds({
+      upstream: say(route, golden.chat),
+      completion: JSON.parse(JSON.stringify(completion)),
+      chunks: (writer.write(heard.pieces) + writer.finish(heard.ending, undefined)).split("\n\n").slice(0, -1)
+    })
+    if (process.env.UPDATE_GOLDEN === "1") {
+      writeFileSync(file, `${JSON.stringify({ ...golden, expected: said }, null, 2)}\n`)
+    }
+    Schema.decodeUnknownSync(Completion)(completion)
+    expect(folded(heard)).toEqual(foldedAnswer(answer))
+    if (process.env.UPDATE_GOLDEN !== "1") expect(said).toStrictEqual(golden.expected)
+  })
+})

@@ -1,0 +1,311 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Hash } from "@smithy/core/serde"
+import { SignatureV4 } from "@smithy/signature-v4"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { chunkFrame, exceptionFrame } from "../../src/sandbox/eventStream.ts"
+import { Refusal } from "../../src/sandbox/http.ts"
+import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { checkSignature } from "../../src/sandbox/sigv4.ts"
+import { bedrock, claude, gemini, messageIn, open, openai, post, type Target } from "./support.ts"
+
+const SONNET = "claude-sonnet-4-5@20250929"
+const GOV_SONNET = "us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0"
+const messages = (text: string, over: object = {}) => ({
+  max_tokens: 4000,
+  messages: [{ role: "user", content: text }],
+  ...over
+})
+
+/** Every stream that the clouds make, asked to say a text. */
+const streams: ReadonlyArray<readonly [string, (text: string) => readonly [Target, object]]> = [
+  [
+    "Claude on Vertex",
+    (text) => [
+      claude(SONNET, "streamRawPredict"),
+      messages(text, { stream: true, anthropic_version: "vertex-2023-10-16" })
+    ]
+  ],
+  [
+    "Claude on Bedrock",
+    (text) => [
+      bedrock(GOV_SONNET, "invoke-with-response-stream"),
+      messages(text, { anthropic_version: "bedrock-2023-05-31" })
+    ]
+  ],
+  ["Gemini", (text) => [gemini("streamGenerateContent?alt=sse"), { contents: [{ role: "user", parts: [{ text }] }] }]],
+  [
+    "gpt-oss",
+    (text) => [
+      openai("chat/completions", "bedrock"),
+      { model: "openai.gpt-oss-120b-1:0", stream: true, messages: [{ role: "user", content: text }] }
+    ]
+  ],
+  [
+    "GPT chat",
+    (text) => [
+      openai("chat/completions"),
+      { model: "gpt-5.1", stream: true, messages: [{ role: "user", content: text }] }
+    ]
+  ],
+  ["Responses", (text) => [openai("responses"), { model: "gpt-5.1", stream: true, input: text }]]
+]
+
+const terminal = /message_stop|bWVzc2FnZV9zdG9w|"finishReason"|\[DONE\]|response\.completed/
+
+layer(Sandbox.layer({ pace: 0 }))("faults on demand", (it) => {
+  for (const [name, make] of streams) {
+    it.effect(`${name}: status, delay, redirect, html`, () =>
+      Effect.gen(function* () {
+        const started = performance.now()
+        const limited = yield* post(...make("[sandbox: status=429 retry-after=7] [sandbox: delay=60ms]"))
+        assert.isAtLeast(performance.now() - started, 50)
+        assert.deepStrictEqual([limited.status, limited.headers.get("retry-after")], [429, "7"])
+        assert.strictEqual((yield* post(...make("[sandbox: status=503]"))).status, 503)
+        assert.strictEqual((yield* post(...make("[sandbox: redirect]"))).status, 302)
+        assert.match((yield* post(...make("[sandbox: html]"))).text, /^<!doctype html>/)
+      })
+    )
+
+    it.effect(`${name}: cut, garbage, exception, no-terminal`, () =>
+      Effect.gen(function* () {
+        const cut = yield* Effect.exit(post(...make("[sandbox: events=50] [sandbox: cut after=5]")))
+        assert.isTrue(Exit.isFailure(cut))
+        assert.match((yield* post(...make("[sandbox: garbage after=2]"))).text, /\{not json|e25vdCBqc29u/)
+        const failed = yield* post(...make("[sandbox: events=50] [sandbox: exception=throttlingException after=2]"))
+        assert.strictEqual(failed.status, 200)
+        assert.match(failed.text, /throttlingException/)
+        assert.notMatch(failed.text, terminal)
+        assert.notMatch((yield* post(...make("[sandbox: no-terminal]"))).text, terminal)
+        assert.match((yield* post(...make("Hello"))).text, terminal)
+      })
+    )
+
+    it.effect(`${name}: notices a client that leaves`, () =>
+      Effect.gen(function* () {
+        for (const directive of ["[sandbox: stall after=3]", "[sandbox: delay=60s]"]) {
+          const leaving = new AbortController()
+          const [target, body] = make(`${name} ${directive}`)
+          const reading = Effect.result(
+            Effect.flatMap(open(target, body, { signal: leaving.signal }), (response) =>
+              Effect.tryPromise(() => response.text())
+            )
+          )
+          yield* Effect.all(
+            [
+              reading,
+              Effect.promise(() => new Promise<void>((resolve) => setTimeout(() => resolve(leaving.abort()), 60)))
+            ],
+            { concurrency: 2 }
+          )
+          yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 30)))
+          const call = (yield* Sandbox).calls().at(-1)
+          assert.isTrue(call?.aborted, `${name} ${directive}`)
+          assert.include(call?.body ?? "", directive)
+        }
+        yield* post(...make("Hello"))
+        assert.isFalse((yield* Sandbox).calls().at(-1)?.aborted)
+      })
+    )
+  }
+
+  it.effect("unstreamed: cut and garbage", () =>
+    Effect.gen(function* () {
+      const send = (text: string) => post(claude(SONNET), messages(text, { anthropic_version: "vertex-2023-10-16" }))
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(send("[sandbox: cut]"))))
+      assert.isUndefined((yield* send("[sandbox: garbage]")).json)
+      assert.strictEqual((yield* send("[sandbox: exception=modelTimeoutException]")).status, 408)
+    })
+  )
+
+  it.effect("status works for counts and embeddings", () =>
+    Effect.gen(function* () {
+      const { max_tokens: _, ...count } = messages("[sandbox: status=500]", {
+        anthropic_version: "vertex-2023-10-16",
+        model: SONNET
+      })
+      assert.strictEqual((yield* post(claude("count-tokens"), count)).status, 500)
+      const body = Buffer.from(
+        JSON.stringify(messages("[sandbox: status=429]", { anthropic_version: "bedrock-2023-05-31" }))
+      ).toString("base64")
+      const counted = yield* post(bedrock(GOV_SONNET.replace("us-gov.", ""), "count-tokens"), {
+        input: { invokeModel: { body } }
+      })
+      assert.deepStrictEqual(
+        [counted.status, counted.headers.get("x-amzn-errortype")?.split(":")[0]],
+        [429, "ThrottlingException"]
+      )
+      assert.strictEqual(
+        (yield* post(bedrock("amazon.titan-embed-text-v2:0"), { inputText: "[sandbox: status=429]" })).status,
+        429
+      )
+    })
+  )
+
+  it.effect("Titan refuses what is too long, too short or unknown", () =>
+    Effect.gen(function* () {
+      const embed = (body: object) => post(bedrock("amazon.titan-embed-text-v2:0"), body)
+      assert.strictEqual((yield* embed({ inputText: "word ".repeat(8192) })).json.inputTextTokenCount, 8192)
+      assert.match(
+        messageIn(yield* embed({ inputText: "word ".repeat(8193) })),
+        /Max input tokens: 8192, request input token count: 8193/
+      )
+      assert.strictEqual((yield* embed({ inputText: "a".repeat(50_000) })).status, 200)
+      assert.match(
+        messageIn(yield* embed({ inputText: "a".repeat(50_001) })),
+        /expected maxLength: 50000, actual: 50001/
+      )
+      assert.match(messageIn(yield* embed({ inputText: "" })), /expected minLength: 1/)
+      assert.match(messageIn(yield* embed({ inputText: "a", foo: 1 })), /extraneous key \[foo\]/)
+      assert.lengthOf((yield* embed({ inputText: "a", dimensions: 256 })).json.embedding, 256)
+      assert.deepStrictEqual((yield* embed({ inputText: "same" })).json, (yield* embed({ inputText: "same" })).json)
+    })
+  )
+
+  it.effect("refuses foreign projects, locations, operations and bodies", () =>
+    Effect.gen(function* () {
+      const at = (path: string): Target => ({
+        cloud: "vertex",
+        path: claude(SONNET).path.replace(...(path.split("→") as [string, string]))
+      })
+      const body = messages("a", { anthropic_version: "vertex-2023-10-16" })
+      assert.strictEqual((yield* post(at("sandbox-project→other"), body)).json.error.status, "PERMISSION_DENIED")
+      assert.strictEqual((yield* post(at("us-east5→global"), body)).status, 404)
+      assert.strictEqual(
+        (yield* post(claude(SONNET), body, { authorization: "Bearer wrong" })).json.error.status,
+        "UNAUTHENTICATED"
+      )
+      assert.strictEqual((yield* post(claude(SONNET), "{")).status, 400)
+      const coral = yield* post({ cloud: "bedrock", path: "/anthropic/v1/messages/count_tokens" }, {})
+      assert.deepStrictEqual([coral.status, /UnknownOperationException/.test(coral.text)], [200, true])
+      const unsigned = yield* post(bedrock(GOV_SONNET), {}, { authorization: "Bearer wrong" })
+      assert.deepStrictEqual(
+        [unsigned.status, unsigned.headers.get("x-amzn-errortype")?.split(":")[0]],
+        [403, "IncompleteSignatureException"]
+      )
+    })
+  )
+})
+
+layer(Sandbox.layer({ pace: 0, models: { vertex: [SONNET], bedrock: [GOV_SONNET], azure: [] } }))(
+  "a sandbox with few models",
+  (it) => {
+    it.effect("knows no others", () =>
+      Effect.gen(function* () {
+        const body = messages("a", { anthropic_version: "vertex-2023-10-16" })
+        assert.strictEqual((yield* post(claude(SONNET), body)).status, 200)
+        assert.strictEqual((yield* post(claude("claude-opus-4-7"), body)).status, 404)
+        assert.strictEqual((yield* post(bedrock("amazon.titan-embed-text-v2:0"), { inputText: "a" })).status, 404)
+        assert.strictEqual((yield* post(openai("responses"), { model: "gpt-5.1", input: "a" })).status, 404)
+      })
+    )
+  }
+)
+
+describe("the layer", () => {
+  it.live("stops its servers, also while a stream is open", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const sandbox = Context.get(yield* Layer.buildWithScope(Sandbox.layer({ pace: 0 }), scope), Sandbox)
+      const [, make] = streams[0] ?? assert.fail()
+      yield* open(...make("[sandbox: stall after=1]")).pipe(Effect.provideService(Sandbox, sandbox))
+      yield* Scope.close(scope, Exit.void)
+      const refused = yield* Effect.exit(Effect.tryPromise(() => fetch(sandbox.vertexUrl)))
+      assert.isTrue(Exit.isFailure(refused))
+    })
+  )
+
+  it.live("streams at the pace it is given", () =>
+    Effect.gen(function* () {
+      const [, make] = streams[0] ?? assert.fail()
+      const started = performance.now()
+      yield* post(...make("[sandbox: events=10]"))
+      assert.isAtLeast(performance.now() - started, 90)
+    }).pipe(Effect.provide(Sandbox.layer({ pace: 10 })))
+  )
+})
+
+const vector = {
+  accessKeyId: "AKIDEXAMPLE",
+  secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+  region: "us-gov-west-1"
+}
+
+describe("SigV4", () => {
+  const now = Date.parse("2026-01-02T03:04:05Z")
+  const sign = (date: Date, over: { region?: string; service?: string } = {}) =>
+    new SignatureV4({
+      credentials: vector,
+      region: vector.region,
+      service: "bedrock",
+      sha256: Hash.bind(null, "sha256"),
+      ...over
+    }).sign(
+      {
+        method: "POST",
+        protocol: "http:",
+        hostname: "h",
+        path: "/model/a%3A0/invoke",
+        headers: { host: "h:1" },
+        body: "{}"
+      },
+      { signingDate: date }
+    )
+  const check = async (
+    date: number,
+    change: (headers: Record<string, string>) => void = () => {},
+    body = "{}",
+    over = {}
+  ) => {
+    const { headers } = await sign(new Date(date), over)
+    change(headers)
+    const request = {
+      method: "POST",
+      path: "/model/a%3A0/invoke",
+      query: new URLSearchParams(),
+      headers,
+      body: Buffer.from(body)
+    }
+    return checkSignature(request, vector, now).then(
+      () => "accepted",
+      (error: unknown) => (error instanceof Refusal ? error.code : String(error))
+    )
+  }
+
+  it("accepts what the signer makes, and nothing else", async () => {
+    assert.strictEqual(await check(now), "accepted")
+    assert.strictEqual(await check(now - 299_000), "accepted")
+    assert.strictEqual(await check(now - 301_000), "InvalidSignatureException")
+    assert.strictEqual(await check(now, undefined, '{"a":1}'), "InvalidSignatureException")
+    assert.strictEqual(await check(now, undefined, "{}", { region: "us-gov-east-1" }), "InvalidSignatureException")
+    assert.strictEqual(await check(now, undefined, "{}", { service: "bedrock-mantle" }), "InvalidSignatureException")
+    assert.strictEqual(
+      await check(now, (headers) => Object.assign(headers, { host: "other" })),
+      "InvalidSignatureException"
+    )
+    assert.strictEqual(
+      await check(now, (headers) => Object.assign(headers, { "x-amz-security-token": "T" })),
+      "UnrecognizedClientException"
+    )
+    assert.strictEqual(
+      await check(now, (headers) => delete headers.authorization),
+      "MissingAuthenticationTokenException"
+    )
+    assert.strictEqual(
+      await check(now, (headers) => Object.assign(headers, { authorization: "AWS4 no" })),
+      "IncompleteSignatureException"
+    )
+  })
+})
+
+describe("event-stream frames", () => {
+  it("are the documented bytes", () => {
+    assert.strictEqual(
+      Buffer.from(exceptionFrame("throttlingException", { message: "slow down" })).toString("hex"),
+      "0000008800000061de0175f40f3a657863657074696f6e2d747970650700137468726f74746c696e67457863657074696f6e0d3a636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e0d3a6d6573736167652d74797065070009657863657074696f6e7b226d657373616765223a22736c6f7720646f776e227d832ee072"
+    )
+    assert.strictEqual(
+      Buffer.from(chunkFrame("{}")).toString("hex"),
+      "000000740000004b887e017e0b3a6576656e742d747970650700056368756e6b0d3a636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e0d3a6d6573736167652d747970650700056576656e747b226279746573223a226533303d222c2270223a226162227dd21f3a09"
+    )
+  })
+})

@@ -1,0 +1,185 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { dataIn, gemini, messageIn, PDF, PNG, post } from "./support.ts"
+
+const user = (...parts: ReadonlyArray<unknown>) => ({ role: "user", parts })
+const model = (...parts: ReadonlyArray<unknown>) => ({ role: "model", parts })
+const ask = (text: string, over: object = {}) => ({ contents: [user({ text })], ...over })
+const skip = "skip_thought_signature_validator"
+const call = (name = "f", thoughtSignature: string | undefined = skip) => ({
+  functionCall: { name, args: {} },
+  thoughtSignature
+})
+const response = (name = "f") => ({ functionResponse: { name, response: { output: "x" } } })
+const declare = (over: object) => ({ tools: [{ functionDeclarations: [{ name: "f", ...over }] }] })
+const config = (generationConfig: object) => ask("a", { generationConfig })
+const media = (mimeType: string, data: string) => ({
+  contents: [user({ inlineData: { mimeType, data } }, { text: "See?" })]
+})
+
+const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
+  ["an unknown field", ask("a", { foo: 1 }), /Unknown name "foo": Cannot find field/],
+  ["an unknown nested field", config({ foo: 1 }), /Unknown name "foo" at 'generation_config'/],
+  ["no contents", { contents: [] }, /at least one contents field/],
+  ["a wrong role", { contents: [{ role: "assistant", parts: [{ text: "a" }] }] }, /valid role: user, model/],
+  [
+    "two turns of one role",
+    { contents: [user({ text: "a" }), user({ text: "b" })] },
+    /alternate between user and model/
+  ],
+  ["an end with the model", { contents: [user({ text: "a" }), model({ text: "b" })] }, /end with a user role/],
+  ["an empty text", ask(""), /empty text parameter/],
+  [
+    "fewer responses than calls",
+    { contents: [user({ text: "a" }), model(call(), call("g")), user(response())] },
+    /number of function response parts is equal/
+  ],
+  ["a response without a call", { contents: [user(response())] }, /immediately after a function call turn/],
+  [
+    "a call without a signature",
+    { contents: [user({ text: "a" }), model({ functionCall: { name: "f" } }), user(response())] },
+    /missing a thought_signature/
+  ],
+  [
+    "a forged signature",
+    { contents: [user({ text: "a" }), model(call("f", "AAAA")), user(response())] },
+    /Thought signature is not valid/
+  ],
+  [
+    "a response that is no object",
+    { contents: [user({ text: "a" }), model(call()), user({ functionResponse: { name: "f", response: "x" } })] },
+    /protobuf.Struct/
+  ],
+  ["a name that begins with a digit", ask("a", declare({ name: "1f" })), /Invalid function name/],
+  [
+    "both kinds of parameters",
+    ask("a", declare({ parameters: { type: "OBJECT" }, parametersJsonSchema: {} })),
+    /only one of 'parameters'/
+  ],
+  [
+    "JSON Schema in OpenAPI parameters",
+    ask("a", declare({ parameters: { type: "OBJECT", $defs: {} } })),
+    /Unknown name "\$defs"/
+  ],
+  ["an empty list of tools", ask("a", { tools: [{}] }), /must have one initialized field/],
+  [
+    "a level and a budget",
+    config({ thinkingConfig: { thinkingLevel: "LOW", thinkingBudget: 5 } }),
+    /only one of thinking budget and thinking level/
+  ],
+  ["an unknown level", config({ thinkingConfig: { thinkingLevel: "XHIGH" } }), /Thinking level XHIGH is not supported/],
+  ["a temperature over 2", config({ temperature: 2.1 }), /temperature value outside/],
+  ["six stop sequences", config({ stopSequences: ["a", "b", "c", "d", "e", "f"] }), /too many stop sequences/],
+  ["a schema without JSON", config({ responseJsonSchema: {} }), /only supported with response_mime_type/],
+  ["an image that is none", media("image/png", "aGVsbG8="), /Unable to process input image/],
+  ["a type it does not take", media("image/svg+xml", PNG), /mimeType parameter with value image\/svg\+xml/]
+]
+
+layer(Sandbox.layer({ pace: 0 }))("simulated Gemini", (it) => {
+  for (const [what, body, message] of refused) {
+    it.effect(`refuses ${what}`, () =>
+      Effect.gen(function* () {
+        const got = yield* post(gemini(), body)
+        assert.deepStrictEqual([got.status, got.json.error.status], [400, "INVALID_ARGUMENT"], got.text)
+        assert.match(messageIn(got), message)
+      })
+    )
+  }
+
+  it.effect("refuses MINIMAL where the model has no such level", () =>
+    Effect.gen(function* () {
+      const minimal = config({ thinkingConfig: { thinkingLevel: "MINIMAL" } })
+      const usage = (yield* post(gemini(), minimal)).json.usageMetadata
+      assert.notProperty(usage, "thoughtsTokenCount")
+      for (const name of ["gemini-3-pro-preview", "gemini-3.8-flash"]) {
+        assert.match(messageIn(yield* post(gemini("generateContent", name), minimal)), /MINIMAL is not supported/)
+      }
+    })
+  )
+
+  it.effect("holds only the current turn to its signatures", () =>
+    Effect.gen(function* () {
+      const old = [
+        user({ text: "a" }),
+        model({ functionCall: { name: "f" } }),
+        user(response()),
+        model({ text: "b" }),
+        user({ text: "c" })
+      ]
+      assert.strictEqual((yield* post(gemini(), { contents: old })).status, 200)
+    })
+  )
+
+  it.effect("lets the user speak right after the responses", () =>
+    Effect.gen(function* () {
+      const contents = [user({ text: "a" }), model(call()), user(response()), user({ text: "What is a quay?" })]
+      const got = yield* post(gemini(), { contents })
+      assert.match(got.json.candidates[0].content.parts[0].text, /quay/)
+    })
+  )
+
+  it.effect("streams calls one by one, and STOP after them", () =>
+    Effect.gen(function* () {
+      const got = yield* post(
+        gemini("streamGenerateContent?alt=sse"),
+        ask('[sandbox: tool=f] [sandbox: tool=g args={"a":1}]')
+      )
+      assert.isTrue(got.text.endsWith("\r\n\r\n"))
+      const events = dataIn(got.text)
+      const parts = events.map(({ candidates }) => candidates[0].content.parts)
+      assert.isTrue(parts.every((list) => list.length === 1))
+      assert.deepStrictEqual(
+        parts.map(([part]) => part.functionCall?.name),
+        ["f", "g", undefined]
+      )
+      assert.deepStrictEqual(
+        parts.map(([part]) => part.thoughtSignature !== undefined),
+        [true, false, false]
+      )
+      assert.notProperty(parts[0][0].functionCall, "args")
+      assert.deepStrictEqual(
+        events.map(({ candidates }) => candidates[0].finishReason),
+        [undefined, undefined, "STOP"]
+      )
+      assert.deepStrictEqual(events[0].usageMetadata, { trafficType: "ON_DEMAND" })
+      const usage = events[2].usageMetadata
+      assert.strictEqual(
+        usage.totalTokenCount,
+        usage.promptTokenCount + usage.candidatesTokenCount + usage.thoughtsTokenCount
+      )
+    })
+  )
+
+  it.effect("streams a JSON array without alt=sse, and shows thoughts when asked", () =>
+    Effect.gen(function* () {
+      const got = yield* post(gemini("streamGenerateContent"), config({ thinkingConfig: { includeThoughts: true } }))
+      assert.isAbove(got.json.length, 2)
+      assert.isTrue(got.json[0].candidates[0].content.parts[0].thought)
+    })
+  )
+
+  it.effect("ends as it was asked to", () =>
+    Effect.gen(function* () {
+      const reason = (text: string, generationConfig = {}) =>
+        Effect.map(post(gemini(), ask(text, { generationConfig })), ({ json }) => json.candidates[0])
+      const tight = yield* reason("a", { maxOutputTokens: 3 })
+      assert.deepStrictEqual([tight.finishReason, tight.content.parts], ["MAX_TOKENS", []])
+      assert.strictEqual((yield* reason("[sandbox: refuse]")).finishReason, "SAFETY")
+      assert.strictEqual((yield* reason("[sandbox: tool=f args=broken]")).finishReason, "MALFORMED_FUNCTION_CALL")
+      assert.strictEqual(
+        (yield* reason("[sandbox: text=one two]", { stopSequences: [" two"] })).content.parts[0].text,
+        "one"
+      )
+    })
+  )
+
+  it.effect("sees files, and knows its models and methods", () =>
+    Effect.gen(function* () {
+      const got = yield* post(gemini(), media("application/pdf", PDF))
+      assert.match(got.json.candidates[0].content.parts[0].text, /a PDF document of 15 bytes/)
+      assert.strictEqual((yield* post(gemini("generateContent", "gemini-0"), ask("a"))).json.error.status, "NOT_FOUND")
+      assert.strictEqual((yield* post(gemini("sing"), ask("a"))).status, 404)
+    })
+  )
+})

@@ -1,0 +1,297 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { dataIn, messageIn, openai, PNG, post } from "./support.ts"
+
+const OSS = "openai.gpt-oss-120b-1:0"
+const user = (content: unknown) => ({ role: "user", content })
+const chat = (over: object = {}) => ({ model: "gpt-5.1", messages: [user("Hello")], ...over })
+const tools = [
+  { type: "function", function: { name: "look_up", description: "", parameters: { type: "object", properties: {} } } }
+]
+const toolCall = { id: "call_1", type: "function", function: { name: "look_up", arguments: "{}" } }
+const assistant = { role: "assistant", content: null, tool_calls: [toolCall] }
+const image = (url: string) => user([{ type: "image_url", image_url: { url } }])
+
+const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedrock")?]> = [
+  ["an unknown parameter", { foo: 1 }, /Unknown parameter: 'foo'/],
+  ["max_tokens", { max_tokens: 5 }, /'max_tokens' is not supported/],
+  ["sampling while it reasons", { reasoning_effort: "low", top_p: 0.5 }, /'top_p' is not supported/],
+  [
+    "sampling of a model that reasons by default",
+    { model: "us-gov.openai.gpt-5.6-terra", temperature: 1 },
+    /'temperature' is not supported/,
+    "bedrock"
+  ],
+  ["an effort it has not", { reasoning_effort: "minimal" }, /'minimal' is not supported/],
+  ["no reasoning on gpt-oss", { model: OSS, reasoning_effort: "none" }, /'none' is not supported/, "bedrock"],
+  ["logit_bias on gpt-oss", { model: OSS, logit_bias: {} }, /'logit_bias' is not supported/, "bedrock"],
+  [
+    "images on gpt-oss",
+    { model: OSS, messages: [image(`data:image/png;base64,${PNG}`)] },
+    /does not support image/,
+    "bedrock"
+  ],
+  ["n on Bedrock", { model: OSS, n: 2 }, /'n' is not supported/, "bedrock"],
+  ["a file", { messages: [user([{ type: "file", file: { file_data: "x" } }])] }, /does not support file content/],
+  ["an image by URL", { messages: [image("https://example.gov/a.png")] }, /Only data URIs/],
+  [
+    "an image that is none",
+    { messages: [image("data:image/png;base64,aGVsbG8=")] },
+    /does not represent a valid image/
+  ],
+  [
+    "system beside developer",
+    { messages: [{ role: "system", content: "a" }, { role: "developer", content: "b" }, user("c")] },
+    /cannot be mixed/
+  ],
+  [
+    "a call without its result",
+    { messages: [user("a"), assistant, user("b")] },
+    /must be followed by tool messages.*call_1/
+  ],
+  [
+    "a result without its call",
+    { messages: [user("a"), { role: "tool", tool_call_id: "x", content: "b" }] },
+    /must be a response to a preceeding message/
+  ],
+  [
+    "a field in a message",
+    { messages: [user("a"), { role: "assistant", content: "b", extra_content: {} }, user("c")] },
+    /Unknown parameter: 'messages\[1\].extra_content'/
+  ],
+  ["null content", { messages: [user(null)] }, /expected a string, got null/],
+  ["a tool choice without tools", { tool_choice: "auto" }, /only allowed when 'tools' are specified/],
+  ["an empty list of tools", { tools: [] }, /empty array/],
+  [
+    "stream options without a stream",
+    { stream_options: { include_usage: true } },
+    /only allowed when 'stream' is enabled/
+  ],
+  ["JSON without the word", { response_format: { type: "json_object" } }, /must contain the word 'json'/]
+]
+
+layer(Sandbox.layer({ pace: 0 }))("simulated GPT", (it) => {
+  for (const [what, over, message, cloud = "azure"] of refused) {
+    it.effect(`refuses ${what}`, () =>
+      Effect.gen(function* () {
+        const got = yield* post(openai("chat/completions", cloud), chat(over))
+        assert.strictEqual(got.status, 400, got.text)
+        assert.match(messageIn(got), message)
+      })
+    )
+  }
+
+  it.effect("sends Azure's extra chunks", () =>
+    Effect.gen(function* () {
+      const body = chat({
+        stream: true,
+        stream_options: { include_usage: true },
+        messages: [user('[sandbox: tool=t args={"a":1}] [sandbox: tool=u]')]
+      })
+      const got = yield* post(openai("chat/completions"), body)
+      const events = dataIn(got.text)
+      assert.deepStrictEqual([events[0].choices, events[0].id, events[0].prompt_filter_results.length], [[], "", 1])
+      assert.strictEqual(events[1].choices[0].delta.role, "assistant")
+      const calls = events.flatMap(({ choices }) => choices[0]?.delta?.tool_calls ?? [])
+      assert.deepStrictEqual(
+        calls.filter(({ id }) => id !== undefined).map(({ index, function: made }) => [index, made.name]),
+        [
+          [0, "t"],
+          [1, "u"]
+        ]
+      )
+      assert.strictEqual(
+        calls
+          .filter(({ index }) => index === 0)
+          .map((one) => one.function.arguments)
+          .join(""),
+        '{"a":1}'
+      )
+      const finish = events.findIndex(({ choices }) => choices[0]?.finish_reason)
+      assert.strictEqual(events[finish].choices[0].finish_reason, "tool_calls")
+      assert.notProperty(events[finish + 1].choices[0], "delta")
+      assert.deepStrictEqual(events.at(-1).choices, [])
+      assert.isAbove(events.at(-1).usage.total_tokens, 0)
+      assert.isTrue(got.text.endsWith("data: [DONE]\n\n"))
+    })
+  )
+
+  it.effect("puts gpt-oss's reasoning inline, its tags split, and numbers its calls", () =>
+    Effect.gen(function* () {
+      const body = chat({
+        model: OSS,
+        temperature: 0.5,
+        max_tokens: 500,
+        stream: true,
+        messages: [user("[sandbox: text=hi] [sandbox: tool=t]")]
+      })
+      const got = yield* post(openai("chat/completions", "bedrock"), body)
+      assert.include(got.text, "\r\n\r\n")
+      const deltas = dataIn(got.text).map(({ choices }) => choices[0].delta)
+      const pieces = deltas.map(({ content }) => content ?? "")
+      assert.match(pieces.join(""), /^<reasoning>.+<\/reasoning>hi$/)
+      assert.isFalse(pieces.some((piece) => piece.includes("reasoning>") && piece.includes("<")))
+      assert.strictEqual(deltas.find(({ tool_calls: calls }) => calls)?.tool_calls[0].id, "call_0")
+    })
+  )
+
+  it.effect("counts reasoning within the completion, and follows a schema", () =>
+    Effect.gen(function* () {
+      const schema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] }
+      const response_format = { type: "json_schema", json_schema: { name: "person", schema } }
+      const { json } = yield* post(
+        openai("chat/completions"),
+        chat({ reasoning_effort: "high", response_format, messages: [user('Call her "Ada".')] })
+      )
+      assert.deepStrictEqual(JSON.parse(json.choices[0].message.content), { name: "Ada" })
+      assert.isAbove(json.usage.completion_tokens_details.reasoning_tokens, 0)
+      assert.isAbove(json.usage.completion_tokens, json.usage.completion_tokens_details.reasoning_tokens)
+    })
+  )
+
+  it.effect("ends as it was asked to", () =>
+    Effect.gen(function* () {
+      const finish = (over: object) =>
+        Effect.map(post(openai("chat/completions"), chat(over)), ({ json }) => json.choices[0].finish_reason)
+      assert.strictEqual(yield* finish({ max_completion_tokens: 3 }), "length")
+      assert.strictEqual(yield* finish({ messages: [user("[sandbox: refuse]")] }), "content_filter")
+      assert.strictEqual(yield* finish({ stop: "You" }), "stop")
+      const whole = yield* post(openai("chat/completions"), chat({ messages: [user("[sandbox: filter-prompt]")] }))
+      assert.strictEqual(whole.json.error.innererror.content_filter_result.jailbreak.filtered, true)
+    })
+  )
+
+  it.effect("needs credentials, an existing deployment and an existing route", () =>
+    Effect.gen(function* () {
+      const target = openai("chat/completions")
+      assert.strictEqual((yield* post(target, chat(), { authorization: "Bearer wrong" })).status, 401)
+      assert.strictEqual((yield* post(target, chat({ model: "gpt-9" }))).json.error.code, "DeploymentNotFound")
+      assert.strictEqual((yield* post({ ...target, path: "/openai/v1/nothing" }, chat())).status, 404)
+      assert.strictEqual(
+        (yield* post({ ...target, path: "/openai/deployments/gpt-5.1/chat/completions" }, chat())).status,
+        404
+      )
+      assert.strictEqual(
+        (yield* post({ ...target, path: `${target.path}?api-version=2024-10-21` }, chat())).status,
+        400
+      )
+      assert.strictEqual(
+        (yield* post(openai("chat/completions", "bedrock"), chat())).json.error.code,
+        "model_not_found"
+      )
+    })
+  )
+})
+
+const responses = (over: object = {}) => ({ model: "gpt-5.1", input: "Hello", ...over })
+const flat = [{ type: "function", name: "look_up", parameters: { type: "object", properties: {} } }]
+const called = { type: "function_call", call_id: "call_1", name: "look_up", arguments: "{}" }
+
+const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]> = [
+  ["an unknown parameter", { foo: 1 }, /Unknown parameter: 'foo'/],
+  ["a previous response", { previous_response_id: "resp_1" }, /Previous response with id 'resp_1' not found/],
+  ["a small limit", { max_output_tokens: 15 }, />= 16/],
+  ["sampling while it reasons", { reasoning: { effort: "low" }, temperature: 1 }, /'temperature' is not supported/],
+  ["a file", { input: [user([{ type: "input_file", file_data: "x" }])] }, /does not support file content/],
+  ["a call without its output", { input: [user("a"), called] }, /No tool output found for function call call_1/],
+  [
+    "an output without its call",
+    { input: [{ type: "function_call_output", call_id: "x", output: "y" }] },
+    /No tool call found/
+  ],
+  [
+    "a reasoning item it did not store",
+    { input: [user("a"), { type: "reasoning", id: "rs_1", summary: [] }] },
+    /Items are not persisted/,
+    404
+  ],
+  [
+    "a forged reasoning item",
+    { input: [user("a"), { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "AAAA" }] },
+    /could not be verified/
+  ],
+  ["a server tool", { tools: [{ type: "web_search" }] }, /Supported values are: 'function' and 'custom'/],
+  ["a nested tool", { tools }, /Unknown parameter: 'tools\[0\].function'/]
+]
+
+layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
+  for (const [what, over, message, status = 400] of refusedResponses) {
+    it.effect(`refuses ${what}`, () =>
+      Effect.gen(function* () {
+        const got = yield* post(openai("responses"), responses(over))
+        assert.strictEqual(got.status, status, got.text)
+        assert.match(messageIn(got), message)
+      })
+    )
+  }
+
+  it.effect("streams the documented sequence", () =>
+    Effect.gen(function* () {
+      const input = '[sandbox: text=Hi] [sandbox: tool=t args={"a":1}]'
+      const got = yield* post(
+        openai("responses"),
+        responses({ input, stream: true, reasoning: { effort: "low" }, include: ["reasoning.encrypted_content"] })
+      )
+      const events = dataIn(got.text)
+      assert.deepStrictEqual(
+        events.map((event) => event.sequence_number),
+        events.map((_, index) => index)
+      )
+      assert.deepStrictEqual(
+        events.map(({ type }) => type.replace("response.", "")),
+        [
+          ...["created", "in_progress", "output_item.added", "output_item.done"],
+          ...[
+            "output_item.added",
+            "content_part.added",
+            "output_text.delta",
+            "output_text.done",
+            "content_part.done",
+            "output_item.done"
+          ],
+          ...[
+            "output_item.added",
+            "function_call_arguments.delta",
+            "function_call_arguments.done",
+            "output_item.done",
+            "completed"
+          ]
+        ]
+      )
+      const end = events.at(-1).response
+      assert.strictEqual(end.status, "completed")
+      assert.isString(end.output[0].encrypted_content)
+      assert.deepStrictEqual(
+        end.output.slice(1).map(({ type }: { type: string }) => type),
+        ["message", "function_call"]
+      )
+      assert.notInclude(got.text, "[DONE]")
+    })
+  )
+
+  it.effect("is incomplete at a limit and after a filter", () =>
+    Effect.gen(function* () {
+      const cut = (yield* post(openai("responses"), responses({ max_output_tokens: 16 }))).json
+      assert.deepStrictEqual([cut.status, cut.incomplete_details.reason], ["incomplete", "max_output_tokens"])
+      const refusedBody = (yield* post(openai("responses"), responses({ input: "[sandbox: refuse]", stream: true })))
+        .text
+      const last = dataIn(refusedBody).at(-1)
+      assert.deepStrictEqual(
+        [last.type, last.response.incomplete_details.reason],
+        ["response.incomplete", "content_filter"]
+      )
+    })
+  )
+
+  it.effect("calls function and custom tools, and reads their outputs", () =>
+    Effect.gen(function* () {
+      const custom = [{ type: "custom", name: "run_code", description: "Runs code" }]
+      const got = (yield* post(openai("responses"), responses({ tools: custom, tool_choice: "required" }))).json
+      assert.strictEqual(got.output[0].type, "custom_tool_call")
+      const input = [user("a"), called, { type: "function_call_output", call_id: "call_1", output: "seven" }]
+      const answered = (yield* post(openai("responses"), responses({ tools: flat, input }))).json
+      assert.match(answered.output[0].content[0].text, /look_up answered: seven/)
+    })
+  )
+})
