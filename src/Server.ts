@@ -1,15 +1,22 @@
 /** The request path, in the order in which a request walks it. */
 import { createServer, type Server as NodeServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Duration, Layer } from "effect"
+import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { Keys } from "./access/Keys.ts"
+import { Quota } from "./access/Quota.ts"
+import { RateLimit } from "./access/RateLimit.ts"
+import { layerFile, layerMemory } from "./access/sqliteStore.ts"
+import { UsageLog } from "./access/UsageLog.ts"
 import { Api } from "./api/Api.ts"
+import { CatalogStore } from "./model/CatalogStore.ts"
 import { Providers } from "./provider/Providers.ts"
 import { Upstream } from "./provider/Upstream.ts"
-import type { GatewaySettings } from "./Settings.ts"
+import { activeClouds, type CloudSettings, Clouds, type GatewaySettings, Settings } from "./Settings.ts"
 import { apiKeyLayer } from "./surface/apiKey.ts"
 import { chatLayer } from "./surface/chat.ts"
+import { Drain } from "./surface/Drain.ts"
 import { embeddingsLayer } from "./surface/embeddings.ts"
 import { frontDoor } from "./surface/frontDoor.ts"
 import { Gate } from "./surface/Gate.ts"
@@ -66,20 +73,58 @@ const refuseUnparsed = (error: NodeJS.ErrnoException, socket: NodeJS.WritableStr
   )
 }
 
-export interface ServerOptions {
+/** What a gateway is made from. */
+export interface GatewayOptions {
   readonly settings: GatewaySettings
+  readonly clouds: CloudSettings
+  /** Whether `/`, `/docs` and `/openapi.json` are served. */
   readonly docs: boolean
+  /** Whether the sandbox's key works, and no other. */
+  readonly sandbox: boolean
 }
 
-/** Serves until its scope closes. Wants the settings, the catalog, the keys and the drain switch. */
-export const serverLayer = ({ settings, docs }: ServerOptions) =>
-  HttpRouter.serve(routes(docs), { disableLogger: true, disableListenLog: true }).pipe(
+/** Quotas and limits: shared in Redis, or in a file that processes on one machine share; in memory in the sandbox. */
+const store = ({ settings, sandbox }: GatewayOptions) =>
+  Option.match(settings.redisUrl, {
+    onSome: (url) =>
+      Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("./access/redisStore.ts")),
+          ({ layerRedis }) => layerRedis(Redacted.value(url))
+        )
+      ),
+    onNone: () => (sandbox && settings.workers === 1 ? layerMemory : layerFile(settings.stateDir))
+  })
+
+const access = (options: GatewayOptions) => {
+  const { settings, sandbox } = options
+  const lease = Duration.sum(settings.streamCeiling, Duration.minutes(1))
+  return Layer.mergeAll(
+    sandbox ? Keys.sandbox : Keys.layer({ file: settings.keysFile }),
+    UsageLog.layer({ file: settings.usageLog === "stdout" ? undefined : settings.usageLog }),
+    Layer.mergeAll(RateLimit.layer({ streamCeiling: settings.streamCeiling }), Quota.layer({ lease })).pipe(
+      Layer.provide(store(options))
+    )
+  )
+}
+
+/** Serves until its scope closes. */
+export const gatewayLayer = (options: GatewayOptions) => {
+  const { settings, clouds } = options
+  return HttpRouter.serve(routes(options.docs), { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provide(services),
     Layer.provideMerge(
       NodeHttpServer.layer(() => nodeServer(settings), {
         host: settings.host,
         port: settings.port,
-        gracefulShutdownTimeout: settings.drainTimeout
+        // Streams are ended in-band when their time is over; this is for those that then do not end.
+        gracefulShutdownTimeout: Duration.sum(settings.drainTimeout, Duration.seconds(2))
       })
-    )
+    ),
+    Layer.provide(access(options)),
+    Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, active: activeClouds(clouds) })),
+    Layer.provideMerge(Drain.layer),
+    Layer.provide(Layer.succeed(Settings, settings)),
+    Layer.provide(Layer.succeed(Clouds, clouds))
   )
+}

@@ -1,18 +1,9 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server, and the way down. */
 import { Console, Data, Duration, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
-import { Keys } from "./access/Keys.ts"
 import { CatalogStore } from "./model/CatalogStore.ts"
-import { serverLayer } from "./Server.ts"
-import {
-  activeClouds,
-  type CloudSettings,
-  Clouds,
-  environment,
-  type GatewaySettings,
-  load,
-  Settings
-} from "./Settings.ts"
+import { gatewayLayer } from "./Server.ts"
+import { activeClouds, type CloudSettings, environment, type GatewaySettings, load } from "./Settings.ts"
 import { Drain } from "./surface/Drain.ts"
 
 class NoCloud extends Data.TaggedError("NoCloud")<{ readonly message: string }> {}
@@ -71,16 +62,29 @@ const announce = (loaded: Loaded) =>
     }
   })
 
+/**
+ * On the way down `/health` says `draining` at once; after the delay no connection is taken any more; streams may finish
+ * until the timeout, and are then ended in-band.
+ */
+const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const drain = yield* Drain
+      yield* Effect.addFinalizer(() =>
+        drain.begin.pipe(
+          Effect.andThen(Effect.sleep(drainDelay)),
+          Effect.andThen(Effect.forkDetach(Effect.delay(drain.expire, drainTimeout)))
+        )
+      )
+    })
+  )
+
 export const serve = Effect.gen(function* () {
   const loaded = yield* loadWithSandbox
-  const docs = Option.getOrElse(loaded.gateway.docs, () => (loaded.sandbox ? "public" : "off")) === "public"
-  const server = Layer.effectDiscard(announce(loaded)).pipe(
-    Layer.provideMerge(serverLayer({ settings: loaded.gateway, docs })),
-    Layer.provide(CatalogStore.layer({ file: loaded.gateway.catalogFile, active: activeClouds(loaded.clouds) })),
-    Layer.provide(loaded.sandbox ? Keys.sandbox : Keys.layer({ file: loaded.gateway.keysFile })),
-    Layer.provide(Drain.layer),
-    Layer.provide(Layer.succeed(Settings, loaded.gateway)),
-    Layer.provide(Layer.succeed(Clouds, loaded.clouds))
+  const { gateway: settings, clouds, sandbox } = loaded
+  const docs = Option.getOrElse(settings.docs, () => (sandbox ? "public" : "off")) === "public"
+  const server = Layer.mergeAll(Layer.effectDiscard(announce(loaded)), drainOnShutdown(settings)).pipe(
+    Layer.provide(gatewayLayer({ settings, clouds, docs, sandbox }))
   )
   return yield* Layer.launch(server)
 }).pipe(Effect.scoped)

@@ -93,7 +93,7 @@ const reasons = {
 
 /** The outcome of a request that failed with `error`. */
 export const outcomeOf = ({ code, reason, upstreamStatus }: GatewayError): Outcome => {
-  if (code === "cut" || code === "idle") return code
+  if (code === "cut" || code === "idle" || code === "revoked" || code === "drained") return code
   return upstreamStatus === undefined ? reasons[reason] : "upstream_error"
 }
 

@@ -21,6 +21,10 @@ interface ErrorFields {
   readonly status: number
   readonly type: string
   readonly message: string
+  /** The gateway's ID of the request; clients know it from the reply's headers. */
+  readonly requestId?: string | undefined
+  /** Seconds to wait before the next attempt, where the gateway said so. */
+  readonly retryAfter?: number | undefined
 }
 
 /** An error of the chat completions, responses, embeddings, models and health endpoints. */

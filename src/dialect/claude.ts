@@ -2,9 +2,9 @@
 import { Result } from "effect"
 import type { ChatRequest } from "../api/Chat.ts"
 import { reply, stream } from "./claudeAnswer.ts"
-import { canThink, toConversation, withoutThinking } from "./claudeMessages.ts"
+import { canThink, type Turn, toConversation, withoutThinking } from "./claudeMessages.ts"
 import type { Dialect } from "./Dialect.ts"
-import { compact, type Json, type JsonObject, objectOf } from "./json.ts"
+import { compact, type Json, type JsonObject, objectOf, textOf } from "./json.ts"
 import { jsonFormat, parametersOf, stopsOf, toolsOf } from "./schema.ts"
 import { chatThinking, takes } from "./thinking.ts"
 
@@ -22,8 +22,7 @@ const request: Dialect["request"] = (chat, route) =>
       messages: (thinks ? turns : withoutThinking(turns)).map(({ role, content }) => ({ role, content })),
       ...sampling(chat, takes(model.sampling, thinks)),
       stop_sequences: some(stopsOf(chat).filter((sequence) => sequence.trim() !== "")),
-      tools: some(toolsOf(chat).map(tool)),
-      tool_choice: toolChoice(chat, takes(model.forcedToolChoice, thinks)),
+      ...toolsFor(chat, turns, takes(model.forcedToolChoice, thinks)),
       thinking: thinks
         ? adaptive
           ? { type: "adaptive" }
@@ -44,6 +43,17 @@ const sampling = (chat: ChatRequest, taken: boolean): JsonObject => {
   return typeof chat.top_p === "number" ? { top_p: chat.top_p } : {}
 }
 
+/** The vendor wants the tools that a history uses to be defined, also where none may be called any more. */
+const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, forcible: boolean): JsonObject => {
+  const tools = toolsOf(chat).map(tool)
+  if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, forcible) })
+  const uses = turns.flatMap(({ content }) => content.filter((block) => block.type === "tool_use"))
+  const names = [...new Set(uses.flatMap((use) => textOf(use.name) ?? []))]
+  if (names.length === 0) return {}
+  const input_schema = { type: "object", properties: {} }
+  return { tools: names.map((name) => ({ name, input_schema })), tool_choice: { type: "none" } }
+}
+
 const tool = (tool: ReturnType<typeof toolsOf>[number]): JsonObject =>
   compact({
     name: tool.function.name,
@@ -54,7 +64,6 @@ const tool = (tool: ReturnType<typeof toolsOf>[number]): JsonObject =>
 
 /** A forced choice that the model does not take beside thinking becomes `auto` (spec: Reasoning, rule 6). */
 const toolChoice = (chat: ChatRequest, forcible: boolean): JsonObject | undefined => {
-  if (toolsOf(chat).length === 0) return undefined
   const choice = chat.tool_choice ?? undefined
   if (choice === "none") return { type: "none" }
   const alone = chat.parallel_tool_calls === false

@@ -7,7 +7,17 @@ import { finishOf, makeAnswer, makeCall, makeUsage } from "./answer.ts"
 import { isThinking } from "./claudeMessages.ts"
 import type { Dialect, Piece, StreamReader } from "./Dialect.ts"
 import { cut, inBand, misshapen } from "./failure.ts"
-import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, parseEvent, textOf } from "./json.ts"
+import {
+  arrayOf,
+  isObject,
+  isShallow,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  parseEvent,
+  textOf
+} from "./json.ts"
 
 // Reply
 
@@ -21,6 +31,7 @@ export const reply: Dialect["reply"] = (body, route) => {
     if (block.type === "text") text += textOf(block.text) ?? ""
     else if (isThinking(block)) thinking.push(block)
     else if (block.type === "tool_use") {
+      if (!isShallow(block.input)) return Result.fail(misshapen)
       const own = thinkingExtra(thinking)
       thinking = []
       if (toolCalls.length === 0) extra = own
@@ -90,7 +101,7 @@ export const stream = (route: Route): StreamReader => {
     const index = calls++
     const extra = thinkingExtra(thinking)
     thinking = []
-    open.set(at, { type: "call", index, input: block.input, empty: true })
+    open.set(at, { type: "call", index, input: isShallow(block.input) ? block.input : {}, empty: true })
     return [
       {
         type: "call",

@@ -5,6 +5,7 @@ import type { ChatMessage, ChatRequest, ToolCall } from "../api/Chat.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "./json.ts"
 import { type UserPart, userParts } from "./media.ts"
+import { parseArguments } from "./schema.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"
@@ -21,13 +22,18 @@ export interface Conversation {
 /** Fails with `invalid` (400) where a tool call's arguments are no JSON object. */
 export const toConversation = (chat: ChatRequest): Result.Result<Conversation, GatewayError> => {
   const system: Array<string> = []
-  const turns: Array<{ role: Turn["role"]; content: Array<JsonObject> }> = []
-  const turnOf = (role: Turn["role"]) => {
+  const turns: Array<OpenTurn> = []
+  const turnOf = (role: Turn["role"]): OpenTurn => {
     const last = turns.at(-1)
-    if (last?.role === role) return last.content
-    const content: Array<JsonObject> = []
-    turns.push({ role, content })
-    return content
+    if (last?.role === role) return last
+    const turn = { role, results: [], rest: [] }
+    turns.push(turn)
+    return turn
+  }
+  const add = (role: Turn["role"], blocks: ReadonlyArray<JsonObject>) => {
+    if (blocks.length === 0) return
+    const { rest } = turnOf(role)
+    for (const block of blocks) rest.push(block)
   }
   for (const [index, message] of chat.messages.entries()) {
     switch (message.role) {
@@ -35,30 +41,35 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
       case "developer":
         if (message.content.trim() !== "") system.push(message.content)
         break
-      case "user": {
-        const blocks = userParts(message.content).flatMap(userBlock)
-        if (blocks.length > 0) turnOf("user").push(...blocks)
+      case "user":
+        add("user", userParts(message.content).flatMap(userBlock))
         break
-      }
-      case "tool": {
-        const content = turnOf("user")
-        const at = content.findLastIndex((block) => block.type === "tool_result") + 1
-        content.splice(at, 0, toolResult(message.tool_call_id, message.content))
+      case "tool":
+        turnOf("user").results.push(toolResult(message.tool_call_id, message.content))
         break
-      }
       case "assistant": {
         const blocks = assistantBlocks(message, `messages[${index}]`)
         if (Result.isFailure(blocks)) return Result.fail(blocks.failure)
-        if (blocks.success.length > 0) turnOf("assistant").push(...blocks.success)
+        add("assistant", blocks.success)
         break
       }
     }
   }
-  if (turns.length > 0) return Result.succeed({ system, turns: trimPrefill(turns) })
+  if (turns.length > 0) {
+    const closed = turns.map(({ role, results, rest }) => ({ role, content: [...results, ...rest] }))
+    return Result.succeed({ system, turns: trimPrefill(closed) })
+  }
   return system.length === 0
     ? Result.fail(invalid("messages: at least one message must have content"))
     : // A conversation of instructions only is said by the user, because there must be a turn.
       Result.succeed({ system: [], turns: [{ role: "user", content: system.map(textBlock) }] })
+}
+
+/** A turn that messages are still added to. Nothing is spread into arguments: callers decide how much there is. */
+interface OpenTurn {
+  readonly role: Turn["role"]
+  readonly results: Array<JsonObject>
+  readonly rest: Array<JsonObject>
 }
 
 const textBlock = (text: string): JsonObject => ({ type: "text", text })
@@ -87,24 +98,18 @@ const assistantBlocks = (
   at: string
 ): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
   const text = message.content ?? ""
-  const texts = text.trim() === "" ? [] : [textBlock(text)]
-  const calls: Array<JsonObject> = []
+  const blocks = text.trim() === "" ? [] : [textBlock(text)]
   for (const [index, call] of (message.tool_calls ?? []).entries()) {
-    const input = parseArguments(call.function.arguments)
+    const input = parseArguments(call)
     if (input === undefined) {
-      return Result.fail(invalid(`${at}.tool_calls[${index}].function.arguments: must be a JSON object`))
+      return Result.fail(
+        invalid(`${at}.tool_calls[${index}].function.arguments: must be a JSON object, at most 500 levels deep`)
+      )
     }
-    if (index > 0) calls.push(...thinkingBlocks(call.extra_content))
-    calls.push({ type: "tool_use", id: vendorId(call.id), name: call.function.name, input })
+    if (index > 0) for (const block of thinkingBlocks(call.extra_content)) blocks.push(block)
+    blocks.push({ type: "tool_use", id: vendorId(call.id), name: call.function.name, input })
   }
-  const first = firstThinking(message)
-  return Result.succeed(texts.length + calls.length === 0 ? [] : [...first, ...texts, ...calls])
-}
-
-const parseArguments = (text: string): JsonObject | undefined => {
-  if (text.trim() === "") return {}
-  const parsed = Result.try((): Json => JSON.parse(text))
-  return Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success : undefined
+  return Result.succeed(blocks.length === 0 ? [] : [...firstThinking(message), ...blocks])
 }
 
 export const isThinking = (block: JsonObject): boolean =>

@@ -1,5 +1,7 @@
 /** File names are untrusted (spec: Content parts): a vendor gets a plain title, never a path or an instruction in disguise. */
 
+/** How much of a given name, from its end, is looked at, in UTF-16 units. */
+const maxLooked = 4096
 /** Longest name sent, in UTF-16 units. */
 const maxLength = 120
 const fallback = "document.pdf"
@@ -9,7 +11,7 @@ const fallback = "document.pdf"
  * UTF-16 units with a `.pdf` kept; `document.pdf` when nothing is left.
  */
 export const sanitizeFilename = (filename: string | null | undefined): string => {
-  const plain = (filename ?? "").replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "")
+  const plain = (filename ?? "").slice(-maxLooked).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "")
   const parts = plain.split(/[/\\]/).map((part) => part.trim())
   const name = parts.findLast((part) => !/^\.*$/.test(part)) ?? ""
   if (name === "") return fallback

@@ -9,7 +9,17 @@ import type { Dialect, Piece, StreamReader } from "./Dialect.ts"
 import { cut, inBand, misshapen, upstreamFailure } from "./failure.ts"
 import { callerName, toContents, vendorName } from "./geminiContents.ts"
 import { geminiSchema } from "./geminiSchema.ts"
-import { arrayOf, compact, isObject, type JsonObject, numberOf, objectOf, parseEvent, textOf } from "./json.ts"
+import {
+  arrayOf,
+  compact,
+  isObject,
+  isShallow,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  parseEvent,
+  textOf
+} from "./json.ts"
 import { jsonFormat, parametersOf, stopsOf, toolsOf } from "./schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "./thinking.ts"
 
@@ -117,6 +127,7 @@ const callOf = (part: JsonObject) => {
 
 /** How the answer ended, if this says so: a finish reason, or a prompt that was blocked and has no candidate. */
 const outcomeOf = (body: JsonObject): Result.Result<FinishReason, GatewayError> | undefined => {
+  if (!partsOf(body).every((part) => isShallow(objectOf(part.functionCall).args))) return Result.fail(misshapen)
   const reason = textOf(candidateOf(body).finishReason)
   if (reason !== undefined && failures.has(reason)) {
     return Result.fail(upstreamFailure(`the model ended without a usable answer (${reason})`, "finish"))

@@ -2,8 +2,9 @@
 import { Result } from "effect"
 import type { ChatMessage, ChatRequest, ToolCall } from "../api/Chat.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
-import { isObject, type Json, type JsonObject, objectOf, textOf } from "./json.ts"
+import { type JsonObject, objectOf, parseObject, textOf } from "./json.ts"
 import { type UserPart, userParts } from "./media.ts"
+import { parseArguments } from "./schema.ts"
 
 export interface Contents {
   readonly system: ReadonlyArray<JsonObject>
@@ -32,8 +33,9 @@ export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayEr
   const add = (role: Content["role"], parts: ReadonlyArray<JsonObject>) => {
     if (parts.length === 0) return
     const last = said.at(-1)
-    if (last !== undefined && "role" in last && last.role === role) last.parts.push(...parts)
-    else said.push({ role, parts: [...parts] })
+    if (last === undefined || !("role" in last) || last.role !== role) said.push({ role, parts: [...parts] })
+    // Not spread into arguments: callers decide how much there is.
+    else for (const part of parts) last.parts.push(part)
   }
   for (const [index, message] of chat.messages.entries()) {
     switch (message.role) {
@@ -109,9 +111,11 @@ const assistantParts = (
 ): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
   const parts: Array<JsonObject> = message.content ? [{ text: message.content }] : []
   for (const [index, call] of (message.tool_calls ?? []).entries()) {
-    const args = parseObject(call.function.arguments.trim() === "" ? "{}" : call.function.arguments)
+    const args = parseArguments(call)
     if (args === undefined) {
-      return Result.fail(invalid(`${at}.tool_calls[${index}].function.arguments: must be a JSON object`))
+      return Result.fail(
+        invalid(`${at}.tool_calls[${index}].function.arguments: must be a JSON object, at most 500 levels deep`)
+      )
     }
     const signature = signatureOf(call) ?? (index === 0 ? skipSignature : undefined)
     parts.push({
@@ -132,10 +136,5 @@ const positionsOf = (calls: ReadonlyArray<ToolCall>): Results["positions"] =>
   new Map(calls.map((call, slot) => [call.id, { slot, name: call.function.name }]))
 
 /** A result is an object as it is, or the output of one. */
-const responseOf = (content: string): JsonObject => parseObject(content) ?? { output: content }
-
-const parseObject = (text: string): JsonObject | undefined => {
-  if (!/^\s*\{/.test(text)) return undefined
-  const parsed = Result.try((): Json => JSON.parse(text))
-  return Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success : undefined
-}
+const responseOf = (content: string): JsonObject =>
+  (/^\s*\{/.test(content) ? parseObject(content) : undefined) ?? { output: content }

@@ -53,19 +53,16 @@ export const geminiSchema = (schema: JsonObject, depth = 0): JsonObject => {
     const named = Object.fromEntries(Object.entries(said).filter(([keyword]) => keyword.startsWith("$")))
     return { ...named, $ref: reference.replace("#/definitions/", "#/$defs/") }
   }
-  return arrayOf(schema.allOf)
-    .filter(isObject)
-    .reduce((all, part) => merge(all, geminiSchema(part, depth + 1)), said)
+  const parts = arrayOf(schema.allOf).filter(isObject)
+  return parts.length === 0 ? said : merge([said, ...parts.map((part) => geminiSchema(part, depth + 1))])
 }
 
 /** There is no `allOf`: its parts are one schema, with all their properties. */
-const merge = (left: JsonObject, right: JsonObject): JsonObject => {
-  const merged: Record<string, Json> = { ...left, ...right }
-  if (isObject(left.properties) && isObject(right.properties)) {
-    merged.properties = { ...left.properties, ...right.properties }
+const merge = (parts: ReadonlyArray<JsonObject>): JsonObject => {
+  const merged: Record<string, Json> = Object.fromEntries(parts.flatMap((part) => Object.entries(part)))
+  if ("properties" in merged) {
+    merged.properties = Object.fromEntries(parts.flatMap((part) => Object.entries(objectOf(part.properties))))
   }
-  if (Array.isArray(left.required) && Array.isArray(right.required)) {
-    merged.required = [...new Set([...left.required, ...right.required])]
-  }
+  if ("required" in merged) merged.required = [...new Set(parts.flatMap((part) => arrayOf(part.required)))]
   return merged
 }

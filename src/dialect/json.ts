@@ -22,6 +22,25 @@ export const numberOf = (value: Json | undefined): number | undefined => (typeof
 export const compact = (fields: { readonly [key: string]: Json | undefined }): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, Json] => entry[1] !== undefined))
 
+/** Levels of nesting that are taken in tool arguments and results: printing JSON recurses, and must not run out of stack. */
+const maxNesting = 500
+
+/** Whether a value can be printed safely. Iterative, linear in its size. */
+export const isShallow = (value: Json | undefined): boolean => {
+  let level: ReadonlyArray<Json | undefined> = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxNesting) return false
+    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []))
+  }
+  return true
+}
+
+/** An object from JSON text that a caller sent; undefined where it is none, or nested too deep. */
+export const parseObject = (text: string): JsonObject | undefined => {
+  const parsed = Result.try((): Json => JSON.parse(text))
+  return Result.isSuccess(parsed) && isObject(parsed.success) && isShallow(parsed.success) ? parsed.success : undefined
+}
+
 /** One upstream event as an object; anything else is the upstream's fault. */
 export const parseEvent = (data: string): Result.Result<JsonObject, GatewayError> => {
   const parsed = Result.try((): Json => JSON.parse(data))

@@ -50,12 +50,12 @@ const readUri = (uri: string, kind: Kind): Result.Result<{ readonly mime: string
   }
   const data = uri.slice(comma + 1)
   const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0
-  if (data.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(padding === 0 ? data : data.slice(0, -padding))) {
-    return Result.fail("the bytes must be standard base64 with padding and no whitespace")
-  }
   const bytes = (data.length / 4) * 3 - padding
   if (bytes > mediaLimits.bytes) {
-    return Result.fail(`${names[kind]} is at most ${mediaLimits.bytes} bytes, this one has ${bytes}`)
+    return Result.fail(`${names[kind]} is at most ${mediaLimits.bytes} bytes, this one has ${Math.floor(bytes)}`)
+  }
+  if (data.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(padding === 0 ? data : data.slice(0, -padding))) {
+    return Result.fail("the bytes must be standard base64 with padding and no whitespace")
   }
   return known.begins(Buffer.from(data.slice(0, headChars), "base64").toString("latin1"))
     ? Result.succeed({ mime, data })

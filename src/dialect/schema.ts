@@ -1,6 +1,6 @@
 /** What a caller asks for as JSON, and what its tools take. */
-import type { ChatRequest, Tool } from "../api/Chat.ts"
-import { isObject, type JsonObject, objectOf } from "./json.ts"
+import type { ChatRequest, Tool, ToolCall } from "../api/Chat.ts"
+import { isObject, type JsonObject, objectOf, parseObject } from "./json.ts"
 
 /** A tool's parameters as a schema of type object, also where the caller gave none (pitfalls: 25). */
 export const parametersOf = (tool: Tool): JsonObject => {
@@ -10,6 +10,10 @@ export const parametersOf = (tool: Tool): JsonObject => {
 
 /** The tools of a request; an empty list is none. */
 export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ?? []
+
+/** A call's arguments as an object, without any where the text is empty; undefined where they are none. */
+export const parseArguments = (call: ToolCall): JsonObject | undefined =>
+  call.function.arguments.trim() === "" ? {} : parseObject(call.function.arguments)
 
 /** `response_format`: any JSON object, or JSON of a schema; undefined for text. */
 export interface JsonFormat {

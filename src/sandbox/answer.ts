@@ -124,11 +124,15 @@ const prose = (turn: Turn): string => {
   return sentences.join(" ")
 }
 
+/** A number in letters (0 is `a`, 26 is `aa`), so that a numbered word stays one token. */
+const letters = (index: number): string =>
+  (index >= 26 ? letters(Math.floor(index / 26) - 1) : "") + String.fromCharCode(97 + (index % 26))
+
 const textOf = (turn: Turn): string => {
   const { directives, format } = turn
   if (directives.text !== undefined) return directives.text
   if (directives.events !== undefined) {
-    return Array.from({ length: directives.events }, (_, index) => `word${index + 1} `).join("")
+    return Array.from({ length: directives.events }, (_, index) => `word${letters(index)} `).join("")
   }
   if (format === "json") return JSON.stringify({ answer: prose(turn) })
   return format === undefined ? prose(turn) : JSON.stringify(schemaSample(format, turn.prompt))

@@ -42,6 +42,19 @@ const types: Readonly<Record<number, string>> = {
   529: "overloaded_error"
 }
 
+const inStream: Readonly<Record<string, number>> = {
+  throttlingException: 429,
+  validationException: 400,
+  serviceUnavailableException: 529,
+  modelTimeoutException: 504
+}
+
+/** The error event of a Messages stream; `name` is an error type of this API, or one of Bedrock's exceptions. */
+export const claudeErrorEvent = (name: string, message: string): JsonObject =>
+  name.endsWith("_error")
+    ? { type: "error", error: { type: name, message } }
+    : claudeError(inStream[name] ?? 500, message)
+
 /** An Anthropic error body. */
 export const claudeError = (status: number, message: string, requestId?: string): JsonObject => ({
   type: "error",

@@ -19,14 +19,14 @@ export const directives: ReadonlyArray<{ readonly name: string; readonly effect:
   {
     name: "exception=throttlingException after=2",
     effect:
-      "An in-stream error after two events: Bedrock's exception frame, or the error event of the API (unstreamed: its HTTP error)."
+      "An in-stream error after two events: Bedrock's exception frame, or the error event of the API (unstreamed: its HTTP error). Claude on Vertex also takes an error type (`overloaded_error`), Responses `failed`."
   },
   { name: "no-terminal", effect: "Ends the stream cleanly, but without its terminal event." },
   { name: "redirect", effect: "Answers 302." },
   { name: "html", effect: "Answers 200 with an HTML page." },
   { name: "tool=NAME args={…}", effect: "Calls this tool with these arguments; repeat it for parallel calls." },
   { name: "text=…", effect: "Says exactly this; a JSON string may hold newlines." },
-  { name: "events=200", effect: "Says that many words, each in an event of its own." },
+  { name: "events=200", effect: "Says that many words of one token, each in an event of its own (`worda wordb …`)." },
   { name: "length", effect: "Stops half way, as at the token limit." },
   { name: "refuse", effect: "The model refuses in its cloud's way (`refusal`, `SAFETY`, `content_filter`)." },
   { name: "filter-prompt", effect: "The prompt is blocked in the cloud's way (Azure: 400; Gemini: `promptFeedback`)." },

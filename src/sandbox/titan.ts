@@ -8,10 +8,10 @@ const MAX_CHARACTERS = 50_000
 
 const features = (text: string): ReadonlyArray<readonly [string, number]> => {
   const terms = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-  const found: Array<readonly [string, number]> = terms.map((term) => [term, 1])
+  const found: Array<readonly [string, number]> = terms.map((term) => [term, term.length > 3 ? 1 : 0.3])
   for (const term of terms) {
     // Parts of words bring "model" and "models" close to each other.
-    for (let i = 0; i + 3 <= term.length; i++) found.push([`#${term.slice(i, i + 3)}`, 0.3])
+    for (let i = 0; i + 3 <= term.length; i++) found.push([`#${term.slice(i, i + 3)}`, 0.4])
   }
   for (let i = 1; i < terms.length; i++) found.push([`${terms[i - 1]} ${terms[i]}`, 0.5])
   return found

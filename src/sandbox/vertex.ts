@@ -1,4 +1,4 @@
-import { answerClaude, claudeError } from "./claude.ts"
+import { answerClaude, claudeError, claudeErrorEvent } from "./claude.ts"
 import { readClaude } from "./claudeRequest.ts"
 import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "./faults.ts"
 import { answerGemini } from "./gemini.ts"
@@ -75,8 +75,7 @@ const claudeReply = (
         {
           headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
           garbage: "event: content_block_delta\ndata: {not json\n\n",
-          error: (exception) =>
-            sse(claudeError(exceptionStatus[exception] === 429 ? 429 : 529, exceptionMessage(exception)))
+          error: (exception) => sse(claudeErrorEvent(exception, exceptionMessage(exception)))
         }
       )
     }

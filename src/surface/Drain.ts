@@ -1,20 +1,39 @@
-/** Whether the server is going down: `/health` says so, and connections are not kept. */
-import { Context, Layer } from "effect"
+/** Whether the server is going down: `/health` says so, connections are not kept, and in the end streams are ended. */
+import { Context, Deferred, Effect, Layer } from "effect"
+import { GatewayError } from "../model/GatewayError.ts"
 
 export class Drain extends Context.Service<
   Drain,
   {
     readonly draining: () => boolean
-    readonly begin: () => void
+    readonly begin: Effect.Effect<void>
+    /** Answers when running streams have had their time (`GATEWAY_DRAIN_TIMEOUT`). */
+    readonly expired: Deferred.Deferred<GatewayError>
+    readonly expire: Effect.Effect<void>
   }
 >()("gateway/surface/Drain") {
-  static readonly layer = Layer.sync(Drain, () => {
-    let draining = false
-    return {
-      draining: () => draining,
-      begin: () => {
-        draining = true
+  static readonly layer = Layer.effect(
+    Drain,
+    Effect.gen(function* () {
+      let draining = false
+      const expired = yield* Deferred.make<GatewayError>()
+      return {
+        draining: () => draining,
+        begin: Effect.sync(() => {
+          draining = true
+        }),
+        expired,
+        expire: Effect.asVoid(
+          Deferred.succeed(
+            expired,
+            new GatewayError({
+              reason: "overloaded",
+              message: "the gateway is shutting down; send the request again",
+              code: "drained"
+            })
+          )
+        )
       }
-    }
-  })
+    })
+  )
 }

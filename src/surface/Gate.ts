@@ -1,40 +1,88 @@
-/** What every inference request passes after its body has been read: the model, the key's permission, the limits. */
-import { Context, Effect, Layer } from "effect"
-import { permits } from "../access/Keys.ts"
+/** What every inference request passes after its body has been read: the model, the key's permission, streams, the quota. */
+import { Context, Deferred, Effect, Layer, type Scope } from "effect"
+import { Keys, permits } from "../access/Keys.ts"
+import { estimateTokens, Quota } from "../access/Quota.ts"
+import { RateLimit } from "../access/RateLimit.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
-import { type GatewayError, internal } from "../model/GatewayError.ts"
+import { GatewayError, internal } from "../model/GatewayError.ts"
 import type { Purpose } from "../model/Resolver.ts"
 import type { Route } from "../model/Route.ts"
 import type { Operation, Provider } from "../provider/Provider.ts"
-import { CurrentObservation } from "./Observation.ts"
+import { Drain } from "./Drain.ts"
+import { CurrentObservation, type Observation } from "./Observation.ts"
+
+const revokedError = new GatewayError({
+  reason: "forbidden",
+  message: "the API key has been revoked or has expired",
+  code: "revoked"
+})
 
 export class Gate extends Context.Service<
   Gate,
   {
     /** Resolves a model ID for a purpose and checks that the caller may use it. */
     readonly admit: (id: string, purpose: Purpose) => Effect.Effect<Route, GatewayError>
+    /**
+     * Holds what the request may use until its scope closes: one of the key's streams, and an upper bound of tokens, made
+     * from the body and the largest output. Charged is what the upstream counted; of a broken stream, about what came.
+     */
+    readonly hold: (options: {
+      readonly stream: boolean
+      readonly maxOutput: number
+    }) => Effect.Effect<void, GatewayError, Scope.Scope>
+    /** Answers when a running stream of the caller may not go on. */
+    readonly ended: Effect.Effect<GatewayError>
   }
 >()("gateway/surface/Gate") {
   static readonly layer = Layer.effect(
     Gate,
     Effect.gen(function* () {
       const catalog = yield* CatalogStore
-      return {
-        admit: Effect.fnUntraced(function* (id: string, purpose: Purpose) {
-          const observation = yield* CurrentObservation
-          observation.modelId = id
-          const index = yield* catalog.current
-          const route = yield* Effect.fromResult(index.resolve(id, purpose))
-          if (observation.key === undefined) return yield* internal
-          yield* Effect.fromResult(permits(observation.key, { base: route.model.id, level: route.level }))
-          observation.route = route
-          return route
-        })
-      }
+      const keys = yield* Keys
+      const limit = yield* RateLimit
+      const quota = yield* Quota
+      const drain = yield* Drain
+
+      const admit = Effect.fnUntraced(function* (id: string, purpose: Purpose) {
+        const observation = yield* CurrentObservation
+        observation.modelId = id
+        const index = yield* catalog.current
+        const route = yield* Effect.fromResult(index.resolve(id, purpose))
+        if (observation.key === undefined) return yield* internal
+        yield* Effect.fromResult(permits(observation.key, { base: route.model.id, level: route.level }))
+        observation.route = route
+        return route
+      })
+
+      const hold = Effect.fnUntraced(function* ({ stream, maxOutput }: { stream: boolean; maxOutput: number }) {
+        const observation = yield* CurrentObservation
+        const { key } = observation
+        if (key === undefined) return yield* internal
+        if (stream) yield* limit.stream(key)
+        const { bytesIn, images, files } = observation
+        const reservation = yield* quota.reserve(key, estimateTokens(bytesIn, maxOutput, images + files))
+        observation.reservation = reservation
+        observation.replyHeaders = { ...observation.replyHeaders, ...reservation.headers }
+        // Runs before the reservation is settled, and after a stream has said what it used.
+        yield* Effect.addFinalizer(() => Effect.sync(() => reservation.use(usedTokens(observation))))
+      })
+
+      const ended = Effect.flatMap(CurrentObservation, ({ key }) =>
+        key === undefined
+          ? Effect.never
+          : Effect.raceFirst(Effect.as(keys.ended(key.id), revokedError), Deferred.await(drain.expired))
+      )
+      return { admit, hold, ended }
     })
   )
 }
 
+/** About four bytes of a prompt are a token, and an event of a stream is about one. */
+const usedTokens = ({ tokens, streamEnd, events, bytesIn }: Observation) => {
+  if (tokens !== undefined && (streamEnd === undefined || streamEnd === "complete")) return tokens.input + tokens.output
+  if (events === 0) return 0
+  return (tokens?.input ?? Math.ceil(bytesIn / 4)) + Math.max(tokens?.output ?? 0, events)
+}
 /** The caller can prove which boundary served it (decisions: Beyond the spec). */
 export const servedHeaders = (
   route: Route,

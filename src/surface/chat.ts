@@ -49,7 +49,6 @@ export const chatLayer = HttpApiBuilder.group(
 
     const complete = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const observation = yield* CurrentObservation
-      observation.surface = "chat"
       const { value: chat, bytes } = yield* read(request)
       observation.bytesIn = bytes
       countParts(observation, chat)
@@ -61,6 +60,10 @@ export const chatLayer = HttpApiBuilder.group(
       const dialect = dialectOf(route)
       if (dialect === undefined) return yield* internal // the resolver answers chat models only
       const body = strip(yield* Effect.fromResult(dialect.request(chat, route)), route.deployment.strip)
+      yield* serving.hold({
+        stream: chat.stream === true,
+        maxOutput: chat.max_completion_tokens ?? chat.max_tokens ?? route.model.maxOutputTokens
+      })
       const operation = operations[route.deployment.api]
       const provider = serving.providerOf(route)
       const headers = { "x-gateway-served-model": route.model.id, ...servedHeaders(route, provider, operation) }
@@ -79,7 +82,8 @@ export const chatLayer = HttpApiBuilder.group(
             observation
           }),
           limits: serving.streamLimits,
-          headers
+          headers,
+          revoked: serving.ended
         })
       }
       const reply = yield* serving.whole(provider.send(route, operation, body))

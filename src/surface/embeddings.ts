@@ -77,13 +77,13 @@ export const embeddingsLayer = HttpApiBuilder.group(
 
     const embed = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const observation = yield* CurrentObservation
-      observation.surface = "embeddings"
       const { value, bytes } = yield* read(request)
       observation.bytesIn = bytes
       const input = typeof value.input === "string" ? [value.input] : value.input
       const route = yield* serving.admit(value.model, "embeddings")
       const refused = refuseInput(input)
       if (refused !== undefined) return yield* refused
+      yield* serving.hold({ stream: false, maxOutput: 0 })
       const provider = serving.providerOf(route)
 
       /** The first failure ends the request and cancels the calls beside it. */

@@ -11,19 +11,24 @@ import { errorReply, shapeOf } from "./errorReply.ts"
 import { finishRequest } from "./finishRequest.ts"
 import { CurrentObservation, Observation } from "./Observation.ts"
 
-/** The endpoints, for 405 and its `allow`. */
-const methods: ReadonlyMap<string, string> = new Map([
-  ["/v1/chat/completions", "POST"],
-  ["/v1/messages", "POST"],
-  ["/v1/messages/count_tokens", "POST"],
-  ["/v1/responses", "POST"],
-  ["/v1/embeddings", "POST"],
-  ["/v1/models", "GET"],
-  ["/health", "GET"]
+interface Endpoint {
+  /** For 405 and its `allow`. */
+  readonly method: "GET" | "POST"
+  readonly surface: Observation["surface"]
+}
+
+const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint>([
+  ["/v1/chat/completions", { method: "POST", surface: "chat" }],
+  ["/v1/messages", { method: "POST", surface: "messages" }],
+  ["/v1/messages/count_tokens", { method: "POST", surface: "count_tokens" }],
+  ["/v1/responses", { method: "POST", surface: "responses" }],
+  ["/v1/embeddings", { method: "POST", surface: "embeddings" }],
+  ["/v1/models", { method: "GET", surface: "models" }],
+  ["/health", { method: "GET", surface: undefined }]
 ])
 
 const noRoute = (method: string, path: string): GatewayError => {
-  const allow = methods.get(path)
+  const allow = endpoints.get(path)?.method
   if (allow !== undefined) {
     return new GatewayError({
       reason: "method",
@@ -34,7 +39,7 @@ const noRoute = (method: string, path: string): GatewayError => {
   const shown = path.slice(0, 100).replace(/[^\x20-\x7e]/g, "?")
   return new GatewayError({
     reason: "not-found",
-    message: `there is nothing at ${shown}; the endpoints are ${[...methods.keys()].join(", ")}`
+    message: `there is nothing at ${shown}; the endpoints are ${[...endpoints.keys()].join(", ")}`
   })
 }
 
@@ -67,7 +72,8 @@ export const frontDoor = HttpRouter.middleware(
           startedAt,
           method: request.method,
           path,
-          source: Option.getOrUndefined(request.remoteAddress)
+          source: Option.getOrUndefined(request.remoteAddress),
+          surface: endpoints.get(path)?.surface
         })
         inFlight++
         yield* Effect.addFinalizer((exit) => {
@@ -75,7 +81,7 @@ export const frontDoor = HttpRouter.middleware(
           return finish(observation, exit)
         })
         const failed = (error: GatewayError) => {
-          observation.failure = error.code ?? error.reason
+          observation.fail(error)
           return errorReply(shape, error)
         }
         const answer =
@@ -93,7 +99,9 @@ export const frontDoor = HttpRouter.middleware(
           })
         )
         observation.status = reply.status
+        if (!observation.stream) observation.bytesOut = reply.body.contentLength ?? 0
         return HttpServerResponse.setHeaders(reply, {
+          ...observation.replyHeaders,
           "x-request-id": observation.id,
           ...(shape === "messages" ? { "request-id": observation.id } : {}),
           ...(drain.draining() ? { connection: "close" } : {}),

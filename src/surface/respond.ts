@@ -8,7 +8,7 @@ import { CurrentObservation } from "./Observation.ts"
 /** Renders a domain error, and notes it for the record. */
 export const renderError = Effect.fnUntraced(function* (error: GatewayError) {
   const observation = yield* CurrentObservation
-  observation.failure = error.code ?? error.reason
+  observation.fail(error)
   if (error.detail !== undefined) yield* Effect.logError(error.detail)
   return errorReply(shapeOf(observation.path), error)
 })

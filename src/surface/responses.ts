@@ -23,13 +23,17 @@ export const responsesLayer = HttpApiBuilder.group(
 
     const create = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const observation = yield* CurrentObservation
-      observation.surface = "responses"
       const { value: given, bytes } = yield* read(request)
       observation.bytesIn = bytes
       observation.tools = given.tools?.length ?? 0
       const route = yield* serving.admit(given.model, "responses")
       const { body, tools } = yield* Effect.fromResult(prepareResponses(given, route))
       yield* serving.screen("responses", tools)
+      const { max_output_tokens: asked } = given
+      yield* serving.hold({
+        stream: given.stream === true,
+        maxOutput: typeof asked === "number" ? asked : route.model.maxOutputTokens
+      })
       const provider = serving.providerOf(route)
       const headers = { "x-gateway-served-model": route.model.id, ...servedHeaders(route, provider, "responses") }
       if (given.stream === true) {
@@ -37,7 +41,8 @@ export const responsesLayer = HttpApiBuilder.group(
           open: provider.stream(route, "responses", body),
           rewriter: responsesRewriter({ observation, scrub: (message) => message }),
           limits: serving.streamLimits,
-          headers
+          headers,
+          revoked: serving.ended
         })
       }
       const reply = yield* serving.whole(provider.send(route, "responses", body))

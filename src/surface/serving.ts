@@ -32,6 +32,8 @@ export const makeServing = Effect.gen(function* () {
   return {
     settings,
     admit: gate.admit,
+    hold: gate.hold,
+    ended: gate.ended,
     providerOf,
     bodyLimits: { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout },
     streamLimits: {

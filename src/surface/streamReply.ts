@@ -78,6 +78,8 @@ export const streamReply = Effect.fnUntraced(function* (options: {
   readonly rewriter: Rewriter
   readonly limits: StreamLimits
   readonly headers: Readonly<Record<string, string>>
+  /** Answers when the stream may not go on: its key has ended, or the server must. */
+  readonly revoked: Effect.Effect<GatewayError>
 }) {
   const { rewriter } = options
   const observation = yield* CurrentObservation
@@ -127,6 +129,7 @@ export const streamReply = Effect.fnUntraced(function* (options: {
     }
   })
   yield* Effect.forkIn(watch, scope)
+  yield* Effect.forkIn(Effect.flatMap(options.revoked, stop), scope)
 
   let span: Streamed["span"] | undefined
   const opened = options.open.pipe(
@@ -164,6 +167,7 @@ export const streamReply = Effect.fnUntraced(function* (options: {
       return Pull.matchEffect(pull, {
         onSuccess: (chunks) => {
           readAt = clock.currentTimeMillisUnsafe()
+          for (const events of chunks) observation.events += events.length
           if (observation.firstEventAt === undefined) {
             observation.firstEventAt = readAt
             span?.firstToken()
@@ -196,7 +200,7 @@ export const streamReply = Effect.fnUntraced(function* (options: {
       Effect.sync(() => {
         observation.streamEnd ??= Exit.isFailure(exit)
           ? "cancelled"
-          : observation.failure === undefined
+          : observation.outcome === undefined
             ? "complete"
             : "error"
       })
@@ -204,7 +208,7 @@ export const streamReply = Effect.fnUntraced(function* (options: {
   )
 
   const fail = (error: GatewayError) => {
-    observation.failure ??= error.code ?? error.reason
+    observation.fail(error)
     observation.streamEnd = "error"
     return error
   }

@@ -5,6 +5,7 @@ import {
   chat,
   dialect,
   failureOf,
+  flash,
   folded,
   hear,
   hearStream,
@@ -22,6 +23,8 @@ const text = (text: string) => ({ type: "text", text })
 const result = (tool_call_id: string, content: string) => ({ role: "tool", tool_call_id, content })
 const thinking = { type: "thinking", thinking: 'hm\u2028 "x"', signature: "c2ln+/==" }
 const redacted = { type: "redacted_thinking", data: "ZGF0YQ==" }
+/** Nested too deep for a recursive printer. */
+const deep = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`
 const messages = (...messages: ReadonlyArray<object>) => say(sonnet, { messages }).messages
 
 describe("turns", () => {
@@ -100,10 +103,10 @@ describe("turns", () => {
     for (const id of ids("id")) expect(id).toMatch(/^[a-zA-Z0-9_-]+$/)
   })
 
-  it.each(["{", "[]", "1", "null", '"x"'])("refuse the arguments %s", (args) => {
+  it.each(["{", "[]", "1", "null", '"x"', deep])("refuse the arguments %s", (args) => {
     const calls = { role: "assistant", tool_calls: [call("x", "f", "{}"), call("y", "f", args)] }
     expect(refusal(sonnet, { messages: [user("a"), calls] }).message).toBe(
-      "messages[1].tool_calls[1].function.arguments: must be a JSON object"
+      "messages[1].tool_calls[1].function.arguments: must be a JSON object, at most 500 levels deep"
     )
   })
 
@@ -136,6 +139,16 @@ describe("signed blocks", () => {
       ])
     )
     expect(body.thinking).toEqual({ type: "enabled", budget_tokens: 8192 })
+  })
+
+  it("come back before the call that they came with", () => {
+    const later = { anthropic: { thinking_blocks: [{ ...thinking, thinking: "2" }] } }
+    const message = { role: "assistant", tool_calls: [call("x", "f", "{}", extra), call("y", "f", "{}", later)] }
+    expect(say(sonnet, { messages: turn(message) }).messages).toMatchObject([
+      {},
+      { content: [thinking, redacted, use, { ...thinking, thinking: "2" }, { ...use, id: "y" }] },
+      {}
+    ])
   })
 
   it("are left out where the request does not think", () => {
@@ -216,6 +229,25 @@ describe("parameters", () => {
   })
 })
 
+it("defines the tools of a history that has none any more, without letting them be called", () => {
+  const calls = [call("x", "f", "{}"), call("y", "f", "{}"), call("z", "g", "{}")]
+  const body = say(sonnet, { messages: [user("a"), { role: "assistant", tool_calls: calls }], tool_choice: "auto" })
+  const input_schema = { type: "object", properties: {} }
+  expect(body.tools).toEqual([
+    { name: "f", input_schema },
+    { name: "g", input_schema }
+  ])
+  expect(body.tool_choice).toEqual({ type: "none" })
+})
+
+it("takes messages of any number of parts", () => {
+  const content = Array.from({ length: 200_000 }, () => ({ type: "text", text: "a" }))
+  for (const route of [sonnet, flash]) {
+    const body = say(route, { messages: [user("a"), { role: "user", content }] })
+    expect(JSON.stringify(body).length).toBeGreaterThan(200_000)
+  }
+})
+
 describe("JSON answers", () => {
   const schema = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false }
   const format = (strict: boolean) => ({
@@ -282,6 +314,13 @@ describe("replies", () => {
       expect(error).toMatchObject({ reason: "upstream", code: "shape" })
     }
   )
+})
+
+it("refuses an answer nested too deep to print", () => {
+  const content = [{ type: "tool_use", id: "x", name: "f", input: JSON.parse(deep) }]
+  expect(failureOf(dialect(sonnet).reply({ content, usage: {} }, sonnet)).code).toBe("shape")
+  const parts = [{ functionCall: { name: "f", args: JSON.parse(deep) } }]
+  expect(failureOf(dialect(flash).reply({ candidates: [{ content: { parts } }] }, flash)).code).toBe("shape")
 })
 
 describe("streams", () => {

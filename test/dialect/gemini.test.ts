@@ -113,7 +113,7 @@ describe("contents", () => {
     )
     const bad = { role: "assistant", tool_calls: [call("x", "f", "[1]")] }
     expect(refusal(flash, { messages: [user("a"), bad] }).message).toBe(
-      "messages[1].tool_calls[0].function.arguments: must be a JSON object"
+      "messages[1].tool_calls[0].function.arguments: must be a JSON object, at most 500 levels deep"
     )
   })
 })

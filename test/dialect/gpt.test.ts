@@ -236,6 +236,7 @@ describe("streams", () => {
         choices: [],
         usage: { prompt_tokens: 1, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 1 } }
       },
+      { id: "c", choices: [], usage: null },
       "[DONE]",
       "[DONE]"
     ]
@@ -293,6 +294,7 @@ describe("streams", () => {
     expect(Result.getOrThrow(reader.end()).ending.finishReason).toBe("length")
     reader.step({ data: "[DONE]" })
     expect(reader.ended()).toBe(true)
+    expect(Result.getOrThrow(hearStream(azure, [delta({ content: "a" }), "[DONE]"])).ending.finishReason).toBe("stop")
   })
 
   it.each<[JsonObject, string]>([

@@ -180,22 +180,25 @@ describe("answers", () => {
   })
 
   it("say as many words as asked, each in a piece of its own", () => {
-    assert.lengthOf(planOf(turn({ directives: readDirectives("[sandbox: events=200]") })).text, 200)
+    const plan = planOf(turn({ directives: readDirectives("[sandbox: events=2000]"), limit: 2000 }))
+    assert.deepStrictEqual([plan.text.length, new Set(plan.text).size, plan.stop], [2000, 2000, "end"])
   })
 
   it.prop(
     "never use more than the limit, and stream what they say whole",
     { limit: Small, thinks: Schema.Boolean, calls: Schema.Boolean },
     (given) => {
-      const said = readDirectives(
+      const asked = readDirectives(
         given.calls ? '[sandbox: text=Hello there] [sandbox: tool=a args={"x":[1,2,3]}] [sandbox: tool=b]' : ""
       )
       const request = {
-        turn: turn({ limit: given.limit, thinks: given.thinks, directives: said }),
+        turn: turn({ limit: given.limit, thinks: given.thinks, directives: asked }),
         inputTokens: 5,
         showsThinking: true
       }
       const plan = planOf(request.turn)
+      const said = [...plan.thinking, ...plan.text].reduce((sum, piece) => sum + countTokens(piece), 0)
+      assert.isAtMost(said, plan.outputTokens)
       assert.isAtMost(plan.outputTokens, given.limit)
       const identity = { tag: "t", model: "m", seed: "s" }
       const whole = messageOf(plan, request, identity)

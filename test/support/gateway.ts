@@ -5,10 +5,8 @@ import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
-import { Keys } from "../../src/access/Keys.ts"
-import { CatalogStore } from "../../src/model/CatalogStore.ts"
-import { serverLayer } from "../../src/Server.ts"
-import { activeClouds, Clouds, load, Settings } from "../../src/Settings.ts"
+import { gatewayLayer } from "../../src/Server.ts"
+import { load } from "../../src/Settings.ts"
 import type { Call } from "../../src/sandbox/http.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { Drain } from "../../src/surface/Drain.ts"
@@ -66,19 +64,12 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
   const sandbox = own ? undefined : Context.get(yield* Layer.build(Sandbox.layer({ pace: options.pace ?? 0 })), Sandbox)
   const loaded = yield* load({ ...defaults, ...sandbox?.environment, ...given })
 
-  const layer = serverLayer({ settings: loaded.gateway, docs: options.docs === true }).pipe(
-    Layer.provide(CatalogStore.layer({ file: loaded.gateway.catalogFile, active: activeClouds(loaded.clouds) })),
-    Layer.provide(
-      given.GATEWAY_KEYS_FILE === undefined
-        ? Keys.sandbox
-        : Keys.layer({ file: loaded.gateway.keysFile, poll: "100 millis" })
-    ),
-    Layer.provideMerge(Drain.layer),
-    Layer.provide(Layer.succeed(Settings, loaded.gateway)),
-    Layer.provide(Layer.succeed(Clouds, loaded.clouds)),
-    Layer.provide(collect(logs)),
-    Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace"))
-  )
+  const layer = gatewayLayer({
+    settings: loaded.gateway,
+    clouds: loaded.clouds,
+    docs: options.docs === true,
+    sandbox: given.GATEWAY_KEYS_FILE === undefined
+  }).pipe(Layer.provide(collect(logs)), Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace")))
   const context = yield* Layer.build(Layer.fresh(layer))
   const { address } = Context.get(context, HttpServer.HttpServer)
   if (address._tag === "UnixPathAddress") return yield* Effect.die("a gateway under test listens on a port")
@@ -89,7 +80,7 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
     calls: () => sandbox?.calls() ?? [],
     records: () => recordsIn(loaded.gateway.usageLog),
     logs,
-    drain: begin
+    drain: () => Effect.runSync(begin)
   }
 })
 

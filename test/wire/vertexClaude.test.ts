@@ -24,6 +24,7 @@ const connect = Effect.map(Sandbox, ({ vertexUrl, environment }) => {
     region: environment.VERTEX_LOCATION ?? "",
     projectId: environment.VERTEX_PROJECT ?? "",
     maxRetries: 0,
+    logLevel: "off",
     // The client brings its own copy of the library, whose classes have private members.
     authClient: authClient as unknown as NonNullable<Options["authClient"]>
   })

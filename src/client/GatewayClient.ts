@@ -1,0 +1,176 @@
+/**
+ * The client for Effect programs, made from the contract.
+ *
+ * ```ts
+ * const program = Effect.gen(function* () {
+ *   const gateway = yield* GatewayClient
+ *   const { body, headers } = yield* gateway.chat.completions({
+ *     model: "claude-sonnet-4-5:il5",
+ *     messages: [{ role: "user", content: "What can you do?" }]
+ *   })
+ *   return [body.choices[0]?.message.content, headers.servedBy]
+ * }).pipe(Effect.provide(GatewayClient.layer({ baseUrl, apiKey })), Effect.provide(FetchHttpClient.layer))
+ * ```
+ */
+import { Context, Effect, Layer, Redacted, type Schema, type Stream } from "effect"
+import { type HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import type { ChatRequest, Completion, CompletionChunk } from "../api/Chat.ts"
+import type { EmbeddingList, EmbeddingsRequest } from "../api/Embeddings.ts"
+import { ApiError, MessagesError } from "../api/Errors.ts"
+import type { CountReply, CountRequest, Message, MessagesRequest } from "../api/Messages.ts"
+import type { ResponseObject, ResponsesRequest } from "../api/Responses.ts"
+import { ApiKey } from "../api/Security.ts"
+import type { Draining, Health, ModelList } from "../api/System.ts"
+import {
+  chatReader,
+  type MessageStreamEvent,
+  messagesReader,
+  type Reader,
+  type ResponseStreamEvent,
+  readEvents,
+  responsesReader,
+  type StreamError
+} from "./events.ts"
+import { type GatewayHeaders, readHeaders } from "./headers.ts"
+import type { ModelName } from "./ModelName.ts"
+import { type RetryOptions, withRetries } from "./retry.ts"
+
+/** What the gateway answered, and who answered. */
+export interface Reply<A> {
+  readonly body: A
+  readonly headers: GatewayHeaders
+}
+
+/** A refusal of the gateway's (`ApiError`, `MessagesError`), no answer, or an answer that the contract does not know. */
+export type RequestFailure<E> = E | HttpClientError.HttpClientError | Schema.SchemaError
+type Call<A, E> = Effect.Effect<Reply<A>, RequestFailure<E>>
+
+/** A request with a model ID in it; its `stream` decides what the reply is. */
+export type WithModel<R, S = boolean | null> = R & { readonly model: ModelName; readonly stream?: S }
+/** JSON, or with `stream: true` the stream of its events. */
+export type ReplyBody<S, A, Event> = S extends true ? Stream.Stream<Event, StreamError> : A
+type Model<R> = R & { readonly model: ModelName }
+
+export interface Client {
+  readonly chat: {
+    readonly completions: <const S extends boolean | null = false>(
+      request: WithModel<ChatRequest, S>
+    ) => Call<ReplyBody<S, Completion, CompletionChunk>, ApiError>
+  }
+  readonly messages: {
+    readonly create: <const S extends boolean | null = false>(
+      request: WithModel<MessagesRequest, S>
+    ) => Call<ReplyBody<S, Message, MessageStreamEvent>, MessagesError>
+    readonly countTokens: (request: Model<CountRequest>) => Call<typeof CountReply.Type, MessagesError>
+  }
+  readonly responses: {
+    readonly create: <const S extends boolean | null = false>(
+      request: WithModel<ResponsesRequest, S>
+    ) => Call<ReplyBody<S, ResponseObject, ResponseStreamEvent>, ApiError>
+  }
+  readonly embeddings: { readonly create: (request: Model<EmbeddingsRequest>) => Call<EmbeddingList, ApiError> }
+  readonly models: { readonly list: () => Call<typeof ModelList.Type, ApiError> }
+  /** Never sent again: an answer of 503 is the answer. */
+  readonly health: () => Call<typeof Health.Type | typeof Draining.Type, never>
+}
+
+export interface ClientOptions extends RetryOptions {
+  /** Where the gateway is, without `/v1`. */
+  readonly baseUrl: string | URL
+  readonly apiKey: string | Redacted.Redacted<string>
+}
+
+type HttpReply = HttpClientResponse.HttpClientResponse
+type Decode<A, E> = (reply: HttpReply) => Effect.Effect<A, RequestFailure<E>>
+
+const decoders = {
+  chat: HttpApiClient.decodeResponse(Api, { group: "chat", endpoint: "completions" }),
+  messages: HttpApiClient.decodeResponse(Api, { group: "messages", endpoint: "create" }),
+  countTokens: HttpApiClient.decodeResponse(Api, { group: "messages", endpoint: "countTokens" }),
+  responses: HttpApiClient.decodeResponse(Api, { group: "responses", endpoint: "create" }),
+  embeddings: HttpApiClient.decodeResponse(Api, { group: "embeddings", endpoint: "create" }),
+  models: HttpApiClient.decodeResponse(Api, { group: "models", endpoint: "list" }),
+  health: HttpApiClient.decodeResponse(Api, { group: "health", endpoint: "health" })
+}
+
+/** A refusal, with what the reply's headers say about it. */
+const annotate = <E>(error: E, { requestId, retryAfter }: GatewayHeaders): E => {
+  if (error instanceof ApiError || error instanceof MessagesError) {
+    const { status, type, message } = error
+    const fields = { status, type, message, requestId, retryAfter }
+    return (error instanceof ApiError ? new ApiError(fields) : new MessagesError(fields)) as E &
+      (ApiError | MessagesError)
+  }
+  return error
+}
+
+const receive = <A, E>(reply: HttpReply, decode: Decode<A, E>): Call<A, E> => {
+  const headers = readHeaders(reply.headers)
+  return decode(reply).pipe(
+    Effect.map((body) => ({ body, headers })),
+    Effect.mapError((error) => annotate(error, headers))
+  )
+}
+
+const isEventStream = (reply: HttpReply) =>
+  reply.status === 200 && /^text\/event-stream\b/i.test(reply.headers["content-type"] ?? "")
+
+/** A client over the `HttpClient` in the context. */
+export const makeClient = ({
+  baseUrl,
+  apiKey,
+  ...retries
+}: ClientOptions): Effect.Effect<Client, never, HttpClient.HttpClient> => {
+  const secret = typeof apiKey === "string" ? Redacted.make(apiKey) : apiKey
+  const key = HttpApiMiddleware.layerClient(ApiKey, ({ next, request }) =>
+    next(HttpClientRequest.setHeader(request, "x-api-key", Redacted.value(secret)))
+  )
+  const call = <A, E>(send: Effect.Effect<HttpReply, RequestFailure<never>>, decode: Decode<A, E>) =>
+    Effect.flatMap(withRetries(send, retries), (reply) => receive(reply, decode))
+  /** The content type says what came; the request's `stream` said what was wanted. */
+  const callEither = <S, A, Event, E>(
+    send: Effect.Effect<HttpReply, RequestFailure<never>>,
+    decode: Decode<A | Stream.Stream<unknown, unknown>, E>,
+    read: Reader<Event>
+  ) =>
+    Effect.flatMap(
+      withRetries(send, retries),
+      (reply): Call<ReplyBody<S, A, Event>, E> =>
+        isEventStream(reply)
+          ? Effect.sync(() => {
+              const headers = readHeaders(reply.headers)
+              return { body: readEvents(reply, read, headers) as ReplyBody<S, A, Event>, headers }
+            })
+          : receive(reply, decode as Decode<ReplyBody<S, A, Event>, E>)
+    )
+  const mode = { responseMode: "response-only" } as const
+
+  return HttpApiClient.make(Api, { baseUrl }).pipe(
+    Effect.map(
+      (api): Client => ({
+        chat: {
+          completions: (payload) => callEither(api.chat.completions({ payload, ...mode }), decoders.chat, chatReader)
+        },
+        messages: {
+          create: (payload) => callEither(api.messages.create({ payload, ...mode }), decoders.messages, messagesReader),
+          countTokens: (payload) => call(api.messages.countTokens({ payload, ...mode }), decoders.countTokens)
+        },
+        responses: {
+          create: (payload) =>
+            callEither(api.responses.create({ payload, ...mode }), decoders.responses, responsesReader)
+        },
+        embeddings: { create: (payload) => call(api.embeddings.create({ payload, ...mode }), decoders.embeddings) },
+        models: { list: () => call(api.models.list(mode), decoders.models) },
+        health: () => Effect.flatMap(api.health(mode), (reply) => receive(reply, decoders.health))
+      })
+    ),
+    Effect.provide(key)
+  )
+}
+
+/** The client as a service. */
+export class GatewayClient extends Context.Service<GatewayClient, Client>()("gateway/Client") {
+  static readonly layer = (options: ClientOptions) => Layer.effect(GatewayClient, makeClient(options))
+}

@@ -1,0 +1,165 @@
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { Effect, Redacted, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
+import {
+  ApiError,
+  type Client,
+  type Completion,
+  type CompletionChunk,
+  createClient,
+  GatewayClient,
+  isModelName,
+  type Level,
+  type Message,
+  type MessageStreamEvent,
+  MessagesError,
+  type ModelName,
+  StreamError
+} from "../../src/Client.ts"
+import { levels, type Level as ModelLevel } from "../../src/model/Level.ts"
+import { gateway } from "../support/gateway.ts"
+
+const user = (content: string) => [{ role: "user", content }] as const
+
+/** A program of a caller's, against a gateway with the sandbox behind it. */
+const withClient = <A, E>(use: (client: Client) => Effect.Effect<A, E>) =>
+  Effect.gen(function* () {
+    const { url } = yield* gateway()
+    return yield* Effect.flatMap(GatewayClient, use).pipe(
+      Effect.provide(GatewayClient.layer({ baseUrl: url, apiKey: Redacted.make("sandbox-key") })),
+      Effect.provide(FetchHttpClient.layer)
+    )
+  })
+
+describe("against the gateway", () => {
+  it.live("chat: JSON or stream, as `stream` says", () =>
+    withClient((client) =>
+      Effect.gen(function* () {
+        const request = { model: "claude-sonnet-4-5:il5", messages: user("[sandbox: text=One two three.]") } as const
+        const { body, headers } = yield* client.chat.completions(request)
+        assert.strictEqual(body.choices[0]?.message.content, "One two three.")
+        assert.deepInclude(headers, { servedBy: "bedrock/us-gov-west-1", servedLevel: "il5" })
+        assert.match(headers.requestId ?? "", /^[0-9a-f-]{36}$/)
+
+        const streamed = yield* client.chat.completions({
+          ...request,
+          stream: true,
+          stream_options: { include_usage: true }
+        })
+        const chunks = yield* Stream.runCollect(streamed.body)
+        assert.strictEqual(chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join(""), "One two three.")
+        assert.isAbove(chunks.at(-1)?.usage?.completion_tokens ?? 0, 0)
+        assert.strictEqual(streamed.headers.servedLevel, "il5")
+      })
+    )
+  )
+
+  it.live("messages: JSON, stream, count", () =>
+    withClient((client) =>
+      Effect.gen(function* () {
+        const request = {
+          model: "claude-sonnet-4-5:il2",
+          max_tokens: 200,
+          messages: user("[sandbox: text=One two three.]")
+        } as const
+        const { body, headers } = yield* client.messages.create(request)
+        assert.deepInclude(body.content[0], { type: "text", text: "One two three." })
+        assert.strictEqual(headers.servedModel, "claude-sonnet-4-5")
+        const streamed = yield* client.messages.create({ ...request, stream: true })
+        const events = yield* Stream.runCollect(streamed.body)
+        assert.strictEqual(events[0]?.type, "message_start")
+        assert.strictEqual(events.at(-1)?.type, "message_stop")
+        const count = yield* client.messages.countTokens(request)
+        assert.strictEqual(count.body.input_tokens, body.usage.input_tokens)
+      })
+    )
+  )
+
+  it.live("responses: JSON and stream", () =>
+    withClient((client) =>
+      Effect.gen(function* () {
+        const request = { model: "gpt-5.1:il5", input: "[sandbox: text=One two three.]" } as const
+        const { body } = yield* client.responses.create(request)
+        assert.strictEqual(body.status, "completed")
+        const streamed = yield* client.responses.create({ ...request, stream: true })
+        const events = yield* Stream.runCollect(streamed.body)
+        assert.strictEqual(events.at(-1)?.type, "response.completed")
+      })
+    )
+  )
+
+  it.live("embeddings, models, health", () =>
+    withClient((client) =>
+      Effect.gen(function* () {
+        const { body } = yield* client.embeddings.create({ model: "titan-embed-text-v2:il5", input: ["a", "b"] })
+        assert.strictEqual(body.data.length, 2)
+        const models = yield* client.models.list()
+        assert.isTrue(models.body.data.some(({ id }) => id === "claude-sonnet-4-5:il5"))
+        assert.isTrue(models.body.data.every(({ id }) => isModelName(id)))
+        assert.strictEqual((yield* client.health()).body.status, "ok")
+      })
+    )
+  )
+
+  it.live("errors are typed, before the reply and in it", () =>
+    withClient((client) =>
+      Effect.gen(function* () {
+        const refused = yield* Effect.flip(client.chat.completions({ model: "nobody:il5", messages: user("Hi") }))
+        assert.instanceOf(refused, ApiError)
+        assert.deepInclude(refused, { status: 400, type: "invalid_request_error" })
+        const messages = user("[sandbox: cut after=12] Tell me a long story.")
+        const chat = yield* client.chat.completions({ model: "claude-sonnet-4-5:il5", messages, stream: true })
+        assert.instanceOf(yield* Effect.flip(Stream.runDrain(chat.body)), StreamError)
+        const request = { model: "claude-sonnet-4-5:il5", max_tokens: 100, messages } as const
+        const native = yield* client.messages.create({ ...request, stream: true })
+        assert.instanceOf(yield* Effect.flip(Stream.runDrain(native.body)), StreamError)
+      })
+    )
+  )
+
+  it.live("a wrong key is refused in the shape of the endpoint", () =>
+    Effect.gen(function* () {
+      const { url } = yield* gateway()
+      const client = createClient({ baseUrl: url, apiKey: "wrong" })
+      const error = yield* Effect.promise(() =>
+        client.messages.countTokens({ model: "claude-sonnet-4-5:il5", messages: user("Hi") }).catch((e) => e)
+      )
+      assert.instanceOf(error, MessagesError)
+      assert.strictEqual(error.status, 401)
+    })
+  )
+})
+
+describe("the types", () => {
+  it("of model IDs want a level of the gateway's", () => {
+    expectTypeOf<Level>().toEqualTypeOf<ModelLevel>()
+    expectTypeOf<"claude-sonnet-4-5:il5">().toExtend<ModelName>()
+    expectTypeOf<"anthropic:claude:fedramp-high+itar">().toExtend<ModelName>()
+    expectTypeOf<"claude-sonnet-4-5">().not.toExtend<ModelName>()
+    expectTypeOf<"claude-sonnet-4-5:il6">().not.toExtend<ModelName>()
+    for (const level of levels) assert.isTrue(isModelName(`m:${level}`))
+    for (const text of ["m", "m:", "m:il6", ":il5", "m:IL5", "m:il5 ", "m:itar+itar"]) assert.isFalse(isModelName(text))
+  })
+
+  it("of replies follow `stream`", () => {
+    const calls = (client: Client) => ({
+      json: client.chat.completions({ model: "m:il5", messages: [] }),
+      stream: client.chat.completions({ model: "m:il5", messages: [], stream: true }),
+      messages: client.messages.create({ model: "m:il5", messages: [], max_tokens: 1, stream: false }),
+      events: client.messages.create({ model: "m:il5", messages: [], max_tokens: 1, stream: true })
+    })
+    type Body<K extends keyof ReturnType<typeof calls>> = Effect.Success<ReturnType<typeof calls>[K]>["body"]
+    expectTypeOf<Body<"json">>().toEqualTypeOf<Completion>()
+    expectTypeOf<Body<"stream">>().toEqualTypeOf<Stream.Stream<CompletionChunk, StreamError>>()
+    expectTypeOf<Body<"messages">>().toEqualTypeOf<Message>()
+    expectTypeOf<Body<"events">>().toEqualTypeOf<Stream.Stream<MessageStreamEvent, StreamError>>()
+    const bare = (client: Client) =>
+      // @ts-expect-error a model without a level
+      client.chat.completions({ model: "claude-sonnet-4-5", messages: [] })
+    const promised = (client: ReturnType<typeof createClient>) =>
+      // @ts-expect-error the JSON call does not stream
+      client.chat.completions({ model: "m:il5", messages: [], stream: true })
+    assert.isFunction(bare)
+    assert.isFunction(promised)
+  })
+})

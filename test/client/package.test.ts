@@ -1,0 +1,126 @@
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join, relative, resolve } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { type FakeGateway, fakeGateway, json } from "./fakeGateway.ts"
+
+const root = resolve(import.meta.dirname, "../..")
+const specifiers = (file: string): ReadonlyArray<string> =>
+  [
+    ...readFileSync(file, "utf8").matchAll(/(?:^|\n)(?:import|export)\b[^"']*?from "([^"]+)"|\bimport\("([^"]+)"\)/g)
+  ].flatMap((match) => match[1] ?? match[2] ?? [])
+
+describe("the client's modules", () => {
+  const files = new Set<string>()
+  const packages = new Set<string>()
+  const walk = (file: string): void => {
+    if (files.has(file)) return
+    files.add(file)
+    for (const specifier of specifiers(file)) {
+      if (specifier.startsWith(".")) walk(resolve(dirname(file), specifier))
+      else packages.add(specifier)
+    }
+  }
+  walk(join(root, "src/Client.ts"))
+
+  it("are the contract and the client, nothing of the server's", () => {
+    const rooms = new Set([...files].map((file) => dirname(relative(root, file))))
+    assert.deepEqual([...rooms].sort(), ["src", "src/api", "src/client"])
+    assert.isAbove(files.size, 12)
+  })
+
+  it("need nothing but effect", () => {
+    assert.deepEqual(
+      [...packages].filter((name) => name !== "effect" && !name.startsWith("effect/")),
+      []
+    )
+    assert.include([...packages], "effect/http-api")
+  })
+})
+
+describe("the package", () => {
+  const directory = mkdtempSync(join(tmpdir(), "gateway-client-"))
+  const app = join(directory, "app")
+  const node = process.execPath
+  const tsc = join(root, "node_modules/typescript/bin/tsc")
+  const run = (file: string, args: ReadonlyArray<string>, cwd: string) => {
+    try {
+      return execFileSync(file, args, { cwd, encoding: "utf8", stdio: "pipe" })
+    } catch (error) {
+      const { stdout, stderr } = error as { stdout: string; stderr: string }
+      throw new Error(`${file} ${args.join(" ")}\n${stdout}\n${stderr}`)
+    }
+  }
+  let gateway: FakeGateway
+
+  /** What `npm run build` and `npm pack` do, in a directory of its own. */
+  beforeAll(async () => {
+    gateway = await fakeGateway(json(200, { status: "ok", service: "s", version: "1" }, { "x-request-id": "r" }))
+    const pack = join(directory, "package")
+    mkdirSync(pack)
+    const { name, version, type, exports, files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+    writeFileSync(join(pack, "package.json"), JSON.stringify({ name, version, type, exports, files }))
+    run(node, [tsc, "-p", join(root, "src/tsconfig.client.json"), "--outDir", join(pack, "dist")], root)
+    run("npm", ["pack", "--offline", "--pack-destination", directory], pack)
+    const tarball = readdirSync(directory).find((file) => file.endsWith(".tgz"))
+    const installed = join(app, "node_modules", name)
+    mkdirSync(installed, { recursive: true })
+    run("tar", ["-xzf", join(directory, tarball ?? "none"), "-C", installed, "--strip-components=1"], directory)
+    symlinkSync(join(root, "node_modules/effect"), join(app, "node_modules/effect"))
+  }, 60_000)
+  afterAll(async () => {
+    await gateway.stop()
+    rmSync(directory, { recursive: true, force: true })
+  })
+
+  it("holds the client with its declarations, and no sources", () => {
+    const files = run("find", [".", "-type", "f"], join(app, "node_modules/government-model-gateway")).split("\n")
+    assert.include(files, "./dist/Client.js")
+    assert.include(files, "./dist/Client.d.ts")
+    assert.deepEqual(
+      files.filter((file) => /\.ts$/.test(file) && !/\.d\.ts$/.test(file)),
+      []
+    )
+  })
+
+  it("compiles in a fresh strict project, and its types refuse a model without a level", () => {
+    writeFileSync(join(app, "package.json"), JSON.stringify({ type: "module" }))
+    writeFileSync(
+      join(app, "tsconfig.json"),
+      JSON.stringify({
+        compilerOptions: {
+          strict: true,
+          target: "ES2022",
+          module: "NodeNext",
+          lib: ["ES2023", "DOM", "DOM.AsyncIterable"],
+          types: [],
+          outDir: "out",
+          skipLibCheck: true
+        },
+        include: ["main.ts"]
+      })
+    )
+    writeFileSync(
+      join(app, "main.ts"),
+      `import { createClient, StreamError } from "government-model-gateway/client"
+const client = createClient({ baseUrl: ${JSON.stringify(gateway.url)}, apiKey: "k" })
+export async function* words(): AsyncIterable<string> {
+  for await (const chunk of client.chat.stream({ model: "m:il5", messages: [{ role: "user", content: "Hi" }] })) {
+    const text: string | null | undefined = chunk.choices[0]?.delta.content
+    yield text ?? ""
+  }
+}
+// @ts-expect-error a level that does not exist
+export const refused = () => client.chat.completions({ model: "m:il9", messages: [] })
+const { status } = await client.health()
+console.log(status, typeof StreamError)
+`
+    )
+    run(node, [tsc, "-p", "."], app)
+  })
+
+  it("runs on a plain Node, without flags", () => {
+    assert.strictEqual(run(node, ["out/main.js"], app).trim(), "ok function")
+  })
+})

@@ -1,0 +1,211 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { bedrock, claude, dataIn, messageIn, PNG, post } from "./support.ts"
+
+const SONNET = "claude-sonnet-4-5@20250929"
+const user = (content: unknown) => ({ role: "user", content })
+const body = (over: object = {}) => ({
+  anthropic_version: "vertex-2023-10-16",
+  max_tokens: 4000,
+  messages: [user("Hello")],
+  ...over
+})
+const tools = [{ name: "look_up", description: "", input_schema: { type: "object", properties: {} } }]
+const thinking = { type: "enabled", budget_tokens: 1024 }
+const call = { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "look_up", input: {} }] }
+const result = { type: "tool_result", tool_use_id: "toolu_1", content: "found" }
+const image = (media_type: string, data = PNG) =>
+  user([{ type: "image", source: { type: "base64", media_type, data } }])
+
+/** What is wrong with a body, and the words that the vendor refuses it with. */
+const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
+  ["an unknown field", { foo: 1 }, /^foo: Extra inputs are not permitted$/],
+  ["a model in the body", { model: SONNET }, /^model: Extra inputs/],
+  ["no version", { anthropic_version: undefined }, /anthropic_version: Field required/],
+  ["no limit", { max_tokens: undefined }, /max_tokens: Field required/],
+  ["too high a limit", { max_tokens: 64_001 }, /64001 > 64000/],
+  ["no messages", { messages: [] }, /at least one message is required/],
+  ["a small budget", { thinking: { type: "enabled", budget_tokens: 1023 } }, /greater than or equal to 1024/],
+  [
+    "a budget at the limit",
+    { thinking: { type: "enabled", budget_tokens: 4000 } },
+    /`max_tokens` must be greater than/
+  ],
+  ["sampling with thinking", { thinking, temperature: 0.5 }, /`temperature` may only be set to 1/],
+  ["top_k with thinking", { thinking, top_k: 5 }, /`top_k` must be unset/],
+  ["both kinds of sampling", { temperature: 0.5, top_p: 0.5 }, /cannot both be specified/],
+  [
+    "a forced tool with thinking",
+    { thinking, tools, tool_choice: { type: "any" } },
+    /Thinking may not be enabled when tool_choice forces/
+  ],
+  ["a tool choice without tools", { tool_choice: { type: "auto" } }, /only be specified while providing tools/],
+  ["adaptive thinking on a budgeted model", { thinking: { type: "adaptive" } }, /adaptive thinking is not supported/],
+  ["a budget on an adaptive model", { thinking }, /"thinking.type.enabled" is not supported/, "claude-opus-4-7"],
+  [
+    "sampling on an adaptive model",
+    { temperature: 1 },
+    /`temperature` is deprecated for this model/,
+    "claude-opus-4-7"
+  ],
+  ["an effort it has not", { output_config: { effort: "huge" } }, /output_config.effort/, "claude-opus-4-7"],
+  ["an effort on a budgeted model", { output_config: { effort: "low" } }, /output_config: Extra inputs/],
+  ["two turns of one role", { messages: [user("a"), user("b")] }, /roles must alternate/],
+  ["an assistant first", { messages: [{ role: "assistant", content: "a" }] }, /first message must use the "user" role/],
+  ["a system role", { messages: [{ role: "system", content: "a" }] }, /Input should be 'user' or 'assistant'/],
+  ["an empty text", { messages: [user([{ type: "text", text: "" }])] }, /must be non-empty/],
+  ["a blank text", { messages: [user("  ")] }, /non-whitespace/],
+  [
+    "a field in a block",
+    { messages: [user([{ type: "text", text: "a", foo: 1 }])] },
+    /messages.0.content.0.text.foo: Extra inputs/
+  ],
+  ["a wrong image type", { messages: [image("image/jpeg")] }, /appears to be a image\/png image/],
+  ["an image that is none", { messages: [image("image/png", "aGVsbG8gd29ybGQ=")] }, /Could not process image/],
+  [
+    "an image by URL",
+    { messages: [user([{ type: "image", source: { type: "url", url: "https://x" } }])] },
+    /URL sources are not supported/
+  ],
+  [
+    "a PDF that is none",
+    { messages: [user([{ type: "document", source: { type: "base64", media_type: "application/pdf", data: PNG } }])] },
+    /PDF specified was not valid/
+  ],
+  [
+    "a call without its result",
+    { tools, messages: [user("a"), call, user("b")] },
+    /`tool_use` ids were found without `tool_result`.*toolu_1/
+  ],
+  ["a result without its call", { tools, messages: [user([result])] }, /unexpected `tool_use_id`/],
+  [
+    "a result after text",
+    { tools, messages: [user("a"), call, user([{ type: "text", text: "b" }, result])] },
+    /must come before other content/
+  ],
+  [
+    "a call without thinking",
+    { tools, thinking, messages: [user("a"), call, user([result])] },
+    /Expected `thinking` or `redacted_thinking`, but found `tool_use`/
+  ],
+  [
+    "a forged thought",
+    {
+      messages: [
+        user("a"),
+        { role: "assistant", content: [{ type: "thinking", thinking: "x", signature: "AAAA" }] },
+        user("b")
+      ]
+    },
+    /Invalid `signature`/
+  ],
+  [
+    "a prefill on a newer model",
+    { messages: [user("a"), { role: "assistant", content: "b" }] },
+    /does not support assistant message prefill/,
+    "claude-opus-4-7"
+  ],
+  [
+    "a cache scope",
+    { system: [{ type: "text", text: "a", cache_control: { type: "ephemeral", scope: "global" } }] },
+    /scope: Extra inputs/
+  ],
+  ["a deferred tool", { tools: [{ ...tools[0], defer_loading: true }] }, /tools.0.custom.defer_loading: Extra inputs/],
+  ["two tools of one name", { tools: [tools[0], tools[0]] }, /Tool names must be unique/],
+  ["sampling in the newest version", { anthropic_version: "2026-10-21", temperature: 1 }, /temperature: Extra inputs/]
+]
+
+layer(Sandbox.layer({ pace: 0 }))("what simulated Claude refuses", (it) => {
+  for (const [what, over, message, model = SONNET] of refused) {
+    it.effect(`refuses ${what}`, () =>
+      Effect.gen(function* () {
+        const got = yield* post(claude(model), body(over))
+        assert.strictEqual(got.status, 400, got.text)
+        assert.match(messageIn(got), message)
+        assert.deepStrictEqual([got.json.type, got.json.error.type], ["error", "invalid_request_error"])
+      })
+    )
+  }
+
+  it.effect("knows its betas, and fewer of them when it counts", () =>
+    Effect.gen(function* () {
+      const send = (beta: string, model = SONNET, over: object = {}) =>
+        post(claude(model), body(over), { "anthropic-beta": beta })
+      assert.strictEqual((yield* send("context-1m-2025-08-07, interleaved-thinking-2025-05-14")).status, 200)
+      assert.match(
+        messageIn(yield* send("unheard-of-2020-01-01")),
+        /`unheard-of-2020-01-01` for the `anthropic-beta` header/
+      )
+      assert.strictEqual((yield* send("interleaved-thinking-2025-05-14", "claude-opus-4-7")).status, 400)
+      const wide = { thinking: { type: "enabled", budget_tokens: 9000 } }
+      assert.strictEqual((yield* send("interleaved-thinking-2025-05-14", SONNET, wide)).status, 200)
+      assert.strictEqual((yield* send("context-management-2025-06-27", SONNET, { context_management: {} })).status, 200)
+      const { max_tokens: _, ...counted } = { ...body(), model: SONNET }
+      const count = (beta: string) => post(claude("count-tokens"), counted, { "anthropic-beta": beta })
+      assert.strictEqual((yield* count("interleaved-thinking-2025-05-14")).status, 200)
+      assert.strictEqual((yield* count("context-1m-2025-08-07")).status, 400)
+    })
+  )
+
+  it.effect("names the in-stream error", () =>
+    Effect.gen(function* () {
+      for (const [name, type] of [
+        ["overloaded_error", "overloaded_error"],
+        ["throttlingException", "rate_limit_error"],
+        ["serviceUnavailableException", "overloaded_error"],
+        ["internalServerException", "api_error"]
+      ]) {
+        const asked = body({ stream: true, messages: [user(`[sandbox: exception=${name} after=1]`)] })
+        const events = dataIn((yield* post(claude(SONNET, "streamRawPredict"), asked)).text)
+        assert.deepStrictEqual([events.length, events[1].error.type], [2, type])
+      }
+    })
+  )
+
+  it.effect("refuses on Bedrock what Bedrock refuses", () =>
+    Effect.gen(function* () {
+      const id = "us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0"
+      const send = (over: object, model = id) =>
+        post(bedrock(model), body({ anthropic_version: "bedrock-2023-05-31", ...over }))
+      for (const over of [{ model: id }, { stream: true }, { service_tier: "auto" }]) {
+        assert.match(
+          messageIn(yield* send(over)),
+          /^The model returned the following errors: \w+: Extra inputs are not permitted$/
+        )
+      }
+      assert.strictEqual(messageIn(yield* send({ anthropic_beta: ["web-search-2025-03-05"] })), "invalid beta flag")
+      assert.strictEqual(
+        messageIn(
+          yield* send({ anthropic_beta: ["interleaved-thinking-2025-05-14"] }, "us-gov.anthropic.claude-opus-4-7")
+        ),
+        "invalid beta flag"
+      )
+      assert.match(messageIn(yield* send({ temperature: null })), /found: Null/)
+      assert.match(
+        messageIn(yield* send({ tools, tool_choice: { type: "auto", disable_parallel_tool_use: true } })),
+        /disable_parallel_tool_use: Extra/
+      )
+      const wide = {
+        thinking: { type: "enabled", budget_tokens: 9000 },
+        anthropic_beta: ["interleaved-thinking-2025-05-14"]
+      }
+      assert.strictEqual((yield* send(wide)).status, 200)
+    })
+  )
+
+  it.effect("counts on Bedrock only foundation models, and only the older ones", () =>
+    Effect.gen(function* () {
+      const input = {
+        invokeModel: {
+          body: Buffer.from(JSON.stringify(body({ anthropic_version: "bedrock-2023-05-31" }))).toString("base64")
+        }
+      }
+      const count = (id: string) => post(bedrock(id, "count-tokens"), { input })
+      assert.isAbove((yield* count("anthropic.claude-opus-4-7")).json.inputTokens, 0)
+      for (const id of ["us-gov.anthropic.claude-opus-4-7", "anthropic.claude-opus-4-8", "anthropic.claude-sonnet-5"]) {
+        assert.match(messageIn(yield* count(id)), /doesn't support counting tokens/)
+      }
+    })
+  )
+})

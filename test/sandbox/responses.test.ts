@@ -1,0 +1,121 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { dataIn, messageIn, openai, post } from "./support.ts"
+
+const user = (content: unknown) => ({ role: "user", content })
+const responses = (over: object = {}) => ({ model: "gpt-5.1", input: "Hello", ...over })
+const flat = [{ type: "function", name: "look_up", parameters: { type: "object", properties: {} } }]
+const called = { type: "function_call", call_id: "call_1", name: "look_up", arguments: "{}" }
+
+const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]> = [
+  ["an unknown parameter", { foo: 1 }, /Unknown parameter: 'foo'/],
+  ["a previous response", { previous_response_id: "resp_1" }, /Previous response with id 'resp_1' not found/],
+  ["a small limit", { max_output_tokens: 15 }, />= 16/],
+  ["sampling while it reasons", { reasoning: { effort: "low" }, temperature: 1 }, /'temperature' is not supported/],
+  ["a file", { input: [user([{ type: "input_file", file_data: "x" }])] }, /does not support file content/],
+  ["a call without its output", { input: [user("a"), called] }, /No tool output found for function call call_1/],
+  [
+    "an output without its call",
+    { input: [{ type: "function_call_output", call_id: "x", output: "y" }] },
+    /No tool call found/
+  ],
+  [
+    "a reasoning item it did not store",
+    { input: [user("a"), { type: "reasoning", id: "rs_1", summary: [] }] },
+    /Items are not persisted/,
+    404
+  ],
+  [
+    "a forged reasoning item",
+    { input: [user("a"), { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "AAAA" }] },
+    /could not be verified/
+  ],
+  ["a server tool", { tools: [{ type: "web_search" }] }, /Supported values are: 'function' and 'custom'/],
+  [
+    "a nested tool",
+    { tools: [{ type: "function", function: { name: "a" } }] },
+    /Unknown parameter: 'tools\[0\].function'/
+  ]
+]
+
+layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
+  for (const [what, over, message, status = 400] of refusedResponses) {
+    it.effect(`refuses ${what}`, () =>
+      Effect.gen(function* () {
+        const got = yield* post(openai("responses"), responses(over))
+        assert.strictEqual(got.status, status, got.text)
+        assert.match(messageIn(got), message)
+      })
+    )
+  }
+
+  it.effect("streams the documented sequence", () =>
+    Effect.gen(function* () {
+      const input = '[sandbox: text=Hi] [sandbox: tool=t args={"a":1}]'
+      const got = yield* post(
+        openai("responses"),
+        responses({ input, stream: true, reasoning: { effort: "low" }, include: ["reasoning.encrypted_content"] })
+      )
+      const events = dataIn(got.text)
+      assert.deepStrictEqual(
+        events.map((event) => event.sequence_number),
+        events.map((_, index) => index)
+      )
+      assert.deepStrictEqual(
+        events.map(({ type }) => type.replace("response.", "")),
+        [
+          ...["created", "in_progress", "output_item.added", "output_item.done"],
+          ...[
+            "output_item.added",
+            "content_part.added",
+            "output_text.delta",
+            "output_text.done",
+            "content_part.done",
+            "output_item.done"
+          ],
+          ...[
+            "output_item.added",
+            "function_call_arguments.delta",
+            "function_call_arguments.done",
+            "output_item.done",
+            "completed"
+          ]
+        ]
+      )
+      const end = events.at(-1).response
+      assert.strictEqual(end.status, "completed")
+      assert.isString(end.output[0].encrypted_content)
+      assert.deepStrictEqual(
+        end.output.slice(1).map(({ type }: { type: string }) => type),
+        ["message", "function_call"]
+      )
+      assert.notInclude(got.text, "[DONE]")
+    })
+  )
+
+  it.effect("is incomplete at a limit and after a filter", () =>
+    Effect.gen(function* () {
+      const cut = (yield* post(openai("responses"), responses({ max_output_tokens: 16 }))).json
+      assert.deepStrictEqual([cut.status, cut.incomplete_details.reason], ["incomplete", "max_output_tokens"])
+      const refusedBody = (yield* post(openai("responses"), responses({ input: "[sandbox: refuse]", stream: true })))
+        .text
+      const last = dataIn(refusedBody).at(-1)
+      assert.deepStrictEqual(
+        [last.type, last.response.incomplete_details.reason],
+        ["response.incomplete", "content_filter"]
+      )
+    })
+  )
+
+  it.effect("calls function and custom tools, and reads their outputs", () =>
+    Effect.gen(function* () {
+      const custom = [{ type: "custom", name: "run_code", description: "Runs code" }]
+      const got = (yield* post(openai("responses"), responses({ tools: custom, tool_choice: "required" }))).json
+      assert.strictEqual(got.output[0].type, "custom_tool_call")
+      const input = [user("a"), called, { type: "function_call_output", call_id: "call_1", output: "seven" }]
+      const answered = (yield* post(openai("responses"), responses({ tools: flat, input }))).json
+      assert.match(answered.output[0].content[0].text, /look_up answered: seven/)
+    })
+  )
+})
