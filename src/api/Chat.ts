@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
-import { fitsText, ModelField, nullable, PositiveInt, rest } from "./fields.ts"
+import { fitsText, ModelField, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -46,7 +46,7 @@ const ToolName = Schema.String.check(
 )
 
 /** Google's and Anthropic's own replay data, given back by callers that echo the message (decisions: Chat surface). */
-const ExtraContent = nullable(Schema.Json)
+const ExtraContent = nullable(ParsedJson)
 
 export const ToolCall = Schema.StructWithRest(
   Schema.Struct({
@@ -107,7 +107,7 @@ export const Tool = Schema.StructWithRest(
       Schema.Struct({
         name: ToolName,
         description: nullable(Schema.String.check(atMost(chatLimits.description, "characters"))),
-        parameters: nullable(Schema.JsonObject),
+        parameters: nullable(Schema.Record(Schema.String, ParsedJson)),
         strict: nullable(Schema.Boolean)
       }),
       rest

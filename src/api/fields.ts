@@ -1,8 +1,11 @@
 /** Pieces that the request and reply schemas share. */
 import { Schema } from "effect"
 
+/** `Schema.Json` for what was parsed from JSON text: not walked again, because a large body would hold up other requests. */
+export const ParsedJson = Schema.declare((_: unknown): _ is Schema.Json => true, Schema.Json.ast.annotations)
+
 /** Keys that are not ours to judge: they survive, typed as JSON. */
-export const rest = [Schema.Record(Schema.String, Schema.Json)] as const
+export const rest = [Schema.Record(Schema.String, ParsedJson)] as const
 
 /** SDKs send `null` for an absent optional field. */
 export const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))

@@ -65,6 +65,7 @@ export interface StreamReader {
 export interface Dialect {
   /** The upstream's body. Refusals name the message, part, tool or parameter. */
   readonly request: (chat: ChatRequest, route: Route) => Result.Result<Schema.JsonObject, GatewayError>
-  readonly reply: (body: Schema.Json, route: Route) => Result.Result<Answer, GatewayError>
-  readonly stream: (route: Route) => StreamReader
+  /** `chat` is what was asked: an answer in JSON is then freed of the Markdown around it. */
+  readonly reply: (body: Schema.Json, route: Route, chat?: ChatRequest) => Result.Result<Answer, GatewayError>
+  readonly stream: (route: Route, chat?: ChatRequest) => StreamReader
 }

@@ -1,6 +1,6 @@
 /** Anthropic's Messages API: what is answered, whole or in a stream (vendor: Messages API, stream events). */
 import { Result } from "effect"
-import type { FinishReason, ToolCall, Usage } from "../api/Chat.ts"
+import type { ChatRequest, FinishReason, ToolCall, Usage } from "../api/Chat.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { finishOf, makeAnswer, makeCall, makeUsage } from "./answer.ts"
@@ -18,11 +18,15 @@ import {
   parseEvent,
   textOf
 } from "./json.ts"
+import { jsonFenceFilter } from "./jsonFence.ts"
+import { jsonFormat } from "./schema.ts"
+import { noFilter, type TextFilter } from "./textFilter.ts"
 
 // Reply
 
-export const reply: Dialect["reply"] = (body, route) => {
+export const reply: Dialect["reply"] = (body, route, chat) => {
   if (!isObject(body) || !Array.isArray(body.content)) return Result.fail(misshapen)
+  const filter = filterFor(chat)
   let text = ""
   let thinking: Array<JsonObject> = []
   let extra: JsonObject | undefined
@@ -41,7 +45,7 @@ export const reply: Dialect["reply"] = (body, route) => {
   return Result.succeed(
     makeAnswer({
       id: textOf(body.id),
-      text,
+      text: filter.push(text) + filter.end(),
       toolCalls,
       finishReason: finishReasons.get(textOf(body.stop_reason) ?? "") ?? "stop",
       usage: readUsage(objectOf(body.usage), route) ?? makeUsage({ prompt: 0, completion: 0 }),
@@ -49,6 +53,10 @@ export const reply: Dialect["reply"] = (body, route) => {
     })
   )
 }
+
+/** JSON that was asked for in words may come in a fence all the same. */
+const filterFor = (chat: ChatRequest | undefined): TextFilter =>
+  chat === undefined || jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter()
 
 const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefined =>
   blocks.length === 0 ? undefined : { anthropic: { thinking_blocks: blocks } }
@@ -83,7 +91,8 @@ type Open =
   | { readonly type: "call"; readonly index: number; readonly input: Json | undefined; empty: boolean }
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
 
-export const stream = (route: Route): StreamReader => {
+export const stream: Dialect["stream"] = (route, chat): StreamReader => {
+  const filter = filterFor(chat)
   const open = new Map<number, Open>()
   let thinking: Array<JsonObject> = []
   let usage: { [key: string]: Json } = {}
@@ -92,7 +101,7 @@ export const stream = (route: Route): StreamReader => {
   let ended = false
 
   const start = (at: number, block: JsonObject): ReadonlyArray<Piece> => {
-    if (block.type === "text") return texts(block.text)
+    if (block.type === "text") return texts(filter.push(textOf(block.text) ?? ""))
     if (isThinking(block)) {
       open.set(at, { type: "thinking", block: { ...block } })
       return []
@@ -115,7 +124,7 @@ export const stream = (route: Route): StreamReader => {
   }
 
   const delta = (at: number, change: JsonObject): ReadonlyArray<Piece> => {
-    if (change.type === "text_delta") return texts(change.text)
+    if (change.type === "text_delta") return texts(filter.push(textOf(change.text) ?? ""))
     const target = open.get(at)
     if (change.type === "input_json_delta" && target?.type === "call") {
       const text = textOf(change.partial_json) ?? ""
@@ -157,7 +166,7 @@ export const stream = (route: Route): StreamReader => {
         return nothing
       case "error": {
         const error = objectOf(event.error)
-        return Result.fail(inBand(errorStatus.get(textOf(error.type) ?? "") ?? 502, textOf(error.message)))
+        return Result.fail(inBand(errorStatus.get(textOf(error.type) ?? "") ?? 502, textOf(error.message), route))
       }
       default:
         return nothing
@@ -171,7 +180,7 @@ export const stream = (route: Route): StreamReader => {
       ended
         ? Result.succeed({
             // A call that the vendor never closed is complete all the same.
-            pieces: [...open.keys()].flatMap(stop),
+            pieces: [...texts(filter.end()), ...[...open.keys()].flatMap(stop)],
             ending: { finishReason: finishOf(finishReasons.get(stopReason ?? "") ?? "stop", calls), usage: seen() }
           })
         : Result.fail(cut),
@@ -182,8 +191,7 @@ export const stream = (route: Route): StreamReader => {
 
 const nothing: Result.Result<ReadonlyArray<Piece>, GatewayError> = Result.succeed([])
 
-const texts = (text: Json | undefined): ReadonlyArray<Piece> =>
-  typeof text === "string" && text !== "" ? [{ type: "text", text }] : []
+const texts = (text: string): ReadonlyArray<Piece> => (text === "" ? [] : [{ type: "text", text }])
 
 /** Later counts are totals and replace earlier ones; a null says nothing (pitfalls: 16). */
 const overlay = (usage: JsonObject, later: Json | undefined): JsonObject => ({

@@ -177,7 +177,7 @@ const stream = (route: Route): StreamReader => {
   let finish: FinishReason | undefined
 
   const read = (body: JsonObject): Result.Result<ReadonlyArray<Piece>, GatewayError> => {
-    if (isObject(body.error)) return Result.fail(inBandError(body.error))
+    if (isObject(body.error)) return Result.fail(inBandError(body.error, route))
     // Counts come once, or as totals so far: the latest of each is right (vendor: usageMetadata).
     usage = { ...usage, ...objectOf(body.usageMetadata) }
     const outcome = outcomeOf(body)
@@ -213,8 +213,8 @@ const stream = (route: Route): StreamReader => {
 }
 
 /** `code` may be missing in a stream; `status` is google.rpc's. */
-const inBandError = (error: JsonObject): GatewayError =>
-  inBand(numberOf(error.code) ?? statuses.get(textOf(error.status) ?? "") ?? 502, textOf(error.message))
+const inBandError = (error: JsonObject, route: Route): GatewayError =>
+  inBand(numberOf(error.code) ?? statuses.get(textOf(error.status) ?? "") ?? 502, textOf(error.message), route)
 
 const statuses: ReadonlyMap<string, number> = new Map([
   ["INVALID_ARGUMENT", 400],

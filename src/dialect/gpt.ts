@@ -17,8 +17,9 @@ import {
   parseEvent,
   textOf
 } from "./json.ts"
-import { noFilter, reasoningFilter, type TextFilter } from "./reasoningTags.ts"
+import { reasoningFilter } from "./reasoningTags.ts"
 import { toolsOf } from "./schema.ts"
+import { noFilter, type TextFilter } from "./textFilter.ts"
 import { chatEffort, chatMaxTokens, takes } from "./thinking.ts"
 
 // Request
@@ -154,7 +155,7 @@ const stream = (route: Route): StreamReader => {
   }
 
   const read = (chunk: JsonObject): Result.Result<ReadonlyArray<Piece>, GatewayError> => {
-    if (isObject(chunk.error)) return Result.fail(inBandError(chunk.error))
+    if (isObject(chunk.error)) return Result.fail(inBandError(chunk.error, route))
     // Counts come in a chunk of their own; content filter results in chunks without choices or delta (pitfalls: 19).
     usage = readUsage(chunk.usage, route) ?? usage
     const choice = arrayOf(chunk.choices)[0]
@@ -196,14 +197,14 @@ const stream = (route: Route): StreamReader => {
 
 const nothing: Result.Result<ReadonlyArray<Piece>, GatewayError> = Result.succeed([])
 
-const inBandError = (error: JsonObject): GatewayError => {
+const inBandError = (error: JsonObject, route: Route): GatewayError => {
   const kind = `${textOf(error.type) ?? ""} ${textOf(error.code) ?? ""}`
   const named = /rate_limit|RateLimit|throttl|\b429\b/i.test(kind)
     ? 429
     : /invalid_request|validation|content_filter|\b400\b/i.test(kind)
       ? 400
       : 502
-  return inBand(numberOf(error.status) ?? numberOf(error.code) ?? named, textOf(error.message))
+  return inBand(numberOf(error.status) ?? numberOf(error.code) ?? named, textOf(error.message), route)
 }
 
 export const gpt: Dialect = { request, reply, stream }

@@ -1,14 +1,9 @@
 /** Takes `<reasoning>…</reasoning>` out of a text that arrives in pieces (vendor: gpt-oss on Bedrock). */
 
+import type { TextFilter } from "./textFilter.ts"
+
 const opening = "<reasoning>"
 const closing = "</reasoning>"
-
-export interface TextFilter {
-  /** What of the text so far may be shown and has not been. */
-  readonly push: (text: string) => string
-  /** The text has ended: a tag that was begun is text after all; reasoning that was not closed is not shown. */
-  readonly end: () => string
-}
 
 /** Where the text is cut changes nothing: at most the beginning of a tag is held back. */
 export const reasoningFilter = (): TextFilter => {
@@ -39,9 +34,6 @@ export const reasoningFilter = (): TextFilter => {
     }
   }
 }
-
-/** For texts without such tags. */
-export const noFilter: TextFilter = { push: (text) => text, end: () => "" }
 
 /** How many characters at the text's end could be the beginning of the tag. */
 const begun = (text: string, tag: string): number => {

@@ -33,12 +33,10 @@ export const takes = (when: When, thinks: boolean): boolean =>
  * `none`; where a model cannot do without thinking, it becomes the lowest.
  */
 export const nearestEffort = (wanted: Effort, model: Model): Effort => {
-  const [lowest, ...others] = model.thinking.efforts
-  if (lowest === undefined) return "none"
-  if (wanted === "none") return lowest
+  const has = model.thinking.efforts
+  if (wanted === "none") return has[0] ?? "none"
   const distance = (effort: Effort) => Math.abs(efforts.indexOf(effort) - efforts.indexOf(wanted))
-  const thinking = lowest === "none" ? others : [lowest, ...others]
-  return thinking.reduce<Effort>(
+  return has.reduce<Effort>(
     (best, effort) => (best === "none" || distance(effort) <= distance(best) ? effort : best),
     "none"
   )

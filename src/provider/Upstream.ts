@@ -4,7 +4,7 @@
  * provider's business.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Cause, Context, Effect, Exit, Layer, Metric, Option, type Scope, Stream, type Tracer } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Metric, Option, type Scope, Stream } from "effect"
 import {
   Headers,
   HttpBody,
@@ -16,8 +16,11 @@ import {
 import { CircuitBreaker } from "effect/persistence"
 import type { Cloud } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
+import { type CallSpan, type CallSpanOptions, openCallSpan } from "../telemetry/callSpan.ts"
 import type { CredentialError } from "./credentials/CredentialError.ts"
 import { isUnreachable, transportError } from "./transport.ts"
+
+export type { UpstreamSpan } from "../telemetry/callSpan.ts"
 
 /** Largest JSON reply that is read, in bytes. */
 const maxReplyBytes = 32 * 1024 * 1024
@@ -44,28 +47,24 @@ export interface Call {
   readonly contentType: string
   /** The cloud's words for a refusal, in ours. */
   readonly refusal: (status: number, headers: Headers.Headers, body: string) => GatewayError
-  readonly span: { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }
+  readonly span: CallSpanOptions
 }
 
 /** A call that has been answered: its span is open until the scope closes. */
 export interface Answered {
   readonly region: string
   readonly headers: Headers.Headers
-  readonly span: UpstreamSpan
+  readonly span: CallSpan
   /** The body; interrupting it aborts the call. */
   readonly bytes: Stream.Stream<Uint8Array, GatewayError>
 }
 
-/** What is learned of a call after its head: ends on the span, and in the metrics. */
-export interface UpstreamSpan {
-  readonly set: (attributes: Readonly<Record<string, unknown>>) => void
-  readonly firstToken: () => void
-  readonly fail: (error: GatewayError) => void
-}
-
-export const breakerOpenings = Metric.counter("gateway_breaker_transitions_total", {
+const breakerTransitions = Metric.counter("gateway_breaker_transitions_total", {
   description: "Transitions of the circuit breakers, by cloud, region and new state",
   incremental: true
+})
+const breakerOpen = Metric.gauge("gateway_breaker_open", {
+  description: "1 while a circuit breaker keeps calls from a cloud's region, or tries it with one"
 })
 
 export class Upstream extends Context.Service<
@@ -90,7 +89,16 @@ export class Upstream extends Context.Service<
         Stream.runForEach((transition) =>
           Effect.andThen(
             Effect.logWarning(`circuit ${transition.key} is ${transition.to.toLowerCase()}`),
-            Metric.update(Metric.withAttributes(breakerOpenings, { circuit: transition.key, state: transition.to }), 1)
+            Effect.andThen(
+              Metric.update(
+                Metric.withAttributes(breakerTransitions, { circuit: transition.key, state: transition.to }),
+                1
+              ),
+              Metric.update(
+                Metric.withAttributes(breakerOpen, { circuit: transition.key }),
+                transition.to === "Closed" ? 0 : 1
+              )
+            )
           )
         ),
         Effect.forkScoped
@@ -122,38 +130,53 @@ export class Upstream extends Context.Service<
       }
 
       const open = Effect.fnUntraced(function* (call: Call) {
-        const span = yield* openSpan(call)
-        const answered = yield* reach(call).pipe(
+        const span = yield* openCallSpan(call.span)
+        span.set({ "gateway.region": call.regions[0] })
+        const answered = yield* span.within(reach(call)).pipe(
           Effect.flatMap((answered) => {
             const { refresh } = call
             return refresh !== undefined && isCredentialRefusal(answered.response.status)
               ? drain(answered.response).pipe(
                   Effect.andThen(Effect.mapError(refresh(answered.wire), credentialsUnavailable)),
-                  Effect.andThen(attempt(call, answered.region))
+                  Effect.andThen(attempt(call, answered.region)),
+                  span.within
                 )
               : Effect.succeed(answered)
           }),
-          Effect.tapError((error) => Effect.sync(() => span.fail(error)))
+          Effect.tap(({ wire, response, region }) =>
+            Effect.sync(() =>
+              span.set({
+                "gateway.region": region,
+                "server.address": wire.url.hostname,
+                "http.response.status_code": response.status
+              })
+            )
+          ),
+          Effect.tap(({ response }) => refused(call, response)),
+          Effect.tapError((error) => Effect.sync(() => span.fail(error))),
+          Effect.onInterrupt(() => Effect.sync(span.cancelled))
         )
         const { response, region } = answered
-        span.set({ "gateway.region": region, "http.response.status_code": response.status })
-        const failure = yield* refused(call, response)
-        if (failure !== undefined) {
-          span.fail(failure)
-          return yield* failure
-        }
-        const bytes = Stream.mapError(response.stream, (error) => {
-          const failed = transportError(error)
-          span.fail(failed)
-          return failed
-        })
+        const bytes = response.stream.pipe(
+          Stream.mapArray((chunks) => {
+            span.chunk()
+            return chunks
+          }),
+          Stream.mapError((error) => {
+            const failed = transportError(error)
+            span.fail(failed)
+            return failed
+          }),
+          Stream.onEnd(Effect.sync(span.received))
+        )
         return { region, headers: response.headers, span, bytes }
       })
 
       const text = Effect.fnUntraced(function* (call: Call) {
         const answered = yield* open(call)
         const body = yield* bounded(answered.bytes, maxReplyBytes).pipe(
-          Effect.tapError((error) => Effect.sync(() => answered.span.fail(error)))
+          Effect.tapError((error) => Effect.sync(() => answered.span.fail(error))),
+          Effect.onInterrupt(() => Effect.sync(answered.span.cancelled))
         )
         return { ...answered, body }
       })
@@ -189,40 +212,6 @@ const quiet =
       Effect.provideService(HttpClient.TracerPropagationEnabled, false)
     )
 
-/** One client span a call. It ends with the request's scope: at the last byte, the cancel or the error. */
-const openSpan = Effect.fnUntraced(function* (call: Call) {
-  const span: Tracer.Span = yield* Effect.makeSpan(call.span.name, {
-    kind: "client",
-    attributes: call.span.attributes
-  })
-  let failure: GatewayError | undefined
-  yield* Effect.addFinalizer((exit) =>
-    Effect.clockWith((clock) =>
-      Effect.sync(() => span.end(clock.currentTimeNanosUnsafe(), failure === undefined ? exit : Exit.fail(failure)))
-    )
-  )
-  const clock = yield* Effect.clockWith(Effect.succeed)
-  let first = false
-  const handle: UpstreamSpan = {
-    set: (attributes) => {
-      for (const key in attributes) if (attributes[key] !== undefined) span.attribute(key, attributes[key])
-    },
-    firstToken: () => {
-      if (first) return
-      first = true
-      span.event("gen_ai.first_token", clock.currentTimeNanosUnsafe())
-    },
-    fail: (error) => {
-      failure ??= error
-      span.attribute(
-        "error.type",
-        error.code ?? (error.upstreamStatus === undefined ? error.reason : String(error.upstreamStatus))
-      )
-    }
-  }
-  return handle
-})
-
 /** Only what says that the cloud cannot be reached or is down opens a circuit; refusals do not. */
 const classify = (exit: Exit.Exit<HttpClientResponse.HttpClientResponse, HttpClientError.HttpClientError>) => {
   if (Exit.isSuccess(exit)) {
@@ -254,25 +243,25 @@ const isCredentialRefusal = (status: number) => status === 401 || status === 403
 const drain = (response: HttpClientResponse.HttpClientResponse) =>
   Effect.ignore(bounded(Stream.mapError(response.stream, transportError), maxErrorBytes))
 
-/** Anything but a 200 of the promised type is a failure; redirects are not followed. */
+/** Fails for anything but a 200 of the promised type; redirects are not followed. */
 const refused = Effect.fnUntraced(function* (call: Call, response: HttpClientResponse.HttpClientResponse) {
   const { status, headers } = response
   if (status === 200) {
     const type = (headers["content-type"] ?? "").toLowerCase()
     const encoding = headers["content-encoding"]
-    if (type.startsWith(call.contentType) && (encoding === undefined || encoding === "identity")) return undefined
+    if (type.startsWith(call.contentType) && (encoding === undefined || encoding === "identity")) return
     yield* drain(response)
-    return unexpected("a reply that is not what its API promises", "content-type")
+    return yield* unexpected("a reply that is not what its API promises", "content-type")
   }
   if (status >= 300 && status < 400) {
     yield* drain(response)
-    return unexpected("a redirect, which is not followed", "redirect", status)
+    return yield* unexpected("a redirect, which is not followed", "redirect", status)
   }
   const body = yield* Effect.orElseSucceed(
     bounded(Stream.mapError(response.stream, transportError), maxErrorBytes),
     () => ""
   )
-  return call.refusal(status, headers, body)
+  return yield* call.refusal(status, headers, body)
 })
 
 const unexpected = (what: string, code: string, upstreamStatus?: number) =>

@@ -4,7 +4,7 @@ import type { Headers } from "effect/http"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { decodeWith } from "./framing/decode.ts"
-import type { Decoder } from "./framing/Event.ts"
+import type { Decoder, Event } from "./framing/Event.ts"
 import type { Operation, Reply, Streamed } from "./Provider.ts"
 import { framingError, malformed, type Scrub } from "./refusal.ts"
 import type { Call, Upstream } from "./Upstream.ts"
@@ -59,8 +59,29 @@ export const sendJson = (upstream: Service, call: Call): Effect.Effect<Reply, Ga
       span.fail(malformed)
       return Effect.fail(malformed)
     }
+    span.set(responseAttributes(body))
     return Effect.succeed({ region, span, requestId: requestId(headers), body, text })
   })
+
+/**
+ * `gen_ai.response.*` of a whole reply or the first event of a stream, in the words of any of the vendors. Only these fields
+ * of the vendors' own: nothing of what a model said.
+ */
+const responseAttributes = (body: Schema.Json): Readonly<Record<string, unknown>> => {
+  const fields: object = typeof body === "object" && body !== null ? body : {}
+  const inner: unknown = Reflect.get(fields, "message") ?? Reflect.get(fields, "response") ?? fields
+  const read = (name: string) => {
+    const value: unknown = typeof inner === "object" && inner !== null ? Reflect.get(inner, name) : undefined
+    return typeof value === "string" && value !== "" ? value.slice(0, 100) : undefined
+  }
+  return {
+    "gen_ai.response.model": read("model") ?? read("modelVersion"),
+    "gen_ai.response.id": read("id") ?? read("responseId")
+  }
+}
+
+/** Longest first event that is looked into, in characters; a response event may repeat the whole request. */
+const maxFirstEvent = 64 * 1024
 
 /** `undefined` for what is not a JSON object. */
 const parseReply = (text: string): Schema.Json | undefined => {
@@ -84,6 +105,11 @@ export const openStream = (
     requestId: requestId(headers),
     events: bytes.pipe(
       decodeWith(decoder),
+      noteFirst((event) => {
+        if (event.data.length > maxFirstEvent) return
+        const body = parseReply(event.data)
+        if (body !== undefined) span.set(responseAttributes(body))
+      }),
       Stream.mapError((error) => {
         if (error._tag === "GatewayError") return error
         const failed = framingError(scrub)(error)
@@ -92,3 +118,19 @@ export const openStream = (
       })
     )
   }))
+
+/** Shows the first event of a stream to `note`. */
+const noteFirst =
+  (note: (event: Event) => void) =>
+  <E, R>(events: Stream.Stream<ReadonlyArray<Event>, E, R>): Stream.Stream<ReadonlyArray<Event>, E, R> =>
+    Stream.suspend(() => {
+      let noted = false
+      return Stream.map(events, (batch) => {
+        const [first] = batch
+        if (!noted && first !== undefined) {
+          noted = true
+          note(first)
+        }
+        return batch
+      })
+    })

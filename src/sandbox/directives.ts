@@ -103,6 +103,14 @@ const milliseconds = (text: string): number => {
   return match === null ? 0 : Number(match[1]) * (match[2] === "ms" ? 1 : 1000)
 }
 
+const MAX_EVENTS = 100_000
+
+/** A number within bounds; `undefined` for anything else, so that a typing error in a directive is no directive. */
+const wholeNumber = (text: string | undefined, least: number, most: number): number | undefined => {
+  const value = Number(text ?? "none")
+  return Number.isInteger(value) && value >= least && value <= most ? value : undefined
+}
+
 /** Reads the directives in a text. A bracket that is never closed is plain text. Linear in the text. */
 export const readDirectives = (text: string): Directives => {
   const found: Array<Fields> = []
@@ -121,12 +129,12 @@ export const readDirectives = (text: string): Directives => {
 
   const holder = (name: string) => found.find((fields) => fields.has(name))
   const value = (name: string) => holder(name)?.get(name)
-  const after = (name: string) => (holder(name) === undefined ? undefined : Number(holder(name)?.get("after") ?? 0))
+  const after = (name: string) =>
+    holder(name) === undefined ? undefined : (wholeNumber(holder(name)?.get("after"), 0, MAX_EVENTS) ?? 0)
   const exception = value("exception")
-  const status = value("status")
+  const status = wholeNumber(value("status"), 200, 599)
   const said = value("text")
   const literal = said?.startsWith('"') ? parseJson(said) : said
-  const events = value("events")
   return {
     status:
       status === undefined ? undefined : { code: Number(status), retryAfter: holder("status")?.get("retry-after") },
@@ -142,8 +150,8 @@ export const readDirectives = (text: string): Directives => {
       return name === undefined ? [] : [{ name, args: isObject(parsed) ? parsed : args }]
     }),
     text: typeof literal === "string" ? literal : said,
-    events: events === undefined ? undefined : Number(events),
-    cached: Number(value("cached") ?? 0),
+    events: wholeNumber(value("events"), 0, MAX_EVENTS),
+    cached: wholeNumber(value("cached"), 0, Number.MAX_SAFE_INTEGER) ?? 0,
     flags: new Set(found.flatMap((fields) => [...fields.keys()])),
     rest
   }

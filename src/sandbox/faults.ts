@@ -47,7 +47,7 @@ export const detour = (directives: Directives): Reply | undefined => {
   return undefined
 }
 
-/** The HTTP status that each of Bedrock's in-stream exceptions has when it comes before the stream. */
+/** The HTTP status that each of Bedrock's in-stream exceptions has when it comes before the stream; others are 500. */
 export const exceptionStatus: Readonly<Record<string, number>> = {
   throttlingException: 429,
   serviceUnavailableException: 503,

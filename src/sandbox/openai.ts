@@ -20,15 +20,18 @@ export const insist = (condition: boolean, message: string, param: string | null
   if (!condition) throw new OpenAiRefusal(message, param, code)
 }
 
+const typeOf = (status: number): string => {
+  if (status === 429) return "rate_limit_error"
+  return status >= 500 || status === 408 || status === 424 ? "server_error" : "invalid_request_error"
+}
+
 /** An error body of OpenAI's API. */
 export const openaiError = (
   status: number,
   message: string,
-  code: string | null = null,
+  code: string | null = status === 429 ? "rate_limit_exceeded" : null,
   param: string | null = null
-): JsonObject => ({
-  error: { message, type: status < 500 ? "invalid_request_error" : "server_error", param, code }
-})
+): JsonObject => ({ error: { message, type: typeOf(status), param, code } })
 
 /** A cloud's reply to a status directive, with its own code for a rate limit. */
 export const failedReply = (platform: Platform, status: number, retryAfter?: string): Reply => {
@@ -45,7 +48,7 @@ export const failedReply = (platform: Platform, status: number, retryAfter?: str
       headers
     )
   }
-  return jsonReply(status, openaiError(status, message, status === 429 ? "rate_limit_exceeded" : null), headers)
+  return jsonReply(status, openaiError(status, message), headers)
 }
 
 /** Azure's answer to a prompt that its content filter blocks. */

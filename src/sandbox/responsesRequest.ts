@@ -43,7 +43,9 @@ const PARAMETERS = [
     "text",
     "truncation"
   ],
-  ...["user", "safety_identifier", "prompt_cache_key", "max_tool_calls", "service_tier", "background"]
+  ...["user", "safety_identifier", "prompt_cache_key", "max_tool_calls", "service_tier", "background"],
+  // Codex sends it to every provider, and Azure takes it.
+  "client_metadata"
 ]
 
 const choiceOf = (body: JsonObject, tools: ReadonlyArray<Tool>): Turn["choice"] => {

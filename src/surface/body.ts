@@ -22,6 +22,9 @@ export interface ReadBody<A> {
 /** Bodies above this size are taken in steps, with other requests served in between. */
 const largeBytes = 256 * 1024
 
+/** What stands between two steps of the work on a body of this size. */
+export const betweenSteps = (bytes: number): Effect.Effect<void> => (bytes > largeBytes ? Effect.yieldNow : Effect.void)
+
 const mediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
   const [type = "", ...parameters] = (request.headers["content-type"] ?? "").toLowerCase().split(";")
   const unsupported = (message: string) => new GatewayError({ reason: "media-type", message })
@@ -90,15 +93,15 @@ const parse = Effect.fnUntraced(function* (bytes: Buffer) {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     return yield* invalid("the request body must not start with a byte order mark")
   }
-  const large = bytes.length > largeBytes
+  const pause = betweenSteps(bytes.length)
   if (!isUtf8(bytes)) return yield* invalid("the request body is not valid UTF-8")
-  if (large) yield* Effect.yieldNow
+  yield* pause
   const problem = yield* measure(bytes)
   if (problem !== undefined) return yield* invalid(problem)
   const text = bytes.toString("utf8")
-  if (large) yield* Effect.yieldNow
+  yield* pause
   const value = yield* Effect.try({ try: () => parseExact(text), catch: notJson })
-  if (large) yield* Effect.yieldNow
+  yield* pause
   return value
 })
 
@@ -127,6 +130,7 @@ export const bodyReader = <S extends Schema.ConstraintDecoder<unknown>>(schema: 
     const bytes = yield* readBytes(request, limits)
     const value = yield* parse(bytes)
     const decoded = decode(value)
+    yield* betweenSteps(bytes.length)
     if (Result.isFailure(decoded)) return yield* invalid(describe(decoded.failure))
     const body: ReadBody<S["Type"]> = { value: value as S["Type"], bytes: bytes.length }
     return body

@@ -11,7 +11,7 @@ import { flagCall, governanceOf } from "../governance/flags.ts"
 import { internal } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { Operation } from "../provider/Provider.ts"
-import { bodyReader } from "./body.ts"
+import { betweenSteps, bodyReader } from "./body.ts"
 import { chatRewriter } from "./chatStream.ts"
 import { servedHeaders } from "./Gate.ts"
 import { usageAttributes } from "./messagesStream.ts"
@@ -59,7 +59,12 @@ export const chatLayer = HttpApiBuilder.group(
       )
       const dialect = dialectOf(route)
       if (dialect === undefined) return yield* internal // the resolver answers chat models only
-      const body = strip(yield* Effect.fromResult(dialect.request(chat, route)), route.deployment.strip)
+      const pause = betweenSteps(bytes)
+      yield* pause
+      const said = yield* Effect.fromResult(dialect.request(chat, route))
+      yield* pause
+      const body = strip(said, route.deployment.strip)
+      yield* pause
       yield* serving.hold({
         stream: chat.stream === true,
         maxOutput: chat.max_completion_tokens ?? chat.max_tokens ?? route.model.maxOutputTokens
@@ -79,6 +84,7 @@ export const chatLayer = HttpApiBuilder.group(
             reader: dialect.stream(route),
             heading,
             includeUsage: chat.stream_options?.include_usage === true,
+            terminated: operation !== "content", // Gemini's streams just end
             observation
           }),
           limits: serving.streamLimits,

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import { type Heading, makeChunkWriter } from "../dialect/completion.ts"
 import type { Ending, Piece, StreamReader } from "../dialect/Dialect.ts"
+import { cut } from "../dialect/failure.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import { governanceOf } from "../governance/flags.ts"
 import { errorDetail } from "./errorReply.ts"
@@ -14,6 +15,8 @@ export const chatRewriter = (options: {
   readonly reader: StreamReader
   readonly heading: Heading
   readonly includeUsage: boolean
+  /** Whether the upstream has a terminal event of its own: then its end without one is never a success (pitfalls: 3). */
+  readonly terminated: boolean
   readonly observation: Observation
 }): Rewriter => {
   const { reader, observation } = options
@@ -31,6 +34,7 @@ export const chatRewriter = (options: {
   }
 
   const end = (): Rewritten => {
+    if (options.terminated && !reader.ended()) return { text: "", failure: cut }
     const ended = reader.end()
     if (Result.isFailure(ended)) return { text: "", failure: ended.failure }
     ending = ended.success.ending

@@ -1,22 +1,26 @@
 /** What is done once with every request that is over: its usage record, its log line, its metrics. */
 import { Clock, Effect, Exit } from "effect"
 import { UsageLog } from "../access/UsageLog.ts"
+import { recordRequest } from "../telemetry/metrics.ts"
 import type { Observation } from "./Observation.ts"
 import { usageRecordOf } from "./usageRecord.ts"
 
 export const finishRequest = Effect.gen(function* () {
   const log = yield* UsageLog
+  const context = yield* Effect.context<never>()
   return (observation: Observation, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
     Effect.gen(function* () {
       if (observation.path === "/health") return
       const now = yield* Clock.currentTimeMillis
+      const outcome = observation.outcome ?? (Exit.isFailure(exit) ? "cancelled" : "ok")
+      recordRequest(observation, outcome, now, context)
       const record = usageRecordOf(observation, exit, now)
       if (record !== undefined) yield* log.record(record)
       yield* Effect.logInfo(`${observation.method} ${observation.path}`).pipe(
         Effect.annotateLogs({
           request_id: observation.id,
           status: observation.status,
-          outcome: observation.outcome ?? (Exit.isFailure(exit) ? "cancelled" : "ok"),
+          outcome,
           model: observation.modelId,
           duration_ms: now - observation.startedAt
         })

@@ -2,10 +2,11 @@
  * The front door: every request gets its ID and its observation, every reply the headers that all replies have, and what
  * no route answers is answered here, in the shape of its path.
  */
-import { Cause, Clock, Effect, Metric, Option } from "effect"
+import { Cause, Clock, Effect, Option } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal } from "../model/GatewayError.ts"
 import { Settings } from "../Settings.ts"
+import { watchRequests } from "../telemetry/requestSpan.ts"
 import { Drain } from "./Drain.ts"
 import { errorReply, shapeOf } from "./errorReply.ts"
 import { finishRequest } from "./finishRequest.ts"
@@ -43,8 +44,6 @@ const noRoute = (method: string, path: string): GatewayError => {
   })
 }
 
-export const requestsInFlight = Metric.gauge("gateway_requests_in_flight", { description: "Requests being served" })
-
 const overloaded = new GatewayError({
   reason: "overloaded",
   message: "the gateway has as many requests in hand as it takes; try again in a moment",
@@ -59,6 +58,7 @@ export const frontDoor = HttpRouter.middleware(
     const settings = yield* Settings
     const finish = yield* finishRequest
     const drain = yield* Drain
+    const watch = yield* watchRequests
     let inFlight = 0
 
     return (handler) =>
@@ -75,10 +75,11 @@ export const frontDoor = HttpRouter.middleware(
           source: Option.getOrUndefined(request.remoteAddress),
           surface: endpoints.get(path)?.surface
         })
+        const inSpan = yield* watch(observation, request)
         inFlight++
         yield* Effect.addFinalizer((exit) => {
           inFlight--
-          return finish(observation, exit)
+          return inSpan(finish(observation, exit))
         })
         const failed = (error: GatewayError) => {
           observation.fail(error)
@@ -86,7 +87,7 @@ export const frontDoor = HttpRouter.middleware(
         }
         const answer =
           inFlight > settings.maxInFlight && path !== "/health" ? Effect.succeed(failed(overloaded)) : handler
-        const reply = yield* answer.pipe(
+        const reply = yield* inSpan(answer).pipe(
           Effect.provideService(CurrentObservation, observation),
           Effect.annotateLogs({ request_id: observation.id }),
           Effect.catchCause((cause) => {
@@ -99,7 +100,7 @@ export const frontDoor = HttpRouter.middleware(
           })
         )
         observation.status = reply.status
-        if (!observation.stream) observation.bytesOut = reply.body.contentLength ?? 0
+        if (!observation.stream) observation.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
         return HttpServerResponse.setHeaders(reply, {
           ...observation.replyHeaders,
           "x-request-id": observation.id,

@@ -101,8 +101,18 @@ export const streamReply = Effect.fnUntraced(function* (options: {
   let stopped: GatewayError | undefined
   observation.stream = true
 
+  let span: Streamed["span"] | undefined
+  let settled = false
+  const settle = () => {
+    if (settled || span === undefined) return
+    settled = true
+    rewriter.settle(span)
+  }
+
   const stop = (error: GatewayError) => {
     stopped ??= error
+    // The call's span ends with its scope, and takes what is known by then.
+    settle()
     return Scope.close(upstream, Exit.fail(error))
   }
 
@@ -131,14 +141,14 @@ export const streamReply = Effect.fnUntraced(function* (options: {
   yield* Effect.forkIn(watch, scope)
   yield* Effect.forkIn(Effect.flatMap(options.revoked, stop), scope)
 
-  let span: Streamed["span"] | undefined
   const opened = options.open.pipe(
     Scope.provide(upstream),
     Effect.flatMap((streamed) => {
       span = streamed.span
       observation.region = streamed.region
       observation.upstreamRequestId = streamed.requestId
-      return Effect.map(Stream.toPull(streamed.events).pipe(Scope.provide(upstream)), (pull) => rewriting(pull))
+      // Read in the request's scope: a reader that is closed with the call would wait for ever instead of failing.
+      return Effect.map(Stream.toPull(streamed.events).pipe(Scope.provide(scope)), (pull) => rewriting(pull))
     }),
     Effect.flatMap(peek),
     Effect.mapError((error) => stopped ?? error)
@@ -189,22 +199,19 @@ export const streamReply = Effect.fnUntraced(function* (options: {
     return next
   }
 
-  const settle = Effect.sync(() => {
-    if (over) return
+  const finish = () => {
     over = true
-    if (span !== undefined) rewriter.settle(span)
-  })
+    settle()
+  }
   yield* Scope.addFinalizerExit(scope, (exit) =>
-    Effect.andThen(
-      settle,
-      Effect.sync(() => {
-        observation.streamEnd ??= Exit.isFailure(exit)
-          ? "cancelled"
-          : observation.outcome === undefined
-            ? "complete"
-            : "error"
-      })
-    )
+    Effect.sync(() => {
+      finish()
+      observation.streamEnd ??= Exit.isFailure(exit)
+        ? "cancelled"
+        : observation.outcome === undefined
+          ? "complete"
+          : "error"
+    })
   )
 
   const fail = (error: GatewayError) => {
@@ -230,7 +237,7 @@ export const streamReply = Effect.fnUntraced(function* (options: {
       observation.bytesOut += bytes.length
       return bytes
     }),
-    Stream.onEnd(settle)
+    Stream.onEnd(Effect.sync(finish))
   )
   return HttpServerResponse.stream(
     Option.isNone(first) ? Stream.concat(Stream.make(encoder.encode(comment)), body) : body,

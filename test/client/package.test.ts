@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join, relative, resolve } from "node:path"
@@ -44,14 +44,12 @@ describe("the package", () => {
   const app = join(directory, "app")
   const node = process.execPath
   const tsc = join(root, "node_modules/typescript/bin/tsc")
-  const run = (file: string, args: ReadonlyArray<string>, cwd: string) => {
-    try {
-      return execFileSync(file, args, { cwd, encoding: "utf8", stdio: "pipe" })
-    } catch (error) {
-      const { stdout, stderr } = error as { stdout: string; stderr: string }
-      throw new Error(`${file} ${args.join(" ")}\n${stdout}\n${stderr}`)
-    }
-  }
+  const run = (file: string, args: ReadonlyArray<string>, cwd: string): Promise<string> =>
+    new Promise((done, fail) =>
+      execFile(file, args, { cwd, timeout: 30_000 }, (error, stdout, stderr) =>
+        error === null ? done(stdout) : fail(new Error(`${error.message}\n${stdout}\n${stderr}`))
+      )
+    )
   let gateway: FakeGateway
 
   /** What `npm run build` and `npm pack` do, in a directory of its own. */
@@ -61,12 +59,12 @@ describe("the package", () => {
     mkdirSync(pack)
     const { name, version, type, exports, files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
     writeFileSync(join(pack, "package.json"), JSON.stringify({ name, version, type, exports, files }))
-    run(node, [tsc, "-p", join(root, "src/tsconfig.client.json"), "--outDir", join(pack, "dist")], root)
-    run("npm", ["pack", "--offline", "--pack-destination", directory], pack)
+    await run(node, [tsc, "-p", join(root, "src/tsconfig.client.json"), "--outDir", join(pack, "dist")], root)
+    await run("npm", ["pack", "--offline", "--pack-destination", directory], pack)
     const tarball = readdirSync(directory).find((file) => file.endsWith(".tgz"))
     const installed = join(app, "node_modules", name)
     mkdirSync(installed, { recursive: true })
-    run("tar", ["-xzf", join(directory, tarball ?? "none"), "-C", installed, "--strip-components=1"], directory)
+    await run("tar", ["-xzf", join(directory, tarball ?? "none"), "-C", installed, "--strip-components=1"], directory)
     symlinkSync(join(root, "node_modules/effect"), join(app, "node_modules/effect"))
   }, 60_000)
   afterAll(async () => {
@@ -74,8 +72,10 @@ describe("the package", () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  it("holds the client with its declarations, and no sources", () => {
-    const files = run("find", [".", "-type", "f"], join(app, "node_modules/government-model-gateway")).split("\n")
+  it("holds the client with its declarations, and no sources", async () => {
+    const files = (await run("find", [".", "-type", "f"], join(app, "node_modules/government-model-gateway"))).split(
+      "\n"
+    )
     assert.include(files, "./dist/Client.js")
     assert.include(files, "./dist/Client.d.ts")
     assert.deepEqual(
@@ -84,7 +84,7 @@ describe("the package", () => {
     )
   })
 
-  it("compiles in a fresh strict project, and its types refuse a model without a level", () => {
+  it("compiles in a fresh strict project, and its types refuse a model without a level", async () => {
     writeFileSync(join(app, "package.json"), JSON.stringify({ type: "module" }))
     writeFileSync(
       join(app, "tsconfig.json"),
@@ -117,10 +117,10 @@ const { status } = await client.health()
 console.log(status, typeof StreamError)
 `
     )
-    run(node, [tsc, "-p", "."], app)
+    await run(node, [tsc, "-p", "."], app)
   })
 
-  it("runs on a plain Node, without flags", () => {
-    assert.strictEqual(run(node, ["out/main.js"], app).trim(), "ok function")
+  it("runs on a plain Node, without flags", async () => {
+    assert.strictEqual((await run(node, ["out/main.js"], app)).trim(), "ok function")
   })
 })

@@ -3,6 +3,7 @@ import { Result, Schema } from "effect"
 import { makeChunkWriter } from "../../src/dialect/completion.ts"
 import { sanitizeFilename } from "../../src/dialect/filename.ts"
 import { isObject, type Json, type JsonObject, numberOf, objectOf } from "../../src/dialect/json.ts"
+import { jsonFenceFilter } from "../../src/dialect/jsonFence.ts"
 import { reasoningFilter } from "../../src/dialect/reasoningTags.ts"
 import { adjustThinking } from "../../src/dialect/thinking.ts"
 import { efforts } from "../../src/model/Catalog.ts"
@@ -117,6 +118,25 @@ describe("reasoning tags", () => {
     expect(filtered([whole])).toBe(expected)
     expect(filtered([...whole])).toBe(expected)
   })
+})
+
+describe("JSON fences", () => {
+  const fragment = Schema.Literals(["`", "``", "```", "json", "\n", " ", "{}", "a"])
+  const filtered = (pieces: ReadonlyArray<string>) => {
+    const filter = jsonFenceFilter()
+    return pieces.map(filter.push).join("") + filter.end()
+  }
+  it.prop(
+    "go, wherever the text is cut",
+    { fenced: Schema.Boolean, rest: Schema.Array(fragment) },
+    ({ fenced, rest }) => {
+      const pieces = fenced ? ["``", "`json\n", ...rest] : rest
+      const whole = pieces.join("")
+      expect(filtered(pieces)).toBe(filtered([whole]))
+      expect(filtered([...whole])).toBe(filtered([whole]))
+      if (!whole.trimStart().startsWith("```")) expect(filtered(pieces)).toBe(whole)
+    }
+  )
 })
 
 describe("streamed and unstreamed answers say the same", () => {

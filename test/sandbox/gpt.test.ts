@@ -133,6 +133,16 @@ layer(Sandbox.layer({ pace: 0 }))("simulated GPT", (it) => {
     })
   )
 
+  it.effect("names the in-stream error", () =>
+    Effect.gen(function* () {
+      const asked = (name: string) => chat({ stream: true, messages: [user(`[sandbox: exception=${name} after=1]`)] })
+      const error = (name: string) =>
+        Effect.map(post(openai("chat/completions"), asked(name)), ({ text }) => dataIn(text).at(-1).error)
+      assert.strictEqual((yield* error("throttlingException")).code, "rate_limit_exceeded")
+      assert.strictEqual((yield* error("internalServerException")).type, "server_error")
+    })
+  )
+
   it.effect("counts reasoning within the completion, and follows a schema", () =>
     Effect.gen(function* () {
       const schema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] }

@@ -52,6 +52,10 @@ describe("directives", () => {
     assert.strictEqual(read.rest, "rest")
     assert.strictEqual(readDirectives("[sandbox: text=plain words, as they are]").text, "plain words, as they are")
     assert.strictEqual(readDirectives("[sandbox: tool=x args={broken]").tools[0]?.args, "{broken")
+    const wrong = readDirectives(
+      "[sandbox: status=abc] [sandbox: status=99] [sandbox: events=many] [sandbox: cut after=x]"
+    )
+    assert.deepStrictEqual([wrong.status, wrong.events, wrong.cut], [undefined, undefined, 0])
     assert.strictEqual(readDirectives("[sandbox: never closed").rest, "[sandbox: never closed")
   })
 

@@ -89,7 +89,7 @@ for (const { model, head, frame } of clouds) {
     for (const piece of pieces) socket.write(chunk(piece))
   }
   /** Sends the beginning, waits until it is on its way, and then does this. */
-  const after =
+  const onceBegun =
     (act: (socket: Parameters<Handler>[0]) => unknown): Handler =>
     (socket) => {
       send(socket)
@@ -98,15 +98,15 @@ for (const { model, head, frame } of clouds) {
 
   describe(model, () => {
     for (const [name, handler] of Object.entries({
-      "a reset": after((socket) => socket.resetAndDestroy()),
-      "a FIN": after((socket) => socket.end()),
-      "an end without the terminal event": after((socket) => socket.write(lastChunk)),
-      "an end inside an event": after((socket) =>
+      "a reset": onceBegun((socket) => socket.resetAndDestroy()),
+      "a FIN": onceBegun((socket) => socket.end()),
+      "an end without the terminal event": onceBegun((socket) => socket.write(lastChunk)),
+      "an end inside an event": onceBegun((socket) =>
         socket.write(
           Buffer.concat([chunk(Buffer.from(frame(textDelta(0, "lost"))).subarray(0, 25)), Buffer.from(lastChunk)])
         )
       ),
-      "bad chunking": after((socket) => socket.write("nonsense\r\n")),
+      "bad chunking": onceBegun((socket) => socket.write("nonsense\r\n")),
       "a short content-length": (socket) => {
         const body = Buffer.concat(pieces.map((piece) => Buffer.from(piece)))
         const type = head === sseHead ? "text/event-stream" : "application/vnd.amazon.eventstream"
@@ -114,8 +114,10 @@ for (const { model, head, frame } of clouds) {
         socket.write(body)
         setTimeout(() => socket.end(), 40)
       },
-      "an event over 10 MiB": after((socket) => socket.write(chunk(frame(textDelta(0, "x".repeat(10 * 1024 * 1024)))))),
-      "a line without end": after((socket) => {
+      "an event over 10 MiB": onceBegun((socket) =>
+        socket.write(chunk(frame(textDelta(0, "x".repeat(10 * 1024 * 1024)))))
+      ),
+      "a line without end": onceBegun((socket) => {
         const piece = chunk(Buffer.alloc(1024 * 1024, 0x78))
         for (let n = 0; n < 20; n++) socket.write(piece)
       })

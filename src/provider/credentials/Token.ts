@@ -45,6 +45,7 @@ export const makeTokenCache = (
     // With no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
     const shared = yield* acquire.pipe(
       Effect.timeoutOrElse({ duration: acquireMillis, orElse: () => Effect.fail(timedOut) }),
+      Effect.withSpan("credentials refresh"),
       Effect.flatMap((token) =>
         Effect.map(Clock.currentTimeMillis, (now) => {
           current = token

@@ -106,7 +106,7 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
   const refresh = Effect.fnUntraced(function* (refused: AuthHeaders) {
     const current = yield* attempt(() => credentials())
     if (current.sessionToken !== refused["x-amz-security-token"]) return
-    yield* attempt(() => credentials({ forceRefresh: true }))
+    yield* attempt(() => credentials({ forceRefresh: true })).pipe(Effect.withSpan("credentials refresh"))
   })
 
   return { sign, refresh }

@@ -1,0 +1,76 @@
+/**
+ * Tracing, metrics and logs, as one layer. Nothing leaves the process unless an OTLP endpoint or `GATEWAY_METRICS_PORT` is
+ * set, and nothing of what a caller or a model said leaves it then.
+ *
+ * Of the standard variables these count: `OTEL_SDK_DISABLED`; `OTEL_EXPORTER_OTLP[_TRACES|_METRICS|_LOGS]_ENDPOINT`,
+ * `_HEADERS`, `_TIMEOUT`, `_COMPRESSION`, `_CERTIFICATE`, `_CLIENT_CERTIFICATE`, `_CLIENT_KEY`, `_PROTOCOL` (`http/protobuf` only);
+ * `OTEL_{TRACES,METRICS,LOGS}_EXPORTER` (`otlp`, `none`); `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`;
+ * `OTEL_TRACES_SAMPLER[_ARG]`; `OTEL_BSP_*`, `OTEL_BLRP_SCHEDULE_DELAY`, `OTEL_SPAN_*` limits;
+ * `OTEL_METRIC_EXPORT_{INTERVAL,TIMEOUT}`, `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`.
+ */
+import { Effect, Layer, Option, References } from "effect"
+import { HttpMiddleware } from "effect/http"
+import { type Environment, environment, type GatewaySettings } from "./Settings.ts"
+import { logsLayer } from "./telemetry/logs.ts"
+import type { Signal } from "./telemetry/otlp.ts"
+import { type MetricsPortError, prometheusLayer } from "./telemetry/prometheus.ts"
+
+const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
+
+/** A variable of the exporter; the one for the signal goes before the one for all. */
+const exporterVariable = (env: Environment, signal: Signal, name: string): string | undefined =>
+  env[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`] || undefined
+
+const exporters = (env: Environment, signal: Signal): ReadonlyArray<string> =>
+  (env[`OTEL_${signal.toUpperCase()}_EXPORTER`] || "otlp").split(",").map((name) => name.trim())
+
+/** What is exported over OTLP: nothing without an endpoint. */
+export const exportedSignals = (env: Environment): ReadonlySet<Signal> =>
+  env.OTEL_SDK_DISABLED?.toLowerCase() === "true"
+    ? new Set()
+    : new Set(
+        signals.filter(
+          (signal) => exporterVariable(env, signal, "ENDPOINT") !== undefined && exporters(env, signal).includes("otlp")
+        )
+      )
+
+/** Values that we cannot follow are said and passed over, as the OpenTelemetry specification wants it. */
+const warnings = (env: Environment, exported: ReadonlySet<Signal>): ReadonlyArray<string> =>
+  [...exported].flatMap((signal) => {
+    const protocol = exporterVariable(env, signal, "PROTOCOL")
+    const others = exporters(env, signal).filter((name) => name !== "otlp" && name !== "none")
+    return [
+      ...(protocol === undefined || protocol === "http/protobuf"
+        ? []
+        : [`OTEL_EXPORTER_OTLP_PROTOCOL: ${signal} go by http/protobuf, not by ${protocol}`]),
+      ...others.map((name) => `OTEL_${signal.toUpperCase()}_EXPORTER: there is no ${name}, only otlp and none`)
+    ]
+  })
+
+const exportLayer = (env: Environment) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const exported = exportedSignals(env)
+      yield* Effect.forEach(warnings(env, exported), (text) => Effect.logWarning(text))
+      // Without a tracer no span is built at all.
+      const enabled = Layer.succeed(References.TracerEnabled, exported.has("traces"))
+      if (exported.size === 0) return enabled
+      const { otlpLayer } = yield* Effect.promise(() => import("./telemetry/otlp.ts"))
+      return Layer.merge(enabled, otlpLayer(exported, env))
+    })
+  )
+
+/** Everything that is told of the running gateway. Provide it last: it is there before the rest, and after it. */
+export const telemetryLayer = (
+  settings: Pick<GatewaySettings, "host" | "logFormat" | "logLevel" | "metricsPort">,
+  env: Environment = environment()
+): Layer.Layer<never, MetricsPortError> =>
+  Layer.mergeAll(
+    exportLayer(env),
+    Option.match(settings.metricsPort, {
+      onNone: () => Layer.empty,
+      onSome: (port) => prometheusLayer({ host: settings.host, port })
+    }),
+    // The front door makes the server span: the router's would have query strings, and no word of a stream that broke off.
+    Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
+  ).pipe(Layer.provideMerge(logsLayer(settings)))

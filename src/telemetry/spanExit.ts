@@ -1,0 +1,19 @@
+import { Exit } from "effect"
+
+/** What a failed span says of its failure: a code, no message (which may quote a cloud) and no stack. */
+class SpanFailure extends Error {
+  constructor(code: string) {
+    super(code)
+    this.name = "GatewayError"
+    this.stack = `GatewayError: ${code}`
+  }
+}
+
+const exits = new Map<string, Exit.Exit<never, Error>>()
+
+/** The exit of a span that ended with an error of this low-cardinality code. */
+export const failedSpan = (code: string): Exit.Exit<never, Error> => {
+  let exit = exits.get(code)
+  if (exit === undefined) exits.set(code, (exit = Exit.fail(new SpanFailure(code))))
+  return exit
+}

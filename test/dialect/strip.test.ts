@@ -1,0 +1,30 @@
+import { describe, expect, it } from "@effect/vitest"
+import { strip } from "../../src/dialect/strip.ts"
+import { say, sonnet, sonnetBedrock, tool } from "./support.ts"
+
+describe("stripping", () => {
+  const body = {
+    a: { b: 1, c: 2 },
+    list: [{ x: { y: 1, z: 2 } }, "text", { x: "text" }, {}],
+    kept: [1]
+  }
+  it.each([
+    [[], body],
+    [["nothing", "a.nothing", "kept[].x", "a[].b", "list.x"], body],
+    [["a"], { list: body.list, kept: body.kept }],
+    [["a.b"], { ...body, a: { c: 2 } }],
+    [["list[].x.y"], { ...body, list: [{ x: { z: 2 } }, "text", { x: "text" }, {}] }],
+    [["list[].x"], { ...body, list: [{}, "text", {}, {}] }]
+  ])("%j", (paths, expected) => {
+    const before = structuredClone(body)
+    expect(strip(body, paths)).toEqual(expected)
+    expect(body).toEqual(before)
+  })
+
+  it("takes parallel tool use off where the catalog says so", () => {
+    const fields = { tools: [tool("f")], parallel_tool_calls: false }
+    const choice = (route: typeof sonnet) => strip(say(route, fields), route.deployment.strip).tool_choice
+    expect(choice(sonnet)).toEqual({ type: "auto", disable_parallel_tool_use: true })
+    expect(choice(sonnetBedrock)).toEqual({ type: "auto" })
+  })
+})
