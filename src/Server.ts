@@ -1,8 +1,7 @@
 /** The request path, in the order in which a request walks it. */
-import { createServer, type Server as NodeServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
-import { HttpRouter } from "effect/http"
+import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Keys } from "./access/Keys.ts"
 import { Quota } from "./access/Quota.ts"
@@ -10,6 +9,7 @@ import { RateLimit } from "./access/RateLimit.ts"
 import { layerFile, layerMemory } from "./access/sqliteStore.ts"
 import { UsageLog } from "./access/UsageLog.ts"
 import { Api } from "./api/Api.ts"
+import { listenerLayer } from "./listener.ts"
 import { CatalogStore } from "./model/CatalogStore.ts"
 import { Providers } from "./provider/Providers.ts"
 import { Upstream } from "./provider/Upstream.ts"
@@ -37,41 +37,6 @@ const routes = (docs: boolean) =>
 
 /** What the surfaces ask for. */
 const services = Layer.mergeAll(Gate.layer, Providers.layer).pipe(Layer.provide(Upstream.live))
-
-/**
- * Node's defaults, reviewed: headers within `GATEWAY_HEADERS_TIMEOUT`; a whole request within that and the body's
- * time, for bodies that no handler reads; idle connections kept for 65 s, longer than load balancers keep theirs; at
- * most 32 KiB and 200 headers. The check runs every second, so that the limits mean what they say.
- */
-const nodeServer = (settings: GatewaySettings): NodeServer => {
-  const headersTimeout = Duration.toMillis(settings.headersTimeout)
-  const server = createServer({
-    headersTimeout,
-    requestTimeout: headersTimeout + Duration.toMillis(settings.bodyTimeout) + 5_000,
-    keepAliveTimeout: 65_000,
-    maxHeaderSize: 32 * 1024,
-    connectionsCheckingInterval: 1_000,
-    noDelay: true
-  })
-  server.maxHeadersCount = 200
-  server.on("clientError", refuseUnparsed)
-  return server
-}
-
-const unparsed: Readonly<Record<string, readonly [status: string, message: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request took too long"],
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "the request's headers are too large"]
-}
-
-/** A request that Node could not read has no path; it gets the general shape. */
-const refuseUnparsed = (error: NodeJS.ErrnoException, socket: NodeJS.WritableStream & { destroyed?: boolean }) => {
-  if (socket.destroyed === true || !socket.writable || error.code === "ECONNRESET") return
-  const [status, message] = unparsed[error.code ?? ""] ?? ["400 Bad Request", "the request is not valid HTTP"]
-  const body = JSON.stringify({ error: { type: "invalid_request_error", message } })
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nlink: </>; rel="terms-of-service"\r\nconnection: close\r\n\r\n${body}`
-  )
-}
 
 /** What a gateway is made from. */
 export interface GatewayOptions {
@@ -111,16 +76,13 @@ const access = (options: GatewayOptions) => {
 /** Serves until its scope closes. */
 export const gatewayLayer = (options: GatewayOptions) => {
   const { settings, clouds } = options
-  return HttpRouter.serve(routes(options.docs), { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.provide(services),
-    Layer.provideMerge(
-      NodeHttpServer.layer(() => nodeServer(settings), {
-        host: settings.host,
-        port: settings.port,
-        // Streams are ended in-band when their time is over; this is for those that then do not end.
-        gracefulShutdownTimeout: Duration.sum(settings.drainTimeout, Duration.seconds(2))
-      })
-    ),
+  // The routes are made before the port is taken, so that whoever can connect is answered.
+  return Layer.unwrap(
+    Effect.map(HttpRouter.toHttpEffect(routes(options.docs)), (app) =>
+      HttpServer.serve(app).pipe(Layer.provideMerge(listenerLayer(settings)))
+    )
+  ).pipe(
+    Layer.provide([services, NodeHttpServer.layerHttpServices]),
     Layer.provide(access(options)),
     Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, active: activeClouds(clouds) })),
     Layer.provideMerge(Drain.layer),

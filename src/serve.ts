@@ -5,6 +5,7 @@ import { CatalogStore } from "./model/CatalogStore.ts"
 import { gatewayLayer } from "./Server.ts"
 import { activeClouds, type CloudSettings, environment, type GatewaySettings, load } from "./Settings.ts"
 import { Drain } from "./surface/Drain.ts"
+import { telemetryLayer } from "./Telemetry.ts"
 
 class NoCloud extends Data.TaggedError("NoCloud")<{ readonly message: string }> {}
 
@@ -84,7 +85,8 @@ export const serve = Effect.gen(function* () {
   const { gateway: settings, clouds, sandbox } = loaded
   const docs = Option.getOrElse(settings.docs, () => (sandbox ? "public" : "off")) === "public"
   const server = Layer.mergeAll(Layer.effectDiscard(announce(loaded)), drainOnShutdown(settings)).pipe(
-    Layer.provide(gatewayLayer({ settings, clouds, docs, sandbox }))
+    Layer.provide(gatewayLayer({ settings, clouds, docs, sandbox })),
+    Layer.provide(telemetryLayer(settings))
   )
   return yield* Layer.launch(server)
 }).pipe(Effect.scoped)

@@ -1,6 +1,7 @@
 /** The whole contract. Importing it pulls in no server code. */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ChatGroup } from "./Chat.ts"
+import { completeDocument } from "./document.ts"
 import { EmbeddingsGroup } from "./Embeddings.ts"
 import { MessagesGroup } from "./Messages.ts"
 import { ResponsesGroup } from "./Responses.ts"
@@ -14,6 +15,9 @@ export class Api extends HttpApi.make("gateway")
     OpenApi.annotations({
       title: "Government Model Gateway",
       version,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+      servers: [{ url: "/", description: "The gateway that serves this document" }],
+      transform: completeDocument,
       description: `One address for hosted language models on government-authorized clouds. Name a model as \`<base_model>:<level>\`; the level decides which cloud serves the request.\n\n${usageNotice}`
     })
   ) {}

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
-import { fitsText, ModelField, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
+import { fitsText, ModelField, notAnObject, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -12,35 +12,43 @@ export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCall
 const atMost = (limit: number, what: string) =>
   Schema.isMaxLength(limit, { message: `at most ${limit.toLocaleString("en-US")} ${what}` })
 
-const Text = Schema.String.check(
-  Schema.makeFilter((text) => (fitsText(text) ? undefined : "at most 2 MiB of UTF-8 text"))
-)
-const plainText = (role: string) => Text.annotate({ message: `must be a string (${role} content has no parts)` })
+const sized = Schema.makeFilter((text: string) => (fitsText(text) ? undefined : "at most 2 MiB of UTF-8 text"))
+const Text = Schema.String.check(sized)
+const stringOnly = (role: string) => `must be a string (${role} content has no parts)`
+const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
 
 export const TextPart = Schema.StructWithRest(
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
   rest
-)
+).annotate({ identifier: "TextPart" })
 export const ImagePart = Schema.StructWithRest(
   Schema.Struct({
     type: Schema.Literal("image_url"),
     image_url: Schema.StructWithRest(Schema.Struct({ url: Schema.String }), rest)
   }),
   rest
-)
+).annotate({
+  identifier: "ImagePart",
+  description:
+    "An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. URLs of other places are refused."
+})
 export const FilePart = Schema.StructWithRest(
   Schema.Struct({
     type: Schema.Literal("file"),
     file: Schema.StructWithRest(Schema.Struct({ filename: nullable(Schema.String), file_data: Schema.String }), rest)
   }),
   rest
-)
+).annotate({
+  identifier: "FilePart",
+  description: "A PDF as a data URI, at most 3.5 MB decoded. URLs of other places are refused."
+})
 export const ContentPart = Schema.Union([TextPart, ImagePart, FilePart]).annotate({
   message: "must be a part of type text, image_url or file, with its fields"
 })
 export type ContentPart = typeof ContentPart.Type
 
-export const toolName = /^[a-zA-Z0-9_-]{1,64}$/
+/** With the flag `u`, which JSON Schema means too: the contract's document shows the pattern. */
+export const toolName = /^[a-zA-Z0-9_-]{1,64}$/u
 const ToolName = Schema.String.check(
   Schema.isPattern(toolName, { message: "must be 1 to 64 characters of a-z, A-Z, 0-9, _ and -" })
 )
@@ -56,13 +64,17 @@ export const ToolCall = Schema.StructWithRest(
     extra_content: ExtraContent
   }),
   rest
-)
+).annotate({ identifier: "ToolCall", message: "must be an object" })
 export type ToolCall = typeof ToolCall.Type
 
-const SystemMessage = Schema.StructWithRest(
-  Schema.Struct({ role: Schema.Literals(["system", "developer"]), content: plainText("system") }),
-  rest
-)
+/** One schema a role, and not one for both: a literal is what a union tells its members, and so its errors, apart by. */
+const instructions = <R extends "system" | "developer">(role: R) =>
+  Schema.StructWithRest(Schema.Struct({ role: Schema.Literal(role), content: plainText(role) }), rest)
+const SystemMessage = instructions("system").annotate({ identifier: "SystemMessage" })
+const DeveloperMessage = instructions("developer").annotate({
+  identifier: "DeveloperMessage",
+  description: "The same as a system message."
+})
 const UserMessage = Schema.StructWithRest(
   Schema.Struct({
     role: Schema.Literal("user"),
@@ -71,22 +83,24 @@ const UserMessage = Schema.StructWithRest(
     })
   }),
   rest
-)
+).annotate({ identifier: "UserMessage" })
 const AssistantMessage = Schema.StructWithRest(
   Schema.Struct({
     role: Schema.Literal("assistant"),
-    content: nullable(plainText("assistant")),
+    content: nullable(plainText("assistant"), stringOnly("assistant")),
     tool_calls: nullable(Schema.Array(ToolCall).check(atMost(chatLimits.toolCalls, "tool calls"))),
     extra_content: ExtraContent
   }),
   rest
-).check(
-  Schema.makeFilter((message) =>
-    typeof message.content === "string" || (message.tool_calls?.length ?? 0) > 0
-      ? undefined
-      : { path: ["content"], issue: "must be a string unless the message has tool_calls" }
-  )
 )
+  .check(
+    Schema.makeFilter((message) =>
+      typeof message.content === "string" || (message.tool_calls?.length ?? 0) > 0
+        ? undefined
+        : { path: ["content"], issue: "must be a string unless the message has tool_calls" }
+    )
+  )
+  .annotate({ identifier: "AssistantMessage" })
 const ToolMessage = Schema.StructWithRest(
   Schema.Struct({
     role: Schema.Literal("tool"),
@@ -94,9 +108,17 @@ const ToolMessage = Schema.StructWithRest(
     tool_call_id: Schema.String.check(atMost(chatLimits.toolCallId, "characters"))
   }),
   rest
-)
-export const ChatMessage = Schema.Union([SystemMessage, UserMessage, AssistantMessage, ToolMessage]).annotate({
-  identifier: "ChatMessage"
+).annotate({ identifier: "ToolMessage", description: "What a tool answered." })
+export const ChatMessage = Schema.Union([
+  SystemMessage,
+  DeveloperMessage,
+  UserMessage,
+  AssistantMessage,
+  ToolMessage
+]).annotate({
+  identifier: "ChatMessage",
+  description: "Text is at most 2 MiB of UTF-8. Only users may send parts.",
+  message: "must be an object with the role system, user, assistant or tool"
 })
 export type ChatMessage = typeof ChatMessage.Type
 
@@ -114,7 +136,11 @@ export const Tool = Schema.StructWithRest(
     )
   }),
   rest
-)
+).annotate({
+  identifier: "Tool",
+  message: "must be an object",
+  description: "A function that the model may call. Parameter names that describe an outbound destination are refused."
+})
 export type Tool = typeof Tool.Type
 
 export const ToolChoice = Schema.Union([
@@ -126,9 +152,13 @@ export const ToolChoice = Schema.Union([
     }),
     rest
   )
-]).annotate({ message: 'must be "auto", "none", "required" or {"type":"function","function":{"name":…}}' })
+])
+const choices = 'must be "auto", "none", "required" or {"type":"function","function":{"name":…}}'
 
-export const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
+export const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).annotate({
+  description:
+    "Values that a model does not have become the nearest one that it has; models that do not reason ignore it."
+})
 
 export const ChatRequest = Schema.StructWithRest(
   Schema.Struct({
@@ -148,19 +178,20 @@ export const ChatRequest = Schema.StructWithRest(
     stream: nullable(Schema.Boolean),
     stream_options: nullable(Schema.StructWithRest(Schema.Struct({ include_usage: nullable(Schema.Boolean) }), rest)),
     stop: nullable(
-      Schema.Union([Schema.String, Schema.Array(Schema.String)]).annotate({
-        message: "must be a string or an array of strings"
-      })
+      Schema.Union([Schema.String, Schema.Array(Schema.String)]),
+      "must be a string or an array of strings"
     ),
     tools: nullable(Schema.Array(Tool).check(atMost(chatLimits.tools, "tools"))),
-    tool_choice: nullable(ToolChoice),
+    tool_choice: nullable(ToolChoice, choices),
     reasoning_effort: nullable(ReasoningEffort)
   }),
   rest
-).annotate({ identifier: "ChatRequest" })
+).annotate({ identifier: "ChatRequest", message: notAnObject })
 export type ChatRequest = typeof ChatRequest.Type
 
-export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"])
+export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate({
+  identifier: "FinishReason"
+})
 export type FinishReason = typeof FinishReason.Type
 
 export const Usage = Schema.StructWithRest(
@@ -265,6 +296,7 @@ export class ChatGroup extends HttpApiGroup.make("chat")
       error: ApiErrors
     }).annotateMerge(
       OpenApi.annotations({
+        identifier: "createChatCompletion",
         summary: "Create a chat completion",
         description:
           "The chat completions format for models of every vendor. The level in `model` decides which cloud serves the request."
@@ -272,4 +304,6 @@ export class ChatGroup extends HttpApiGroup.make("chat")
     )
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Chat completions" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Chat completions", description: "The OpenAI format, for models of every vendor." })
+  ) {}

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
-import { ModelField, nullable, rest } from "./fields.ts"
+import { ModelField, notAnObject, nullable, rest } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
 
 export const embeddingLimits = { strings: 512, dimensions: 1024 } as const
@@ -18,7 +18,7 @@ export const EmbeddingsRequest = Schema.StructWithRest(
     encoding_format: nullable(Schema.Literals(["float", "base64"]).annotate({ message: 'must be "float" or "base64"' }))
   }),
   rest
-).annotate({ identifier: "EmbeddingsRequest" })
+).annotate({ identifier: "EmbeddingsRequest", message: notAnObject })
 export type EmbeddingsRequest = typeof EmbeddingsRequest.Type
 
 export const EmbeddingList = Schema.Struct({
@@ -45,6 +45,7 @@ export class EmbeddingsGroup extends HttpApiGroup.make("embeddings")
       error: ApiErrors
     }).annotateMerge(
       OpenApi.annotations({
+        identifier: "createEmbeddings",
         summary: "Create embeddings",
         description:
           "Up to 512 strings and 2 MiB in all; each is embedded by its own upstream call. Unit vectors of 1,024."
@@ -52,4 +53,4 @@ export class EmbeddingsGroup extends HttpApiGroup.make("embeddings")
     )
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Embeddings" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Embeddings", description: "Vectors of 1,024 for text." })) {}

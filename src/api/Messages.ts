@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { MessagesErrors } from "./Errors.ts"
-import { ModelField, nullable, PositiveInt, rest } from "./fields.ts"
+import { ModelField, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -16,12 +16,13 @@ const shared = {
 export const MessagesRequest = Schema.StructWithRest(
   Schema.Struct({ ...shared, max_tokens: PositiveInt }),
   rest
-).annotate({ identifier: "MessagesRequest" })
+).annotate({ identifier: "MessagesRequest", message: notAnObject })
 export type MessagesRequest = typeof MessagesRequest.Type
 
 /** `max_tokens` is optional and ignored here. */
 export const CountRequest = Schema.StructWithRest(Schema.Struct(shared), rest).annotate({
-  identifier: "CountTokensRequest"
+  identifier: "CountTokensRequest",
+  message: notAnObject
 })
 export type CountRequest = typeof CountRequest.Type
 
@@ -81,6 +82,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       error: MessagesErrors
     }).annotateMerge(
       OpenApi.annotations({
+        identifier: "createMessage",
         summary: "Create a message",
         description:
           "The native messages format. Replies carry x-gateway-served-model, x-gateway-served-by, x-gateway-served-level and, when a thinking request was adjusted, x-gateway-thinking-adjusted."
@@ -92,10 +94,11 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       error: MessagesErrors
     }).annotateMerge(
       OpenApi.annotations({
+        identifier: "countMessageTokens",
         summary: "Count input tokens",
         description: "What the identical billed request would report as usage.input_tokens. Free; nothing is generated."
       })
     )
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Messages" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Messages", description: "The Anthropic format, for Claude models." })) {}

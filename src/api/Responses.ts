@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
-import { ModelField, nullable, rest } from "./fields.ts"
+import { ModelField, notAnObject, nullable, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -21,7 +21,7 @@ export const ResponsesRequest = Schema.StructWithRest(
     stream: nullable(Schema.Boolean)
   }),
   rest
-).annotate({ identifier: "ResponsesRequest" })
+).annotate({ identifier: "ResponsesRequest", message: notAnObject })
 export type ResponsesRequest = typeof ResponsesRequest.Type
 
 export const ResponseObject = Schema.StructWithRest(
@@ -58,6 +58,7 @@ export class ResponsesGroup extends HttpApiGroup.make("responses")
       error: ApiErrors
     }).annotateMerge(
       OpenApi.annotations({
+        identifier: "createResponse",
         summary: "Create a response",
         description:
           "The responses format, for GPT-class models on Azure. Nothing is stored: send the full input each turn."
@@ -65,4 +66,9 @@ export class ResponsesGroup extends HttpApiGroup.make("responses")
     )
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Responses" })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Responses",
+      description: "The OpenAI responses format, for GPT-class models on Azure."
+    })
+  ) {}

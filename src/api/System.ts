@@ -19,24 +19,31 @@ export const ModelList = Schema.Struct({
 const health = { service: Schema.String, version: Schema.String }
 export const Health = Schema.Struct({ status: Schema.Literal("ok"), ...health }).annotate({ identifier: "Health" })
 /** While the server shuts down: send new requests elsewhere. */
-export const Draining = Schema.Struct({ status: Schema.Literal("draining"), ...health }).pipe(HttpApiSchema.status(503))
+export const Draining = Schema.Struct({ status: Schema.Literal("draining"), ...health })
+  .annotate({ identifier: "Draining" })
+  .pipe(HttpApiSchema.status(503))
 
 export class ModelsGroup extends HttpApiGroup.make("models")
   .add(
     HttpApiEndpoint.get("list", "/v1/models", { success: ModelList, error: ListErrors }).annotateMerge(
       OpenApi.annotations({
+        identifier: "listModels",
         summary: "List model IDs",
         description: "Every composite ID that can be requested, of the clouds that are active."
       })
     )
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Models" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Models", description: "The model IDs that can be requested." })) {}
 
 export class HealthGroup extends HttpApiGroup.make("health", { topLevel: true })
   .add(
     HttpApiEndpoint.get("health", "/health", { success: [Health, Draining] }).annotateMerge(
-      OpenApi.annotations({ summary: "Health", description: "Whether this process takes requests. Needs no key." })
+      OpenApi.annotations({
+        identifier: "getHealth",
+        summary: "Health",
+        description: "Whether this process takes requests. Needs no key."
+      })
     )
   )
-  .annotateMerge(OpenApi.annotations({ title: "Health" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Health", description: "For load balancers." })) {}

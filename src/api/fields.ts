@@ -4,11 +4,15 @@ import { Schema } from "effect"
 /** `Schema.Json` for what was parsed from JSON text: not walked again, because a large body would hold up other requests. */
 export const ParsedJson = Schema.declare((_: unknown): _ is Schema.Json => true, Schema.Json.ast.annotations)
 
+/** Said of a body that is a string, an array, … */
+export const notAnObject = "must be a JSON object"
+
 /** Keys that are not ours to judge: they survive, typed as JSON. */
 export const rest = [Schema.Record(Schema.String, ParsedJson)] as const
 
-/** SDKs send `null` for an absent optional field. */
-export const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+/** SDKs send `null` for an absent optional field. `message` says what the field must be, where the types alone say it badly. */
+export const nullable = <S extends Schema.Top>(schema: S, message?: string) =>
+  Schema.optionalKey(Schema.NullOr(schema).annotate(message === undefined ? {} : { message }))
 
 /** The composite model ID; the resolver judges it. */
 export const ModelField = Schema.String.check(

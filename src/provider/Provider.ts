@@ -6,7 +6,7 @@ import { Context, type Effect, type Schema, type Scope, type Stream } from "effe
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { Event } from "./framing/Event.ts"
-import type { UpstreamSpan } from "./Upstream.ts"
+import type { Stopper, UpstreamSpan } from "./Upstream.ts"
 
 /** Which of a cloud's APIs a body is for. */
 export type Operation = "messages" | "count" | "content" | "chat" | "responses" | "embeddings"
@@ -42,7 +42,9 @@ export class Provider extends Context.Service<
     readonly stream: (
       route: Route,
       operation: Operation,
-      body: Body
+      body: Body,
+      /** Ends the call from outside, with the failure that its reader will see. */
+      stopper: Stopper
     ) => Effect.Effect<Streamed, GatewayError, Scope.Scope>
   }
 >()("gateway/provider/Provider") {}

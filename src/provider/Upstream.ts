@@ -4,20 +4,16 @@
  * provider's business.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Cause, Context, Effect, Exit, Layer, Metric, Option, type Scope, Stream } from "effect"
-import {
-  Headers,
-  HttpBody,
-  HttpClient,
-  type HttpClientError,
-  HttpClientRequest,
-  type HttpClientResponse
-} from "effect/http"
+import { Cause, Context, Duration, Effect, Exit, Layer, Metric, Option, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
+import type { Dispatcher } from "undici"
 import type { Cloud } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
+import { Settings } from "../Settings.ts"
 import { type CallSpan, type CallSpanOptions, openCallSpan } from "../telemetry/callSpan.ts"
 import type { CredentialError } from "./credentials/CredentialError.ts"
+import { type Body, openBody } from "./replyBody.ts"
+import { type ReplyHeaders, replyHeaders } from "./replyHeaders.ts"
 import { isUnreachable, transportError } from "./transport.ts"
 
 export type { UpstreamSpan } from "../telemetry/callSpan.ts"
@@ -46,17 +42,37 @@ export interface Call {
   /** What the reply must say it is, lower case. */
   readonly contentType: string
   /** The cloud's words for a refusal, in ours. */
-  readonly refusal: (status: number, headers: Headers.Headers, body: string) => GatewayError
+  readonly refusal: (status: number, headers: ReplyHeaders, body: string) => GatewayError
   readonly span: CallSpanOptions
 }
 
 /** A call that has been answered: its span is open until the scope closes. */
 export interface Answered {
   readonly region: string
-  readonly headers: Headers.Headers
+  readonly headers: ReplyHeaders
   readonly span: CallSpan
-  /** The body; interrupting it aborts the call. */
-  readonly bytes: Stream.Stream<Uint8Array, GatewayError>
+  /** The next chunk; undefined at the end. Failing, it has told the span. */
+  readonly next: Effect.Effect<Uint8Array | undefined, GatewayError>
+}
+
+/** A whole reply as text. */
+export type Whole = Omit<Answered, "next"> & { readonly body: string }
+
+/** Ends a call at any moment, with the failure that whoever reads it will see. */
+export class Stopper {
+  private stopped: GatewayError | undefined
+  private readonly controller = new AbortController()
+  get signal(): AbortSignal {
+    return this.controller.signal
+  }
+  get error(): GatewayError | undefined {
+    return this.stopped
+  }
+  /** The first reason counts. */
+  readonly stop = (error: GatewayError): void => {
+    this.stopped ??= error
+    this.controller.abort(this.stopped)
+  }
 }
 
 const breakerTransitions = Metric.counter("gateway_breaker_transitions_total", {
@@ -70,17 +86,17 @@ const breakerOpen = Metric.gauge("gateway_breaker_open", {
 export class Upstream extends Context.Service<
   Upstream,
   {
-    /** Opens a call; fails with a refusal, a failed connection or credentials that cannot be had. */
-    readonly open: (call: Call) => Effect.Effect<Answered, GatewayError, Scope.Scope>
-    /** Opens a call and reads its whole body as text. */
-    readonly text: (call: Call) => Effect.Effect<Answered & { readonly body: string }, GatewayError, Scope.Scope>
+    /** Opens a call; fails with a refusal, a failed connection or credentials that cannot be had. The stopper ends it. */
+    readonly open: (call: Call, stopper: Stopper) => Effect.Effect<Answered, GatewayError, Scope.Scope>
+    /** Opens a call and reads its whole body as text, under the ceiling of unstreamed requests. */
+    readonly text: (call: Call) => Effect.Effect<Whole, GatewayError, Scope.Scope>
   }
 >()("gateway/provider/Upstream") {
   static readonly layer = Layer.effect(
     Upstream,
     Effect.gen(function* () {
-      // Tied to the scope: closing it aborts the call, at any moment.
-      const client = HttpClient.withScope(yield* HttpClient.HttpClient)
+      const dispatcher = yield* NodeHttpClient.Dispatcher
+      const ceiling = Duration.toMillis((yield* Settings).requestCeiling)
       const breaker = yield* CircuitBreaker.make({
         tripPolicy: CircuitBreaker.consecutive(10),
         openDuration: "5 seconds"
@@ -104,77 +120,100 @@ export class Upstream extends Context.Service<
         Effect.forkScoped
       )
 
-      const attempt = Effect.fnUntraced(function* (call: Call, region: string) {
-        const wire = yield* Effect.mapError(call.prepare(region), credentialsUnavailable)
-        const request = HttpClientRequest.post(wire.url, {
-          headers: Headers.fromInput(wire.headers),
-          body: HttpBody.text(call.body, "application/json")
+      /** Deadlines are ours; trace headers are not sent to clouds. */
+      const request = ({ url, headers }: Wire, body: string, stopper: Stopper) =>
+        Effect.callback<Dispatcher.ResponseData, GatewayError>((resume) => {
+          dispatcher
+            .request({
+              origin: url.origin,
+              path: url.pathname + url.search,
+              method: "POST",
+              headers: { "content-type": "application/json", ...headers },
+              body,
+              signal: stopper.signal,
+              headersTimeout: 0,
+              bodyTimeout: 0
+            })
+            .then(
+              (response) => resume(Effect.succeed(response)),
+              (cause) => resume(Effect.fail(stopper.error ?? transportError(cause)))
+            )
+          return Effect.sync(() => stopper.stop(abandoned))
         })
-        const response = yield* client.execute(request).pipe(
+
+      const attempt = Effect.fnUntraced(function* (call: Call, region: string, stopper: Stopper) {
+        const wire = yield* Effect.mapError(call.prepare(region), credentialsUnavailable)
+        const {
+          statusCode: status,
+          headers,
+          body
+        } = yield* request(wire, call.body, stopper).pipe(
           breaker.execute({ key: `${call.cloud}/${region}`, classify }),
-          Effect.mapError((error) =>
-            error._tag === "CircuitBreakerError" ? circuitOpen(error) : transportError(error)
-          )
+          Effect.mapError((error) => (error._tag === "CircuitBreakerError" ? circuitOpen(error) : error))
         )
+        const response: Response = { status, headers: replyHeaders(headers), body: openBody(body, () => stopper.error) }
         return { wire, response, region }
       })
 
       /** A connection that failed before the request was sent is tried once more, elsewhere if there is an elsewhere. */
-      const reach = (call: Call) => {
+      const reach = (call: Call, stopper: Stopper) => {
         const [first = "", second = first] = call.regions
-        return attempt(call, first).pipe(
+        return attempt(call, first, stopper).pipe(
           Effect.catchIf(isUnreachable, (error) =>
-            error.code === "connect-timeout" && second === first ? Effect.fail(error) : attempt(call, second)
+            error.code === "connect-timeout" && second === first ? Effect.fail(error) : attempt(call, second, stopper)
           )
         )
       }
 
-      const open = Effect.fnUntraced(function* (call: Call) {
+      const open = Effect.fnUntraced(function* (call: Call, stopper: Stopper) {
         const span = yield* openCallSpan(call.span)
         span.set({ "gateway.region": call.regions[0] })
-        const answered = yield* span.within(reach(call)).pipe(
+        const { response, region } = yield* span.within(reach(call, stopper)).pipe(
           Effect.flatMap((answered) => {
             const { refresh } = call
             return refresh !== undefined && isCredentialRefusal(answered.response.status)
-              ? drain(answered.response).pipe(
+              ? readUpTo(answered.response.body, maxErrorBytes).pipe(
+                  Effect.ignore,
                   Effect.andThen(Effect.mapError(refresh(answered.wire), credentialsUnavailable)),
-                  Effect.andThen(attempt(call, answered.region)),
+                  Effect.andThen(attempt(call, answered.region, stopper)),
                   span.within
                 )
               : Effect.succeed(answered)
           }),
-          Effect.tap(({ wire, response, region }) =>
-            Effect.sync(() =>
-              span.set({
-                "gateway.region": region,
-                "server.address": wire.url.hostname,
-                "http.response.status_code": response.status
-              })
-            )
-          ),
-          Effect.tap(({ response }) => refused(call, response)),
+          Effect.tap(({ wire, response, region }) => {
+            span.set({
+              "gateway.region": region,
+              "server.address": wire.url.hostname,
+              "http.response.status_code": response.status
+            })
+            return refused(call, response)
+          }),
           Effect.tapError((error) => Effect.sync(() => span.fail(error))),
           Effect.onInterrupt(() => Effect.sync(span.cancelled))
         )
-        const { response, region } = answered
-        const bytes = response.stream.pipe(
-          Stream.mapArray((chunks) => {
-            span.chunk()
-            return chunks
-          }),
-          Stream.mapError((error) => {
-            const failed = transportError(error)
-            span.fail(failed)
-            return failed
-          }),
-          Stream.onEnd(Effect.sync(span.received))
-        )
-        return { region, headers: response.headers, span, bytes }
+        const { body } = response
+        // A body that has not ended takes its connection with it.
+        yield* Effect.addFinalizer(() => Effect.sync(body.close))
+        const next = Effect.matchEffect(body.next, {
+          onSuccess: (chunk) => {
+            if (chunk === undefined) span.received()
+            else span.chunk()
+            return Effect.succeed(chunk)
+          },
+          onFailure: (error) => {
+            span.fail(error)
+            return Effect.fail(error)
+          }
+        })
+        return { region, headers: response.headers, span, next }
       })
 
       const text = Effect.fnUntraced(function* (call: Call) {
-        const answered = yield* open(call)
-        const body = yield* bounded(answered.bytes, maxReplyBytes).pipe(
+        const stopper = new Stopper()
+        const timer = setTimeout(stopper.stop, ceiling, ceilingError)
+        yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
+        const { next, ...answered } = yield* open(call, stopper)
+        const body = yield* collect(next, maxReplyBytes).pipe(
           Effect.tapError((error) => Effect.sync(() => answered.span.fail(error))),
           Effect.onInterrupt(() => Effect.sync(answered.span.cancelled))
         )
@@ -182,19 +221,19 @@ export class Upstream extends Context.Service<
       })
 
       return Upstream.of({ open, text })
-    }).pipe(
-      // Our own span is the client span; trace headers are not sent to clouds.
-      Effect.map((service) => ({ open: quiet(service.open), text: quiet(service.text) }))
-    )
+    })
   )
 
-  /** With connections of its own: five seconds to connect, no response of more than 32 KiB of headers. */
+  /**
+   * With connections of its own: five seconds to connect, no response of more than 32 KiB of headers. HTTP/1.1 only: where
+   * HTTP/2 is allowed, undici lets all requests wait for the first handshake, so that one that hangs holds up the rest.
+   */
   static readonly live = Upstream.layer.pipe(
-    Layer.provide(NodeHttpClient.layerUndiciNoDispatcher),
     Layer.provide(
       NodeHttpClient.layerDispatcherOptions({
         connections: 1024,
         pipelining: 1,
+        allowH2: false,
         keepAliveTimeout: 30_000,
         maxHeaderSize: 32 * 1024,
         connect: { timeout: 5_000 }
@@ -204,23 +243,28 @@ export class Upstream extends Context.Service<
   )
 }
 
-const quiet =
-  <A, E, R>(f: (call: Call) => Effect.Effect<A, E, R>) =>
-  (call: Call): Effect.Effect<A, E, R> =>
-    f(call).pipe(
-      Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
-      Effect.provideService(HttpClient.TracerPropagationEnabled, false)
-    )
+interface Response {
+  readonly status: number
+  readonly headers: ReplyHeaders
+  readonly body: Body
+}
+
+const abandoned = new GatewayError({ reason: "upstream", message: "the call was given up", code: "cancelled" })
+
+/** The whole of a request took too long. */
+export const ceilingError = new GatewayError({
+  reason: "timeout",
+  message: "the reply took longer than a request may take",
+  code: "ceiling"
+})
 
 /** Only what says that the cloud cannot be reached or is down opens a circuit; refusals do not. */
-const classify = (exit: Exit.Exit<HttpClientResponse.HttpClientResponse, HttpClientError.HttpClientError>) => {
-  if (Exit.isSuccess(exit)) {
-    return exit.value.status === 502 || exit.value.status === 503 || exit.value.status === 504
-      ? CircuitBreaker.failure()
-      : CircuitBreaker.success
-  }
-  return Option.isSome(Cause.findErrorOption(exit.cause)) ? CircuitBreaker.failure() : CircuitBreaker.ignored
+const classify = (exit: Exit.Exit<Dispatcher.ResponseData, GatewayError>) => {
+  if (Exit.isSuccess(exit)) return down.has(exit.value.statusCode) ? CircuitBreaker.failure() : CircuitBreaker.success
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  return error === undefined || error.reason !== "upstream" ? CircuitBreaker.ignored : CircuitBreaker.failure()
 }
+const down: ReadonlySet<number> = new Set([502, 503, 504])
 
 const circuitOpen = (error: CircuitBreaker.CircuitBreakerError) =>
   new GatewayError({
@@ -240,29 +284,29 @@ const credentialsUnavailable = (error: CredentialError) =>
 
 const isCredentialRefusal = (status: number) => status === 401 || status === 403
 
-const drain = (response: HttpClientResponse.HttpClientResponse) =>
-  Effect.ignore(bounded(Stream.mapError(response.stream, transportError), maxErrorBytes))
-
 /** Fails for anything but a 200 of the promised type; redirects are not followed. */
-const refused = Effect.fnUntraced(function* (call: Call, response: HttpClientResponse.HttpClientResponse) {
-  const { status, headers } = response
+const refused = (call: Call, { status, headers, body }: Response): Effect.Effect<void, GatewayError> => {
   if (status === 200) {
-    const type = (headers["content-type"] ?? "").toLowerCase()
     const encoding = headers["content-encoding"]
-    if (type.startsWith(call.contentType) && (encoding === undefined || encoding === "identity")) return
-    yield* drain(response)
-    return yield* unexpected("a reply that is not what its API promises", "content-type")
+    if (
+      (headers["content-type"] ?? "").toLowerCase().startsWith(call.contentType) &&
+      (encoding ?? "identity") === "identity"
+    ) {
+      return Effect.void
+    }
+    return Effect.andThen(
+      Effect.sync(body.close),
+      Effect.fail(unexpected("a reply that is not what its API promises", "content-type"))
+    )
   }
   if (status >= 300 && status < 400) {
-    yield* drain(response)
-    return yield* unexpected("a redirect, which is not followed", "redirect", status)
+    return Effect.andThen(
+      Effect.sync(body.close),
+      Effect.fail(unexpected("a redirect, which is not followed", "redirect", status))
+    )
   }
-  const body = yield* Effect.orElseSucceed(
-    bounded(Stream.mapError(response.stream, transportError), maxErrorBytes),
-    () => ""
-  )
-  return yield* call.refusal(status, headers, body)
-})
+  return Effect.flatMap(readUpTo(body, maxErrorBytes), (text) => Effect.fail(call.refusal(status, headers, text)))
+}
 
 const unexpected = (what: string, code: string, upstreamStatus?: number) =>
   new GatewayError({
@@ -272,16 +316,25 @@ const unexpected = (what: string, code: string, upstreamStatus?: number) =>
     upstreamStatus
   })
 
-/** Reads UTF-8 text up to a limit; more is a failure, and the rest is not read. */
-const bounded = (bytes: Stream.Stream<Uint8Array, GatewayError>, limit: number) =>
-  Stream.runFoldEffect(
-    bytes,
-    () => ({ size: 0, chunks: [] as Uint8Array[] }),
-    (state, chunk) => {
-      state.size += chunk.length
-      state.chunks.push(chunk)
-      return state.size > limit
-        ? Effect.fail(unexpected("a reply that is too large", "too-large"))
-        : Effect.succeed(state)
-    }
-  ).pipe(Effect.map(({ chunks }) => Buffer.concat(chunks).toString("utf8")))
+/** Collects UTF-8 text; more than the limit is a failure, and the rest is not read. */
+const collect = Effect.fnUntraced(function* (next: Answered["next"], limit: number) {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  while (true) {
+    const chunk = yield* next
+    if (chunk === undefined) break
+    size += chunk.length
+    if (size > limit) return yield* unexpected("a reply that is too large", "too-large")
+    chunks.push(chunk)
+  }
+  const [only] = chunks
+  return (
+    chunks.length === 1 && only !== undefined
+      ? Buffer.from(only.buffer, only.byteOffset, only.length)
+      : Buffer.concat(chunks)
+  ).toString("utf8")
+})
+
+/** An error body, or none where it cannot be had. */
+const readUpTo = (body: Body, limit: number) =>
+  Effect.orElseSucceed(collect(body.next, limit), () => "").pipe(Effect.ensuring(Effect.sync(body.close)))

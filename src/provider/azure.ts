@@ -54,7 +54,8 @@ export const azure = Layer.effect(
     return Provider.of({
       region: () => settings.region,
       send: (route, operation, body) => sendJson(upstream, call(route, operation, body, false)),
-      stream: (route, operation, body) => openStream(upstream, call(route, operation, body, true), sse, scrub(route))
+      stream: (route, operation, body, stopper) =>
+        openStream(upstream, call(route, operation, body, true), stopper, sse, scrub(route))
     })
   })
 )

@@ -113,10 +113,11 @@ export const bedrock = Layer.effect(
         const sent = sendJson(upstream, call(route, operation, body, false))
         return operation === "count" ? Effect.flatMap(sent, countReply) : sent
       },
-      stream: (route, operation, body) =>
+      stream: (route, operation, body, stopper) =>
         openStream(
           upstream,
           call(route, operation, body, true),
+          stopper,
           operation === "messages" ? eventStream : sse,
           scrub(route)
         )

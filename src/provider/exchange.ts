@@ -1,13 +1,12 @@
 /** What the three providers share: a call described once, sent as JSON or opened as a stream of events. */
-import { Effect, type Schema, type Scope, Stream } from "effect"
-import type { Headers } from "effect/http"
+import { Cause, Effect, type Pull, type Schema, type Scope, Stream } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
-import { decodeWith } from "./framing/decode.ts"
 import type { Decoder, Event } from "./framing/Event.ts"
 import type { Operation, Reply, Streamed } from "./Provider.ts"
 import { framingError, malformed, type Scrub } from "./refusal.ts"
-import type { Call, Upstream } from "./Upstream.ts"
+import type { ReplyHeaders } from "./replyHeaders.ts"
+import type { Call, Stopper, Upstream } from "./Upstream.ts"
 
 /** Names of `gen_ai.operation.name` (OpenTelemetry GenAI conventions). */
 const operationNames: Readonly<Record<Operation, string>> = {
@@ -41,8 +40,8 @@ export const spanOf = (route: Route, operation: Operation, address: URL, stream:
   }
 }
 
-const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"]
-const requestId = (headers: Headers.Headers) => {
+const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"] as const
+const requestId = (headers: ReplyHeaders) => {
   for (const name of requestIdHeaders) {
     const value = headers[name]
     if (value !== undefined) return value.slice(0, 200)
@@ -93,44 +92,42 @@ const parseReply = (text: string): Schema.Json | undefined => {
   }
 }
 
+/** The events of a stream: one effect a network chunk, whatever it holds. */
 export const openStream = (
   upstream: Service,
   call: Call,
-  decoder: () => Decoder,
+  stopper: Stopper,
+  makeDecoder: () => Decoder,
   scrub: Scrub
 ): Effect.Effect<Streamed, GatewayError, Scope.Scope> =>
-  Effect.map(upstream.open(call), ({ bytes, region, headers, span }) => ({
-    region,
-    span,
-    requestId: requestId(headers),
-    events: bytes.pipe(
-      decodeWith(decoder),
-      noteFirst((event) => {
-        if (event.data.length > maxFirstEvent) return
-        const body = parseReply(event.data)
-        if (body !== undefined) span.set(responseAttributes(body))
-      }),
-      Stream.mapError((error) => {
-        if (error._tag === "GatewayError") return error
-        const failed = framingError(scrub)(error)
-        span.fail(failed)
-        return failed
-      })
-    )
-  }))
+  Effect.map(upstream.open(call, stopper), ({ next, region, headers, span }) => {
+    const decoder = makeDecoder()
+    let noted = false
+    let broken: GatewayError | undefined
 
-/** Shows the first event of a stream to `note`. */
-const noteFirst =
-  (note: (event: Event) => void) =>
-  <E, R>(events: Stream.Stream<ReadonlyArray<Event>, E, R>): Stream.Stream<ReadonlyArray<Event>, E, R> =>
-    Stream.suspend(() => {
-      let noted = false
-      return Stream.map(events, (batch) => {
-        const [first] = batch
-        if (!noted && first !== undefined) {
-          noted = true
-          note(first)
-        }
-        return batch
-      })
-    })
+    const note = (event: Event) => {
+      noted = true
+      if (event.data.length > maxFirstEvent) return
+      const body = parseReply(event.data)
+      if (body !== undefined) span.set(responseAttributes(body))
+    }
+    const pull: Pull.Pull<readonly [Events, ...Array<Events>], GatewayError> = Effect.suspend(() =>
+      broken === undefined ? Effect.flatMap(next, read) : Effect.fail(broken)
+    )
+    /** Events before a failure are not lost. */
+    const read = (chunk: Uint8Array | undefined): typeof pull => {
+      const { events, failure } = chunk === undefined ? decoder.end() : decoder.feed(chunk)
+      const [first] = events
+      if (!noted && first !== undefined) note(first)
+      if (failure !== undefined) {
+        broken = framingError(scrub)(failure)
+        span.fail(broken)
+      }
+      if (first !== undefined) return Effect.succeed([events])
+      if (broken !== undefined) return Effect.fail(broken)
+      return chunk === undefined ? Cause.done() : pull
+    }
+    return { region, span, requestId: requestId(headers), events: Stream.fromPull(Effect.succeed(pull)) }
+  })
+
+type Events = ReadonlyArray<Event>

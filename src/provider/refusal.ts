@@ -1,7 +1,8 @@
 /** What a cloud's refusal means to the caller (decisions: Errors). */
-import type { Headers } from "effect/http"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { FramingFailure } from "./framing/Event.ts"
+import type { ReplyHeaders } from "./replyHeaders.ts"
+import { brokenOff } from "./transport.ts"
 
 /** Longest message of an upstream that is passed on, in characters. */
 const maxMessage = 2_000
@@ -52,7 +53,7 @@ export const parseError = (body: string): Parsed => {
 }
 
 /** Only a number of seconds is passed on. */
-const retryAfter = (headers: Headers.Headers): number | undefined => {
+const retryAfter = (headers: ReplyHeaders): number | undefined => {
   const value = headers["retry-after"]
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) : undefined
 }
@@ -113,7 +114,7 @@ export const statusError = (options: {
 
 export const refusal =
   (scrub: Scrub) =>
-  (status: number, headers: Headers.Headers, body: string): GatewayError => {
+  (status: number, headers: ReplyHeaders, body: string): GatewayError => {
     const { message } = parseError(body)
     const exception = headers["x-amzn-errortype"]?.split(/[:,]/)[0]
     const effective = exception === "ServiceQuotaExceededException" ? 429 : status
@@ -154,11 +155,7 @@ export const framingError =
   }
 
 /** A stream that ended without its own terminal event: never a success. */
-export const cutError = new GatewayError({
-  reason: "upstream",
-  message: "the cloud that serves this model broke off its reply",
-  code: "cut"
-})
+export const cutError = brokenOff
 
 /** A 200 whose body is not what the API promises. */
 export const malformed = new GatewayError({

@@ -1,5 +1,4 @@
 /** Names the ways in which a connection fails, without a word of what the library says about it. */
-import type { HttpClientError } from "effect/http"
 import { GatewayError } from "../model/GatewayError.ts"
 
 /** Codes of failures before any byte of the request was sent, by Node and undici. */
@@ -20,8 +19,7 @@ const codeOf = (error: unknown): string | undefined => {
   for (let depth = 0; depth < 8 && typeof current === "object" && current !== null; depth++) {
     const code = Reflect.get(current, "code")
     if (typeof code === "string") return code
-    const reason = Reflect.get(current, "reason")
-    current = typeof reason === "object" && reason !== null ? reason : Reflect.get(current, "cause")
+    current = Reflect.get(current, "cause")
   }
   return undefined
 }
@@ -29,7 +27,7 @@ const codeOf = (error: unknown): string | undefined => {
 const failed = (message: string, code: string) => new GatewayError({ reason: "upstream", message, code })
 
 /** A failed connection, as the caller may know it. */
-export const transportError = (error: HttpClientError.HttpClientError): GatewayError => {
+export const transportError = (error: unknown): GatewayError => {
   const code = codeOf(error) ?? ""
   if (code === "UND_ERR_CONNECT_TIMEOUT") {
     return failed("the cloud that serves this model could not be reached in time", "connect-timeout")
@@ -38,9 +36,11 @@ export const transportError = (error: HttpClientError.HttpClientError): GatewayE
   if (certificate.test(code)) {
     return failed("the certificate of the cloud that serves this model could not be verified", "certificate")
   }
-  if (error.reason._tag === "DecodeError") return failed("the cloud that serves this model broke off its reply", "cut")
   return failed("the connection to the cloud that serves this model failed", "connection")
 }
+
+/** A body that ended before its end. */
+export const brokenOff = failed("the cloud that serves this model broke off its reply", "cut")
 
 /** Whether nothing of the request can have reached the upstream. */
 export const isUnreachable = (error: GatewayError): boolean =>

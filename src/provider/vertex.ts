@@ -94,7 +94,8 @@ export const vertex = Layer.effect(
     return Provider.of({
       region: (route, operation) => locations(route, operation)[0] ?? settings.location,
       send: (route, operation, body) => sendJson(upstream, call(route, operation, body, false)),
-      stream: (route, operation, body) => openStream(upstream, call(route, operation, body, true), sse, scrub(route))
+      stream: (route, operation, body, stopper) =>
+        openStream(upstream, call(route, operation, body, true), stopper, sse, scrub(route))
     })
   })
 )

@@ -1,5 +1,5 @@
 /** What every inference request passes after its body has been read: the model, the key's permission, streams, the quota. */
-import { Context, Deferred, Effect, Layer, type Scope } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, type Scope } from "effect"
 import { Keys, permits } from "../access/Keys.ts"
 import { estimateTokens, Quota } from "../access/Quota.ts"
 import { RateLimit } from "../access/RateLimit.ts"
@@ -30,8 +30,8 @@ export class Gate extends Context.Service<
       readonly stream: boolean
       readonly maxOutput: number
     }) => Effect.Effect<void, GatewayError, Scope.Scope>
-    /** Answers when a running stream of the caller may not go on. */
-    readonly ended: Effect.Effect<GatewayError>
+    /** Calls back when a running stream of the caller may not go on; answers how to stop watching. */
+    readonly watchEnd: (observation: Observation) => (ended: (error: GatewayError) => void) => () => void
   }
 >()("gateway/surface/Gate") {
   static readonly layer = Layer.effect(
@@ -67,15 +67,60 @@ export class Gate extends Context.Service<
         yield* Effect.addFinalizer(() => Effect.sync(() => reservation.use(usedTokens(observation))))
       })
 
-      const ended = Effect.flatMap(CurrentObservation, ({ key }) =>
-        key === undefined
-          ? Effect.never
-          : Effect.raceFirst(Effect.as(keys.ended(key.id), revokedError), Deferred.await(drain.expired))
-      )
-      return { admit, hold, ended }
+      const watchers = yield* makeWatchers(keys, drain)
+      const watchEnd = ({ key }: Observation) => watchers(key?.id ?? "")
+      return { admit, hold, watchEnd }
     })
   )
 }
+
+/** One fiber a key with running streams, and one for the drain; a stream itself costs an entry in a set. */
+const makeWatchers = Effect.fnUntraced(function* (keys: Keys["Service"], drain: Drain["Service"]) {
+  const scope = yield* Effect.scope
+  const context = yield* Effect.context<never>()
+  const run = Effect.runForkWith(context)
+  const running = new Map<string, Set<(error: GatewayError) => void>>()
+  const tell = (listeners: Iterable<(error: GatewayError) => void>, error: GatewayError) => {
+    for (const listener of [...listeners]) listener(error)
+  }
+  yield* Deferred.await(drain.expired).pipe(
+    Effect.flatMap((error) =>
+      Effect.sync(() =>
+        tell(
+          [...running.values()].flatMap((listeners) => [...listeners]),
+          error
+        )
+      )
+    ),
+    Effect.forkIn(scope)
+  )
+  const listenersOf = (keyId: string) => {
+    const known = running.get(keyId)
+    if (known !== undefined) return known
+    const listeners = new Set<(error: GatewayError) => void>()
+    running.set(keyId, listeners)
+    Fiber.runIn(
+      run(
+        Effect.andThen(
+          keys.ended(keyId),
+          Effect.sync(() => {
+            running.delete(keyId)
+            tell(listeners, revokedError)
+          })
+        )
+      ),
+      scope
+    )
+    return listeners
+  }
+  return (keyId: string) => (listener: (error: GatewayError) => void) => {
+    const listeners = listenersOf(keyId)
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+    }
+  }
+})
 
 /** About four bytes of a prompt are a token, and an event of a stream is about one. */
 const usedTokens = ({ tokens, streamEnd, events, bytesIn }: Observation) => {

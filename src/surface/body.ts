@@ -3,7 +3,8 @@
  * requests, and exact, so that what passes through is what was sent.
  */
 import { isUtf8 } from "node:buffer"
-import { type Duration, Effect, Result, Schema, SchemaIssue, Stream } from "effect"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Duration, Effect, Result, Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
 import { measure } from "./jsonShape.ts"
@@ -41,27 +42,43 @@ const mediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError |
 const tooLarge = (limit: number) =>
   new GatewayError({ reason: "too-large", message: `the request body is larger than ${limit} bytes` })
 
+/** The rest may be on its way for long: it is not waited for. */
+const tooSlow = new GatewayError({
+  reason: "timeout-caller",
+  message: "the request body took too long",
+  headers: { connection: "close" }
+})
 const brokenOff = invalid("the request body was broken off")
 
-const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, timeout }: BodyLimits) => {
-  if (Number(request.headers["content-length"]) > maxBytes) return Effect.fail(tooLarge(maxBytes))
-  return Stream.runFoldEffect(
-    Stream.mapError(request.stream, () => brokenOff),
-    () => ({ size: 0, chunks: [] as Uint8Array[] }),
-    (state, chunk) => {
-      state.size += chunk.length
-      state.chunks.push(chunk)
-      return state.size > maxBytes ? Effect.fail(tooLarge(maxBytes)) : Effect.succeed(state)
+/** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
+const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, timeout }: BodyLimits) =>
+  Effect.callback<Buffer, GatewayError>((resume) => {
+    if (Number(request.headers["content-length"]) > maxBytes) return resume(Effect.fail(tooLarge(maxBytes)))
+    const incoming = NodeHttpServerRequest.toIncomingMessage(request)
+    const chunks: Array<Buffer> = []
+    let size = 0
+    const finish = (result: Effect.Effect<Buffer, GatewayError>) => {
+      clearTimeout(timer)
+      incoming.off("data", take).off("end", end).off("error", cut).off("close", cut)
+      resume(result)
     }
-  ).pipe(
-    Effect.map(({ chunks }) => (chunks.length === 1 && chunks[0] ? Buffer.from(chunks[0]) : Buffer.concat(chunks))),
-    Effect.timeoutOrElse({
-      duration: timeout,
-      orElse: () =>
-        Effect.fail(new GatewayError({ reason: "timeout-caller", message: "the request body took too long" }))
-    })
-  )
-}
+    const take = (chunk: Buffer) => {
+      size += chunk.length
+      if (size > maxBytes) finish(Effect.fail(tooLarge(maxBytes)))
+      else chunks.push(chunk)
+    }
+    const end = () => {
+      const [only] = chunks
+      finish(Effect.succeed(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size)))
+    }
+    const cut = () => finish(Effect.fail(brokenOff))
+    const timer = setTimeout(() => finish(Effect.fail(tooSlow)), Duration.toMillis(timeout))
+    incoming.on("data", take).on("end", end).on("error", cut).on("close", cut)
+    // A caller that asked first is told to go on; Node leaves that to us.
+    const response = NodeHttpServerRequest.toServerResponse(request)
+    if (request.headers.expect !== undefined && "writeContinue" in response) response.writeContinue()
+    return Effect.sync(() => clearTimeout(timer))
+  })
 
 interface Source {
   readonly source?: string
@@ -107,6 +124,20 @@ const parse = Effect.fnUntraced(function* (bytes: Buffer) {
 
 const issueText = SchemaIssue.makeFormatterStandardSchemaV1()
 
+const named = (type: string): string =>
+  /^(object|array)$/.test(type) ? `an ${type}` : /^(string|number|boolean)$/.test(type) ? `a ${type}` : type
+
+/** The library's words in ours. */
+const plain = (message: string): string =>
+  message
+    .replace(/\s+/g, " ")
+    .replace(/^Missing key$/, "is required")
+    .replace(
+      /^Expected (.*?)(?: \| null)?$/,
+      (_, types: string) => `must be ${types.split(" | ").map(named).join(" or ")}`
+    )
+    .slice(0, 500)
+
 /** One line: where, and what would be right. The values themselves are never repeated. */
 const describe = (error: Schema.SchemaError): string => {
   const [issue] = issueText(error.issue).issues
@@ -114,7 +145,7 @@ const describe = (error: Schema.SchemaError): string => {
     .map((segment) => (typeof segment === "object" ? segment.key : segment))
     .map((key, at) => (typeof key === "number" ? `[${key}]` : `${at === 0 ? "" : "."}${String(key).slice(0, 100)}`))
     .join("")
-  const message = (issue?.message ?? "is not valid").replace(/\s+/g, " ").slice(0, 500)
+  const message = plain(issue?.message ?? "is not valid")
   return path === "" ? `the request body: ${message}` : `${path}: ${message}`
 }
 

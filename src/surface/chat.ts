@@ -79,9 +79,9 @@ export const chatLayer = HttpApiBuilder.group(
       }
       if (chat.stream === true) {
         return yield* streamReply({
-          open: provider.stream(route, operation, body),
+          open: (stopper) => provider.stream(route, operation, body, stopper),
           rewriter: chatRewriter({
-            reader: dialect.stream(route),
+            reader: dialect.stream(route, chat),
             heading,
             includeUsage: chat.stream_options?.include_usage === true,
             terminated: operation !== "content", // Gemini's streams just end
@@ -89,11 +89,11 @@ export const chatLayer = HttpApiBuilder.group(
           }),
           limits: serving.streamLimits,
           headers,
-          revoked: serving.ended
+          watchEnd: serving.watchEnd(observation)
         })
       }
       const reply = yield* serving.whole(provider.send(route, operation, body))
-      const answer = yield* Effect.fromResult(dialect.reply(reply.body, route)).pipe(
+      const answer = yield* Effect.fromResult(dialect.reply(reply.body, route, chat)).pipe(
         Effect.tapError((error) => Effect.sync(() => reply.span.fail(error)))
       )
       const governance = governanceOf(

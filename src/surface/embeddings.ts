@@ -42,7 +42,7 @@ const ofString = (error: GatewayError, at: number): GatewayError => {
   if (error.reason !== "invalid") return error
   const count = tokenCount.exec(error.message)?.[1]
   const message = tooLong.test(error.message)
-    ? `longer than 8,192 tokens${count === undefined ? "" : ` (${count})`}; nothing is truncated, so split the text`
+    ? `must be at most 8,192 tokens and 50,000 characters${count === undefined ? "" : ` (this has ${count} tokens)`}; nothing is truncated, so split the text`
     : error.message
   return new GatewayError({ ...error, message: `input[${at}]: ${message}` })
 }
@@ -51,6 +51,8 @@ interface Vector {
   readonly embedding: ReadonlyArray<number>
   readonly tokens: number
 }
+
+const noTokens = { input: 0, output: 0 }
 
 const readVector = ({ body }: Reply): Vector | undefined => {
   if (typeof body !== "object" || body === null || !("embedding" in body)) return undefined
@@ -85,8 +87,9 @@ export const embeddingsLayer = HttpApiBuilder.group(
       if (refused !== undefined) return yield* refused
       yield* serving.hold({ stream: false, maxOutput: 0 })
       const provider = serving.providerOf(route)
+      const encode = value.encoding_format === "base64" ? base64 : (embedding: ReadonlyArray<number>) => embedding
 
-      /** The first failure ends the request and cancels the calls beside it. */
+      /** The first failure ends the request and cancels the calls beside it; what the others used is counted. */
       const one = Effect.fnUntraced(function* (inputText: string) {
         const reply = yield* provider.send(route, "embeddings", {
           inputText,
@@ -101,23 +104,20 @@ export const embeddingsLayer = HttpApiBuilder.group(
           return yield* malformed
         }
         reply.span.set({ "gen_ai.usage.input_tokens": vector.tokens })
-        return vector
+        const { input, output } = observation.tokens ?? noTokens
+        observation.tokens = { input: input + vector.tokens, output }
+        return encode(vector.embedding)
       }, Effect.scoped)
-      const vectors = yield* serving.within(
+      const embeddings = yield* serving.within(
         Effect.forEach(input, (text, at) => Effect.mapError(one(text), (error) => ofString(error, at)), {
           concurrency: serving.settings.embeddingsConcurrency
         })
       )
-      const tokens = vectors.reduce((sum, vector) => sum + vector.tokens, 0)
-      observation.tokens = { input: tokens, output: 0 }
+      const tokens = observation.tokens?.input ?? 0
       return HttpServerResponse.jsonUnsafe(
         {
           object: "list",
-          data: vectors.map(({ embedding }, index) => ({
-            object: "embedding",
-            index,
-            embedding: value.encoding_format === "base64" ? base64(embedding) : embedding
-          })),
+          data: embeddings.map((embedding, index) => ({ object: "embedding", index, embedding })),
           model: value.model,
           usage: { prompt_tokens: tokens, total_tokens: tokens }
         },

@@ -21,7 +21,7 @@ export const finishRequest = Effect.gen(function* () {
           request_id: observation.id,
           status: observation.status,
           outcome,
-          model: observation.modelId,
+          ...(observation.modelId === undefined ? {} : { model: observation.modelId.slice(0, 256) }),
           duration_ms: now - observation.startedAt
         })
       )

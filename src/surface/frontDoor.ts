@@ -100,7 +100,8 @@ export const frontDoor = HttpRouter.middleware(
           })
         )
         observation.status = reply.status
-        if (!observation.stream) observation.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
+        if (!observation.stream)
+          observation.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
         return HttpServerResponse.setHeaders(reply, {
           ...observation.replyHeaders,
           "x-request-id": observation.id,

@@ -5,8 +5,8 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { CountRequest, MessagesRequest } from "../api/Messages.ts"
 import { flagInput, governanceOf } from "../governance/flags.ts"
-import { malformed } from "../provider/refusal.ts"
-import { bodyReader } from "./body.ts"
+import { makeScrub, malformed } from "../provider/refusal.ts"
+import { bodyReader, parseExact } from "./body.ts"
 import { servedHeaders } from "./Gate.ts"
 import { prepareMessages } from "./messagesBody.ts"
 import { messagesRewriter, tokensOf, usageAttributes } from "./messagesStream.ts"
@@ -64,16 +64,17 @@ export const messagesLayer = HttpApiBuilder.group(
       }
       if (given.stream === true) {
         return yield* streamReply({
-          open: provider.stream(route, "messages", prepared.body),
-          rewriter: messagesRewriter({ model: route.model.id, observation, scrub: (message) => message }),
+          open: (stopper) => provider.stream(route, "messages", prepared.body, stopper),
+          rewriter: messagesRewriter({ model: route.model.id, observation, scrub: makeScrub([[route.deployment.model, route.model.id]]) }),
           limits: serving.streamLimits,
           headers,
-          revoked: serving.ended
+          watchEnd: serving.watchEnd(observation)
         })
       }
       const { stream: _, ...body } = prepared.body
       const reply = yield* serving.whole(provider.send(route, "messages", body))
-      const message = reply.body
+      // Exact, because a call is never altered: its input may hold numbers that JavaScript cannot.
+      const message = parseExact(reply.text)
       if (!isObject(message) || message.type !== "message") return yield* malformed
       const { "amazon-bedrock-invocationMetrics": __, ...native } = message
       const governance = governanceOfContent(native.content)

@@ -28,7 +28,7 @@ const statuses: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   request_too_large: 413,
   rate_limit_error: 429,
-  timeout_error: 504,
+  timeout_error: 408,
   overloaded_error: 529
 }
 

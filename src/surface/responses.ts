@@ -4,7 +4,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { ResponsesRequest } from "../api/Responses.ts"
-import { malformed } from "../provider/refusal.ts"
+import { makeScrub, malformed } from "../provider/refusal.ts"
 import { bodyReader } from "./body.ts"
 import { servedHeaders } from "./Gate.ts"
 import { CurrentObservation } from "./Observation.ts"
@@ -30,19 +30,20 @@ export const responsesLayer = HttpApiBuilder.group(
       const { body, tools } = yield* Effect.fromResult(prepareResponses(given, route))
       yield* serving.screen("responses", tools)
       const { max_output_tokens: asked } = given
+      const { maxOutputTokens } = route.model
       yield* serving.hold({
         stream: given.stream === true,
-        maxOutput: typeof asked === "number" ? asked : route.model.maxOutputTokens
+        maxOutput: typeof asked === "number" && asked > 0 ? Math.min(asked, maxOutputTokens) : maxOutputTokens
       })
       const provider = serving.providerOf(route)
       const headers = { "x-gateway-served-model": route.model.id, ...servedHeaders(route, provider, "responses") }
       if (given.stream === true) {
         return yield* streamReply({
-          open: provider.stream(route, "responses", body),
-          rewriter: responsesRewriter({ observation, scrub: (message) => message }),
+          open: (stopper) => provider.stream(route, "responses", body, stopper),
+          rewriter: responsesRewriter({ observation, scrub: makeScrub([[route.deployment.model, route.model.id]]) }),
           limits: serving.streamLimits,
           headers,
-          revoked: serving.ended
+          watchEnd: serving.watchEnd(observation)
         })
       }
       const reply = yield* serving.whole(provider.send(route, "responses", body))

@@ -25,22 +25,44 @@ const refuseState = (body: ResponsesRequest): string | undefined => {
   return undefined
 }
 
-const refuseTools = (tools: ReadonlyArray<JsonObject>): string | undefined => {
-  const at = tools.findIndex((tool) => !localTools.has(tool.type))
-  if (at === -1) return undefined
-  const type = JSON.stringify(tools[at]?.type ?? null).slice(0, 60)
-  return `tools[${at}].type: ${type} is not available, because such tools reach outside the boundary from inside the cloud; use tools of type function or custom`
+/** A tool and where it stands in the body. */
+interface PlacedTool {
+  readonly tool: JsonObject
+  readonly path: string
 }
 
-/** Parts come inline: a URL would make the cloud fetch it. */
+const place = (tools: Json | undefined, path: string): ReadonlyArray<PlacedTool> =>
+  arrayOf(tools).map((tool, at) => ({ tool: objectOf(tool), path: `${path}[${at}]` }))
+
+/** Items of some types (`additional_tools`, `tool_search_output`) bring tools along; they are tools like the others. */
+const toolsOf = (request: ResponsesRequest, items: ReadonlyArray<JsonObject>): ReadonlyArray<PlacedTool> => [
+  ...place(request.tools ?? undefined, "tools"),
+  ...items.flatMap((item, at) => place(item.tools, `input[${at}].tools`))
+]
+
+const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(0, 80)
+
+/** All of them at once, so that a caller with several mends its request once. */
+const refuseTools = (tools: ReadonlyArray<PlacedTool>): string | undefined => {
+  const refused = tools.filter(({ tool }) => !localTools.has(tool.type))
+  const [first] = refused
+  if (first === undefined) return undefined
+  const list = refused
+    .slice(0, 10)
+    .map(
+      ({ tool, path }) =>
+        `${path} is ${quoted(tool.type)}${textOf(tool.name) === undefined ? "" : ` (${quoted(tool.name)})`}`
+    )
+  return `${first.path}.type: only tools of type "function" and "custom" are available, because others run inside the cloud and may reach outside the boundary; ${list.join(", ")}. Remove ${refused.length === 1 ? "it" : "them"}, or define functions`
+}
+
+/** Parts come inline, whatever their type: a URL would make the cloud fetch it, and nothing is stored to have an ID. */
 const refusePart = (part: JsonObject): string | undefined => {
-  if (part.type === "input_image") {
-    const url = textOf(part.image_url)
-    if (url !== undefined && !/^data:/i.test(url)) return "image_url: must be a data URI; URLs are not fetched"
+  if (given(part.image_url) && !/^data:/i.test(textOf(part.image_url) ?? "")) {
+    return "image_url: must be a data URI; URLs are not fetched"
   }
-  if (part.type === "input_file" && given(part.file_url)) {
-    return "file_url: not available, URLs are not fetched; send the data inline as file_data"
-  }
+  if (given(part.file_url)) return "file_url: not available, URLs are not fetched; send the data inline as file_data"
+  if (given(part.file_id)) return "file_id: not available, because nothing is stored; send the data inline"
   return undefined
 }
 
@@ -50,7 +72,12 @@ const refuseInput = (input: ReadonlyArray<JsonObject>): string | undefined => {
       return `input[${at}]: items cannot be referred to, because nothing is stored; send the item itself`
     }
     for (const field of ["content", "output"]) {
-      for (const [index, part] of arrayOf(item[field]).entries()) {
+      const value = item[field]
+      if (isObject(value)) {
+        const refusal = refusePart(value)
+        if (refusal !== undefined) return `input[${at}].${field}.${refusal}`
+      }
+      for (const [index, part] of arrayOf(value).entries()) {
         const refusal = isObject(part) ? refusePart(part) : undefined
         if (refusal !== undefined) return `input[${at}].${field}[${index}].${refusal}`
       }
@@ -77,8 +104,8 @@ export const prepareResponses = (
   request: ResponsesRequest,
   route: Route
 ): Result.Result<PreparedResponse, GatewayError> => {
-  const tools = request.tools ?? []
   const items = typeof request.input === "string" ? [] : request.input
+  const tools = toolsOf(request, items)
   const refusal = refuseState(request) ?? refuseTools(tools) ?? refuseInput(items)
   if (refusal !== undefined) return Result.fail(invalid(refusal))
 
@@ -95,7 +122,7 @@ export const prepareResponses = (
   return Result.succeed({
     body,
     tools: tools
-      .filter((tool) => tool.type === "function")
-      .map((tool) => ({ name: textOf(tool.name) ?? "", schema: tool.parameters }))
+      .filter(({ tool }) => tool.type === "function")
+      .map(({ tool }) => ({ name: textOf(tool.name) ?? "", schema: tool.parameters }))
   })
 }

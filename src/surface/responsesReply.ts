@@ -2,9 +2,10 @@
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../dialect/json.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import { type Flag, flagCall, governanceOf } from "../governance/flags.ts"
-import type { GatewayError } from "../model/GatewayError.ts"
+import { GatewayError } from "../model/GatewayError.ts"
 import type { Event } from "../provider/framing/Event.ts"
-import { cutError, malformed, statusError } from "../provider/refusal.ts"
+import { cutError, malformed, type Scrub, statusError } from "../provider/refusal.ts"
+import type { UpstreamSpan } from "../provider/Upstream.ts"
 import { parseExact } from "./body.ts"
 import { errorDetail } from "./errorReply.ts"
 import { usageAttributes } from "./messagesStream.ts"
@@ -28,6 +29,13 @@ const exposed = ({ [secretField]: _, ...item }: JsonObject): JsonObject => item
 const exposedItem = (item: Json): Json => (isObject(item) ? exposed(item) : item)
 const exposedResponse = (response: JsonObject): JsonObject =>
   Array.isArray(response.output) ? { ...response, output: response.output.map(exposedItem) } : response
+
+/** An event: its item, or the whole response that openings and ends carry. */
+const exposedEvent = (event: JsonObject): JsonObject => ({
+  ...exposed(event),
+  ...(isObject(event.item) ? { item: exposed(event.item) } : {}),
+  ...(isObject(event.response) ? { response: exposedResponse(event.response) } : {})
+})
 
 /** Arguments of a function call, and the text that a custom tool is given. */
 const callOf = (item: Json): { id: string; name: string; arguments: string } | undefined => {
@@ -67,11 +75,14 @@ const summarize = (response: JsonObject): Summary => ({
   flags: flagsOfOutput(response.output)
 })
 
-export const note = (
-  observation: Observation,
-  summary: Summary,
-  span: { set: (attributes: Record<string, unknown>) => void }
-) => {
+/** A reply whose status is `failed`: it is passed on as it came, but it is no success. */
+const failedReply = new GatewayError({ reason: "upstream", message: "the model failed", code: "upstream-error" })
+
+export const note = (observation: Observation, summary: Summary, span: UpstreamSpan) => {
+  if (summary.status === "failed") {
+    observation.fail(failedReply)
+    span.fail(failedReply)
+  }
   observation.tokens = summary.tokens
   observation.finishReason = summary.status
   observation.flags = summary.flags.length
@@ -104,18 +115,27 @@ const frame = (event: string, data: string) =>
   `event: ${event}\ndata: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`
 
 /** The stream: forwarded as it comes, but for what carries calls or encrypted reasoning, and its end. */
-export const responsesRewriter = (options: {
-  readonly observation: Observation
-  readonly scrub: (message: string) => string
-}): Rewriter => {
+export const responsesRewriter = (options: { readonly observation: Observation; readonly scrub: Scrub }): Rewriter => {
   const calls = makeAccumulator()
+  const inPieces = new Set<number>()
   let summary: Summary | undefined
   let done = false
   let failure: GatewayError | undefined
   let lastData = ""
 
-  /** Flags of the whole response, or of the calls so far when it never came. */
-  const flags = () => summary?.flags ?? calls.flags()
+  /** A call that came in one piece, without deltas before it. */
+  const whole = (key: number, text: string) => {
+    if (inPieces.has(key)) return
+    inPieces.add(key)
+    calls.append(key, text)
+  }
+
+  /** Flags of the whole response, and of the calls that it does not repeat or that came before it broke off. */
+  const flags = (): ReadonlyArray<Flag> => {
+    const repeated = summary?.flags ?? []
+    const known = new Set(repeated.map((flag) => flag.tool_call_id))
+    return [...repeated, ...calls.flags().filter((flag) => !known.has(flag.tool_call_id))]
+  }
 
   const finish = (name: string, data: string): string => {
     const fields = parse(data)
@@ -123,6 +143,7 @@ export const responsesRewriter = (options: {
     if (fields === undefined || !isObject(response)) return broken()
     done = true
     summary = summarize(response)
+    summary = { ...summary, flags: flags() }
     const governance = governanceOf(summary.flags)
     if (governance === undefined && !data.includes(secretField)) return frame(name, data)
     const shown = exposedResponse(response)
@@ -162,27 +183,34 @@ export const responsesRewriter = (options: {
         const call = callOf(fields.item ?? null)
         if (call !== undefined) {
           calls.start(key, call.id, call.name)
-          if (name.endsWith("done")) calls.complete(key)
+          if (name.endsWith("done")) {
+            whole(key, call.arguments)
+            calls.complete(key)
+          }
         }
-        if (!data.includes(secretField)) return frame(name, data)
-        return frame(name, JSON.stringify({ ...fields, item: exposedItem(fields.item ?? null) }))
+        return frame(name, data.includes(secretField) ? JSON.stringify(exposedEvent(fields)) : data)
       }
       case "response.function_call_arguments.delta":
       case "response.custom_tool_call_input.delta": {
         const fields = parse(data)
         if (fields === undefined) return broken()
-        calls.append(numberOf(fields.output_index) ?? -1, textOf(fields.delta) ?? "")
+        const key = numberOf(fields.output_index) ?? -1
+        inPieces.add(key)
+        calls.append(key, textOf(fields.delta) ?? "")
+        return frame(name, data)
+      }
+      case "response.function_call_arguments.done":
+      case "response.custom_tool_call_input.done": {
+        const fields = parse(data)
+        if (fields === undefined) return broken()
+        whole(numberOf(fields.output_index) ?? -1, textOf(fields.arguments) ?? textOf(fields.input) ?? "")
         return frame(name, data)
       }
       default: {
         if (!data.startsWith("{") || !data.endsWith("}")) return broken()
         if (!data.includes(secretField)) return name === "" ? "" : frame(name, data)
-        // Openings carry a whole response object, which may hold items.
         const fields = parse(data)
-        if (fields === undefined) return broken()
-        return isObject(fields.response)
-          ? frame(name, JSON.stringify({ ...fields, response: exposedResponse(fields.response) }))
-          : frame(name, data)
+        return fields === undefined ? broken() : frame(name, JSON.stringify(exposedEvent(fields)))
       }
     }
   }
@@ -192,8 +220,8 @@ export const responsesRewriter = (options: {
       let text = ""
       for (const event of events) {
         text += rewrite(event)
-        lastData = event.data
         if (done || failure !== undefined) break
+        lastData = event.data
       }
       return { text, done, failure }
     },
@@ -202,7 +230,7 @@ export const responsesRewriter = (options: {
       note(options.observation, summary ?? { tokens: undefined, status: undefined, flags: flags() }, span),
     inBand: (error) => {
       const { type, message } = errorDetail(error)
-      const last = /"sequence_number":\s*(\d{1,15})/.exec(lastData)?.[1]
+      const last = numberOf(parse(lastData)?.sequence_number)
       const governance = governanceOf(flags())
       return frame(
         "error",
@@ -211,7 +239,7 @@ export const responsesRewriter = (options: {
           code: type,
           message,
           param: null,
-          sequence_number: last === undefined ? 0 : Number(last) + 1,
+          sequence_number: last === undefined ? 0 : last + 1,
           ...(governance === undefined ? {} : { x_gateway_governance: governance })
         })
       )

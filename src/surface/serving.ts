@@ -1,13 +1,13 @@
 /** What every inference surface is served with: the gate, the providers, the limits, the screen. */
 import { Effect, type Scope } from "effect"
 import { type ScreenMode, screenTools } from "../governance/screen.ts"
-import { type GatewayError, invalid } from "../model/GatewayError.ts"
+import { GatewayError } from "../model/GatewayError.ts"
 import type { Reply } from "../provider/Provider.ts"
+import { ceilingError } from "../provider/Upstream.ts"
 import { Settings } from "../Settings.ts"
 import { cloudProviders } from "./cloudProviders.ts"
 import { Gate } from "./Gate.ts"
 import { CurrentObservation } from "./Observation.ts"
-import { ceilingError } from "./streamReply.ts"
 
 /** A tool definition as the screen reads it. */
 export interface ScreenedTool {
@@ -22,7 +22,7 @@ export const makeServing = Effect.gen(function* () {
   const providerOf = yield* cloudProviders
   const mode: ScreenMode = settings.screenMode
 
-  /** Under the ceiling of unstreamed requests. */
+  /** Several calls under one ceiling of unstreamed requests. */
   const within = <A, R>(effect: Effect.Effect<A, GatewayError, R>) =>
     Effect.timeoutOrElse(effect, {
       duration: settings.requestCeiling,
@@ -33,7 +33,7 @@ export const makeServing = Effect.gen(function* () {
     settings,
     admit: gate.admit,
     hold: gate.hold,
-    ended: gate.ended,
+    watchEnd: gate.watchEnd,
     providerOf,
     bodyLimits: { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout },
     streamLimits: {
@@ -42,10 +42,10 @@ export const makeServing = Effect.gen(function* () {
       ceiling: settings.streamCeiling
     },
     within,
-    /** One unstreamed call, under the ceiling; where it was served goes to the observation. */
+    /** One unstreamed call; where it was served goes to the observation. */
     whole: Effect.fnUntraced(function* (sent: Effect.Effect<Reply, GatewayError, Scope.Scope>) {
       const observation = yield* CurrentObservation
-      const reply = yield* within(sent)
+      const reply = yield* sent
       observation.region = reply.region
       observation.upstreamRequestId = reply.requestId
       return reply
@@ -54,7 +54,9 @@ export const makeServing = Effect.gen(function* () {
     screen: (surface: "chat" | "messages" | "responses", tools: ReadonlyArray<ScreenedTool>) => {
       if (!settings.screenSurfaces.has(surface) || tools.length === 0) return Effect.void
       const refusal = screenTools(tools, mode)
-      return refusal === undefined ? Effect.void : Effect.fail(invalid(refusal.message))
+      return refusal === undefined
+        ? Effect.void
+        : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
     }
   }
 })

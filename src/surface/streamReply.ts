@@ -4,12 +4,13 @@
  */
 import { ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, Pull, Scope, Stream } from "effect"
+import { Cause, Duration, Effect, Exit, Fiber, Option, Pull, Scope, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal } from "../model/GatewayError.ts"
 import type { Event } from "../provider/framing/Event.ts"
 import type { Streamed } from "../provider/Provider.ts"
 import { cutError } from "../provider/refusal.ts"
+import { ceilingError, Stopper } from "../provider/Upstream.ts"
 import { CurrentObservation } from "./Observation.ts"
 
 /** What one network chunk of events becomes. */
@@ -45,7 +46,7 @@ export interface StreamLimits {
 const comment = ": keep-alive\n\n"
 /** How long an upstream that has said its last word may take to end its body, so that its connection can be kept. */
 const afterTerminal = "1 second"
-/** How long a caller that does not read may hold a reply that has passed its ceiling. */
+/** How long a caller that does not read may hold a reply that has been stopped, in milliseconds. */
 const grace = 2_000
 
 const idleError = new GatewayError({
@@ -53,16 +54,190 @@ const idleError = new GatewayError({
   message: "the cloud that serves this model has been silent for too long",
   code: "idle"
 })
-export const ceilingError = new GatewayError({
-  reason: "timeout",
-  message: "the reply took longer than a request may take",
-  code: "ceiling"
-})
 
 const encoder = new TextEncoder()
 
+export const streamReply = Effect.fnUntraced(function* (options: {
+  readonly open: (stopper: Stopper) => Effect.Effect<Streamed, GatewayError, Scope.Scope>
+  readonly rewriter: Rewriter
+  readonly limits: StreamLimits
+  readonly headers: Readonly<Record<string, string>>
+  /** Calls back when the stream may not go on: its key has ended, or the server must. Answers how to stop watching. */
+  readonly watchEnd: (ended: (error: GatewayError) => void) => () => void
+}) {
+  const { rewriter } = options
+  const observation = yield* CurrentObservation
+  const response = NodeHttpServerRequest.toServerResponse(yield* HttpServerRequest.HttpServerRequest)
+  const scope = yield* Scope.Scope
+  observation.stream = true
+
+  const stopper = new Stopper()
+  const guard = watch(options.limits, stopper, response)
+  const unwatch = options.watchEnd(guard.stop)
+  let span: Streamed["span"] | undefined
+  let settled = false
+  const settle = () => {
+    if (settled) return
+    settled = true
+    guard.over()
+    unwatch()
+    if (span !== undefined) rewriter.settle(span)
+  }
+  yield* Scope.addFinalizerExit(scope, (exit) =>
+    Effect.sync(() => {
+      settle()
+      observation.streamEnd ??= Exit.isFailure(exit)
+        ? "cancelled"
+        : observation.outcome === undefined
+          ? "complete"
+          : "error"
+    })
+  )
+
+  /** One effect a network chunk, none an event. */
+  const rewriting = (
+    pull: Pull.Pull<ReadonlyArray<ReadonlyArray<Event>>, GatewayError>
+  ): Pull.Pull<Texts, GatewayError> => {
+    let ended = false
+    let failure: GatewayError | undefined
+
+    const emit = (rewritten: Rewritten): Pull.Pull<Texts, GatewayError> => {
+      const { text } = rewritten
+      if (rewritten.failure !== undefined) {
+        failure = rewritten.failure
+        span?.fail(failure)
+      } else if (rewritten.done === true) ended = true
+      return text === "" ? next : Effect.succeed([text])
+    }
+    const onSuccess = (chunks: ReadonlyArray<ReadonlyArray<Event>>) => {
+      guard.read()
+      for (const events of chunks) observation.events += events.length
+      if (observation.firstEventAt === undefined) {
+        observation.firstEventAt = Date.now()
+        span?.firstToken()
+      }
+      const [events = []] = chunks
+      return emit(rewriter.step(chunks.length === 1 ? events : chunks.flat()))
+    }
+    const onDone = () => {
+      const rest = rewriter.end()
+      return emit(rest.failure === undefined && rest.done !== true ? { ...rest, failure: cutError } : rest)
+    }
+    const step = Pull.matchEffect(pull, { onSuccess, onFailure: Effect.failCause, onDone })
+    /** After the terminal event nothing is passed on, but a well-behaved upstream may end its body. */
+    const drained: Pull.Pull<never> = Effect.forever(pull).pipe(
+      Effect.timeoutOption(afterTerminal),
+      Effect.exit,
+      Effect.andThen(Cause.done())
+    )
+    const next: Pull.Pull<Texts, GatewayError> = Effect.suspend(() => {
+      if (failure !== undefined) return Effect.fail(failure)
+      return ended ? drained : step
+    })
+    return next
+  }
+
+  const opened = options.open(stopper).pipe(
+    Effect.flatMap((streamed) => {
+      span = streamed.span
+      observation.region = streamed.region
+      observation.upstreamRequestId = streamed.requestId
+      return Stream.toPull(streamed.events)
+    }),
+    Effect.flatMap((pull) => peek(rewriting(pull)))
+  )
+
+  /** What the caller gets after the head: texts, and at a failure the surface's own last words. */
+  const inBand = (pull: Pull.Pull<Texts, GatewayError>): Pull.Pull<Texts> => {
+    let over = false
+    const last = (cause: Cause.Cause<GatewayError>): Pull.Pull<Texts> => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+      const error = stopper.error ?? Option.getOrElse(Cause.findErrorOption(cause), () => internal)
+      over = true
+      observation.fail(error)
+      observation.streamEnd = "error"
+      return Effect.succeed([rewriter.inBand(error)])
+    }
+    const next = Pull.matchEffect(pull, {
+      onSuccess: (texts): Pull.Pull<Texts> => Effect.succeed(texts),
+      onFailure: last,
+      onDone: () => Cause.done()
+    })
+    return Effect.suspend(() => (over ? Cause.done() : next))
+  }
+
+  const fiber = yield* Effect.forkIn(opened, scope, { startImmediately: true })
+  const first = yield* settledWithin(fiber, Duration.toMillis(options.limits.heartbeat))
+  if (first !== undefined && Exit.isFailure(first)) {
+    settle()
+    return yield* Effect.failCause(first.cause)
+  }
+  guard.commit()
+  const texts =
+    first === undefined
+      ? Stream.unwrap(Effect.map(Effect.exit(Fiber.join(fiber)), lateTexts))
+      : Stream.fromPull(Effect.succeed(inBand(first.value)))
+  function lateTexts(exit: Exit.Exit<Pull.Pull<Texts, GatewayError>, GatewayError>) {
+    return Stream.fromPull(Effect.succeed(inBand(Exit.isSuccess(exit) ? exit.value : Effect.failCause(exit.cause))))
+  }
+  const bytes = Stream.map(first === undefined ? Stream.concat(Stream.make(comment), texts) : texts, (text) => {
+    guard.wrote()
+    const encoded = encoder.encode(text)
+    observation.bytesOut += encoded.length
+    return encoded
+  })
+  return HttpServerResponse.stream(Stream.onEnd(bytes, Effect.sync(settle)), {
+    contentType: "text/event-stream; charset=utf-8",
+    headers: { ...options.headers, "cache-control": "no-cache", "x-accel-buffering": "no" }
+  })
+})
+
+type Texts = readonly [string, ...Array<string>]
+type Response = ReturnType<typeof NodeHttpServerRequest.toServerResponse>
+
+/**
+ * Heartbeats on silence, the idle limit, the ceiling: timers, so that the events pay next to nothing. A caller that does
+ * not even read the last words is cut off.
+ */
+const watch = (limits: StreamLimits, stopper: Stopper, response: Response) => {
+  let committed = false
+  const stop = (error: GatewayError) => {
+    clearTimeout(idle)
+    stopper.stop(error)
+    last ??= setTimeout(() => response.destroy(), grace)
+  }
+  let last: NodeJS.Timeout | undefined
+  const idle = setTimeout(() => stop(idleError), Duration.toMillis(limits.idle))
+  const ceiling = setTimeout(() => stop(ceilingError), Duration.toMillis(limits.ceiling))
+  const heartbeat = setTimeout(() => {
+    if (committed) keepAlive(response)
+    heartbeat.refresh()
+  }, Duration.toMillis(limits.heartbeat))
+  return {
+    stop,
+    /** The head has been sent, or is about to be. */
+    commit: () => {
+      committed = true
+    },
+    /** The upstream has said something. */
+    read: () => {
+      if (stopper.error === undefined) idle.refresh()
+    },
+    /** The caller has been told something. */
+    wrote: () => {
+      heartbeat.refresh()
+    },
+    over: () => {
+      clearTimeout(heartbeat)
+      clearTimeout(idle)
+      clearTimeout(ceiling)
+      clearTimeout(last)
+    }
+  }
+}
+
 /** Written past the stream, between its events: each of its writes is whole events. */
-const keepAlive = (response: ReturnType<typeof NodeHttpServerRequest.toServerResponse>) => {
+const keepAlive = (response: Response) => {
   if (
     response instanceof ServerResponse &&
     response.headersSent &&
@@ -73,180 +248,19 @@ const keepAlive = (response: ReturnType<typeof NodeHttpServerRequest.toServerRes
   }
 }
 
-export const streamReply = Effect.fnUntraced(function* (options: {
-  readonly open: Effect.Effect<Streamed, GatewayError, Scope.Scope>
-  readonly rewriter: Rewriter
-  readonly limits: StreamLimits
-  readonly headers: Readonly<Record<string, string>>
-  /** Answers when the stream may not go on: its key has ended, or the server must. */
-  readonly revoked: Effect.Effect<GatewayError>
-}) {
-  const { rewriter } = options
-  const observation = yield* CurrentObservation
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const response = NodeHttpServerRequest.toServerResponse(request)
-  const clock = yield* Clock.Clock
-  const scope = yield* Scope.Scope
-  // The call lives in a scope of its own, so that the watch can end it at any moment and the reply goes on in-band.
-  const upstream = yield* Scope.fork(scope)
-
-  const heartbeat = Duration.toMillis(options.limits.heartbeat)
-  const idle = Duration.toMillis(options.limits.idle)
-  const ceiling = Duration.toMillis(options.limits.ceiling)
-  const startedAt = clock.currentTimeMillisUnsafe()
-  let readAt = startedAt
-  let writtenAt = startedAt
-  let committed = false
-  let over = false
-  let stopped: GatewayError | undefined
-  observation.stream = true
-
-  let span: Streamed["span"] | undefined
-  let settled = false
-  const settle = () => {
-    if (settled || span === undefined) return
-    settled = true
-    rewriter.settle(span)
-  }
-
-  const stop = (error: GatewayError) => {
-    stopped ??= error
-    // The call's span ends with its scope, and takes what is known by then.
-    settle()
-    return Scope.close(upstream, Exit.fail(error))
-  }
-
-  /** Heartbeats on silence, the idle limit, the ceiling. One fiber a stream; the events themselves pay nothing. */
-  const watch = Effect.gen(function* () {
-    while (!over) {
-      const now = clock.currentTimeMillisUnsafe()
-      if (now - startedAt >= ceiling) {
-        yield* stop(ceilingError)
-        yield* Effect.sleep(grace)
-        return yield* Effect.sync(() => response.destroy())
-      }
-      if (now - readAt >= idle && stopped === undefined) yield* stop(idleError)
-      if (committed && now - writtenAt >= heartbeat) {
-        keepAlive(response)
-        writtenAt = now
-      }
-      const next = Math.min(
-        startedAt + ceiling,
-        stopped === undefined ? readAt + idle : Infinity,
-        (committed ? writtenAt : now) + heartbeat
-      )
-      yield* Effect.sleep(Math.max(1, next - now))
-    }
+/** A fiber's exit if it comes within the time, in milliseconds; the fiber goes on either way. */
+const settledWithin = <A, E>(fiber: Fiber.Fiber<A, E>, milliseconds: number) =>
+  Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
+    const timer = setTimeout(() => resume(Effect.succeed(undefined)), milliseconds)
+    const unobserve = fiber.addObserver((exit) => {
+      clearTimeout(timer)
+      resume(Effect.succeed(exit))
+    })
+    return Effect.sync(() => {
+      clearTimeout(timer)
+      unobserve()
+    })
   })
-  yield* Effect.forkIn(watch, scope)
-  yield* Effect.forkIn(Effect.flatMap(options.revoked, stop), scope)
-
-  const opened = options.open.pipe(
-    Scope.provide(upstream),
-    Effect.flatMap((streamed) => {
-      span = streamed.span
-      observation.region = streamed.region
-      observation.upstreamRequestId = streamed.requestId
-      // Read in the request's scope: a reader that is closed with the call would wait for ever instead of failing.
-      return Effect.map(Stream.toPull(streamed.events).pipe(Scope.provide(scope)), (pull) => rewriting(pull))
-    }),
-    Effect.flatMap(peek),
-    Effect.mapError((error) => stopped ?? error)
-  )
-
-  type Texts = readonly [string, ...Array<string>]
-  /** One effect a network chunk, none an event. */
-  const rewriting = (
-    pull: Pull.Pull<ReadonlyArray<ReadonlyArray<Event>>, GatewayError>
-  ): Pull.Pull<Texts, GatewayError> => {
-    let ended = false
-    const emit = ({ text, failure, done }: Rewritten): Pull.Pull<Texts, GatewayError> => {
-      if (failure !== undefined) {
-        ended = true
-        pending = failure
-        span?.fail(failure)
-        return text === "" ? Effect.fail(failure) : Effect.succeed([text])
-      }
-      if (done === true) ended = true
-      return text === "" ? next : Effect.succeed([text])
-    }
-    let pending: GatewayError | undefined
-    const next: Pull.Pull<Texts, GatewayError> = Effect.suspend(() => {
-      if (pending !== undefined) return Effect.fail(pending)
-      if (ended) return drained
-      return Pull.matchEffect(pull, {
-        onSuccess: (chunks) => {
-          readAt = clock.currentTimeMillisUnsafe()
-          for (const events of chunks) observation.events += events.length
-          if (observation.firstEventAt === undefined) {
-            observation.firstEventAt = readAt
-            span?.firstToken()
-          }
-          return emit(rewriter.step(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : chunks.flat()))
-        },
-        onFailure: (cause) => Effect.failCause(cause),
-        onDone: () => {
-          ended = true
-          const rest = rewriter.end()
-          return rest.failure === undefined && rest.done !== true ? emit({ ...rest, failure: cutError }) : emit(rest)
-        }
-      })
-    })
-    /** After the terminal event nothing is passed on, but a well-behaved upstream may end its body. */
-    const drained: Pull.Pull<never> = Effect.suspend(() =>
-      Effect.forever(pull).pipe(Effect.timeoutOption(afterTerminal), Effect.exit, Effect.andThen(Cause.done()))
-    )
-    return next
-  }
-
-  const finish = () => {
-    over = true
-    settle()
-  }
-  yield* Scope.addFinalizerExit(scope, (exit) =>
-    Effect.sync(() => {
-      finish()
-      observation.streamEnd ??= Exit.isFailure(exit)
-        ? "cancelled"
-        : observation.outcome === undefined
-          ? "complete"
-          : "error"
-    })
-  )
-
-  const fail = (error: GatewayError) => {
-    observation.fail(error)
-    observation.streamEnd = "error"
-    return error
-  }
-
-  const fiber = yield* Effect.forkIn(opened, scope, { startImmediately: true })
-  const first = yield* Effect.timeoutOption(Fiber.await(fiber), options.limits.heartbeat)
-  if (Option.isSome(first) && Exit.isFailure(first.value)) return yield* Effect.failCause(first.value.cause)
-
-  committed = true
-  const body = Stream.unwrap(Effect.map(Fiber.join(fiber), (pull) => Stream.fromPull(Effect.succeed(pull)))).pipe(
-    Stream.catchCause((cause) => {
-      if (Cause.hasInterruptsOnly(cause)) return Stream.failCause(cause as Cause.Cause<never>)
-      const error = stopped ?? Option.getOrElse(Cause.findErrorOption(cause), () => internal)
-      return Stream.sync(() => rewriter.inBand(fail(error)))
-    }),
-    Stream.map((text) => {
-      writtenAt = clock.currentTimeMillisUnsafe()
-      const bytes = encoder.encode(text)
-      observation.bytesOut += bytes.length
-      return bytes
-    }),
-    Stream.onEnd(Effect.sync(finish))
-  )
-  return HttpServerResponse.stream(
-    Option.isNone(first) ? Stream.concat(Stream.make(encoder.encode(comment)), body) : body,
-    {
-      contentType: "text/event-stream; charset=utf-8",
-      headers: { ...options.headers, "cache-control": "no-cache", "x-accel-buffering": "no" }
-    }
-  )
-})
 
 /** Waits for the first chunk and gives it back with the rest. */
 const peek = <A, E>(pull: Pull.Pull<A, E>): Effect.Effect<Pull.Pull<A, E>, E | GatewayError> =>

@@ -2,7 +2,7 @@
  * Log lines, on standard error: standard output belongs to the usage records (`GATEWAY_USAGE_LOG`), so that the two streams
  * can be told apart. Whatever is in a value, a line stays one line and steers no terminal.
  */
-import { Effect, Layer, Logger, type LogLevel, Option, References, Tracer } from "effect"
+import { Layer, Logger, type LogLevel, Option, References } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 
 /** Control and format characters, line separators, lone surrogates: as escapes of JSON. */
@@ -37,7 +37,7 @@ const line = Logger.make((options): Line => {
   const { timestamp, level, message, cause, annotations } = Logger.formatStructured.log(options)
   const fields: Record<string, unknown> = {}
   for (const key in annotations) if (annotations[key] !== undefined) fields[key] = annotations[key]
-  const span = Option.getOrUndefined(Option.fromNullishOr(options.fiber.cache.span))
+  const span = options.fiber.cache.span
   if (span !== undefined && span.traceId !== "noop") {
     fields.trace_id = span.traceId
     fields.span_id = span.spanId

@@ -13,8 +13,8 @@ const series = <Input, State>(make: (attributes: Labels) => Metric.Metric<Input,
   const known = new Map<string, Metric.Metric<Input, State>>()
   return (labels: Labels, input: Input, context: Context.Context<never>): void => {
     const key = Object.values(labels).join("\n")
-    let metric = known.get(key)
-    if (metric === undefined) known.set(key, (metric = make(labels)))
+    const metric = known.get(key) ?? make(labels)
+    known.set(key, metric)
     metric.updateUnsafe(input, context)
   }
 }

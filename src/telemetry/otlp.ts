@@ -19,7 +19,7 @@ import {
   type Resource,
   resourceFromAttributes
 } from "@opentelemetry/resources"
-import { BatchLogRecordProcessor, type LogRecordProcessor } from "@opentelemetry/sdk-logs"
+import { BatchLogRecordProcessor } from "@opentelemetry/sdk-logs"
 import { type MetricProducer, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics"
 import { BatchSpanProcessor } from "@opentelemetry/sdk-trace-base"
 import { Effect, Layer, Tracer } from "effect"
@@ -35,6 +35,19 @@ const shutdownTimeout = "5 seconds"
 const milliseconds = (value: string | undefined): number | undefined => {
   const number = Number(value)
   return value === undefined || !Number.isInteger(number) || number <= 0 ? undefined : number
+}
+
+interface Flushed {
+  forceFlush: () => Promise<void>
+  shutdown: () => Promise<void>
+}
+
+/** A collector that cannot be reached has been reported by then; it must not make the server's end a failure. */
+const forgiving = <P extends Flushed>(processor: P): P => {
+  const { forceFlush, shutdown } = processor
+  processor.forceFlush = () => forceFlush.call(processor).catch(() => {})
+  processor.shutdown = () => shutdown.call(processor).catch(() => {})
+  return processor
 }
 
 /** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go over ours. */
@@ -59,7 +72,9 @@ const traces = () =>
     Effect.map(OtelTracer.make, (tracer) => Tracer.make({ span: (options) => tracer.span(options) }))
   ).pipe(
     Layer.provide(OtelTracer.layerTracer),
-    Layer.provide(NodeSdk.layerTracerProvider(new BatchSpanProcessor(new OTLPTraceExporter()), { shutdownTimeout }))
+    Layer.provide(
+      NodeSdk.layerTracerProvider(forgiving(new BatchSpanProcessor(new OTLPTraceExporter())), { shutdownTimeout })
+    )
   )
 
 /** With the units of the conventions, which Effect's metrics do not know. */
@@ -94,43 +109,29 @@ const metrics = (env: Environment) =>
         return OtelMetrics.registerProducer(
           withUnits(producer),
           () =>
-            new PeriodicExportingMetricReader({
-              exporter: new OTLPMetricExporter(),
-              exportIntervalMillis: interval,
-              exportTimeoutMillis: Math.min(milliseconds(env.OTEL_METRIC_EXPORT_TIMEOUT) ?? 30_000, interval)
-            }),
+            forgiving(
+              new PeriodicExportingMetricReader({
+                exporter: new OTLPMetricExporter(),
+                exportIntervalMillis: interval,
+                exportTimeoutMillis: Math.min(milliseconds(env.OTEL_METRIC_EXPORT_TIMEOUT) ?? 30_000, interval)
+              })
+            ),
           { shutdownTimeout }
         )
       }
     )
   )
 
-/** Leaves out annotations that say nothing, as the lines on the console do. */
-const withoutUndefined = (processor: LogRecordProcessor): LogRecordProcessor => ({
-  onEmit: (record, context) => {
-    for (const key in record.attributes) if (record.attributes[key] === "undefined") delete record.attributes[key]
-    processor.onEmit(record, context)
-  },
-  forceFlush: () => processor.forceFlush(),
-  shutdown: () => processor.shutdown()
-})
-
-const logs = (env: Environment) =>
-  OtelLogger.layer({ mergeWithExisting: true }).pipe(
-    Layer.provide(
-      OtelLogger.layerLoggerProvider(
-        withoutUndefined(
-          new BatchLogRecordProcessor({
-            exporter: new OTLPLogExporter(),
-            ...(milliseconds(env.OTEL_BLRP_SCHEDULE_DELAY) === undefined
-              ? {}
-              : { scheduledDelayMillis: milliseconds(env.OTEL_BLRP_SCHEDULE_DELAY) })
-          })
-        ),
-        { shutdownTimeout }
-      )
-    )
+const logs = (env: Environment) => {
+  const delay = milliseconds(env.OTEL_BLRP_SCHEDULE_DELAY)
+  const processor = new BatchLogRecordProcessor({
+    exporter: new OTLPLogExporter(),
+    ...(delay === undefined ? {} : { scheduledDelayMillis: delay })
+  })
+  return OtelLogger.layer({ mergeWithExisting: true }).pipe(
+    Layer.provide(OtelLogger.layerLoggerProvider(forgiving(processor), { shutdownTimeout }))
   )
+}
 
 /** Export of these signals until the scope closes; what is left is sent then. */
 export const otlpLayer = (signals: ReadonlySet<Signal>, env: Environment) =>

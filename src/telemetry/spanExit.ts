@@ -13,7 +13,9 @@ const exits = new Map<string, Exit.Exit<never, Error>>()
 
 /** The exit of a span that ended with an error of this low-cardinality code. */
 export const failedSpan = (code: string): Exit.Exit<never, Error> => {
-  let exit = exits.get(code)
-  if (exit === undefined) exits.set(code, (exit = Exit.fail(new SpanFailure(code))))
+  const known = exits.get(code)
+  if (known !== undefined) return known
+  const exit = Exit.fail(new SpanFailure(code))
+  exits.set(code, exit)
   return exit
 }

@@ -30,8 +30,6 @@ export interface FakeUpstream {
 /** Answers one request. Whatever it throws after the connection has gone is ignored. */
 export type Handler = (socket: Socket, request: Received) => unknown
 
-const head = /^(\S+) (\S+) HTTP\/1\.1\r\n([\s\S]*?)\r\n\r\n/
-
 /** Starts one; the handler is called for each request, also on a kept connection. */
 export const fakeUpstream = async (initial: Handler): Promise<FakeUpstream> => {
   let handler = initial
@@ -48,31 +46,40 @@ export const fakeUpstream = async (initial: Handler): Promise<FakeUpstream> => {
       closed++
       sockets.delete(socket)
     })
-    let pending = Buffer.alloc(0)
+    const chunks: Array<Buffer> = []
+    let size = 0
+    /** How much is needed before it is worth looking again. */
+    let wanted = 0
+    const read = () => {
+      const bytes = Buffer.concat(chunks)
+      const end = bytes.indexOf("\r\n\r\n") + 4
+      if (end < 4) return false
+      const [request = "", ...lines] = bytes.toString("latin1", 0, end - 4).split("\r\n")
+      const [method = "", path = ""] = request.split(" ")
+      const headers = Object.fromEntries(
+        lines.map((line): [string, string] => {
+          const colon = line.indexOf(":")
+          return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+        })
+      )
+      wanted = end + Number(headers["content-length"] ?? 0)
+      chunks.splice(0, chunks.length, bytes)
+      if (bytes.length < wanted) return false
+      const body = bytes.toString("utf8", end, wanted)
+      chunks.splice(0, 1, bytes.subarray(wanted))
+      size = bytes.length - wanted
+      wanted = 0
+      const whole: Received = { method, path, headers, body, connection }
+      received.push(whole)
+      Promise.resolve()
+        .then(() => handler(socket, whole))
+        .catch(() => socket.destroy())
+      return size > 0
+    }
     socket.on("data", (chunk: Buffer) => {
-      pending = Buffer.concat([pending, chunk])
-      while (true) {
-        const match = head.exec(pending.toString("latin1"))
-        if (match === null) return
-        const [whole, method = "", path = "", lines = ""] = match
-        const headers = Object.fromEntries(
-          lines.split("\r\n").map((line): [string, string] => {
-            const colon = line.indexOf(":")
-            return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
-          })
-        )
-        const length = Number(headers["content-length"] ?? 0)
-        if (pending.length < whole.length + length) return
-        const body = pending.subarray(whole.length, whole.length + length).toString("utf8")
-        pending = pending.subarray(whole.length + length)
-        const request = { method, path, headers, body, connection }
-        received.push(request)
-        Promise.resolve()
-          .then(() => handler(socket, request))
-          .catch((error: unknown) => {
-            if (!socket.destroyed) socket.destroy(error instanceof Error ? error : undefined)
-          })
-      }
+      chunks.push(chunk)
+      size += chunk.length
+      while (size >= wanted && read());
     })
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))

@@ -332,6 +332,7 @@ describe("a cloud that cannot be reached", () => {
   it("502 where plain HTTP answers a TLS handshake", async () => {
     const plain = createServer((socket) => {
       socket.on("error", () => {})
+      socket.resume()
       socket.end(reply("400 Bad Request", good))
     })
     const port = await listening(plain)

@@ -127,7 +127,6 @@ for (const { model, head, frame } of clouds) {
         const got = await ask(model)
         brokenInBand(got)
         assert.match(got.text, /"hel"/)
-        await upstream.abandoned(3000).catch(() => {})
       })
     }
 

@@ -1,0 +1,143 @@
+/** How connections are taken: Node's server with its limits, in TLS when a certificate is given. */
+import { createServer, type Server } from "node:http"
+import { createServer as createTlsServer } from "node:https"
+import { createSecureContext, type SecureContextOptions } from "node:tls"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Data, Duration, Effect, FileSystem, Layer, Option, Schedule } from "effect"
+import type { GatewaySettings } from "./Settings.ts"
+
+/** The gateway cannot take connections. `message` says what the operator can do. */
+export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
+
+type TlsSettings = Pick<GatewaySettings, "tlsCert" | "tlsKey" | "tlsClientCa">
+
+/** Whether the settings ask for TLS. */
+export const isTls = ({ tlsCert }: TlsSettings): boolean => Option.isSome(tlsCert)
+
+/** Time between two looks at the certificate's files. */
+const pollInterval = "1 second"
+
+const readTls = Effect.fnUntraced(function* ({ tlsCert, tlsKey, tlsClientCa }: TlsSettings) {
+  if (Option.isNone(tlsCert) && Option.isNone(tlsKey) && Option.isNone(tlsClientCa)) return undefined
+  if (Option.isNone(tlsCert) || Option.isNone(tlsKey)) {
+    return yield* new ListenError({
+      message: `TLS needs GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; ${Option.isNone(tlsCert) ? "GATEWAY_TLS_CERT" : "GATEWAY_TLS_KEY"} is not set. Set both, or none of the GATEWAY_TLS_ settings`
+    })
+  }
+  const fs = yield* FileSystem.FileSystem
+  const read = (name: string, file: string) =>
+    Effect.mapError(
+      fs.readFileString(file),
+      (error) =>
+        new ListenError({
+          message: `${name}: cannot read ${file} (${error.reason._tag === "NotFound" ? "there is no such file" : error.message})`
+        })
+    )
+  const options: SecureContextOptions = {
+    cert: yield* read("GATEWAY_TLS_CERT", tlsCert.value),
+    key: yield* read("GATEWAY_TLS_KEY", tlsKey.value),
+    ...(Option.isSome(tlsClientCa) ? { ca: yield* read("GATEWAY_TLS_CLIENT_CA", tlsClientCa.value) } : {}),
+    minVersion: "TLSv1.2"
+  }
+  yield* Effect.try({
+    try: () => createSecureContext(options),
+    catch: (cause) =>
+      new ListenError({
+        message: `GATEWAY_TLS_CERT, GATEWAY_TLS_KEY and GATEWAY_TLS_CLIENT_CA must be PEM files, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`
+      })
+  })
+  return options
+})
+
+/**
+ * Node's defaults, reviewed: headers within `GATEWAY_HEADERS_TIMEOUT`, and so a TLS handshake; a whole request within that
+ * and the body's time, for bodies that no handler reads; idle connections kept for 65 s, longer than load balancers keep
+ * theirs; at most 32 KiB and 200 headers. The check runs every second, so that the limits mean what they say.
+ */
+const limits = (settings: GatewaySettings) => {
+  const headersTimeout = Duration.toMillis(settings.headersTimeout)
+  return {
+    headersTimeout,
+    handshakeTimeout: headersTimeout,
+    requestTimeout: headersTimeout + Duration.toMillis(settings.bodyTimeout) + 5_000,
+    keepAliveTimeout: 65_000,
+    maxHeaderSize: 32 * 1024,
+    connectionsCheckingInterval: 1_000,
+    noDelay: true
+  }
+}
+
+const unparsed: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request took too long"],
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "the request's headers are too large"]
+}
+
+/** A request that Node could not read has no path; it gets the general shape. */
+const refuseUnparsed = (error: NodeJS.ErrnoException, socket: NodeJS.WritableStream & { destroyed?: boolean }) => {
+  if (socket.destroyed === true || !socket.writable || error.code === "ECONNRESET") return
+  const [status, message] = unparsed[error.code ?? ""] ?? ["400 Bad Request", "the request is not valid HTTP"]
+  const body = JSON.stringify({ error: { type: "invalid_request_error", message } })
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nlink: </>; rel="terms-of-service"\r\nconnection: close\r\n\r\n${body}`
+  )
+}
+
+/** The server, whose certificate follows its files as long as the scope lives. */
+const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
+  let tls = yield* readTls(settings)
+  const prepare = <S extends Server>(server: S): S => {
+    server.maxHeadersCount = 200
+    server.on("clientError", refuseUnparsed)
+    return server
+  }
+  if (tls === undefined) return prepare(createServer(limits(settings)))
+
+  const clients = Option.isSome(settings.tlsClientCa)
+  const server = prepare(
+    createTlsServer({ ...limits(settings), ...tls, requestCert: clients, rejectUnauthorized: clients })
+  )
+  let trouble = ""
+  // Texts are compared, not times: a mounted Secret changes by a swapped symlink, and times can stand still.
+  const look = Effect.gen(function* () {
+    const latest = yield* readTls(settings)
+    trouble = ""
+    if (latest === undefined || JSON.stringify(latest) === JSON.stringify(tls)) return
+    tls = latest
+    server.setSecureContext(latest)
+    yield* Effect.logInfo("TLS certificate read again; new connections get it")
+  }).pipe(
+    Effect.catch(({ message }) => {
+      if (message === trouble) return Effect.void
+      trouble = message
+      return Effect.logError(`${message}. The certificate in force stays.`)
+    })
+  )
+  yield* look.pipe(Effect.delay(pollInterval), Effect.repeat(Schedule.forever), Effect.forkScoped)
+  return server
+})
+
+const explain = (settings: GatewaySettings, cause: unknown): ListenError => {
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined
+  const where = `${settings.host}:${settings.port}`
+  const advice: Readonly<Record<string, string>> = {
+    EADDRINUSE: "the port is taken. Stop what listens there, or set GATEWAY_PORT to another port (0 takes a free one)",
+    EACCES: "not allowed. Set GATEWAY_PORT to a port above 1023",
+    EADDRNOTAVAIL: "not an address of this machine. Set GATEWAY_HOST to one, or to 0.0.0.0 for all",
+    ENOTFOUND: "there is no such host. Set GATEWAY_HOST to an address of this machine"
+  }
+  const why = advice[String(code)] ?? (cause instanceof Error ? cause.message : String(cause))
+  return new ListenError({ message: `cannot listen on ${where}: ${why}` })
+}
+
+/** Listens until the scope closes; then it takes no connection any more and waits for what is in hand. */
+export const listenerLayer = (settings: GatewaySettings) =>
+  Layer.unwrap(
+    Effect.map(makeServer(settings), (server) =>
+      NodeHttpServer.layerServer(() => server, {
+        host: settings.host,
+        port: settings.port,
+        // Streams are ended in-band when their time is over; this is for those that then do not end.
+        gracefulShutdownTimeout: Duration.sum(settings.drainTimeout, Duration.seconds(2))
+      })
+    )
+  ).pipe(Layer.catchTag("ServeError", ({ cause }) => Layer.effectContext(Effect.fail(explain(settings, cause)))))

@@ -1,0 +1,317 @@
+/** What a responses request is refused for, and what of it goes upstream (spec: POST /v1/responses). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { forbiddenNames } from "../../src/governance/screen.ts"
+import { type Gateway, startGateway } from "../support/gateway.ts"
+import { type Got, post } from "../support/http.ts"
+import { ask, toolWith, weather } from "../support/responses.ts"
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.stop())
+
+const create = (body: unknown, headers: Record<string, string> = {}) =>
+  post(`${gateway.url}/v1/responses`, body, headers)
+const sentText = () => gateway.calls().at(-1)?.body ?? "null"
+const sent = () => JSON.parse(sentText())
+
+const refused = (got: Got, status: number, type: string, text: RegExp) => {
+  assert.strictEqual(got.status, status, got.text)
+  assert.match(got.headers.get("content-type") ?? "", /^application\/json/)
+  assert.deepStrictEqual(Object.keys(got.json), ["error"])
+  assert.deepStrictEqual(Object.keys(got.json.error), ["type", "message"])
+  assert.strictEqual(got.json.error.type, type)
+  assert.match(got.json.error.message, text)
+  assert.match(got.headers.get("x-request-id") ?? "", uuid)
+}
+
+const user = (...content: ReadonlyArray<unknown>) => [{ role: "user", content }]
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+const call = { type: "function_call", call_id: "call_1", name: "get_weather", arguments: '{"city":"Bonn"}' }
+const output = { type: "function_call_output", call_id: "call_1", output: "12 degrees" }
+
+describe("refused with 400, and nothing goes upstream", () => {
+  const cases: ReadonlyArray<readonly [name: string, body: unknown, text: RegExp]> = [
+    ["no JSON", "{", /not valid JSON/],
+    ["an array", [], /request body/],
+    ["no model", { input: "hi" }, /model/],
+    ["model null", ask("hi", { model: null }), /model/],
+    ["model empty", ask("hi", { model: "" }), /model/],
+    ["a bare model", ask("hi", { model: "gpt-5.1" }), /gpt-5\.1:il5/],
+    ["an unknown model", ask("hi", { model: "gpt-9:il5" }), /gpt-9/],
+    ["an unknown level", ask("hi", { model: "gpt-5.1:il9" }), /il9/],
+    ["a level above the authorized one", ask("hi", { model: "gpt-5.1:itar" }), /gpt-5\.1:il5/],
+    ["a level twice", ask("hi", { model: "gpt-5.1:il5+itar+itar" }), /gpt-5\.1:il5/],
+    ["a trailing space", ask("hi", { model: "gpt-5.1:il5 " }), /gpt-5\.1:il5/],
+    ["a messages-format model", ask("hi", { model: "claude-sonnet-4-5:il5" }), /\/v1\/messages/],
+    ["a Google-family model", ask("hi", { model: "gemini-3-flash:il2" }), /\/v1\/chat\/completions/],
+    ["the GPT-class model of another cloud", ask("hi", { model: "gpt-5.6-terra:il5" }), /\/v1\/chat\/completions/],
+    ["the open-weight GPT-class model", ask("hi", { model: "gpt-oss-120b:il5" }), /\/v1\/chat\/completions/],
+    ["an embedding model", ask("hi", { model: "titan-embed-text-v2:il5" }), /\/v1\/embeddings/],
+    ["no input", { model: "gpt-5.1:il5" }, /input/],
+    ["input null", ask(null), /input/],
+    ["input a number", ask(7), /input/],
+    ["input items that are no objects", ask(["hi"]), /input/],
+    ["tools that are no list", ask("hi", { tools: {} }), /tools/],
+    ["stream a string", ask("hi", { stream: "true" }), /stream/],
+    ["store true", ask("hi", { store: true }), /store/],
+    ["store of another kind", ask("hi", { store: "yes" }), /store/],
+    ["previous_response_id", ask("hi", { previous_response_id: "resp_1" }), /previous_response_id.*full input/],
+    ["previous_response_id empty", ask("hi", { previous_response_id: "" }), /previous_response_id/],
+    ["background", ask("hi", { background: true }), /background/],
+    ["a conversation", ask("hi", { conversation: "conv_1" }), /conversation/],
+    ["a conversation object", ask("hi", { conversation: { id: "conv_1" } }), /conversation/],
+    ["an item by reference", ask([{ type: "item_reference", id: "msg_1" }]), /input\[0\].*send the item itself/],
+    [
+      "an image by URL",
+      ask(user({ type: "input_image", image_url: "https://example.com/a.png" })),
+      /input\[0\]\.content\[0\]\.image_url.*data URI/
+    ],
+    ["an image by file: URL", ask(user({ type: "input_image", image_url: "file:///etc/passwd" })), /image_url/],
+    ["an image by gs: URL", ask(user({ type: "input_image", image_url: "gs://bucket/a.png" })), /image_url/],
+    ["an image URL with a leading space", ask(user({ type: "input_image", image_url: " data:a" })), /image_url/],
+    ["an image URL in an object", ask(user({ type: "input_image", image_url: { url: "https://a.b/c" } })), /image_url/],
+    ["an image by ID", ask(user({ type: "input_image", file_id: "file_1" })), /file_id/],
+    [
+      "a file by URL",
+      ask(user({ type: "input_file", file_url: "https://example.com/a.pdf" })),
+      /content\[0\]\.file_url.*file_data/
+    ],
+    ["a file by ID", ask(user({ type: "input_file", file_id: "file_1" })), /file_id/],
+    [
+      "an image URL in a tool's output",
+      ask([call, { ...output, output: [{ type: "input_image", image_url: "https://example.com/a.png" }] }]),
+      /input\[1\]\.output\[0\]\.image_url/
+    ],
+    [
+      "an image URL in an output that is an object",
+      ask([
+        {
+          type: "computer_call_output",
+          call_id: "c",
+          output: { type: "computer_screenshot", image_url: "https://a.b" }
+        }
+      ]),
+      /input\[0\]\.output\.image_url/
+    ]
+  ]
+  for (const [name, body, text] of cases) {
+    it(name, async () => {
+      const before = gateway.calls().length
+      refused(await create(body), 400, "invalid_request_error", text)
+      assert.strictEqual(gateway.calls().length, before)
+    })
+  }
+
+  const types = [
+    ...["web_search", "web_search_preview", "file_search", "code_interpreter", "computer_use_preview", "mcp"],
+    ...["image_generation", "local_shell", "shell", "apply_patch", "tool_search", "namespace", "Function", "", null]
+  ]
+  for (const type of types) {
+    it(`a tool of type ${JSON.stringify(type)}`, async () => {
+      const before = gateway.calls().length
+      const got = await create(ask("hi", { tools: [weather, { type, name: "extra" }] }))
+      refused(got, 400, "invalid_request_error", /^tools\[1\]\.type: only tools of type "function" and "custom"/)
+      assert.include(got.json.error.message, `tools[1] is ${JSON.stringify(type)} ("extra")`)
+      assert.strictEqual(gateway.calls().length, before)
+    })
+  }
+
+  it("names every tool that has to go", async () => {
+    const tools = [{ type: "namespace", name: "agents", tools: [] }, weather, { type: "web_search" }]
+    refused(
+      await create(ask("hi", { tools })),
+      400,
+      "invalid_request_error",
+      /tools\[0\] is "namespace" \("agents"\), tools\[2\] is "web_search"\. Remove them/
+    )
+  })
+
+  it("tools that come inside an item of the input", async () => {
+    const item = { type: "additional_tools", role: "developer", tools: [{ type: "web_search" }] }
+    refused(await create(ask([item])), 400, "invalid_request_error", /^input\[0\]\.tools\[0\]\.type.*web_search/)
+    const inside = { type: "additional_tools", role: "developer", tools: [toolWith("webhook_url")] }
+    refused(await create(ask([inside])), 400, "invalid_request_error", /probe.*webhook_url/)
+  })
+
+  for (const name of forbiddenNames) {
+    it(`a function tool with a parameter '${name}'`, async () => {
+      const before = gateway.calls().length
+      const got = await create(ask("hi", { tools: [weather, toolWith(name.toUpperCase())] }))
+      refused(got, 400, "invalid_request_error", new RegExp(`'probe'.*'${name.toUpperCase()}'`))
+      assert.strictEqual(gateway.calls().length, before)
+    })
+  }
+
+  it("a forbidden name deep in a schema", async () => {
+    const parameters = {
+      type: "object",
+      properties: { list: { type: "array", items: { oneOf: [{ $ref: "#/$defs/a" }, { type: "string" }] } } },
+      $defs: { a: { type: "object", properties: { send_to: { type: "string" } } } }
+    }
+    const tools = [{ type: "function", name: "deep", parameters }]
+    refused(await create(ask("hi", { tools })), 400, "invalid_request_error", /'deep'.*'send_to'/)
+  })
+
+  it("lets the allowed names pass", async () => {
+    const tools = ["url", "uri", "endpoint", "host", "hostname"].map((name) => ({ ...toolWith(name), name }))
+    assert.strictEqual((await create(ask("hi", { tools }))).status, 200)
+  })
+})
+
+describe("keys, methods, content types", () => {
+  it("403 authentication_error without a key, before the body is read", async () => {
+    refused(await create("{", { "x-api-key": "" }), 403, "authentication_error", /./)
+    refused(await create("{", { "x-api-key": "wrong" }), 403, "authentication_error", /./)
+  })
+  it("403 also when the key comes as a bearer only", async () => {
+    const got = await create(ask(), { "x-api-key": "", authorization: "Bearer sandbox-key" })
+    refused(got, 403, "authentication_error", /./)
+  })
+  it("415 for another content type", async () => {
+    refused(await create(ask(), { "content-type": "text/plain" }), 415, "invalid_request_error", /application\/json/)
+  })
+  it("405 for GET; 404 for the stored responses of OpenAI's API", async () => {
+    const got = await fetch(`${gateway.url}/v1/responses`, { headers: { "x-api-key": "sandbox-key" } })
+    assert.strictEqual(got.status, 405)
+    assert.strictEqual(got.headers.get("allow"), "POST")
+    const stored = await fetch(`${gateway.url}/v1/responses/resp_1`, { headers: { "x-api-key": "sandbox-key" } })
+    assert.strictEqual(stored.status, 404)
+    assert.strictEqual(JSON.parse(await stored.text()).error.type, "not_found_error")
+  })
+})
+
+describe("what goes upstream", () => {
+  it("is sent to the responses API of cloud C with the deployment's name, without storing", async () => {
+    const got = await create(ask("hi"))
+    assert.strictEqual(got.status, 200, got.text)
+    const last = gateway.calls().at(-1)
+    assert.strictEqual(last?.path, "/openai/v1/responses")
+    assert.deepStrictEqual(sent(), { model: "gpt-5.1", input: "hi", reasoning: { effort: "high" }, store: false })
+  })
+
+  it("forwards every listed parameter unchanged", async () => {
+    const extra = {
+      instructions: "Be brief.",
+      tools: [weather],
+      tool_choice: { type: "function", name: "get_weather" },
+      reasoning: { effort: "low", summary: "auto" },
+      max_output_tokens: 4000,
+      parallel_tool_calls: false,
+      metadata: { team: "a" }
+    }
+    const got = await create(ask([{ type: "message", role: "user", content: "Bonn?" }], { ...extra, store: false }))
+    assert.strictEqual(got.status, 200, got.text)
+    const { model, input, store, ...rest } = sent()
+    assert.deepStrictEqual(rest, extra)
+    assert.strictEqual(store, false)
+    assert.deepStrictEqual(input, [{ type: "message", role: "user", content: "Bonn?" }])
+  })
+
+  it("forwards sampling parameters unchanged; the upstream judges them", async () => {
+    const sampling = { temperature: 0.5, top_p: 0.9 }
+    const none = await create(ask("hi", { ...sampling, reasoning: { effort: "none" } }))
+    assert.strictEqual(none.status, 200, none.text)
+    assert.strictEqual(sent().temperature, 0.5)
+    assert.strictEqual(sent().top_p, 0.9)
+    refused(await create(ask("hi", sampling)), 400, "invalid_request_error", /temperature/)
+    assert.strictEqual(sent().temperature, 0.5)
+  })
+
+  for (const choice of ["auto", "none", "required"]) {
+    it(`tool_choice ${choice}`, async () => {
+      const got = await create(ask("Bonn?", { tools: [weather], tool_choice: choice }))
+      assert.strictEqual(got.status, 200, got.text)
+      assert.strictEqual(sent().tool_choice, choice)
+    })
+  }
+
+  for (const effort of ["low", "medium", "high"]) {
+    it(`effort ${effort}`, async () => {
+      assert.strictEqual((await create(ask("hi", { reasoning: { effort } }))).json.reasoning.effort, effort)
+      assert.strictEqual(sent().reasoning.effort, effort)
+    })
+  }
+
+  it("sets the catalog's effort also beside a summary and for null", async () => {
+    await create(ask("hi", { reasoning: { summary: "auto" } }))
+    assert.deepStrictEqual(sent().reasoning, { summary: "auto", effort: "high" })
+    await create(ask("hi", { reasoning: { effort: null } }))
+    assert.deepStrictEqual(sent().reasoning, { effort: "high" })
+    await create(ask("hi", { reasoning: null }))
+    assert.deepStrictEqual(sent().reasoning, { effort: "high" })
+  })
+
+  it("takes null and false for what is not wanted", async () => {
+    const nothing = { store: null, previous_response_id: null, conversation: null, background: false, tools: null }
+    const got = await create(ask("hi", { ...nothing, include: null, stream: null, max_output_tokens: null }))
+    assert.strictEqual(got.status, 200, got.text)
+    assert.strictEqual(sent().store, false)
+    assert.notProperty(sent(), "previous_response_id")
+    assert.notProperty(sent(), "conversation")
+  })
+
+  it("does not ask for encrypted reasoning, and keeps what else is included", async () => {
+    await create(ask("hi", { include: ["reasoning.encrypted_content"] }))
+    assert.notProperty(sent(), "include")
+    await create(ask("hi", { include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }))
+    assert.deepStrictEqual(sent().include, ["message.output_text.logprobs"])
+  })
+
+  it("keeps inline images", async () => {
+    const image = { type: "input_image", image_url: `data:image/png;base64,${pixel}` }
+    const got = await create(ask(user({ type: "input_text", text: "What is it?" }, image)))
+    assert.strictEqual(got.status, 200, got.text)
+    assert.deepStrictEqual(sent().input[0].content[1], image)
+  })
+
+  it("keeps custom tools", async () => {
+    const tool = { type: "custom", name: "shell_script", description: "Runs a script" }
+    const got = await create(ask('[sandbox: tool=shell_script args={"a":1}]', { tools: [tool] }))
+    assert.strictEqual(got.status, 200, got.text)
+    assert.deepStrictEqual(sent().tools, [tool])
+    assert.strictEqual(got.json.output.at(-1).type, "custom_tool_call")
+  })
+
+  it("an unknown field reaches the upstream, which refuses it", async () => {
+    refused(await create(ask("hi", { frobnicate: 1 })), 400, "invalid_request_error", /frobnicate/)
+    assert.strictEqual(sent().frobnicate, 1)
+  })
+})
+
+describe("a tool loop", () => {
+  const tools = [weather]
+
+  it("with the whole output echoed: reasoning is dropped, and with it the IDs of the items beside it", async () => {
+    const question = { role: "user", content: 'Weather? [sandbox: tool=get_weather args={"city":"Bonn"}]' }
+    const first = await create(ask([question], { tools, include: ["reasoning.encrypted_content"] }))
+    assert.strictEqual(first.status, 200, first.text)
+    const types = first.json.output.map((item: { type: string }) => item.type)
+    assert.deepStrictEqual(types, ["reasoning", "function_call"])
+    const { call_id } = first.json.output[1]
+    const result = { type: "function_call_output", call_id, output: "12 degrees and rain" }
+    const second = await create(ask([question, ...first.json.output, result], { tools }))
+    assert.strictEqual(second.status, 200, second.text)
+    assert.match(second.json.output.at(-1).content[0].text, /12 degrees and rain/)
+    const { id: _, ...echoed } = first.json.output[1]
+    assert.deepStrictEqual(sent().input, [question, echoed, result])
+
+    const thanks = { role: "user", content: "Thanks" }
+    const third = await create(ask([question, ...first.json.output, result, ...second.json.output, thanks], { tools }))
+    assert.strictEqual(third.status, 200, third.text)
+  })
+
+  it("items pass unchanged where no reasoning is among them", async () => {
+    const input = [{ role: "user", content: "Weather?" }, { ...call, id: "fc_1", status: "completed" }, output]
+    const got = await create(ask(input, { tools }))
+    assert.strictEqual(got.status, 200, got.text)
+    assert.deepStrictEqual(sent().input, input)
+  })
+
+  it("an output without its call is the upstream's 400", async () => {
+    refused(await create(ask([output], { tools })), 400, "invalid_request_error", /call_1/)
+  })
+})
