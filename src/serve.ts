@@ -1,11 +1,22 @@
-/** `serve`: settings, sandbox where no cloud is configured, the server, and the way down. */
+/** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
 import { Console, Data, Duration, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
-import { CatalogStore } from "./model/CatalogStore.ts"
+import { isTls } from "./listener.ts"
+import { loadCatalog } from "./model/CatalogStore.ts"
+import { makeIndex } from "./model/Resolver.ts"
 import { gatewayLayer } from "./Server.ts"
-import { activeClouds, type CloudSettings, environment, type GatewaySettings, load } from "./Settings.ts"
+import {
+  activeClouds,
+  type CloudSettings,
+  type Environment,
+  environment,
+  type GatewaySettings,
+  load
+} from "./Settings.ts"
 import { Drain } from "./surface/Drain.ts"
 import { telemetryLayer } from "./Telemetry.ts"
+import { logsLayer } from "./telemetry/logs.ts"
+import { isWorker, reportReady, runWorkers } from "./workers.ts"
 
 class NoCloud extends Data.TaggedError("NoCloud")<{ readonly message: string }> {}
 
@@ -13,54 +24,77 @@ interface Loaded {
   readonly gateway: GatewaySettings
   readonly clouds: CloudSettings
   readonly sandbox: boolean
+  /** What a worker's environment needs beyond this process's own. */
+  readonly forWorkers: Readonly<Record<string, string>>
 }
+
+/** Variables that configure clouds. An empty one counts as absent. */
+const cloudVariable = /^(VERTEX|BEDROCK|AWS|AZURE)_/
+const withoutClouds = (env: Environment): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.keys(env)
+      .filter((name) => cloudVariable.test(name))
+      .map((name) => [name, ""])
+  )
 
 /** The settings, pointed at the sandbox's clouds when there is no other or the operator wants it so. */
 const loadWithSandbox = Effect.gen(function* () {
   const env = environment()
   const loaded = yield* load(env)
   const configured = activeClouds(loaded.clouds).size > 0
-  const { sandbox } = loaded.gateway
+  const { sandbox, sandboxPace } = loaded.gateway
   if (sandbox === "off" && !configured) {
     return yield* new NoCloud({
       message:
         "no cloud is configured: set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT, or GATEWAY_SANDBOX=auto to try the gateway without one"
     })
   }
-  if (sandbox === "off" || (sandbox === "auto" && configured)) {
-    const result: Loaded = { ...loaded, sandbox: false }
+  // The clouds that a worker finds in its environment are the sandbox's already: it is the first process that runs them.
+  if (isWorker || sandbox === "off" || (sandbox === "auto" && configured)) {
+    const result: Loaded = { ...loaded, sandbox: isWorker && sandbox === "on", forWorkers: { GATEWAY_SANDBOX: "off" } }
     return result
   }
   const { Sandbox } = yield* Effect.promise(() => import("./sandbox/Sandbox.ts"))
-  const context = yield* Layer.build(Sandbox.layer({ pace: Duration.toMillis(loaded.gateway.sandboxPace) }))
-  const clouds = yield* load(
-    yield* Effect.provide(
-      Effect.map(Sandbox, ({ environment }) => environment),
-      context
-    )
+  const context = yield* Layer.build(Sandbox.layer({ pace: Duration.toMillis(sandboxPace) }))
+  const simulated = yield* Effect.provide(
+    Effect.map(Sandbox, ({ environment }) => environment),
+    context
   )
-  const result: Loaded = { gateway: loaded.gateway, clouds: clouds.clouds, sandbox: true }
+  const { clouds } = yield* load(simulated)
+  const result: Loaded = {
+    gateway: loaded.gateway,
+    clouds,
+    sandbox: true,
+    forWorkers: { ...withoutClouds(env), ...simulated, GATEWAY_SANDBOX: "on" }
+  }
   return result
 })
 
-const announce = (loaded: Loaded) =>
+/** The one line that says the gateway serves (operation: Commands), and a first request for the sandbox. */
+const announce = ({ gateway, clouds, sandbox }: Loaded, port: number) =>
   Effect.gen(function* () {
-    const server = yield* HttpServer.HttpServer
-    const catalog = yield* CatalogStore
-    const { list } = yield* catalog.current
-    const address =
-      server.address._tag === "UnixPathAddress"
-        ? server.address.path
-        : `http://${loaded.gateway.host}:${server.address.port}`
-    const clouds = loaded.sandbox ? "sandbox" : [...activeClouds(loaded.clouds)].join(", ")
-    yield* Console.log(`listening on ${address} (clouds: ${clouds}; ${list.length} model IDs)`)
-    if (loaded.sandbox) {
+    const active = activeClouds(clouds)
+    const { list } = makeIndex(yield* loadCatalog(gateway.catalogFile), active)
+    const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host
+    const address = `${isTls(gateway) ? "https" : "http"}://${host}:${port}`
+    yield* Console.log(
+      `listening on ${address} (clouds: ${sandbox ? "sandbox" : [...active].join(", ")}; ${list.length} model IDs)`
+    )
+    if (sandbox) {
       yield* Console.log(`This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:
 
   curl -N ${address}/v1/messages -H 'x-api-key: sandbox-key' -H 'content-type: application/json' \\
     -d '{"model":"claude-sonnet-4-5:il5","max_tokens":300,"stream":true,"messages":[{"role":"user","content":"What can you do?"}]}'
 `)
     }
+  })
+
+/** Whoever started this process hears that it serves. */
+const whenListening = (loaded: Loaded) =>
+  Effect.gen(function* () {
+    const { address } = yield* HttpServer.HttpServer
+    const port = address._tag === "UnixPathAddress" ? loaded.gateway.port : address.port
+    yield* isWorker ? reportReady(port) : announce(loaded, port)
   })
 
 /**
@@ -80,13 +114,23 @@ const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
     })
   )
 
-export const serve = Effect.gen(function* () {
-  const loaded = yield* loadWithSandbox
+const serveHere = (loaded: Loaded) => {
   const { gateway: settings, clouds, sandbox } = loaded
   const docs = Option.getOrElse(settings.docs, () => (sandbox ? "public" : "off")) === "public"
-  const server = Layer.mergeAll(Layer.effectDiscard(announce(loaded)), drainOnShutdown(settings)).pipe(
+  return Layer.mergeAll(Layer.effectDiscard(whenListening(loaded)), drainOnShutdown(settings)).pipe(
     Layer.provide(gatewayLayer({ settings, clouds, docs, sandbox })),
-    Layer.provide(telemetryLayer(settings))
+    Layer.provide(telemetryLayer(settings)),
+    Layer.launch
   )
-  return yield* Layer.launch(server)
+}
+
+export const serve = Effect.gen(function* () {
+  const loaded = yield* loadWithSandbox
+  const { gateway: settings, forWorkers } = loaded
+  if (isWorker || settings.workers === 1) return yield* serveHere(loaded)
+  return yield* runWorkers({
+    settings,
+    environment: forWorkers,
+    announce: (port) => Effect.orDie(announce(loaded, port))
+  }).pipe(Effect.provide(logsLayer(settings)))
 }).pipe(Effect.scoped)

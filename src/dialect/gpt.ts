@@ -180,14 +180,14 @@ const stream = (route: Route): StreamReader => {
       return ended ? nothing : Result.flatMap(parseEvent(event.data), read)
     },
     end: () => {
-      if (!ended && finish === undefined) return Result.fail(cut)
+      if (!ended || finish === undefined) return Result.fail(cut)
       const text = filter.end()
       return Result.succeed({
         pieces: [
           ...(text === "" ? [] : [{ type: "text", text } as const]),
           ...[...calls.values()].map((index) => ({ type: "call-end", index }) as const)
         ],
-        ending: { finishReason: finishOf(finish ?? "stop", calls.size), usage }
+        ending: { finishReason: finishOf(finish, calls.size), usage }
       })
     },
     ended: () => ended,

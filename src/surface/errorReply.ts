@@ -42,6 +42,8 @@ export const errorReply = (shape: ErrorShape, error: GatewayError): HttpServerRe
     status: statusOf(shape, error),
     headers: {
       ...error.headers,
+      // The rest of a body that took too long is not waited for.
+      ...(error.reason === "timeout-caller" ? { connection: "close" } : {}),
       ...(error.retryAfter === undefined ? {} : { "retry-after": String(Math.max(0, Math.ceil(error.retryAfter))) })
     }
   })

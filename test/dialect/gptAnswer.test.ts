@@ -136,7 +136,8 @@ describe("streams", () => {
         tool_calls: [part(3, { function: { arguments: '{"a"' } }), part(7, { function: { arguments: ":2}" } })]
       }),
       delta({ tool_calls: [part(3, { function: { arguments: ":1}" } })] }),
-      delta({}, "stop")
+      delta({}, "stop"),
+      "[DONE]"
     ]
     const { pieces, ending } = Result.getOrThrow(hearStream(azure, events))
     expect(pieces).toEqual([
@@ -153,21 +154,22 @@ describe("streams", () => {
   })
 
   it("show a refusal", () => {
-    expect(Result.getOrThrow(hearStream(azure, [delta({ refusal: "no" }), delta({}, "stop")])).pieces).toEqual([
-      { type: "refusal", text: "no" }
-    ])
+    expect(
+      Result.getOrThrow(hearStream(azure, [delta({ refusal: "no" }), delta({}, "stop"), "[DONE]"])).pieces
+    ).toEqual([{ type: "refusal", text: "no" }])
   })
 
-  it("end with [DONE] or a finish reason, else they are cut", () => {
+  it("end with a finish reason and [DONE], else they are cut", () => {
     const reader = dialect(azure).stream(azure)
     reader.step({ data: JSON.stringify(delta({ content: "a" })) })
     expect(failureOf(reader.end())).toMatchObject({ code: "cut" })
     reader.step({ data: JSON.stringify(delta({}, "length")) })
     expect(reader.ended()).toBe(false)
-    expect(Result.getOrThrow(reader.end()).ending.finishReason).toBe("length")
+    expect(failureOf(reader.end())).toMatchObject({ code: "cut" })
     reader.step({ data: "[DONE]" })
     expect(reader.ended()).toBe(true)
-    expect(Result.getOrThrow(hearStream(azure, [delta({ content: "a" }), "[DONE]"])).ending.finishReason).toBe("stop")
+    expect(Result.getOrThrow(reader.end()).ending.finishReason).toBe("length")
+    expect(failureOf(hearStream(azure, [delta({ content: "a" }), "[DONE]"]))).toMatchObject({ code: "cut" })
   })
 
   it.each<[JsonObject, string]>([

@@ -1,7 +1,17 @@
 /** Chat streams over every kind of upstream: order, sameness, framing, faults, callers that leave (spec: Chat-completions stream). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { chat, folded, foldedWhole, functionTool, type Kind, kinds, type Said, saying, sixModels } from "../support/chat.ts"
+import {
+  chat,
+  folded,
+  foldedWhole,
+  functionTool,
+  type Kind,
+  kinds,
+  type Said,
+  saying,
+  sixModels
+} from "../support/chat.ts"
 import {
   answering,
   chunk,
@@ -42,7 +52,10 @@ const hear = async (kind: Kind, handler: Handler, extra: Record<string, unknown>
   return { ...folded(got.text), text: got.text }
 }
 const framed = (kind: Kind, said: Said) => kind.events(said).map(kind.frame)
-const tools = [functionTool("get_weather", { type: "object", properties: { city: { type: "string" } } }), functionTool("f")]
+const tools = [
+  functionTool("get_weather", { type: "object", properties: { city: { type: "string" } } }),
+  functionTool("f")
+]
 
 const failed = (got: Awaited<ReturnType<typeof hear>>, type = "api_error", message = /./) => {
   assert.strictEqual(got.error?.type, type, got.text)
@@ -58,7 +71,7 @@ const calling: Said = {
   texts: ["Let me look."],
   calls: [
     { id: "call_abc123", name: "get_weather", pieces: ['{"city":', '"Os', 'lo"}'] },
-    { id: "call_def456", name: "f", pieces: ['{"u":"htt', 'ps://evil.exa', 'mple/x"}'] }
+    { id: "call_def456", name: "f", pieces: ['{"u":"htt', "ps://evil.exa", 'mple/x"}'] }
   ]
 }
 
@@ -139,13 +152,20 @@ describe("order and shape", () => {
     })
 
     it(`${kind.name}: streamed and unstreamed say the same`, async () => {
-      for (const said of [rounded, calling, { ...rounded, finish: "length" }, { finish: "content_filter" }, { texts: [] }] as const) {
+      for (const said of [
+        rounded,
+        calling,
+        { ...rounded, finish: "length" },
+        { finish: "content_filter" },
+        { texts: [] }
+      ] as const) {
         const streamed = await hear(kind, saying(kind, said, true), { tools })
         upstream.use(saying(kind, said, false))
         const whole = await post(gateway.url + path, chat(kind.model, "hi", { tools }))
         assert.strictEqual(whole.status, 200, whole.text)
         const { content, calls, finishReason, usage, governance } = streamed
-        const anonymous = (value: unknown) => JSON.parse(JSON.stringify(value ?? null).replace(/call_[0-9a-f]{24}/g, "made-up"))
+        const anonymous = (value: unknown) =>
+          JSON.parse(JSON.stringify(value ?? null).replace(/call_[0-9a-f]{24}/g, "made-up"))
         assert.deepStrictEqual(
           anonymous({ content, calls, finishReason, usage, governance }),
           anonymous(foldedWhole(whole.json))
@@ -156,7 +176,8 @@ describe("order and shape", () => {
 
   for (const model of sixModels) {
     it(`${model}: the sandbox's stream says what its reply says`, async () => {
-      const create = (content: string, extra = {}) => post(sandbox.url + path, chat(model, content, { tools, ...extra }))
+      const create = (content: string, extra = {}) =>
+        post(sandbox.url + path, chat(model, content, { tools, ...extra }))
       for (const content of [
         "What is a fjord?",
         '[sandbox: tool=get_weather args={"city":"https://evil.example"}] [sandbox: tool=f]',
@@ -187,8 +208,17 @@ describe("order and shape", () => {
 describe("framing", () => {
   for (const kind of kinds) {
     it(`${kind.name}: split at every byte`, async () => {
-      const bytes = Buffer.concat(framed(kind, { texts: ["é", "🌍\r\n"], calls: calling.calls ?? [] }).map((each) => Buffer.from(each)))
-      const got = await hear(kind, streaming([...bytes].map((byte) => Uint8Array.of(byte)), { head: kind.head }), { tools })
+      const bytes = Buffer.concat(
+        framed(kind, { texts: ["é", "🌍\r\n"], calls: calling.calls ?? [] }).map((each) => Buffer.from(each))
+      )
+      const got = await hear(
+        kind,
+        streaming(
+          [...bytes].map((byte) => Uint8Array.of(byte)),
+          { head: kind.head }
+        ),
+        { tools }
+      )
       assert.isTrue(got.done)
       assert.strictEqual(got.content, "é🌍\r\n")
       assert.strictEqual(got.calls.length, 2)
@@ -222,7 +252,10 @@ describe("framing", () => {
   for (const kind of kinds.filter(({ name }) => name !== "Claude on Bedrock")) {
     it(`${kind.name}: CRLF, CR, comments, a BOM, data: without a space, several data lines`, async () => {
       const text = framed(kind, rounded).join("").replaceAll("\r\n", "\n")
-      const lines = JSON.stringify(kind.events(rounded)[0], null, 1).split("\n").map((line) => `data: ${line}\n`).join("")
+      const lines = JSON.stringify(kind.events(rounded)[0], null, 1)
+        .split("\n")
+        .map((line) => `data: ${line}\n`)
+        .join("")
       for (const variant of [
         text.replaceAll("\n", "\r\n"),
         text.replaceAll("\n", "\r"),
@@ -243,7 +276,8 @@ describe("upstreams that fail in the middle", () => {
   for (const kind of kinds) {
     const frames = () => framed(kind, rounded)
     /** Enough of them that a chunk with content has been sent. */
-    const begun = (): ReadonlyArray<string | Uint8Array> => frames().slice(0, kind.name.startsWith("Claude") ? 3 : kind.name === "Gemini" ? 1 : 3)
+    const begun = (): ReadonlyArray<string | Uint8Array> =>
+      frames().slice(0, kind.name.startsWith("Claude") ? 3 : kind.name === "Gemini" ? 1 : 3)
 
     it(`${kind.name}: an end without the terminal event is an error`, async () => {
       failed(await hear(kind, streaming(begun(), { head: kind.head })))
@@ -267,16 +301,23 @@ describe("upstreams that fail in the middle", () => {
     })
 
     it(`${kind.name}: its own error in the stream`, async () => {
-      failed(await hear(kind, streaming([...begun(), kind.inBand(429), ...frames().slice(-1)], { head: kind.head })), "rate_limit_error")
+      failed(
+        await hear(kind, streaming([...begun(), kind.inBand(429), ...frames().slice(-1)], { head: kind.head })),
+        "rate_limit_error"
+      )
       failed(await hear(kind, streaming([...begun(), kind.inBand(500)], { head: kind.head })))
     })
 
     it(`${kind.name}: an event that is no JSON`, async () => {
-      failed(await hear(kind, streaming([...begun(), kind.frame("{not json"), ...frames().slice(-2)], { head: kind.head })))
+      failed(
+        await hear(kind, streaming([...begun(), kind.frame("{not json"), ...frames().slice(-2)], { head: kind.head }))
+      )
     })
 
     it(`${kind.name}: invalid UTF-8`, async () => {
-      const [bad] = framed(kind, { texts: ["XY"] }).slice(kind.name === "Gemini" ? 0 : 2).map((each) => Buffer.from(each))
+      const [bad] = framed(kind, { texts: ["XY"] })
+        .slice(kind.name === "Gemini" ? 0 : 2)
+        .map((each) => Buffer.from(each))
       const at = bad?.indexOf("XY") ?? -1
       if (bad === undefined || at < 0) return // Bedrock's frames carry base64 and checksums; see wire/bedrock
       bad[at] = 0xff
@@ -300,9 +341,14 @@ describe("upstreams that fail in the middle", () => {
     })
 
     it(`${kind.name}: 429 before the first event keeps its status`, async () => {
-      upstream.use(answering(reply("429 Too Many Requests", "{}", { "content-type": "application/json", "retry-after": "7" })))
+      upstream.use(
+        answering(reply("429 Too Many Requests", "{}", { "content-type": "application/json", "retry-after": "7" }))
+      )
       const refused = await ask(kind.model)
-      assert.deepStrictEqual([refused.status, refused.json.error.type, refused.headers.get("retry-after")], [429, "rate_limit_error", "7"])
+      assert.deepStrictEqual(
+        [refused.status, refused.json.error.type, refused.headers.get("retry-after")],
+        [429, "rate_limit_error", "7"]
+      )
       upstream.use(streaming([kind.inBand(429)], { head: kind.head }))
       const first = await ask(kind.model)
       assert.deepStrictEqual([first.status, first.json?.error.type], [429, "rate_limit_error"], first.text)

@@ -1,8 +1,9 @@
 /** What the caller gets of an upstream's response, whole or streamed (spec: POST /v1/responses; Responses stream). */
+import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
-import { type FakeUpstream, fakeUpstream, type Handler, reply, streaming } from "../support/fakeUpstream.ts"
+import { chunk, type FakeUpstream, fakeUpstream, reply, sseHead, streaming } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
-import { eventsIn, open, post, raw, rawPost, type SseEvent } from "../support/http.ts"
+import { eventsIn, type Got, open, post, raw, rawPost, type SseEvent } from "../support/http.ts"
 import {
   ask,
   callEvents,
@@ -32,15 +33,11 @@ afterAll(async () => {
 beforeEach(() => upstream.use(() => {}))
 
 const url = () => `${gateway.url}/v1/responses`
-const answering = (body: string | object, status = "200 OK", headers: Record<string, string> = {}): Handler =>
-  upstream.use((socket) =>
-    socket.write(
-      reply(status, typeof body === "string" ? body : JSON.stringify(body), {
-        "content-type": "application/json",
-        ...headers
-      })
-    )
-  ) as unknown as Handler
+/** Makes the upstream answer every request with this. */
+const answering = (body: string | object, status = "200 OK", headers: Record<string, string> = {}) => {
+  const text = typeof body === "string" ? body : JSON.stringify(body)
+  upstream.use((socket) => socket.write(reply(status, text, { "content-type": "application/json", ...headers })))
+}
 
 const create = (extra: Readonly<Record<string, unknown>> = {}) => post(url(), ask("hi", extra))
 /** The caller's events of a stream that the upstream sends in these network writes. */
@@ -189,7 +186,7 @@ describe("a whole reply", () => {
     const caller = raw(gateway.port)
     const before = upstream.received.length
     caller.write(rawPost("/v1/responses", JSON.stringify(ask())))
-    while (upstream.received.length === before) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (upstream.received.length === before) await sleep(5)
     caller.socket.destroy()
     await upstream.abandoned()
   })
@@ -347,11 +344,8 @@ describe("a stream that fails", () => {
   })
 
   it("when the connection breaks", async () => {
-    upstream.use(async (socket) => {
-      await streaming(before)(
-        { write: (bytes: Uint8Array) => bytes.toString() !== "0\r\n\r\n" && socket.write(bytes) } as never,
-        {} as never
-      )
+    upstream.use((socket) => {
+      socket.write(`${sseHead}${before.map((frame) => chunk(frame).toString()).join("")}`)
       setTimeout(() => socket.destroy(), 20)
     })
     failsAfter(eventsIn((await create({ stream: true })).text), begun.length, "api_error")
@@ -419,7 +413,7 @@ describe("a stream that fails", () => {
       const controller = new AbortController()
       const opened = open(url(), ask("hi", { stream: true }), {}, { signal: controller.signal })
       opened.catch(() => {})
-      while (upstream.received.length === received) await new Promise((resolve) => setTimeout(resolve, 5))
+      while (upstream.received.length === received) await sleep(5)
       if (sent.length > 0) {
         const reader = (await opened).body?.getReader()
         await reader?.read()
@@ -431,30 +425,29 @@ describe("a stream that fails", () => {
 })
 
 describe("usage records", () => {
-  const recordAfter = async (make: () => Promise<unknown>) => {
-    const before = gateway.records().length
-    await make()
-    for (let tries = 0; gateway.records().length === before && tries < 200; tries++)
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    return gateway.records().at(-1)
+  const recordOf = async ({ headers }: Got) => {
+    const find = () => gateway.records().find((record) => record.request_id === headers.get("x-request-id"))
+    for (let tries = 0; find() === undefined && tries < 200; tries++) await sleep(10)
+    return find()
   }
   for (const stream of [false, true]) {
     it(`${stream ? "streamed" : "whole"}: surface, tokens, flags`, async () => {
       const items = [functionCall(1, link)]
       if (stream) upstream.use(streaming(frames([opening, ...callEvents(1, [link]), ending(items)])))
       else answering(responseOf(items))
-      const record = await recordAfter(() => create({ stream }))
+      const record = await recordOf(await create({ stream }))
       assert.include(record, { surface: "responses", outcome: "ok", stream })
-      assert.include(record, { input_tokens: 11, output_tokens: 7 })
+      assert.deepStrictEqual(record?.tokens, { input: 11, output: 7, reasoning: 2, cached: 3 })
+      assert.deepInclude(record, { counts: { tools: 0, images: 0, files: 0, flags: 1 } })
       assert.notInclude(JSON.stringify(record), "example.com")
     })
   }
   it("of a cut stream and of a failed response", async () => {
     upstream.use(streaming(frames([opening])))
-    assert.include(await recordAfter(() => create({ stream: true })), { outcome: "cut" })
+    assert.include(await recordOf(await create({ stream: true })), { outcome: "cut" })
     upstream.use(streaming(frames([opening, ending([], "failed")])))
-    assert.include(await recordAfter(() => create({ stream: true })), { outcome: "upstream_error" })
+    assert.include(await recordOf(await create({ stream: true })), { outcome: "upstream_error" })
     answering(responseOf([], { status: "failed" }))
-    assert.include(await recordAfter(() => create()), { outcome: "upstream_error" })
+    assert.include(await recordOf(await create()), { outcome: "upstream_error" })
   })
 })

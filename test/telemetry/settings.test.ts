@@ -64,11 +64,25 @@ describe("the process", () => {
     assert.strictEqual(await gateway.stop(), 0)
   })
 
-  it("loads no exporter without an endpoint", async () => {
-    const gateway = await startProcess({ NODE_DEBUG: "", NODE_OPTIONS: "--trace-warnings" })
-    const { traceId, headers } = caller()
-    assert.strictEqual((await post(`${gateway.url}/v1/messages`, message("Hello"), headers)).status, 200)
-    await gateway.stop()
-    assert.notInclude(gateway.stderr(), traceId)
+  it("loads the libraries only with an endpoint", async () => {
+    /** Tells on standard error, when the process ends, how many of OpenTelemetry's modules were loaded. */
+    const hook = `import Module from "node:module"
+      process.on("exit", () => {
+        const loaded = Object.keys(Module._cache).filter((file) => file.includes("opentelemetry"))
+        process.stderr.write("loaded: " + loaded.length + "\\n")
+      })`
+    const counted = async (env: Readonly<Record<string, string>>) => {
+      const NODE_OPTIONS = `--import data:text/javascript;base64,${Buffer.from(hook).toString("base64")}`
+      const gateway = await startProcess({ ...env, NODE_OPTIONS })
+      const { traceId, headers } = caller()
+      assert.strictEqual((await post(`${gateway.url}/v1/messages`, message("Hello"), headers)).status, 200)
+      await gateway.stop()
+      // Without a tracer there are no spans, so no trace in the log either.
+      return { loaded: Number(/loaded: (\d+)/.exec(gateway.stderr())?.[1]), traced: gateway.stderr().includes(traceId) }
+    }
+    const [off, on] = [await counted({}), await counted(exportTo(receiver.url))]
+    assert.deepStrictEqual(off, { loaded: 0, traced: false })
+    assert.isTrue(on.traced)
+    assert.isAbove(on.loaded, 100)
   })
 })

@@ -1,0 +1,119 @@
+/** Several processes that share the port (`GATEWAY_WORKERS`): the first process starts, replaces and stops them. */
+import cluster from "node:cluster"
+import { Clock, Data, Deferred, Duration, Effect, Option, Runtime } from "effect"
+import type { GatewaySettings } from "./Settings.ts"
+
+/** The first worker ended before it listened. It has said why, so nothing more is printed. */
+class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly message: string }> {
+  override readonly [Runtime.errorReported] = false
+}
+
+/** Whether this process is one of several. */
+export const isWorker = cluster.isWorker
+
+interface Ready {
+  readonly gatewayPort: number
+}
+const isReady = (message: unknown): message is Ready =>
+  typeof message === "object" && message !== null && "gatewayPort" in message
+
+/** Said by a worker once it serves. */
+export const reportReady = (port: number) =>
+  Effect.sync(() => {
+    const ready: Ready = { gatewayPort: port }
+    process.send?.(ready)
+  })
+
+/** Before a worker is replaced: at first almost no time, twice as long each time one dies young, at most half a minute. */
+const firstPause = 100
+const longestPause = 30_000
+/** A worker that lived longer than this (milliseconds) died of something else than its start. */
+const young = 60_000
+/** Beyond the drain's own time, for what a worker does when its streams have ended. */
+const patience = Duration.seconds(10)
+
+export interface WorkersOptions {
+  readonly settings: GatewaySettings
+  /** Goes over the environment of each worker. */
+  readonly environment: Readonly<Record<string, string>>
+  /** Run once, when all workers serve on this port. */
+  readonly announce: (port: number) => Effect.Effect<void>
+}
+
+/**
+ * What differs between workers and one process: requests at once are shared out; each has a metrics port of its own, counted up
+ * from `GATEWAY_METRICS_PORT`, because each counts for itself. A port that the system chose stays.
+ */
+const environmentOf = ({ environment, settings }: WorkersOptions, slot: number, port: number) => ({
+  ...environment,
+  GATEWAY_PORT: String(port),
+  GATEWAY_MAX_IN_FLIGHT: String(Math.ceil(settings.maxInFlight / settings.workers)),
+  ...Option.match(settings.metricsPort, {
+    onNone: () => ({}),
+    onSome: (base) => ({ GATEWAY_METRICS_PORT: String(base === 0 ? 0 : base + slot) })
+  })
+})
+
+/** One worker, from its start to its end, whose reason it answers. Interrupted, it lets the worker drain. */
+const live = (
+  environment: Readonly<Record<string, string>>,
+  stopWithin: Duration.Duration,
+  onReady: (port: number) => void
+): Effect.Effect<string> =>
+  Effect.callback<string>((resume) => {
+    const worker = cluster.fork(environment)
+    worker.on("message", (message: unknown) => {
+      if (isReady(message)) onReady(message.gatewayPort)
+    })
+    worker.once("error", (error) => resume(Effect.succeed(error.message)))
+    worker.once("exit", (code, signal) => resume(Effect.succeed(signal ?? `exit code ${code}`)))
+    return Effect.callback<void>((stopped) => {
+      if (worker.isDead()) return stopped(Effect.void)
+      worker.once("exit", () => stopped(Effect.void))
+      worker.process.kill("SIGTERM")
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: stopWithin,
+        orElse: () => Effect.sync(() => void worker.process.kill("SIGKILL"))
+      })
+    )
+  })
+
+/**
+ * Runs the workers until it is interrupted; then they drain. Fails when the first of them does not start: what stops one
+ * stops all. The others start when it serves, so that its complaint is heard once and a port that the system chose is known.
+ */
+export const runWorkers = Effect.fnUntraced(function* (options: WorkersOptions) {
+  const { settings } = options
+  const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
+  const first = yield* Deferred.make<number, WorkerFailed>()
+
+  const keep = Effect.fnUntraced(function* (slot: number, ready: Deferred.Deferred<number, WorkerFailed>) {
+    if (slot > 0) yield* Deferred.await(first)
+    let pause = firstPause
+    while (true) {
+      const startedAt = yield* Clock.currentTimeMillis
+      const port = Deferred.isDoneUnsafe(first) ? yield* Deferred.await(first) : settings.port
+      const reason = yield* live(environmentOf(options, slot, port), stopWithin, (port) => {
+        Deferred.doneUnsafe(ready, Effect.succeed(port))
+      })
+      if (yield* Deferred.fail(first, new WorkerFailed({ message: `the first worker ended: ${reason}` }))) return
+      if ((yield* Clock.currentTimeMillis) - startedAt > young) pause = firstPause
+      yield* Effect.logError(`A worker has ended (${reason}). Another one takes its place in ${pause} ms.`).pipe(
+        Effect.annotateLogs({ worker: slot })
+      )
+      yield* Effect.sleep(pause)
+      pause = Math.min(2 * pause, longestPause)
+    }
+  })
+
+  const others = Array.from({ length: settings.workers - 1 }, () => Deferred.makeUnsafe<number, WorkerFailed>())
+  const all = [first, ...others]
+  const announced = Effect.forEach(all, (ready) => Deferred.await(ready)).pipe(
+    Effect.flatMap(([port = settings.port]) => options.announce(port))
+  )
+  yield* Effect.all([...all.map((ready, slot) => keep(slot, ready)), announced], {
+    concurrency: "unbounded",
+    discard: true
+  })
+})

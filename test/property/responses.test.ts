@@ -1,0 +1,141 @@
+/** However an upstream's stream is cut into pieces, the caller gets the same, and the flags of the whole reply. */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { flagCall } from "../../src/governance/flags.ts"
+import { sse } from "../../src/provider/framing/sse.ts"
+import { cutError } from "../../src/provider/refusal.ts"
+import { Observation } from "../../src/surface/Observation.ts"
+import { responsesRewriter, rewriteResponse } from "../../src/surface/responsesReply.ts"
+import { eventsIn } from "../support/http.ts"
+import {
+  callEvents,
+  ending,
+  frameOf,
+  functionCall,
+  numbered,
+  opening,
+  responseOf,
+  textEvents,
+  textItem
+} from "../support/responses.ts"
+
+const observation = () =>
+  new Observation({
+    id: "",
+    startedAt: 0,
+    method: "POST",
+    path: "/v1/responses",
+    source: undefined,
+    surface: "responses"
+  })
+
+const span = { set: () => {}, firstToken: () => {}, fail: () => {} }
+
+/** What the caller gets when these bytes come in pieces that end at these places. */
+const rewritten = (bytes: Buffer, cuts: ReadonlyArray<number>) => {
+  const decoder = sse()
+  const seen = observation()
+  const rewriter = responsesRewriter({ observation: seen, scrub: (message) => message })
+  let text = ""
+  let over = false
+  const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)
+  let from = 0
+  for (const end of ends) {
+    if (over) break
+    const { events, failure } = decoder.feed(bytes.subarray(from, end))
+    from = end
+    const step = rewriter.step(events)
+    text += step.text
+    const error = step.failure ?? (failure === undefined ? undefined : step.done === true ? undefined : cutError)
+    if (error !== undefined) text += rewriter.inBand(error)
+    over = error !== undefined || step.done === true
+  }
+  const last = over ? undefined : rewriter.end().failure
+  if (last !== undefined) text += rewriter.inBand(last)
+  rewriter.settle(span)
+  return { text, flags: seen.flags }
+}
+
+const destinations = [
+  "https://example.com/a?b=c",
+  "HTTP://EXAMPLE.com",
+  "s3://bucket/key",
+  "mailto:a@b.c",
+  "10.1.2.3:80"
+]
+const Piece = Schema.Union([
+  Schema.Literals([...destinations, "é", "😀", '"', "\\", "\\u0068ttps:\\/\\/x.y"]),
+  Schema.String
+])
+const Call = Schema.Array(Piece)
+const Cuts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })))
+const Calls = Schema.Array(Call)
+
+const options = { arbitrary: { numRuns: 60 } }
+
+describe("any chunking", () => {
+  it.prop(
+    "gives the same bytes, and the flags of the whole reply",
+    [Calls, Cuts, Schema.Boolean],
+    ([calls, cuts, raw]) => {
+      const texts = calls.map((pieces) => (raw ? pieces.join("") : JSON.stringify({ value: pieces.join("") })))
+      const items = texts.map((text, index) => functionCall(index + 1, text))
+      const events = numbered([
+        opening,
+        ...textEvents(0, ["see https://example.com", "é"]),
+        ...texts.flatMap((text, index) => callEvents(index + 1, text.match(/[\s\S]{1,3}/gu) ?? [])),
+        ending([textItem("x"), ...items])
+      ])
+      const bytes = Buffer.from(events.map(frameOf).join(""))
+      const once = rewritten(bytes, [])
+      const often = rewritten(bytes, cuts)
+      assert.deepStrictEqual(often, once)
+
+      const whole = rewriteResponse(JSON.stringify(responseOf([textItem("x"), ...items])))
+      const expected = items.flatMap((item) => flagCall({ ...item, id: item.call_id }) ?? [])
+      assert.deepStrictEqual(whole?.summary.flags, expected)
+      assert.deepStrictEqual(
+        eventsIn(once.text).at(-1)?.json.response.x_gateway_governance,
+        expected.length === 0 ? undefined : { flags: expected }
+      )
+      assert.strictEqual(once.flags, expected.length)
+    },
+    options
+  )
+
+  it.prop(
+    "a stream that breaks off anywhere is an error with the flags so far, never a success",
+    [Calls, Cuts, Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 }))],
+    ([calls, cuts, at]) => {
+      const texts = calls.map((pieces) => JSON.stringify({ value: pieces.join("") }))
+      const events = numbered([
+        opening,
+        ...texts.flatMap((text, index) => callEvents(index, text.match(/[\s\S]{1,3}/gu) ?? [])),
+        ending(texts.map((text, index) => functionCall(index, text)))
+      ])
+      const bytes = Buffer.from(events.map(frameOf).join(""))
+      const cut = bytes.subarray(0, at % (bytes.length - 1))
+      const { text } = rewritten(cut, cuts)
+      assert.strictEqual(text, rewritten(cut, []).text)
+      const got = eventsIn(text)
+      assert.strictEqual(got.at(-1)?.event, "error")
+      assert.strictEqual(got.at(-1)?.json.sequence_number, got.length - 1)
+      assert.isFalse(got.some(({ event }) => event === "response.completed"))
+      // What came of the calls is scanned as far as it came.
+      const came = new Map<number, string>()
+      for (const { event, json } of got) {
+        if (event === "response.output_item.added") came.set(json.output_index, "")
+        if (event === "response.function_call_arguments.delta")
+          came.set(json.output_index, `${came.get(json.output_index) ?? ""}${json.delta}`)
+      }
+      const expected = [...came].flatMap(
+        ([index, args]) => flagCall({ id: `call_${index}`, name: "fetch_page", arguments: args }) ?? []
+      )
+      assert.deepStrictEqual(
+        got.at(-1)?.json.x_gateway_governance,
+        expected.length === 0 ? undefined : { flags: expected }
+      )
+    },
+    options
+  )
+})

@@ -1,0 +1,265 @@
+/** What every request meets first, and what no endpoint answers (decisions: Errors). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { message } from "../support/claude.ts"
+import { fakeUpstream } from "../support/fakeUpstream.ts"
+import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { type Got, get, open, post, raw, rawPost } from "../support/http.ts"
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.stop())
+
+const key = { "x-api-key": "sandbox-key" }
+const refused = (got: Got, status: number, type: string, messages = false) => {
+  assert.strictEqual(got.status, status, got.text)
+  assert.match(got.headers.get("content-type") ?? "", /^application\/json/)
+  assert.deepStrictEqual(Object.keys(got.json), messages ? ["type", "error"] : ["error"])
+  assert.strictEqual(got.json.error.type, type)
+  assert.isString(got.json.error.message)
+  assert.match(got.headers.get("x-request-id") ?? "", uuid)
+  assert.match(got.headers.get("link") ?? "", /terms-of-service/)
+  assert.strictEqual(got.headers.get("request-id"), messages ? got.headers.get("x-request-id") : null)
+}
+
+describe("paths and methods", () => {
+  for (const path of [
+    "/nothing",
+    "/",
+    "/v1",
+    "/v1/",
+    "/v1/files",
+    "/v1/chat/completions/",
+    "/v1/models/x",
+    "//v1/models",
+    "/V1/models",
+    "/health/x"
+  ]) {
+    it(`404 for ${path}`, async () => refused(await get(`${gateway.url}${path}`, key), 404, "not_found_error"))
+  }
+  for (const path of ["/v1/messages/batches", "/v1/messages/batches/x/results", "/v1/messages/", "/v1/messages/x"]) {
+    it(`404 for ${path}, in the shape of its surface`, async () => {
+      refused(await get(`${gateway.url}${path}`, key), 404, "not_found_error", true)
+      refused(await post(`${gateway.url}${path}`, {}), 404, "not_found_error", true)
+    })
+  }
+  it("404 without a key, too: there is nothing to protect", async () => {
+    refused(await get(`${gateway.url}/v1/files`), 404, "not_found_error")
+  })
+  for (const [path, method, allow] of [
+    ["/v1/messages", "GET", "POST"],
+    ["/v1/messages", "PUT", "POST"],
+    ["/v1/messages", "DELETE", "POST"],
+    ["/v1/messages", "OPTIONS", "POST"],
+    ["/v1/messages/count_tokens", "GET", "POST"],
+    ["/v1/chat/completions", "GET", "POST"],
+    ["/v1/responses", "PATCH", "POST"],
+    ["/v1/embeddings", "GET", "POST"],
+    ["/v1/models", "POST", "GET"],
+    ["/health", "POST", "GET"]
+  ] as const) {
+    it(`405 for ${method} ${path}`, async () => {
+      const got = await get(`${gateway.url}${path}`, key, method)
+      refused(got, 405, "invalid_request_error", path.startsWith("/v1/messages"))
+      assert.match(got.headers.get("allow") ?? "", new RegExp(allow))
+    })
+  }
+  it("a query changes no endpoint", async () => {
+    assert.strictEqual(
+      (await post(`${gateway.url}/v1/messages?beta=true`, message("claude-sonnet-4-5:il5"))).status,
+      200
+    )
+    assert.strictEqual((await get(`${gateway.url}/v1/models?limit=5`, key)).status, 200)
+  })
+  it("HEAD is answered without a body", async () => {
+    const got = await get(`${gateway.url}/health`, {}, "HEAD")
+    assert.strictEqual(got.status, 200)
+    assert.strictEqual(got.text, "")
+  })
+})
+
+describe("health", () => {
+  it("needs no key", async () => {
+    const got = await get(`${gateway.url}/health`)
+    assert.strictEqual(got.status, 200)
+    assert.deepStrictEqual(Object.keys(got.json), ["status", "service", "version"])
+    assert.match(got.headers.get("x-request-id") ?? "", uuid)
+  })
+  it("minds no key, good or bad", async () => {
+    assert.strictEqual((await get(`${gateway.url}/health`, key)).status, 200)
+    assert.strictEqual((await get(`${gateway.url}/health`, { "x-api-key": "bad" })).status, 200)
+  })
+  it("says when the server is going down", async () => {
+    const leaving = await startGateway()
+    try {
+      await leaving.drain()
+      const got = await get(`${leaving.url}/health`)
+      assert.strictEqual(got.status, 503)
+      assert.strictEqual(got.json.status, "draining")
+      assert.match(got.headers.get("connection") ?? "", /close/)
+    } finally {
+      await leaving.stop()
+    }
+  })
+})
+
+describe("authentication", () => {
+  for (const path of ["/v1/chat/completions", "/v1/responses", "/v1/embeddings"]) {
+    it(`403 on ${path}`, async () => {
+      refused(await post(`${gateway.url}${path}`, {}, { "x-api-key": "" }), 403, "authentication_error")
+      refused(await post(`${gateway.url}${path}`, {}, { "x-api-key": "x" }), 403, "authentication_error")
+    })
+  }
+  it("403 on /v1/models", async () => refused(await get(`${gateway.url}/v1/models`), 403, "authentication_error"))
+  for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
+    it(`401 on ${path}`, async () => {
+      refused(await post(`${gateway.url}${path}`, {}, { "x-api-key": "" }), 401, "authentication_error", true)
+    })
+  }
+
+  it("comes before the body is read", async () => {
+    const caller = raw(gateway.port)
+    caller.write(rawPost("/v1/messages", "", { "x-api-key": "bad", "content-length": "1000000" }))
+    assert.match(await caller.until(/\}\}$/), /^HTTP\/1\.1 401 /)
+    caller.socket.destroy()
+  })
+
+  it("takes no key twice, not even the same", async () => {
+    const body = JSON.stringify(message("claude-sonnet-4-5:il5"))
+    for (const keys of [
+      "x-api-key: sandbox-key\r\nx-api-key: sandbox-key\r\n",
+      "x-api-key: bad\r\nX-API-Key: sandbox-key\r\n",
+      "x-api-key: sandbox-key, bad\r\n",
+      "x-api-key: s\xe4ndbox-key\r\n",
+      "x-api-key:\r\n",
+      `x-api-key: ${"k".repeat(20_000)}\r\n`
+    ]) {
+      const caller = raw(gateway.port)
+      caller.socket.write(
+        Buffer.from(
+          `POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${keys}content-length: ${body.length}\r\n\r\n${body}`,
+          "latin1"
+        )
+      )
+      assert.match(await caller.until(/\}\}$/), /^HTTP\/1\.1 401 [\s\S]*authentication_error/)
+      caller.socket.destroy()
+    }
+    assert.notMatch(gateway.logs.join("\n"), /sandbox-key|ndbox-key|kkkkkk/)
+  })
+
+  it("minds no space around the key, as HTTP has it", async () => {
+    const caller = raw(gateway.port)
+    caller.write("GET /v1/models HTTP/1.1\r\nhost: x\r\nx-api-key:   sandbox-key  \r\nconnection: close\r\n\r\n")
+    assert.match(await caller.closed(), /^HTTP\/1\.1 200 /)
+  })
+})
+
+describe("what is no HTTP", () => {
+  const bad: Readonly<Record<string, readonly [bytes: string, status: number]>> = {
+    nonsense: ["nonsense\r\n\r\n", 400],
+    "a TLS handshake": ["\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400],
+    "two lengths": ["POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd", 400],
+    "a length and chunks": [
+      "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+      400
+    ],
+    "no host": ["GET /health HTTP/1.1\r\n\r\n", 400],
+    "40 KB of headers": [`GET /health HTTP/1.1\r\nhost: x\r\nx-a: ${"y".repeat(40_000)}\r\n\r\n`, 431]
+  }
+  for (const [name, [bytes, status]] of Object.entries(bad)) {
+    it(`${status} for ${name}, in JSON`, async () => {
+      const caller = raw(gateway.port)
+      caller.socket.write(Buffer.from(bytes, "latin1"))
+      const got = await caller.closed()
+      assert.match(got, new RegExp(`^HTTP/1\\.1 ${status} `))
+      if (name === "no host") return
+      assert.match(got, /content-type: application\/json/i)
+      assert.match(got, /\{"error":\{"type":"invalid_request_error","message":"/)
+      assert.strictEqual(got.match(/x-request-id:/gi)?.length, 1)
+    })
+  }
+
+  it("an upgrade is not taken", async () => {
+    for (const protocol of ["websocket", "h2c"]) {
+      const caller = raw(gateway.port)
+      caller.write(
+        `GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: ${protocol}\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\nx-api-key: sandbox-key\r\n\r\n`
+      )
+      const got = await caller.until(/^HTTP\/1\.1 \d+ [\s\S]*\r\n\r\n/)
+      assert.notMatch(got, /^HTTP\/1\.1 101/)
+      caller.socket.destroy()
+    }
+    assert.strictEqual((await get(`${gateway.url}/health`)).status, 200)
+  })
+})
+
+describe("request IDs", () => {
+  it("one a reply, different ones for requests on one connection", async () => {
+    const caller = raw(gateway.port)
+    const one = "GET /v1/models HTTP/1.1\r\nhost: x\r\nx-api-key: sandbox-key\r\nx-request-id: mine\r\n\r\n"
+    caller.write(one + one + one.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"))
+    const got = await caller.closed()
+    const ids = [...got.matchAll(/^x-request-id: (\S+)\r$/gim)].map(([, id]) => id)
+    assert.strictEqual(ids.length, 3)
+    assert.strictEqual(new Set(ids).size, 3)
+    for (const id of ids) assert.match(id ?? "", uuid)
+  })
+})
+
+describe("requests at once", () => {
+  it("more than the limit get 503 with retry-after, but health is answered", async () => {
+    const upstream = await fakeUpstream(() => {})
+    const small = await startGateway({ settings: { ...cloudsAt(upstream.url), GATEWAY_MAX_IN_FLIGHT: "2" } })
+    try {
+      const leaving = new AbortController()
+      const held = [0, 1].map(() =>
+        open(`${small.url}/v1/messages`, message("claude-sonnet-4-5:il5"), {}, { signal: leaving.signal }).catch(
+          () => {}
+        )
+      )
+      while (upstream.received.length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+      const got = await post(`${small.url}/v1/messages`, message("claude-sonnet-4-5:il5"))
+      refused(got, 503, "api_error", true)
+      assert.match(got.headers.get("retry-after") ?? "", /^\d+$/)
+      assert.strictEqual((await get(`${small.url}/health`)).status, 200)
+      leaving.abort()
+      await Promise.all(held)
+      await upstream.abandoned()
+      assert.strictEqual((await get(`${small.url}/v1/models`, key)).status, 200)
+    } finally {
+      await small.stop()
+      await upstream.stop()
+    }
+  })
+})
+
+describe("models", () => {
+  it("lists every ID, in the shape of the spec", async () => {
+    const got = await get(`${gateway.url}/v1/models`, key)
+    assert.strictEqual(got.json.object, "list")
+    const ids = got.json.data.map(({ id }: { id: string }) => id)
+    assert.strictEqual(new Set(ids).size, ids.length)
+    assert.include(ids, "claude-sonnet-4-5:il5")
+    for (const model of got.json.data) {
+      assert.deepStrictEqual(Object.keys(model).sort(), ["created", "id", "object", "owned_by"])
+      assert.strictEqual(model.object, "model")
+    }
+  })
+})
+
+describe("documents", () => {
+  it("are served only where they are wanted", async () => {
+    for (const path of ["/", "/docs", "/openapi.json"]) {
+      assert.strictEqual((await get(`${gateway.url}${path}`)).status, 404)
+    }
+    const open = await startGateway({ docs: true })
+    try {
+      for (const path of ["/docs", "/openapi.json"]) assert.strictEqual((await get(`${open.url}${path}`)).status, 200)
+    } finally {
+      await open.stop()
+    }
+  })
+})
