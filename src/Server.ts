@@ -2,14 +2,14 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { HttpApiBuilder } from "effect/http-api"
 import { Keys } from "./access/Keys.ts"
 import { Quota } from "./access/Quota.ts"
 import { RateLimit } from "./access/RateLimit.ts"
 import { layerFile, layerMemory } from "./access/sqliteStore.ts"
 import { UsageLog } from "./access/UsageLog.ts"
 import { Api } from "./api/Api.ts"
-import { listenerLayer } from "./listener.ts"
+import { isTls, listenerLayer } from "./listener.ts"
 import { CatalogStore } from "./model/CatalogStore.ts"
 import { Providers } from "./provider/Providers.ts"
 import { Upstream } from "./provider/Upstream.ts"
@@ -17,6 +17,7 @@ import { activeClouds, type CloudSettings, Clouds, type GatewaySettings, Setting
 import { apiKeyLayer } from "./surface/apiKey.ts"
 import { chatLayer } from "./surface/chat.ts"
 import { Drain } from "./surface/Drain.ts"
+import { docsLayer } from "./surface/docs.ts"
 import { embeddingsLayer } from "./surface/embeddings.ts"
 import { frontDoor } from "./surface/frontDoor.ts"
 import { Gate } from "./surface/Gate.ts"
@@ -25,13 +26,13 @@ import { responsesLayer } from "./surface/responses.ts"
 import { healthLayer, modelsLayer } from "./surface/system.ts"
 
 /** The endpoints, and the documents about them where they are public. */
-const routes = (docs: boolean) =>
+const routes = ({ docs, sandbox, settings }: GatewayOptions) =>
   Layer.mergeAll(
     HttpApiBuilder.layer(Api, docs ? { openapiPath: "/openapi.json" } : {}).pipe(
       Layer.provide([chatLayer, messagesLayer, responsesLayer, embeddingsLayer, modelsLayer, healthLayer]),
       Layer.provide(apiKeyLayer)
     ),
-    docs ? HttpApiScalar.layer(Api, { path: "/docs" }) : Layer.empty,
+    docs ? docsLayer({ sandbox, tls: isTls(settings) }) : Layer.empty,
     frontDoor
   )
 
@@ -78,7 +79,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
   const { settings, clouds } = options
   // The routes are made before the port is taken, so that whoever can connect is answered.
   return Layer.unwrap(
-    Effect.map(HttpRouter.toHttpEffect(routes(options.docs)), (app) =>
+    Effect.map(HttpRouter.toHttpEffect(routes(options)), (app) =>
       HttpServer.serve(app).pipe(Layer.provideMerge(listenerLayer(settings)))
     )
   ).pipe(

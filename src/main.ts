@@ -1,10 +1,11 @@
 /** The command line: `serve`, `keys`, `catalog`. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Console, Effect, Exit, Option } from "effect"
+import { Cause, Config, Console, Effect, Exit, Option, Runtime } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { createKey, listKeys, revokeKey, rotateKey } from "./access/keysCommand.ts"
 import { version } from "./api/version.ts"
+import { explainSetting } from "./explainSetting.ts"
 import { loadCatalog } from "./model/CatalogStore.ts"
 import { reportCatalog } from "./model/catalogReport.ts"
 import { environment, load } from "./Settings.ts"
@@ -103,6 +104,8 @@ const gateway = Command.make("gateway").pipe(
 /** Failures that a person can mend are said in one line; anything else with its cause. */
 const explain = (cause: Cause.Cause<unknown>) => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (!Runtime.getErrorReported(error)) return Effect.void
+  if (error instanceof Config.ConfigError) return Console.error(`gateway: ${explainSetting(error)}`)
   const message =
     error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
       ? String(error.message)

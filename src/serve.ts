@@ -131,6 +131,6 @@ export const serve = Effect.gen(function* () {
   return yield* runWorkers({
     settings,
     environment: forWorkers,
-    announce: (port) => Effect.orDie(announce(loaded, port))
+    announce: (port) => announce(loaded, port)
   }).pipe(Effect.provide(logsLayer(settings)))
 }).pipe(Effect.scoped)

@@ -32,21 +32,23 @@ const young = 60_000
 /** Beyond the drain's own time, for what a worker does when its streams have ended. */
 const patience = Duration.seconds(10)
 
-export interface WorkersOptions {
+export interface WorkersOptions<E, R> {
   readonly settings: GatewaySettings
   /** Goes over the environment of each worker. */
   readonly environment: Readonly<Record<string, string>>
   /** Run once, when all workers serve on this port. */
-  readonly announce: (port: number) => Effect.Effect<void>
+  readonly announce: (port: number) => Effect.Effect<void, E, R>
 }
 
 /**
  * What differs between workers and one process: requests at once are shared out; each has a metrics port of its own, counted up
- * from `GATEWAY_METRICS_PORT`, because each counts for itself. A port that the system chose stays.
+ * from `GATEWAY_METRICS_PORT`, because each counts for itself.
  */
-const environmentOf = ({ environment, settings }: WorkersOptions, slot: number, port: number) => ({
+const environmentOf = (
+  { environment, settings }: Pick<WorkersOptions<never, never>, "environment" | "settings">,
+  slot: number
+) => ({
   ...environment,
-  GATEWAY_PORT: String(port),
   GATEWAY_MAX_IN_FLIGHT: String(Math.ceil(settings.maxInFlight / settings.workers)),
   ...Option.match(settings.metricsPort, {
     onNone: () => ({}),
@@ -81,9 +83,9 @@ const live = (
 
 /**
  * Runs the workers until it is interrupted; then they drain. Fails when the first of them does not start: what stops one
- * stops all. The others start when it serves, so that its complaint is heard once and a port that the system chose is known.
+ * stops all. The others start when it serves, so that its complaint is heard once.
  */
-export const runWorkers = Effect.fnUntraced(function* (options: WorkersOptions) {
+export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOptions<E, R>) {
   const { settings } = options
   const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
   const first = yield* Deferred.make<number, WorkerFailed>()
@@ -93,8 +95,7 @@ export const runWorkers = Effect.fnUntraced(function* (options: WorkersOptions) 
     let pause = firstPause
     while (true) {
       const startedAt = yield* Clock.currentTimeMillis
-      const port = Deferred.isDoneUnsafe(first) ? yield* Deferred.await(first) : settings.port
-      const reason = yield* live(environmentOf(options, slot, port), stopWithin, (port) => {
+      const reason = yield* live(environmentOf(options, slot), stopWithin, (port) => {
         Deferred.doneUnsafe(ready, Effect.succeed(port))
       })
       if (yield* Deferred.fail(first, new WorkerFailed({ message: `the first worker ended: ${reason}` }))) return

@@ -73,7 +73,19 @@ const writeStdout = (bytes: Uint8Array): Effect.Effect<void, { readonly message:
       else resume(error.code === "EAGAIN" ? Effect.delay(Effect.succeed(0), "10 millis") : Effect.fail(error))
     })
   }).pipe(Effect.flatMap((written) => (written < bytes.length ? writeStdout(bytes.subarray(written)) : Effect.void)))
-const stdoutSink: Sink = (text) => writeStdout(new TextEncoder().encode(text))
+/**
+ * Several processes may share the pipe, which keeps only writes of at most 4096 bytes (PIPE_BUF) in one piece: whole lines up
+ * to that go together, and a line that is longer goes alone.
+ */
+const stdoutSink: Sink = (text) => {
+  const pieces: Array<string> = []
+  for (const line of text.split(/(?<=\n)/)) {
+    const last = pieces.at(-1)
+    if (last !== undefined && Buffer.byteLength(last) + Buffer.byteLength(line) <= 4096) pieces.push(pieces.pop() + line)
+    else pieces.push(line)
+  }
+  return Effect.forEach(pieces, (piece) => writeStdout(new TextEncoder().encode(piece)), { discard: true })
+}
 
 /** A usage log on any sink; for tests, and for what `layer` does not know. */
 export const makeUsageLog = Effect.fnUntraced(function* (

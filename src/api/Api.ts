@@ -18,6 +18,6 @@ export class Api extends HttpApi.make("gateway")
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
       servers: [{ url: "/", description: "The gateway that serves this document" }],
       transform: completeDocument,
-      description: `One address for hosted language models on government-authorized clouds. Name a model as \`<base_model>:<level>\`; the level decides which cloud serves the request.\n\n${usageNotice}`
+      description: `One address for hosted language models on government-authorized clouds. Name a model as \`<base_model>:<level>\`; the level decides which cloud serves the request.\n\n> **Usage notice.** ${usageNotice}`
     })
   ) {}

@@ -7,13 +7,16 @@ import { ApiKey } from "./Security.ts"
 
 export const embeddingLimits = { strings: 512, dimensions: 1024 } as const
 
+const textOnly =
+  "must be a string or an array of strings: token arrays are not accepted, because the gateway has no tokenizer to read them with; send the text"
+
 /** `input` is judged by the surface, in the order of checks that decisions give: count, emptiness, size. */
 export const EmbeddingsRequest = Schema.StructWithRest(
   Schema.Struct({
     model: ModelField,
-    input: Schema.Union([Schema.String, Schema.Array(Schema.String)]).annotate({
-      message:
-        "must be a string or an array of strings: token arrays are not accepted, because the gateway has no tokenizer to read them with; send the text"
+    // Twice, because the decoder reports an element that is no string at its own place.
+    input: Schema.Union([Schema.String, Schema.Array(Schema.String.annotate({ message: textOnly }))]).annotate({
+      message: textOnly
     }),
     encoding_format: nullable(Schema.Literals(["float", "base64"]).annotate({ message: 'must be "float" or "base64"' }))
   }),

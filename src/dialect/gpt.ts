@@ -1,6 +1,6 @@
 /** OpenAI's chat completions, on Azure and on Bedrock, for models of closed and of open weights (vendor: OpenAI API). */
 import { Result } from "effect"
-import type { ChatMessage, ChatRequest, FinishReason, ToolCall, Usage } from "../api/Chat.ts"
+import type { ChatMessage, ChatRequest, FinishReason, Tool, ToolCall, Usage } from "../api/Chat.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { finishOf, makeAnswer, makeCall, makeUsage, newCallId } from "./answer.ts"
@@ -18,7 +18,7 @@ import {
   textOf
 } from "./json.ts"
 import { reasoningFilter } from "./reasoningTags.ts"
-import { toolsOf } from "./schema.ts"
+import { parametersOf, toolsOf } from "./schema.ts"
 import { noFilter, type TextFilter } from "./textFilter.ts"
 import { chatEffort, chatMaxTokens, takes } from "./thinking.ts"
 
@@ -49,7 +49,7 @@ const request: Dialect["request"] = (chat, { model, deployment }) => {
       ...withoutNulls(Object.fromEntries(forwarded)),
       model: deployment.model,
       messages: chat.messages.map(message),
-      tools: noTools ? undefined : toolsOf(chat).map((tool) => ({ ...tool, function: withoutNulls(tool.function) })),
+      tools: noTools ? undefined : toolsOf(chat).map(tool),
       max_completion_tokens: chatMaxTokens(chat),
       reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
       ...(effort === "minimal" && !noTools ? { parallel_tool_calls: false } : {}),
@@ -60,12 +60,21 @@ const request: Dialect["request"] = (chat, { model, deployment }) => {
   )
 }
 
+/** Parameters that are given must be a schema of type object with properties (vendor: OpenAI API, function calling). */
+const tool = (tool: Tool): JsonObject => ({
+  ...tool,
+  function: withoutNulls({ ...tool.function, parameters: tool.function.parameters && parametersOf(tool) })
+})
+
 const isForced = (chat: ChatRequest): boolean =>
   chat.tool_choice === "required" || isObject(chat.tool_choice ?? undefined)
 
-/** `developer` and `system` are not mixed; what other vendors need back, nulls and empty lists are left out. */
+/** What a message may hold. SDKs keep notes of their own in it (`parsed`), and other vendors get theirs back in it. */
+const messageFields = new Set(["role", "content", "name", "refusal", "tool_call_id"])
+
+/** `developer` and `system` are not mixed; nulls and empty lists are left out. */
 const message = (message: ChatMessage): JsonObject => {
-  const kept = Object.entries(message).filter(([name]) => name !== "extra_content")
+  const kept = Object.entries(message).filter(([name]) => messageFields.has(name))
   const calls = message.role === "assistant" ? (message.tool_calls ?? []) : []
   return compact({
     ...withoutNulls(Object.fromEntries(kept)),
@@ -78,7 +87,11 @@ const message = (message: ChatMessage): JsonObject => {
 const withoutNulls = (fields: { readonly [key: string]: Json | undefined }): JsonObject =>
   compact(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? undefined])))
 
-const toolCall = ({ extra_content: _, ...call }: ToolCall): JsonObject => ({ ...call, type: "function" })
+const toolCall = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
+  id,
+  type: "function",
+  function: { name, arguments: args }
+})
 
 // Reply
 

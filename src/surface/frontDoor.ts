@@ -28,6 +28,9 @@ const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint>([
   ["/health", { method: "GET", surface: undefined }]
 ])
 
+/** Served where the operator allows it (`GATEWAY_DOCS`). */
+const documents: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"])
+
 const noRoute = (method: string, path: string): GatewayError => {
   const allow = endpoints.get(path)?.method
   if (allow !== undefined) {
@@ -85,8 +88,14 @@ export const frontDoor = HttpRouter.middleware(
           observation.fail(error)
           return errorReply(shape, error)
         }
+        // The router forgives slashes, capitals and escapes; a request that it served so would be no surface's.
+        const known = endpoints.has(path) || documents.has(path)
         const answer =
-          inFlight > settings.maxInFlight && path !== "/health" ? Effect.succeed(failed(overloaded)) : handler
+          inFlight > settings.maxInFlight && path !== "/health"
+            ? Effect.succeed(failed(overloaded))
+            : known
+              ? handler
+              : Effect.succeed(failed(noRoute(request.method, path)))
         const reply = yield* inSpan(answer).pipe(
           Effect.provideService(CurrentObservation, observation),
           Effect.annotateLogs({ request_id: observation.id }),

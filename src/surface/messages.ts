@@ -65,7 +65,11 @@ export const messagesLayer = HttpApiBuilder.group(
       if (given.stream === true) {
         return yield* streamReply({
           open: (stopper) => provider.stream(route, "messages", prepared.body, stopper),
-          rewriter: messagesRewriter({ model: route.model.id, observation, scrub: makeScrub([[route.deployment.model, route.model.id]]) }),
+          rewriter: messagesRewriter({
+            model: route.model.id,
+            observation,
+            scrub: makeScrub([[route.deployment.model, route.model.id]])
+          }),
           limits: serving.streamLimits,
           headers,
           watchEnd: serving.watchEnd(observation)

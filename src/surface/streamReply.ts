@@ -2,16 +2,16 @@
  * A streamed reply: the first frame is awaited before the status is committed, so that a refusal keeps its status; after
  * that the stream never fails, but ends in-band (architecture: The stream path).
  */
-import { ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Cause, Duration, Effect, Exit, Fiber, Option, Pull, Scope, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { GatewayError, internal } from "../model/GatewayError.ts"
+import { type GatewayError, internal } from "../model/GatewayError.ts"
 import type { Event } from "../provider/framing/Event.ts"
 import type { Streamed } from "../provider/Provider.ts"
 import { cutError } from "../provider/refusal.ts"
-import { ceilingError, Stopper } from "../provider/Upstream.ts"
+import { Stopper } from "../provider/Upstream.ts"
 import { CurrentObservation } from "./Observation.ts"
+import { comment, type StreamLimits, watchStream } from "./streamWatch.ts"
 
 /** What one network chunk of events becomes. */
 export interface Rewritten {
@@ -34,27 +34,8 @@ export interface Rewriter {
   readonly inBand: (error: GatewayError) => string
 }
 
-export interface StreamLimits {
-  /** Longest silence before a comment is sent, and longest wait for the first frame before 200 is committed. */
-  readonly heartbeat: Duration.Duration
-  /** Longest silence of the upstream. */
-  readonly idle: Duration.Duration
-  /** Longest whole reply. */
-  readonly ceiling: Duration.Duration
-}
-
-const comment = ": keep-alive\n\n"
 /** How long an upstream that has said its last word may take to end its body, so that its connection can be kept. */
 const afterTerminal = "1 second"
-/** How long a caller that does not read may hold a reply that has been stopped, in milliseconds. */
-const grace = 2_000
-
-const idleError = new GatewayError({
-  reason: "timeout",
-  message: "the cloud that serves this model has been silent for too long",
-  code: "idle"
-})
-
 const encoder = new TextEncoder()
 
 export const streamReply = Effect.fnUntraced(function* (options: {
@@ -72,7 +53,7 @@ export const streamReply = Effect.fnUntraced(function* (options: {
   observation.stream = true
 
   const stopper = new Stopper()
-  const guard = watch(options.limits, stopper, response)
+  const guard = watchStream(options.limits, stopper, response)
   const unwatch = options.watchEnd(guard.stop)
   let span: Streamed["span"] | undefined
   let settled = false
@@ -132,7 +113,9 @@ export const streamReply = Effect.fnUntraced(function* (options: {
     )
     const next: Pull.Pull<Texts, GatewayError> = Effect.suspend(() => {
       if (failure !== undefined) return Effect.fail(failure)
-      return ended ? drained : step
+      if (ended) return drained
+      guard.ask()
+      return step
     })
     return next
   }
@@ -193,60 +176,6 @@ export const streamReply = Effect.fnUntraced(function* (options: {
 })
 
 type Texts = readonly [string, ...Array<string>]
-type Response = ReturnType<typeof NodeHttpServerRequest.toServerResponse>
-
-/**
- * Heartbeats on silence, the idle limit, the ceiling: timers, so that the events pay next to nothing. A caller that does
- * not even read the last words is cut off.
- */
-const watch = (limits: StreamLimits, stopper: Stopper, response: Response) => {
-  let committed = false
-  const stop = (error: GatewayError) => {
-    clearTimeout(idle)
-    stopper.stop(error)
-    last ??= setTimeout(() => response.destroy(), grace)
-  }
-  let last: NodeJS.Timeout | undefined
-  const idle = setTimeout(() => stop(idleError), Duration.toMillis(limits.idle))
-  const ceiling = setTimeout(() => stop(ceilingError), Duration.toMillis(limits.ceiling))
-  const heartbeat = setTimeout(() => {
-    if (committed) keepAlive(response)
-    heartbeat.refresh()
-  }, Duration.toMillis(limits.heartbeat))
-  return {
-    stop,
-    /** The head has been sent, or is about to be. */
-    commit: () => {
-      committed = true
-    },
-    /** The upstream has said something. */
-    read: () => {
-      if (stopper.error === undefined) idle.refresh()
-    },
-    /** The caller has been told something. */
-    wrote: () => {
-      heartbeat.refresh()
-    },
-    over: () => {
-      clearTimeout(heartbeat)
-      clearTimeout(idle)
-      clearTimeout(ceiling)
-      clearTimeout(last)
-    }
-  }
-}
-
-/** Written past the stream, between its events: each of its writes is whole events. */
-const keepAlive = (response: Response) => {
-  if (
-    response instanceof ServerResponse &&
-    response.headersSent &&
-    !response.writableEnded &&
-    !response.writableNeedDrain
-  ) {
-    response.write(comment)
-  }
-}
 
 /** A fiber's exit if it comes within the time, in milliseconds; the fiber goes on either way. */
 const settledWithin = <A, E>(fiber: Fiber.Fiber<A, E>, milliseconds: number) =>

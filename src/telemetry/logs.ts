@@ -14,8 +14,8 @@ const escaped = (text: string): string =>
   )
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
-const unquoted = (cause: string): string =>
-  cause.replace(/(?:, |")[^\n]*" is not valid JSON/g, " (text that is not valid JSON)")
+export const withoutQuotes = (cause: string): string =>
+  cause.replace(/\bSyntaxError: [\s\S]*?(?=\n\s+at |$)/g, "SyntaxError")
 
 /** A log line's parts, before they are written in one way or the other. */
 interface Line {
@@ -46,7 +46,7 @@ const line = Logger.make((options): Line => {
     timestamp,
     level: level.toLowerCase(),
     message: messageText(message),
-    cause: cause === undefined ? undefined : unquoted(cause),
+    cause: cause === undefined ? undefined : withoutQuotes(cause),
     fields
   }
 })

@@ -19,12 +19,13 @@ import {
   type Resource,
   resourceFromAttributes
 } from "@opentelemetry/resources"
-import { BatchLogRecordProcessor } from "@opentelemetry/sdk-logs"
+import { BatchLogRecordProcessor, type LogRecordProcessor } from "@opentelemetry/sdk-logs"
 import { type MetricProducer, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics"
 import { BatchSpanProcessor } from "@opentelemetry/sdk-trace-base"
 import { Effect, Layer, Tracer } from "effect"
 import { service, version } from "../api/version.ts"
 import type { Environment } from "../Settings.ts"
+import { withoutQuotes } from "./logs.ts"
 import { unitOf } from "./metrics.ts"
 
 export type Signal = "traces" | "metrics" | "logs"
@@ -122,6 +123,17 @@ const metrics = (env: Environment) =>
     )
   )
 
+/** What the lines on the console leave out, too. */
+const scrub: LogRecordProcessor = {
+  onEmit: (record) => {
+    const stack = record.attributes["exception.stacktrace"]
+    if (typeof stack === "string") record.setAttribute("exception.stacktrace", withoutQuotes(stack))
+    if (record.attributes["exception.type"] === "SyntaxError") record.setAttribute("exception.message", "")
+  },
+  forceFlush: () => Promise.resolve(),
+  shutdown: () => Promise.resolve()
+}
+
 const logs = (env: Environment) => {
   const delay = milliseconds(env.OTEL_BLRP_SCHEDULE_DELAY)
   const processor = new BatchLogRecordProcessor({
@@ -129,7 +141,7 @@ const logs = (env: Environment) => {
     ...(delay === undefined ? {} : { scheduledDelayMillis: delay })
   })
   return OtelLogger.layer({ mergeWithExisting: true }).pipe(
-    Layer.provide(OtelLogger.layerLoggerProvider(forgiving(processor), { shutdownTimeout }))
+    Layer.provide(OtelLogger.layerLoggerProvider([scrub, forgiving(processor)], { shutdownTimeout }))
   )
 }
 

@@ -71,8 +71,6 @@ const Call = Schema.Array(Piece)
 const Cuts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })))
 const Calls = Schema.Array(Call)
 
-const options = { arbitrary: { numRuns: 60 } }
-
 describe("any chunking", () => {
   it.prop(
     "gives the same bytes, and the flags of the whole reply",
@@ -99,8 +97,7 @@ describe("any chunking", () => {
         expected.length === 0 ? undefined : { flags: expected }
       )
       assert.strictEqual(once.flags, expected.length)
-    },
-    options
+    }
   )
 
   it.prop(
@@ -135,7 +132,6 @@ describe("any chunking", () => {
         got.at(-1)?.json.x_gateway_governance,
         expected.length === 0 ? undefined : { flags: expected }
       )
-    },
-    options
+    }
   )
 })

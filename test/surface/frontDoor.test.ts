@@ -36,11 +36,20 @@ describe("paths and methods", () => {
     "/v1/models/x",
     "//v1/models",
     "/V1/models",
+    "/v1/models/",
+    "/v1/m%6fdels",
+    "/v1/models;x=1",
     "/health/x"
   ]) {
     it(`404 for ${path}`, async () => refused(await get(`${gateway.url}${path}`, key), 404, "not_found_error"))
   }
-  for (const path of ["/v1/messages/batches", "/v1/messages/batches/x/results", "/v1/messages/", "/v1/messages/x"]) {
+  for (const path of [
+    "/v1/messages/batches",
+    "/v1/messages/batches/x/results",
+    "/v1/messages/",
+    "/v1/messages/x",
+    "/v1/messages/count_tokens/"
+  ]) {
     it(`404 for ${path}, in the shape of its surface`, async () => {
       refused(await get(`${gateway.url}${path}`, key), 404, "not_found_error", true)
       refused(await post(`${gateway.url}${path}`, {}), 404, "not_found_error", true)

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters as bare } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Option, Schema, Tracer } from "effect"
 import { jsonLogger, logsLayer, prettyLogger } from "../../src/telemetry/logs.ts"
@@ -83,8 +84,6 @@ describe("JSON", () => {
 })
 
 describe("for a terminal", () => {
-  const bare = (line: string) => line.replace(/\u001b\[\d*m/g, "")
-
   it.effect("shows time, level, message and values", () =>
     Effect.gen(function* () {
       const logged = Effect.logInfo("done").pipe(

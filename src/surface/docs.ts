@@ -1,0 +1,86 @@
+/**
+ * The documents that need no key: `/`, `/docs`, and with the endpoints `/openapi.json` (decisions: Beyond the spec). They
+ * work without any other server: the browser is told to load nothing and to talk to nobody but the gateway.
+ */
+import { createHash } from "node:crypto"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiScalar } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import { CatalogStore } from "../model/CatalogStore.ts"
+import { landingPage, landingPolicy, welcome } from "./landing.ts"
+
+export interface DocsOptions {
+  /** Whether the sandbox's key is filled in. */
+  readonly sandbox: boolean
+  /** Whether the gateway itself speaks TLS. */
+  readonly tls: boolean
+}
+
+const hash = (script: string): string => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
+
+/**
+ * The reference makes its styles as it goes, hence the one `unsafe-inline`; its scripts are known by their hashes, and
+ * whatever they would fetch is this gateway's.
+ */
+const referencePolicy = (html: string): string => {
+  const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script]) => hash(script ?? ""))
+  return `default-src 'none'; script-src ${scripts.join(" ")}; style-src 'unsafe-inline'; img-src 'self' data:; font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+}
+
+const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
+  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
+
+/** The page is the same for everyone, so its policy is made once. */
+const withPolicy = HttpRouter.middleware(
+  Effect.sync(() => {
+    let policy: string | undefined
+    return Effect.map((response: HttpServerResponse.HttpServerResponse) => {
+      policy ??= referencePolicy(textOf(response))
+      return HttpServerResponse.setHeaders(response, {
+        "content-security-policy": policy,
+        "referrer-policy": "no-referrer",
+        "cache-control": "private, max-age=300"
+      })
+    })
+  })
+)
+
+const reference = ({ sandbox }: DocsOptions) => {
+  const apiKey = sandbox ? { value: "sandbox-key" } : {}
+  const scalar = {
+    authentication: { preferredSecurityScheme: "apiKey", securitySchemes: { apiKey } },
+    withDefaultFonts: false,
+    hideClientButton: true,
+    hideModels: true,
+    showDeveloperTools: "never",
+    telemetry: false,
+    favicon: "data:,"
+  }
+  return HttpApiScalar.layer(Api, { path: "/docs", scalar }).pipe(Layer.provide(withPolicy.layer))
+}
+
+const host = /^[A-Za-z0-9.-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:]+\](:\d{1,5})?$/
+/** The page is HTML unless JSON is what was asked for. */
+const wantsJson = (accept: string): boolean => accept.includes("application/json") && !accept.includes("text/html")
+
+const landing = ({ sandbox, tls }: DocsOptions) =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const catalog = yield* CatalogStore
+      const page = Effect.gen(function* () {
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        const content = welcome((yield* catalog.current).list, sandbox)
+        const common = { "cache-control": "no-cache", vary: "accept" }
+        if (wantsJson(headers.accept ?? "")) return HttpServerResponse.jsonUnsafe(content, { headers: common })
+        const name = host.test(headers.host ?? "") ? headers.host : "localhost"
+        return HttpServerResponse.text(landingPage(content, `${tls ? "https" : "http"}://${name}`), {
+          contentType: "text/html; charset=utf-8",
+          headers: { ...common, "content-security-policy": landingPolicy, "referrer-policy": "no-referrer" }
+        })
+      })
+      yield* router.add("GET", "/", page)
+    })
+  )
+
+export const docsLayer = (options: DocsOptions) => Layer.merge(reference(options), landing(options))

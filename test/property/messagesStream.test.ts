@@ -1,0 +1,191 @@
+/** Properties of the messages stream: where bytes are cut changes nothing, and nothing broken looks whole. */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import type { GatewayError } from "../../src/model/GatewayError.ts"
+import { eventStream } from "../../src/provider/framing/eventStream.ts"
+import { sse } from "../../src/provider/framing/sse.ts"
+import { messagesRewriter } from "../../src/surface/messagesStream.ts"
+import { Observation } from "../../src/surface/Observation.ts"
+import {
+  bedrockFrame,
+  blockStart,
+  blockStop,
+  jsonDelta,
+  messageDelta,
+  messageStart,
+  messageStop,
+  sseFrame,
+  textDelta,
+  type UpstreamEvent
+} from "../support/claude.ts"
+import { eventsIn } from "../support/http.ts"
+
+const framings = { sse: { decoder: sse, frame: sseFrame }, frames: { decoder: eventStream, frame: bedrockFrame } }
+type Framing = keyof typeof framings
+
+/** Runs bytes, cut at these places, through decoder and rewriter, as `streamReply` does. */
+const run = (framing: Framing, bytes: Buffer, cuts: ReadonlyArray<number>) => {
+  const observation = new Observation({
+    id: "",
+    startedAt: 0,
+    method: "POST",
+    path: "/v1/messages",
+    source: undefined,
+    surface: "messages"
+  })
+  const rewriter = messagesRewriter({ model: "base", observation, scrub: (message) => message })
+  const decoder = framings[framing].decoder()
+  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b)
+  let text = ""
+  let failure: GatewayError | undefined
+  let done = false
+  const take = (decoded: ReturnType<typeof decoder.feed>) => {
+    if (done || failure !== undefined) return
+    if (decoded.events.length > 0) {
+      const rewritten = rewriter.step(decoded.events)
+      text += rewritten.text
+      done = rewritten.done === true
+      failure = rewritten.failure
+    }
+    if (!done && failure === undefined && decoded.failure !== undefined) {
+      failure = { reason: "upstream", message: "broken" } as GatewayError
+    }
+  }
+  for (const [at, end] of [...places, bytes.length].entries())
+    take(decoder.feed(bytes.subarray(places[at - 1] ?? 0, end)))
+  take(decoder.end())
+  if (!done && failure === undefined) {
+    const rest = rewriter.end()
+    text += rest.text
+    failure = rest.failure
+    done = rest.done === true
+  }
+  if (failure !== undefined) text += rewriter.inBand(failure)
+  rewriter.settle({ set: () => {}, firstToken: () => {}, fail: () => {} })
+  return { text, done, flags: observation.flags, tokens: observation.tokens }
+}
+
+const Cuts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))).check(
+  Schema.isMaxLength(40)
+)
+const Calls = Schema.Array(
+  Schema.Struct({
+    host: Schema.String,
+    plain: Schema.Boolean,
+    pieces: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
+  })
+).check(Schema.isMaxLength(4))
+const Texts = Schema.Array(Schema.String).check(Schema.isMaxLength(6))
+const WhichFraming = Schema.Literals(["sse", "frames"])
+
+/** Arguments of a call: with a destination, or without one. */
+const argumentsOf = (call: (typeof Calls.Type)[number]): string =>
+  JSON.stringify(call.plain ? { note: "no destination" } : { note: call.host, target: "https://sink.example/upload" })
+
+/** The events of a reply; the deltas of its calls take turns, as parallel calls may. */
+const eventsOf = (texts: typeof Texts.Type, calls: typeof Calls.Type): ReadonlyArray<UpstreamEvent> => {
+  const pieces = calls.map((call) => {
+    const text = argumentsOf(call)
+    const size = Math.ceil(text.length / call.pieces)
+    return Array.from({ length: call.pieces }, (_, n) => text.slice(n * size, (n + 1) * size))
+  })
+  const rounds = Math.max(0, ...pieces.map((list) => list.length))
+  return [
+    messageStart(),
+    blockStart(0, { type: "text", text: "" }),
+    ...texts.map((text) => textDelta(0, text)),
+    blockStop(0),
+    ...calls.map((_, at) => blockStart(at + 1, { type: "tool_use", id: `call_${at}`, name: `tool_${at}`, input: {} })),
+    ...Array.from({ length: rounds }, (_, round) =>
+      pieces.flatMap((list, at) => (list[round] === undefined ? [] : [jsonDelta(at + 1, list[round])]))
+    ).flat(),
+    ...calls.map((_, at) => blockStop(at + 1)),
+    messageDelta("tool_use"),
+    messageStop
+  ]
+}
+
+const bytesOf = (framing: Framing, events: ReadonlyArray<UpstreamEvent>) =>
+  Buffer.concat(events.map((event) => Buffer.from(framings[framing].frame(event))))
+
+describe("the messages stream", () => {
+  it.prop(
+    "is the same however its bytes are cut",
+    { framing: WhichFraming, texts: Texts, calls: Calls, cuts: Cuts },
+    ({ framing, texts, calls, cuts }) => {
+      const events = eventsOf(texts, calls)
+      const bytes = bytesOf(framing, events)
+      const whole = run(framing, bytes, [])
+      assert.deepStrictEqual(run(framing, bytes, cuts), whole)
+      const got = eventsIn(whole.text)
+      assert.deepStrictEqual(
+        got.slice(1, events.length).map(({ json }) => json),
+        JSON.parse(JSON.stringify(events.slice(1)))
+      )
+      assert.strictEqual(got[0]?.json.message.model, "base")
+      assert.isTrue(whole.done)
+      assert.deepStrictEqual(whole.tokens, { input: 10, output: 7 })
+    }
+  )
+
+  it.prop(
+    "flags exactly the calls that have a destination, after message_stop",
+    { framing: WhichFraming, calls: Calls, cuts: Cuts },
+    ({ framing, calls, cuts }) => {
+      const events = eventsOf([], calls)
+      const { text, flags } = run(framing, bytesOf(framing, events), cuts)
+      const expected = calls.flatMap((call, at) => (call.plain ? [] : [`call_${at}`]))
+      const [flagged, ...more] = eventsIn(text).slice(events.length)
+      assert.lengthOf(more, 0)
+      assert.strictEqual(flags, expected.length)
+      const ids = (flagged?.json.x_gateway_governance.flags ?? []).map(
+        (flag: { tool_call_id: string }) => flag.tool_call_id
+      )
+      assert.deepStrictEqual(ids, expected)
+      for (const flag of flagged?.json.x_gateway_governance.flags ?? []) {
+        assert.include(flag.destinations, "https://sink.example/upload")
+      }
+    }
+  )
+
+  it.prop(
+    "cut anywhere before its end, never looks like a success",
+    {
+      framing: WhichFraming,
+      texts: Texts,
+      calls: Calls,
+      cuts: Cuts,
+      at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
+    },
+    ({ framing, texts, calls, cuts, at }) => {
+      const bytes = bytesOf(framing, eventsOf(texts, calls))
+      const { text, done } = run(framing, bytes.subarray(0, at % bytes.length), cuts)
+      assert.isFalse(done)
+      const events = eventsIn(text).map(({ event }) => event)
+      assert.notInclude(events, "message_stop")
+      assert.strictEqual(events.filter((event) => event === "error").length, 1)
+      assert.strictEqual(events.at(-1), "error")
+    }
+  )
+
+  it.prop(
+    "with any byte changed, is whole events to the end",
+    {
+      framing: WhichFraming,
+      texts: Texts,
+      calls: Calls,
+      at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })),
+      bit: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 }))
+    },
+    ({ framing, texts, calls, at, bit }) => {
+      const bytes = bytesOf(framing, eventsOf(texts, calls))
+      const place = at % bytes.length
+      bytes.writeUInt8(bytes.readUInt8(place) ^ (1 << bit), place)
+      const { text } = run(framing, bytes, [])
+      assert.isTrue(text.endsWith("\n\n"))
+      const events = eventsIn(text)
+      const terminal = events.filter(({ event }) => event === "message_stop" || event === "error")
+      assert.lengthOf(terminal, 1)
+    }
+  )
+})
