@@ -1,12 +1,13 @@
 /** The request path, in the order in which a request walks it. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Duration, Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Keys } from "./access/Keys.ts"
 import { Quota } from "./access/Quota.ts"
 import { RateLimit } from "./access/RateLimit.ts"
-import { layerFile, layerMemory } from "./access/sqliteStore.ts"
+import { layerMemory } from "./access/sqliteStore.ts"
+import { storeLayer } from "./access/store.ts"
 import { UsageLog } from "./access/UsageLog.ts"
 import { Api } from "./api/Api.ts"
 import { isTls, listenerLayer } from "./listener.ts"
@@ -49,18 +50,9 @@ export interface GatewayOptions {
   readonly sandbox: boolean
 }
 
-/** Quotas and limits: shared in Redis, or in a file that processes on one machine share; in memory in the sandbox. */
+/** One process of the sandbox counts in memory: nothing of a trial stays behind. */
 const store = ({ settings, sandbox }: GatewayOptions) =>
-  Option.match(settings.redisUrl, {
-    onSome: (url) =>
-      Layer.unwrap(
-        Effect.map(
-          Effect.promise(() => import("./access/redisStore.ts")),
-          ({ layerRedis }) => layerRedis(Redacted.value(url))
-        )
-      ),
-    onNone: () => (sandbox && settings.workers === 1 ? layerMemory : layerFile(settings.stateDir))
-  })
+  sandbox && settings.workers === 1 && Option.isNone(settings.redisUrl) ? layerMemory : storeLayer(settings)
 
 const access = (options: GatewayOptions) => {
   const { settings, sandbox } = options

@@ -88,6 +88,12 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const prepare = <S extends Server>(server: S): S => {
     server.maxHeadersCount = 200
     server.on("clientError", refuseUnparsed)
+    // Node closes the connections that are idle when the listener closes; one that becomes idle later would hold it up.
+    server.on("request", (_, response) => {
+      response.once("close", () => {
+        if (!server.listening) server.closeIdleConnections()
+      })
+    })
     return server
   }
   if (tls === undefined) return prepare(createServer(limits(settings)))

@@ -1,10 +1,13 @@
-/** The command line: `serve`, `keys`, `catalog`. */
+/** The command line: `serve`, `keys`, `catalog`, `chat`. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Config, Console, Effect, Exit, Option, Runtime } from "effect"
+import { Cause, Config, Console, Context, Effect, Exit, Layer, Option, Runtime } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { createKey, listKeys, revokeKey, rotateKey } from "./access/keysCommand.ts"
+import { Quota } from "./access/Quota.ts"
+import { storeLayer } from "./access/store.ts"
 import { version } from "./api/version.ts"
+import { chatCommand } from "./cli/chat.ts"
 import { explainSetting } from "./explainSetting.ts"
 import { loadCatalog } from "./model/CatalogStore.ts"
 import { reportCatalog } from "./model/catalogReport.ts"
@@ -53,9 +56,15 @@ const keys = Command.make("keys").pipe(
       "list",
       {},
       Effect.fnUntraced(function* () {
-        yield* Console.log(yield* listKeys(yield* keysFile))
-      })
-    ).pipe(Command.withDescription("List the keys, without their secrets")),
+        const { gateway } = yield* settings
+        // Opened only when there is a key with a quota.
+        const quota = yield* Effect.cached(
+          Layer.build(Quota.layer({ lease: 0 }).pipe(Layer.provide(storeLayer(gateway))))
+        )
+        const used = (keyId: string) => Effect.flatMap(quota, (context) => Context.get(context, Quota).used(keyId))
+        yield* Console.log(yield* listKeys(gateway.keysFile, used))
+      }, Effect.scoped)
+    ).pipe(Command.withDescription("List the keys, without their secrets, and what they used this month")),
     Command.make(
       "revoke",
       { id },
@@ -98,7 +107,7 @@ const serveCommand = Command.make("serve", {}, () => serve).pipe(
 
 const gateway = Command.make("gateway").pipe(
   Command.withDescription("Government Model Gateway"),
-  Command.withSubcommands([serveCommand, keys, catalog])
+  Command.withSubcommands([serveCommand, keys, catalog, chatCommand])
 )
 
 /** Failures that a person can mend are said in one line; anything else with its cause. */

@@ -81,7 +81,8 @@ const stdoutSink: Sink = (text) => {
   const pieces: Array<string> = []
   for (const line of text.split(/(?<=\n)/)) {
     const last = pieces.at(-1)
-    if (last !== undefined && Buffer.byteLength(last) + Buffer.byteLength(line) <= 4096) pieces.push(pieces.pop() + line)
+    if (last !== undefined && Buffer.byteLength(last) + Buffer.byteLength(line) <= 4096)
+      pieces.push(pieces.pop() + line)
     else pieces.push(line)
   }
   return Effect.forEach(pieces, (piece) => writeStdout(new TextEncoder().encode(piece)), { discard: true })

@@ -95,7 +95,9 @@ const AssistantMessage = Schema.StructWithRest(
 )
   .check(
     Schema.makeFilter((message) =>
-      typeof message.content === "string" || (message.tool_calls?.length ?? 0) > 0
+      typeof message.content === "string" ||
+      (message.tool_calls?.length ?? 0) > 0 ||
+      typeof message.refusal === "string"
         ? undefined
         : { path: ["content"], issue: "must be a string unless the message has tool_calls" }
     )

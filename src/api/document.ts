@@ -39,15 +39,15 @@ const headers: Readonly<Record<string, JsonObject>> = {
 }
 
 const every = ["x-request-id", "link"]
-const served = ["x-gateway-served-by", "x-gateway-served-level"]
+const served = ["x-gateway-served-by", "x-gateway-served-level", "x-gateway-served-model"]
 const limits = ["requests", "tokens"].flatMap((what) =>
   ["limit", "remaining", "reset"].map((which) => `x-ratelimit-${which}-${what}`)
 )
 /** Those of a reply, by operation. */
 const replyHeaders: Readonly<Record<string, ReadonlyArray<string>>> = {
   createChatCompletion: [...served, ...limits],
-  createMessage: [...served, "x-gateway-served-model", "x-gateway-thinking-adjusted", ...limits],
-  countMessageTokens: [...served, "x-gateway-served-model", "x-gateway-thinking-adjusted"],
+  createMessage: [...served, "x-gateway-thinking-adjusted", ...limits],
+  countMessageTokens: [...served, "x-gateway-thinking-adjusted"],
   createResponse: [...served, ...limits],
   createEmbeddings: [...served, ...limits]
 }
@@ -88,6 +88,9 @@ const errorReply = (reply: JsonObject, status: string, messages: boolean): JsonO
   }
 }
 
+const streaming = (sample: string): string =>
+  `With \`stream: true\` the reply is a stream of server-sent events. It is complete only with its last event; an error event ends it too.\n\n\`\`\`\n${sample}\n\`\`\``
+
 const operation = (path: string, op: JsonObject): JsonObject => {
   const name = String(op.operationId)
   const example = examples[name]
@@ -102,19 +105,18 @@ const operation = (path: string, op: JsonObject): JsonObject => {
     }
     if (status !== "200") return [status, errorReply(reply, status, path.startsWith("/v1/messages"))]
     const stream = content["text/event-stream"]
-    const sample =
-      example?.stream === undefined ? "" : `\n\nA stream looks like this:\n\n\`\`\`\n${example.stream}\n\`\`\``
     return [
       status,
       {
         ...reply,
         description:
-          stream === undefined
-            ? "The reply."
-            : `The reply: JSON, or with \`stream: true\` server-sent events. A stream is complete only with its last event; an error event ends it too.${sample}`,
+          stream === undefined ? "The reply." : "The reply: JSON, or with `stream: true` server-sent events.",
         headers: references([...every, ...(replyHeaders[name] ?? [])]),
         content: {
-          "application/json": { ...object(content["application/json"]), ...(example && { example: example.reply }) },
+          "application/json": {
+            ...object(content["application/json"]),
+            ...(example && { examples: { reply: { summary: "A reply", value: example.reply } } })
+          },
           ...(stream === undefined ? {} : { "text/event-stream": describeStream(stream) })
         }
       }
@@ -122,8 +124,10 @@ const operation = (path: string, op: JsonObject): JsonObject => {
   })
   const body = object(op.requestBody)
   const json = object(object(body.content)["application/json"])
+  const stream = example?.stream
   return {
     ...op,
+    ...(stream === undefined ? {} : { description: `${String(op.description)}\n\n${streaming(stream)}` }),
     responses: Object.fromEntries(replies),
     ...(op.requestBody === undefined
       ? {}

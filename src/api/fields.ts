@@ -17,7 +17,7 @@ export const nullable = <S extends Schema.Top>(schema: S, message?: string) =>
 /** The composite model ID; the resolver judges it. */
 export const ModelField = Schema.String.check(
   Schema.isNonEmpty({ message: "must name a model, as <base_model>:<level>" })
-).annotate({ description: "Composite ID, <base_model>:<level>.", examples: ["claude-sonnet-4-5:il5"] })
+).annotate({ description: "Composite ID, `<base_model>:<level>`.", examples: ["claude-sonnet-4-5:il5"] })
 
 export const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0, { message: "must be a positive integer" }))
 

@@ -8,7 +8,7 @@ export interface GatewayHeaders {
   readonly servedBy: string | undefined
   /** `x-gateway-served-level`: the level it was served at. */
   readonly servedLevel: string | undefined
-  /** `x-gateway-served-model`: the base model (messages endpoints). */
+  /** `x-gateway-served-model`: the base model. */
   readonly servedModel: string | undefined
   /** `x-gateway-thinking-adjusted`: what was changed in a thinking request (messages endpoints). */
   readonly thinkingAdjusted: string | undefined

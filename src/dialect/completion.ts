@@ -12,6 +12,7 @@ export interface Heading {
   readonly model: string
 }
 
+/** Null content stands only beside what is said instead, so that the message can be given back as it is. */
 export const renderCompletion = (
   answer: Answer,
   { id, created, model, governance }: Heading & { readonly governance?: Governance | undefined }
@@ -25,7 +26,7 @@ export const renderCompletion = (
       index: 0,
       message: {
         role: "assistant",
-        content: answer.content,
+        content: answer.content ?? (answer.toolCalls.length > 0 || answer.refusal !== undefined ? null : ""),
         ...(answer.refusal === undefined ? {} : { refusal: answer.refusal }),
         ...(answer.toolCalls.length === 0 ? {} : { tool_calls: answer.toolCalls }),
         ...(answer.extra === undefined ? {} : { extra_content: answer.extra })

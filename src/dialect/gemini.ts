@@ -201,7 +201,7 @@ const stream = (route: Route): StreamReader => {
 
   const seen = () => readUsage(usage, route)
   return {
-    step: (event) => Result.flatMap(parseEvent(event.data), read),
+    step: (event) => Result.flatMap(parseEvent(event.data, true), read),
     end: () =>
       finish === undefined
         ? Result.fail(cut)

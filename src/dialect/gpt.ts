@@ -1,6 +1,6 @@
 /** OpenAI's chat completions, on Azure and on Bedrock, for models of closed and of open weights (vendor: OpenAI API). */
 import { Result } from "effect"
-import type { ChatMessage, ChatRequest, FinishReason, Tool, ToolCall, Usage } from "../api/Chat.ts"
+import type { ChatMessage, ChatRequest, ContentPart, FinishReason, Tool, ToolCall, Usage } from "../api/Chat.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { finishOf, makeAnswer, makeCall, makeUsage, newCallId } from "./answer.ts"
@@ -79,8 +79,17 @@ const message = (message: ChatMessage): JsonObject => {
   return compact({
     ...withoutNulls(Object.fromEntries(kept)),
     role: message.role === "developer" ? "system" : message.role,
+    ...(Array.isArray(message.content) ? { content: message.content.map(part) } : {}),
     tool_calls: calls.length === 0 ? undefined : calls.map(toolCall)
   })
+}
+
+/** Only the fields of the vendor's own: callers of several vendors mark parts for the others (`cache_control`). */
+const part = (part: ContentPart): JsonObject => {
+  if (part.type === "text") return { type: "text", text: part.text }
+  if (part.type === "file") return part // no model of this dialect takes one
+  const { url, detail } = part.image_url
+  return { type: "image_url", image_url: compact({ url, detail: detail ?? undefined }) }
 }
 
 /** SDKs send null for what is absent, and the upstreams' schemas refuse it. */

@@ -1,6 +1,7 @@
 /** Reading JSON of which nothing is known. */
 import { Result, type Schema } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
+import { parseExact } from "./exact.ts"
 import { upstreamFailure } from "./failure.ts"
 
 export type Json = Schema.Json
@@ -37,13 +38,16 @@ export const isShallow = (value: Json | undefined): boolean => {
 
 /** An object from JSON text that a caller sent; undefined where it is none, or nested too deep. */
 export const parseObject = (text: string): JsonObject | undefined => {
-  const parsed = Result.try((): Json => JSON.parse(text))
+  const parsed = Result.try(() => parseExact(text) as Json)
   return Result.isSuccess(parsed) && isObject(parsed.success) && isShallow(parsed.success) ? parsed.success : undefined
 }
 
-/** One upstream event as an object; anything else is the upstream's fault. */
-export const parseEvent = (data: string): Result.Result<JsonObject, GatewayError> => {
-  const parsed = Result.try((): Json => JSON.parse(data))
+/**
+ * One upstream event as an object; anything else is the upstream's fault. Exact where a tool's arguments come parsed and
+ * not as text.
+ */
+export const parseEvent = (data: string, exact = false): Result.Result<JsonObject, GatewayError> => {
+  const parsed = Result.try(() => (exact ? parseExact(data) : JSON.parse(data)) as Json)
   return Result.isSuccess(parsed) && isObject(parsed.success)
     ? Result.succeed(parsed.success)
     : Result.fail(upstreamFailure("the model's cloud sent an event that is not a JSON object", "event"))

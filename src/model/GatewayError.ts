@@ -32,6 +32,8 @@ export class GatewayError extends Data.TaggedError("GatewayError")<{
   readonly retryAfter?: number | undefined
   /** Extra headers of the reply, lower case: `allow`, rate-limit headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /** What a client library reads of an error beside its message; sent as `error.details` on the messages surface. */
+  readonly details?: Readonly<Record<string, unknown>> | undefined
   /** The upstream's status, for records and spans. */
   readonly upstreamStatus?: number | undefined
   /** A low-cardinality code for records and spans, such as `cut`, `idle`, `connect`. */

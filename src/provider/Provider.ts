@@ -29,7 +29,7 @@ export interface Reply extends Answered {
 }
 
 export interface Streamed extends Answered {
-  /** One array of events for each network chunk; a cut, a bad frame or an exception frame is a failure. */
+  /** One array of events, maybe none, for each network chunk; a cut, a bad frame or an exception frame is a failure. */
   readonly events: Stream.Stream<ReadonlyArray<Event>, GatewayError>
 }
 

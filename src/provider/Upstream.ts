@@ -3,10 +3,11 @@
  * failed before anything was sent, cancellation with the caller, bounded replies. What is said and to whom is the
  * provider's business.
  */
+import { isUtf8 } from "node:buffer"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Cause, Context, Duration, Effect, Exit, Layer, Metric, Option, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import type { Dispatcher } from "undici"
 import type { Cloud } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import { Settings } from "../Settings.ts"
@@ -168,15 +169,14 @@ export class Upstream extends Context.Service<
       const open = Effect.fnUntraced(function* (call: Call, stopper: Stopper) {
         const span = yield* openCallSpan(call.span)
         span.set({ "gateway.region": call.regions[0] })
-        const { response, region } = yield* span.within(reach(call, stopper)).pipe(
+        const { response, region } = yield* reach(call, stopper).pipe(
           Effect.flatMap((answered) => {
             const { refresh } = call
             return refresh !== undefined && isCredentialRefusal(answered.response.status)
               ? readUpTo(answered.response.body, maxErrorBytes).pipe(
                   Effect.ignore,
                   Effect.andThen(Effect.mapError(refresh(answered.wire), credentialsUnavailable)),
-                  Effect.andThen(attempt(call, answered.region, stopper)),
-                  span.within
+                  Effect.andThen(attempt(call, answered.region, stopper))
                 )
               : Effect.succeed(answered)
           }),
@@ -213,7 +213,7 @@ export class Upstream extends Context.Service<
         const timer = setTimeout(stopper.stop, ceiling, ceilingError)
         yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
         const { next, ...answered } = yield* open(call, stopper)
-        const body = yield* collect(next, maxReplyBytes).pipe(
+        const body = yield* Effect.flatMap(collect(next, maxReplyBytes), validText).pipe(
           Effect.tapError((error) => Effect.sync(() => answered.span.fail(error))),
           Effect.onInterrupt(() => Effect.sync(answered.span.cancelled))
         )
@@ -316,7 +316,13 @@ const unexpected = (what: string, code: string, upstreamStatus?: number) =>
     upstreamStatus
   })
 
-/** Collects UTF-8 text; more than the limit is a failure, and the rest is not read. */
+/** Text that is not UTF-8 is not repaired: the caller would take the repairs for the model's words. */
+const validText = (bytes: Buffer): Effect.Effect<string, GatewayError> =>
+  isUtf8(bytes)
+    ? Effect.succeed(bytes.toString("utf8"))
+    : Effect.fail(unexpected("a reply that is not valid UTF-8", "invalid-utf8"))
+
+/** Collects bytes; more than the limit is a failure, and the rest is not read. */
 const collect = Effect.fnUntraced(function* (next: Answered["next"], limit: number) {
   const chunks: Array<Uint8Array> = []
   let size = 0
@@ -328,13 +334,14 @@ const collect = Effect.fnUntraced(function* (next: Answered["next"], limit: numb
     chunks.push(chunk)
   }
   const [only] = chunks
-  return (
-    chunks.length === 1 && only !== undefined
-      ? Buffer.from(only.buffer, only.byteOffset, only.length)
-      : Buffer.concat(chunks)
-  ).toString("utf8")
+  return chunks.length === 1 && only !== undefined
+    ? Buffer.from(only.buffer, only.byteOffset, only.length)
+    : Buffer.concat(chunks)
 })
 
 /** An error body, or none where it cannot be had. */
 const readUpTo = (body: Body, limit: number) =>
-  Effect.orElseSucceed(collect(body.next, limit), () => "").pipe(Effect.ensuring(Effect.sync(body.close)))
+  Effect.map(collect(body.next, limit), (bytes) => bytes.toString("utf8")).pipe(
+    Effect.orElseSucceed(() => ""),
+    Effect.ensuring(Effect.sync(body.close))
+  )

@@ -34,8 +34,7 @@ export const spanOf = (route: Route, operation: Operation, address: URL, stream:
       "server.address": address.hostname,
       "server.port": Number(address.port) || (address.protocol === "https:" ? 443 : 80),
       "gateway.level": route.level,
-      "gateway.deployment": route.deployment.model,
-      "gateway.cloud": route.deployment.cloud
+      "gateway.deployment": route.deployment.model
     }
   }
 }
@@ -114,7 +113,7 @@ export const openStream = (
     const pull: Pull.Pull<readonly [Events, ...Array<Events>], GatewayError> = Effect.suspend(() =>
       broken === undefined ? Effect.flatMap(next, read) : Effect.fail(broken)
     )
-    /** Events before a failure are not lost. */
+    /** Events before a failure are not lost; a chunk that completes none still shows that the upstream is alive. */
     const read = (chunk: Uint8Array | undefined): typeof pull => {
       const { events, failure } = chunk === undefined ? decoder.end() : decoder.feed(chunk)
       const [first] = events
@@ -123,9 +122,8 @@ export const openStream = (
         broken = framingError(scrub)(failure)
         span.fail(broken)
       }
-      if (first !== undefined) return Effect.succeed([events])
-      if (broken !== undefined) return Effect.fail(broken)
-      return chunk === undefined ? Cause.done() : pull
+      if (first === undefined && broken !== undefined) return Effect.fail(broken)
+      return first === undefined && chunk === undefined ? Cause.done() : Effect.succeed([events])
     }
     return { region, span, requestId: requestId(headers), events: Stream.fromPull(Effect.succeed(pull)) }
   })

@@ -77,6 +77,27 @@ const checkReasoning = (item: JsonObject, path: string): void => {
   )
 }
 
+const idPrefixes: Readonly<Record<string, string>> = {
+  message: "msg",
+  reasoning: "rs",
+  function_call: "fc",
+  function_call_output: "fc",
+  custom_tool_call: "ctc",
+  custom_tool_call_output: "ctc"
+}
+
+/** Many take an item's ID for its `call_id`; Azure tells them apart. */
+const checkId = (item: JsonObject, path: string): void => {
+  const prefix = idPrefixes[typeOf(item)]
+  if (prefix === undefined || item.id === undefined || item.id === null) return
+  insist(
+    stringOf(item.id).startsWith(prefix),
+    `Invalid '${path}.id': '${stringOf(item.id)}'. Expected an ID that begins with '${prefix}'.`,
+    `${path}.id`,
+    "invalid_value"
+  )
+}
+
 /** Checks the input as Azure does: messages, calls with their outputs, reasoning items. */
 export const checkInput = (items: ReadonlyArray<JsonObject>, model: GptModel): void => {
   insist(
@@ -90,6 +111,7 @@ export const checkInput = (items: ReadonlyArray<JsonObject>, model: GptModel): v
   for (const [index, item] of items.entries()) {
     const path = `input[${index}]`
     const id = stringOf(item.call_id)
+    checkId(item, path)
     if (isCall(item)) {
       const custom = typeOf(item) === "custom_tool_call"
       onlyParameters(item, ["type", "id", "call_id", "name", "status", custom ? "input" : "arguments"], path)

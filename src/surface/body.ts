@@ -6,8 +6,11 @@ import { isUtf8 } from "node:buffer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Duration, Effect, Result, Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { parseExact } from "../dialect/exact.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
 import { measure } from "./jsonShape.ts"
+
+export { parseExact }
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -42,12 +45,7 @@ const mediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError |
 const tooLarge = (limit: number) =>
   new GatewayError({ reason: "too-large", message: `the request body is larger than ${limit} bytes` })
 
-/** The rest may be on its way for long: it is not waited for. */
-const tooSlow = new GatewayError({
-  reason: "timeout-caller",
-  message: "the request body took too long",
-  headers: { connection: "close" }
-})
+const tooSlow = new GatewayError({ reason: "timeout-caller", message: "the request body took too long" })
 const brokenOff = invalid("the request body was broken off")
 
 /** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
@@ -79,22 +77,6 @@ const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, tim
     if (request.headers.expect !== undefined && "writeContinue" in response) response.writeContinue()
     return Effect.sync(() => clearTimeout(timer))
   })
-
-interface Source {
-  readonly source?: string
-}
-/** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
-const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
-
-/** Integers beyond 2^53 and numbers beyond the range keep their text. */
-const exactNumber = (_key: string, value: unknown, context?: Source): unknown =>
-  typeof value === "number" && !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
-    ? rawJson(context?.source ?? "null")
-    : value
-
-/** Parses JSON; numbers that JavaScript cannot hold stay as they were written. */
-export const parseExact = (text: string): unknown =>
-  /\d{16}|\d[eE]/.test(text) ? JSON.parse(text, exactNumber) : JSON.parse(text)
 
 const notJson = (error: unknown): GatewayError => {
   const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined

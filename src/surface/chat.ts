@@ -1,11 +1,12 @@
 /** The chat completions surface: one format for models of every vendor (spec: POST /v1/chat/completions). */
-import { Effect } from "effect"
+import { Effect, type Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { ChatRequest } from "../api/Chat.ts"
 import { renderCompletion } from "../dialect/completion.ts"
 import { dialectOf } from "../dialect/dialects.ts"
+import { parseExact } from "../dialect/exact.ts"
 import { strip } from "../dialect/strip.ts"
 import { flagCall, governanceOf } from "../governance/flags.ts"
 import { internal } from "../model/GatewayError.ts"
@@ -84,7 +85,6 @@ export const chatLayer = HttpApiBuilder.group(
             reader: dialect.stream(route, chat),
             heading,
             includeUsage: chat.stream_options?.include_usage === true,
-            terminated: operation !== "content", // Gemini's streams just end
             observation
           }),
           limits: serving.streamLimits,
@@ -93,7 +93,7 @@ export const chatLayer = HttpApiBuilder.group(
         })
       }
       const reply = yield* serving.whole(provider.send(route, operation, body))
-      const answer = yield* Effect.fromResult(dialect.reply(reply.body, route, chat)).pipe(
+      const answer = yield* Effect.fromResult(dialect.reply(parseExact(reply.text) as Schema.Json, route, chat)).pipe(
         Effect.tapError((error) => Effect.sync(() => reply.span.fail(error)))
       )
       const governance = governanceOf(

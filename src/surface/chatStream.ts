@@ -2,7 +2,6 @@
 import { Result } from "effect"
 import { type Heading, makeChunkWriter } from "../dialect/completion.ts"
 import type { Ending, Piece, StreamReader } from "../dialect/Dialect.ts"
-import { cut } from "../dialect/failure.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import { governanceOf } from "../governance/flags.ts"
 import { errorDetail } from "./errorReply.ts"
@@ -11,20 +10,23 @@ import type { Observation } from "./Observation.ts"
 import type { Rewriter, Rewritten } from "./streamReply.ts"
 import { chatTokens } from "./tokens.ts"
 
+/** An answer of no words has empty content and not none, so that what clients assemble can be given back. */
+const nothing: ReadonlyArray<Piece> = [{ type: "text", text: "" }]
+
 export const chatRewriter = (options: {
   readonly reader: StreamReader
   readonly heading: Heading
   readonly includeUsage: boolean
-  /** Whether the upstream has a terminal event of its own: then its end without one is never a success (pitfalls: 3). */
-  readonly terminated: boolean
   readonly observation: Observation
 }): Rewriter => {
   const { reader, observation } = options
   const writer = makeChunkWriter({ ...options.heading, includeUsage: options.includeUsage })
   const calls = makeAccumulator()
   let ending: Ending | undefined
+  let silent = true
 
   const watch = (pieces: ReadonlyArray<Piece>) => {
+    if (pieces.length > 0) silent = false
     for (const piece of pieces) {
       if (piece.type === "call") calls.start(piece.index, piece.id, piece.name)
       else if (piece.type === "arguments") calls.append(piece.index, piece.text)
@@ -34,11 +36,10 @@ export const chatRewriter = (options: {
   }
 
   const end = (): Rewritten => {
-    if (options.terminated && !reader.ended()) return { text: "", failure: cut }
     const ended = reader.end()
     if (Result.isFailure(ended)) return { text: "", failure: ended.failure }
     ending = ended.success.ending
-    const rest = writer.write(watch(ended.success.pieces))
+    const rest = writer.write(watch(ended.success.pieces)) + (silent ? writer.write(nothing) : "")
     return { text: rest + writer.finish(ending, governanceOf(calls.flags())), done: true }
   }
 

@@ -40,7 +40,7 @@ const withPolicy = HttpRouter.middleware(
       return HttpServerResponse.setHeaders(response, {
         "content-security-policy": policy,
         "referrer-policy": "no-referrer",
-        "cache-control": "private, max-age=300"
+        "cache-control": "no-cache"
       })
     })
   })

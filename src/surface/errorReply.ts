@@ -31,8 +31,11 @@ export const errorDetail = (error: GatewayError): { readonly type: ErrorType; re
   message: error.message
 })
 
-export const errorBody = (shape: ErrorShape, error: GatewayError) =>
-  shape === "messages" ? { type: "error", error: errorDetail(error) } : { error: errorDetail(error) }
+export const errorBody = (shape: ErrorShape, error: GatewayError) => {
+  if (shape === "general") return { error: errorDetail(error) }
+  const { details } = error
+  return { type: "error", error: { ...errorDetail(error), ...(details === undefined ? {} : { details }) } }
+}
 
 export const statusOf = (shape: ErrorShape, error: GatewayError): number =>
   shape === "messages" && error.reason === "unauthenticated" ? 401 : table[error.reason][0]

@@ -7,13 +7,12 @@ import { usageRecordOf } from "./usageRecord.ts"
 
 export const finishRequest = Effect.gen(function* () {
   const log = yield* UsageLog
-  const context = yield* Effect.context<never>()
   return (observation: Observation, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
     Effect.gen(function* () {
       if (observation.path === "/health") return
       const now = yield* Clock.currentTimeMillis
       const outcome = observation.outcome ?? (Exit.isFailure(exit) ? "cancelled" : "ok")
-      recordRequest(observation, outcome, now, context)
+      recordRequest(observation, outcome, now)
       const record = usageRecordOf(observation, exit, now)
       if (record !== undefined) yield* log.record(record)
       yield* Effect.logInfo(`${observation.method} ${observation.path}`).pipe(

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 /** Deepest nesting of arrays and objects. */
 export const maxDepth = 256
 /** Most commas and colons outside strings: twice the values of objects, once those of arrays. */
-export const maxTokens = 300_000
+export const maxTokens = 150_000
 /** Bytes measured at a time; other requests are served in between. */
 const stepBytes = 1024 * 1024
 
@@ -12,31 +12,28 @@ interface Shape {
   at: number
   depth: number
   tokens: number
+  /** Whether `at` is inside a string. */
+  quoted: boolean
   problem: string | undefined
 }
 
 const quote = 0x22
 const backslash = 0x5c
 
-/** Whether the quote at `end` closes the string: an odd number of backslashes before it escapes it. */
-const closes = (bytes: Buffer, start: number, end: number): boolean => {
-  let at = end - 1
-  while (at > start && bytes[at] === backslash) at--
-  return (end - 1 - at) % 2 === 0
-}
-
-/** Strings are leapt over, so a body of megabytes of base64 costs next to nothing. */
 const step = (bytes: Buffer, shape: Shape): void => {
   const stop = Math.min(bytes.length, shape.at + stepBytes)
-  let { at, depth, tokens } = shape
+  let { at, depth, tokens, quoted } = shape
   while (at < stop) {
     const byte = bytes[at]
-    if (byte === quote) {
-      const start = at
-      do {
-        at = bytes.indexOf(quote, at + 1)
-      } while (at !== -1 && !closes(bytes, start, at))
-      if (at === -1) at = bytes.length // the parser will say that the string does not end
+    if (quoted) {
+      if (byte === backslash) at++
+      else if (byte === quote) quoted = false
+    } else if (byte === quote) {
+      // Strings are leapt over, so that megabytes of base64 cost next to nothing; not those that may have escaped quotes.
+      const end = bytes.indexOf(quote, at + 1)
+      if (end === -1) at = bytes.length // the parser will say that the string does not end
+      else if (bytes[end - 1] === backslash) quoted = true
+      else at = end
     } else if (byte === 0x2c || byte === 0x3a) tokens++
     else if (byte === 0x7b || byte === 0x5b) {
       if (++depth > maxDepth) break
@@ -46,13 +43,14 @@ const step = (bytes: Buffer, shape: Shape): void => {
   shape.at = at
   shape.depth = depth
   shape.tokens = tokens
+  shape.quoted = quoted
   if (depth > maxDepth) shape.problem = `the request body is nested deeper than ${maxDepth} levels`
   else if (tokens > maxTokens) shape.problem = `the request body has too many values (more than about ${maxTokens / 2})`
 }
 
 /** What is wrong with the shape of the text, if anything. */
 export const measure = Effect.fnUntraced(function* (bytes: Buffer) {
-  const shape: Shape = { at: 0, depth: 0, tokens: 0, problem: undefined }
+  const shape: Shape = { at: 0, depth: 0, tokens: 0, quoted: false, problem: undefined }
   while (true) {
     step(bytes, shape)
     if (shape.problem !== undefined || shape.at >= bytes.length) return shape.problem

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { JsonObject } from "../dialect/json.ts"
 import { strip } from "../dialect/strip.ts"
 import { adjustThinking } from "../dialect/thinking.ts"
-import { type GatewayError, invalid } from "../model/GatewayError.ts"
+import { GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { Body } from "../provider/Provider.ts"
 
@@ -26,6 +26,16 @@ const findUrlSource = (blocks: unknown, path: string): string | undefined => {
   }
   return undefined
 }
+
+/**
+ * A conversation that the server holds. Taking the field away would lose the turns that the caller leaves out; this error
+ * is the vendor's own, at which its client libraries go on with whole conversations (vendor: message threads).
+ */
+const threadUnsupported = new GatewayError({
+  reason: "invalid",
+  message: "thread: the gateway stores no conversations; send all messages with every request",
+  details: { error_code: "thread_unsupported_request", unsupported: ["thread"] }
+})
 
 interface Media {
   readonly images: number
@@ -74,6 +84,7 @@ export const prepareMessages = (
   options: { readonly betaHeader: string | undefined; readonly counting: boolean }
 ): Result.Result<Prepared, GatewayError> => {
   const { deployment, model } = route
+  if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
   let media: Media = { images: 0, files: 0 }
   for (const [at, message] of listOf(given.messages).entries()) {
     if (!isObject(message)) continue
@@ -89,7 +100,14 @@ export const prepareMessages = (
     options.betaHeader,
     (options.counting ? deployment.countBetas : deployment.betas) ?? []
   )
-  const { vendor_version, anthropic_version = vendor_version, anthropic_beta: _, model: __, ...rest } = given
+  const {
+    vendor_version,
+    anthropic_version = vendor_version,
+    anthropic_beta: _,
+    model: __,
+    thread: ___,
+    ...rest
+  } = given
   const versioned: Body = anthropic_version === undefined ? rest : { ...rest, anthropic_version }
   const kept = options.counting
     ? Object.fromEntries(Object.entries(versioned).filter(([key]) => counted.includes(key)))

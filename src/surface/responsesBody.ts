@@ -121,8 +121,10 @@ export const prepareResponses = (
   if (included.length > 0) body.include = included
   return Result.succeed({
     body,
+    // The chat format's nesting is for the upstream to refuse, but the screen does not rely on that.
     tools: tools
       .filter(({ tool }) => tool.type === "function")
-      .map(({ tool }) => ({ name: textOf(tool.name) ?? "", schema: tool.parameters }))
+      .flatMap(({ tool }) => [tool, objectOf(tool.function)])
+      .map(({ name, parameters }) => ({ name: textOf(name) ?? "", schema: parameters }))
   })
 }

@@ -162,7 +162,6 @@ export const responsesRewriter = (options: { readonly observation: Observation; 
   }
 
   const rewrite = ({ event, data }: Event): string => {
-    if (data === "[DONE]") return ""
     const name = event ?? textOf(parse(data)?.type) ?? ""
     if (terminal.has(name)) return finish(name, data)
     switch (name) {

@@ -92,13 +92,15 @@ export const streamReply = Effect.fnUntraced(function* (options: {
     }
     const onSuccess = (chunks: ReadonlyArray<ReadonlyArray<Event>>) => {
       guard.read()
-      for (const events of chunks) observation.events += events.length
+      const [one = []] = chunks
+      const events = chunks.length === 1 ? one : chunks.flat()
+      if (events.length === 0) return next
+      observation.events += events.length
       if (observation.firstEventAt === undefined) {
         observation.firstEventAt = Date.now()
         span?.firstToken()
       }
-      const [events = []] = chunks
-      return emit(rewriter.step(chunks.length === 1 ? events : chunks.flat()))
+      return emit(rewriter.step(events))
     }
     const onDone = () => {
       const rest = rewriter.end()

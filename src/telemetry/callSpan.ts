@@ -5,7 +5,6 @@
 import { Cause, Clock, Effect, Exit, Option, type Scope, type Tracer } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
 import { callRecorder } from "./metrics.ts"
-import { failedSpan } from "./spanExit.ts"
 
 /** What a call is, from its start. */
 export interface CallSpanOptions {
@@ -22,8 +21,6 @@ export interface UpstreamSpan {
 }
 
 export interface CallSpan extends UpstreamSpan {
-  /** Makes the span the parent of what an effect does. */
-  readonly within: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** A chunk of a streamed reply has come. */
   readonly chunk: () => void
   /** The last byte has come. */
@@ -48,22 +45,18 @@ export const openCallSpan = Effect.fnUntraced(function* ({
   attributes
 }: CallSpanOptions): Effect.fn.Return<CallSpan, never, Scope.Scope> {
   const clock = yield* Clock.Clock
-  const context = yield* Effect.context<never>()
   const span: Tracer.Span = yield* Effect.makeSpan(name, { kind: "client", attributes })
   const startedAt = clock.currentTimeNanosUnsafe()
   const seconds = (until: bigint) => Number(until - startedAt) / 1e9
   const streamed = attributes["gen_ai.request.stream"] === true
-  const record = callRecorder(
-    {
-      operation: text(attributes["gen_ai.operation.name"]),
-      provider: text(attributes["gen_ai.provider.name"]),
-      model: text(attributes["gen_ai.request.model"]),
-      address: text(attributes["server.address"]),
-      port: count(attributes["server.port"]),
-      level: text(attributes["gateway.level"])
-    },
-    context
-  )
+  const record = callRecorder({
+    operation: text(attributes["gen_ai.operation.name"]),
+    provider: text(attributes["gen_ai.provider.name"]),
+    model: text(attributes["gen_ai.request.model"]),
+    address: text(attributes["server.address"]),
+    port: count(attributes["server.port"]),
+    level: text(attributes["gateway.level"])
+  })
   const known: Record<string, unknown> = {}
   let error: string | undefined
   let endedAt: bigint | undefined
@@ -88,12 +81,11 @@ export const openCallSpan = Effect.fnUntraced(function* ({
         reasoning: count(known["gen_ai.usage.reasoning.output_tokens"])
       })
       if (error !== undefined) span.attribute("error.type", error)
-      span.end(until, error === undefined ? Exit.void : error === cancelled ? Exit.interrupt() : failedSpan(error))
+      span.end(until, error === undefined ? Exit.void : error === cancelled ? Exit.interrupt() : Exit.fail(error))
     })
   )
 
   return {
-    within: span.sampled ? Effect.withParentSpan(span) : (effect) => effect,
     set: (learned) => {
       for (const key in learned) {
         if (learned[key] === undefined) continue

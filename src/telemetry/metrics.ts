@@ -2,20 +2,36 @@
  * What is counted of requests and upstream calls: `gen_ai.*` by the OpenTelemetry GenAI conventions, `gateway_*` of our own.
  * Labels come from closed sets (catalog, settings, our own codes); never a key, a request ID or anything a caller chose.
  */
-import { type Context, Effect, Metric, type Scope } from "effect"
+import { Context, Effect, Metric, type Scope } from "effect"
 import type { Outcome } from "../access/UsageRecord.ts"
 import type { Observation } from "../surface/Observation.ts"
 
 type Labels = Readonly<Record<string, string>>
 
+/** Metrics are kept in the registry of the process. */
+const registry = Context.empty()
+
+type Series<Input> = (labels: Labels) => (input: Input) => void
+
 /** Series of one metric, made when first needed: `Metric.withAttributes` would make their keys anew with every update. */
-const series = <Input, State>(make: (attributes: Labels) => Metric.Metric<Input, State>) => {
-  const known = new Map<string, Metric.Metric<Input, State>>()
-  return (labels: Labels, input: Input, context: Context.Context<never>): void => {
-    const key = Object.values(labels).join("\n")
-    const metric = known.get(key) ?? make(labels)
-    known.set(key, metric)
-    metric.updateUnsafe(input, context)
+const series =
+  <Input, State>(make: (attributes: Labels) => Metric.Metric<Input, State>): Series<Input> =>
+  (labels) => {
+    let metric: Metric.Metric<Input, State> | undefined
+    return (input) => {
+      metric ??= make(labels)
+      metric.updateUnsafe(input, registry)
+    }
+  }
+
+/** Remembers what was made for a key. The keys come from closed sets, so there are few. */
+const remembered = <A>(make: (...key: ReadonlyArray<string>) => A) => {
+  const known = new Map<string, A>()
+  return (...key: ReadonlyArray<string>): A => {
+    const name = key.join("\n")
+    const value = known.get(name) ?? make(...key)
+    known.set(name, value)
+    return value
   }
 }
 
@@ -143,34 +159,32 @@ export const prometheusName = (metric: string): string => {
 
 /** A gauge that is read when it is exported; nothing is done in between. */
 export const gaugeOf = (gauge: Metric.Gauge<number>, read: () => number): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.flatMap(Effect.context<never>(), (context) =>
-    Effect.asVoid(
-      Effect.acquireRelease(
-        Effect.sync(() =>
-          Metric.registerUnsafe(gauge, context, { get: () => ({ value: read() }), update: () => {}, modify: () => {} })
-        ),
-        (registration) => Effect.sync(() => registration.remove())
-      )
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.sync(() =>
+        Metric.registerUnsafe(gauge, registry, { get: () => ({ value: read() }), update: () => {}, modify: () => {} })
+      ),
+      (registration) => Effect.sync(() => registration.remove())
     )
   )
 
-/** Counts a request that is over. */
-export const recordRequest = (
-  observation: Observation,
-  outcome: Outcome,
-  /** Milliseconds since the epoch. */
-  endedAt: number,
-  context: Context.Context<never>
-): void => {
-  const surface = observation.surface ?? "other"
-  const status = observation.status === 0 ? "none" : String(observation.status)
-  requests({ surface, status, outcome }, 1, context)
-  requestDuration({ surface, stream: String(observation.stream) }, (endedAt - observation.startedAt) / 1000, context)
-  if (observation.firstEventAt !== undefined) {
-    firstEvent({ surface }, (observation.firstEventAt - observation.startedAt) / 1000, context)
-  }
-  if (observation.flags > 0) flags({ surface }, observation.flags, context)
-  if (observation.failure === "screen") screenRefusals({ surface }, 1, context)
+const requestRecorder = remembered((surface, status, outcome, stream) => ({
+  request: requests({ surface, status, outcome }),
+  duration: requestDuration({ surface, stream }),
+  firstEvent: firstEvent({ surface }),
+  flags: flags({ surface }),
+  screenRefusal: screenRefusals({ surface })
+}))
+
+/** Counts a request that is over; `endedAt` is in milliseconds since the epoch. */
+export const recordRequest = (observation: Observation, outcome: Outcome, endedAt: number): void => {
+  const { surface, status, stream, startedAt, firstEventAt } = observation
+  const record = requestRecorder(surface ?? "other", status === 0 ? "none" : String(status), outcome, String(stream))
+  record.request(1)
+  record.duration((endedAt - startedAt) / 1000)
+  if (firstEventAt !== undefined) record.firstEvent((firstEventAt - startedAt) / 1000)
+  if (observation.flags > 0) record.flags(observation.flags)
+  if (observation.failure === "screen") record.screenRefusal(1)
 }
 
 /** What an upstream call is counted under. */
@@ -183,15 +197,6 @@ export interface CallLabels {
   readonly level: string
 }
 
-const labelsOf = (call: CallLabels): Labels => ({
-  "gen_ai.operation.name": call.operation,
-  "gen_ai.provider.name": call.provider,
-  "gen_ai.request.model": call.model,
-  "server.address": call.address,
-  "server.port": String(call.port),
-  "gateway.level": call.level
-})
-
 export interface CallTokens {
   readonly input: number
   readonly output: number
@@ -199,26 +204,41 @@ export interface CallTokens {
   readonly reasoning: number
 }
 
-/** Counts one upstream call; of token counts, which are free, nothing is counted (spec: count_tokens). */
-export const callRecorder = (call: CallLabels, context: Context.Context<never>) => {
-  const labels = labelsOf(call)
-  const counting = call.operation === "count_tokens"
-  const embeddings = call.operation === "embeddings"
+const makeCallRecorder = (operation = "", provider = "", model = "", address = "", port = "", level = "") => {
+  const labels = {
+    "gen_ai.operation.name": operation,
+    "gen_ai.provider.name": provider,
+    "gen_ai.request.model": model,
+    "server.address": address,
+    "server.port": port,
+    "gateway.level": level
+  }
+  // No cloud says which of the tokens were images.
+  const counted = { ...labels, "gen_ai.token.modality": "unknown" }
+  const embeddings = operation === "embeddings"
+  const ended = embeddings ? embeddingsDuration : duration
+  const durations = remembered((error = "") => ended(error === "" ? labels : { ...labels, "error.type": error }))
+  const input = inputTokens(counted)
+  const output = outputTokens(counted)
+  const cached = cachedTokens(counted)
+  const reasoning = reasoningTokens(counted)
   return {
-    firstChunk: (seconds: number) => firstChunk(labels, seconds, context),
-    outputChunk: (seconds: number) => outputChunk(labels, seconds, context),
-    end: (seconds: number, errorType: string | undefined, tokens: CallTokens) => {
-      if (counting) return
-      const ended = errorType === undefined ? labels : { ...labels, "error.type": errorType }
-      if (embeddings) embeddingsDuration(ended, seconds, context)
-      else duration(ended, seconds, context)
-      // No cloud says which of the tokens were images.
-      const counted = { ...labels, "gen_ai.token.modality": "unknown" }
-      inputTokens(counted, tokens.input, context)
+    firstChunk: firstChunk(labels),
+    outputChunk: outputChunk(labels),
+    /** Of token counts, which are free and no inference, nothing is counted. */
+    end: (seconds: number, error: string | undefined, tokens: CallTokens) => {
+      if (operation === "count_tokens") return
+      durations(error ?? "")(seconds)
+      input(tokens.input)
       if (embeddings) return
-      outputTokens(counted, tokens.output, context)
-      if (tokens.cached > 0) cachedTokens(counted, tokens.cached, context)
-      if (tokens.reasoning > 0) reasoningTokens(counted, tokens.reasoning, context)
+      output(tokens.output)
+      if (tokens.cached > 0) cached(tokens.cached)
+      if (tokens.reasoning > 0) reasoning(tokens.reasoning)
     }
   }
 }
+const recorders = remembered(makeCallRecorder)
+
+/** Counts an upstream call. */
+export const callRecorder = ({ operation, provider, model, address, port, level }: CallLabels) =>
+  recorders(operation, provider, model, address, String(port), level)

@@ -27,6 +27,7 @@ import { service, version } from "../api/version.ts"
 import type { Environment } from "../Settings.ts"
 import { withoutQuotes } from "./logs.ts"
 import { unitOf } from "./metrics.ts"
+import { makeTracer } from "./tracer.ts"
 
 export type Signal = "traces" | "metrics" | "logs"
 
@@ -63,16 +64,12 @@ const resource = (): Resource =>
     )
     .merge(detectResources({ detectors: [envDetector] }))
 
-/**
- * Spans by the SDK's tracer and sampler (`OTEL_TRACES_SAMPLER`). The tracer's hook that keeps OpenTelemetry's own context
- * beside every Effect operation is left out: nothing here reads that context, and it would cost with each of them.
- */
+/** Spans by the SDK's own provider, which reads the sampler and the limits. */
 const traces = () =>
   Layer.effect(
     Tracer.Tracer,
-    Effect.map(OtelTracer.make, (tracer) => Tracer.make({ span: (options) => tracer.span(options) }))
+    Effect.map(OtelTracer.OtelTracerProvider, (provider) => makeTracer(provider.getTracer(service, version)))
   ).pipe(
-    Layer.provide(OtelTracer.layerTracer),
     Layer.provide(
       NodeSdk.layerTracerProvider(forgiving(new BatchSpanProcessor(new OTLPTraceExporter())), { shutdownTimeout })
     )

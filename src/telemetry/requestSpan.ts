@@ -1,11 +1,10 @@
 /** The server span of a request (OpenTelemetry HTTP conventions), and the gauges of what is in flight. */
 import { IncomingMessage } from "node:http"
 import { TLSSocket } from "node:tls"
-import { Clock, Effect, Exit, Option, References, type Scope, type Tracer } from "effect"
+import { Clock, Effect, Exit, Option, References, type Scope, Tracer } from "effect"
 import { type HttpServerRequest, HttpTraceContext } from "effect/http"
 import type { Observation } from "../surface/Observation.ts"
 import { gaugeOf, requestsInFlight, streamsInFlight } from "./metrics.ts"
-import { failedSpan } from "./spanExit.ts"
 
 /** Makes a request's span the parent of what an effect does, and the trace of what it logs. */
 export type InSpan = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -39,7 +38,7 @@ export const watchRequests: Effect.Effect<
         if (span !== undefined) closeSpan(span, observation, exit, clock.currentTimeNanosUnsafe())
       })
     )
-    return span === undefined ? untraced : Effect.withParentSpan(span)
+    return span === undefined ? untraced : Effect.provideService(Tracer.ParentSpan, span)
   })
 })
 
@@ -58,7 +57,7 @@ const openSpan = (observation: Observation, { headers, source }: HttpServerReque
       "url.path": path.slice(0, maxText),
       "url.scheme": source instanceof IncomingMessage && source.socket instanceof TLSSocket ? "https" : "http",
       "gateway.request_id": observation.id,
-      ...(surface === undefined ? {} : { "http.route": path, "gateway.surface": surface }),
+      ...(surface === undefined ? {} : { "http.route": path }),
       ...(agent === undefined ? {} : { "user_agent.original": agent.slice(0, maxText) })
     }
   })
@@ -76,5 +75,5 @@ const closeSpan = (span: Tracer.Span, observation: Observation, exit: Exit.Exit<
   const failed = status >= 500 || observation.streamEnd === "error"
   const error = left ? "cancelled" : failed ? (observation.failure ?? String(status)) : undefined
   if (error !== undefined) span.attribute("error.type", error)
-  span.end(now, left ? Exit.interrupt() : error === undefined ? Exit.void : failedSpan(error))
+  span.end(now, left ? Exit.interrupt() : error === undefined ? Exit.void : Exit.fail(error))
 }

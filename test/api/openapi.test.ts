@@ -97,6 +97,20 @@ describe("the OpenAPI document", () => {
     }
   })
 
+  it("has the statuses of the contract: 401 is the messages endpoints' only", () => {
+    const common = ["200", "400", "403", "408", "413", "415", "429", "500", "502", "503", "504"]
+    for (const [path, { responses }] of operations) {
+      const expected = path.startsWith("/v1/messages")
+        ? [...common, "401"]
+        : path === "/v1/models"
+          ? ["200", "403", "500", "503"]
+          : path === "/health"
+            ? ["200", "503"]
+            : common
+      assert.deepEqual(Object.keys(responses).sort(), expected.sort(), path)
+    }
+  })
+
   it("documents both faces of a streaming endpoint", () => {
     for (const path of ["/v1/chat/completions", "/v1/messages", "/v1/responses"]) {
       const { content } = document.paths[path].post.responses["200"]
@@ -136,7 +150,7 @@ describe("the OpenAPI document", () => {
       const [reply, request] = schemas[name] ?? []
       assert.isDefined(reply)
       if (reply === undefined) return
-      assert.isTrue(accepts(reply, responses["200"].content["application/json"].example))
+      assert.isTrue(accepts(reply, responses["200"].content["application/json"].examples.reply.value))
       const bodies = Object.values<ReturnType<typeof parsed>>(requestBody?.content["application/json"].examples ?? {})
       assert.strictEqual(bodies.length > 0, request !== undefined)
       for (const { value, summary } of bodies) assert.isTrue(request !== undefined && accepts(request, value), summary)

@@ -3,7 +3,8 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import OpenAI from "openai"
 import { ParsingToolFunction } from "openai/lib/RunnableFunction"
 import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/resources/chat/completions"
-import { dataUri, sixModels } from "../support/chat.ts"
+import { dataUri } from "../support/chat.ts"
+import { sixModels } from "../support/chatKinds.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
 
 let gateway: Gateway
@@ -194,6 +195,18 @@ for (const model of sixModels) {
       const done = await client.chat.completions.create({ model, messages: [{ role: "user", content: parts }] })
       const seen = done.choices[0]?.message.content ?? ""
       if (parts.length > 1) assert.match(seen, /I see/)
+    })
+
+    it("a filtered answer does not end the conversation", async () => {
+      const params = { model, messages: say("[sandbox: refuse]") }
+      const stream = client.chat.completions.stream(params)
+      for (const done of [await client.chat.completions.create(params), await stream.finalChatCompletion()]) {
+        const message = done.choices[0]?.message
+        assert.strictEqual(done.choices[0]?.finish_reason, "content_filter")
+        assert.strictEqual(message?.content, "")
+        if (message === undefined) continue
+        await client.chat.completions.create({ model, messages: [...params.messages, message, ...say("And now?")] })
+      }
     })
 
     it("errors as the SDK's own classes", async () => {

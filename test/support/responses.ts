@@ -108,3 +108,21 @@ export const ending = (
 
 /** An event as Azure frames it. */
 export const frameOf = (event: UpstreamEvent): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+
+/** The frames of a stream, numbered. */
+export const frames = (events: ReadonlyArray<UpstreamEvent>): ReadonlyArray<string> => numbered(events).map(frameOf)
+
+/** Arguments that name two destinations, and the flag that call 1 gets for them. */
+export const link = '{"url":"https://example.com/a","to":"10.0.0.1"}'
+
+/** The flag of a call of `functionCall`. */
+export const flag = (index: number, ...destinations: ReadonlyArray<string>) => ({
+  tool_call_id: `call_${index}`,
+  tool_name: "fetch_page",
+  destinations,
+  reason: "external_destination"
+})
+export const linkFlag = flag(1, "https://example.com/a", "10.0.0.1")
+
+export const secret = { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "gAAAA-secret" }
+export const hello = textItem("hello")

@@ -1,10 +1,9 @@
-/** Chat completions: what is asked, what is refused, what an answer holds (spec: POST /v1/chat/completions, Errors, Limits). */
+/** Chat completions: what an answer holds, and how models think (spec: POST /v1/chat/completions). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { chat, functionTool, sixModels } from "../support/chat.ts"
+import { chat, functionTool, ok, refused, uuid } from "../support/chat.ts"
+import { sixModels } from "../support/chatKinds.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
-import { type Got, post } from "../support/http.ts"
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+import { post } from "../support/http.ts"
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -16,260 +15,10 @@ const create = (body: unknown, headers: Record<string, string> = {}) =>
   post(`${gateway.url}/v1/chat/completions`, body, headers)
 const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
 
-const refused = (got: Got, status: number, type: string, text: RegExp) => {
-  assert.strictEqual(got.status, status, got.text)
-  assert.match(got.headers.get("content-type") ?? "", /^application\/json/)
-  assert.deepStrictEqual(Object.keys(got.json), ["error"])
-  assert.deepStrictEqual(Object.keys(got.json.error), ["type", "message"])
-  assert.strictEqual(got.json.error.type, type)
-  assert.match(got.json.error.message, text)
-  assert.match(got.headers.get("x-request-id") ?? "", uuid)
-}
-const ok = (got: Got) => {
-  assert.strictEqual(got.status, 200, got.text.slice(0, 500))
-  return got.json
-}
-
 const model = "claude-sonnet-4-5:il5"
-const base = chat(model)
+const _base = chat(model)
 const user = { role: "user", content: "hi" }
 const call = (id: string, args = "{}", name = "f") => ({ id, type: "function", function: { name, arguments: args } })
-
-describe("what is refused", () => {
-  const cases: ReadonlyArray<readonly [name: string, body: unknown, text: RegExp]> = [
-    ["no JSON", "{", /not valid JSON/],
-    ["an empty body", "", /empty/],
-    ["an array", [], /request body/],
-    ["model missing", { ...base, model: undefined }, /model/],
-    ["model null", { ...base, model: null }, /model/],
-    ["model bare", { ...base, model: "claude-sonnet-4-5" }, /claude-sonnet-4-5:il5/],
-    ["model unknown", { ...base, model: "gpt-4o:il5" }, /gpt-4o/],
-    ["level unknown", { ...base, model: "gpt-5.1:il9" }, /gpt-5\.1:il5/],
-    ["level above the authorized one", { ...base, model: "gemini-3-flash:il5" }, /gemini-3-flash:il2/],
-    ["itar where there is none", { ...base, model: "gpt-5.1:itar" }, /gpt-5\.1:il5/],
-    ["capitals", { ...base, model: "gpt-5.1:IL5" }, /gpt-5\.1:il5/],
-    ["an embedding model", { ...base, model: "titan-embed-text-v2:il5" }, /\/v1\/embeddings/],
-    ["messages missing", { ...base, messages: undefined }, /messages/],
-    ["messages null", { ...base, messages: null }, /messages/],
-    ["messages empty", { ...base, messages: [] }, /messages.*at least one/],
-    ["messages a string", { ...base, messages: "hi" }, /messages/],
-    ["a message that is a string", { ...base, messages: ["hi"] }, /messages\[0\]/],
-    ["an unknown role", { ...base, messages: [user, { role: "robot", content: "hi" }] }, /messages\[1\]/],
-    ["a role missing", { ...base, messages: [{ content: "hi" }] }, /messages\[0\]/],
-    ["content missing", { ...base, messages: [{ role: "user" }] }, /messages\[0\].*content/],
-    ["content null", { ...base, messages: [{ role: "user", content: null }] }, /messages\[0\]\.content/],
-    ["content a number", { ...base, messages: [{ role: "user", content: 3 }] }, /messages\[0\]\.content/],
-    [
-      "parts in a system message",
-      { ...base, messages: [{ role: "system", content: [{ type: "text", text: "a" }] }, user] },
-      /messages\[0\]\.content.*string/
-    ],
-    [
-      "parts in an assistant message",
-      { ...base, messages: [user, { role: "assistant", content: [{ type: "text", text: "a" }] }] },
-      /messages\[1\]\.content.*string/
-    ],
-    [
-      "parts in a tool message",
-      { ...base, messages: [user, { role: "tool", tool_call_id: "a", content: [{ type: "text", text: "a" }] }] },
-      /messages\[1\]\.content.*string/
-    ],
-    [
-      "an unknown part",
-      chat(model, [{ type: "text", text: "a" }, { type: "input_audio" }]),
-      /content\[1\].*text, image_url or file/
-    ],
-    ["a text part without text", chat(model, [{ type: "text" }]), /content\[0\]/],
-    ["an image part without a URL", chat(model, [{ type: "image_url", image_url: {} }]), /content\[0\]/],
-    ["a file part without data", chat(model, [{ type: "file", file: { filename: "a.pdf" } }]), /content\[0\]/],
-    [
-      "an assistant message of nothing",
-      { ...base, messages: [user, { role: "assistant", content: null }] },
-      /messages\[1\]\.content/
-    ],
-    [
-      "tool_call_id missing",
-      { ...base, messages: [user, { role: "tool", content: "r" }] },
-      /messages\[1\]\.tool_call_id/
-    ],
-    [
-      "a call whose arguments are an object",
-      {
-        ...base,
-        messages: [
-          user,
-          { role: "assistant", content: null, tool_calls: [{ ...call("a"), function: { name: "f", arguments: {} } }] }
-        ]
-      },
-      /messages\[1\]\.tool_calls\[0\]\.function\.arguments/
-    ],
-    ["temperature below 0", { ...base, temperature: -0.1 }, /temperature: must be between 0 and 2/],
-    ["temperature above 2", { ...base, temperature: 2.01 }, /temperature: must be between 0 and 2/],
-    ["temperature a string", { ...base, temperature: "1" }, /temperature/],
-    ["top_p above 1", { ...base, top_p: 1.01 }, /top_p: must be between 0 and 1/],
-    ["top_p below 0", { ...base, top_p: -1 }, /top_p/],
-    ["max_tokens 0", { ...base, max_tokens: 0 }, /max_tokens/],
-    ["max_tokens a fraction", { ...base, max_tokens: 1.5 }, /max_tokens/],
-    ["max_completion_tokens negative", { ...base, max_completion_tokens: -1 }, /max_completion_tokens/],
-    ["stream a string", { ...base, stream: "true" }, /stream/],
-    ["stream_options a boolean", { ...base, stream: true, stream_options: true }, /stream_options/],
-    ["stop a number", { ...base, stop: 3 }, /stop: must be a string or an array of strings/],
-    ["tools an object", { ...base, tools: {} }, /tools/],
-    ["a tool of another type", { ...base, tools: [{ type: "web_search" }] }, /tools\[0\]\.type/],
-    ["a tool without a name", { ...base, tools: [{ type: "function", function: {} }] }, /tools\[0\]\.function\.name/],
-    ["parameters an array", { ...base, tools: [functionTool("f", [])] }, /tools\[0\]\.function\.parameters/],
-    ["tool_choice unknown", { ...base, tools: [functionTool("f")], tool_choice: "any" }, /tool_choice: must be/],
-    [
-      "tool_choice without a name",
-      { ...base, tools: [functionTool("f")], tool_choice: { type: "function" } },
-      /tool_choice/
-    ],
-    ["an unknown effort", { ...base, reasoning_effort: "enormous" }, /reasoning_effort.*"low".*"medium".*"high"/],
-    ["n of 2", { ...base, n: 2 }, /n: must be 1/],
-    ["functions", { ...base, functions: [{ name: "f" }] }, /tools/],
-    ["web search", { ...base, web_search_options: {} }, /boundary/],
-    ["Azure's data sources", { ...base, data_sources: [{ type: "azure_search" }] }, /boundary/]
-  ]
-  for (const [name, body, text] of cases) {
-    it(`400 for ${name}`, async () => {
-      const before = gateway.calls().length
-      refused(await create(body), 400, "invalid_request_error", text)
-      assert.strictEqual(gateway.calls().length, before, "nothing goes upstream")
-    })
-  }
-
-  it("says it in one line, without repeating the value", async () => {
-    for (const [, body] of cases) {
-      const { message } = (await create(body)).json.error
-      assert.notMatch(message, /\n|enormous|robot/)
-      assert.isBelow(message.length, 700)
-    }
-  })
-
-  for (const path of ["a number", "NUL", "a lone surrogate"]) {
-    it(`never 500 for a text with ${path}`, async () => {
-      const text = { "a number": "12345678901234567890", NUL: "a\u0000b", "a lone surrogate": "a\ud800b" }[path]
-      for (const id of sixModels) {
-        const got = await create(chat(id, text))
-        assert.include([200, 400], got.status, got.text)
-      }
-    })
-  }
-
-  it("403 for a missing or wrong key, before the body is looked at", async () => {
-    for (const headers of [
-      { "x-api-key": "" },
-      { "x-api-key": "wrong" },
-      { "x-api-key": "", authorization: "Bearer sandbox-key" }
-    ]) {
-      refused(await create("{", headers), 403, "authentication_error", /x-api-key/)
-    }
-    ok(await create(base, { authorization: "Bearer anything" }))
-  })
-
-  it("415 for another content type, in the same shape", async () => {
-    refused(await create("hi", { "content-type": "text/plain" }), 415, "invalid_request_error", /application\/json/)
-  })
-})
-
-describe("limits: N passes, N + 1 does not", () => {
-  const history = (count: number) =>
-    Array.from({ length: count }, (_, n) => (n % 2 === 0 ? user : { role: "assistant", content: "ok" }))
-  const withCalls = (count: number, id = (n: number) => `c${n}`) => ({
-    ...base,
-    reasoning_effort: "none",
-    messages: [
-      user,
-      { role: "assistant", content: null, tool_calls: Array.from({ length: count }, (_, n) => call(id(n))) },
-      ...Array.from({ length: count }, (_, n) => ({ role: "tool", tool_call_id: id(n), content: "r" }))
-    ],
-    tools: [functionTool("f")]
-  })
-  const tools = (count: number) => ({ ...base, tools: Array.from({ length: count }, (_, n) => functionTool(`f${n}`)) })
-  const rows: ReadonlyArray<readonly [string, (n: number) => unknown, number, RegExp]> = [
-    ["messages", (n) => ({ ...base, messages: history(n) }), 2047, /^messages: at most 2,048 messages/],
-    ["tools", tools, 128, /^tools: at most 128 tools/],
-    ["tool calls of a message", (n) => withCalls(n), 128, /^messages\[1\]\.tool_calls: at most 128 tool calls/],
-    [
-      "characters of a tool_call_id",
-      (n) => withCalls(1, () => "i".repeat(n)),
-      256,
-      /^messages\[[12]\]\.(tool_call_id|tool_calls\[0\]\.id): at most 256 characters/
-    ],
-    [
-      "characters of a tool's name",
-      (n) => ({ ...base, tools: [functionTool("ok"), functionTool("n".repeat(n))] }),
-      64,
-      /^tools\[1\]\.function\.name: must be 1 to 64 characters/
-    ],
-    [
-      "characters of a tool's description",
-      (n) => ({ ...base, tools: [functionTool("f", {}, { description: "d".repeat(n) })] }),
-      65_536,
-      /^tools\[0\]\.function\.description: at most 65,536 characters/
-    ],
-    ["bytes of a user's text", (n) => chat(model, "t".repeat(n)), 2_097_152, /^messages\[0\]\.content.*2 MiB/],
-    [
-      "bytes of a system text",
-      (n) => ({ ...base, messages: [{ role: "system", content: "t".repeat(n) }, user] }),
-      2_097_152,
-      /^messages\[0\]\.content.*2 MiB/
-    ],
-    [
-      "bytes of an assistant's text",
-      (n) => ({ ...base, messages: [user, { role: "assistant", content: "t".repeat(n) }, user] }),
-      2_097_152,
-      /^messages\[1\]\.content.*2 MiB/
-    ]
-  ]
-  for (const [name, body, limit, text] of rows) {
-    it(name, async () => {
-      ok(await create(body(limit)))
-      // A history must end with a user's turn for this model, so that its last even count is not tried.
-      refused(await create(body(name === "messages" ? 2049 : limit + 1)), 400, "invalid_request_error", text)
-    })
-  }
-
-  it("2,048 messages", async () => {
-    ok(await create({ ...base, messages: [{ role: "system", content: "s" }, ...history(2047)] }))
-  })
-
-  it("text is counted in bytes of UTF-8", async () => {
-    ok(await create(chat(model, "é".repeat(1_048_576))))
-    refused(await create(chat(model, `${"é".repeat(1_048_576)}a`)), 400, "invalid_request_error", /2 MiB/)
-  })
-
-  it("names of tools: nothing but letters, digits, _ and -", async () => {
-    for (const name of ["", "a b", "a.b", "ä", "a/b", "a\n", "n".repeat(65)]) {
-      refused(
-        await create({ ...base, tools: [functionTool(name)] }),
-        400,
-        "invalid_request_error",
-        /^tools\[0\]\.function\.name: must be 1 to 64 characters/
-      )
-    }
-    for (const id of sixModels) ok(await create({ ...chat(id), tools: [functionTool("-9_aZ"), functionTool("0")] }))
-  })
-
-  it("temperature, top_p: both ends", async () => {
-    for (const id of sixModels) {
-      for (const extra of [
-        { temperature: 0 },
-        { temperature: 2 },
-        { top_p: 0 },
-        { top_p: 1 },
-        { temperature: 1, top_p: 0.5 }
-      ]) {
-        for (const reasoning_effort of [undefined, "none"])
-          ok(await create(chat(id, "hi", { ...extra, reasoning_effort })))
-      }
-    }
-  })
-
-  it("413 for a body over its limit", async () => {
-    refused(await create(" ".repeat(20_971_521)), 413, "invalid_request_error", /20971520/)
-  })
-})
 
 describe("an answer", () => {
   for (const id of sixModels) {
@@ -323,6 +72,10 @@ describe("an answer", () => {
       assert.strictEqual(called.message.tool_calls[0].function.arguments, "{}")
       const filtered = await finish("[sandbox: refuse]")
       assert.strictEqual(filtered.finish_reason, "content_filter")
+      // A conversation goes on after that, with the message as it was given.
+      for (const message of [filtered.message, { role: "assistant", content: null, refusal: "No." }]) {
+        ok(await create({ model: id, messages: [user, message, user] }))
+      }
     })
 
     it(`${id}: cached tokens are prompt tokens`, async () => {
@@ -376,6 +129,32 @@ describe("an answer", () => {
       ok(await create(chat(id, "hi", { max_completion_tokens: 2000, max_tokens: 5 })))
       ok(await create({ model: id, messages: [{ role: "system", content: "Say hi." }] }))
       ok(await create({ model: id, messages: [user, { role: "assistant", content: "ok" }, user], stop: [] }))
+    })
+
+    it(`${id}: what other clients and vendors leave in messages and parts is no error`, async () => {
+      const part = { type: "text", text: "hi", cache_control: { type: "ephemeral" } }
+      const noted = {
+        role: "assistant",
+        content: "ok",
+        parsed: { a: 1 },
+        annotations: [],
+        audio: null,
+        reasoning_content: "hm"
+      }
+      const used = { ...call("a1"), index: 0, function: { name: "f", arguments: "{}", parsed_arguments: {} } }
+      ok(
+        await create({
+          model: id,
+          messages: [
+            { role: "user", content: [part], name: "me", id: "m1" },
+            { ...noted, tool_calls: [used] },
+            { role: "tool", tool_call_id: "a1", content: "r", name: "f", status: "success" },
+            noted,
+            user
+          ],
+          tools: [functionTool("f")]
+        })
+      )
     })
 
     it(`${id}: every effort is taken`, async () => {
@@ -472,39 +251,4 @@ describe("reasoning", () => {
     assert.strictEqual((await claude({}, id)).reasoning_effort, effort)
     assert.strictEqual((await claude({ reasoning_effort: "low" }, id)).reasoning_effort, "low")
   })
-})
-
-describe("what a cloud refuses or fails at", () => {
-  const rows: ReadonlyArray<readonly [string, number, string, string | null]> = [
-    ["400", 400, "invalid_request_error", null],
-    ["413", 400, "invalid_request_error", null],
-    ["422", 400, "invalid_request_error", null],
-    ["401", 502, "api_error", null],
-    ["403", 502, "api_error", null],
-    ["404", 502, "api_error", null],
-    ["408", 504, "api_error", null],
-    ["429 retry-after=7", 429, "rate_limit_error", "7"],
-    ["429", 429, "rate_limit_error", null],
-    ["500", 502, "api_error", null],
-    ["503", 502, "api_error", null],
-    ["529", 502, "api_error", null]
-  ]
-  for (const id of sixModels) {
-    for (const stream of [false, true]) {
-      it(`${id}${stream ? ", streamed" : ""}: statuses`, async () => {
-        for (const [directive, status, type, retryAfter] of rows) {
-          const got = await create(chat(id, `[sandbox: status=${directive}]`, { stream }))
-          refused(got, status, type, /./)
-          assert.strictEqual(got.headers.get("retry-after"), retryAfter)
-          assert.notMatch(got.text, /sandbox-project|us-gov\.|openai\.gpt|20250929|arn:|preview/)
-        }
-      })
-
-      it(`${id}${stream ? ", streamed" : ""}: redirects, HTML, bodies cut and garbled`, async () => {
-        for (const fault of ["redirect", "html", ...(stream ? [] : ["cut after=0", "garbage after=0"])]) {
-          refused(await create(chat(id, `[sandbox: ${fault}]`, { stream })), 502, "api_error", /./)
-        }
-      })
-    }
-  }
 })

@@ -1,8 +1,9 @@
 /** Images and PDFs: inline data URIs only, within their limits (spec: Image input, PDF input, Limits). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { chat, dataUri, file, image, sixModels } from "../support/chat.ts"
+import { chat, dataUri, file, image, ok } from "../support/chat.ts"
+import { sixModels } from "../support/chatKinds.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
-import { type Got, post } from "../support/http.ts"
+import { post } from "../support/http.ts"
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -12,10 +13,6 @@ afterAll(() => gateway.stop())
 
 const create = (body: unknown) => post(`${gateway.url}/v1/chat/completions`, body)
 const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
-const ok = (got: Got) => {
-  assert.strictEqual(got.status, 200, got.text.slice(0, 500))
-  return got.json
-}
 const refuses = async (body: unknown, text: RegExp) => {
   const before = gateway.calls().length
   const got = await create(body)

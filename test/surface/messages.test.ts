@@ -320,6 +320,27 @@ describe("URL sources", () => {
   })
 })
 
+describe("a conversation that the server would hold", () => {
+  for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
+    it(`is refused on ${path} with the vendor's own code, at which its clients send all of it`, async () => {
+      for (const thread of [{ type: "create" }, { type: "continue", previous_message_id: "msg_1" }]) {
+        const before = gateway.calls().length
+        const got = await post(`${gateway.url}${path}`, message("claude-sonnet-4-5:il5", "hi", { thread }))
+        refused(got, 400, "invalid_request_error", /^thread/)
+        assert.deepStrictEqual(got.json.error.details, {
+          error_code: "thread_unsupported_request",
+          unsupported: ["thread"]
+        })
+        assert.strictEqual(gateway.calls().length, before)
+      }
+    })
+  }
+  it("is none where the field is null", async () => {
+    assert.strictEqual((await create(message("claude-sonnet-4-5:il5", "hi", { thread: null }))).status, 200)
+    assert.notProperty(sent(), "thread")
+  })
+})
+
 describe("a cloud that is not configured", () => {
   it("has no models", async () => {
     const { VERTEX_PROJECT: _, ...clouds } = cloudsAt("http://127.0.0.1:1")

@@ -156,6 +156,12 @@ describe("refused with 400, and nothing goes upstream", () => {
     refused(await create(ask("hi", { tools })), 400, "invalid_request_error", /'deep'.*'send_to'/)
   })
 
+  it("a forbidden name in a tool of the chat format's shape", async () => {
+    const { type, ...nested } = toolWith("callback_url")
+    const got = await create(ask("hi", { tools: [{ type, function: nested }] }))
+    refused(got, 400, "invalid_request_error", /'probe'.*'callback_url'/)
+  })
+
   it("lets the allowed names pass", async () => {
     const tools = ["url", "uri", "endpoint", "host", "hostname"].map((name) => ({ ...toolWith(name), name }))
     assert.strictEqual((await create(ask("hi", { tools }))).status, 200)
@@ -285,6 +291,42 @@ describe("what goes upstream", () => {
 describe("a tool loop", () => {
   const tools = [weather]
 
+  it("as Codex CLI makes it: developer messages, IDs on every item, reasoning sent back, metadata of its own", async () => {
+    const message = (role: string, text: string) => ({
+      type: "message",
+      id: `msg_${role}`,
+      role,
+      content: [{ type: "input_text", text }]
+    })
+    const codex = {
+      tools: [{ ...weather, strict: false }],
+      tool_choice: "auto",
+      parallel_tool_calls: true,
+      reasoning: { effort: "medium", summary: "auto" },
+      store: false,
+      stream: true,
+      include: ["reasoning.encrypted_content"],
+      prompt_cache_key: "01a1fc12",
+      client_metadata: { session_id: "01a1fc12" }
+    }
+    const input = [
+      message("developer", "You are a coding agent."),
+      message("user", "Weather?"),
+      { type: "reasoning", id: "rs_1", summary: [], content: null, encrypted_content: null },
+      { ...call, id: "fc_1", status: "completed" },
+      { ...output, id: "fco_1" }
+    ]
+    const got = await create(ask(input, codex))
+    assert.strictEqual(got.status, 200, got.text)
+    assert.match(got.text, /event: response\.completed/)
+    assert.deepStrictEqual(sent().client_metadata, codex.client_metadata)
+    assert.deepStrictEqual(
+      sent().input.map(({ type }: { type: string }) => type),
+      ["message", "message", "function_call", "function_call_output"]
+    )
+    for (const item of sent().input) assert.notProperty(item, "id")
+  })
+
   it("with the whole output echoed: reasoning is dropped, and with it the IDs of the items beside it", async () => {
     const question = { role: "user", content: 'Weather? [sandbox: tool=get_weather args={"city":"Bonn"}]' }
     const first = await create(ask([question], { tools, include: ["reasoning.encrypted_content"] }))
@@ -309,6 +351,11 @@ describe("a tool loop", () => {
     const got = await create(ask(input, { tools }))
     assert.strictEqual(got.status, 200, got.text)
     assert.deepStrictEqual(sent().input, input)
+  })
+
+  it("a call_id where the item's ID belongs is the upstream's 400", async () => {
+    const input = [{ role: "user", content: "Weather?" }, { ...call, id: "call_1" }, output]
+    refused(await create(ask(input, { tools })), 400, "invalid_request_error", /input\[1\]\.id.*begins with 'fc'/)
   })
 
   it("an output without its call is the upstream's 400", async () => {

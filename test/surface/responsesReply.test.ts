@@ -1,30 +1,30 @@
-/** What the caller gets of an upstream's response, whole or streamed (spec: POST /v1/responses; Responses stream). */
+/** What the caller gets of an upstream's whole response, and what is recorded (spec: POST /v1/responses). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
-import { chunk, type FakeUpstream, fakeUpstream, reply, sseHead, streaming } from "../support/fakeUpstream.ts"
+import { type FakeUpstream, fakeUpstream, reply, streaming } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
-import { eventsIn, type Got, open, post, raw, rawPost, type SseEvent } from "../support/http.ts"
+import { type Got, post, raw, rawPost } from "../support/http.ts"
 import {
   ask,
   callEvents,
   ending,
-  frameOf,
+  flag,
+  frames,
   functionCall,
-  numbered,
+  hello,
+  link,
+  linkFlag,
   opening,
   responseOf,
-  textEvents,
-  textItem,
-  type UpstreamEvent
+  secret,
+  textItem
 } from "../support/responses.ts"
 
 let upstream: FakeUpstream
 let gateway: Gateway
 beforeAll(async () => {
   upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({
-    settings: { ...cloudsAt(upstream.url), GATEWAY_HEARTBEAT: "200 millis", GATEWAY_STREAM_IDLE_TIMEOUT: "700 millis" }
-  })
+  gateway = await startGateway({ settings: cloudsAt(upstream.url) })
 })
 afterAll(async () => {
   await gateway.stop()
@@ -40,26 +40,6 @@ const answering = (body: string | object, status = "200 OK", headers: Record<str
 }
 
 const create = (extra: Readonly<Record<string, unknown>> = {}) => post(url(), ask("hi", extra))
-/** The caller's events of a stream that the upstream sends in these network writes. */
-const streamed = async (pieces: ReadonlyArray<string | Uint8Array>): Promise<ReadonlyArray<SseEvent>> => {
-  upstream.use(streaming(pieces))
-  const got = await create({ stream: true })
-  assert.strictEqual(got.status, 200, got.text)
-  assert.match(got.headers.get("content-type") ?? "", /^text\/event-stream/)
-  return eventsIn(got.text)
-}
-const frames = (events: ReadonlyArray<UpstreamEvent>) => numbered(events).map(frameOf)
-const flag = (index: number, ...destinations: ReadonlyArray<string>) => ({
-  tool_call_id: `call_${index}`,
-  tool_name: "fetch_page",
-  destinations,
-  reason: "external_destination"
-})
-
-const secret = { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "gAAAA-secret" }
-const hello = textItem("hello")
-const link = '{"url":"https://example.com/a","to":"10.0.0.1"}'
-const linkFlag = flag(1, "https://example.com/a", "10.0.0.1")
 
 describe("a whole reply", () => {
   it("is the upstream's own bytes", async () => {
@@ -201,226 +181,6 @@ describe("numbers that JavaScript cannot hold", () => {
     const sent = upstream.received.at(-1)?.body ?? ""
     assert.include(sent, '"unknown":{"a":12345678901234567890,"b":1e400,"c":-9007199254740993}')
     assert.include(sent, '"seed":9007199254740993')
-  })
-})
-
-describe("a stream", () => {
-  it("passes on every event as it came, in order", async () => {
-    const events = numbered([
-      opening,
-      { type: "response.in_progress", response: responseOf([], { status: "in_progress" }) },
-      ...textEvents(0, ["he", "l\n\ndata: [DONE]\n\n", "lo"]),
-      { type: "response.something_new", value: { a: 1 } },
-      ending([textItem("hello")])
-    ])
-    const got = await streamed(events.map(frameOf))
-    assert.deepStrictEqual(
-      got.map(({ data }) => data),
-      events.map((event) => JSON.stringify(event))
-    )
-    assert.deepStrictEqual(
-      got.map(({ event }) => event),
-      events.map(({ type }) => type)
-    )
-  })
-
-  it("carries the flags inside the response of its end, and leaves the deltas alone", async () => {
-    const pieces = ['{"url":"htt', "ps:", "/", "/example.com/a", '","to":"10.0', '.0.1"}']
-    const events = [opening, ...callEvents(1, pieces), ending([functionCall(1, pieces.join(""))])]
-    const got = await streamed(frames(events))
-    assert.deepStrictEqual(
-      got.slice(0, -1).map(({ data }) => data),
-      numbered(events)
-        .slice(0, -1)
-        .map((event) => JSON.stringify(event))
-    )
-    const last = got.at(-1)
-    assert.strictEqual(last?.event, "response.completed")
-    assert.notProperty(last?.json, "x_gateway_governance")
-    assert.deepStrictEqual(last?.json.response.x_gateway_governance, { flags: [linkFlag] })
-    assert.strictEqual(last?.json.sequence_number, events.length - 1)
-  })
-
-  for (const status of ["incomplete", "failed"] as const) {
-    it(`that is ${status} carries the flags too, and no error event follows`, async () => {
-      const cutCall = functionCall(1, '{"url":"https://example.com/a","to":"10.0.0.1')
-      const got = await streamed(frames([opening, ...callEvents(1, [cutCall.arguments]), ending([cutCall], status)]))
-      assert.strictEqual(got.at(-1)?.event, `response.${status}`)
-      assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, { flags: [linkFlag] })
-      assert.notInclude(
-        got.map(({ event }) => event),
-        "error"
-      )
-    })
-  }
-
-  it("has flags also where the end does not repeat the calls", async () => {
-    const got = await streamed(frames([opening, ...callEvents(1, [link]), ending([])]))
-    assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, { flags: [linkFlag] })
-  })
-
-  it("flags interleaved calls each by its own arguments", async () => {
-    const [addedA, deltaA, ...restA] = callEvents(1, ['{"a":"https://a.example/x"}'])
-    const [addedB, deltaB, deltaB2, ...restB] = callEvents(2, ['{"b":"https://', 'b.example/y"}'])
-    const events = [opening, addedA, addedB, deltaB, deltaA, deltaB2, ...restB, ...restA].filter((e) => e !== undefined)
-    const got = await streamed(frames([...events, ending([])]))
-    assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, {
-      flags: [flag(1, "https://a.example/x"), flag(2, "https://b.example/y")]
-    })
-  })
-
-  it("loses encrypted reasoning in the items, the openings and the end", async () => {
-    const events = numbered([
-      { type: "response.created", response: responseOf([secret], { status: "in_progress" }) },
-      { type: "response.output_item.added", output_index: 0, item: secret },
-      { type: "response.output_item.done", output_index: 0, item: secret },
-      { type: "response.reasoning.unheard_of", output_index: 0, encrypted_content: "gAAAA-secret" },
-      ending([secret, hello])
-    ])
-    const got = await streamed(events.map(frameOf))
-    assert.strictEqual(got.length, events.length)
-    for (const { data } of got) assert.notInclude(data, "encrypted_content")
-    assert.deepStrictEqual(
-      got.map(({ json }) => json.sequence_number),
-      [0, 1, 2, 3, 4]
-    )
-    const { encrypted_content: _, ...shown } = secret
-    assert.deepStrictEqual(got[2]?.json.item, shown)
-    assert.deepStrictEqual(got[4]?.json.response.output, [shown, hello])
-  })
-
-  it("needs no event lines, and a [DONE] is left out", async () => {
-    const events = numbered([opening, ...callEvents(1, [link]), ending([functionCall(1, link)])])
-    const got = await streamed([...events.map((event) => `data: ${JSON.stringify(event)}\n\n`), "data: [DONE]\n\n"])
-    assert.strictEqual(got.at(-1)?.event, "response.completed")
-    assert.deepStrictEqual(got.at(-1)?.json.response.x_gateway_governance, { flags: [linkFlag] })
-    assert.strictEqual(got.length, events.length)
-  })
-
-  it("takes CRLF, comments, a BOM and data without a space", async () => {
-    const events = numbered([opening, ...textEvents(0, ["hé"]), ending([textItem("hé")])])
-    const text = `\uFEFF: hi\r\n\r\n${events.map((event) => `event:${event.type}\r\nid: 7\r\ndata:${JSON.stringify(event)}\r\n\r\n`).join("")}`
-    const bytes = Buffer.from(text)
-    const got = await streamed([...bytes].map((byte) => Uint8Array.of(byte)))
-    assert.deepStrictEqual(
-      got.map(({ json }) => json),
-      [...events]
-    )
-  })
-
-  it("ends once: what comes after the terminal event is dropped", async () => {
-    const end = ending([hello])
-    const got = await streamed(frames([opening, end, ...textEvents(0, ["late"]), end]))
-    assert.deepStrictEqual(
-      got.map(({ event }) => event),
-      ["response.created", "response.completed"]
-    )
-  })
-})
-
-describe("a stream that fails", () => {
-  /** Events before the failure, then exactly one error event, which goes on counting; no terminal success. */
-  const failsAfter = (got: ReadonlyArray<SseEvent>, passed: number, code: string) => {
-    assert.strictEqual(got.length, passed + 1)
-    const last = got.at(-1)
-    assert.strictEqual(last?.event, "error")
-    assert.strictEqual(last?.json.type, "error")
-    assert.strictEqual(last?.json.code, code)
-    assert.isString(last?.json.message)
-    assert.strictEqual(last?.json.sequence_number, passed)
-    assert.isFalse(got.some(({ event }) => event?.startsWith("response.completed")))
-    return last?.json
-  }
-  const begun = numbered([opening, ...callEvents(1, [link])])
-  const before = begun.map(frameOf)
-
-  it("when it ends without its terminal event", async () => {
-    const error = failsAfter(await streamed(before), begun.length, "api_error")
-    assert.deepStrictEqual(error.x_gateway_governance, { flags: [linkFlag] })
-  })
-
-  it("when it ends inside an event", async () => {
-    failsAfter(await streamed([...before, frameOf(ending([hello])).slice(0, 60)]), begun.length, "api_error")
-  })
-
-  it("when the connection breaks", async () => {
-    upstream.use((socket) => {
-      socket.write(`${sseHead}${before.map((frame) => chunk(frame).toString()).join("")}`)
-      setTimeout(() => socket.destroy(), 20)
-    })
-    failsAfter(eventsIn((await create({ stream: true })).text), begun.length, "api_error")
-  })
-
-  it("when it falls silent: heartbeats, then the error at the idle limit", async () => {
-    upstream.use((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
-      socket.write(before.join(""))
-    })
-    const got = await create({ stream: true })
-    assert.include(got.text, ": keep-alive\n\n")
-    failsAfter(eventsIn(got.text), begun.length, "api_error")
-    await upstream.abandoned()
-  })
-
-  const garbage: ReadonlyArray<readonly [string, string | Uint8Array]> = [
-    ["an event that is not JSON", "event: response.completed\ndata: {not json\n\n"],
-    ["a delta that is not JSON", "event: response.output_text.delta\ndata: {not json\n\n"],
-    ["a terminal event without a response", 'event: response.completed\ndata: {"type":"response.completed"}\n\n'],
-    ["invalid UTF-8", Uint8Array.of(0x64, 0x61, 0x74, 0x61, 0x3a, 0x22, 0xff, 0xfe, 0x22, 0x0a, 0x0a)]
-  ]
-  for (const [name, bytes] of garbage) {
-    it(`with ${name}`, async () => {
-      failsAfter(await streamed([...before, bytes]), begun.length, "api_error")
-    })
-  }
-
-  const errors: ReadonlyArray<readonly [string, object, string]> = [
-    [
-      "rate limit",
-      { code: "rate_limit_exceeded", message: "slow down, gpt-5.1 at https://secret.azure.us" },
-      "rate_limit_error"
-    ],
-    ["server error", { code: "server_error", message: "secret" }, "api_error"],
-    ["nested error", { error: { code: "too_many_requests", message: "secret" } }, "rate_limit_error"],
-    ["refused prompt", { code: "invalid_prompt", message: "no: https://secret.azure.us" }, "invalid_request_error"],
-    ["nameless error", {}, "api_error"]
-  ]
-  for (const [name, fields, code] of errors) {
-    it(`with the upstream's error event: ${name}`, async () => {
-      const event = { type: "error", sequence_number: begun.length, param: null, ...fields }
-      const got = await streamed([...before, frameOf(event)])
-      failsAfter(got, begun.length, code)
-      assert.notInclude(got.at(-1)?.data, "secret")
-    })
-  }
-
-  it("at its first event keeps its status", async () => {
-    const event = { type: "error", code: "rate_limit_exceeded", message: "slow down", sequence_number: 0 }
-    upstream.use(streaming([frameOf(event)]))
-    const got = await create({ stream: true })
-    assert.strictEqual(got.status, 429)
-    assert.strictEqual(got.json.error.type, "rate_limit_error")
-  })
-
-  it("when the caller leaves: before the first byte, and in the middle", async () => {
-    for (const sent of [[], before]) {
-      const received = upstream.received.length
-      upstream.use((socket) => {
-        if (sent.length === 0) return
-        socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
-        socket.write(sent.join(""))
-      })
-      const controller = new AbortController()
-      const opened = open(url(), ask("hi", { stream: true }), {}, { signal: controller.signal })
-      opened.catch(() => {})
-      while (upstream.received.length === received) await sleep(5)
-      if (sent.length > 0) {
-        const reader = (await opened).body?.getReader()
-        await reader?.read()
-      }
-      controller.abort()
-      await upstream.abandoned()
-    }
   })
 })
 

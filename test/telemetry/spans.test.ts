@@ -16,7 +16,8 @@ afterAll(async () => {
 
 const server = 2
 const client = 3
-const [unset, ok, failed] = [0, 1, 2]
+const unset = 0
+const failed = 2
 
 /** Posts within a trace of its own, and answers that trace once its server span has come. */
 const traced = async (path: string, body: unknown, use: (response: Response) => Promise<unknown> = (r) => r.text()) => {
@@ -45,7 +46,7 @@ describe("a request that succeeds", () => {
     const { trace, root, response } = await traced("/v1/messages?tag=query-is-not-recorded", message("Hello"))
     assert.strictEqual(root.name, "POST /v1/messages")
     assert.strictEqual(root.parentId, trace.spanId)
-    assert.strictEqual(root.status, ok)
+    assert.strictEqual(root.status, unset)
     const { "user_agent.original": agent, ...attributes } = root.attributes
     assert.isString(agent)
     assert.deepStrictEqual(attributes, {
@@ -55,7 +56,6 @@ describe("a request that succeeds", () => {
       "url.path": "/v1/messages",
       "url.scheme": "http",
       "gateway.request_id": response.headers.get("x-request-id") ?? "",
-      "gateway.surface": "messages",
       "gateway.model": "claude-sonnet-4-5",
       "gateway.level": "il5"
     })
@@ -69,7 +69,7 @@ describe("a request that succeeds", () => {
     assert.strictEqual(spans.length, 2)
     assert.strictEqual(span.name, "chat claude-sonnet-4-5")
     assert.strictEqual(span.parentId, root.spanId)
-    assert.strictEqual(span.status, ok)
+    assert.strictEqual(span.status, unset)
     within(span, root)
     const {
       "server.port": port,
@@ -94,7 +94,6 @@ describe("a request that succeeds", () => {
       "gen_ai.response.finish_reasons": ["end_turn"],
       "server.address": "127.0.0.1",
       "http.response.status_code": 200,
-      "gateway.cloud": "bedrock",
       "gateway.level": "il5",
       "gateway.region": "us-gov-west-1",
       "gateway.governance.flags": 0
@@ -172,7 +171,7 @@ describe("a request that fails", () => {
     const { root, call, response } = await traced("/v1/messages", message("Hello", { model: "nothing:il5" }))
     assert.strictEqual(response.status, 400)
     assert.isUndefined(call)
-    assert.strictEqual(root.status, ok)
+    assert.strictEqual(root.status, unset)
     assert.strictEqual(root.attributes["http.response.status_code"], 400)
   })
 
@@ -182,7 +181,7 @@ describe("a request that fails", () => {
     assert.strictEqual(span.status, failed)
     assert.strictEqual(span.attributes["error.type"], "429")
     assert.strictEqual(span.attributes["http.response.status_code"], 429)
-    assert.strictEqual(root.status, ok)
+    assert.strictEqual(root.status, unset)
     assert.strictEqual(root.attributes["http.response.status_code"], 429)
   })
 

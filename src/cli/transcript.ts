@@ -1,0 +1,100 @@
+/** What `chat` prints, as text: pure, so that it can be read in tests as in a terminal. */
+import {
+  ApiError,
+  type CompletionChunk,
+  type GatewayHeaders,
+  type Governance,
+  StreamError,
+  type Usage,
+  usageNotice
+} from "../Client.ts"
+
+/** How a line is set off where the terminal can: dim for what is about the answer, bold for what needs attention. */
+export interface Style {
+  readonly dim: (text: string) => string
+  readonly bold: (text: string) => string
+}
+const between = (on: number, off: number) => (text: string) => `\u001b[${on}m${text}\u001b[${off}m`
+export const coloured: Style = { dim: between(2, 22), bold: between(1, 22) }
+export const plain: Style = { dim: (text) => text, bold: (text) => text }
+
+/** A model's text without the control characters that a terminal would obey. */
+export const printable = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
+
+/** What a turn has come to, chunk by chunk. */
+export interface Answer {
+  readonly text: string
+  readonly finish: string | undefined
+  readonly usage: Usage | undefined
+  readonly governance: Governance | undefined
+}
+export const emptyAnswer: Answer = { text: "", finish: undefined, usage: undefined, governance: undefined }
+
+export const said = (chunk: CompletionChunk): string => chunk.choices[0]?.delta.content ?? ""
+export const addChunk = (answer: Answer, chunk: CompletionChunk): Answer => ({
+  text: answer.text + said(chunk),
+  finish: chunk.choices[0]?.finish_reason ?? answer.finish,
+  usage: chunk.usage ?? answer.usage,
+  governance: chunk.x_gateway_governance ?? answer.governance
+})
+
+export const greeting = (model: string, url: string, style: Style): string =>
+  `${style.bold("Usage notice.")} ${usageNotice}\n${style.dim(`${model} at ${url}. An empty line or Ctrl-D ends the conversation.`)}\n`
+
+const finishes: Readonly<Record<string, string>> = {
+  length: "The answer stopped at its token limit.",
+  content_filter: "The model's safety system ended the answer.",
+  tool_calls: "The model wants to call a tool, and this conversation has none."
+}
+
+/** Below an answer: who served it and what it took, then what needs attention. */
+export const footer = ({ finish, usage, governance }: Answer, headers: GatewayHeaders, style: Style): string => {
+  const served = [headers.servedBy, headers.servedLevel].filter((part) => part !== undefined).join(" at ")
+  const about = [
+    served === "" ? undefined : `served by ${served}`,
+    usage && `${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out`,
+    headers.requestId && `request ${headers.requestId}`
+  ].filter((part) => part !== undefined)
+  const attention = [
+    ...((finishes[finish ?? ""] ?? "") ? [finishes[finish ?? ""]] : []),
+    ...(governance?.flags ?? []).map(
+      ({ tool_name, destinations }) => `Flagged: the call of ${tool_name} names ${destinations.join(", ")}.`
+    )
+  ]
+  return [style.dim(about.join(" · ")), ...attention.map((line) => style.bold(printable(line ?? "")))].join("\n")
+}
+
+const refused = ({ status, type, message, retryAfter }: ApiError): readonly [what: string, next: string] => {
+  if (type === "authentication_error") return [message, "Give a key with --key, or set GATEWAY_API_KEY."]
+  if (type === "permission_error") return [message, "Choose a model that the key allows, or ask the operator."]
+  if (status === 429) {
+    return [message, retryAfter === undefined ? "Try again later." : `Try again in ${retryAfter} s.`]
+  }
+  if (status >= 500) return [message, "Try again; if it stays, give the operator the request's ID."]
+  return [message, "Change the request and ask again."]
+}
+
+/** What went wrong, and what to do next. */
+export const explainFailure = (error: unknown, url: string, style: Style): string => {
+  const [what, next, id] =
+    error instanceof ApiError
+      ? [...refused(error), error.requestId]
+      : error instanceof StreamError
+        ? [error.message, "The answer above may be incomplete; ask again.", error.requestId]
+        : isUnreachable(error)
+          ? [`no gateway answers at ${url}`, "Start one with npm start, or name another with --url."]
+          : [`what answers at ${url} is not this gateway, or another version of it`, "Check --url."]
+  const request = id === undefined ? "" : style.dim(` (request ${id})`)
+  return `${printable(what)}${request}\n${next}`
+}
+
+const isUnreachable = (error: unknown): boolean =>
+  typeof error === "object" &&
+  error !== null &&
+  "reason" in error &&
+  typeof error.reason === "object" &&
+  error.reason !== null &&
+  "_tag" in error.reason &&
+  error.reason._tag === "TransportError"

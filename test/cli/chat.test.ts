@@ -1,0 +1,113 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Queue, Terminal } from "effect"
+import { Command } from "effect/cli"
+import { FetchHttpClient } from "effect/http"
+import { makeClient } from "../../src/Client.ts"
+import { chatCommand, converse } from "../../src/cli/chat.ts"
+import { plain } from "../../src/cli/transcript.ts"
+import { gateway } from "../support/gateway.ts"
+
+/** A terminal at which these lines are typed; what it shows is kept. */
+const typed = (...lines: ReadonlyArray<string>) => {
+  const rest = [...lines]
+  let shown = ""
+  const terminal = Terminal.make({
+    columns: Effect.succeed(80),
+    rows: Effect.succeed(24),
+    size: Effect.die("not asked for"),
+    readInput: Effect.flatMap(Queue.make<Terminal.UserInput, never>(), () => Effect.die("not asked for")),
+    readLine: Effect.suspend(() => {
+      const line = rest.shift()
+      return line === undefined ? Effect.fail(new Terminal.QuitError({})) : Effect.succeed(line)
+    }),
+    display: (text) =>
+      Effect.sync(() => {
+        shown += text
+      })
+  })
+  return { terminal, shown: () => shown }
+}
+
+const talk = (interactive: boolean, ...lines: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { url } = yield* gateway()
+    const client = yield* makeClient({ baseUrl: url, apiKey: "sandbox-key", retries: 0 }).pipe(
+      Effect.provide(FetchHttpClient.layer)
+    )
+    const { terminal, shown } = typed(...lines)
+    const result = yield* converse({ client, model: "claude-sonnet-4-5:il5", url, interactive, style: plain }).pipe(
+      Effect.provideService(Terminal.Terminal, terminal),
+      Effect.result
+    )
+    return { shown: shown(), result }
+  })
+
+describe("chat", () => {
+  it.live("streams answers, remembers the turns, and says which boundary served them", () =>
+    Effect.gen(function* () {
+      const { shown, result } = yield* talk(true, "[sandbox: text=First answer.]", "And now?", "")
+      assert.strictEqual(result._tag, "Success")
+      assert.include(shown, "Usage notice.")
+      assert.match(
+        shown,
+        /> First answer\.\nserved by bedrock\/us-gov-west-1 at il5 · \d+ tokens in, \d+ out · request/
+      )
+      assert.include(shown, "This is turn 2")
+    })
+  )
+
+  it.live("goes on after an error, without the turn that failed", () =>
+    Effect.gen(function* () {
+      const { shown } = yield* talk(true, "[sandbox: status=500]", "Hello again", "")
+      assert.match(shown, /Error: .*\(request [0-9a-f-]{36}\)\nTry again/)
+      assert.notInclude(shown, "This is turn 2")
+      assert.include(shown, "Hello again")
+    })
+  )
+
+  it.live("asks piped lines one by one, and fails when one does", () =>
+    Effect.gen(function* () {
+      const good = yield* talk(false, "[sandbox: text=One.]", "", "[sandbox: text=Two.]")
+      assert.match(good.shown, /^One\.\n.*\nTwo\.\n.*\n$/)
+      const bad = yield* talk(false, "[sandbox: status=500]", "[sandbox: text=Two.]")
+      assert.strictEqual(bad.result._tag, "Failure")
+      assert.notInclude(bad.shown, "Two.")
+    })
+  )
+
+  const run = (environment: Readonly<Record<string, string>>, ...args: ReadonlyArray<string>) => {
+    const { terminal, shown } = typed("[sandbox: text=Yes.]")
+    return Command.runWith(chatCommand, { version: "0" })(args).pipe(
+      Effect.provideService(Terminal.Terminal, terminal),
+      Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(environment))),
+      Effect.provide(NodeServices.layer),
+      Effect.result,
+      Effect.map((result) => ({ result, shown: shown() }))
+    )
+  }
+  const failure = ({ result }: { readonly result: { readonly _tag: string; readonly failure?: unknown } }) =>
+    String(Object(result.failure).message)
+
+  it.live("takes the sandbox's key where there is a sandbox, and only there", () =>
+    Effect.gen(function* () {
+      const sandbox = yield* gateway({ docs: true })
+      assert.include((yield* run({}, "--model", "gpt-5.1:il5", "--url", sandbox.url)).shown, "Yes.")
+      const other = yield* gateway()
+      assert.match(failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", other.url)), /no key/)
+      const given = yield* run({ GATEWAY_API_KEY: "sandbox-key" }, "--model", "gpt-5.1:il5", "--url", other.url)
+      assert.include(given.shown, "Yes.")
+      const wrong = yield* run({ GATEWAY_API_KEY: "x" }, "--model", "gpt-5.1:il5", "--url", other.url)
+      assert.match(failure(wrong), /--key/)
+    })
+  )
+
+  it.live("says what is wrong with its options", () =>
+    Effect.gen(function* () {
+      assert.match(failure(yield* run({}, "--model", "gpt-5.1")), /has no level/)
+      assert.match(failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", "nowhere")), /is not an address/)
+      const closed = "http://127.0.0.1:1"
+      assert.match(failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", closed)), /no gateway answers/)
+    })
+  )
+})

@@ -1,0 +1,102 @@
+import { assert, describe, it } from "@effect/vitest"
+import { usageNotice } from "../../src/api/usageNotice.ts"
+import { ApiError, type CompletionChunk, type GatewayHeaders, StreamError } from "../../src/Client.ts"
+import {
+  addChunk,
+  coloured,
+  emptyAnswer,
+  explainFailure,
+  footer,
+  greeting,
+  plain,
+  printable
+} from "../../src/cli/transcript.ts"
+
+const headers: GatewayHeaders = {
+  requestId: "req-1",
+  servedBy: "bedrock/us-gov-west-1",
+  servedLevel: "il5",
+  servedModel: undefined,
+  thinkingAdjusted: undefined,
+  retryAfter: undefined
+}
+const chunk = (content: string, rest: Partial<CompletionChunk> = {}, finish: "stop" | "length" | null = null) =>
+  ({
+    id: "c",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m:il5",
+    choices: [{ index: 0, delta: { content }, finish_reason: finish }],
+    ...rest
+  }) satisfies CompletionChunk
+const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 }
+const flags = [
+  {
+    tool_call_id: "t",
+    tool_name: "fetch",
+    destinations: ["https://a.example", "10.0.0.1"],
+    reason: "external_destination" as const
+  }
+]
+
+describe("an answer", () => {
+  it("is what its chunks said, with the usage and flags of the last", () => {
+    const answer = [chunk("Hel"), chunk("lo", { usage, x_gateway_governance: { flags } }, "stop")].reduce(
+      addChunk,
+      emptyAnswer
+    )
+    assert.deepEqual(answer, { text: "Hello", finish: "stop", usage, governance: { flags } })
+  })
+
+  it("is followed by the boundary that served it, its usage and its request", () => {
+    assert.strictEqual(
+      footer({ ...emptyAnswer, finish: "stop", usage }, headers, plain),
+      "served by bedrock/us-gov-west-1 at il5 · 12 tokens in, 34 out · request req-1"
+    )
+  })
+
+  it("is followed by what needs attention", () => {
+    const lines = footer({ ...emptyAnswer, finish: "length", governance: { flags } }, headers, plain).split("\n")
+    assert.deepEqual(lines.slice(1), [
+      "The answer stopped at its token limit.",
+      "Flagged: the call of fetch names https://a.example, 10.0.0.1."
+    ])
+  })
+
+  it("cannot command the terminal", () => {
+    assert.strictEqual(printable("a\u001b[2Jb\u0007\u009b31m\tc\nd\r"), "a[2Jb31m\tc\nd")
+    assert.strictEqual(printable("Grüße, 世界 🙂"), "Grüße, 世界 🙂")
+  })
+})
+
+describe("a conversation", () => {
+  it("opens with the usage notice", () => {
+    const text = greeting("m:il5", "http://gateway", coloured)
+    assert.include(text, usageNotice)
+    assert.include(text, "m:il5 at http://gateway")
+  })
+
+  const refusal = (status: number, type: string, retryAfter?: number) =>
+    new ApiError({ status, type, message: "no", requestId: "req-1", retryAfter })
+  it.each([
+    ["a wrong key", refusal(403, "authentication_error"), /^no \(request req-1\)\nGive a key with --key/],
+    ["a key without permission", refusal(403, "permission_error"), /Choose a model that the key allows/],
+    ["a rate limit", refusal(429, "rate_limit_error", 7), /Try again in 7 s\./],
+    ["a rate limit without a time", refusal(429, "rate_limit_error"), /Try again later\./],
+    ["an outage", refusal(502, "api_error"), /Try again; if it stays/],
+    ["a bad request", refusal(400, "invalid_request_error"), /Change the request/],
+    [
+      "a broken stream",
+      new StreamError({ type: "stream_error", message: "cut" }),
+      /^cut\nThe answer above may be incomplete/
+    ],
+    [
+      "no gateway",
+      { reason: { _tag: "TransportError" } },
+      /^no gateway answers at http:\/\/g\nStart one with npm start/
+    ],
+    ["something else", new Error("x"), /is not this gateway.*\nCheck --url\./]
+  ])("says what to do after %s", (_, error, expected) => {
+    assert.match(explainFailure(error, "http://g", plain), expected)
+  })
+})

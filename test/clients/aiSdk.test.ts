@@ -1,0 +1,167 @@
+/** The AI SDK with its OpenAI-compatible provider against every kind of upstream. */
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { APICallError, generateText, jsonSchema, type ModelMessage, Output, stepCountIs, streamText, tool } from "ai"
+import { dataUri } from "../support/chat.ts"
+import { sixModels } from "../support/chatKinds.ts"
+import { type Gateway, startGateway } from "../support/gateway.ts"
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.stop())
+
+const modelOf = (id: string, headers: Record<string, string> = { "x-api-key": "sandbox-key" }) =>
+  createOpenAICompatible({
+    name: "gateway",
+    baseURL: `${gateway.url}/v1`,
+    apiKey: "anything",
+    headers,
+    includeUsage: true,
+    supportsStructuredOutputs: true
+  })(id)
+
+const two = '[sandbox: tool=get_weather args={"city":"Oslo"}] [sandbox: tool=get_weather args={"city":"Rome"}]'
+const tools = {
+  get_weather: tool({
+    description: "The weather of a city",
+    inputSchema: jsonSchema<{ city: string }>({
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+      additionalProperties: false
+    }),
+    execute: async ({ city }) => ({ weather: `rain in ${city}` })
+  })
+}
+const bytesOf = (uri: string) => Buffer.from(uri.slice(uri.indexOf(",") + 1), "base64")
+const effort = (reasoningEffort: string) => ({ gateway: { reasoningEffort } })
+
+for (const id of sixModels) {
+  describe(id, () => {
+    it("generateText", async () => {
+      const done = await generateText({
+        model: modelOf(id),
+        system: "Be brief.",
+        prompt: "What is a fjord?",
+        maxRetries: 0
+      })
+      assert.match(done.text, /fjord/)
+      assert.strictEqual(done.finishReason, "stop")
+      assert.isAbove(done.usage.inputTokens ?? 0, 0)
+      assert.isAbove(done.usage.outputTokens ?? 0, 0)
+    })
+
+    it("streamText", async () => {
+      const done = streamText({ model: modelOf(id), prompt: "[sandbox: events=20]", maxRetries: 0 })
+      let text = ""
+      for await (const piece of done.textStream) text += piece
+      assert.match(text, /^worda .*wordt/)
+      assert.strictEqual(await done.finishReason, "stop")
+      assert.isAbove((await done.usage).outputTokens ?? 0, 0)
+    })
+
+    it("parallel tools, and a loop of three turns with thinking on", async () => {
+      for (const stream of [false, true]) {
+        const messages: Array<ModelMessage> = []
+        for (let turn = 0; turn < 3; turn++) {
+          messages.push({ role: "user", content: two })
+          const options = {
+            model: modelOf(id),
+            messages,
+            tools,
+            stopWhen: stepCountIs(3),
+            maxRetries: 0,
+            providerOptions: effort("medium")
+          }
+          const done = stream ? streamText(options) : await generateText(options)
+          assert.match(await done.text, /rain in Oslo/)
+          const steps = await done.steps
+          assert.strictEqual(steps.length, 2)
+          assert.strictEqual(steps[0]?.finishReason, "tool-calls")
+          assert.deepStrictEqual(
+            steps[0]?.toolCalls.map(({ input }) => input),
+            [{ city: "Oslo" }, { city: "Rome" }]
+          )
+          messages.push(...(await done.response).messages)
+        }
+      }
+    })
+
+    it("JSON of a schema", async () => {
+      const done = await generateText({
+        model: modelOf(id),
+        // The sandbox's Claude is asked in words, which it does not read.
+        prompt: id.startsWith("claude") ? '[sandbox: text={"city":"Oslo","days":3}]' : "Plan a trip, as JSON",
+        output: Output.object({
+          schema: jsonSchema<{ city: string; days: number }>({
+            type: "object",
+            properties: { city: { type: "string" }, days: { type: "integer" } },
+            required: ["city", "days"],
+            additionalProperties: false
+          })
+        }),
+        maxRetries: 0
+      })
+      assert.hasAllKeys(done.output, ["city", "days"])
+    })
+
+    it("images and PDFs where the model takes them", async () => {
+      const files = [
+        ...(id.startsWith("gpt-oss")
+          ? []
+          : [{ type: "file" as const, data: bytesOf(dataUri("image/png")), mediaType: "image/png" }]),
+        ...(/^(claude|gemini)/.test(id)
+          ? [
+              {
+                type: "file" as const,
+                data: bytesOf(dataUri("application/pdf")),
+                mediaType: "application/pdf",
+                filename: "a.pdf"
+              }
+            ]
+          : [])
+      ]
+      const content = [{ type: "text" as const, text: "What is this?" }, ...files]
+      const done = await generateText({ model: modelOf(id), messages: [{ role: "user", content }], maxRetries: 0 })
+      if (files.length > 0) assert.match(done.text, /I see/)
+    })
+
+    it("errors", async () => {
+      for (const [directive, status, text, retryable] of [
+        ["[sandbox: status=400]", 400, /./, false],
+        ["[sandbox: status=429 retry-after=7]", 429, /limiting/, true],
+        ["[sandbox: status=503]", 502, /failed/, true]
+      ] as const) {
+        const error = await generateText({ model: modelOf(id), prompt: directive, maxRetries: 0 }).catch(
+          (thrown: unknown) => thrown
+        )
+        assert.isTrue(APICallError.isInstance(error), String(error))
+        if (!APICallError.isInstance(error)) continue
+        assert.strictEqual(error.statusCode, status)
+        assert.strictEqual(error.isRetryable, retryable)
+        assert.match(error.message, text)
+        assert.match(error.responseHeaders?.["x-request-id"] ?? "", /^[0-9a-f-]{36}$/)
+      }
+      const errors: Array<unknown> = []
+      const broken = streamText({
+        model: modelOf(id),
+        prompt: "[sandbox: events=60] [sandbox: cut after=40]",
+        maxRetries: 0,
+        onError: ({ error }) => void errors.push(error)
+      })
+      let text = ""
+      for await (const piece of broken.textStream) text += piece
+      assert.match(text, /^worda/)
+      assert.isAtLeast(errors.length, 1)
+    })
+  })
+}
+
+it("without the key it is 403", async () => {
+  const error = await generateText({ model: modelOf("gpt-5.1:il5", {}), prompt: "hi", maxRetries: 0 }).catch(
+    (thrown: unknown) => thrown
+  )
+  assert.isTrue(APICallError.isInstance(error) && error.statusCode === 403, String(error))
+})

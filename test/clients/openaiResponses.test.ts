@@ -1,0 +1,277 @@
+/** The official OpenAI SDK against the responses surface: only the base URL and the key differ. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import OpenAI from "openai"
+import type { ResponseFunctionToolCall, ResponseInput } from "openai/resources/responses/responses"
+import { type Gateway, startGateway } from "../support/gateway.ts"
+
+const model = "gpt-5.1:il5"
+let gateway: Gateway
+let client: OpenAI
+beforeAll(async () => {
+  gateway = await startGateway()
+  client = new OpenAI({
+    apiKey: "not-read",
+    baseURL: `${gateway.url}/v1`,
+    defaultHeaders: { "x-api-key": "sandbox-key" },
+    maxRetries: 0
+  })
+})
+afterAll(() => gateway.stop())
+
+const tool = {
+  type: "function" as const,
+  name: "get_weather",
+  description: "Weather of a city",
+  parameters: {
+    type: "object",
+    properties: { city: { type: "string" } },
+    required: ["city"],
+    additionalProperties: false
+  },
+  strict: true
+}
+const callsIn = (output: ReadonlyArray<{ type: string }>) =>
+  output.filter((item): item is ResponseFunctionToolCall => item.type === "function_call")
+
+/** The output as input, without the fields that the SDK's stream helper adds, which OpenAI's own API does not take either. */
+const echo = (output: ReadonlyArray<unknown>): ResponseInput =>
+  JSON.parse(JSON.stringify(output, (key, value) => (/^parsed(_arguments)?$/.test(key) ? undefined : value)))
+
+const failure = async (attempt: () => Promise<unknown>) => {
+  try {
+    await attempt()
+  } catch (error) {
+    return error
+  }
+  return assert.fail("it did not fail")
+}
+
+describe("responses.create", () => {
+  it("answers a string", async () => {
+    const { data, response } = await client.responses.create({ model, input: "What is a gateway?" }).withResponse()
+    assert.strictEqual(data.status, "completed")
+    assert.include(data.output_text, "gateway")
+    assert.strictEqual(data.reasoning?.effort, "high")
+    assert.propertyVal(data, "store", false)
+    assert.strictEqual(data.usage?.total_tokens, (data.usage?.input_tokens ?? 0) + (data.usage?.output_tokens ?? 0))
+    assert.isAbove(data.usage?.output_tokens_details.reasoning_tokens ?? 0, 0)
+    assert.propertyVal(data, "_request_id", response.headers.get("x-request-id"))
+  })
+
+  it("shows a summary of the reasoning, and no encrypted content", async () => {
+    const reply = await client.responses.create({
+      model,
+      input: "hi",
+      reasoning: { effort: "medium", summary: "auto" },
+      include: ["reasoning.encrypted_content"]
+    })
+    const [reasoning] = reply.output
+    assert(reasoning?.type === "reasoning")
+    assert.isNotEmpty(reasoning.summary[0]?.text)
+    assert.isUndefined(reasoning.encrypted_content)
+  })
+
+  it("answers in a JSON schema", async () => {
+    const reply = await client.responses.create({
+      model,
+      input: "A city",
+      text: {
+        format: {
+          type: "json_schema",
+          name: "city",
+          strict: true,
+          schema: {
+            type: "object",
+            properties: { name: { type: "string" }, people: { type: "integer" } },
+            required: ["name", "people"],
+            additionalProperties: false
+          }
+        }
+      }
+    })
+    const city: unknown = JSON.parse(reply.output_text)
+    assert.hasAllKeys(city, ["name", "people"])
+  })
+
+  it("sees an inline image", async () => {
+    const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    const reply = await client.responses.create({
+      model,
+      input: [
+        {
+          role: "user",
+          content: [
+            { type: "input_text", text: "What is it?" },
+            { type: "input_image", detail: "auto", image_url: `data:image/png;base64,${png}` }
+          ]
+        }
+      ]
+    })
+    assert.match(reply.output_text, /image/i)
+  })
+
+  it("is incomplete at the token limit", async () => {
+    const reply = await client.responses.create({
+      model,
+      input: "hi",
+      max_output_tokens: 24,
+      reasoning: { effort: "low" }
+    })
+    assert.strictEqual(reply.status, "incomplete")
+    assert.strictEqual(reply.incomplete_details?.reason, "max_output_tokens")
+  })
+})
+
+describe("a tool loop by function_call_output, with the whole output echoed", () => {
+  for (const stream of [false, true]) {
+    it(stream ? "streamed" : "whole", async () => {
+      const ask = async (input: ResponseInput) => {
+        const request = { model, input, tools: [tool], reasoning: { summary: "auto" as const } }
+        return stream ? await client.responses.stream(request).finalResponse() : await client.responses.create(request)
+      }
+      const input: ResponseInput = [
+        {
+          role: "user",
+          content:
+            'Weather? [sandbox: tool=get_weather args={"city":"Bonn"}] [sandbox: tool=get_weather args={"city":"https://example.com/"}]'
+        }
+      ]
+      const first = await ask(input)
+      const calls = callsIn(first.output)
+      assert.deepStrictEqual(
+        calls.map((call) => JSON.parse(call.arguments)),
+        [{ city: "Bonn" }, { city: "https://example.com/" }]
+      )
+      assert.deepStrictEqual(Reflect.get(first, "x_gateway_governance"), {
+        flags: [
+          {
+            tool_call_id: calls[1]?.call_id,
+            tool_name: "get_weather",
+            destinations: ["https://example.com/"],
+            reason: "external_destination"
+          }
+        ]
+      })
+      input.push(...echo(first.output))
+      for (const call of calls) {
+        input.push({ type: "function_call_output", call_id: call.call_id, output: "12 degrees" })
+      }
+      const second = await ask(input)
+      assert.include(second.output_text, "12 degrees")
+      assert.notProperty(second, "x_gateway_governance")
+      input.push(...echo(second.output), { role: "user", content: "Thanks" })
+      assert.strictEqual((await ask(input)).status, "completed")
+    })
+  }
+})
+
+describe("responses.stream", () => {
+  it("gives text as it comes, and the final response", async () => {
+    const stream = client.responses.stream({ model, input: "Tell me more", reasoning: { summary: "auto" } })
+    let text = ""
+    let thought = ""
+    const types = new Set<string>()
+    const numbers: Array<number> = []
+    for await (const event of stream) {
+      types.add(event.type)
+      numbers.push(event.sequence_number)
+      if (event.type === "response.output_text.delta") text += event.delta
+      if (event.type === "response.reasoning_summary_text.delta") thought += event.delta
+    }
+    const final = await stream.finalResponse()
+    assert.strictEqual(final.output_text, text)
+    assert.isNotEmpty(thought)
+    assert.deepStrictEqual(
+      numbers,
+      numbers.map((_, index) => index)
+    )
+    for (const type of [
+      "response.created",
+      "response.in_progress",
+      "response.output_item.added",
+      "response.completed"
+    ]) {
+      assert.isTrue(types.has(type), type)
+    }
+  })
+
+  it("create with stream: true is the same events", async () => {
+    const stream = await client.responses.create({ model, input: "hi", stream: true })
+    const types: Array<string> = []
+    for await (const event of stream) types.push(event.type)
+    assert.strictEqual(types[0], "response.created")
+    assert.strictEqual(types.at(-1), "response.completed")
+  })
+
+  for (const fault of ["cut after=5", "no-terminal", "garbage after=4", "exception=internalServerException after=4"]) {
+    it(`fails where the upstream's stream does: ${fault}`, async () => {
+      const error = await failure(() =>
+        client.responses.stream({ model, input: `hi [sandbox: ${fault}]` }).finalResponse()
+      )
+      assert.instanceOf(error, Error)
+      const types: Array<string> = []
+      const told = await failure(async () => {
+        const stream = await client.responses.create({ model, input: `hi [sandbox: ${fault}]`, stream: true })
+        for await (const event of stream) {
+          types.push(event.type)
+          if (event.type === "error") throw new Error(event.message)
+        }
+      })
+      assert.instanceOf(told, Error)
+      assert.match(String(told), /cloud that serves this model/)
+      assert.notInclude(types, "response.completed")
+    })
+  }
+
+  it("a caller that breaks off ends the upstream call", async () => {
+    const stream = await client.responses.create({ model, input: "hi [sandbox: stall after=4]", stream: true })
+    for await (const event of stream) {
+      if (event.type === "response.in_progress") break
+    }
+    const end = Date.now() + 1000
+    while (gateway.calls().at(-1)?.aborted !== true && Date.now() < end) await new Promise((r) => setTimeout(r, 5))
+    assert.strictEqual(gateway.calls().at(-1)?.aborted, true)
+  })
+})
+
+describe("errors are the SDK's own", () => {
+  it("400", async () => {
+    const error = await failure(() => client.responses.create({ model: "claude-sonnet-4-5:il5", input: "hi" }))
+    assert(error instanceof OpenAI.BadRequestError)
+    assert.strictEqual(error.type, "invalid_request_error")
+    assert.match(error.message, /\/v1\/messages/)
+    assert.isString(error.requestID)
+  })
+  it("400 for what would be stored", async () => {
+    for (const extra of [{ store: true }, { previous_response_id: "resp_1" }, { background: true }]) {
+      const error = await failure(() => client.responses.create({ model, input: "hi", ...extra }))
+      assert.instanceOf(error, OpenAI.BadRequestError)
+    }
+  })
+  it("400 for a hosted tool", async () => {
+    const error = await failure(() => client.responses.create({ model, input: "hi", tools: [{ type: "web_search" }] }))
+    assert.match(String(error), /tools\[0\] is "web_search"/)
+  })
+  it("403", async () => {
+    const stranger = client.withOptions({ defaultHeaders: { "x-api-key": "wrong" } })
+    const error = await failure(() => stranger.responses.create({ model, input: "hi" }))
+    assert.instanceOf(error, OpenAI.PermissionDeniedError)
+  })
+  for (const stream of [false, true]) {
+    it(`429 with its retry-after, ${stream ? "streamed" : "whole"}`, async () => {
+      const error = await failure(() =>
+        client.responses.create({ model, input: "[sandbox: status=429 retry-after=7]", stream })
+      )
+      assert(error instanceof OpenAI.RateLimitError)
+      assert.strictEqual(error.headers.get("retry-after"), "7")
+    })
+  }
+  it("502", async () => {
+    const error = await failure(() => client.responses.create({ model, input: "[sandbox: status=503]" }))
+    assert.instanceOf(error, OpenAI.InternalServerError)
+  })
+  it("a blocked prompt is a 400", async () => {
+    const error = await failure(() => client.responses.create({ model, input: "[sandbox: filter-prompt]" }))
+    assert.instanceOf(error, OpenAI.BadRequestError)
+  })
+})

@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { hasOwnRedis, startRedis, type TestRedis } from "../access/redis.ts"
+import { type Gateway, startGateway } from "../support/gateway.ts"
+import { get } from "../support/http.ts"
+import { until } from "./child.ts"
+import { keysFileWith } from "./keysFile.ts"
+import { ask, openSurface, requestOf } from "./surfaces.ts"
+
+const directory = mkdtempSync(join(tmpdir(), "gateway-redis-access-"))
+const racing = "[sandbox: delay=200ms]"
+const reserved = Buffer.byteLength(JSON.stringify(requestOf("chat", racing)[1])) + 100 + 1024
+const { file, secrets } = keysFileWith(directory, {
+  rate: { requestsPerMinute: 5 },
+  streams: { streams: 1 },
+  race: { monthlyTokens: 10 * reserved },
+  quota: { monthlyTokens: 100_000 },
+  local: { requestsPerMinute: 2 },
+  free: {}
+})
+let redis: TestRedis
+let gateways: readonly [Gateway, Gateway]
+
+describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
+  beforeAll(async () => {
+    redis = await startRedis()
+    const settings = { GATEWAY_KEYS_FILE: file, GATEWAY_REDIS_URL: redis.url }
+    gateways = await Promise.all([startGateway({ settings }), startGateway({ settings })])
+  })
+  afterAll(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.stop()))
+    await redis.stop()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  const either = (n: number) => gateways[n % 2 === 0 ? 0 : 1].url
+
+  it("share requests a minute, streams and the quota", async () => {
+    const rated = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => ask(either(n), secrets.rate, "embeddings", "hi"))
+    )
+    assert.strictEqual(rated.filter(({ status }) => status === 200).length, 5)
+
+    const running = await openSurface(either(0), secrets.streams, "messages", "[sandbox: stall after=2]", {
+      stream: true
+    })
+    assert.strictEqual((await ask(either(1), secrets.streams, "chat", "hi", { stream: true })).status, 429)
+    await running.body?.cancel()
+    await until(
+      async () => (await ask(either(1), secrets.streams, "chat", "hi", { stream: true })).status === 200,
+      "a free stream"
+    )
+
+    const raced = await Promise.all(Array.from({ length: 100 }, (_, n) => ask(either(n), secrets.race, "chat", racing)))
+    const passed = raced.filter(({ status }) => status === 200).length
+    assert.isTrue(passed >= 10 && passed < 100, String(passed))
+    const records = () =>
+      gateways
+        .flatMap((gateway) => gateway.records())
+        .filter(({ key_id }) => key_id === "race") as unknown as ReadonlyArray<{
+        readonly quota: { readonly charged: number } | null
+      }>
+    await until(() => records().length === 100, "100 records")
+    const charged = records().reduce((total, { quota }) => total + (quota?.charged ?? 0), 0)
+    assert.isAtMost(charged, 10 * reserved)
+    // What one gateway charged, the other sees.
+    const [first, second] = [
+      await ask(either(0), secrets.quota, "chat", "hello"),
+      await ask(either(1), secrets.quota, "chat", "hello")
+    ]
+    assert.strictEqual(
+      Number(first.headers.get("x-ratelimit-remaining-tokens")) -
+        Number(second.headers.get("x-ratelimit-remaining-tokens")),
+      first.json.usage.total_tokens
+    )
+  })
+
+  it("without it keys still work, requests are counted locally, quotas are refused; both are logged, and over when it is back", async () => {
+    const [gateway] = gateways
+    const port = Number(new URL(redis.url).port)
+    await redis.stop()
+    const models = (secret: string) => get(`${gateway.url}/v1/models`, { "x-api-key": secret })
+    assert.strictEqual((await models(secrets.free)).status, 200)
+    assert.strictEqual((await models("wrong")).status, 403)
+    assert.strictEqual((await ask(gateway.url, secrets.free, "chat", "hi")).status, 200)
+
+    const local = []
+    for (let n = 0; n < 3; n++) local.push((await ask(gateway.url, secrets.local, "messages", "hi")).status)
+    assert.deepStrictEqual(local, [200, 200, 429])
+    const closed = await ask(gateway.url, secrets.quota, "chat", "hi")
+    assert.strictEqual(closed.status, 503)
+    assert.strictEqual(closed.headers.get("retry-after"), "5")
+    assert.strictEqual(closed.json.error.type, "api_error")
+    for (const use of ["rate-limit", "quota"]) {
+      const lines = gateway.logs.filter((line) => line.includes("is lost") && line.includes(`"use":"${use}"`))
+      assert.lengthOf(lines, 1, use)
+      assert.match(lines[0] ?? "", /^Error/)
+    }
+
+    redis = await startRedis(port)
+    await until(async () => (await ask(gateway.url, secrets.quota, "chat", "hi")).status === 200, "the quota")
+    assert.isTrue(gateway.logs.some((line) => line.includes("is back")))
+  })
+})

@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { assert, describe, it } from "@effect/vitest"
+import { message } from "../support/claude.ts"
+import { fakeUpstream, reply } from "../support/fakeUpstream.ts"
+import { cloudsAt } from "../support/gateway.ts"
+import { eventsIn, get, open, post } from "../support/http.ts"
+import { childrenOf, serve, until } from "./child.ts"
+import { keysFileWith } from "./keysFile.ts"
+
+describe.concurrent("GATEWAY_WORKERS", () => {
+  it("two processes share the port, the sandbox, one announcement and one usage log; a dead one is replaced; all drain", async () => {
+    const gateway = await serve({
+      GATEWAY_WORKERS: "2",
+      GATEWAY_DRAIN_TIMEOUT: "1 second",
+      GATEWAY_SANDBOX_PACE: "5 millis"
+    })
+    try {
+      assert.lengthOf(gateway.stdout().match(/listening on/g) ?? [], 1)
+      assert.include(gateway.stdout(), "clouds: sandbox; 114 model IDs")
+      const [one, two] = childrenOf(gateway.pid)
+      if (one === undefined || two === undefined) return assert.fail("there are not two workers")
+
+      process.kill(two, "SIGKILL")
+      await until(() => childrenOf(gateway.pid).some((pid) => pid !== one && pid !== two), "a new worker")
+      assert.strictEqual((await get(`${gateway.url}/health`)).status, 200)
+      assert.include(gateway.stderr(), "Another one takes its place")
+
+      const ask = (text: string) =>
+        open(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il5", text, { stream: true }), {
+          connection: "close"
+        })
+      const served = await Promise.all(
+        Array.from({ length: 20 }, async () => eventsIn(await (await ask("[sandbox: events=5]")).text()))
+      )
+      for (const events of served) assert.strictEqual(events.at(-1)?.event, "message_stop")
+      const running = await Promise.all([1, 2, 3, 4].map(() => ask("[sandbox: stall after=3]")))
+      gateway.kill("SIGTERM")
+      for (const response of running) assert.strictEqual(eventsIn(await response.text()).at(-1)?.event, "error")
+      assert.strictEqual((await gateway.ended).code, 0)
+      assert.deepStrictEqual(
+        ["ok", "drained"].map((outcome) => gateway.records().filter((record) => record.outcome === outcome).length),
+        [20, 4]
+      )
+    } finally {
+      await gateway.stop()
+    }
+  })
+
+  it("limits hold across the processes", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "gateway-workers-"))
+    const upstream = await fakeUpstream((socket) =>
+      sleep(50).then(() =>
+        socket.write(
+          reply(
+            "200 OK",
+            JSON.stringify({
+              id: "msg_1",
+              type: "message",
+              role: "assistant",
+              model: "m",
+              content: [],
+              stop_reason: "end_turn",
+              usage: { input_tokens: 1, output_tokens: 1 }
+            })
+          )
+        )
+      )
+    )
+    const { file, secrets } = keysFileWith(directory, { limited: { requestsPerMinute: 5 } })
+    const gateway = await serve({ ...cloudsAt(upstream.url), GATEWAY_WORKERS: "2", GATEWAY_KEYS_FILE: file })
+    try {
+      const replies = await Promise.all(
+        Array.from({ length: 24 }, () =>
+          post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il2"), {
+            "x-api-key": secrets.limited,
+            connection: "close"
+          })
+        )
+      )
+      const count = (status: number) => replies.filter((got) => got.status === status).length
+      assert.deepStrictEqual([count(200), count(429)], [5, 19])
+      // Every worker sees a change of the keys.
+      writeFileSync(file, '{"version":1,"keys":[]}')
+      await until(async () => {
+        const all = await Promise.all(
+          Array.from({ length: 6 }, () =>
+            get(`${gateway.url}/v1/models`, { "x-api-key": secrets.limited, connection: "close" })
+          )
+        )
+        return all.every(({ status }) => status === 403)
+      }, "the end of the key")
+    } finally {
+      await gateway.stop()
+      await upstream.stop()
+      rmSync(directory, { recursive: true, force: true })
+    }
+  })
+})

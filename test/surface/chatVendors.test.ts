@@ -1,0 +1,181 @@
+/** Vendors that do it their way, in what they take and in what they stream (pitfalls 8, 9, 24, 27). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { chat, folded, functionTool, ok } from "../support/chat.ts"
+import { kinds, saying, sixModels } from "../support/chatKinds.ts"
+import { answering, fakeUpstream } from "../support/fakeUpstream.ts"
+import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { post } from "../support/http.ts"
+
+const path = "/v1/chat/completions"
+let gateway: Gateway
+let strict: Gateway
+beforeAll(async () => {
+  gateway = await startGateway()
+  strict = await startGateway({ settings: { GATEWAY_SCREEN_MODE: "strict" } })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await strict.stop()
+})
+
+const create = (body: unknown, at = gateway) => post(at.url + path, body)
+const _sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
+const model = "claude-sonnet-4-5:il5"
+const object = (properties: Record<string, unknown>) => ({ type: "object", properties })
+const string = { type: "string" }
+const _offer = (...tools: ReadonlyArray<unknown>) => chat(model, "hi", { tools })
+const _refuses = async (body: unknown, tool: string, parameter: string, at = gateway) => {
+  const before = at.calls().length
+  const got = await create(body, at)
+  assert.strictEqual(got.status, 400, got.text)
+  assert.strictEqual(got.json.error.type, "invalid_request_error")
+  assert.include(got.json.error.message, `'${tool}'`)
+  assert.include(got.json.error.message, `'${parameter}'`)
+  assert.strictEqual(at.calls().length, before, "nothing goes upstream")
+}
+
+describe("schemas that vendors are picky about", () => {
+  const parameters = {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    type: "object",
+    properties: {
+      a: { type: ["string", "null"], minLength: 1, pattern: "^x", default: "x", examples: ["xy"] },
+      b: { const: 3 },
+      c: { type: "array", items: { $ref: "#/definitions/node" }, uniqueItems: true },
+      d: { allOf: [object({ e: string }), { required: ["e"] }] },
+      f: { type: "object", additionalProperties: false, patternProperties: { "^y": string } },
+      g: { if: {}, else: {}, not: {} },
+      h: { type: "number", exclusiveMinimum: 0, multipleOf: 2 },
+      i: { oneOf: [{ type: "integer" }, { type: "boolean" }] }
+    },
+    required: ["a"],
+    additionalProperties: false,
+    definitions: { node: { type: "object", properties: { next: { $ref: "#/definitions/node" } } } }
+  }
+  for (const id of sixModels) {
+    it(`${id} takes them all, and tools without any`, async () => {
+      ok(
+        await create(
+          chat(id, "hi", {
+            tools: [
+              functionTool("f", parameters),
+              functionTool("g"),
+              functionTool("h", {}),
+              functionTool("i", null, { description: null, strict: null })
+            ]
+          })
+        )
+      )
+    })
+  }
+})
+
+describe("streams of vendors that do it their way", () => {
+  const hear = async (name: string, events: ReadonlyArray<unknown>) => {
+    const kind = kinds.find((each) => each.name === name) ?? kinds[0]
+    if (kind === undefined) throw new Error(name)
+    const upstream = await fakeUpstream(answering(""))
+    const own = await startGateway({ settings: cloudsAt(upstream.url) })
+    upstream.use(saying({ ...kind, events: () => events as ReadonlyArray<string> }, {}, true))
+    const got = await create(
+      chat(kind.model, "hi", { stream: true, stream_options: { include_usage: true }, tools: [functionTool("f")] }),
+      own
+    )
+    await own.stop()
+    await upstream.stop()
+    return folded(got.text)
+  }
+  const gpt = (delta: unknown, finish_reason: string | null = null) => ({
+    id: "c",
+    choices: [{ index: 0, delta, finish_reason }]
+  })
+
+  it("interleaved calls get the right flags", async () => {
+    const start = (index: number) => ({
+      index,
+      id: `call_x${index}`,
+      type: "function",
+      function: { name: "f", arguments: "" }
+    })
+    const piece = (index: number, args: string) => ({ tool_calls: [{ index, function: { arguments: args } }] })
+    const got = await hear("GPT on Azure", [
+      gpt({ tool_calls: [start(0), start(1)] }),
+      gpt(piece(0, '{"u":"htt')),
+      gpt(piece(1, '{"u":"ftp:')),
+      gpt(piece(0, 'ps://a.example"}')),
+      gpt(piece(1, '//b.example"}')),
+      gpt({}, "tool_calls"),
+      "[DONE]"
+    ])
+    assert.deepStrictEqual(
+      got.governance.flags.map((flag: { tool_call_id: string; destinations: unknown }) => [
+        flag.tool_call_id,
+        flag.destinations
+      ]),
+      [
+        ["call_x0", ["https://a.example"]],
+        ["call_x1", ["ftp://b.example"]]
+      ]
+    )
+  })
+
+  it("Gemini: parallel calls in one part each, STOP in a chunk of its own", async () => {
+    const part = (city: string) => ({ functionCall: { name: "f", args: { city } } })
+    const got = await hear("Gemini", [
+      { candidates: [{ content: { parts: [part("a")] } }] },
+      { candidates: [{ content: { parts: [part("b"), part("c")] } }] },
+      {
+        candidates: [{ content: { parts: [{ text: "" }] }, finishReason: "STOP" }],
+        usageMetadata: { promptTokenCount: 1 }
+      }
+    ])
+    assert.strictEqual(got.finishReason, "tool_calls")
+    assert.deepStrictEqual(
+      got.calls.map((call) => call.arguments),
+      ['{"city":"a"}', '{"city":"b"}', '{"city":"c"}']
+    )
+    assert.strictEqual(new Set(got.calls.map(({ id }) => id)).size, 3)
+  })
+
+  it("Claude: unknown blocks, deltas, events and stop reasons are skipped", async () => {
+    const got = await hear("Claude on Vertex", [
+      { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } },
+      { type: "ping" },
+      { type: "content_block_start", index: 0, content_block: { type: "hologram", data: "x" } },
+      { type: "content_block_delta", index: 0, delta: { type: "hologram_delta", data: "y" } },
+      { type: "content_block_stop", index: 0 },
+      { type: "brand_new_event" },
+      { type: "content_block_start", index: 1, content_block: { type: "text", text: "" } },
+      { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: "hi" } },
+      { type: "content_block_stop", index: 1 },
+      { type: "message_delta", delta: { stop_reason: "brand_new_reason" }, usage: { output_tokens: 9 } },
+      { type: "message_stop" }
+    ])
+    assert.deepStrictEqual(
+      [got.content, got.finishReason, got.usage.completion_tokens, got.done],
+      ["hi", "stop", 9, true]
+    )
+  })
+
+  it("unknown finish reasons become a valid one, everywhere", async () => {
+    assert.strictEqual(
+      (await hear("GPT on Bedrock", [gpt({ content: "a" }), gpt({}, "brand_new"), "[DONE]"])).finishReason,
+      "stop"
+    )
+    assert.strictEqual(
+      (await hear("Gemini", [{ candidates: [{ content: { parts: [{ text: "a" }] }, finishReason: "NEW" }] }]))
+        .finishReason,
+      "stop"
+    )
+  })
+
+  it("gpt-oss: reasoning tags split anywhere are not shown", async () => {
+    const text = "<reasoning>secret thoughts</reasoning>Hello <b>there"
+    const got = await hear("gpt-oss on Bedrock", [
+      ...[...text].map((content) => gpt({ content })),
+      gpt({}, "stop"),
+      "[DONE]"
+    ])
+    assert.strictEqual(got.content, "Hello <b>there")
+  })
+})

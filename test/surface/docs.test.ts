@@ -1,0 +1,135 @@
+import { createHash } from "node:crypto"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { examples } from "../../src/api/examples.ts"
+import { usageNotice } from "../../src/api/usageNotice.ts"
+import { version } from "../../src/api/version.ts"
+import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { type Got, get, type parsed, post, raw } from "../support/http.ts"
+
+let gateway: Gateway
+let document: ReturnType<typeof parsed>
+beforeAll(async () => {
+  gateway = await startGateway({ docs: true })
+  document = (await get(`${gateway.url}/openapi.json`)).json
+})
+afterAll(() => gateway.stop())
+
+const policyOf = ({ headers }: Got) => headers.get("content-security-policy") ?? ""
+const inline = ({ text }: Got, tag: "script" | "style") =>
+  [...text.matchAll(new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`, "g"))].map(([, content]) => content ?? "")
+const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+
+describe("/", () => {
+  it("shows the usage notice, what is active, and where to go", async () => {
+    const page = await get(gateway.url)
+    assert.strictEqual(page.status, 200)
+    assert.match(page.headers.get("content-type") ?? "", /^text\/html; charset=utf-8$/)
+    for (const part of [usageNotice, version, "Google Vertex AI", "Amazon Bedrock", "Azure OpenAI", "il5+itar"]) {
+      assert.include(page.text, part)
+    }
+    for (const link of ["/docs", "/openapi.json", "/health"]) {
+      assert.include(page.text, `href="${link}"`)
+      assert.strictEqual((await get(gateway.url + link)).status, 200, link)
+    }
+    assert.include(page.text, "prefers-color-scheme: dark")
+    assert.include(page.text, `${gateway.url}/v1/chat/completions`)
+  })
+
+  it("loads nothing, runs nothing, and its policy says so", async () => {
+    const page = await get(gateway.url)
+    assert.notMatch(page.text, /<(script|img|link|iframe|form)\b|\bsrc=|\son\w+=|@import|url\(/)
+    const policy = policyOf(page)
+    assert.match(policy, /^default-src 'none'; style-src 'sha256-/)
+    for (const style of inline(page, "style")) assert.include(policy, hash(style))
+    assert.notInclude(policy, "unsafe")
+    assert.include(policy, "frame-ancestors 'none'")
+  })
+
+  it("is JSON for a program", async () => {
+    const { json, headers } = await get(gateway.url, { accept: "application/json" })
+    assert.deepInclude(json, { version, notice: usageNotice, sandbox: true, service: "government-model-gateway" })
+    assert.deepInclude(json.clouds[0], { cloud: "vertex" })
+    assert.include(json.clouds[1].levels, "il5")
+    const models = await get(`${gateway.url}/v1/models`, { "x-api-key": "sandbox-key" })
+    assert.strictEqual(json.models, models.json.data.length)
+    assert.strictEqual(headers.get("vary"), "accept")
+    const browser = await get(gateway.url, { accept: "text/html,application/xhtml+xml,application/json;q=0.9" })
+    assert.match(browser.text, /^<!doctype html>/)
+  })
+
+  it("repeats no host that is none", async () => {
+    const caller = raw(gateway.port)
+    caller.write(`GET / HTTP/1.1\r\nhost: <script>alert(1)</script>\r\nconnection: close\r\n\r\n`)
+    const text = await caller.closed()
+    caller.socket.destroy()
+    assert.notInclude(text, "alert(1)")
+  })
+})
+
+describe("/docs", () => {
+  it("is whole in one page whose policy lets it talk to the gateway only", async () => {
+    const page = await get(`${gateway.url}/docs`)
+    assert.strictEqual(page.status, 200)
+    const policy = policyOf(page)
+    const scripts = inline(page, "script")
+    assert.strictEqual(scripts.length, 2)
+    for (const script of scripts) assert.include(policy, hash(script))
+    assert.match(policy, /default-src 'none';.*connect-src 'self';/)
+    assert.notMatch(policy, /https?:|\*|unsafe-eval|script-src[^;]*unsafe/)
+    assert.notMatch(page.text.replace(/<script>[\s\S]*?<\/script>/g, ""), /\b(src|href)=/)
+  })
+
+  it("shows the usage notice, and asks for no fonts, proxy or telemetry", async () => {
+    const settings = inline(await get(`${gateway.url}/docs`), "script")[1] ?? ""
+    assert.include(settings, usageNotice)
+    assert.include(settings, `"withDefaultFonts":false`)
+    assert.include(settings, `"telemetry":false`)
+    assert.notInclude(settings, "proxyUrl")
+  })
+
+  it("fills in the sandbox's key in the sandbox only", async () => {
+    const settings = inline(await get(`${gateway.url}/docs`), "script")[1] ?? ""
+    assert.include(settings, `"securitySchemes":{"apiKey":{"value":"sandbox-key"}}`)
+    const real = await startGateway({
+      docs: true,
+      settings: { ...cloudsAt("http://127.0.0.1:1"), GATEWAY_KEYS_FILE: join(tmpdir(), crypto.randomUUID()) }
+    })
+    for (const path of ["/", "/docs"]) assert.notInclude((await get(real.url + path)).text, "sandbox-key", path)
+    assert.include((await get(real.url)).text, "The operator of this gateway issues it")
+    await real.stop()
+  })
+
+  it.each(
+    Object.entries(examples).flatMap(([name, { requests }]) =>
+      Object.values(requests).map(({ summary, value }) => [name, summary, value] as const)
+    )
+  )("has examples that the sandbox answers (%s: %s)", async (name, _, value) => {
+    const path = Object.entries<ReturnType<typeof parsed>>(document.paths).find(
+      ([, { post }]) => post?.operationId === name
+    )?.[0]
+    const got = await post(`${gateway.url}${path}`, value)
+    assert.strictEqual(got.status, 200, got.text)
+    // Nothing comes that the document does not tell of.
+    const { headers } = document.paths[path ?? ""].post.responses["200"]
+    const known = [...Object.keys(headers), "content-type", "content-length", "date", "connection", "keep-alive"]
+    const others = ["transfer-encoding", "cache-control", "x-accel-buffering", "x-content-type-options", "request-id"]
+    assert.deepEqual(
+      [...got.headers.keys()].filter((header) => !known.includes(header) && !others.includes(header)),
+      []
+    )
+  })
+})
+
+describe("without documents", () => {
+  it("none of them is there", async () => {
+    const quiet = await startGateway()
+    for (const path of ["/", "/docs", "/openapi.json"]) {
+      const { status, json } = await get(quiet.url + path)
+      assert.strictEqual(status, 404, path)
+      assert.strictEqual(json.error.type, "not_found_error")
+    }
+    await quiet.stop()
+  })
+})

@@ -1,0 +1,208 @@
+/** How a streamed reply begins and ends, and what is recorded of it (architecture: The stream path). */
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { bedrockFrame, exceptionFrame, message, messageStart, saying, sseFrame, textDelta } from "../support/claude.ts"
+import {
+  chunk,
+  type FakeUpstream,
+  fakeUpstream,
+  frameHead,
+  type Handler,
+  lastChunk,
+  reply,
+  sseHead,
+  streaming
+} from "../support/fakeUpstream.ts"
+import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { eventsIn, open, post, raw, rawPost } from "../support/http.ts"
+
+let upstream: FakeUpstream
+let gateway: Gateway
+beforeAll(async () => {
+  upstream = await fakeUpstream(() => {})
+  gateway = await startGateway({
+    settings: {
+      ...cloudsAt(upstream.url),
+      GATEWAY_HEARTBEAT: "100 millis",
+      GATEWAY_STREAM_IDLE_TIMEOUT: "350 millis",
+      GATEWAY_STREAM_CEILING: "700 millis"
+    }
+  })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.stop()
+})
+
+const il2 = "claude-sonnet-4-5:il2"
+const il5 = "claude-sonnet-4-5:il5"
+const ask = (model = il2) => post(`${gateway.url}/v1/messages`, message(model, "hi", { stream: true }))
+
+/** The usage record of a reply. */
+const recordOf = async (id: string | null) => {
+  for (let n = 0; n < 100; n++) {
+    const found = gateway.records().filter((record) => record.request_id === id)
+    if (found.length > 0) {
+      assert.lengthOf(found, 1, "one record a request")
+      return found[0] ?? {}
+    }
+    await sleep(10)
+  }
+  throw new Error("there is no record")
+}
+
+describe("the beginning", () => {
+  it("a refusal within the heartbeat keeps its status and retry-after, though the head took its time", async () => {
+    upstream.use(async (socket) => {
+      await sleep(20)
+      socket.write(reply("429 Too Many Requests", "{}", { "content-type": "application/json", "retry-after": "9" }))
+    })
+    const got = await ask()
+    assert.strictEqual(got.status, 429)
+    assert.strictEqual(got.headers.get("retry-after"), "9")
+    assert.match(got.headers.get("content-type") ?? "", /json/)
+  })
+
+  it("a throttle in the first frame keeps its status", async () => {
+    upstream.use(streaming([exceptionFrame("throttlingException", "{}")], { head: frameHead, pause: 20 }))
+    assert.strictEqual((await ask(il5)).status, 429)
+  })
+
+  it("a throttle after 200 is committed comes in-band, after the heartbeats", async () => {
+    upstream.use(streaming([exceptionFrame("throttlingException", "{}")], { head: frameHead, pause: 250 }))
+    const got = await ask(il5)
+    assert.strictEqual(got.status, 200)
+    assert.match(got.text, /^(: keep-alive\n\n)+event: error\n/)
+    assert.strictEqual(eventsIn(got.text)[0]?.json.error.type, "rate_limit_error")
+  })
+
+  it("a late refusal comes in-band, too", async () => {
+    upstream.use(async (socket) => {
+      await sleep(200)
+      socket.write(reply("400 Bad Request", '{"error":{"message":"too long"}}'))
+    })
+    const [error] = eventsIn((await ask()).text)
+    assert.deepStrictEqual(error?.json, {
+      type: "error",
+      error: { type: "invalid_request_error", message: "too long" }
+    })
+  })
+
+  it("the first event reaches the caller before the second is there", async () => {
+    let go: (value?: unknown) => void = () => {}
+    const gate = new Promise((resolve) => {
+      go = resolve
+    })
+    upstream.use(async (socket) => {
+      socket.write(sseHead)
+      socket.write(chunk(sseFrame(messageStart())))
+      await gate
+      for (const event of saying("x").slice(1)) socket.write(chunk(sseFrame(event)))
+      socket.write(lastChunk)
+    })
+    const caller = raw(gateway.port)
+    caller.write(rawPost("/v1/messages", JSON.stringify(message(il2, "hi", { stream: true }))))
+    await caller.until(/message_start/)
+    go()
+    await caller.until(/message_stop/)
+    caller.socket.destroy()
+  })
+})
+
+describe("the headers", () => {
+  it("are those of a stream that nobody may buffer", async () => {
+    upstream.use(streaming(saying("x").map(sseFrame)))
+    const got = await ask()
+    assert.match(got.headers.get("content-type") ?? "", /^text\/event-stream/)
+    assert.match(got.headers.get("cache-control") ?? "", /no-cache/)
+    assert.strictEqual(got.headers.get("x-accel-buffering"), "no")
+    assert.isNull(got.headers.get("content-length"))
+    assert.isNull(got.headers.get("content-encoding"))
+  })
+})
+
+describe("heartbeats", () => {
+  it("come between events, never inside one", async () => {
+    const [first, ...rest] = saying("x".repeat(2000)).map((event) => Buffer.from(sseFrame(event)))
+    upstream.use(async (socket) => {
+      socket.write(sseHead)
+      socket.write(chunk(first ?? ""))
+      for (const piece of rest) {
+        socket.write(chunk(piece.subarray(0, 20)))
+        await sleep(90)
+        socket.write(chunk(piece.subarray(20)))
+      }
+      socket.write(lastChunk)
+    })
+    const got = await ask()
+    const blocks = got.text.split("\n\n").filter((block) => block !== "")
+    for (const block of blocks) assert.match(block, /^(: keep-alive|event: \w+\ndata: \{.*\})$/)
+    assert.include(blocks, ": keep-alive")
+    assert.strictEqual(eventsIn(got.text).length, 1 + rest.length)
+  })
+
+  it("do not come where the stream is not silent", async () => {
+    upstream.use(streaming(saying(..."abcdef").map(sseFrame), { pause: 10 }))
+    assert.notMatch((await ask()).text, /keep-alive/)
+  })
+})
+
+describe("the record", () => {
+  const begun = [messageStart(), textDelta(0, "x")]
+  const cases: Readonly<Record<string, readonly [handler: Handler, outcome: RegExp, end: string | undefined]>> = {
+    "a whole stream": [streaming(saying("x").map(sseFrame)), /^ok$/, "complete"],
+    "a stream that breaks": [streaming(begun.map(sseFrame)), /^cut$/, "error"],
+    "a stream that falls silent": [
+      (socket) => {
+        socket.write(sseHead)
+        for (const event of begun) socket.write(chunk(sseFrame(event)))
+      },
+      /^idle$/,
+      "error"
+    ],
+    "a stream without end": [
+      (socket) => {
+        socket.write(sseHead)
+        const timer = setInterval(() => socket.write(chunk(sseFrame(textDelta(0, "x")))), 30)
+        socket.on("close", () => clearInterval(timer))
+      },
+      /timeout/,
+      "error"
+    ],
+    "a refusal": [(socket) => socket.write(reply("429 Too Many Requests", "{}")), /rate|upstream/, undefined]
+  }
+  for (const [name, [handler, outcome, end]] of Object.entries(cases)) {
+    it(`of ${name}`, async () => {
+      upstream.use(handler)
+      const got = await ask()
+      const record = await recordOf(got.headers.get("x-request-id"))
+      assert.match(String(record.outcome), outcome)
+      assert.strictEqual(record.status, got.status)
+      assert.strictEqual(record.surface, "messages")
+      assert.strictEqual(record.model, il2)
+      if (end !== undefined) assert.strictEqual(record.stream_end, end)
+      if (name === "a whole stream") assert.deepInclude(record.tokens, { input: 10, output: 7 })
+      assert.notMatch(JSON.stringify(record), /sandbox-key|ya29|"hi"/)
+    })
+  }
+
+  it("of a caller that leaves, with the usage so far", async () => {
+    upstream.use((socket) => {
+      socket.write(frameHead)
+      for (const event of [messageStart(), textDelta(0, "x")]) socket.write(chunk(bedrockFrame(event)))
+    })
+    const leaving = new AbortController()
+    const response = await open(
+      `${gateway.url}/v1/messages`,
+      message(il5, "hi", { stream: true }),
+      {},
+      { signal: leaving.signal }
+    )
+    leaving.abort()
+    await response.text().catch(() => {})
+    const record = await recordOf(response.headers.get("x-request-id"))
+    assert.strictEqual(record.outcome, "cancelled")
+    assert.strictEqual(record.stream_end, "cancelled")
+    assert.strictEqual(Reflect.get(Object(record.tokens), "input"), 10)
+  })
+})
