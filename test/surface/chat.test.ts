@@ -16,7 +16,6 @@ const create = (body: unknown, headers: Record<string, string> = {}) =>
 const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
 
 const model = "claude-sonnet-4-5:il5"
-const _base = chat(model)
 const user = { role: "user", content: "hi" }
 const call = (id: string, args = "{}", name = "f") => ({ id, type: "function", function: { name, arguments: args } })
 

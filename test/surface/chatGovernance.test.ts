@@ -20,7 +20,6 @@ afterAll(async () => {
 })
 
 const create = (body: unknown, at = gateway) => post(at.url + path, body)
-const _sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
 const model = "claude-sonnet-4-5:il5"
 const object = (properties: Record<string, unknown>) => ({ type: "object", properties })
 const string = { type: "string" }

@@ -13,7 +13,6 @@ afterAll(() => gateway.stop())
 
 const create = (body: unknown, headers: Record<string, string> = {}) =>
   post(`${gateway.url}/v1/chat/completions`, body, headers)
-const _sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
 
 const model = "claude-sonnet-4-5:il5"
 const base = chat(model)

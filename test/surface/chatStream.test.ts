@@ -31,20 +31,10 @@ const hear = async (kind: Kind, handler: Handler, extra: Record<string, unknown>
   assert.strictEqual(got.status, 200, got.text)
   return { ...folded(got.text), text: got.text }
 }
-const _framed = (kind: Kind, said: Said) => kind.events(said).map(kind.frame)
 const tools = [
   functionTool("get_weather", { type: "object", properties: { city: { type: "string" } } }),
   functionTool("f")
 ]
-
-const _failed = (got: Awaited<ReturnType<typeof hear>>, type = "api_error", message = /./) => {
-  assert.strictEqual(got.error?.type, type, got.text)
-  assert.deepStrictEqual(Object.keys(got.error), ["type", "message"])
-  assert.match(got.error.message, message)
-  assert.notMatch(got.text, /\[DONE\]/)
-  assert.notMatch(got.text, /"finish_reason":"/)
-  assert.notMatch(got.error.message, /upstream words|us-gov|secret|127\.0\.0\.1/)
-}
 
 const rounded: Said = { texts: ["Hello", " wörld 🌍"], calls: [] }
 const calling: Said = {

@@ -22,16 +22,6 @@ const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
 const model = "claude-sonnet-4-5:il5"
 const object = (properties: Record<string, unknown>) => ({ type: "object", properties })
 const string = { type: "string" }
-const _offer = (...tools: ReadonlyArray<unknown>) => chat(model, "hi", { tools })
-const _refuses = async (body: unknown, tool: string, parameter: string, at = gateway) => {
-  const before = at.calls().length
-  const got = await create(body, at)
-  assert.strictEqual(got.status, 400, got.text)
-  assert.strictEqual(got.json.error.type, "invalid_request_error")
-  assert.include(got.json.error.message, `'${tool}'`)
-  assert.include(got.json.error.message, `'${parameter}'`)
-  assert.strictEqual(at.calls().length, before, "nothing goes upstream")
-}
 
 describe("tool choice", () => {
   const tools = [functionTool("get_weather", object({ city: string })), functionTool("f")]

@@ -1,12 +1,9 @@
-/** What callers see of a cloud that fails while it streams (acceptance: Upstream faults). */
-import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chunkFrame } from "../provider/framing/frames.ts"
 import {
   bedrockFrame,
   blockStart,
   blockStop,
-  exceptionFrame,
   message,
   messageDelta,
   messageStart,
@@ -28,13 +25,17 @@ import {
   streaming
 } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
-import { eventsIn, type Got, open, post } from "../support/http.ts"
+import { eventsIn, open, post } from "../support/http.ts"
+import { brokenInBand } from "../support/inBand.ts"
 
 let upstream: FakeUpstream
+/** With the limits of production, and with short ones. */
 let gateway: Gateway
+let hasty: Gateway
 beforeAll(async () => {
   upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({
+  gateway = await startGateway({ settings: cloudsAt(upstream.url) })
+  hasty = await startGateway({
     settings: {
       ...cloudsAt(upstream.url),
       GATEWAY_HEARTBEAT: "60 millis",
@@ -45,6 +46,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await gateway.stop()
+  await hasty.stop()
   await upstream.stop()
 })
 
@@ -58,29 +60,10 @@ const clouds: ReadonlyArray<Cloud> = [
   { model: "claude-sonnet-4-5:il5", head: frameHead, frame: bedrockFrame }
 ]
 
-const ask = (model: string) => post(`${gateway.url}/v1/messages`, message(model, "hi", { stream: true }))
+const ask = (model: string, at = gateway) => post(`${at.url}/v1/messages`, message(model, "hi", { stream: true }))
 
 const begun = [messageStart(), blockStart(0, { type: "text", text: "" }), textDelta(0, "hel")]
 const rest = [textDelta(0, "lo"), blockStop(0), messageDelta(), messageStop]
-
-/** A 200 that never looks like a success, and ends with exactly one error event. */
-const brokenInBand = (got: Got, type = "api_error", text = /./) => {
-  assert.strictEqual(got.status, 200, got.text)
-  const events = eventsIn(got.text)
-  for (const event of events) assert.strictEqual(event.event, event.json?.type, JSON.stringify(event))
-  assert.notInclude(
-    events.map(({ event }) => event),
-    "message_stop"
-  )
-  assert.strictEqual(events.filter(({ event }) => event === "error").length, 1)
-  const last = events.at(-1)
-  assert.strictEqual(last?.event, "error")
-  assert.deepStrictEqual(Object.keys(last?.json), ["type", "error"])
-  assert.strictEqual(last?.json.error.type, type)
-  assert.match(last?.json.error.message, text)
-  assert.notMatch(got.text, /secret|127\.0\.0\.1|us-gov\.anthropic/)
-  assert.isTrue(got.text.endsWith("\n\n"))
-}
 
 for (const { model, head, frame } of clouds) {
   const pieces = begun.map(frame)
@@ -170,7 +153,7 @@ for (const { model, head, frame } of clouds) {
     it("heartbeats while there are no headers, then in-band error at the idle limit", async () => {
       upstream.use(() => {})
       const started = Date.now()
-      const got = await ask(model)
+      const got = await ask(model, hasty)
       brokenInBand(got, "api_error", /silent/)
       assert.isAtLeast(got.text.match(/^: keep-alive\n\n/gm)?.length ?? 0, 3)
       assert.isBelow(Date.now() - started, 2600)
@@ -179,14 +162,14 @@ for (const { model, head, frame } of clouds) {
 
     it("headers, then silence: heartbeats and the idle limit", async () => {
       upstream.use((socket) => socket.write(head))
-      const got = await ask(model)
+      const got = await ask(model, hasty)
       brokenInBand(got, "api_error", /silent/)
       assert.match(got.text, /^: keep-alive\n\n/)
     })
 
     it("silence in the middle: heartbeats between events, then the idle limit, and the call is given up", async () => {
       upstream.use(send)
-      const got = await ask(model)
+      const got = await ask(model, hasty)
       brokenInBand(got, "api_error", /silent/)
       assert.isAtLeast(got.text.match(/^: keep-alive\n\n/gm)?.length ?? 0, 2)
       assert.match(got.text, /"hel"/)
@@ -202,7 +185,7 @@ for (const { model, head, frame } of clouds) {
       })
       const started = Date.now()
       // A trickle is no silence: it is the ceiling that ends it, not the idle limit.
-      brokenInBand(await ask(model), "api_error", /longer/)
+      brokenInBand(await ask(model, hasty), "api_error", /longer/)
       assert.isAtLeast(Date.now() - started, 850)
       assert.isBelow(Date.now() - started, 3700)
     })
@@ -214,14 +197,14 @@ for (const { model, head, frame } of clouds) {
         socket.on("close", () => clearInterval(timer))
       })
       const started = Date.now()
-      brokenInBand(await ask(model), "api_error", /longer/)
+      brokenInBand(await ask(model, hasty), "api_error", /longer/)
       assert.isAtLeast(Date.now() - started, 850)
       assert.isBelow(Date.now() - started, 3700)
     })
 
     it("a slow stream that is alive is not ended by the idle limit", async () => {
       upstream.use(streaming([...pieces, ...rest.map(frame)], { head, pause: 80 }))
-      const got = await ask(model)
+      const got = await ask(model, hasty)
       assert.deepStrictEqual(eventsIn(got.text).at(-1)?.json, { type: "message_stop" })
       assert.notMatch(got.text, /event: error/)
     })
@@ -330,117 +313,3 @@ for (const { model, head, frame } of clouds) {
     })
   })
 }
-
-describe("Bedrock's exception frames", () => {
-  const statuses: ReadonlyArray<readonly [string, number, string]> = [
-    ["throttlingException", 429, "rate_limit_error"],
-    ["modelNotReadyException", 429, "rate_limit_error"],
-    ["serviceQuotaExceededException", 429, "rate_limit_error"],
-    ["validationException", 400, "invalid_request_error"],
-    ["internalServerException", 502, "api_error"],
-    ["serviceUnavailableException", 502, "api_error"],
-    ["modelStreamErrorException", 502, "api_error"],
-    ["modelTimeoutException", 504, "api_error"],
-    ["somethingNewException", 502, "api_error"]
-  ]
-  for (const [name, status, type] of statuses) {
-    const exception = exceptionFrame(name, JSON.stringify({ message: "arn:aws-us-gov:bedrock:x failed" }))
-
-    it(`${name} first keeps its status`, async () => {
-      upstream.use(streaming([exception], { head: frameHead }))
-      const got = await ask("claude-sonnet-4-5:il5")
-      assert.strictEqual(got.status, status, got.text)
-      assert.match(got.headers.get("content-type") ?? "", /^application\/json/)
-      assert.strictEqual(got.json.error.type, type)
-      assert.notMatch(got.text, /arn:/)
-    })
-
-    it(`${name} in the middle is an in-band error`, async () => {
-      upstream.use(streaming([...begun.map(bedrockFrame), exception, bedrockFrame(messageStop)], { head: frameHead }))
-      brokenInBand(await ask("claude-sonnet-4-5:il5"), type)
-    })
-  }
-
-  it("reads the model's own status in a stream error", async () => {
-    const exception = exceptionFrame(
-      "modelStreamErrorException",
-      JSON.stringify({ message: "m", originalStatusCode: 429, originalMessage: "slow down" })
-    )
-    upstream.use(streaming([exception], { head: frameHead }))
-    assert.include([429, 502], (await ask("claude-sonnet-4-5:il5")).status)
-  })
-})
-
-describe("Vertex's error events", () => {
-  for (const [name, status, type] of [
-    ["overloaded_error", 502, "api_error"],
-    ["api_error", 502, "api_error"],
-    ["rate_limit_error", 429, "rate_limit_error"],
-    ["invalid_request_error", 400, "invalid_request_error"],
-    ["timeout_error", 504, "api_error"],
-    ["novel_error", 502, "api_error"]
-  ] as const) {
-    const event = { type: "error", error: { type: name, message: "projects/secret-project/x failed" } }
-
-    it(`${name} first keeps its status`, async () => {
-      upstream.use(streaming([sseFrame(event)]))
-      const got = await ask("claude-sonnet-4-5:il2")
-      assert.strictEqual(got.status, status, got.text)
-      assert.strictEqual(got.json.error.type, type)
-      assert.notMatch(got.text, /secret-project/)
-    })
-
-    it(`${name} in the middle is an in-band error`, async () => {
-      upstream.use(streaming([...begun, event, messageStop].map(sseFrame)))
-      brokenInBand(await ask("claude-sonnet-4-5:il2"), type)
-    })
-  }
-
-  it("SSE framing of every kind is read", async () => {
-    const [start, block, delta, ...more] = saying("hi")
-    const crlf = (event: UpstreamEvent | undefined) =>
-      event === undefined ? "" : `event: ${event.type}\r\ndata: ${JSON.stringify(event)}\r\n\r\n`
-    const cr = (event: UpstreamEvent | undefined) => crlf(event).replaceAll("\r\n", "\r")
-    const bare = (event: UpstreamEvent | undefined) => `data:${JSON.stringify(event)}\n\n`
-    const lines = `event: content_block_delta\ndata: {"type":"content_block_delta",\ndata: "index":0,"delta":{"type":"text_delta","text":"two"}}\n\n`
-    upstream.use(
-      streaming([
-        `\ufeff: comment\n\n${crlf(start)}`,
-        cr(block),
-        ": ping\n\nid: 7\nretry: 10\n\n",
-        bare(delta),
-        lines,
-        ...more.map(sseFrame)
-      ])
-    )
-    const got = eventsIn((await ask("claude-sonnet-4-5:il2")).text)
-    assert.deepStrictEqual(
-      got.map(({ event }) => event),
-      [
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop"
-      ]
-    )
-    assert.strictEqual(got.map(({ json }) => json.delta?.text ?? "").join(""), "hitwo")
-  })
-})
-
-it("a compressed stream is refused", async () => {
-  const body = gzipSync(saying("hi").map(sseFrame).join(""))
-  upstream.use((socket) => {
-    socket.write(
-      httpHead("200 OK", {
-        "content-type": "text/event-stream",
-        "content-encoding": "gzip",
-        "content-length": String(body.length)
-      })
-    )
-    socket.write(body)
-  })
-  assert.strictEqual((await ask("claude-sonnet-4-5:il2")).status, 502)
-})
