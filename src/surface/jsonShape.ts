@@ -31,7 +31,8 @@ const step = (bytes: Buffer, shape: Shape): void => {
     } else if (byte === quote) {
       // Strings are leapt over, so that megabytes of base64 cost next to nothing; not those that may have escaped quotes.
       const end = bytes.indexOf(quote, at + 1)
-      if (end === -1) at = bytes.length // the parser will say that the string does not end
+      if (end === -1)
+        at = bytes.length // the parser will say that the string does not end
       else if (bytes[end - 1] === backslash) quoted = true
       else at = end
     } else if (byte === 0x2c || byte === 0x3a) tokens++

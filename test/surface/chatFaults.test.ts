@@ -19,17 +19,14 @@ import { open, post, raw, rawPost } from "../support/http.ts"
 const path = "/v1/chat/completions"
 let upstream: FakeUpstream
 let gateway: Gateway
-let sandbox: Gateway
 beforeAll(async () => {
   upstream = await fakeUpstream(answering(""))
   gateway = await startGateway({
     settings: { ...cloudsAt(upstream.url), GATEWAY_STREAM_IDLE_TIMEOUT: "600 millis", GATEWAY_HEARTBEAT: "150 millis" }
   })
-  sandbox = await startGateway()
 })
 afterAll(async () => {
   await gateway.stop()
-  await sandbox.stop()
   await upstream.stop()
 })
 

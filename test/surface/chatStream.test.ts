@@ -1,3 +1,4 @@
+/** Chat streams over every kind of upstream: order, and the same as unstreamed (spec: Chat-completions stream). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, folded, foldedWhole, functionTool } from "../support/chat.ts"
 import { type Kind, kinds, type Said, saying, sixModels } from "../support/chatKinds.ts"

@@ -8,15 +8,10 @@ import { post } from "../support/http.ts"
 
 const path = "/v1/chat/completions"
 let gateway: Gateway
-let strict: Gateway
 beforeAll(async () => {
   gateway = await startGateway()
-  strict = await startGateway({ settings: { GATEWAY_SCREEN_MODE: "strict" } })
 })
-afterAll(async () => {
-  await gateway.stop()
-  await strict.stop()
-})
+afterAll(() => gateway.stop())
 
 const create = (body: unknown, at = gateway) => post(at.url + path, body)
 const object = (properties: Record<string, unknown>) => ({ type: "object", properties })
