@@ -5,7 +5,7 @@ import type { ChatMessage, ChatRequest, ToolCall } from "../api/Chat.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "./json.ts"
 import { type UserPart, userParts } from "./media.ts"
-import { parseArguments } from "./schema.ts"
+import { opening, parseArguments } from "./schema.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"
@@ -57,7 +57,10 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
   }
   if (turns.length > 0) {
     const closed = turns.map(({ role, results, rest }) => ({ role, content: [...results, ...rest] }))
-    return Result.succeed({ system, turns: trimPrefill(closed) })
+    const [first] = closed
+    const begun =
+      first?.role === "assistant" ? [{ role: "user" as const, content: [textBlock(opening)] }, ...closed] : closed
+    return Result.succeed({ system, turns: trimPrefill(begun) })
   }
   return system.length === 0
     ? Result.fail(invalid("messages: at least one message must have content"))

@@ -4,7 +4,7 @@ import type { ChatMessage, ChatRequest, ToolCall } from "../api/Chat.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import { type JsonObject, objectOf, parseObject, textOf } from "./json.ts"
 import { type UserPart, userParts } from "./media.ts"
-import { parseArguments } from "./schema.ts"
+import { opening, parseArguments } from "./schema.ts"
 
 export interface Contents {
   readonly system: ReadonlyArray<JsonObject>
@@ -76,7 +76,10 @@ export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayEr
     const parts = entry.slots.filter((slot) => slot !== undefined)
     return parts.length === 0 ? [] : [{ role: "user", parts }]
   })
-  if (contents.length > 0) return Result.succeed({ system, contents })
+  if (contents.length > 0) {
+    const begun = contents[0]?.role === "model" ? [{ role: "user", parts: [{ text: opening }] }, ...contents] : contents
+    return Result.succeed({ system, contents: begun })
+  }
   return system.length === 0
     ? Result.fail(invalid("messages: at least one message must have content"))
     : // A conversation of instructions only is said by the user, because there must be a turn.

@@ -35,3 +35,6 @@ export const stopsOf = (chat: ChatRequest): ReadonlyArray<string> => {
   const stop = chat.stop ?? []
   return (typeof stop === "string" ? [stop] : stop).filter((sequence) => sequence !== "")
 }
+
+/** Said by the user where a caller's history begins with the assistant, as a greeting does: both vendors want the user first. */
+export const opening = "(The assistant speaks first.)"

@@ -128,12 +128,18 @@ const usedTokens = ({ tokens, streamEnd, events, bytesIn }: Observation) => {
   if (events === 0) return 0
   return (tokens?.input ?? Math.ceil(bytesIn / 4)) + Math.max(tokens?.output ?? 0, events)
 }
-/** The caller can prove which boundary served it (decisions: Beyond the spec). */
+/** Which boundary serves the request: for the caller, who can prove it (decisions: Beyond the spec), and for the record. */
 export const servedHeaders = (
+  observation: Observation,
   route: Route,
   provider: Provider["Service"],
   operation: Operation
-): Readonly<Record<string, string>> => ({
-  "x-gateway-served-by": `${route.deployment.cloud}/${provider.region(route, operation)}`,
-  "x-gateway-served-level": route.level
-})
+): Readonly<Record<string, string>> => {
+  const region = provider.region(route, operation)
+  observation.region = region
+  return {
+    "x-gateway-served-model": route.model.id,
+    "x-gateway-served-by": `${route.deployment.cloud}/${region}`,
+    "x-gateway-served-level": route.level
+  }
+}

@@ -72,7 +72,7 @@ export const chatLayer = HttpApiBuilder.group(
       })
       const operation = operations[route.deployment.api]
       const provider = serving.providerOf(route)
-      const headers = { "x-gateway-served-model": route.model.id, ...servedHeaders(route, provider, operation) }
+      const headers = servedHeaders(observation, route, provider, operation)
       const heading = {
         id: `chatcmpl-${observation.id}`,
         created: Math.floor(observation.startedAt / 1000),

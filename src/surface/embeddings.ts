@@ -87,6 +87,7 @@ export const embeddingsLayer = HttpApiBuilder.group(
       if (refused !== undefined) return yield* refused
       yield* serving.hold({ stream: false, maxOutput: 0 })
       const provider = serving.providerOf(route)
+      const headers = servedHeaders(observation, route, provider, "embeddings")
       const encode = value.encoding_format === "base64" ? base64 : (embedding: ReadonlyArray<number>) => embedding
 
       /** The first failure ends the request and cancels the calls beside it; what the others used is counted. */
@@ -121,7 +122,7 @@ export const embeddingsLayer = HttpApiBuilder.group(
           model: value.model,
           usage: { prompt_tokens: tokens, total_tokens: tokens }
         },
-        { headers: { "x-gateway-served-model": route.model.id, ...servedHeaders(route, provider, "embeddings") } }
+        { headers }
       )
     })
 

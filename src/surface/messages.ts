@@ -58,8 +58,7 @@ export const messagesLayer = HttpApiBuilder.group(
       yield* serving.hold({ stream: given.stream === true, maxOutput: given.max_tokens })
       const provider = serving.providerOf(route)
       const headers = {
-        "x-gateway-served-model": route.model.id,
-        ...servedHeaders(route, provider, "messages"),
+        ...servedHeaders(observation, route, provider, "messages"),
         ...(prepared.changes.length === 0 ? {} : { "x-gateway-thinking-adjusted": prepared.changes.join(", ") })
       }
       if (given.stream === true) {
@@ -102,13 +101,11 @@ export const messagesLayer = HttpApiBuilder.group(
         prepareMessages(given, route, { betaHeader: request.headers["anthropic-beta"], counting: true })
       )
       const provider = serving.providerOf(route)
+      const headers = servedHeaders(observation, route, provider, "count")
       const reply = yield* serving.whole(provider.send(route, "count", prepared.body))
       const count = isObject(reply.body) ? reply.body.input_tokens : undefined
       if (typeof count !== "number") return yield* malformed
-      return HttpServerResponse.jsonUnsafe(
-        { input_tokens: count },
-        { headers: { "x-gateway-served-model": route.model.id, ...servedHeaders(route, provider, "count") } }
-      )
+      return HttpServerResponse.jsonUnsafe({ input_tokens: count }, { headers })
     })
 
     return handlers

@@ -36,7 +36,7 @@ export const responsesLayer = HttpApiBuilder.group(
         maxOutput: typeof asked === "number" && asked > 0 ? Math.min(asked, maxOutputTokens) : maxOutputTokens
       })
       const provider = serving.providerOf(route)
-      const headers = { "x-gateway-served-model": route.model.id, ...servedHeaders(route, provider, "responses") }
+      const headers = servedHeaders(observation, route, provider, "responses")
       if (given.stream === true) {
         return yield* streamReply({
           open: (stopper) => provider.stream(route, "responses", body, stopper),

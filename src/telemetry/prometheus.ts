@@ -25,7 +25,9 @@ export const prometheusLayer = (options: {
       })
       yield* Effect.acquireRelease(
         Effect.callback<void, MetricsPortError>((resume) => {
-          server.once("error", ({ message }) => resume(Effect.fail(new MetricsPortError({ message }))))
+          server.once("error", ({ message }) =>
+            resume(Effect.fail(new MetricsPortError({ message: `GATEWAY_METRICS_PORT cannot be used: ${message}` })))
+          )
           server.listen(options.port, options.host, () => resume(Effect.void))
         }),
         () =>

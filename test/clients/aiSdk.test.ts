@@ -86,6 +86,8 @@ for (const id of sixModels) {
           )
           messages.push(...(await done.response).messages)
         }
+        // The SDK keeps Google's signatures, also in a stream.
+        assert.notMatch(gateway.calls().at(-1)?.body ?? "", /skip_thought_signature_validator/)
       }
     })
 

@@ -134,6 +134,10 @@ for (const model of sixModels) {
           for (const { id } of calls) messages.push({ role: "tool", tool_call_id: id, content: "rain" })
           assert.match((await ask())?.content ?? "", /rain/)
         }
+        // The SDK keeps what the vendors need back, also in a stream.
+        const sent = gateway.calls().at(-1)?.body ?? ""
+        if (model.startsWith("claude")) assert.match(sent, /"thinking":\{"type":"enabled"/)
+        assert.notMatch(sent, /skip_thought_signature_validator/)
       })
     }
 

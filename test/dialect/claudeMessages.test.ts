@@ -33,6 +33,14 @@ describe("turns", () => {
     ])
   })
 
+  it("let the user begin where the history begins with the assistant", () => {
+    expect(messages({ role: "assistant", content: "Hello!" }, user("hi"))).toEqual([
+      { role: "user", content: [text("(The assistant speaks first.)")] },
+      { role: "assistant", content: [text("Hello!")] },
+      { role: "user", content: [text("hi")] }
+    ])
+  })
+
   it("say instructions as the user where there is nothing else", () => {
     const body = say(sonnet, { messages: [{ role: "system", content: "go" }] })
     expect(body).not.toHaveProperty("system")

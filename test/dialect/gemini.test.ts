@@ -32,6 +32,14 @@ describe("contents", () => {
     ])
   })
 
+  it("let the user begin where the history begins with the assistant", () => {
+    expect(contents({ role: "assistant", content: "Hello!" }, user("hi"))).toEqual([
+      { role: "user", parts: [{ text: "(The assistant speaks first.)" }] },
+      { role: "model", parts: [{ text: "Hello!" }] },
+      { role: "user", parts: [{ text: "hi" }] }
+    ])
+  })
+
   it("say instructions as the user where there is nothing else", () => {
     const body = say(flash, { messages: [{ role: "system", content: "go" }] })
     expect(body).not.toHaveProperty("systemInstruction")

@@ -191,7 +191,7 @@ describe("the image", () => {
       name.endsWith(".ts")
     )
     for (const file of files) {
-      for (const [, name = ""] of text(`src/${file}`).matchAll(/^(?:import|export)\b[^"\n]*?"([^".][^"]*)"/gm)) {
+      for (const [, name = ""] of text(`src/${file}`).matchAll(/(?:\bfrom |\bimport(?: |\())"([^".][^"]*)"/g)) {
         if (name.startsWith("node:")) continue
         const found = production.some((dependency) => name === dependency || name.startsWith(`${dependency}/`))
         assert.isTrue(found, `${file} imports ${name}`)

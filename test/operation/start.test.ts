@@ -41,6 +41,11 @@ const cases: ReadonlyArray<Case> = [
     says: () => [`127.0.0.1:${taken}`, "taken", "GATEWAY_PORT"]
   },
   {
+    what: "the metrics port is taken",
+    environment: () => ({ GATEWAY_METRICS_PORT: taken }),
+    says: () => ["GATEWAY_METRICS_PORT", taken]
+  },
+  {
     what: "there is no cloud and no sandbox",
     environment: () => ({ GATEWAY_SANDBOX: "off" }),
     says: () => ["VERTEX_PROJECT", "BEDROCK_REGION", "AZURE_OPENAI_ENDPOINT", "GATEWAY_SANDBOX"]
