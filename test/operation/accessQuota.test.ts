@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { type Gateway, startGateway } from "../support/gateway.ts"
+import { post } from "../support/http.ts"
 import { start, until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
 import { ask, inference, openSurface, readUntil, requestOf, type Surface, streaming, usageIn } from "./surfaces.ts"
@@ -22,6 +23,7 @@ const { file, secrets } = keysFileWith(directory, {
   errors: plenty,
   cancelled: plenty,
   cut: plenty,
+  batch: plenty,
   small: { monthlyTokens: 2000, streams: 1 },
   race: { monthlyTokens: raceLimit }
 })
@@ -30,7 +32,12 @@ let database: DatabaseSync
 
 beforeAll(async () => {
   gateway = await startGateway({
-    settings: { GATEWAY_KEYS_FILE: file, GATEWAY_STATE_DIR: stateDir, GATEWAY_MAX_BODY_BYTES: "20000" },
+    settings: {
+      GATEWAY_KEYS_FILE: file,
+      GATEWAY_STATE_DIR: stateDir,
+      GATEWAY_MAX_BODY_BYTES: "20000",
+      GATEWAY_EMBEDDINGS_CONCURRENCY: "1"
+    },
     pace: 1
   })
   database = new DatabaseSync(join(stateDir, "quota.sqlite"), { readOnly: true })
@@ -161,6 +168,15 @@ describe("the monthly quota", () => {
       assert.isAtLeast(quota?.charged ?? 0, 30, surface)
       assert.isBelow(quota?.charged ?? 0, 200, surface)
     }
+  })
+
+  it.concurrent("of a batch of embeddings that failed half way, what was embedded is charged", async () => {
+    const alone = await ask(gateway.url, secrets.batch, "embeddings", "one two three")
+    const body = { ...requestOf("embeddings", "")[1], input: ["one two three", "[sandbox: status=500]"] }
+    const failed = await post(`${gateway.url}/v1/embeddings`, body, { "x-api-key": secrets.batch })
+    assert.strictEqual(failed.status, 502)
+    const [, record] = await settled("batch", 2)
+    assert.strictEqual(record?.quota?.charged, usageIn(alone.json))
   })
 
   it.concurrent("what does not fit is refused with 429 that says so, and holds neither tokens nor a stream", async () => {

@@ -3,6 +3,9 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { explainSetting } from "../../src/explainSetting.ts"
+import { load } from "../../src/Settings.ts"
 import { start } from "./child.ts"
 
 const server = createServer()
@@ -56,14 +59,9 @@ const cases: ReadonlyArray<Case> = [
     says: () => [broken, "not a key file"]
   },
   {
-    what: "a choice is none",
+    what: "a setting is wrong",
     environment: () => ({ GATEWAY_SANDBOX: "maybe" }),
     says: () => ["GATEWAY_SANDBOX must be one of auto, on, off"]
-  },
-  {
-    what: "a time is none",
-    environment: () => ({ GATEWAY_DRAIN_DELAY: "soon" }),
-    says: () => ["GATEWAY_DRAIN_DELAY must be a time such as", "30 seconds"]
   }
 ]
 
@@ -86,4 +84,37 @@ describe("serve refuses to start in one line that says what to do, and exits wit
     assert.strictEqual(stdout, "")
     assert.match(stderr, /^gateway: .*broken\.json is not a usable catalog:\n( {2}.*\n)+$/)
   })
+})
+
+describe("a setting that is wrong", () => {
+  const wrong: ReadonlyArray<readonly [environment: Readonly<Record<string, string>>, says: string]> = [
+    [{ GATEWAY_SANDBOX: "maybe" }, "GATEWAY_SANDBOX must be one of auto, on, off"],
+    [{ GATEWAY_LOG_LEVEL: "loud" }, "GATEWAY_LOG_LEVEL must be one of trace, debug, info, warn, error, none"],
+    [
+      { GATEWAY_DRAIN_DELAY: "soon" },
+      'GATEWAY_DRAIN_DELAY must be a time such as "500 millis", "30 seconds" or "5 minutes"'
+    ],
+    [{ GATEWAY_PORT: "http" }, "GATEWAY_PORT must be a whole number"],
+    [{ GATEWAY_PORT: "70000" }, "GATEWAY_PORT must be between 0 and 65535"],
+    [{ GATEWAY_WORKERS: "0" }, "GATEWAY_WORKERS must be greater than 0"],
+    [
+      { GATEWAY_SCREEN_SURFACES: "all" },
+      "GATEWAY_SCREEN_SURFACES must be a comma-separated list of chat, responses and messages"
+    ],
+    [
+      { VERTEX_PROJECT: "p", VERTEX_LOCATION: "global" },
+      "VERTEX_LOCATION must be a location inside the boundary, never global"
+    ],
+    [{ BEDROCK_REGION: "us-gov-west-1", BEDROCK_FIPS: "perhaps" }, "BEDROCK_FIPS must be true or false"],
+    [
+      { AZURE_OPENAI_ENDPOINT: "http://a.example" },
+      "AZURE_OPENAI_ENDPOINT must be https (plain http is accepted only for a loopback address)"
+    ]
+  ]
+  it.effect.each(wrong)("%o is named, with what would work", ([environment, says]) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(load(environment))
+      assert.strictEqual(explainSetting(error), says)
+    })
+  )
 })

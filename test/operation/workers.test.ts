@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -97,5 +98,21 @@ describe.concurrent("GATEWAY_WORKERS", () => {
       await upstream.stop()
       rmSync(directory, { recursive: true, force: true })
     }
+  })
+
+  it("records of several processes do not mix in one pipe, though its reader is slow", async () => {
+    const recorder = new URL("../access/recorder.ts", import.meta.url).pathname
+    const both = `"${process.execPath}" "${recorder}" 3000 & "${process.execPath}" "${recorder}" 3000 & wait`
+    const child = spawn("sh", ["-c", both], { stdio: ["ignore", "pipe", "inherit"] })
+    const closed = new Promise((resolve) => child.once("close", resolve))
+    await sleep(1000)
+    let text = ""
+    child.stdout.setEncoding("utf8").on("data", (piece) => {
+      text += piece
+    })
+    await closed
+    const lines = text.split("\n").filter((line) => line !== "")
+    assert.lengthOf(lines, 6000)
+    for (const line of lines) assert.match(JSON.parse(line).request_id, /^request-\d+$/)
   })
 })

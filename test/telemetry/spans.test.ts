@@ -7,7 +7,11 @@ let receiver: Receiver
 let gateway: GatewayProcess
 beforeAll(async () => {
   receiver = await startReceiver()
-  gateway = await startProcess({ ...exportTo(receiver.url), GATEWAY_SANDBOX_PACE: "10 millis" })
+  gateway = await startProcess({
+    ...exportTo(receiver.url),
+    GATEWAY_SANDBOX_PACE: "10 millis",
+    GATEWAY_STREAM_IDLE_TIMEOUT: "700 millis"
+  })
 })
 afterAll(async () => {
   await gateway.stop()
@@ -203,6 +207,16 @@ describe("a request that fails", () => {
     assert.strictEqual(root.status, failed)
     assert.strictEqual(root.attributes["error.type"], "cut")
     assert.strictEqual(root.attributes["http.response.status_code"], 200)
+  })
+
+  it("ends at the idle limit, with what came until then", async () => {
+    const { root, call } = await traced("/v1/messages", message("[sandbox: stall after=3]", { stream: true }))
+    const span = present(call)
+    assert.strictEqual(span.attributes["error.type"], "idle")
+    assert.isAbove(Number(span.attributes["gen_ai.usage.input_tokens"]), 0)
+    assert.isAtLeast(span.end - span.start, 690)
+    assert.strictEqual(root.attributes["error.type"], "idle")
+    within(span, root)
   })
 
   it("ends when the caller leaves", async () => {
