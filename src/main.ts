@@ -36,7 +36,10 @@ const keys = Command.make("keys").pipe(
           Flag.withDescription("tokens a calendar month (UTC)"),
           Flag.optional
         ),
-        expires: Flag.String("expires").pipe(Flag.withDescription("last day or time: 2027-01-31"), Flag.optional)
+        expires: Flag.String("expires").pipe(
+          Flag.withDescription("when it ends: 2027-01-31 (at 00:00 UTC), or a time"),
+          Flag.optional
+        )
       },
       Effect.fnUntraced(function* (flags) {
         yield* Console.log(

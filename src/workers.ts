@@ -67,7 +67,7 @@ const live = (
     worker.on("message", (message: unknown) => {
       if (isReady(message)) onReady(message.gatewayPort)
     })
-    worker.once("error", (error) => resume(Effect.succeed(error.message)))
+    worker.on("error", (error) => resume(Effect.succeed(error.message)))
     worker.once("exit", (code, signal) => resume(Effect.succeed(signal ?? `exit code ${code}`)))
     return Effect.callback<void>((stopped) => {
       if (worker.isDead()) return stopped(Effect.void)

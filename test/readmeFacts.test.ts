@@ -1,9 +1,246 @@
-/** What the README states of the code is what the code has. */
+/** What the README states of the project is what the project has. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Api } from "../src/api/Api.ts"
 import { ErrorType } from "../src/api/Errors.ts"
-import { clouds, type Catalog as CatalogType, Catalog } from "../src/model/Catalog.ts"
+import { forbiddenNames } from "../src/governance/screen.ts"
+import { type Cloud, clouds } from "../src/model/Catalog.ts"
+import { shippedCatalog } from "../src/model/CatalogStore.ts"
+import { fedrampLadder, impactLadder, levels } from "../src/model/Level.ts"
+import { makeIndex } from "../src/model/Resolver.ts"
+import { load } from "../src/Settings.ts"
+import { directives } from "../src/sandbox/directives.ts"
+import { parsed } from "./support/http.ts"
+import { anchors, links, proseText, root, spans, tableOf, text, variablesIn } from "./support/readme.ts"
+
+const read = (file: string) => readFileSync(join(root, file), "utf8")
+const settingsSource = read("src/Settings.ts")
+const { dependencies, scripts } = parsed(read("package.json"))
+const index = makeIndex(Result.getOrThrow(shippedCatalog), new Set(clouds))
+const sorted = (names: Iterable<string>) => [...names].sort()
+
+describe("npm ci", () => {
+  const { packages } = parsed(read("package-lock.json"))
+
+  it("finds every dependency in the lock, also those of other platforms", () => {
+    const locked = new Set(Object.keys(packages))
+    for (const [at, { dependencies, optionalDependencies }] of Object.entries<Record<string, object>>(packages)) {
+      for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+        const places = [...at.matchAll(/(?<=\/|^)node_modules\//g)].map(({ index }) => at.slice(0, index))
+        const found = [at === "" ? "" : `${at}/`, ...places].some((place) => locked.has(`${place}node_modules/${name}`))
+        assert.isTrue(found, `${at} needs ${name}: npm ci fails`)
+      }
+    }
+  })
+
+  it("installs what package.json names", () => {
+    const { dependencies, devDependencies, optionalDependencies, engines } = parsed(read("package.json"))
+    assert.deepInclude(packages[""], { dependencies, devDependencies, optionalDependencies, engines })
+  })
+})
+
+describe("links", () => {
+  it.each(links.filter((link) => !/^https?:/.test(link)))("%s leads somewhere", (link) => {
+    const [file = "", anchor] = link.split("#")
+    if (file !== "") assert.isTrue(existsSync(resolve(root, file)), file)
+    else assert.include([...anchors], anchor)
+  })
+
+  it("files that are named exist", () => {
+    const files = [...text.matchAll(/(?<![\w./-])(?:src|test|deploy|bench)\/[\w./-]*\w/g)].map(([file]) => file)
+    assert.isAbove(files.length, 10)
+    for (const file of files) assert.isTrue(existsSync(join(root, file)), file)
+  })
+
+  it("scripts that are named exist", () => {
+    const commands = text.matchAll(/\bnpm (?:run ([a-z:-]+)|(start|test)\b)/g)
+    for (const [command, run, own] of commands) assert.property(scripts, run ?? own ?? "", command)
+  })
+})
+
+describe("the API", () => {
+  it("the endpoints are those of the contract", () => {
+    let method = ""
+    const stated = tableOf("First minutes", "Endpoint")
+      .flatMap(([endpoint = ""]) => spans(endpoint))
+      .map((span) => {
+        const [path = "", given] = span.split(" ").reverse()
+        method = given ?? method
+        return `${method} ${path}`
+      })
+    const paths: Readonly<Record<string, object>> = parsed(JSON.stringify(OpenApi.fromApi(Api))).paths
+    const served = Object.entries(paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`)
+    )
+    assert.deepEqual(sorted(stated), sorted(served))
+  })
+
+  it("the error types are all there are", () => {
+    const stated = tableOf("Errors and limits", "Status").map(([, type = ""]) => spans(type)[0] ?? "")
+    assert.deepEqual(sorted(new Set(stated)), sorted(ErrorType.literals))
+  })
+
+  it("headers and metrics that are named are in the source", () => {
+    const source = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => read(join("src", file)))
+      .join("\n")
+    for (const name of spans(proseText).filter((span) => /^gateway_[a-z_]+$/.test(span))) {
+      assert.isTrue(source.includes(name), name)
+    }
+    const names = [...text.matchAll(/(?<=[`'"])x-[a-z-]+[a-z](?=[`:'"])/g)].map(([name]) => name)
+    assert.include(names, "x-gateway-served-by")
+    for (const name of names) {
+      // The source puts the names of the limits' headers together.
+      const whole = name.startsWith("x-ratelimit-") ? "x-ratelimit-" : `${name}(?![a-z-])`
+      assert.isTrue(new RegExp(whole).test(source), name)
+    }
+  })
+
+  it("the names of parameters that are refused, and those that are not", () => {
+    const [, refused = "", taken = ""] = /is refused, at any depth[^:]*: (.*?)\. (.*?) are not\./.exec(proseText) ?? []
+    assert.isNotEmpty(spans(refused))
+    assert.isNotEmpty(spans(taken))
+    for (const name of spans(refused)) assert.include(forbiddenNames, name)
+    for (const name of spans(taken)) assert.notInclude(forbiddenNames, name)
+  })
+})
+
+describe("models", () => {
+  const rows = tableOf("Models and levels", "Base model")
+
+  it("each base model stands in the table once", () => {
+    const stated = rows.flatMap(([models = ""]) => spans(models))
+    assert.deepEqual(sorted(stated), sorted(Result.getOrThrow(shippedCatalog).models.map(({ id }) => id)))
+  })
+
+  /** The levels that one part of the second column names: `Vertex to …`, `Bedrock for …`, `Azure, every level`. */
+  const levelsOf = (words: string): ReadonlyArray<string> => {
+    if (words.includes("every level")) return levels
+    const names = spans(words)
+    if (/^\w+ to /.test(words)) {
+      return [fedrampLadder, impactLadder].flatMap((ladder: ReadonlyArray<string>) =>
+        ladder.slice(0, ladder.findIndex((level) => names.includes(level)) + 1)
+      )
+    }
+    return levels.filter(
+      (level) =>
+        names.includes(level) ||
+        names.includes(level.replace(/^fedramp-\w+/, "fedramp-*")) ||
+        (words.includes("the composites") && level.includes("+"))
+    )
+  }
+
+  it.each(rows.flatMap(([models = "", served = ""]) => spans(models).map((id) => [id, served] as const)))(
+    "%s: %s",
+    (id, served) => {
+      const stated = served.split("; ").flatMap((words) => {
+        const cloud = /^\w+/.exec(words)?.[0].toLowerCase() ?? ""
+        return levelsOf(words).map((level) => `${level} ${cloud}`)
+      })
+      const has = index.list
+        .filter(({ model }) => model.id === id)
+        .map(({ level, deployment }) => `${level} ${deployment.cloud}`)
+      assert.deepEqual(sorted(stated), sorted(has))
+    }
+  )
+
+  it("every model ID in the README exists", () => {
+    const ids = [...text.matchAll(/[a-z][a-z0-9.-]*:(?:il\d|fedramp-\w+|itar)(?:\+itar)?/g)].map(([id]) => id)
+    assert.isAbove(ids.length, 10)
+    for (const id of ids)
+      assert.isTrue(
+        index.list.some((entry) => entry.id === id),
+        id
+      )
+  })
+})
+
+it("the sandbox's directives", () => {
+  assert.deepEqual(
+    tableOf("Sandbox", "Directive"),
+    directives.map(({ name, effect }) => [`\`[sandbox: ${name}]\``, effect])
+  )
+})
+
+describe("settings", () => {
+  const rows = tableOf("Settings", "Name")
+  const named = rows.flatMap(([names = ""]) => spans(names))
+  /** The chain's own variables stand under the chain's name. */
+  const chain = /^AWS_(PROFILE|ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN)$/
+  const inSource = [...variablesIn(settingsSource)].filter((name) => !chain.test(name))
+
+  it("each of the gateway's own variables has a row, once", () => {
+    const own = (name: string) => name.startsWith("GATEWAY_")
+    assert.deepEqual(sorted(named.filter(own)), sorted(inSource.filter(own)))
+    assert.strictEqual(new Set(named).size, named.length)
+  })
+
+  it("every variable that is read is named in the table, and no other", () => {
+    const stated = variablesIn(rows.flat().join(" "))
+    assert.deepEqual(sorted(stated), sorted(inSource))
+  })
+
+  it("the README names no variable that nothing reads", () => {
+    // The key of a caller: the chat command's, and Codex's by the configuration that is shown.
+    const known = new Set([...inSource, "GATEWAY_API_KEY"])
+    for (const name of variablesIn(text)) assert.isTrue(known.has(name), name)
+  })
+
+  const active = {
+    VERTEX_PROJECT: "p",
+    BEDROCK_REGION: "us-gov-west-1",
+    AZURE_OPENAI_ENDPOINT: "https://example.openai.azure.us"
+  }
+  const loaded = (extra: Readonly<Record<string, string>>) => Effect.runSync(load({ ...active, ...extra }))
+  const defaults = rows.flatMap(([cell = "", value = ""]) => {
+    const names = spans(cell)
+    const values = names.length === 1 || !value.includes(", ") ? names.map(() => value) : value.split(", ")
+    return names.map((name, index) => [name, values[index] ?? ""] as const)
+  })
+
+  it.each(defaults.filter(([name]) => name !== "OTEL_*"))("%s: %s", (name, value) => {
+    const [only, ...more] = spans(value)
+    if (value === "none") {
+      const optional = new RegExp(
+        `(optional|secret)\\("${name}"\\)|Config\\.option\\([^\\n]*"${name}"|when\\("${name}"`
+      )
+      assert.match(settingsSource, optional)
+    } else if (value === `\`${only}\`` && !named.includes(only ?? "")) {
+      assert.deepEqual(loaded({ [name]: only ?? "" }), loaded({}))
+    } else if (value === "stdout") assert.deepEqual(loaded({ [name]: value }), loaded({}))
+    else
+      for (const choice of [only, ...more])
+        if (choice !== undefined && !named.includes(choice)) loaded({ [name]: choice })
+  })
+
+  it("a cloud is active by its first variable", () => {
+    const first: Readonly<Record<Cloud, string>> = {
+      vertex: "VERTEX_PROJECT",
+      bedrock: "BEDROCK_REGION",
+      azure: "AZURE_OPENAI_ENDPOINT"
+    }
+    for (const cloud of clouds) assert.strictEqual(loaded({ [first[cloud]]: "" }).clouds[cloud]._tag, "None")
+    for (const cloud of clouds) assert.strictEqual(loaded({}).clouds[cloud]._tag, "Some")
+  })
+})
+
+it("every dependency has its reason, and every reason its dependency", () => {
+  const patterns = tableOf("The code", "Dependency").flatMap(([names = ""]) => spans(names))
+  const covers = (pattern: string, name: string) =>
+    pattern === name || (pattern.endsWith("/*") && name.startsWith(pattern.slice(0, -1)))
+  const names = Object.keys(dependencies)
+  for (const name of names)
+    assert.isTrue(
+      patterns.some((pattern) => covers(pattern, name)),
+      name
+    )
+  for (const pattern of patterns)
+    assert.isTrue(
+      names.some((name) => covers(pattern, name)),
+      pattern
+    )
+})

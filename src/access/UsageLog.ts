@@ -73,6 +73,7 @@ const writeStdout = (bytes: Uint8Array): Effect.Effect<void, { readonly message:
       else resume(error.code === "EAGAIN" ? Effect.delay(Effect.succeed(0), "10 millis") : Effect.fail(error))
     })
   }).pipe(Effect.flatMap((written) => (written < bytes.length ? writeStdout(bytes.subarray(written)) : Effect.void)))
+
 /**
  * Several processes may share the pipe, which keeps only writes of at most 4096 bytes (PIPE_BUF) in one piece: whole lines up
  * to that go together, and a line that is longer goes alone.

@@ -96,13 +96,15 @@ const excerpt = (text: string, length: number): string => {
   return line.length > length ? `${line.slice(0, length - 1).trimEnd()}…` : line
 }
 
-const topicOf = (prompt: string): string =>
-  excerpt(prompt, 160)
-    .replace(
-      /^(?:please\s+)?(?:can you |could you )?(?:tell me |explain |describe |what (?:is|are) |who (?:is|are) |write )(?:about )?/i,
-      ""
-    )
-    .replace(/[.?!\s]+$/, "")
+const LEAD =
+  /^(?:please\s+)?(?:can you |could you )?(?:tell me |explain |describe |what (?:is|are) |who (?:is|are) |write )(?:about )?/i
+
+/** What a prompt is about: without its first words where these are known, else in quotation marks. */
+const topicOf = (prompt: string): string => {
+  const text = excerpt(prompt, 160).replace(/[.?!\s]+$/, "")
+  if (LEAD.test(text)) return text.replace(LEAD, "")
+  return text === "" ? "" : `"${text}"`
+}
 
 const prose = (turn: Turn): string => {
   const sentences: Array<string> = []
@@ -170,8 +172,19 @@ const stopped = (text: string, stops: ReadonlyArray<string>) => {
     : { text: text.slice(0, first.at), sequence: first.sequence }
 }
 
+/** Agents put reminders to the model into a user's message; they are not what is asked, nor what a tool answered. */
+const withoutReminders = (text: string): string => {
+  const [first = "", ...rest] = text.split("<system-reminder>")
+  return first + rest.map((part) => part.split("</system-reminder>").slice(1).join("")).join("")
+}
+
 /** Decides what the simulated model says to a turn. Deterministic. */
-export const planOf = (turn: Turn): Plan => {
+export const planOf = (given: Turn): Plan => {
+  const turn: Turn = {
+    ...given,
+    prompt: withoutReminders(given.prompt),
+    results: given.results.map((result) => ({ ...result, content: withoutReminders(result.content) }))
+  }
   const { directives } = turn
   const refuses = directives.flags.has("refuse")
   const calls = refuses ? [] : callsOf(turn)

@@ -167,6 +167,17 @@ describe("answers", () => {
     assert.deepStrictEqual(planOf(turn({ tools, choice: "none", prompt: "Any flights?" })).calls, [])
   })
 
+  it("are about what was asked, not about an agent's reminders", () => {
+    const reminder = "<system-reminder>\nSearch flights with care.\n</system-reminder>"
+    const tools = [tool("searchFlights", "Finds flights")]
+    const said = (prompt: string) => planOf(turn({ prompt, tools })).text.join("")
+    assert.match(said(`${reminder}\nWhat is a fjord?${reminder}`), /^You asked about a fjord\./)
+    assert.match(said(`${reminder}Why is the sky blue?`), /^You asked about "Why is the sky blue"\./)
+    assert.notInclude(said("Hi <system-reminder> never closed"), "closed")
+    const results = [{ name: "searchFlights", content: `None.${reminder}` }]
+    assert.notInclude(planOf(turn({ prompt: "Hi", results })).text.join(""), "care")
+  })
+
   it("speak about a tool's result instead of calling again", () => {
     const plan = planOf(
       turn({ tools: [tool("lighthouse", "")], results: [{ name: "lighthouse", content: "It glows" }] })

@@ -1,0 +1,232 @@
+/** Every snippet of the README works: run against a gateway in the sandbox where that needs no tool of others. */
+import { execFile, spawnSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { clouds } from "../src/model/Catalog.ts"
+import { activeClouds, load } from "../src/Settings.ts"
+import { type Gateway, startGateway } from "./support/gateway.ts"
+import { eventsIn, parsed } from "./support/http.ts"
+import { type Block, blocks, proseText, root, spans, variablesIn } from "./support/readme.ts"
+
+const home = mkdtempSync(join(tmpdir(), "gateway-readme-"))
+const main = join(root, "src/main.ts")
+const stated = "http://127.0.0.1:8080"
+let gateway: Gateway
+
+beforeAll(async () => {
+  gateway = await startGateway({ docs: true })
+  symlinkSync(join(root, "node_modules"), join(home, "node_modules"))
+})
+afterAll(async () => {
+  await gateway.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const has = (command: string, ...args: ReadonlyArray<string>) => spawnSync(command, args).status === 0
+const python = has("python3", "-c", "import ast, tomllib")
+const curl = has("curl", "--version") && has("bash", "-c", "true")
+
+const inLanguage = (...languages: ReadonlyArray<string>): ReadonlyArray<Block> =>
+  blocks.filter(({ language }) => languages.includes(language))
+const named = ({ line, section }: Block) => `line ${line}, ${section}`
+const here = (text: string) => text.replaceAll(stated, gateway.url)
+
+/** Runs a command to its end, in a directory of the test's; rejects with what it said when it fails. */
+const run = (file: string, args: ReadonlyArray<string>, input = "", directory = home): Promise<string> =>
+  new Promise((done, fail) => {
+    const child = execFile(
+      file,
+      args,
+      { cwd: directory, timeout: 20_000, env: { PATH: process.env.PATH, GATEWAY_SANDBOX: "auto" } },
+      (error, stdout, stderr) =>
+        error === null ? done(stdout) : fail(new Error(`${error.message}\n${stdout}\n${stderr}`))
+    )
+    child.stdin?.end(input)
+  })
+
+it("every snippet is in a language that is checked", () => {
+  const checked = ["sh", "ts", "python", "json", "toml", "yaml", "text"]
+  for (const block of blocks) assert.include(checked, block.language, named(block))
+})
+
+/** The commands of a block; a backslash at the end of a line joins it with the next. */
+const commandsOf = ({ text }: Block): ReadonlyArray<string> =>
+  text
+    .replaceAll("\\\n", " ")
+    .split("\n")
+    .filter((line) => line.trim() !== "" && !line.startsWith("#"))
+const commands = inLanguage("sh").flatMap((block) => commandsOf(block).map((command) => ({ command, block })))
+
+describe("shell", () => {
+  it.concurrent.each(inLanguage("sh").map((block) => [named(block), block] as const))("%s parses", async (_, block) => {
+    await run("bash", ["-n"], block.text)
+  })
+
+  /** What the text around a request says of its answer. */
+  const answers: ReadonlyArray<readonly [request: string, check: (reply: string) => void]> = [
+    [
+      "What can you do?",
+      (reply) => {
+        const events = eventsIn(reply).map(({ event }) => event)
+        assert.strictEqual(events[0], "message_start")
+        assert.strictEqual(events.at(-1), "message_stop")
+      }
+    ],
+    [
+      "gemini-3-flash:il2",
+      (reply) => {
+        const headers = spans(proseText).filter((span) => /^x-gateway-served-[a-z]+: ./.test(span))
+        assert.lengthOf(headers, 2)
+        assert.match(reply, /^HTTP\/1\.1 200 /)
+        for (const header of headers) assert.include(reply, `${header}\r\n`)
+      }
+    ],
+    [
+      "webhook_url",
+      (reply) => {
+        const { error } = parsed(reply)
+        assert.strictEqual(error.type, "invalid_request_error")
+        assert.include(error.message, "webhook_url")
+      }
+    ],
+    [
+      "[sandbox: tool=fetch",
+      (reply) => {
+        const shown = parsed(inLanguage("json").find(({ text }) => text.includes("x_gateway_governance"))?.text ?? "{}")
+        const { x_gateway_governance } = parsed(reply.replace(/"toolu_\w+"/g, '"toolu_…"'))
+        assert.deepEqual(shown, { x_gateway_governance })
+      }
+    ]
+  ]
+
+  const requests = commands.map(({ command }) => command).filter((command) => /^curl .*127\.0\.0\.1:8080/.test(command))
+  it("what is checked of the requests' answers belongs to one of them", () => {
+    for (const [request] of answers)
+      assert.lengthOf(
+        requests.filter((command) => command.includes(request)),
+        1,
+        request
+      )
+  })
+  describe.skipIf(!curl)("requests", () => {
+    it.concurrent.each(requests)("%s", async (command) => {
+      const reply = await run("bash", ["-c", here(command)])
+      const check = answers.find(([request]) => command.includes(request))?.[1]
+      if (check === undefined) assert.notProperty(parsed(reply), "error")
+      else check(reply)
+    })
+  })
+
+  const ours = commands.map(({ command }) => command).filter((command) => command.startsWith("npm run gateway -- "))
+  const cli = (command: string, directory: string, input = "") =>
+    run("bash", ["-c", command.replace("npm run gateway --", `${process.execPath} ${main}`)], input, directory)
+
+  it.concurrent("keys are created, listed, rotated and revoked as shown", async () => {
+    const directory = join(home, "keys")
+    mkdirSync(directory)
+    let id = ""
+    for (const command of ours.filter((command) => command.includes("-- keys "))) {
+      const said = await cli(command.replace(/\bID\b/, id), directory)
+      id = /\bkey_\w+/.exec(said)?.[0] ?? id
+      if (/ (create|rotate) /.test(command)) assert.match(said, /\bgmg_[\w-]{40}/, command)
+      else assert.include(said, id, command)
+    }
+    assert.include(readFileSync(join(directory, "keys.json"), "utf8"), id)
+  })
+
+  it.concurrent.each(ours.filter((command) => !command.includes("-- keys ")))("%s", async (command) => {
+    if (/-- chat /.test(command)) {
+      const model = /--model (\S+):(\S+)/.exec(command)
+      const said = await cli(`${command} --url ${gateway.url}`, home, "Why is the sky blue?\n")
+      assert.include(said, "sky")
+      assert.match(said, new RegExp(`^served by \\S+ at ${model?.[2]} `, "m"))
+    } else assert.isNotEmpty(await cli(command, home))
+  })
+
+  /** `NAME=value`, exported or before a command. */
+  const assigned = ({ text }: Block) =>
+    Object.fromEntries(
+      [...text.matchAll(/(?<=^|\s)([A-Z][A-Z0-9_]*)=([^\s'"]+|'[^']*'|"[^"]*")/g)].map(
+        ([, name = "", value = ""]) => [name, value.replace(/^['"]|['"]$/g, "")] as const
+      )
+    )
+
+  it.each(inLanguage("sh").map((block) => [named(block), block] as const))("%s sets what can be set", (_, block) => {
+    const variables = assigned(block)
+    Effect.runSync(load(variables))
+    if (block.section === "Deploy" && variablesIn(block.text).has("VERTEX_PROJECT")) {
+      assert.sameMembers([...activeClouds(Effect.runSync(load(variables)).clouds)], [...clouds])
+    }
+  })
+})
+
+describe("TypeScript", () => {
+  const files = inLanguage("ts").map((block, index) => ({ block, file: `snippet${index}.ts` }))
+
+  beforeAll(() => {
+    const { name, exports } = parsed(readFileSync(join(root, "package.json"), "utf8"))
+    assert.property(exports, "./client")
+    writeFileSync(join(home, "package.json"), '{"type":"module"}')
+    writeFileSync(
+      join(home, "tsconfig.json"),
+      JSON.stringify({
+        extends: join(root, "src/tsconfig.client.json"),
+        compilerOptions: {
+          noEmit: true,
+          declaration: false,
+          rewriteRelativeImportExtensions: false,
+          rootDir: "/",
+          types: ["node"],
+          typeRoots: [join(root, "node_modules/@types")]
+        },
+        files: files.map(({ file }) => file)
+      })
+    )
+    for (const { block, file } of files) {
+      // The package's own name leads to its sources; that the built package works is a test of the client's.
+      const source = here(block.text).replace(`"${name}/client"`, JSON.stringify(join(root, "src/Client.ts")))
+      writeFileSync(join(home, file), source)
+    }
+  })
+
+  it.concurrent("compiles, strictly", async () => {
+    await run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", home])
+  })
+
+  it.concurrent.each(files.map(({ block, file }) => [named(block), file] as const))("%s runs", async (_, file) => {
+    assert.match(await run(process.execPath, [join(home, file)]), /sky/)
+  })
+})
+
+describe("other languages", () => {
+  it.skipIf(!python).concurrent.each(inLanguage("python").map((block) => [named(block), block] as const))(
+    "Python: %s parses",
+    async (_, block) => {
+      await run("python3", ["-c", "import ast, sys; ast.parse(sys.stdin.read())"], block.text)
+    }
+  )
+
+  it.skipIf(!python).concurrent.each(inLanguage("toml").map((block) => [named(block), block] as const))(
+    "TOML: %s",
+    async (_, block) => {
+      const script = "import json, sys, tomllib; print(json.dumps(tomllib.loads(sys.stdin.read())))"
+      const config = parsed(await run("python3", ["-c", script], block.text))
+      const provider = config.model_providers[config.model_provider]
+      assert.strictEqual(provider.base_url, `${stated}/v1`)
+      const key = provider.env_http_headers["x-api-key"]
+      assert.isTrue(commands.some(({ command }) => command.startsWith(`${key}=sandbox-key `)))
+    }
+  )
+
+  it.each(inLanguage("json").map((block) => [named(block), block] as const))("JSON: %s parses", (_, block) => {
+    JSON.parse(block.text)
+  })
+
+  it.each(inLanguage("yaml").map((block) => [named(block), block] as const))("YAML: %s parses", async (_, block) => {
+    const { parseAllDocuments } = await import("yaml")
+    for (const document of parseAllDocuments(block.text)) assert.isEmpty(document.errors)
+  })
+})
