@@ -24,7 +24,10 @@ export class CatalogError extends Data.TaggedError("CatalogError")<{
 const pollInterval = "2 seconds"
 
 const readCatalog = (fs: FileSystem.FileSystem, file: string): Effect.Effect<string, CatalogError> =>
-  Effect.mapError(fs.readFileString(file), (error) => new CatalogError({ source: file, problems: [error.message] }))
+  Effect.mapError(fs.readFileString(file), ({ reason, message }) => {
+    const problem = reason._tag === "NotFound" ? "there is no such file" : `it cannot be read: ${message}`
+    return new CatalogError({ source: file, problems: [problem] })
+  })
 
 const parseCatalog = (file: string, text: string): Result.Result<Catalog, CatalogError> =>
   Result.mapError(checkCatalog(text), (problems) => new CatalogError({ source: file, problems }))

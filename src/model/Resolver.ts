@@ -3,26 +3,12 @@
  * decisions: Model IDs).
  */
 import { Result } from "effect"
-import type { Catalog, Cloud, Deployment, Model } from "./Catalog.ts"
+import type { Catalog, Cloud } from "./Catalog.ts"
 import { explainUnresolved, explainWrongKind, takes } from "./explain.ts"
 import { type GatewayError, invalid } from "./GatewayError.ts"
-import { authorizedLevels, type Level, levels } from "./Level.ts"
+import { authorizedLevels, levels } from "./Level.ts"
 import { formatModelId } from "./ModelId.ts"
-import type { Route, Surface } from "./Route.ts"
-
-/** What an ID is resolved for: a surface, or counting, which the messages surface does. */
-export type Purpose = Surface | "count"
-
-/** A requestable ID and what it is bound to. */
-export interface Entry {
-  readonly id: string
-  /** Unix time in seconds. */
-  readonly created: number
-  readonly ownedBy: string
-  readonly model: Model
-  readonly level: Level
-  readonly deployment: Deployment
-}
+import type { Entry, Purpose, Route } from "./Route.ts"
 
 /** The catalog as this process serves it. Immutable: a reload makes a new one. */
 export interface Index {

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import type { Catalog, Family } from "./Catalog.ts"
 import { parseModelId } from "./ModelId.ts"
-import type { Entry, Purpose } from "./Resolver.ts"
+import type { Entry, Purpose } from "./Route.ts"
 
 /** Longest echo of the caller's text, in UTF-16 units. */
 const maxEcho = 100

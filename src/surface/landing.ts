@@ -4,7 +4,7 @@ import { usageNotice } from "../api/usageNotice.ts"
 import { service, version } from "../api/version.ts"
 import { type Cloud, clouds } from "../model/Catalog.ts"
 import { type Level, levels } from "../model/Level.ts"
-import type { Entry } from "../model/Resolver.ts"
+import type { Entry } from "../model/Route.ts"
 
 /** What a caller is told before it has a key: clouds and levels, no model names. */
 export interface Welcome {

@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { type Cloud, clouds } from "../../src/model/Catalog.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
-import { type Index, makeIndex, type Purpose } from "../../src/model/Resolver.ts"
+import { type Index, makeIndex } from "../../src/model/Resolver.ts"
+import type { Purpose } from "../../src/model/Route.ts"
 
 const catalog = Result.getOrThrow(shippedCatalog)
 const indexOf = (...active: ReadonlyArray<Cloud>): Index => makeIndex(catalog, new Set(active))

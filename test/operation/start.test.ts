@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { explainSetting } from "../../src/explainSetting.ts"
+import { explainSetting } from "../../src/cli/explainSetting.ts"
 import { load } from "../../src/Settings.ts"
 import { start } from "./child.ts"
 

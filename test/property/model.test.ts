@@ -5,7 +5,8 @@ import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import { checkCatalog } from "../../src/model/checkCatalog.ts"
 import { authorizedLevels, type Level, levels } from "../../src/model/Level.ts"
 import { formatModelId, parseModelId } from "../../src/model/ModelId.ts"
-import { makeIndex, type Purpose } from "../../src/model/Resolver.ts"
+import { makeIndex } from "../../src/model/Resolver.ts"
+import type { Purpose } from "../../src/model/Route.ts"
 
 const purposes: ReadonlyArray<Purpose> = ["chat", "messages", "responses", "embeddings", "count"]
 const AnyLevel = Schema.Literals(levels)

@@ -20,9 +20,9 @@ export interface HeaderCredential {
   readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
 }
 
-/** Describes a failure of a vendor's library by its name, code and HTTP status, and by nothing else of it. */
+/** Describes a failure of a vendor's library by its name, code and HTTP status, and by nothing else of it; then what mends it. */
 export const credentialError =
-  (source: string) =>
+  (source: string, remedy: string) =>
   (cause: unknown): CredentialError => {
     const details = [
       identifier(property(cause, "name")),
@@ -31,7 +31,7 @@ export const credentialError =
       status(cause)
     ].filter((detail) => detail !== undefined && detail !== "Error")
     const reason = details.length === 0 ? "" : ` (${details.join(", ")})`
-    return new CredentialError({ message: `no credentials from ${source}${reason}` })
+    return new CredentialError({ message: `no credentials from ${source}${reason}: ${remedy}` })
   }
 
 /** Names of error classes and system codes: `CredentialsProviderError`, `ECONNREFUSED`. */

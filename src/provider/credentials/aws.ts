@@ -41,7 +41,10 @@ export interface AwsCredential {
   readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
 }
 
-const failed = credentialError("the AWS default chain")
+const failed = credentialError(
+  "the AWS default chain",
+  "attach a role, set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or set AWS_BEARER_TOKEN_BEDROCK"
+)
 
 /**
  * Signature Version 4 for the service `bedrock` with the AWS default credential chain, or a bearer key. The chain is

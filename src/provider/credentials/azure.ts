@@ -45,7 +45,10 @@ export const azure = (options: AzureOptions): Effect.Effect<HeaderCredential, Cr
 const entra = Effect.fnUntraced(function* (options: AzureOptions) {
   const { authority, scope } = azureCloud(options)
   const client = yield* clientCredential(options)
-  const failed = credentialError(`Entra ID (${client?.name ?? "managed identity"})`)
+  const failed = credentialError(
+    `Entra ID (${client?.name ?? "managed identity"})`,
+    "check the identity and the AZURE_ variables in the README, or set AZURE_OPENAI_API_KEY"
+  )
   const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promise, catch: failed })
   const msal = yield* attempt(() => import("@azure/msal-node"))
   const system = options.network === undefined ? {} : { networkClient: options.network }

@@ -10,7 +10,10 @@ export interface GoogleOptions {
   readonly accessToken?: Redacted.Redacted<string> | undefined
 }
 
-const failed = credentialError("Google Application Default Credentials")
+const failed = credentialError(
+  "Google Application Default Credentials",
+  "attach a service account, set GOOGLE_APPLICATION_CREDENTIALS or VERTEX_ACCESS_TOKEN, or run gcloud auth application-default login"
+)
 
 /**
  * `Authorization: Bearer`, and `x-goog-user-project` where the credentials name a quota project. Application Default
