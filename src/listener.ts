@@ -63,7 +63,9 @@ const limits = (settings: GatewaySettings) => {
     keepAliveTimeout: 65_000,
     maxHeaderSize: 32 * 1024,
     connectionsCheckingInterval: 1_000,
-    noDelay: true
+    noDelay: true,
+    // The front door refuses a request without one, in JSON and with an ID.
+    requireHostHeader: false
   }
 }
 
@@ -72,14 +74,20 @@ const unparsed: Readonly<Record<string, readonly [status: string, message: strin
   HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "the request's headers are too large"]
 }
 
-/** A request that Node could not read has no path; it gets the general shape. */
-const refuseUnparsed = (error: NodeJS.ErrnoException, socket: NodeJS.WritableStream & { destroyed?: boolean }) => {
-  if (socket.destroyed === true || !socket.writable || error.code === "ECONNRESET") return
-  const [status, message] = unparsed[error.code ?? ""] ?? ["400 Bad Request", "the request is not valid HTTP"]
+type Caller = NodeJS.WritableStream & { readonly destroyed?: boolean }
+
+/** A request that never becomes one of Node's has no path; it gets the general shape. */
+const refuse = (socket: Caller, status: string, message: string) => {
   const body = JSON.stringify({ error: { type: "invalid_request_error", message } })
   socket.end(
     `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nlink: </>; rel="terms-of-service"\r\nconnection: close\r\n\r\n${body}`
   )
+}
+
+const refuseUnparsed = (error: NodeJS.ErrnoException, socket: Caller) => {
+  if (socket.destroyed === true || !socket.writable || error.code === "ECONNRESET") return
+  const [status, message] = unparsed[error.code ?? ""] ?? ["400 Bad Request", "the request is not valid HTTP"]
+  refuse(socket, status, message)
 }
 
 /** The server, whose certificate follows its files as long as the scope lives. */
@@ -88,6 +96,9 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const prepare = <S extends Server>(server: S): S => {
     server.maxHeadersCount = 200
     server.on("clientError", refuseUnparsed)
+    server.on("connect", (_, socket) => refuse(socket, "405 Method Not Allowed", "CONNECT is not allowed here"))
+    // An expectation that nobody knows is no reason to refuse, which Node would do without an ID (RFC 9110, 10.1.1).
+    server.on("checkExpectation", (request, response) => server.emit("request", request, response))
     // Node closes the connections that are idle when the listener closes; one that becomes idle later would hold it up.
     server.on("request", (_, response) => {
       response.once("close", () => {

@@ -15,6 +15,7 @@ import {
 import { noDirectives, readDirectives } from "./directives.ts"
 import { check } from "./http.ts"
 import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "./json.ts"
+import { jsonInstruction } from "./jsonInstruction.ts"
 import { describe, mediaTokens, resultText } from "./media.ts"
 import { countTokens } from "./tokens.ts"
 
@@ -162,7 +163,7 @@ export const readClaude = (body: JsonObject, context: ClaudeContext): ClaudeRequ
       })),
       tools,
       choice,
-      format,
+      format: format ?? jsonInstruction(instructions),
       thinks: thinking !== "off",
       limit,
       stops,

@@ -2,9 +2,10 @@
  * The front door: every request gets its ID and its observation, every reply the headers that all replies have, and what
  * no route answers is answered here, in the shape of its path.
  */
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Cause, Clock, Effect, Option } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { GatewayError, internal } from "../model/GatewayError.ts"
+import { GatewayError, internal, invalid } from "../model/GatewayError.ts"
 import { Settings } from "../Settings.ts"
 import { watchRequests } from "../telemetry/requestSpan.ts"
 import { Drain } from "./Drain.ts"
@@ -53,6 +54,10 @@ const overloaded = new GatewayError({
   retryAfter: 1
 })
 
+/** HTTP/1.1 wants it (RFC 9112, 3.2). Node is told to leave the refusal to us, because its own has no body and no ID. */
+const lacksHost = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  request.headers.host === undefined && NodeHttpServerRequest.toIncomingMessage(request).httpVersion === "1.1"
+
 /** The link to the usage notice that every reply carries (decisions: Beyond the spec). */
 const link = '</>; rel="terms-of-service"'
 
@@ -93,9 +98,11 @@ export const frontDoor = HttpRouter.middleware(
         const answer =
           inFlight > settings.maxInFlight && path !== "/health"
             ? Effect.succeed(failed(overloaded))
-            : known
-              ? handler
-              : Effect.succeed(failed(noRoute(request.method, path)))
+            : lacksHost(request)
+              ? Effect.succeed(failed(invalid("the header Host is missing")))
+              : known
+                ? handler
+                : Effect.succeed(failed(noRoute(request.method, path)))
         const reply = yield* inSpan(answer).pipe(
           Effect.provideService(CurrentObservation, observation),
           Effect.annotateLogs({ request_id: observation.id }),

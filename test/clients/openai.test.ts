@@ -144,10 +144,7 @@ for (const model of sixModels) {
     it("JSON of a schema, parsed", async () => {
       const done = await client.chat.completions.parse({
         model,
-        // The sandbox's Claude is asked in words, which it does not read.
-        messages: say(
-          model.startsWith("claude") ? '[sandbox: text={"city":"Oslo","days":3}]' : "Plan a trip to Oslo, as JSON"
-        ),
+        messages: say("Plan a trip to Oslo, as JSON"),
         response_format: plan
       })
       const message = done.choices[0]?.message

@@ -4,6 +4,7 @@ import { argumentsOf, fittingTool, planOf, type Turn } from "../../src/sandbox/a
 import { eventsOf, messageOf } from "../../src/sandbox/claudeReply.ts"
 import { directives, noDirectives, readDirectives } from "../../src/sandbox/directives.ts"
 import { isObject, type JsonObject } from "../../src/sandbox/json.ts"
+import { jsonInstruction } from "../../src/sandbox/jsonInstruction.ts"
 import { schemaSample } from "../../src/sandbox/schemaSample.ts"
 import { isSigned, signThinking } from "../../src/sandbox/signature.ts"
 import { countTokens, fragments, words } from "../../src/sandbox/tokens.ts"
@@ -24,6 +25,22 @@ describe("tokens", () => {
     assert.strictEqual(countTokens("word ".repeat(8192)), 8192)
     assert.strictEqual(countTokens("A unbelievable 1234!"), 1 + 2 + 2 + 1)
   })
+})
+
+describe("JSON asked for in words", () => {
+  for (const [words, read] of Object.entries({
+    'Be brief.\n\nAnswer with one JSON value that conforms to this JSON Schema:\n{"type":"array","items":{"type":"string"}}':
+      {
+        type: "array",
+        items: { type: "string" }
+      },
+    "Answer with one JSON object and nothing else.": "json" as const,
+    "It conforms to this JSON Schema: {broken": undefined,
+    'Tools take JSON Schema, such as {"type":"object"}.': undefined,
+    "": undefined
+  })) {
+    it(`"${words.slice(0, 50)}"`, () => assert.deepStrictEqual(jsonInstruction(words), read))
+  }
 })
 
 describe("directives", () => {

@@ -175,7 +175,8 @@ describe("what is no HTTP", () => {
       "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
       400
     ],
-    "no host": ["GET /health HTTP/1.1\r\n\r\n", 400],
+    "no host": ["GET /health HTTP/1.1\r\nconnection: close\r\n\r\n", 400],
+    "a tunnel": ["CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n", 405],
     "40 KB of headers": [`GET /health HTTP/1.1\r\nhost: x\r\nx-a: ${"y".repeat(40_000)}\r\n\r\n`, 431]
   }
   for (const [name, [bytes, status]] of Object.entries(bad)) {
@@ -184,12 +185,23 @@ describe("what is no HTTP", () => {
       caller.socket.write(Buffer.from(bytes, "latin1"))
       const got = await caller.closed()
       assert.match(got, new RegExp(`^HTTP/1\\.1 ${status} `))
-      if (name === "no host") return
       assert.match(got, /content-type: application\/json/i)
       assert.match(got, /\{"error":\{"type":"invalid_request_error","message":"/)
       assert.strictEqual(got.match(/x-request-id:/gi)?.length, 1)
     })
   }
+
+  it("an expectation that nobody knows is no reason to refuse", async () => {
+    const caller = raw(gateway.port)
+    caller.write("GET /health HTTP/1.1\r\nhost: x\r\nexpect: the-unexpected\r\nconnection: close\r\n\r\n")
+    assert.match(await caller.closed(), /^HTTP\/1\.1 200 [\s\S]*x-request-id: /)
+  })
+
+  it("HTTP/1.0 needs no host", async () => {
+    const caller = raw(gateway.port)
+    caller.write("GET /health HTTP/1.0\r\n\r\n")
+    assert.match(await caller.closed(), /^HTTP\/1\.1 200 /)
+  })
 
   it("an upgrade is not taken", async () => {
     for (const protocol of ["websocket", "h2c"]) {
