@@ -54,12 +54,18 @@ export interface GatewayOptions {
 const store = ({ settings, sandbox }: GatewayOptions) =>
   sandbox && settings.workers === 1 && Option.isNone(settings.redisUrl) ? layerMemory : storeLayer(settings)
 
+/** At a terminal the sandbox's records would only bury what a person reads there. */
+const usageLog = ({ settings, sandbox }: GatewayOptions) => {
+  if (settings.usageLog !== "stdout") return UsageLog.layer({ file: settings.usageLog })
+  return sandbox && process.stdout.isTTY ? UsageLog.none : UsageLog.layer({})
+}
+
 const access = (options: GatewayOptions) => {
   const { settings, sandbox } = options
   const lease = Duration.sum(settings.streamCeiling, Duration.minutes(1))
   return Layer.mergeAll(
     sandbox ? Keys.sandbox : Keys.layer({ file: settings.keysFile }),
-    UsageLog.layer({ file: settings.usageLog === "stdout" ? undefined : settings.usageLog }),
+    usageLog(options),
     Layer.mergeAll(RateLimit.layer({ streamCeiling: settings.streamCeiling }), Quota.layer({ lease })).pipe(
       Layer.provide(store(options))
     )

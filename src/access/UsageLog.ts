@@ -48,6 +48,9 @@ export class UsageLog extends Context.Service<
     readonly record: (record: UsageRecord) => Effect.Effect<void>
   }
 >()("gateway/access/UsageLog") {
+  /** Keeps no records. */
+  static readonly none: Layer.Layer<UsageLog> = Layer.succeed(UsageLog, { record: () => Effect.void })
+
   /** Closing the layer writes what is queued. */
   static readonly layer = (options: UsageLogOptions): Layer.Layer<UsageLog, never, FileSystem.FileSystem> =>
     Layer.effect(
