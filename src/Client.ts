@@ -10,18 +10,8 @@
  * ```
  */
 export { Api } from "./api/Api.ts"
-export type {
-  ChatMessage,
-  ChatRequest,
-  Completion,
-  CompletionChunk,
-  ContentPart,
-  FinishReason,
-  Tool,
-  ToolCall,
-  ToolChoice,
-  Usage
-} from "./api/Chat.ts"
+export type { ChatRequest, Completion, CompletionChunk, FinishReason, Usage } from "./api/Chat.ts"
+export type { ChatMessage, ContentPart, Tool, ToolCall, ToolChoice } from "./api/ChatMessage.ts"
 export type { EmbeddingList, EmbeddingsRequest } from "./api/Embeddings.ts"
 export { ApiError, ErrorType, MessagesError } from "./api/Errors.ts"
 export type { Governance, GovernanceFlag } from "./api/Governance.ts"

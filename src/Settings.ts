@@ -8,18 +8,28 @@ import { clouds as allClouds, type Cloud } from "./model/Catalog.ts"
 const minutes = (n: number) => Duration.minutes(n)
 const seconds = (n: number) => Duration.seconds(n)
 
-const text = (name: string) => Config.String(name)
-const optional = (name: string) => Config.option(Config.String(name))
-const secret = (name: string) => Config.option(Config.Redacted(name))
-const duration = (name: string, fallback: Duration.Duration) => Config.Duration(name).pipe(Config.withDefault(fallback))
+const known = new Set<string>()
+/** Remembers the name, so that one that nobody reads can be told from a setting. */
+const named = (name: string): string => {
+  known.add(name)
+  return name
+}
+const text = (name: string) => Config.String(named(name))
+const optional = (name: string) => Config.option(text(name))
+const secret = (name: string) => Config.option(Config.Redacted(named(name)))
+const duration = (name: string, fallback: Duration.Duration) =>
+  Config.Duration(named(name)).pipe(Config.withDefault(fallback))
 const count = (name: string, fallback: number) =>
-  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), name).pipe(
+  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), named(name)).pipe(
     Config.withDefault(fallback)
   )
 
 /** Port 0 asks the system for a free one. */
 const port = (name: string) =>
-  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65_535 })), name)
+  Config.schema(
+    Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65_535 })),
+    named(name)
+  )
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
@@ -60,7 +70,7 @@ const gateway = Config.all({
   host: text("GATEWAY_HOST").pipe(Config.withDefault("127.0.0.1")),
   port: port("GATEWAY_PORT").pipe(Config.withDefault(8080)),
   /** `auto`: sandbox when no cloud is configured; `on`: always; `off`: refuse to start without a cloud. */
-  sandbox: Config.Literals(["auto", "on", "off"], "GATEWAY_SANDBOX").pipe(Config.withDefault("auto" as const)),
+  sandbox: Config.Literals(["auto", "on", "off"], named("GATEWAY_SANDBOX")).pipe(Config.withDefault("auto" as const)),
   /** Time between the words of the sandbox's streams. */
   sandboxPace: duration("GATEWAY_SANDBOX_PACE", Duration.millis(20)),
   /** A catalog of the operator's own; the shipped one otherwise. */
@@ -79,7 +89,7 @@ const gateway = Config.all({
   /** Longest silence of an upstream stream. */
   streamIdleTimeout: duration("GATEWAY_STREAM_IDLE_TIMEOUT", minutes(5)),
   /** Whether `/`, `/docs` and `/openapi.json` are served; `public` in the sandbox, else `off`. */
-  docs: Config.option(Config.Literals(["public", "off"], "GATEWAY_DOCS")),
+  docs: Config.option(Config.Literals(["public", "off"], named("GATEWAY_DOCS"))),
   /** Time between SSE comments on a silent stream; also the wait for the first frame before 200 is committed. */
   heartbeat: duration("GATEWAY_HEARTBEAT", seconds(15)),
   /** How long a caller may take to send its headers, its body. */
@@ -93,21 +103,23 @@ const gateway = Config.all({
   tlsCert: optional("GATEWAY_TLS_CERT"),
   tlsKey: optional("GATEWAY_TLS_KEY"),
   tlsClientCa: optional("GATEWAY_TLS_CLIENT_CA"),
-  logLevel: Config.Literals(["trace", "debug", "info", "warn", "error", "none"], "GATEWAY_LOG_LEVEL").pipe(
+  logLevel: Config.Literals(["trace", "debug", "info", "warn", "error", "none"], named("GATEWAY_LOG_LEVEL")).pipe(
     Config.withDefault("info" as const)
   ),
   /** `pretty` on a terminal, else `json`. */
-  logFormat: Config.option(Config.Literals(["pretty", "json"], "GATEWAY_LOG_FORMAT")),
+  logFormat: Config.option(Config.Literals(["pretty", "json"], named("GATEWAY_LOG_FORMAT"))),
   /** On SIGTERM the listener closes after the delay; streams may finish until the timeout. */
   drainDelay: duration("GATEWAY_DRAIN_DELAY", seconds(0)),
   drainTimeout: duration("GATEWAY_DRAIN_TIMEOUT", seconds(30)),
   /** Surfaces whose tool definitions are screened: a comma-separated list of chat, responses, messages. */
-  screenSurfaces: Config.schema(SurfaceList, "GATEWAY_SCREEN_SURFACES").pipe(
+  screenSurfaces: Config.schema(SurfaceList, named("GATEWAY_SCREEN_SURFACES")).pipe(
     Config.withDefault("chat,responses"),
     Config.map((list): ReadonlySet<string> => new Set(names(list)))
   ),
   /** `spec` compares names case-insensitively; `strict` folds separators, width and look-alike letters too. */
-  screenMode: Config.Literals(["spec", "strict"], "GATEWAY_SCREEN_MODE").pipe(Config.withDefault("spec" as const)),
+  screenMode: Config.Literals(["spec", "strict"], named("GATEWAY_SCREEN_MODE")).pipe(
+    Config.withDefault("spec" as const)
+  ),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Prometheus metrics, when set. */
@@ -118,8 +130,8 @@ const gateway = Config.all({
 
 const vertex = Config.all({
   project: text("VERTEX_PROJECT"),
-  location: Config.schema(Location, "VERTEX_LOCATION").pipe(Config.withDefault("us-east5")),
-  countLocation: Config.option(Config.schema(Location, "VERTEX_COUNT_LOCATION")),
+  location: Config.schema(Location, named("VERTEX_LOCATION")).pipe(Config.withDefault("us-east5")),
+  countLocation: Config.option(Config.schema(Location, named("VERTEX_COUNT_LOCATION"))),
   baseUrl: Config.option(baseUrl("VERTEX_BASE_URL")),
   accessToken: secret("VERTEX_ACCESS_TOKEN")
 })
@@ -190,6 +202,12 @@ export class Settings extends Context.Service<Settings, GatewaySettings>()("gate
 export class Clouds extends Context.Service<Clouds, CloudSettings>()("gateway/Clouds") {}
 
 export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Variables that look like settings and are none: typing errors, which would otherwise go unseen. */
+export const unknownSettings = (environment: Environment): ReadonlyArray<string> =>
+  Object.keys(environment).filter((name) => name.startsWith("GATEWAY_") && !known.has(name) && !elsewhere.test(name))
+/** Read by `chat`, and by the tests. */
+const elsewhere = /^GATEWAY_(API_KEY|TEST_.*)$/
 
 /** The process's environment. */
 export const environment = (): Environment => process.env

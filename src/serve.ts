@@ -11,7 +11,8 @@ import {
   type Environment,
   environment,
   type GatewaySettings,
-  load
+  load,
+  unknownSettings
 } from "./Settings.ts"
 import { Drain } from "./surface/Drain.ts"
 import { telemetryLayer } from "./Telemetry.ts"
@@ -80,11 +81,16 @@ const announce = ({ gateway, clouds, sandbox }: Loaded, port: number) =>
     yield* Console.log(
       `listening on ${address} (clouds: ${sandbox ? "sandbox" : [...active].join(", ")}; ${list.length} model IDs)`
     )
+    for (const name of unknownSettings(environment())) {
+      yield* Effect.logWarning(`${name} is not a setting of the gateway; the README lists them`)
+    }
     if (sandbox) {
       yield* Console.log(`This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:
 
   curl -N ${address}/v1/messages -H 'x-api-key: sandbox-key' -H 'content-type: application/json' \\
     -d '{"model":"claude-sonnet-4-5:il5","max_tokens":300,"stream":true,"messages":[{"role":"user","content":"What can you do?"}]}'
+
+The reference is at ${address}/docs; a chat in the terminal is: npm run gateway -- chat --model claude-sonnet-4-5:il5
 `)
     }
   })

@@ -2,13 +2,13 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { MessagesErrors } from "./Errors.ts"
-import { ModelField, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
+import { ModelField, notAnObject, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
 const shared = {
   model: ModelField,
-  messages: Schema.Array(Schema.Json).check(Schema.isMinLength(1, { message: "at least one message" })),
+  messages: Schema.Array(ParsedJson).check(Schema.isMinLength(1, { message: "at least one message" })),
   stream: nullable(Schema.Boolean)
 }
 

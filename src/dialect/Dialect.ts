@@ -3,7 +3,8 @@
  * gets there.
  */
 import type { Result, Schema } from "effect"
-import type { ChatRequest, FinishReason, ToolCall, Usage } from "../api/Chat.ts"
+import type { ChatRequest, FinishReason, Usage } from "../api/Chat.ts"
+import type { ToolCall } from "../api/ChatMessage.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 

@@ -1,6 +1,7 @@
 /** What the three dialects' answers have in common (spec: Chat completion object). */
 import { randomBytes } from "node:crypto"
-import type { FinishReason, ToolCall, Usage } from "../api/Chat.ts"
+import type { FinishReason, Usage } from "../api/Chat.ts"
+import type { ToolCall } from "../api/ChatMessage.ts"
 import type { Answer } from "./Dialect.ts"
 import type { JsonObject } from "./json.ts"
 

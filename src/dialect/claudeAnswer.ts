@@ -1,6 +1,7 @@
 /** Anthropic's Messages API: what is answered, whole or in a stream (vendor: Messages API, stream events). */
 import { Result } from "effect"
-import type { ChatRequest, FinishReason, ToolCall, Usage } from "../api/Chat.ts"
+import type { ChatRequest, FinishReason, Usage } from "../api/Chat.ts"
+import type { ToolCall } from "../api/ChatMessage.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { finishOf, makeAnswer, makeCall, makeUsage } from "./answer.ts"

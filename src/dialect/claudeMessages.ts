@@ -1,7 +1,8 @@
 /** A chat's messages as Claude's turns (vendor: Messages API; spec: Chat message). */
 import { createHash } from "node:crypto"
 import { Result } from "effect"
-import type { ChatMessage, ChatRequest, ToolCall } from "../api/Chat.ts"
+import type { ChatRequest } from "../api/Chat.ts"
+import type { ChatMessage, ToolCall } from "../api/ChatMessage.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "./json.ts"
 import { type UserPart, userParts } from "./media.ts"

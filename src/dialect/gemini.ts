@@ -1,6 +1,7 @@
 /** Google's generateContent, on Vertex (vendor: Vertex AI Gemini API). */
 import { Result } from "effect"
-import type { ChatRequest, FinishReason, ToolCall, Usage } from "../api/Chat.ts"
+import type { ChatRequest, FinishReason, Usage } from "../api/Chat.ts"
+import type { ToolCall } from "../api/ChatMessage.ts"
 import type { Model } from "../model/Catalog.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"

@@ -1,6 +1,7 @@
 /** A chat's messages as Gemini's contents (vendor: generateContent; spec: Chat message). */
 import { Result } from "effect"
-import type { ChatMessage, ChatRequest, ToolCall } from "../api/Chat.ts"
+import type { ChatRequest } from "../api/Chat.ts"
+import type { ChatMessage, ToolCall } from "../api/ChatMessage.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import { type JsonObject, objectOf, parseObject, textOf } from "./json.ts"
 import { type UserPart, userParts } from "./media.ts"

@@ -1,6 +1,7 @@
 /** OpenAI's chat completions, on Azure and on Bedrock, for models of closed and of open weights (vendor: OpenAI API). */
 import { Result } from "effect"
-import type { ChatMessage, ChatRequest, ContentPart, FinishReason, Tool, ToolCall, Usage } from "../api/Chat.ts"
+import type { ChatRequest, FinishReason, Usage } from "../api/Chat.ts"
+import type { ChatMessage, ContentPart, Tool, ToolCall } from "../api/ChatMessage.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { finishOf, makeAnswer, makeCall, makeUsage, newCallId } from "./answer.ts"

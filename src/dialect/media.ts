@@ -3,7 +3,8 @@
  * Bytes are never decoded as a whole: sizes follow from the base64's length, types from its first bytes.
  */
 import { Result } from "effect"
-import type { ChatRequest, ContentPart } from "../api/Chat.ts"
+import type { ChatRequest } from "../api/Chat.ts"
+import type { ContentPart } from "../api/ChatMessage.ts"
 import type { Model } from "../model/Catalog.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import { sanitizeFilename } from "./filename.ts"

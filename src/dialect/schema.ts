@@ -1,5 +1,6 @@
 /** What a caller asks for as JSON, and what its tools take. */
-import type { ChatRequest, Tool, ToolCall } from "../api/Chat.ts"
+import type { ChatRequest } from "../api/Chat.ts"
+import type { Tool, ToolCall } from "../api/ChatMessage.ts"
 import { isObject, type JsonObject, objectOf, parseObject } from "./json.ts"
 
 /** A tool's parameters as a schema of type object, also where the caller gave none (pitfalls: 25). */

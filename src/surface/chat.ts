@@ -15,12 +15,11 @@ import type { Operation } from "../provider/Provider.ts"
 import { betweenSteps, bodyReader } from "./body.ts"
 import { chatRewriter } from "./chatStream.ts"
 import { servedHeaders } from "./Gate.ts"
-import { usageAttributes } from "./messagesStream.ts"
 import { CurrentObservation, type Observation } from "./Observation.ts"
 import { respond } from "./respond.ts"
 import { makeServing } from "./serving.ts"
 import { streamReply } from "./streamReply.ts"
-import { chatTokens } from "./tokens.ts"
+import { chatTokens, usageAttributes } from "./tokens.ts"
 
 const operations: Readonly<Record<Route["deployment"]["api"], Operation>> = {
   messages: "messages",

@@ -5,10 +5,9 @@ import type { Ending, Piece, StreamReader } from "../dialect/Dialect.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import { governanceOf } from "../governance/flags.ts"
 import { errorDetail } from "./errorReply.ts"
-import { usageAttributes } from "./messagesStream.ts"
 import type { Observation } from "./Observation.ts"
 import type { Rewriter, Rewritten } from "./streamReply.ts"
-import { chatTokens } from "./tokens.ts"
+import { chatTokens, usageAttributes } from "./tokens.ts"
 
 /** An answer of no words has empty content and not none, so that what clients assemble can be given back. */
 const nothing: ReadonlyArray<Piece> = [{ type: "text", text: "" }]

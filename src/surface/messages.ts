@@ -4,30 +4,26 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { CountRequest, MessagesRequest } from "../api/Messages.ts"
+import { arrayOf, isObject, type Json, numberOf, objectOf, textOf } from "../dialect/json.ts"
 import { flagInput, governanceOf } from "../governance/flags.ts"
 import { makeScrub, malformed } from "../provider/refusal.ts"
 import { bodyReader, parseExact } from "./body.ts"
 import { servedHeaders } from "./Gate.ts"
 import { prepareMessages } from "./messagesBody.ts"
-import { messagesRewriter, tokensOf, usageAttributes } from "./messagesStream.ts"
+import { messagesRewriter } from "./messagesStream.ts"
 import { CurrentObservation } from "./Observation.ts"
 import { respond } from "./respond.ts"
 import { makeServing } from "./serving.ts"
 import { streamReply } from "./streamReply.ts"
-
-type Fields = Readonly<Record<string, unknown>>
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
-const string = (value: unknown): string => (typeof value === "string" ? value : "")
+import { messageTokens, usageAttributes } from "./tokens.ts"
 
 /** Flags of the calls in a whole reply (spec: Governance scan). */
-const governanceOfContent = (content: unknown) =>
+const governanceOfContent = (content: Json | undefined) =>
   governanceOf(
-    listOf(content)
+    arrayOf(content)
       .filter(isObject)
       .filter((block) => block.type === "tool_use" || block.type === "server_tool_use")
-      .map((block) => flagInput({ id: string(block.id), name: string(block.name), input: block.input }))
+      .map((block) => flagInput({ id: textOf(block.id) ?? "", name: textOf(block.name) ?? "", input: block.input }))
   )
 
 export const messagesLayer = HttpApiBuilder.group(
@@ -45,14 +41,14 @@ export const messagesLayer = HttpApiBuilder.group(
       const route = yield* serving.admit(given.model, "messages")
       yield* serving.screen(
         "messages",
-        listOf(given.tools)
+        arrayOf(given.tools)
           .filter(isObject)
-          .map((tool) => ({ name: string(tool.name), schema: tool.input_schema }))
+          .map((tool) => ({ name: textOf(tool.name) ?? "", schema: tool.input_schema }))
       )
       const prepared = yield* Effect.fromResult(
         prepareMessages(given, route, { betaHeader: request.headers["anthropic-beta"], counting: false })
       )
-      observation.tools = listOf(given.tools).length
+      observation.tools = arrayOf(given.tools).length
       observation.images = prepared.media.images
       observation.files = prepared.media.files
       yield* serving.hold({ stream: given.stream === true, maxOutput: given.max_tokens })
@@ -77,12 +73,15 @@ export const messagesLayer = HttpApiBuilder.group(
       const { stream: _, ...body } = prepared.body
       const reply = yield* serving.whole(provider.send(route, "messages", body))
       // Exact, because a call is never altered: its input may hold numbers that JavaScript cannot.
-      const message = parseExact(reply.text)
-      if (!isObject(message) || message.type !== "message") return yield* malformed
+      const message = parseExact(reply.text) as Json
+      if (!isObject(message) || message.type !== "message") {
+        reply.span.fail(malformed)
+        return yield* malformed
+      }
       const { "amazon-bedrock-invocationMetrics": __, ...native } = message
       const governance = governanceOfContent(native.content)
-      const stopReason = string(native.stop_reason)
-      observation.tokens = tokensOf(isObject(native.usage) ? native.usage : {})
+      const stopReason = textOf(native.stop_reason)
+      observation.tokens = messageTokens(objectOf(native.usage))
       observation.finishReason = stopReason
       observation.flags = governance?.flags.length ?? 0
       reply.span.set(usageAttributes(observation.tokens, stopReason, observation.flags))
@@ -103,8 +102,11 @@ export const messagesLayer = HttpApiBuilder.group(
       const provider = serving.providerOf(route)
       const headers = servedHeaders(observation, route, provider, "count")
       const reply = yield* serving.whole(provider.send(route, "count", prepared.body))
-      const count = isObject(reply.body) ? reply.body.input_tokens : undefined
-      if (typeof count !== "number") return yield* malformed
+      const count = numberOf(objectOf(reply.body).input_tokens)
+      if (count === undefined) {
+        reply.span.fail(malformed)
+        return yield* malformed
+      }
       return HttpServerResponse.jsonUnsafe({ input_tokens: count }, { headers })
     })
 

@@ -1,24 +1,21 @@
 /** What of a native messages body is read, refused, adjusted or removed before it goes upstream (spec: POST /v1/messages). */
 import { Result } from "effect"
-import type { JsonObject } from "../dialect/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../dialect/json.ts"
 import { strip } from "../dialect/strip.ts"
 import { adjustThinking } from "../dialect/thinking.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { Body } from "../provider/Provider.ts"
 
-const isObject = (value: unknown): value is Body => typeof value === "object" && value !== null && !Array.isArray(value)
-const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
-
 /**
  * Images and documents come inline; a URL would take data outside (spec: What the service does, rule 5). Blocks nest in
  * tool results and in documents; a tool call's input is data, not blocks.
  */
-const findUrlSource = (blocks: unknown, path: string): string | undefined => {
-  for (const [at, block] of listOf(blocks).entries()) {
+const findUrlSource = (blocks: Json | undefined, path: string): string | undefined => {
+  for (const [at, block] of arrayOf(blocks).entries()) {
     if (!isObject(block)) continue
     const here = `${path}[${at}]`
-    const source = isObject(block.source) ? block.source : {}
+    const source = objectOf(block.source)
     if (source.type === "url") return `${here}.source`
     const nested =
       findUrlSource(block.content, `${here}.content`) ?? findUrlSource(source.content, `${here}.source.content`)
@@ -42,10 +39,10 @@ interface Media {
   readonly files: number
 }
 
-const countMedia = (blocks: unknown): Media => {
+const countMedia = (blocks: Json | undefined): Media => {
   let images = 0
   let files = 0
-  for (const block of listOf(blocks)) {
+  for (const block of arrayOf(blocks)) {
     if (!isObject(block)) continue
     if (block.type === "image") images++
     else if (block.type === "document") files++
@@ -60,11 +57,11 @@ const countMedia = (blocks: unknown): Media => {
 
 /** Betas of the body and of the header, the ones the deployment takes, each once. */
 const allowedBetas = (
-  body: Body,
+  body: JsonObject,
   header: string | undefined,
   allowed: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
-  const given = [...listOf(body.anthropic_beta), ...(header ?? "").split(",").map((beta) => beta.trim())]
+  const given = [...arrayOf(body.anthropic_beta), ...(header ?? "").split(",").map((beta) => beta.trim())]
   return [...new Set(allowed.filter((beta) => given.includes(beta)))]
 }
 
@@ -79,14 +76,14 @@ export interface Prepared {
 }
 
 export const prepareMessages = (
-  given: Body,
+  given: JsonObject,
   route: Route,
   options: { readonly betaHeader: string | undefined; readonly counting: boolean }
 ): Result.Result<Prepared, GatewayError> => {
   const { deployment, model } = route
   if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
   let media: Media = { images: 0, files: 0 }
-  for (const [at, message] of listOf(given.messages).entries()) {
+  for (const [at, message] of arrayOf(given.messages).entries()) {
     if (!isObject(message)) continue
     const url = findUrlSource(message.content, `messages[${at}].content`)
     if (url !== undefined) {
@@ -108,11 +105,11 @@ export const prepareMessages = (
     thread: ___,
     ...rest
   } = given
-  const versioned: Body = anthropic_version === undefined ? rest : { ...rest, anthropic_version }
+  const versioned: JsonObject = anthropic_version === undefined ? rest : { ...rest, anthropic_version }
   const kept = options.counting
     ? Object.fromEntries(Object.entries(versioned).filter(([key]) => counted.includes(key)))
     : versioned
-  const adjusted = adjustThinking(kept as JsonObject, { model, deployment, betas, counting: options.counting })
+  const adjusted = adjustThinking(kept, { model, deployment, betas, counting: options.counting })
   const stripped = strip(adjusted.body, deployment.strip)
   return Result.succeed({
     body: betas.length === 0 ? stripped : { ...stripped, anthropic_beta: betas },

@@ -1,22 +1,21 @@
 /** The messages stream: forwarded as it comes, but for the few events that the gateway must read (spec: Messages stream). */
+import { isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../dialect/json.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import { governanceOf } from "../governance/flags.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Event } from "../provider/framing/Event.ts"
 import { cutError, malformed, statusError } from "../provider/refusal.ts"
 import { errorBody } from "./errorReply.ts"
-import type { Observation, Tokens } from "./Observation.ts"
+import type { Observation } from "./Observation.ts"
 import type { Rewriter, Rewritten } from "./streamReply.ts"
+import { messageTokens, usageAttributes } from "./tokens.ts"
 
-type Fields = Readonly<Record<string, unknown>>
-const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null
-const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {})
-const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
-const string = (value: unknown): string => (typeof value === "string" ? value : "")
+/** What should be text and is not is as good as absent. */
+const string = (value: Json | undefined): string => textOf(value) ?? ""
 
-const parse = (data: string): Fields | undefined => {
+const parse = (data: string): JsonObject | undefined => {
   try {
-    const value: unknown = JSON.parse(data)
+    const value = JSON.parse(data) as Json
     return isObject(value) ? value : undefined
   } catch {
     return undefined
@@ -32,20 +31,9 @@ const statuses: Readonly<Record<string, number>> = {
   overloaded_error: 529
 }
 
-/** Usage of the native format in our terms: cached input is input. */
-export const tokensOf = (usage: Fields): Tokens => {
-  const cached = number(usage.cache_read_input_tokens) ?? 0
-  const written = number(usage.cache_creation_input_tokens) ?? 0
-  return {
-    input: (number(usage.input_tokens) ?? 0) + cached + written,
-    output: number(usage.output_tokens) ?? 0,
-    ...(cached > 0 ? { cached } : {})
-  }
-}
-
 /** `message_delta` counts are cumulative and overlay those of `message_start`; a null says nothing. */
-const overlay = (before: Fields, after: Fields): Fields => {
-  const merged: Record<string, unknown> = { ...before }
+const overlay = (before: JsonObject, after: JsonObject): JsonObject => {
+  const merged: Record<string, Json> = { ...before }
   for (const key in after) if (after[key] !== null && after[key] !== undefined) merged[key] = after[key]
   return merged
 }
@@ -64,7 +52,7 @@ export const messagesRewriter = (options: {
   const calls = makeAccumulator()
   /** Indexes of the content blocks that are tool calls and still open. */
   const open = new Set<unknown>()
-  let usage: Fields = {}
+  let usage: JsonObject = {}
   let stopReason: string | undefined
   let done = false
   let failure: GatewayError | undefined
@@ -76,9 +64,9 @@ export const messagesRewriter = (options: {
       : frame("gateway_governance", JSON.stringify({ type: "gateway_governance", x_gateway_governance: found }))
   }
 
-  const start = (fields: Fields): string => {
-    const message = fieldsOf(fields.message)
-    usage = fieldsOf(message.usage)
+  const start = (fields: JsonObject): string => {
+    const message = objectOf(fields.message)
+    usage = objectOf(message.usage)
     return JSON.stringify({ ...fields, message: { ...message, model: options.model } })
   }
 
@@ -94,9 +82,9 @@ export const messagesRewriter = (options: {
       case "content_block_start": {
         const fields = parse(event.data)
         if (fields === undefined) break
-        const block = fieldsOf(fields.content_block)
+        const block = objectOf(fields.content_block)
         if (block.type === "tool_use" || block.type === "server_tool_use") {
-          const index = number(fields.index) ?? -1
+          const index = numberOf(fields.index) ?? -1
           open.add(index)
           calls.start(index, string(block.id), string(block.name))
           if (isObject(block.input)) calls.input(index, block.input)
@@ -108,15 +96,15 @@ export const messagesRewriter = (options: {
         if (open.size > 0 && event.data.includes("input_json_delta")) {
           const fields = parse(event.data)
           if (fields === undefined) break
-          const delta = fieldsOf(fields.delta)
-          const index = number(fields.index) ?? -1
+          const delta = objectOf(fields.delta)
+          const index = numberOf(fields.index) ?? -1
           if (delta.type === "input_json_delta" && open.has(index)) calls.append(index, string(delta.partial_json))
         } else if (!looksLikeObject(event.data)) break
         return forward(name, event.data)
       }
       case "content_block_stop": {
         if (open.size > 0) {
-          const index = number(parse(event.data)?.index) ?? -1
+          const index = numberOf(parse(event.data)?.index) ?? -1
           if (open.delete(index)) calls.complete(index)
         }
         return forward(name, event.data)
@@ -124,8 +112,8 @@ export const messagesRewriter = (options: {
       case "message_delta": {
         const fields = parse(event.data)
         if (fields === undefined) break
-        usage = overlay(usage, fieldsOf(fields.usage))
-        stopReason = string(fieldsOf(fields.delta).stop_reason)
+        usage = overlay(usage, objectOf(fields.usage))
+        stopReason = string(objectOf(fields.delta).stop_reason)
         return forward(name, event.data)
       }
       case "message_stop":
@@ -133,7 +121,7 @@ export const messagesRewriter = (options: {
         // Bedrock adds its own metrics here, which are no part of the format.
         return frame(name, '{"type":"message_stop"}') + governance()
       case "error": {
-        const error = fieldsOf(parse(event.data)?.error)
+        const error = objectOf(parse(event.data)?.error)
         failure = statusError({
           status: statuses[string(error.type)] ?? 500,
           message: options.scrub(string(error.message))
@@ -160,7 +148,7 @@ export const messagesRewriter = (options: {
     settle: (span) => {
       const flags = calls.flags()
       observation.flags = flags.length
-      observation.tokens = tokensOf(usage)
+      observation.tokens = messageTokens(usage)
       observation.finishReason = stopReason
       span.set(usageAttributes(observation.tokens, stopReason, flags.length))
     },
@@ -171,13 +159,3 @@ export const messagesRewriter = (options: {
 
 /** A cheap look at data that is forwarded unread. */
 const looksLikeObject = (data: string) => data.startsWith("{") && data.endsWith("}")
-
-/** Names of the OpenTelemetry GenAI conventions. */
-export const usageAttributes = (tokens: Tokens, finishReason: string | undefined, flags: number) => ({
-  "gen_ai.usage.input_tokens": tokens.input,
-  "gen_ai.usage.output_tokens": tokens.output,
-  "gen_ai.usage.cache_read.input_tokens": tokens.cached,
-  "gen_ai.usage.reasoning.output_tokens": tokens.reasoning,
-  "gen_ai.response.finish_reasons": finishReason === undefined ? undefined : [finishReason],
-  "gateway.governance.flags": flags
-})

@@ -8,9 +8,9 @@ import { cutError, malformed, type Scrub, statusError } from "../provider/refusa
 import type { UpstreamSpan } from "../provider/Upstream.ts"
 import { parseExact } from "./body.ts"
 import { errorDetail } from "./errorReply.ts"
-import { usageAttributes } from "./messagesStream.ts"
 import type { Observation, Tokens } from "./Observation.ts"
 import type { Rewriter } from "./streamReply.ts"
+import { usageAttributes } from "./tokens.ts"
 
 const secretField = "encrypted_content"
 

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema, SchemaIssue } from "effect"
-import { ChatRequest, chatLimits } from "../../src/api/Chat.ts"
+import { ChatRequest } from "../../src/api/Chat.ts"
+import { chatLimits } from "../../src/api/ChatMessage.ts"
 import { EmbeddingsRequest } from "../../src/api/Embeddings.ts"
 import {
   ApiError,

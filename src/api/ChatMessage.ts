@@ -1,0 +1,153 @@
+/** What a chat conversation is made of: messages and their parts, tools and calls (spec: Chat message, Tool definition). */
+import { Schema } from "effect"
+import { fitsText, nullable, ParsedJson, rest } from "./fields.ts"
+
+/** Limits of the spec's table that the schema enforces; those on media are in `dialect/media`. */
+export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
+
+export const atMost = (limit: number, what: string) =>
+  Schema.isMaxLength(limit, { message: `at most ${limit.toLocaleString("en-US")} ${what}` })
+
+const sized = Schema.makeFilter((text: string) => (fitsText(text) ? undefined : "at most 2 MiB of UTF-8 text"))
+const Text = Schema.String.check(sized)
+const stringOnly = (role: string) => `must be a string (${role} content has no parts)`
+const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
+
+export const TextPart = Schema.StructWithRest(
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  rest
+).annotate({ identifier: "TextPart" })
+export const ImagePart = Schema.StructWithRest(
+  Schema.Struct({
+    type: Schema.Literal("image_url"),
+    image_url: Schema.StructWithRest(Schema.Struct({ url: Schema.String }), rest)
+  }),
+  rest
+).annotate({
+  identifier: "ImagePart",
+  description:
+    "An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. URLs of other places are refused."
+})
+export const FilePart = Schema.StructWithRest(
+  Schema.Struct({
+    type: Schema.Literal("file"),
+    file: Schema.StructWithRest(Schema.Struct({ filename: nullable(Schema.String), file_data: Schema.String }), rest)
+  }),
+  rest
+).annotate({
+  identifier: "FilePart",
+  description: "A PDF as a data URI, at most 3.5 MB decoded. URLs of other places are refused."
+})
+export const ContentPart = Schema.Union([TextPart, ImagePart, FilePart]).annotate({
+  message: "must be a part of type text, image_url or file, with its fields"
+})
+export type ContentPart = typeof ContentPart.Type
+
+/** With the flag `u`, which JSON Schema means too: the contract's document shows the pattern. */
+export const toolName = /^[a-zA-Z0-9_-]{1,64}$/u
+const ToolName = Schema.String.check(
+  Schema.isPattern(toolName, { message: "must be 1 to 64 characters of a-z, A-Z, 0-9, _ and -" })
+)
+
+/** Google's and Anthropic's own replay data, given back by callers that echo the message (decisions: Chat surface). */
+const ExtraContent = nullable(ParsedJson)
+
+export const ToolCall = Schema.StructWithRest(
+  Schema.Struct({
+    id: Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
+    type: nullable(Schema.Literal("function")),
+    function: Schema.StructWithRest(Schema.Struct({ name: ToolName, arguments: Schema.String }), rest),
+    extra_content: ExtraContent
+  }),
+  rest
+).annotate({ identifier: "ToolCall", message: "must be an object" })
+export type ToolCall = typeof ToolCall.Type
+
+/** One schema a role, and not one for both: a literal is what a union tells its members, and so its errors, apart by. */
+const instructions = <R extends "system" | "developer">(role: R) =>
+  Schema.StructWithRest(Schema.Struct({ role: Schema.Literal(role), content: plainText(role) }), rest)
+const SystemMessage = instructions("system").annotate({ identifier: "SystemMessage" })
+const DeveloperMessage = instructions("developer").annotate({
+  identifier: "DeveloperMessage",
+  description: "The same as a system message."
+})
+const UserMessage = Schema.StructWithRest(
+  Schema.Struct({
+    role: Schema.Literal("user"),
+    content: Schema.Union([Text, Schema.Array(ContentPart)]).annotate({
+      message: "must be a string (at most 2 MiB) or an array of parts of type text, image_url or file"
+    })
+  }),
+  rest
+).annotate({ identifier: "UserMessage" })
+const AssistantMessage = Schema.StructWithRest(
+  Schema.Struct({
+    role: Schema.Literal("assistant"),
+    content: nullable(plainText("assistant"), stringOnly("assistant")),
+    tool_calls: nullable(Schema.Array(ToolCall).check(atMost(chatLimits.toolCalls, "tool calls"))),
+    extra_content: ExtraContent
+  }),
+  rest
+)
+  .check(
+    Schema.makeFilter((message) =>
+      typeof message.content === "string" ||
+      (message.tool_calls?.length ?? 0) > 0 ||
+      typeof message.refusal === "string"
+        ? undefined
+        : { path: ["content"], issue: "must be a string unless the message has tool_calls" }
+    )
+  )
+  .annotate({ identifier: "AssistantMessage" })
+const ToolMessage = Schema.StructWithRest(
+  Schema.Struct({
+    role: Schema.Literal("tool"),
+    content: plainText("tool"),
+    tool_call_id: Schema.String.check(atMost(chatLimits.toolCallId, "characters"))
+  }),
+  rest
+).annotate({ identifier: "ToolMessage", description: "What a tool answered." })
+export const ChatMessage = Schema.Union([
+  SystemMessage,
+  DeveloperMessage,
+  UserMessage,
+  AssistantMessage,
+  ToolMessage
+]).annotate({
+  identifier: "ChatMessage",
+  description: "Text is at most 2 MiB of UTF-8. Only users may send parts.",
+  message: "must be an object with the role system, user, assistant or tool"
+})
+export type ChatMessage = typeof ChatMessage.Type
+
+export const Tool = Schema.StructWithRest(
+  Schema.Struct({
+    type: Schema.Literal("function"),
+    function: Schema.StructWithRest(
+      Schema.Struct({
+        name: ToolName,
+        description: nullable(Schema.String.check(atMost(chatLimits.description, "characters"))),
+        parameters: nullable(Schema.Record(Schema.String, ParsedJson)),
+        strict: nullable(Schema.Boolean)
+      }),
+      rest
+    )
+  }),
+  rest
+).annotate({
+  identifier: "Tool",
+  message: "must be an object",
+  description: "A function that the model may call. Parameter names that describe an outbound destination are refused."
+})
+export type Tool = typeof Tool.Type
+
+export const ToolChoice = Schema.Union([
+  Schema.Literals(["auto", "none", "required"]),
+  Schema.StructWithRest(
+    Schema.Struct({
+      type: Schema.Literal("function"),
+      function: Schema.StructWithRest(Schema.Struct({ name: ToolName }), rest)
+    }),
+    rest
+  )
+])
