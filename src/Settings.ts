@@ -2,7 +2,7 @@
  * Every environment variable, with its default and its sentence of help. Nothing else reads the environment, but for the
  * clouds' own credential libraries and the `OTEL_*` variables, which their libraries read.
  */
-import { Config, ConfigProvider, Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Config, ConfigProvider, Context, Duration, Effect, Layer, Option, Schema } from "effect"
 import { clouds as allClouds, type Cloud } from "./model/Catalog.ts"
 
 const minutes = (n: number) => Duration.minutes(n)
@@ -231,6 +231,3 @@ export const layer = (environment: Environment) =>
       Layer.merge(Layer.succeed(Settings, loaded.gateway), Layer.succeed(Clouds, loaded.clouds))
     )
   )
-
-export const reveal = (secret: Option.Option<Redacted.Redacted<string>>): string | undefined =>
-  Option.isSome(secret) ? Redacted.value(secret.value) : undefined

@@ -92,6 +92,11 @@ const stdoutSink: Sink = (text) => {
   return Effect.forEach(pieces, (piece) => writeStdout(new TextEncoder().encode(piece)), { discard: true })
 }
 
+/** Between two writes, so that a busy gateway writes many records at once; in milliseconds. */
+const pause = Effect.callback<void>((resume) => {
+  setTimeout(() => resume(Effect.void), 5)
+})
+
 /** A usage log on any sink; for tests, and for what `layer` does not know. */
 export const makeUsageLog = Effect.fnUntraced(function* (
   sink: Sink,
@@ -124,7 +129,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
       Effect.onInterrupt(() => spill(lines))
     )
     yield* count("log", lines.length)
-    if (!trouble) return
+    if (!trouble) return yield* pause
     trouble = false
     yield* Effect.logInfo("The usage log is written again.")
   })

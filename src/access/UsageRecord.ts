@@ -101,12 +101,17 @@ const maxText = 256
 const cut = (text: string | null): string | null => text?.slice(0, maxText) ?? null
 
 /** One line of JSON with its line feed. What a caller or a cloud chose is cut, and can neither end the line nor steer a terminal. */
-export const recordLine = (record: UsageRecord): string =>
-  `${JSON.stringify({
+export const recordLine = (record: UsageRecord): string => {
+  const text = JSON.stringify({
     ...record,
     source: cut(record.source),
     model: cut(record.model),
     upstream_request_id: cut(record.upstream_request_id)
-  }).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+  })
+  return `${/^[ -~]*$/.test(text) ? text : escaped(text)}\n`
+}
+
+const escaped = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
     character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-  )}\n`
+  )

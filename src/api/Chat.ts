@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { atMost, ChatMessage, chatLimits, Tool, ToolCall, ToolChoice } from "./ChatMessage.ts"
 import { ApiErrors } from "./Errors.ts"
-import { ModelField, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
+import { ModelField, more, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -56,7 +56,7 @@ export const Usage = Schema.StructWithRest(
     prompt_tokens_details: Schema.optionalKey(Schema.Struct({ cached_tokens: Schema.Int })),
     completion_tokens_details: Schema.optionalKey(Schema.Struct({ reasoning_tokens: Schema.Int }))
   }),
-  rest
+  more
 ).annotate({ identifier: "Usage" })
 export type Usage = typeof Usage.Type
 
@@ -77,17 +77,17 @@ export const Completion = Schema.StructWithRest(
               tool_calls: Schema.optionalKey(Schema.Array(ToolCall)),
               extra_content: Schema.optionalKey(Schema.Json)
             }),
-            rest
+            more
           ),
           finish_reason: FinishReason
         }),
-        rest
+        more
       )
     ),
     usage: Usage,
     x_gateway_governance: Schema.optionalKey(Governance)
   }),
-  rest
+  more
 ).annotate({ identifier: "ChatCompletion" })
 export type Completion = typeof Completion.Type
 
@@ -101,7 +101,7 @@ const ToolCallDelta = Schema.StructWithRest(
     ),
     extra_content: Schema.optionalKey(Schema.Json)
   }),
-  rest
+  more
 )
 
 export const CompletionChunk = Schema.StructWithRest(
@@ -120,7 +120,7 @@ export const CompletionChunk = Schema.StructWithRest(
             tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
             extra_content: Schema.optionalKey(Schema.Json)
           }),
-          rest
+          more
         ),
         finish_reason: Schema.NullOr(FinishReason)
       })
@@ -128,13 +128,13 @@ export const CompletionChunk = Schema.StructWithRest(
     usage: Schema.optionalKey(Usage),
     x_gateway_governance: Schema.optionalKey(Governance)
   }),
-  rest
+  more
 ).annotate({ identifier: "ChatCompletionChunk" })
 export type CompletionChunk = typeof CompletionChunk.Type
 
 /** A failure after the first byte: the last event of such a stream, without `[DONE]`. */
 const StreamError = Schema.Struct({
-  error: Schema.StructWithRest(Schema.Struct({ type: Schema.String, message: Schema.String }), rest)
+  error: Schema.StructWithRest(Schema.Struct({ type: Schema.String, message: Schema.String }), more)
 }).annotate({ identifier: "ChatStreamError" })
 
 export const ChatEvent = Schema.Struct({

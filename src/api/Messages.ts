@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { MessagesErrors } from "./Errors.ts"
-import { ModelField, notAnObject, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
+import { ModelField, more, notAnObject, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -30,7 +30,7 @@ export const CountReply = Schema.Struct({ input_tokens: Schema.Int }).annotate({
 
 const MessageUsage = Schema.StructWithRest(
   Schema.Struct({ input_tokens: Schema.optionalKey(Schema.NullOr(Schema.Int)), output_tokens: Schema.Int }),
-  rest
+  more
 )
 
 export const Message = Schema.StructWithRest(
@@ -38,23 +38,23 @@ export const Message = Schema.StructWithRest(
     id: Schema.String,
     type: Schema.Literal("message"),
     role: Schema.Literal("assistant"),
-    content: Schema.Array(Schema.StructWithRest(Schema.Struct({ type: Schema.String }), rest)),
+    content: Schema.Array(Schema.StructWithRest(Schema.Struct({ type: Schema.String }), more)),
     model: Schema.String.annotate({ description: "The base model, without the level." }),
     stop_reason: Schema.NullOr(Schema.String),
     stop_sequence: nullable(Schema.String),
     usage: MessageUsage,
     x_gateway_governance: Schema.optionalKey(Governance)
   }),
-  rest
+  more
 ).annotate({ identifier: "Message" })
 export type Message = typeof Message.Type
 
 const event = <N extends string, F extends Schema.Struct.Fields>(name: N, fields: F) =>
   Schema.Struct({
     event: Schema.Literal(name),
-    data: Schema.fromJsonString(Schema.StructWithRest(Schema.Struct({ type: Schema.Literal(name), ...fields }), rest))
+    data: Schema.fromJsonString(Schema.StructWithRest(Schema.Struct({ type: Schema.Literal(name), ...fields }), more))
   })
-const Typed = Schema.StructWithRest(Schema.Struct({ type: Schema.String }), rest)
+const Typed = Schema.StructWithRest(Schema.Struct({ type: Schema.String }), more)
 
 export const MessagesEvent = Schema.Union([
   event("message_start", { message: Message }),
@@ -64,14 +64,14 @@ export const MessagesEvent = Schema.Union([
   event("message_delta", {
     delta: Schema.StructWithRest(
       Schema.Struct({ stop_reason: nullable(Schema.String), stop_sequence: nullable(Schema.String) }),
-      rest
+      more
     ),
     usage: MessageUsage
   }),
   event("message_stop", {}),
   event("gateway_governance", { x_gateway_governance: Governance }),
   event("ping", {}),
-  event("error", { error: Schema.StructWithRest(Schema.Struct({ type: Schema.String, message: Schema.String }), rest) })
+  event("error", { error: Schema.StructWithRest(Schema.Struct({ type: Schema.String, message: Schema.String }), more) })
 ])
 
 export class MessagesGroup extends HttpApiGroup.make("messages")

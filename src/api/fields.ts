@@ -10,6 +10,17 @@ export const notAnObject = "must be a JSON object"
 /** Keys that are not ours to judge: they survive, typed as JSON. */
 export const rest = [Schema.Record(Schema.String, ParsedJson)] as const
 
+/**
+ * The same in replies, but of type `unknown`: beside an index of JSON, TypeScript refuses optional fields in declarations where
+ * `exactOptionalPropertyTypes` is off, as it is in most projects that use the client.
+ */
+export const more = [
+  Schema.Record(
+    Schema.String,
+    Schema.declare((_: unknown): _ is unknown => true, Schema.Json.ast.annotations)
+  )
+] as const
+
 /** SDKs send `null` for an absent optional field. `message` says what the field must be, where the types alone say it badly. */
 export const nullable = <S extends Schema.Top>(schema: S, message?: string) =>
   Schema.optionalKey(Schema.NullOr(schema).annotate(message === undefined ? {} : { message }))

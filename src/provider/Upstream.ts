@@ -5,19 +5,20 @@
  */
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import type { Dispatcher } from "@effect/platform-node/Undici"
-import { Cause, Context, Duration, Effect, Exit, Layer, Metric, Option, type Scope, Stream } from "effect"
+import { Cause, Context, Duration, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import type { Cloud } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import { Settings } from "../Settings.ts"
 import { type CallSpan, type CallSpanOptions, openCallSpan } from "../telemetry/callSpan.ts"
+import { makeBreaker } from "./breaker.ts"
 import type { CredentialError } from "./credentials/CredentialError.ts"
-import { type Body, openBody } from "./replyBody.ts"
+import { type Body, dispatch, Stopper } from "./replyBody.ts"
 import { type ReplyHeaders, replyHeaders } from "./replyHeaders.ts"
-import { isUnreachable, transportError } from "./transport.ts"
+import { isUnreachable } from "./transport.ts"
 
 export type { UpstreamSpan } from "../telemetry/callSpan.ts"
+export { Stopper } from "./replyBody.ts"
 
 /** Largest JSON reply that is read, in bytes. */
 const maxReplyBytes = 32 * 1024 * 1024
@@ -59,31 +60,6 @@ export interface Answered {
 /** A whole reply as text. */
 export type Whole = Omit<Answered, "next"> & { readonly body: string }
 
-/** Ends a call at any moment, with the failure that whoever reads it will see. */
-export class Stopper {
-  private stopped: GatewayError | undefined
-  private readonly controller = new AbortController()
-  get signal(): AbortSignal {
-    return this.controller.signal
-  }
-  get error(): GatewayError | undefined {
-    return this.stopped
-  }
-  /** The first reason counts. */
-  readonly stop = (error: GatewayError): void => {
-    this.stopped ??= error
-    this.controller.abort(this.stopped)
-  }
-}
-
-const breakerTransitions = Metric.counter("gateway_breaker_transitions_total", {
-  description: "Transitions of the circuit breakers, by cloud, region and new state",
-  incremental: true
-})
-const breakerOpen = Metric.gauge("gateway_breaker_open", {
-  description: "1 while a circuit breaker keeps calls from a cloud's region, or tries it with one"
-})
-
 export class Upstream extends Context.Service<
   Upstream,
   {
@@ -98,63 +74,31 @@ export class Upstream extends Context.Service<
     Effect.gen(function* () {
       const dispatcher = yield* NodeHttpClient.Dispatcher
       const ceiling = Duration.toMillis((yield* Settings).requestCeiling)
-      const breaker = yield* CircuitBreaker.make({
-        tripPolicy: CircuitBreaker.consecutive(10),
-        openDuration: "5 seconds"
-      })
-      yield* breaker.transitions.pipe(
-        Stream.runForEach((transition) =>
-          Effect.andThen(
-            Effect.logWarning(`circuit ${transition.key} is ${transition.to.toLowerCase()}`),
-            Effect.andThen(
-              Metric.update(
-                Metric.withAttributes(breakerTransitions, { circuit: transition.key, state: transition.to }),
-                1
-              ),
-              Metric.update(
-                Metric.withAttributes(breakerOpen, { circuit: transition.key }),
-                transition.to === "Closed" ? 0 : 1
-              )
-            )
-          )
-        ),
-        Effect.forkScoped
-      )
+      const guarded = yield* makeBreaker
 
       /** Deadlines are ours; trace headers are not sent to clouds. */
       const request = ({ url, headers }: Wire, body: string, stopper: Stopper) =>
-        Effect.callback<Dispatcher.ResponseData, GatewayError>((resume) => {
-          dispatcher
-            .request({
-              origin: url.origin,
-              path: url.pathname + url.search,
-              method: "POST",
-              headers: { "content-type": "application/json", ...headers },
-              body,
-              signal: stopper.signal,
-              headersTimeout: 0,
-              bodyTimeout: 0
-            })
-            .then(
-              (response) => resume(Effect.succeed(response)),
-              (cause) => resume(Effect.fail(stopper.error ?? transportError(cause)))
-            )
-          return Effect.sync(() => stopper.stop(abandoned))
-        })
-
-      const attempt = Effect.fnUntraced(function* (call: Call, region: string, stopper: Stopper) {
-        const wire = yield* Effect.mapError(call.prepare(region), credentialsUnavailable)
-        const {
-          statusCode: status,
-          headers,
-          body
-        } = yield* request(wire, call.body, stopper).pipe(
-          breaker.execute({ key: `${call.cloud}/${region}`, classify }),
-          Effect.mapError((error) => (error._tag === "CircuitBreakerError" ? circuitOpen(error) : error))
+        dispatch(
+          dispatcher,
+          {
+            origin: url.origin,
+            path: url.pathname + url.search,
+            method: "POST",
+            headers: { "content-type": "application/json", ...headers },
+            body,
+            headersTimeout: 0,
+            bodyTimeout: 0
+          },
+          stopper
         )
-        const response: Response = { status, headers: replyHeaders(headers), body: openBody(body, () => stopper.error) }
-        return { wire, response, region }
-      })
+
+      const attempt = (call: Call, region: string, stopper: Stopper): Effect.Effect<Attempt, GatewayError> =>
+        Effect.flatMap(Effect.mapError(call.prepare(region), credentialsUnavailable), (wire) =>
+          Effect.map(
+            guarded(`${call.cloud}/${region}`, request(wire, call.body, stopper)),
+            ({ status, headers, body }) => ({ wire, region, status, headers: replyHeaders(headers), body })
+          )
+        )
 
       /** A connection that failed before the request was sent is tried once more, elsewhere if there is an elsewhere. */
       const reach = (call: Call, stopper: Stopper) => {
@@ -166,34 +110,36 @@ export class Upstream extends Context.Service<
         )
       }
 
+      /** With new credentials, where the cloud refused the ones it was sent. */
+      const renewed = (call: Call, stopper: Stopper, first: Attempt): Effect.Effect<Attempt, GatewayError> =>
+        call.refresh === undefined || (first.status !== 401 && first.status !== 403)
+          ? Effect.succeed(first)
+          : readUpTo(first.body, maxErrorBytes).pipe(
+              Effect.ignore,
+              Effect.andThen(Effect.mapError(call.refresh(first.wire), credentialsUnavailable)),
+              Effect.andThen(attempt(call, first.region, stopper))
+            )
+
       const open = Effect.fnUntraced(function* (call: Call, stopper: Stopper) {
         const span = yield* openCallSpan(call.span)
         span.set({ "gateway.region": call.regions[0] })
-        const { response, region } = yield* reach(call, stopper).pipe(
-          Effect.flatMap((answered) => {
-            const { refresh } = call
-            return refresh !== undefined && isCredentialRefusal(answered.response.status)
-              ? readUpTo(answered.response.body, maxErrorBytes).pipe(
-                  Effect.ignore,
-                  Effect.andThen(Effect.mapError(refresh(answered.wire), credentialsUnavailable)),
-                  Effect.andThen(attempt(call, answered.region, stopper))
-                )
-              : Effect.succeed(answered)
-          }),
-          Effect.tap(({ wire, response, region }) => {
+        const answer = reach(call, stopper).pipe(
+          Effect.flatMap((first) => renewed(call, stopper, first)),
+          Effect.flatMap((last) => {
             span.set({
-              "gateway.region": region,
-              "server.address": wire.url.hostname,
-              "http.response.status_code": response.status
+              "gateway.region": last.region,
+              "server.address": last.wire.url.hostname,
+              "http.response.status_code": last.status
             })
-            return refused(call, response)
-          }),
-          Effect.tapError((error) => Effect.sync(() => span.fail(error))),
-          Effect.onInterrupt(() => Effect.sync(span.cancelled))
+            return accepted(call, last)
+          })
         )
-        const { body } = response
+        const { region, headers, body } = yield* told(span, answer)
         // A body that has not ended takes its connection with it.
-        yield* Effect.addFinalizer(() => Effect.sync(body.close))
+        yield* Effect.addFinalizer(() => {
+          body.close()
+          return Effect.void
+        })
         const next = Effect.matchEffect(body.next, {
           onSuccess: (chunk) => {
             if (chunk === undefined) span.received()
@@ -205,20 +151,24 @@ export class Upstream extends Context.Service<
             return Effect.fail(error)
           }
         })
-        return { region, headers: response.headers, span, next }
+        return { region, headers, span, next }
       })
 
-      const text = Effect.fnUntraced(function* (call: Call) {
-        const stopper = new Stopper()
-        const timer = setTimeout(stopper.stop, ceiling, ceilingError)
-        yield* Effect.addFinalizer(() => Effect.sync(() => clearTimeout(timer)))
-        const { next, ...answered } = yield* open(call, stopper)
-        const body = yield* Effect.flatMap(collect(next, maxReplyBytes), validText).pipe(
-          Effect.tapError((error) => Effect.sync(() => answered.span.fail(error))),
-          Effect.onInterrupt(() => Effect.sync(answered.span.cancelled))
-        )
-        return { ...answered, body }
-      })
+      const text = (call: Call) =>
+        Effect.suspend(() => {
+          const stopper = new Stopper()
+          const timer = setTimeout(stopper.stop, ceiling, ceilingError)
+          return open(call, stopper).pipe(
+            Effect.flatMap(({ next, ...answered }) => {
+              const read = Effect.flatMap(collect(next, maxReplyBytes), validText)
+              return Effect.map(told(answered.span, read), (body) => ({ ...answered, body }))
+            }),
+            Effect.onExit(() => {
+              clearTimeout(timer)
+              return Effect.void
+            })
+          )
+        })
 
       return Upstream.of({ open, text })
     })
@@ -243,13 +193,25 @@ export class Upstream extends Context.Service<
   )
 }
 
-interface Response {
+/** One answered request, whatever its status. */
+interface Attempt {
+  readonly wire: Wire
+  readonly region: string
   readonly status: number
   readonly headers: ReplyHeaders
   readonly body: Body
 }
 
-const abandoned = new GatewayError({ reason: "upstream", message: "the call was given up", code: "cancelled" })
+/** The span hears how it failed; what leaves no error is an interruption. */
+const told = <A, R>(span: CallSpan, effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+  Effect.onExit(effect, (exit) => {
+    if (Exit.isFailure(exit)) {
+      const error = Cause.findErrorOption(exit.cause)
+      if (Option.isSome(error)) span.fail(error.value)
+      else if (Cause.hasInterruptsOnly(exit.cause)) span.cancelled()
+    }
+    return Effect.void
+  })
 
 /** The whole of a request took too long. */
 export const ceilingError = new GatewayError({
@@ -257,22 +219,6 @@ export const ceilingError = new GatewayError({
   message: "the reply took longer than a request may take",
   code: "ceiling"
 })
-
-/** Only what says that the cloud cannot be reached or is down opens a circuit; refusals do not. */
-const classify = (exit: Exit.Exit<Dispatcher.ResponseData, GatewayError>) => {
-  if (Exit.isSuccess(exit)) return down.has(exit.value.statusCode) ? CircuitBreaker.failure() : CircuitBreaker.success
-  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return error === undefined || error.reason !== "upstream" ? CircuitBreaker.ignored : CircuitBreaker.failure()
-}
-const down: ReadonlySet<number> = new Set([502, 503, 504])
-
-const circuitOpen = (error: CircuitBreaker.CircuitBreakerError) =>
-  new GatewayError({
-    reason: "upstream",
-    message: "the cloud that serves this model has been failing; try again in a few seconds",
-    code: "circuit-open",
-    retryAfter: error.reason._tag === "CircuitOpen" ? 5 : 1
-  })
 
 const credentialsUnavailable = (error: CredentialError) =>
   new GatewayError({
@@ -282,28 +228,19 @@ const credentialsUnavailable = (error: CredentialError) =>
     detail: error.message
   })
 
-const isCredentialRefusal = (status: number) => status === 401 || status === 403
-
 /** Fails for anything but a 200 of the promised type; redirects are not followed. */
-const refused = (call: Call, { status, headers, body }: Response): Effect.Effect<void, GatewayError> => {
+const accepted = (call: Call, attempt: Attempt): Effect.Effect<Attempt, GatewayError> => {
+  const { status, headers, body } = attempt
   if (status === 200) {
-    const encoding = headers["content-encoding"]
-    if (
-      (headers["content-type"] ?? "").toLowerCase().startsWith(call.contentType) &&
-      (encoding ?? "identity") === "identity"
-    ) {
-      return Effect.void
-    }
-    return Effect.andThen(
-      Effect.sync(body.close),
-      Effect.fail(unexpected("a reply that is not what its API promises", "content-type"))
-    )
+    const encoding = headers["content-encoding"] ?? "identity"
+    const type = (headers["content-type"] ?? "").toLowerCase()
+    if (type.startsWith(call.contentType) && encoding === "identity") return Effect.succeed(attempt)
+    body.close()
+    return Effect.fail(unexpected("a reply that is not what its API promises", "content-type"))
   }
   if (status >= 300 && status < 400) {
-    return Effect.andThen(
-      Effect.sync(body.close),
-      Effect.fail(unexpected("a redirect, which is not followed", "redirect", status))
-    )
+    body.close()
+    return Effect.fail(unexpected("a redirect, which is not followed", "redirect", status))
   }
   return Effect.flatMap(readUpTo(body, maxErrorBytes), (text) => Effect.fail(call.refusal(status, headers, text)))
 }
@@ -328,15 +265,11 @@ const collect = Effect.fnUntraced(function* (next: Answered["next"], limit: numb
   let size = 0
   while (true) {
     const chunk = yield* next
-    if (chunk === undefined) break
+    if (chunk === undefined) return Buffer.concat(chunks, size)
     size += chunk.length
     if (size > limit) return yield* unexpected("a reply that is too large", "too-large")
     chunks.push(chunk)
   }
-  const [only] = chunks
-  return chunks.length === 1 && only !== undefined
-    ? Buffer.from(only.buffer, only.byteOffset, only.length)
-    : Buffer.concat(chunks)
 })
 
 /** An error body, or none where it cannot be had. */

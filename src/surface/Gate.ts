@@ -63,7 +63,10 @@ export class Gate extends Context.Service<
         observation.reservation = reservation
         observation.replyHeaders = { ...observation.replyHeaders, ...reservation.headers }
         // Runs before the reservation is settled, and after a stream has said what it used.
-        yield* Effect.addFinalizer(() => Effect.sync(() => reservation.use(usedTokens(observation))))
+        yield* Effect.addFinalizer(() => {
+          reservation.use(usedTokens(observation))
+          return Effect.void
+        })
       })
 
       const watchers = yield* makeWatchers(keys, drain)

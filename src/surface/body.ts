@@ -8,6 +8,7 @@ import { Duration, Effect, Result, Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { parseExact } from "../dialect/exact.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
+import { bodyRoom, noRoom } from "./bodyRoom.ts"
 import { measure } from "./jsonShape.ts"
 
 export { parseExact }
@@ -49,7 +50,11 @@ const tooSlow = new GatewayError({ reason: "timeout-caller", message: "the reque
 const brokenOff = invalid("the request body was broken off")
 
 /** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
-const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, timeout }: BodyLimits) =>
+const readBytes = (
+  request: HttpServerRequest.HttpServerRequest,
+  { maxBytes, timeout }: BodyLimits,
+  fits: (bytes: number) => boolean
+) =>
   Effect.callback<Buffer, GatewayError>((resume) => {
     if (Number(request.headers["content-length"]) > maxBytes) return resume(Effect.fail(tooLarge(maxBytes)))
     const incoming = NodeHttpServerRequest.toIncomingMessage(request)
@@ -63,7 +68,8 @@ const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, tim
     const take = (chunk: Buffer) => {
       size += chunk.length
       if (size > maxBytes) finish(Effect.fail(tooLarge(maxBytes)))
-      else chunks.push(chunk)
+      else if (fits(chunk.length)) chunks.push(chunk)
+      else finish(Effect.fail(noRoom))
     }
     const end = () => {
       const [only] = chunks
@@ -95,11 +101,15 @@ const parse = Effect.fnUntraced(function* (bytes: Buffer) {
   const pause = betweenSteps(bytes.length)
   if (!isUtf8(bytes)) return yield* invalid("the request body is not valid UTF-8")
   yield* pause
-  const problem = yield* measure(bytes)
+  const { problem, unusual } = yield* measure(bytes)
   if (problem !== undefined) return yield* invalid(problem)
   const text = bytes.toString("utf8")
   yield* pause
-  const value = yield* Effect.try({ try: () => parseExact(text), catch: notJson })
+  // Parsing exactly takes many times longer, which few bodies need.
+  const value = yield* Effect.try({
+    try: (): unknown => (unusual ? parseExact(text) : JSON.parse(text)),
+    catch: notJson
+  })
   yield* pause
   return value
 })
@@ -140,7 +150,8 @@ export const bodyReader = <S extends Schema.ConstraintDecoder<unknown>>(schema: 
   return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     const unsupported = mediaType(request)
     if (unsupported !== undefined) return yield* unsupported
-    const bytes = yield* readBytes(request, limits)
+    const small = Number(request.headers["content-length"]) <= largeBytes
+    const bytes = yield* readBytes(request, limits, small ? () => true : yield* bodyRoom)
     const value = yield* parse(bytes)
     const decoded = decode(value)
     yield* betweenSteps(bytes.length)

@@ -8,14 +8,12 @@ import { usageRecordOf } from "./usageRecord.ts"
 export const finishRequest = Effect.gen(function* () {
   const log = yield* UsageLog
   return (observation: Observation, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
-    Effect.gen(function* () {
-      if (observation.path === "/health") return
-      const now = yield* Clock.currentTimeMillis
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (observation.path === "/health") return Effect.void
       const outcome = observation.outcome ?? (Exit.isFailure(exit) ? "cancelled" : "ok")
       recordRequest(observation, outcome, now)
       const record = usageRecordOf(observation, exit, now)
-      if (record !== undefined) yield* log.record(record)
-      yield* Effect.logInfo(`${observation.method} ${observation.path}`).pipe(
+      const line = Effect.logInfo(`${observation.method} ${observation.path}`).pipe(
         Effect.annotateLogs({
           request_id: observation.id,
           status: observation.status,
@@ -24,5 +22,6 @@ export const finishRequest = Effect.gen(function* () {
           duration_ms: now - observation.startedAt
         })
       )
+      return record === undefined ? line : Effect.andThen(log.record(record), line)
     })
 })

@@ -3,7 +3,7 @@
  * no route answers is answered here, in the shape of its path.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Clock, Effect, Option } from "effect"
+import { Cause, Clock, Context, Effect, Option, References, Scope } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal, invalid } from "../model/GatewayError.ts"
 import { Settings } from "../Settings.ts"
@@ -83,11 +83,14 @@ export const frontDoor = HttpRouter.middleware(
           source: Option.getOrUndefined(request.remoteAddress),
           surface: endpoints.get(path)?.surface
         })
-        const inSpan = yield* watch(observation, request)
+        const { inSpan, end } = yield* watch(observation, request)
         inFlight++
-        yield* Effect.addFinalizer((exit) => {
+        yield* Scope.addFinalizerExit(yield* Scope.Scope, (exit) => {
           inFlight--
-          return inSpan(finish(observation, exit))
+          return Effect.ensuring(
+            inSpan(finish(observation, exit)),
+            Effect.sync(() => end(exit))
+          )
         })
         const failed = (error: GatewayError) => {
           observation.fail(error)
@@ -104,8 +107,12 @@ export const frontDoor = HttpRouter.middleware(
                 ? handler
                 : Effect.succeed(failed(noRoute(request.method, path)))
         const reply = yield* inSpan(answer).pipe(
-          Effect.provideService(CurrentObservation, observation),
-          Effect.annotateLogs({ request_id: observation.id }),
+          Effect.updateContext((context: Context.Context<never>) =>
+            context.pipe(
+              Context.add(CurrentObservation, observation),
+              Context.add(References.CurrentLogAnnotations, { request_id: observation.id })
+            )
+          ),
           Effect.catchCause((cause) => {
             if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
             const error = Option.getOrUndefined(Cause.findErrorOption(cause))

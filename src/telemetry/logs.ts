@@ -2,16 +2,18 @@
  * Log lines, on standard error: standard output belongs to the usage records (`GATEWAY_USAGE_LOG`), so that the two streams
  * can be told apart. Whatever is in a value, a line stays one line and steers no terminal.
  */
-import { Layer, Logger, type LogLevel, Option, References } from "effect"
+import { Cause, Layer, Logger, LogLevel, Option, References } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 
 /** Control and format characters, line separators, lone surrogates: as escapes of JSON. */
 const escaped = (text: string): string =>
-  text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) =>
-    Array.from({ length: character.length }, (_, at) => {
-      return `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`
-    }).join("")
-  )
+  /^[ -~]*$/.test(text)
+    ? text
+    : text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) =>
+        Array.from({ length: character.length }, (_, at) => {
+          return `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`
+        }).join("")
+      )
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
 export const withoutQuotes = (cause: string): string =>
@@ -28,25 +30,24 @@ interface Line {
 }
 
 const messageText = (message: unknown): string =>
-  [message]
-    .flat()
+  (Array.isArray(message) ? message : [message])
     .map((part) => (typeof part === "string" ? part : JSON.stringify(part)))
     .join(" ")
 
-const line = Logger.make((options): Line => {
-  const { timestamp, level, message, cause, annotations } = Logger.formatStructured.log(options)
+const line = Logger.make(({ cause, date, fiber, logLevel, message }): Line => {
+  const annotations = fiber.getRef(References.CurrentLogAnnotations)
   const fields: Record<string, unknown> = {}
   for (const key in annotations) if (annotations[key] !== undefined) fields[key] = annotations[key]
-  const span = options.fiber.cache.span
+  const span = fiber.cache.span
   if (span !== undefined && span.traceId !== "noop") {
     fields.trace_id = span.traceId
     fields.span_id = span.spanId
   }
   return {
-    timestamp,
-    level: level.toLowerCase(),
+    timestamp: date.toISOString(),
+    level: logLevel.toLowerCase(),
     message: messageText(message),
-    cause: cause === undefined ? undefined : withoutQuotes(cause),
+    cause: cause.reasons.length === 0 ? undefined : withoutQuotes(Cause.pretty(cause)),
     fields
   }
 })
@@ -79,11 +80,28 @@ export const prettyLogger = Logger.map(line, ({ timestamp, level, message, cause
   return `${head} ${escaped(message)}${values.join("")}${below}`
 })
 
-/** Writes one line on standard error, whatever it takes: a log that is read too slowly must not be lost silently. */
-const toStderr = <Input>(logger: Logger.Logger<Input, string>) =>
-  Logger.map(logger, (text) => {
-    process.stderr.write(`${text}\n`)
+/** How long a line may wait for others to be written with, in milliseconds: each write on standard error blocks. */
+const patience = 5
+let waiting = ""
+let timer: NodeJS.Timeout | undefined
+
+/** Blocks while the reader of a pipe is stalled: a log that is read too slowly must not be lost silently. */
+const flush = () => {
+  clearTimeout(timer)
+  timer = undefined
+  const text = waiting
+  waiting = ""
+  if (text !== "") process.stderr.write(text)
+}
+
+/** Writes whole lines on standard error. Trouble is written at once, with what came before it. */
+const toStderr = (logger: Logger.Logger<unknown, string>) =>
+  Logger.make((options) => {
+    waiting += `${logger.log(options)}\n`
+    if (LogLevel.isGreaterThanOrEqualTo(options.logLevel, "Warn")) flush()
+    else timer ??= setTimeout(flush, patience)
   })
+process.on("exit", flush)
 
 const levels: Readonly<Record<GatewaySettings["logLevel"], LogLevel.LogLevel>> = {
   trace: "Trace",

@@ -11,12 +11,19 @@ export type InSpan = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<
 
 const untraced: InSpan = (effect) => effect
 
+/** A request that is being watched. */
+export interface Watched {
+  readonly inSpan: InSpan
+  /** The request is over. */
+  readonly end: (exit: Exit.Exit<unknown, unknown>) => void
+}
+
 /**
- * Made once, with the server; then called for every request, which it watches until its scope closes. It goes first, so that
- * the span sees all that the request came to. The caller's W3C trace context is continued. Health checks are not traced.
+ * Made once, with the server; then called for every request. The span sees all that the request came to. The caller's W3C
+ * trace context is continued. Health checks are not traced.
  */
 export const watchRequests: Effect.Effect<
-  (observation: Observation, request: HttpServerRequest.HttpServerRequest) => Effect.Effect<InSpan, never, Scope.Scope>,
+  (observation: Observation, request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Watched>,
   never,
   Scope.Scope
 > = Effect.gen(function* () {
@@ -27,19 +34,21 @@ export const watchRequests: Effect.Effect<
     for (const { stream } of open) if (stream) streams++
     return streams
   })
-  return Effect.fnUntraced(function* (observation: Observation, request: HttpServerRequest.HttpServerRequest) {
+  const clock = yield* Clock.Clock
+  const traced = yield* References.TracerEnabled
+  return (observation: Observation, request: HttpServerRequest.HttpServerRequest) => {
     open.add(observation)
-    const traced = (yield* References.TracerEnabled) && observation.path !== "/health"
-    const span = traced ? yield* openSpan(observation, request) : undefined
-    const clock = yield* Clock.Clock
-    yield* Effect.addFinalizer((exit) =>
-      Effect.sync(() => {
+    if (!traced || observation.path === "/health") {
+      return Effect.succeed({ inSpan: untraced, end: () => void open.delete(observation) })
+    }
+    return Effect.map(openSpan(observation, request), (span) => ({
+      inSpan: Effect.provideService(Tracer.ParentSpan, span),
+      end: (exit) => {
         open.delete(observation)
-        if (span !== undefined) closeSpan(span, observation, exit, clock.currentTimeNanosUnsafe())
-      })
-    )
-    return span === undefined ? untraced : Effect.provideService(Tracer.ParentSpan, span)
-  })
+        closeSpan(span, observation, exit, clock.currentTimeNanosUnsafe())
+      }
+    }))
+  }
 })
 
 /** Longest text of a caller's that is kept, in characters. */

@@ -96,7 +96,7 @@ describe("the package", () => {
           lib: ["ES2023", "DOM", "DOM.AsyncIterable"],
           types: [],
           outDir: "out",
-          skipLibCheck: true
+          skipLibCheck: false
         },
         include: ["main.ts"]
       })

@@ -121,6 +121,17 @@ describe("what passes through unchanged", () => {
       assert.notProperty({}, "polluted")
     })
   }
+  it("large numbers, wherever the steps of the measure fall", async () => {
+    for (const number of ["9007199254740993", "1E400"]) {
+      const body = text(`,"y":"1","x":[ ${number}]`)
+      const at = body.indexOf(number)
+      for (let inside = 0; inside <= number.length; inside++) {
+        const padded = body.replace("[ ", `[${" ".repeat(1024 * 1024 - at - inside + 1)}`)
+        assert.strictEqual((await create(padded)).status, 200)
+        assert.include(sent(), `"x":[${number}]`)
+      }
+    }
+  })
   it("of duplicate keys, the last", async () => {
     const got = await create(text(',"x":1,"max_tokens":7,"x":2'))
     assert.strictEqual(got.status, 200)
