@@ -2,7 +2,7 @@
  * Every environment variable, with its default and its sentence of help. Nothing else reads the environment, but for the
  * clouds' own credential libraries and the `OTEL_*` variables, which their libraries read.
  */
-import { Config, ConfigProvider, Context, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Config, ConfigProvider, Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { clouds as allClouds, type Cloud } from "./model/Catalog.ts"
 
 const minutes = (n: number) => Duration.minutes(n)
@@ -55,6 +55,14 @@ const BaseUrl = Schema.String.check(
 )
 const baseUrl = (name: string) => Config.map(Config.schema(BaseUrl, name), (url) => url.replace(/\/+$/, ""))
 
+const RedisUrl = Schema.String.check(
+  Schema.makeFilter((value) =>
+    /^rediss?:\/\//.test(value) && URL.canParse(value)
+      ? undefined
+      : "must be a URL such as redis://host:6379, or rediss://:PASSWORD@host:6379 with TLS"
+  )
+)
+
 const surfaces: ReadonlySet<string> = new Set(["chat", "messages", "responses", ""])
 const names = (list: string) => list.split(",").map((name) => name.trim())
 const SurfaceList = Schema.String.check(
@@ -78,7 +86,7 @@ const gateway = Config.all({
   /** Where the key digests are. */
   keysFile: text("GATEWAY_KEYS_FILE").pipe(Config.withDefault("keys.json")),
   /** Shared limits and quotas. */
-  redisUrl: secret("GATEWAY_REDIS_URL"),
+  redisUrl: Config.option(Config.map(Config.schema(RedisUrl, "GATEWAY_REDIS_URL"), (url) => Redacted.make(url))),
   /** The embedded quota store. */
   stateDir: text("GATEWAY_STATE_DIR").pipe(Config.withDefault(".gateway")),
   /** Request body ceiling, in bytes. */

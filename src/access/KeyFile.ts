@@ -59,7 +59,10 @@ export const parseKeys = (path: string, text: string): Effect.Effect<ReadonlyArr
   decode(text).pipe(
     Effect.map(({ keys }) => keys),
     Effect.mapError(
-      (error) => new FileError({ message: `${path} is not a key file: ${error.message.replace(/\s*\n\s*/g, " ")}` })
+      (error) =>
+        new FileError({
+          message: `${path} is not a key file: ${error.message.replace(/\s*\n\s*/g, " ")}. Name another in GATEWAY_KEYS_FILE, or mend it; keys are made with: npm run gateway -- keys create --name NAME`
+        })
     )
   )
 

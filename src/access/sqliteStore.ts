@@ -166,7 +166,10 @@ export const layerFile = (directory: string) =>
   Layer.effectContext(
     attempt(() => void mkdirSync(directory, { recursive: true, mode: 0o700 })).pipe(
       Effect.mapError(
-        ({ message }) => new LedgerError({ message: `cannot make the directory ${directory}: ${message}` })
+        ({ message }) =>
+          new LedgerError({
+            message: `cannot make the directory ${directory}: ${message}. Set GATEWAY_STATE_DIR to one that can be written, or GATEWAY_REDIS_URL to a Redis`
+          })
       ),
       Effect.andThen(makeSqliteStore(join(directory, "quota.sqlite")))
     )

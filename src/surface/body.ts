@@ -10,18 +10,13 @@ import { parseExact } from "../dialect/exact.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
 import { bodyRoom, noRoom } from "./bodyRoom.ts"
 import { measure } from "./jsonShape.ts"
+import { CurrentObservation } from "./Observation.ts"
 
 export { parseExact }
 
 export interface BodyLimits {
   readonly maxBytes: number
   readonly timeout: Duration.Duration
-}
-
-/** A body that has been read: the value as it came, and how many bytes it took. */
-export interface ReadBody<A> {
-  readonly value: A
-  readonly bytes: number
 }
 
 /** Bodies above this size are taken in steps, with other requests served in between. */
@@ -152,11 +147,13 @@ export const bodyReader = <S extends Schema.ConstraintDecoder<unknown>>(schema: 
     if (unsupported !== undefined) return yield* unsupported
     const small = Number(request.headers["content-length"]) <= largeBytes
     const bytes = yield* readBytes(request, limits, small ? () => true : yield* bodyRoom)
+    // Also of a body that is then refused.
+    const observation = yield* CurrentObservation
+    observation.bytesIn = bytes.length
     const value = yield* parse(bytes)
     const decoded = decode(value)
     yield* betweenSteps(bytes.length)
     if (Result.isFailure(decoded)) return yield* invalid(describe(decoded.failure))
-    const body: ReadBody<S["Type"]> = { value: value as S["Type"], bytes: bytes.length }
-    return body
+    return value as S["Type"]
   })
 }

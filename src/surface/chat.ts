@@ -49,8 +49,7 @@ export const chatLayer = HttpApiBuilder.group(
 
     const complete = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const observation = yield* CurrentObservation
-      const { value: chat, bytes } = yield* read(request)
-      observation.bytesIn = bytes
+      const chat = yield* read(request)
       countParts(observation, chat)
       const route = yield* serving.admit(chat.model, "chat")
       yield* serving.screen(
@@ -59,7 +58,7 @@ export const chatLayer = HttpApiBuilder.group(
       )
       const dialect = dialectOf(route)
       if (dialect === undefined) return yield* internal // the resolver answers chat models only
-      const pause = betweenSteps(bytes)
+      const pause = betweenSteps(observation.bytesIn)
       yield* pause
       const said = yield* Effect.fromResult(dialect.request(chat, route))
       yield* pause

@@ -39,11 +39,11 @@ const tokenCount = /token count: (\d+)/i
 
 /** The failure of one string, with its place in the input. */
 const ofString = (error: GatewayError, at: number): GatewayError => {
-  if (error.reason !== "invalid") return error
   const count = tokenCount.exec(error.message)?.[1]
-  const message = tooLong.test(error.message)
-    ? `must be at most 8,192 tokens and 50,000 characters${count === undefined ? "" : ` (this has ${count} tokens)`}; nothing is truncated, so split the text`
-    : error.message
+  const message =
+    error.reason === "invalid" && tooLong.test(error.message)
+      ? `must be at most 8,192 tokens and 50,000 characters${count === undefined ? "" : ` (this has ${count} tokens)`}; nothing is truncated, so split the text`
+      : error.message
   return new GatewayError({ ...error, message: `input[${at}]: ${message}` })
 }
 
@@ -79,8 +79,7 @@ export const embeddingsLayer = HttpApiBuilder.group(
 
     const embed = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const observation = yield* CurrentObservation
-      const { value, bytes } = yield* read(request)
-      observation.bytesIn = bytes
+      const value = yield* read(request)
       const input = typeof value.input === "string" ? [value.input] : value.input
       const route = yield* serving.admit(value.model, "embeddings")
       const refused = refuseInput(input)

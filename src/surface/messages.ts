@@ -36,8 +36,7 @@ export const messagesLayer = HttpApiBuilder.group(
 
     const create = Effect.fnUntraced(function* (request: Parameters<typeof readMessages>[0]) {
       const observation = yield* CurrentObservation
-      const { value: given, bytes } = yield* readMessages(request)
-      observation.bytesIn = bytes
+      const given = yield* readMessages(request)
       const route = yield* serving.admit(given.model, "messages")
       yield* serving.screen(
         "messages",
@@ -93,8 +92,7 @@ export const messagesLayer = HttpApiBuilder.group(
 
     const countTokens = Effect.fnUntraced(function* (request: Parameters<typeof readCount>[0]) {
       const observation = yield* CurrentObservation
-      const { value: given, bytes } = yield* readCount(request)
-      observation.bytesIn = bytes
+      const given = yield* readCount(request)
       const route = yield* serving.admit(given.model, "count")
       const prepared = yield* Effect.fromResult(
         prepareMessages(given, route, { betaHeader: request.headers["anthropic-beta"], counting: true })

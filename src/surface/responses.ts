@@ -23,8 +23,7 @@ export const responsesLayer = HttpApiBuilder.group(
 
     const create = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const observation = yield* CurrentObservation
-      const { value: given, bytes } = yield* read(request)
-      observation.bytesIn = bytes
+      const given = yield* read(request)
       observation.tools = given.tools?.length ?? 0
       const route = yield* serving.admit(given.model, "responses")
       const { body, tools } = yield* Effect.fromResult(prepareResponses(given, route))

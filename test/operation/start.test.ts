@@ -56,7 +56,12 @@ const cases: ReadonlyArray<Case> = [
   {
     what: "the keys file is broken",
     environment: () => ({ ...cloud, GATEWAY_KEYS_FILE: broken }),
-    says: () => [broken, "not a key file"]
+    says: () => [broken, "not a key file", "GATEWAY_KEYS_FILE"]
+  },
+  {
+    what: "the state directory cannot be made",
+    environment: () => ({ ...cloud, GATEWAY_STATE_DIR: join(broken, "state") }),
+    says: () => [broken, "GATEWAY_STATE_DIR", "GATEWAY_REDIS_URL"]
   },
   {
     what: "a setting is wrong",
@@ -104,6 +109,10 @@ describe("a setting that is wrong", () => {
     [
       { VERTEX_PROJECT: "p", VERTEX_LOCATION: "global" },
       "VERTEX_LOCATION must be a location inside the boundary, never global"
+    ],
+    [
+      { GATEWAY_REDIS_URL: "redis.example:6379" },
+      "GATEWAY_REDIS_URL must be a URL such as redis://host:6379, or rediss://:PASSWORD@host:6379 with TLS"
     ],
     [{ BEDROCK_REGION: "us-gov-west-1", BEDROCK_FIPS: "perhaps" }, "BEDROCK_FIPS must be true or false"],
     [

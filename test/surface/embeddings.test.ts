@@ -277,6 +277,13 @@ describe("calls side by side", () => {
     assert.deepInclude(find(), { surface: "embeddings", tokens: { input: 2, output: 0 } })
   })
 
+  it("a cloud that fails at one string is reported with its index, too", async () => {
+    upstream.use((socket, request) =>
+      socket.write(textOf(request) === "t1" ? reply("500 Internal Server Error", "{}") : vector(0))
+    )
+    refused(await embed(texts), 502, "api_error", /^input\[1\]: /)
+  })
+
   it("a caller that leaves ends all of them within a second", async () => {
     const before = upstream.received.length
     let aborted = 0

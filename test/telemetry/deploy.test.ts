@@ -22,7 +22,7 @@ describe("otel-collector.yaml", () => {
     const known: Fields = {
       receivers: ["otlp"],
       processors: ["memory_limiter", "transform", "batch"],
-      exporters: ["otlphttp", "prometheus", "debug"],
+      exporters: ["otlp_http", "prometheus", "debug"],
       extensions: ["health_check"]
     }
     assert.deepStrictEqual(Object.keys(config).sort(), [...Object.keys(known), "service"].sort())
@@ -52,7 +52,7 @@ describe("otel-collector.yaml", () => {
     const { grpc, http } = receivers?.otlp.protocols ?? {}
     assert.match(grpc.endpoint, /^\$\{env:\w+:-0\.0\.0\.0:4317\}$/)
     assert.match(http.endpoint, /^\$\{env:\w+:-0\.0\.0\.0:4318\}$/)
-    assert.match(exporters?.otlphttp.endpoint, /^\$\{env:\w+:-https?:\/\/\S+\}$/)
+    assert.match(exporters?.otlp_http.endpoint, /^\$\{env:\w+:-https?:\/\/\S+\}$/)
   })
 
   const patterns = (kind: string, context: string): ReadonlyArray<RegExp> =>
