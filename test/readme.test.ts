@@ -167,7 +167,7 @@ describe("TypeScript", () => {
   const files = inLanguage("ts").map((block, index) => ({ block, file: `snippet${index}.ts` }))
 
   beforeAll(() => {
-    const { name, exports } = parsed(readFileSync(join(root, "package.json"), "utf8"))
+    const { name, exports } = parsed(readFileSync(join(root, "src/client/package.json"), "utf8"))
     assert.property(exports, "./client")
     writeFileSync(join(home, "package.json"), '{"type":"module"}')
     writeFileSync(

@@ -1,11 +1,21 @@
 import { execFile } from "node:child_process"
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join, relative, resolve } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { type FakeGateway, fakeGateway, json } from "./fakeGateway.ts"
 
 const root = resolve(import.meta.dirname, "../..")
+const manifest = (path: string) => JSON.parse(readFileSync(join(root, path), "utf8"))
 const specifiers = (file: string): ReadonlyArray<string> =>
   [
     ...readFileSync(file, "utf8").matchAll(/(?:^|\n)(?:import|export)\b[^"']*?from "([^"]+)"|\bimport\("([^"]+)"\)/g)
@@ -52,14 +62,21 @@ describe("the package", () => {
     )
   let gateway: FakeGateway
 
+  it("is the gateway's own version, and depends on the same effect and on nothing else", () => {
+    const [client, gateway] = [manifest("src/client/package.json"), manifest("package.json")]
+    assert.strictEqual(client.name, gateway.name)
+    assert.strictEqual(client.version, gateway.version)
+    assert.deepEqual(client.dependencies, { effect: gateway.dependencies.effect })
+  })
+
   /** What `npm run build` and `npm pack` do, in a directory of its own. */
   beforeAll(async () => {
     gateway = await fakeGateway(json(200, { status: "ok", service: "s", version: "1" }, { "x-request-id": "r" }))
     const pack = join(directory, "package")
     mkdirSync(pack)
-    const { name, version, type, exports, files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
-    writeFileSync(join(pack, "package.json"), JSON.stringify({ name, version, type, exports, files }))
-    await run(node, [tsc, "-p", join(root, "src/tsconfig.client.json"), "--outDir", join(pack, "dist")], root)
+    copyFileSync(join(root, "src/client/package.json"), join(pack, "package.json"))
+    const { name } = manifest("src/client/package.json")
+    await run(node, [tsc, "-p", join(root, "src/tsconfig.client.json"), "--outDir", pack], root)
     await run("npm", ["pack", "--offline", "--pack-destination", directory], pack)
     const tarball = readdirSync(directory).find((file) => file.endsWith(".tgz"))
     const installed = join(app, "node_modules", name)
@@ -76,8 +93,8 @@ describe("the package", () => {
     const files = (await run("find", [".", "-type", "f"], join(app, "node_modules/government-model-gateway"))).split(
       "\n"
     )
-    assert.include(files, "./dist/Client.js")
-    assert.include(files, "./dist/Client.d.ts")
+    assert.include(files, "./Client.js")
+    assert.include(files, "./Client.d.ts")
     assert.deepEqual(
       files.filter((file) => /\.ts$/.test(file) && !/\.d\.ts$/.test(file)),
       []
