@@ -38,7 +38,9 @@ export const startGateway = async (name: string, directory: string, upstream: nu
       AWS_BEARER_TOKEN_BEDROCK: "x",
       AZURE_OPENAI_ENDPOINT: cloud,
       AZURE_OPENAI_API_KEY: "x",
-      ...(traced ? { OTEL_EXPORTER_OTLP_ENDPOINT: cloud } : {})
+      ...(traced
+        ? { OTEL_METRICS_EXPORTER: "none", OTEL_LOGS_EXPORTER: "none", OTEL_EXPORTER_OTLP_ENDPOINT: cloud }
+        : {})
     },
     log: join(directory, `${name}.log`),
     url: `http://127.0.0.1:${port}/health`
