@@ -6,7 +6,7 @@ import { assert, it } from "@effect/vitest"
 import { fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
-import { serve } from "./child.ts"
+import { serve, until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
 
 it("large requests that would fill the memory get 503, and leave nothing behind", async () => {
@@ -40,7 +40,7 @@ it("large requests that would fill the memory get 503, and leave nothing behind"
     assert.strictEqual(shed[0]?.headers.get("retry-after"), "1")
     assert.strictEqual(shed[0]?.json.error.type, "api_error")
     assert.strictEqual((await send()).status, 200)
-    assert.isTrue(gateway.records().some(({ outcome }) => outcome === "shed"))
+    await until(() => gateway.records().some(({ outcome }) => outcome === "shed"), "the record of one that was shed")
   } finally {
     await gateway.stop()
     await upstream.stop()
