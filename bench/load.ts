@@ -1,10 +1,10 @@
 /**
- * The load generator: a closed loop of N callers, each with one keep-alive connection. It speaks just enough HTTP/1.1 over bare
- * sockets to know when a reply begins and ends, because a full client would cost more than the proxies it measures.
+ * The load generator: a closed loop of N callers, each with one keep-alive connection. Work, time and the processor time of
+ * everybody who took part are read at the same two instants, so that a share of one by another means something.
  */
-import { connect, type Socket } from "node:net"
 import { performance } from "node:perf_hooks"
-import { MARKER } from "./wire.ts"
+import { Lane } from "./lane.ts"
+import { machineBusy, type Weight, weigh } from "./weigh.ts"
 
 export interface Job {
   readonly port: number
@@ -20,6 +20,8 @@ export interface Job {
   readonly spread: number
   /** One operation is this many requests over so many connections, rather than one request. */
   readonly fan?: { readonly requests: number; readonly lanes: number }
+  /** Processes to weigh when counting begins and when it ends. */
+  readonly pids?: ReadonlyArray<number>
 }
 
 export interface Result {
@@ -31,17 +33,14 @@ export interface Result {
   /** Milliseconds to the first text event, median; of a reply without events, to its first byte. */
   readonly first: number
   readonly failed: number
-  /** Events carried, or else requests answered, the warm-up included: what the subject's processor time was spent on. */
+  /** Events carried, or else requests answered, between the two weighings. */
   readonly work: number
-}
-
-const markerBytes = Buffer.from(MARKER)
-const endOfChunks = Buffer.from("\r\n0\r\n\r\n")
-
-const occurrences = (bytes: Buffer): number => {
-  let count = 0
-  for (let at = bytes.indexOf(markerBytes); at >= 0; at = bytes.indexOf(markerBytes, at + markerBytes.length)) count++
-  return count
+  /** Milliseconds between the two weighings. */
+  readonly elapsed: number
+  /** What each of the processes used between them, in the order asked. */
+  readonly spent: ReadonlyArray<Weight>
+  /** Milliseconds the machine's cores were at work between them, for whomever. */
+  readonly machine: number
 }
 
 const frame = ({ body, headers, path, port }: Job): Buffer => {
@@ -50,155 +49,95 @@ const frame = ({ body, headers, path, port }: Job): Buffer => {
   return Buffer.from(`POST ${path} HTTP/1.1\r\n${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
 }
 
-/** One connection and the reply it is reading. */
-class Lane {
-  readonly #job: Job
-  readonly #request: Buffer
-  readonly #onEvents: (count: number) => void
-  #socket: Socket | undefined
-  #done: ((ok: boolean) => void) | undefined
-  #head = ""
-  #ok = false
-  #left = 0
-  #tail: Buffer = Buffer.alloc(0)
-  /** When the first text event of the last reply arrived. */
-  firstAt = 0
-
-  constructor(job: Job, request: Buffer, onEvents: (count: number) => void) {
-    this.#job = job
-    this.#request = request
-    this.#onEvents = onEvents
+const percentile = (values: Array<number>, p: number) =>
+  values.sort((a, b) => a - b)[Math.floor((values.length - 1) * p)] ?? Number.NaN
+/** Sends so many requests over these lanes, each as soon as a lane is free. */
+const share = async (lanes: ReadonlyArray<Lane>, requests: number): Promise<boolean> => {
+  let left = requests
+  const drain = async (lane: Lane) => {
+    while (left-- > 0) if (!(await lane.send())) return false
+    return true
   }
-
-  send(): Promise<boolean> {
-    this.#head = ""
-    this.firstAt = 0
-    this.#tail = Buffer.alloc(0)
-    return new Promise((resolve) => {
-      this.#done = resolve
-      this.#socket ??= this.#open()
-      this.#socket.write(this.#request)
-    })
-  }
-
-  close(): void {
-    this.#socket?.destroy()
-  }
-
-  #open(): Socket {
-    const socket = connect({ host: "127.0.0.1", port: this.#job.port, noDelay: true })
-    socket.on("data", (bytes: Buffer) => this.#read(bytes))
-    socket.on("error", () => undefined)
-    socket.on("close", () => {
-      this.#socket = undefined
-      this.#finish(false)
-    })
-    return socket
-  }
-
-  #finish(ok: boolean): void {
-    const done = this.#done
-    this.#done = undefined
-    done?.(ok)
-  }
-
-  #read(bytes: Buffer): void {
-    if (this.#head.endsWith("\r\n\r\n")) {
-      this.#body(bytes)
-      return
-    }
-    const before = this.#head.length
-    const head = this.#head + bytes.toString("latin1")
-    const end = head.indexOf("\r\n\r\n")
-    this.#head = end < 0 ? head : head.slice(0, end + 4)
-    if (end < 0) return
-    const length = /\r\ncontent-length: *(\d+)/i.exec(this.#head)?.[1]
-    this.#ok = / 200 /.test(this.#head.slice(0, 14))
-    this.#left = length === undefined ? -1 : Number(length)
-    this.#body(bytes.subarray(end + 4 - before))
-  }
-
-  #body(bytes: Buffer): void {
-    const events = occurrences(bytes)
-    if (events > 0) this.#onEvents(events)
-    if (this.firstAt === 0 && (events > 0 || this.#left >= 0)) this.firstAt = performance.now()
-    if (this.#left >= 0) {
-      this.#left -= bytes.length
-      if (this.#left <= 0) this.#finish(this.#ok)
-      return
-    }
-    this.#tail =
-      bytes.length >= endOfChunks.length ? bytes : Buffer.concat([this.#tail.subarray(-endOfChunks.length), bytes])
-    if (this.#tail.subarray(-endOfChunks.length).equals(endOfChunks)) {
-      if (this.firstAt === 0) this.firstAt = performance.now()
-      this.#finish(this.#ok)
-    }
-  }
+  return (await Promise.all(lanes.map(drain))).every(Boolean)
 }
-
-const percentile = (sorted: ReadonlyArray<number>, p: number) =>
-  sorted[Math.floor((sorted.length - 1) * p)] ?? Number.NaN
-const ascending = (values: Array<number>) => values.sort((a, b) => a - b)
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 export const run = async (job: Job): Promise<Result> => {
-  const request = frame(job)
-  const began = performance.now()
-  const from = began + job.warm
-  const until = from + job.measure
+  let events = 0
+  let answered = 0
+  let failed = 0
   const walls: Array<number> = []
   const firsts: Array<number> = []
-  let events = 0
-  let allEvents = 0
-  let failed = 0
-  let answered = 0
-  const count = (n: number) => {
-    allEvents += n
-    const now = performance.now()
-    if (now >= from && now < until) events += n
+  const look = () => ({
+    at: performance.now(),
+    events,
+    answered,
+    machine: machineBusy(),
+    weights: (job.pids ?? []).map(weigh)
+  })
+  let before: ReturnType<typeof look> | undefined
+  let after: ReturnType<typeof look> | undefined
+  const target = {
+    port: job.port,
+    request: frame(job),
+    onEvents: (count: number) => {
+      events += count
+    }
   }
-  const { lanes, requests } = job.fan ?? { lanes: 1, requests: 1 }
+  const open = new Set<Lane>()
+  const begun = pause(job.warm).then(() => {
+    before = look()
+  })
+  // Whoever still waits when time is up is cut off, so that a slow stream does not stretch the round.
+  const over = pause(job.warm + job.measure).then(() => {
+    after = look()
+    for (const lane of open) lane.close()
+  })
 
   const caller = async (i: number) => {
-    const own = Array.from({ length: lanes }, () => new Lane(job, request, count))
+    const own = Array.from({ length: job.fan?.lanes ?? 1 }, () => new Lane(target))
+    for (const lane of own) open.add(lane)
     const [lane] = own
+    if (lane === undefined) return
     await pause((job.spread * i) / job.callers)
-    while (performance.now() < until) {
+    while (after === undefined) {
+      const counts = before !== undefined
       const sent = performance.now()
-      let left = requests
-      let ok = true
-      const drain = async (lane: Lane) => {
-        while (left-- > 0 && ok) if (!(await lane.send())) ok = false
-      }
-      // A caller still waiting when time is up is cut off, so that a slow stream does not stretch the round.
-      const all = Promise.all(own.map(drain))
-      await Promise.race([all, over])
-      const now = performance.now()
-      if (sent >= from && lane !== undefined && lane.firstAt > 0) firsts.push(lane.firstAt - sent)
-      if (now >= until) break
+      const ok = await (job.fan === undefined ? lane.send() : share(own, job.fan.requests))
+      if (counts && lane.firstAt > 0) firsts.push(lane.firstAt - sent)
+      if (after !== undefined) break
       if (!ok) {
         failed++
         await pause(20)
         continue
       }
       answered++
-      if (now >= from) walls.push(now - sent)
+      if (counts) walls.push(performance.now() - sent)
     }
     for (const lane of own) lane.close()
   }
 
-  const over = pause(job.warm + job.measure + 5)
-  await Promise.all(Array.from({ length: job.callers }, (_, i) => caller(i)))
-  const seconds = job.measure / 1000
-  ascending(walls)
+  await Promise.all([begun, over, ...Array.from({ length: job.callers }, (_, i) => caller(i))])
+  if (before === undefined || after === undefined) throw new Error("the round never began or never ended")
+  const elapsed = after.at - before.at
+  const carried = after.events - before.events
+  const replies = after.answered - before.answered
+  const from = before.weights
   return {
-    requestsPerSecond: walls.length / seconds,
-    eventsPerSecond: events / seconds,
+    requestsPerSecond: (replies * 1000) / elapsed,
+    eventsPerSecond: (carried * 1000) / elapsed,
     p50: percentile(walls, 0.5),
     p99: percentile(walls, 0.99),
-    first: percentile(ascending(firsts), 0.5),
+    first: percentile(firsts, 0.5),
     failed,
-    work: allEvents > 0 ? allEvents : answered
+    work: carried > 0 ? carried : replies,
+    elapsed,
+    spent: after.weights.map((weight, i) => ({
+      ...weight,
+      cpu: weight.cpu - (from[i]?.cpu ?? 0),
+      main: weight.main - (from[i]?.main ?? 0)
+    })),
+    machine: after.machine - before.machine
   }
 }
 

@@ -1,17 +1,19 @@
-/** Child processes of the bench: started, asked, weighed, and never left behind. */
+/** Child processes of the bench: started, asked, ended, and never left behind. */
 import { type ChildProcess, fork, type SpawnOptions, spawn } from "node:child_process"
-import { existsSync, openSync, readFileSync } from "node:fs"
+import { openSync, readFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 
 const children = new Set<ChildProcess>()
+const ending = new Set<ChildProcess>()
 let stopping = false
 
-const keep = (child: ChildProcess, name: string) => {
+/** Sees to it that a child does not outlive this process, and says when it ends by itself. */
+export const keep = <C extends ChildProcess>(child: C, name: string): C => {
   children.add(child)
   child.once("exit", (code, signal) => {
     children.delete(child)
-    if (!stopping && code !== 0) process.stderr.write(`${name} ended (${code ?? signal})\n`)
+    if (!stopping && !ending.has(child)) process.stderr.write(`${name} ended (${code ?? signal})\n`)
   })
   return child
 }
@@ -37,9 +39,23 @@ export const ask = <A>(child: ChildProcess, message?: object | string): Promise<
 
 /** Starts a file of the bench and waits for its first message. */
 export const start = async <A>(file: string, ...args: ReadonlyArray<string>) => {
-  const child = keep(fork(join(import.meta.dirname, file), args), file)
+  // Structured cloning keeps what JSON does not: a median of nothing is not a number.
+  const child = keep(fork(join(import.meta.dirname, file), args, { serialization: "advanced" }), file)
   return { child, hello: await ask<A>(child) }
 }
+
+/** Ends a child that is not needed any more. */
+export const end = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve()
+    ending.add(child)
+    const timer = setTimeout(() => child.kill("SIGKILL"), 5_000)
+    child.once("exit", () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    child.kill("SIGTERM")
+  })
 
 /** A port that was free a moment ago, for programs that cannot say which one they took. */
 export const freePort = (): Promise<number> =>
@@ -71,16 +87,4 @@ export const serve = async (
   child.kill("SIGKILL")
   const said = readFileSync(log, "utf8").trim().split("\n").slice(-5).join("\n")
   throw new Error(`${name} did not start: ${said}`)
-}
-
-/** Resident memory in MiB and processor time in milliseconds so far; zeros where there is no `/proc`. */
-export const weigh = (pid: number | undefined): { readonly rss: number; readonly cpu: number } => {
-  const root = `/proc/${pid}`
-  if (!existsSync(root)) return { rss: 0, cpu: 0 }
-  const rss = /VmRSS:\s+(\d+)/.exec(readFileSync(`${root}/status`, "utf8"))?.[1]
-  const fields = readFileSync(`${root}/stat`, "utf8")
-    .replace(/^.*\) /s, "")
-    .split(" ")
-  // utime and stime are the 14th and 15th fields of the line, in ticks of a hundredth of a second.
-  return { rss: Number(rss ?? 0) / 1024, cpu: (Number(fields[11]) + Number(fields[12])) * 10 }
 }

@@ -1,22 +1,24 @@
 /**
- * `npm run bench`: one run of load generator, fake clouds, bare proxy, gateway and peers, each its own process. Every subject takes
- * its turn in short rounds and the medians count, because on a small machine only ratios within a run mean something.
+ * `npm run bench`: one run of load generator, fake cloud, proxies, gateway and a peer, each its own process. Every subject takes its
+ * turn in short rounds and the medians of what two of them did in the same round count, because on a small machine only ratios
+ * within a run mean something. `bench/README.md` says what is measured and how to read it.
  *
- * All of it takes about a quarter of an hour. Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of
- * scenario names), `--callers 1,32,256`, `--seconds N` and `--rounds N` (of each subject), `--json FILE` (the rows), `--table` (one short table for the README).
+ * Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256` (instead of
+ * each scenario's own), `--seconds N` and `--rounds N` (of each subject), `--json FILE` (every round), `--table` (one short table for
+ * the README). `--memory` and `--stages` measure something else instead.
  */
-import type { ChildProcess } from "node:child_process"
+import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { cpus, tmpdir } from "node:os"
+import { availableParallelism, cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import type { Job, Result } from "./load.ts"
-import { createKey, startGateway } from "./peers/gateway.ts"
-import { install, installed, portkeyHeaders, portkeyNote, startPortkey } from "./peers/portkey.ts"
-import { ask, start, weigh } from "./processes.ts"
-import { type Call, type Scenario, type Subject, scenarios } from "./scenarios.ts"
-import { brief, full, type Report, type Row, type Skip } from "./table.ts"
-import { MARKER } from "./wire.ts"
+import { brief } from "./brief.ts"
+import type { Report, Row, Skip } from "./judge.ts"
+import { probe, round, type Sample, summarise } from "./measure.ts"
+import { ask, start } from "./processes.ts"
+import { type Scenario, type Subject, scenarios, spanOf } from "./scenarios.ts"
+import { makeSubjects, type Running } from "./subjects.ts"
+import { full } from "./table.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -26,13 +28,24 @@ const { values: options } = parseArgs({
     seconds: { type: "string" },
     rounds: { type: "string" },
     json: { type: "string" },
-    table: { type: "boolean", default: false }
+    table: { type: "boolean", default: false },
+    memory: { type: "boolean", default: false },
+    stages: { type: "boolean", default: false }
   }
 })
-const rounds = Number(options.rounds ?? (options.quick ? 1 : 3))
-const measureMs = Number(options.seconds ?? (options.quick ? 0.4 : 1.5)) * 1000
-const warmMs = options.quick ? 200 : 500
-const usualCallers = (options.callers ?? (options.quick ? "32" : "1,32,256")).split(",").map(Number)
+
+// Each of these is a program of its own, with what it needs of Node's options.
+const other = options.memory ? ["footprint.ts"] : options.stages ? ["--expose-gc", "stages.ts"] : undefined
+if (other !== undefined) {
+  const args = [...other, ...(options.quick ? ["--quick"] : [])]
+  process.exit(spawnSync(process.execPath, args, { cwd: import.meta.dirname, stdio: "inherit" }).status ?? 1)
+}
+
+const usualRounds = Number(options.rounds ?? (options.quick ? 1 : 3))
+const measureMs = Number(options.seconds ?? (options.quick ? 0.25 : 3)) * 1000
+/** The just-in-time compiler is given time once for each subject, and less before each scenario. */
+const [firstWarmMs, warmMs, settleMs] = options.quick ? [300, 50, 50] : [4000, 1000, 300]
+const givenCallers = options.callers?.split(",").map(Number)
 const only = options.only?.split(",")
 const chosen = scenarios.filter(({ name }) => only === undefined || only.some((part) => name.includes(part)))
 const say = (text: string) => process.stderr.write(`${text}\n`)
@@ -40,167 +53,88 @@ const say = (text: string) => process.stderr.write(`${text}\n`)
 const directory = mkdtempSync(join(tmpdir(), "gateway-bench-"))
 process.on("exit", () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }))
 
-interface Running {
-  readonly child: ChildProcess
-  readonly port: number
-  readonly headers: Readonly<Record<string, string>>
-}
-const running = new Map<Subject, Running>()
-const absent = new Map<Subject, string>()
-const notes: Array<string> = []
-
-const attempt = async (subject: Subject, begin: () => Promise<Running>) => {
-  if (!chosen.some((scenario) => scenario.calls[subject] !== undefined)) return
-  await begin().then(
-    (one) => running.set(subject, one),
-    (error: unknown) => {
-      absent.set(
-        subject,
-        String(error)
-          .match(/\w*Error: .*$/gm)
-          ?.at(-1) ?? String(error)
-      )
-      say(`${subject}: ${absent.get(subject)}`)
-    }
-  )
-}
-
 const { child: load } = await start("load.ts")
 const upstream = await start<{ readonly port: number }>("upstream.ts")
-const up = upstream.hello.port
-running.set("upstream", { child: upstream.child, port: up, headers: {} })
-await attempt("proxy", async () => {
-  const { child, hello } = await start<{ readonly port: number }>("proxy.ts", String(up))
-  return { child, port: hello.port, headers: {} }
+const parties = { load, upstream: upstream.child }
+const subjects = makeSubjects({
+  directory,
+  upstream: { child: upstream.child, port: upstream.hello.port },
+  mayInstall: !options.quick
 })
-let key: string | undefined
-for (const subject of ["gateway", "traced"] as const) {
-  await attempt(subject, async () => {
-    key ??= createKey(directory)
-    return { ...(await startGateway(subject, directory, up, subject === "traced")), headers: { "x-api-key": key } }
-  })
-}
-await attempt("portkey", async () => {
-  if (!installed() && (options.quick || !install())) throw new Error("not installed (npm ci in bench/)")
-  return { ...(await startPortkey(directory)), headers: portkeyHeaders(up) }
-})
-
-/** Asks once before measuring: whether the answer is 200, and whether a stream holds every event. */
-const probe = async (
-  { pace, stream }: Scenario,
-  { headers, port }: Running,
-  call: Call
-): Promise<string | undefined> => {
-  const reply = await fetch(`http://127.0.0.1:${port}${call.path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...headers, ...call.headers },
-    body: call.body,
-    signal: AbortSignal.timeout(20_000)
-  })
-  const text = await reply.text()
-  if (reply.status !== 200) return `answers ${reply.status}: ${text.slice(0, 160).replace(/\s+/g, " ")}`
-  const events = text.split(MARKER).length - 1
-  return stream && events !== pace.events ? `streams ${events} of ${pace.events} events` : undefined
-}
-
-const median = (values: ReadonlyArray<number>) => {
-  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
-}
 
 const rows: Array<Row> = []
 const skips: Array<Skip> = []
+const warmed = new Set<Subject>()
 
-const round = async (scenario: Scenario, subject: Subject, callers: number, warm: number, measure: number) => {
-  const one = running.get(subject)
-  const call = scenario.calls[subject]
-  if (one === undefined || call === undefined) throw new Error(`${subject} does not run`)
-  const job: Job = {
-    port: one.port,
-    path: call.path,
-    headers: { ...one.headers, ...call.headers },
-    body: call.body,
-    callers,
-    warm,
-    measure,
-    spread: scenario.pace.every === 0 ? 0 : (scenario.span ?? 0),
-    ...(call.fan === undefined ? {} : { fan: call.fan })
+/** Those who answer as they should; the others are noted with their reason. */
+const present = async (scenario: Scenario): Promise<ReadonlyMap<Subject, Running>> => {
+  const answering = new Map<Subject, Running>()
+  const { pace } = scenario
+  await ask(upstream.child, { ...pace, every: Math.min(1, pace.every) })
+  for (const subject of Object.keys(scenario.calls) as Array<Subject>) {
+    const one = await subjects.get(subject)
+    const why =
+      typeof one === "string"
+        ? one
+        : await probe(scenario, subject, one).catch((error) => `fails: ${error.cause ?? error}`)
+    if (typeof one !== "string" && why === undefined) answering.set(subject, one)
+    else {
+      skips.push({ scenario: scenario.name, subject, why: why ?? "is absent" })
+      say(`${scenario.name}: ${subject} ${why}`)
+    }
   }
-  const pids = [one.child.pid, load.pid, upstream.child.pid]
-  const began = performance.now()
-  const before = pids.map(weigh)
-  const result = await ask<Result>(load, job)
-  const spent = pids.map(weigh).map(({ cpu }, i) => cpu - (before[i]?.cpu ?? 0))
-  const [busy = 0, loadBusy = 0, upstreamBusy = 0] = spent.map((ms) => (ms / (performance.now() - began)) * 100)
-  const [own = 0] = spent
-  return { ...result, rss: weigh(one.child.pid).rss, cpu: (own * 1000) / result.work, busy, loadBusy, upstreamBusy }
+  return answering
 }
 
-for (const scenario of chosen) {
+const callersOf = ({ callers, fixed }: Scenario): Scenario["callers"] => {
+  if (givenCallers !== undefined && fixed !== true) return givenCallers.map((count) => ({ count }))
+  return options.quick ? callers.slice(0, 1) : callers
+}
+
+const measureScenario = async (scenario: Scenario) => {
+  const answering = await present(scenario)
   await ask(upstream.child, scenario.pace)
-  const subjects: Array<Subject> = []
-  for (const subject of Object.keys(scenario.calls) as Array<Subject>) {
-    const one = running.get(subject)
-    const call = scenario.calls[subject]
-    if (call === undefined) continue
-    const why =
-      one === undefined
-        ? (absent.get(subject) ?? "does not run")
-        : await probe(scenario, one, call).catch((error: unknown) => `fails: ${error}`)
-    if (why === undefined) subjects.push(subject)
-    else skips.push({ scenario: scenario.name, subject, why })
-  }
-  const { span = 0 } = scenario
+  const span = spanOf(scenario)
+  const paced = scenario.pace.every > 0
   // Callers of paced streams start spread over a whole stream, and count from then on.
-  const settle = scenario.pace.every === 0 ? warmMs : span
-  const measure = Math.max(measureMs, (options.quick ? 1.5 : 3) * span)
-  const warmCallers = Math.min(32, ...(scenario.callers ?? []))
-  for (const subject of subjects) await round(scenario, subject, warmCallers, 2 * warmMs, 0)
-  for (const callers of scenario.callers ?? usualCallers) {
-    const taken = new Map(subjects.map((subject) => [subject, [] as Array<Awaited<ReturnType<typeof round>>>]))
-    for (let i = 0; i < rounds; i++) {
+  const warm = Math.max(settleMs, paced ? (options.quick ? Math.min(span, 300) : span) : 0)
+  // Operations that are long by themselves count when they begin and end within the round.
+  const measure = Math.max(measureMs, paced ? 0 : (options.quick ? 2.2 : 3) * span)
+  for (const [subject, one] of answering) {
+    const length = { warm: warmed.has(subject) ? warmMs : firstWarmMs, measure: 1 }
+    warmed.add(subject)
+    await round(parties, scenario, subject, one, Math.min(32, scenario.callers[0]?.count ?? 32), length)
+  }
+  for (const { count, subjects: some } of callersOf(scenario)) {
+    const taking = [...answering].filter(([subject]) => some === undefined || some.includes(subject))
+    const taken = new Map(taking.map(([subject]) => [subject, [] as Array<Sample>]))
+    for (let i = 0; i < usualRounds + (options.quick ? 0 : (scenario.moreRounds ?? 0)); i++) {
       // Every other round runs backwards, so that nobody always follows the same neighbour.
-      for (const subject of i % 2 === 0 ? subjects : subjects.toReversed()) {
-        taken.get(subject)?.push(await round(scenario, subject, callers, settle, measure))
+      for (const [subject, one] of i % 2 === 0 ? taking : taking.toReversed()) {
+        taken.get(subject)?.push(await round(parties, scenario, subject, one, count, { warm, measure }))
       }
     }
-    for (const [subject, all] of taken) {
-      const of = (field: keyof (typeof all)[number]) => median(all.map((one) => one[field]))
-      rows.push({
-        scenario: scenario.name,
-        subject,
-        callers,
-        requestsPerSecond: of("requestsPerSecond"),
-        eventsPerSecond: of("eventsPerSecond"),
-        p50: of("p50"),
-        p99: of("p99"),
-        first: of("first"),
-        failed: all.reduce((sum, one) => sum + one.failed, 0),
-        rss: all.at(-1)?.rss ?? Number.NaN,
-        cpu: of("cpu"),
-        busy: of("busy"),
-        loadBusy: of("loadBusy"),
-        upstreamBusy: of("upstreamBusy")
-      })
+    for (const [subject, rounds] of taken) {
+      rows.push({ scenario: scenario.name, subject, callers: count, median: summarise(rounds), rounds })
     }
-    say(`${scenario.name}, ${callers} callers: ${subjects.join(", ") || "nobody answers"}`)
+    say(`${scenario.name}, ${count} callers: ${[...taken.keys()].join(", ") || "nobody answers"}`)
   }
 }
 
-if (skips.some(({ subject }) => subject === "portkey") && running.has("portkey")) notes.push(portkeyNote)
-if (running.has("traced")) {
-  const { exported } = await ask<{ readonly exported: number }>(upstream.child, "exported")
-  notes.push(
-    exported > 0
-      ? `The telemetry receiver took ${(exported / 1e6).toFixed(1)} MB.`
-      : "**Nothing was exported** to the telemetry receiver: the tracing rows say nothing."
-  )
+const began = performance.now()
+for (const [i, scenario] of chosen.entries()) {
+  await measureScenario(scenario)
+  const needed = chosen.slice(i + 1).flatMap(({ calls }) => Object.keys(calls) as Array<Subject>)
+  await subjects.keep(new Set(needed))
 }
+
+const cores = `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? "unknown processor"}`
+const minutes = ((performance.now() - began) / 60_000).toFixed(1)
 const report: Report = {
-  machine: `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown processor"}, Node ${process.version}, ${rounds} × ${measureMs / 1000} s each, medians.`,
+  machine: `${cores}, Node ${process.version}; ${usualRounds} rounds of ${measureMs / 1000} s for each subject, medians; ${minutes} minutes.`,
   rows,
   skips,
-  notes
+  notes: await subjects.notes()
 }
 process.stdout.write(`${options.table ? brief(report, chosen) : full(report, chosen)}\n`)
 if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(report, null, 2))

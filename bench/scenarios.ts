@@ -1,17 +1,23 @@
-/** Everything that is measured: who is asked what, against which yardstick, and what the gateway aims at. */
-import type { Job } from "./load.ts"
+/** Everything that is measured: who is asked, how the cloud answers, against which yardstick, and what the gateway aims at. */
+
+import type { Call } from "./calls.ts"
+import * as asked from "./calls.ts"
 import type { Pace } from "./upstream.ts"
 
-/** `upstream` is the fake cloud without anything in between; `traced` is the gateway that exports traces. */
-export type Subject = "upstream" | "proxy" | "gateway" | "traced" | "portkey"
-
-export type Call = Pick<Job, "path" | "body" | "fan"> & { readonly headers?: Readonly<Record<string, string>> }
+/**
+ * `upstream` is the fake cloud without anything in between; `effect` the smallest server on the gateway's platform; `exporting` the
+ * gateway that exports traces, metrics and logs; `workers` the gateway with a process for each core.
+ */
+export type Subject = "upstream" | "proxy" | "effect" | "gateway" | "exporting" | "workers" | "portkey"
 
 export interface Aim {
   readonly subject: Subject
   readonly against: Subject
-  /** A rate or a wall time as a share of the other's; `added` is milliseconds to the first event on top of the other's. */
-  readonly metric: "req/s" | "events/s" | "wall" | "added"
+  /**
+   * Shares of the other's: requests or events a second, processor time for each of them, wall time, and the requests a second that
+   * its processor time would allow. Milliseconds on top of the other's: to the last byte (`later`), to the first event (`added`).
+   */
+  readonly metric: "req/s" | "events/s" | "cpu" | "wall" | "ceiling" | "later" | "added"
   readonly atLeast?: number
   readonly atMost?: number
   /** Where the aim holds; everywhere when absent. */
@@ -26,240 +32,205 @@ export interface Scenario {
   readonly stream: boolean
   /** Who is asked what; the first is the yardstick. */
   readonly calls: Partial<Record<Subject, Call>>
+  /** Numbers of callers, of which a smoke run takes the first; the subjects that are asked with each, when not all are. */
+  readonly callers: ReadonlyArray<{ readonly count: number; readonly subjects?: ReadonlyArray<Subject> }>
+  /** Whether `--callers` leaves them alone. */
+  readonly fixed?: boolean
   readonly aims: ReadonlyArray<Aim>
-  /** Milliseconds one operation takes by design, where that is long beside a round. */
+  /** Milliseconds one operation takes by design, where the pace does not say it. */
   readonly span?: number
-  /** Numbers of callers, where the usual ones make no sense. */
-  readonly callers?: ReadonlyArray<number>
+  /** More rounds than the usual, for aims that are closer than a tenth. */
+  readonly moreRounds?: number
 }
 
-const question = "Summarise the water levels along the river for the last week, and say which gauges need a visit."
-const context =
-  "You are an assistant for a hydrology office. Answer from the figures you are given and nothing else. ".repeat(8)
-const earlier = "Gauge 14 stood at 3.2 m on Monday, 3.4 m on Tuesday, and was not read on Wednesday. ".repeat(6)
-const turns = [
-  { role: "user", content: earlier },
-  { role: "assistant", content: "Noted. Which summary do you need?" },
-  { role: "user", content: question }
-]
-const limit = 4096
+/** The cloud that is never the bottleneck, and the clouds as they are. */
+const bursts: Pace = { events: 200, delay: 0, burst: 10, every: 0 }
+const asSent: Pace = { events: 200, delay: 0, burst: 1, every: 10 }
+const short: Pace = { events: 10, delay: 0, burst: 1, every: 10 }
 
-const claudeNative = { system: context, messages: turns, max_tokens: limit }
-const geminiNative = {
-  systemInstruction: { parts: [{ text: context }] },
-  contents: turns.map(({ content, role }) => ({
-    role: role === "user" ? "user" : "model",
-    parts: [{ text: content }]
-  })),
-  generationConfig: { maxOutputTokens: limit, thinkingConfig: { thinkingLevel: "MEDIUM" } }
-}
-const chat = (model: string, stream: boolean) => ({
-  model,
-  messages: [{ role: "system", content: context }, ...turns],
-  max_tokens: limit,
-  ...(stream ? { stream, stream_options: { include_usage: true } } : {})
-})
-const gptNative = (model: string, stream: boolean) => {
-  const { max_tokens, ...rest } = chat(model, stream)
-  return { ...rest, max_completion_tokens: max_tokens, reasoning_effort: "high" }
-}
-const responses = (model: string, stream: boolean) => ({
-  model,
-  instructions: context,
-  input: turns,
-  ...(stream ? { stream } : {})
-})
-const titanText = "Gauge 14 stood at 3.2 m on Monday and 3.4 m on Tuesday."
-const strings = 512
-/** How many upstream calls the gateway allows itself for one embeddings request; the yardstick gets as many. */
-const lanes = 8
-
-const call = (path: string, body: object): Call => ({ path, body: JSON.stringify(body) })
-const vertex = (publisher: string, model: string, method: string) =>
-  `/v1/projects/bench/locations/us-east5/publishers/${publisher}/models/${model}:${method}`
-const claudeOnVertex = (stream: boolean): Call =>
-  call(vertex("anthropic", "claude-sonnet-4-5@20250929", stream ? "streamRawPredict" : "rawPredict"), {
-    ...claudeNative,
-    anthropic_version: "vertex-2023-10-16",
-    ...(stream ? { stream } : {})
+const against =
+  (subject: Subject, other: Subject) =>
+  (metric: Aim["metric"], bounds: Pick<Aim, "atLeast" | "atMost" | "callers">): Aim => ({
+    subject,
+    against: other,
+    metric,
+    ...bounds
   })
-const claudeOnBedrock = (stream: boolean): Call =>
-  call(`/model/us-gov.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke${stream ? "-with-response-stream" : ""}`, {
-    ...claudeNative,
-    anthropic_version: "bedrock-2023-05-31"
-  })
-const messages = (model: string, stream: boolean): Call =>
-  call("/v1/messages", { model, ...claudeNative, ...(stream ? { stream } : {}) })
+const ours = against("gateway", "proxy")
 
-const reply: Pace = { events: 200, delay: 0, every: 0 }
-const paced: Pace = { events: 40, delay: 0, every: 20 }
+/** The least share of the bare proxy's requests a second, and of its events a second in bursts. */
+interface Least {
+  readonly whole: number
+  readonly bursts: number
+}
+const native: Least = { whole: 0.5, bursts: 0.5 }
+const nearlyNative: Least = { whole: 0.45, bursts: 0.5 }
+const translated: Least = { whole: 0.45, bursts: 0.25 }
 
-const share = (metric: Aim["metric"], atLeast: number, against: Subject = "proxy"): Aim => ({
-  subject: "gateway",
-  against,
-  metric,
-  atLeast
-})
-const added = (atMost: number, callers?: number): Aim => ({
-  subject: "gateway",
-  against: "proxy",
-  metric: "added",
-  atMost,
-  ...(callers === undefined ? {} : { callers })
-})
+export interface Surface {
+  readonly name: string
+  readonly title: string
+  readonly least: Least
+  /** What the proxies are asked. */
+  readonly cloud: (stream: boolean) => Call
+  readonly gateway: (stream: boolean) => Call
+  readonly portkey?: Call
+}
 
-/** The three ways each kind of call is measured: whole replies, streams flat out, and streams at a model's pace. */
-const family = (
-  name: string,
-  title: string,
-  calls: (stream: boolean) => Scenario["calls"],
-  aims: { readonly json: ReadonlyArray<Aim>; readonly stream: ReadonlyArray<Aim>; readonly paced?: ReadonlyArray<Aim> }
-): ReadonlyArray<Scenario> => [
+export const surfaces: ReadonlyArray<Surface> = [
   {
-    name: `${name}-json`,
-    title: `${title}, whole replies`,
-    pace: reply,
-    stream: false,
-    calls: calls(false),
-    aims: aims.json
+    name: "messages",
+    title: "Messages, Claude on Vertex",
+    least: native,
+    cloud: asked.claudeOnVertex,
+    gateway: (stream) => asked.messages("claude-sonnet-4-5:il2", stream)
   },
   {
-    name: `${name}-stream`,
-    title: `${title}, streams of ${reply.events} events flat out`,
-    pace: reply,
-    stream: true,
-    calls: calls(true),
-    aims: aims.stream
+    name: "bedrock",
+    title: "Messages, Claude on Bedrock",
+    least: native,
+    cloud: asked.claudeOnBedrock,
+    gateway: (stream) => asked.messages("claude-sonnet-4-5:il5", stream)
   },
-  ...(aims.paced === undefined
-    ? []
-    : [
-        {
-          name: `${name}-paced`,
-          title: `${title}, streams of ${paced.events} events, ${paced.every} ms apart`,
-          pace: paced,
-          span: paced.events * paced.every,
-          stream: true,
-          calls: calls(true),
-          aims: aims.paced
-        }
-      ])
+  {
+    name: "chat-claude",
+    title: "Chat, Claude on Vertex",
+    least: translated,
+    cloud: asked.claudeOnVertex,
+    gateway: (stream) => asked.chat("claude-sonnet-4-5:il2", stream),
+    portkey: asked.portkey("vertex-ai", "anthropic.claude-sonnet-4-5@20250929")
+  },
+  {
+    name: "chat-gemini",
+    title: "Chat, Gemini on Vertex",
+    least: translated,
+    cloud: asked.geminiOnVertex,
+    gateway: (stream) => asked.chat("gemini-3-flash:il2", stream),
+    portkey: asked.portkey("vertex-ai", "google.gemini-3-flash")
+  },
+  {
+    name: "chat-gpt",
+    title: "Chat, GPT on Azure",
+    least: translated,
+    cloud: (stream) => asked.chatCloud("gpt-5.1", stream),
+    gateway: (stream) => asked.chat("gpt-5.1:il5", stream),
+    portkey: asked.portkey("azure-openai", "gpt-5.1")
+  },
+  {
+    name: "chat-oss",
+    title: "Chat, gpt-oss on Bedrock",
+    least: translated,
+    cloud: (stream) => asked.chatCloud("openai.gpt-oss-120b-1:0", stream),
+    gateway: (stream) => asked.chat("gpt-oss-120b:il5", stream)
+  },
+  {
+    name: "responses",
+    title: "Responses, GPT on Azure",
+    least: nearlyNative,
+    cloud: (stream) => asked.responsesCloud("gpt-5.1", stream),
+    gateway: (stream) => asked.responses("gpt-5.1:il5", stream)
+  }
 ]
 
-const nativeAims = { json: [share("req/s", 0.5)], stream: [share("events/s", 0.7)], paced: [added(2)] }
-const chatAims = {
-  json: [share("req/s", 0.5), share("req/s", 3, "portkey")],
-  stream: [share("events/s", 0.5)],
-  paced: [added(3, 32)]
-}
-const portkey = (provider: string, body: object): Call => ({
-  ...call("/v1/chat/completions", body),
-  headers: { "x-portkey-provider": provider }
-})
-const traced = (name: string, title: string, stream: boolean, metric: Aim["metric"]): Scenario => ({
-  name,
-  title,
-  pace: reply,
-  stream,
-  calls: {
-    gateway: messages("claude-sonnet-4-5:il2", stream),
-    traced: messages("claude-sonnet-4-5:il2", stream)
-  },
-  aims: [{ subject: "traced", against: "gateway", metric, atLeast: 0.85 }]
-})
-const embeddings = (name: string, title: string, delay: number, aims: ReadonlyArray<Aim>): Scenario => ({
-  name,
-  title,
-  pace: { ...reply, delay },
-  stream: false,
-  callers: [1, 4],
-  span: (strings / lanes) * delay,
-  calls: {
-    upstream: {
-      ...call("/model/amazon.titan-embed-text-v2%3A0/invoke", {
-        inputText: titanText,
-        dimensions: 1024,
-        normalize: true
-      }),
-      fan: { requests: strings, lanes }
+/** The four ways in which a surface is measured. */
+const waysOf = ({ cloud, gateway, least, name, portkey, title }: Surface): ReadonlyArray<Scenario> => {
+  const streamed = { proxy: cloud(true), gateway: gateway(true) }
+  const withEffect = { proxy: cloud(true), effect: cloud(true), gateway: gateway(true) }
+  return [
+    {
+      name: `${name}-whole`,
+      title: `${title}: whole replies`,
+      pace: bursts,
+      stream: false,
+      calls: {
+        proxy: cloud(false),
+        effect: cloud(false),
+        gateway: gateway(false),
+        ...(portkey === undefined ? {} : { portkey })
+      },
+      callers: [{ count: 32 }, { count: 1, subjects: ["proxy", "gateway"] }],
+      aims: [
+        ours("req/s", { atLeast: least.whole, callers: 32 }),
+        against("gateway", "portkey")("req/s", { atLeast: 3, callers: 32 }),
+        ours("later", { atMost: 0.5, callers: 1 })
+      ]
     },
-    gateway: call("/v1/embeddings", {
-      model: "titan-embed-text-v2:il5",
-      input: Array(strings).fill(titanText),
-      encoding_format: "base64"
-    })
-  },
-  aims
-})
+    {
+      name: `${name}-bursts`,
+      title: `${title}: streams of ${bursts.events} events in bursts of ${bursts.burst}`,
+      pace: bursts,
+      stream: true,
+      calls: withEffect,
+      callers: [{ count: 32 }],
+      aims: [ours("events/s", { atLeast: least.bursts })]
+    },
+    {
+      name: `${name}-sent`,
+      title: `${title}: streams of ${asSent.events} events as clouds send them, ${asSent.every} ms apart`,
+      pace: asSent,
+      stream: true,
+      calls: withEffect,
+      callers: [{ count: 200 }],
+      fixed: true,
+      aims: [ours("cpu", { atMost: 1.3 })]
+    },
+    {
+      name: `${name}-first`,
+      title: `${title}: the first event of a stream`,
+      pace: short,
+      stream: true,
+      calls: streamed,
+      callers: [{ count: 32 }, { count: 1 }],
+      aims: [ours("added", { atMost: 0.8 })]
+    }
+  ]
+}
+
+const exported = (name: string, title: string, stream: boolean, pace: Pace, count: number, aim: Aim): Scenario => {
+  const call = asked.messages("claude-sonnet-4-5:il2", stream)
+  return {
+    name: `telemetry-${name}`,
+    title: `Traces, metrics and logs exported or not: ${title}`,
+    pace,
+    stream,
+    calls: { gateway: call, exporting: call },
+    callers: [{ count }],
+    fixed: pace.every > 0,
+    aims: [aim],
+    moreRounds: 2
+  }
+}
+const exporting = against("exporting", "gateway")
 
 export const scenarios: ReadonlyArray<Scenario> = [
-  ...family(
-    "messages",
-    "Messages, Claude on Vertex",
-    (stream) => ({ proxy: claudeOnVertex(stream), gateway: messages("claude-sonnet-4-5:il2", stream) }),
-    nativeAims
-  ),
-  ...family(
-    "bedrock",
-    "Messages, Claude on Bedrock (event stream to SSE)",
-    (stream) => ({ proxy: claudeOnBedrock(stream), gateway: messages("claude-sonnet-4-5:il5", stream) }),
-    nativeAims
-  ),
-  ...family(
-    "chat-claude",
-    "Chat, Claude on Vertex (translated)",
-    (stream) => ({
-      proxy: claudeOnVertex(stream),
-      gateway: call("/v1/chat/completions", chat("claude-sonnet-4-5:il2", stream)),
-      portkey: portkey("vertex-ai", chat("anthropic.claude-sonnet-4-5@20250929", stream))
-    }),
-    chatAims
-  ),
-  ...family(
-    "chat-gemini",
-    "Chat, Gemini on Vertex (translated)",
-    (stream) => ({
-      proxy: call(
-        `${vertex("google", "gemini-3-flash", stream ? "streamGenerateContent?alt=sse" : "generateContent")}`,
-        geminiNative
-      ),
-      gateway: call("/v1/chat/completions", chat("gemini-3-flash:il2", stream)),
-      portkey: portkey("vertex-ai", chat("google.gemini-3-flash", stream))
-    }),
-    chatAims
-  ),
-  ...family(
-    "chat-gpt",
-    "Chat, GPT on Azure",
-    (stream) => ({
-      proxy: call("/openai/v1/chat/completions", gptNative("gpt-5.1", stream)),
-      gateway: call("/v1/chat/completions", chat("gpt-5.1:il5", stream)),
-      portkey: portkey("azure-openai", chat("gpt-5.1", stream))
-    }),
-    chatAims
-  ),
-  ...family(
-    "chat-oss",
-    "Chat, gpt-oss on Bedrock",
-    (stream) => ({
-      proxy: call("/openai/v1/chat/completions", gptNative("openai.gpt-oss-120b-1:0", stream)),
-      gateway: call("/v1/chat/completions", chat("gpt-oss-120b:il5", stream))
-    }),
-    { json: [share("req/s", 0.5)], stream: [share("events/s", 0.5)] }
-  ),
-  ...family(
-    "responses",
-    "Responses, GPT on Azure",
-    (stream) => ({
-      proxy: call("/openai/v1/responses", { ...responses("gpt-5.1", stream), store: false }),
-      gateway: call("/v1/responses", responses("gpt-5.1:il5", stream))
-    }),
-    nativeAims
-  ),
-  embeddings("embeddings", `Embeddings, ${strings} strings, an upstream that takes 20 ms`, 20, [
-    { subject: "gateway", against: "upstream", metric: "wall", atMost: 1.3 }
-  ]),
-  embeddings("embeddings-flat", `Embeddings, ${strings} strings, an upstream that takes no time`, 0, []),
-  traced("tracing-json", "Tracing exported or not, messages, whole replies", false, "req/s"),
-  traced("tracing-stream", "Tracing exported or not, messages, streams flat out", true, "events/s")
+  ...surfaces.flatMap(waysOf),
+  {
+    name: "embeddings",
+    title: `Embeddings: ${asked.strings} strings, an upstream that takes 20 ms for each`,
+    pace: { ...bursts, delay: 20 },
+    stream: false,
+    calls: { upstream: asked.titan, gateway: asked.embeddings },
+    callers: [{ count: 1 }, { count: 4 }],
+    fixed: true,
+    aims: [against("gateway", "upstream")("wall", { atMost: 1.1 })],
+    span: (asked.strings / asked.lanes) * 20
+  },
+  exported("whole", "whole replies", false, bursts, 32, exporting("req/s", { atLeast: 0.9 })),
+  exported("bursts", "streams in bursts", true, bursts, 32, exporting("events/s", { atLeast: 0.95 })),
+  exported("sent", "streams as clouds send them", true, asSent, 200, exporting("cpu", { atMost: 1.05 })),
+  {
+    name: "workers",
+    title: "A worker for each core: whole replies",
+    pace: bursts,
+    stream: false,
+    calls: {
+      gateway: asked.messages("claude-sonnet-4-5:il2", false),
+      workers: asked.messages("claude-sonnet-4-5:il2", false)
+    },
+    callers: [{ count: 32 }],
+    aims: [against("workers", "gateway")("ceiling", { atLeast: 1.7 })]
+  }
 ]
+
+/** Milliseconds one operation of a scenario takes by design. */
+export const spanOf = ({ pace, span, stream }: Scenario): number => span ?? (stream ? pace.events * pace.every : 0)

@@ -1,6 +1,9 @@
-/** The fake clouds: every wire protocol the gateway speaks to, without credentials, without work, on one port. */
-import { createServer, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+/**
+ * The fake clouds: every wire protocol the gateway speaks to, without credentials, on one port. They must never be what a row
+ * measures, so they speak HTTP over bare sockets and write bytes that were prepared before anybody asked.
+ */
+import { createServer, type Socket } from "node:net"
+import { performance } from "node:perf_hooks"
 import { MARKER, type Reply, replies } from "./wire.ts"
 
 /** How the upstream behaves for one scenario; sent to the process as a message. */
@@ -9,20 +12,16 @@ export interface Pace {
   readonly events: number
   /** Milliseconds before a reply begins. */
   readonly delay: number
-  /** Milliseconds between the events of a stream; 0 writes them as fast as the reader takes them. */
+  /** Events in one write. */
+  readonly burst: number
+  /** Milliseconds between two writes of a stream; 0 is the next turn, or when the reader has taken the last one. */
   readonly every: number
 }
 
 type Kind = keyof ReturnType<typeof replies>
-const built = new Map<number, ReturnType<typeof replies>>()
-let pace: Pace = { events: 200, delay: 0, every: 0 }
-let exported = 0
 
-const repliesFor = (n: number) => {
-  const known = built.get(n) ?? replies(n)
-  built.set(n, known)
-  return known
-}
+/** A reply as it goes over the wire, in pieces of one write each. */
+type Prepared = ReadonlyArray<Buffer>
 
 const byPath: ReadonlyArray<readonly [RegExp, Kind]> = [
   [/:streamRawPredict/, "claudeStream"],
@@ -36,80 +35,157 @@ const byPath: ReadonlyArray<readonly [RegExp, Kind]> = [
   [/\/responses/, "responses"]
 ]
 
-/** Each event is its own write in its own turn, as a model's are: what arrives together is the reader's doing. */
-const flatOut = (res: ServerResponse, events: ReadonlyArray<Buffer>) => {
-  let next = 0
-  const step = () => {
-    const event = events[next++]
-    if (res.destroyed) return
-    if (event === undefined) res.end()
-    else if (res.write(event)) setImmediate(step)
-    else res.once("drain", step)
-  }
-  step()
-}
+const headOf = (type: string, framing: string) =>
+  `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\nx-amzn-bedrock-content-type: application/json\r\ndate: Fri, 20 Nov 2026 12:00:00 GMT\r\nconnection: keep-alive\r\nkeep-alive: timeout=600\r\n${framing}\r\n\r\n`
+const notFound = Buffer.from("HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}")
+const endOfChunks = Buffer.from("0\r\n\r\n")
 
-/** The first text event goes out at once with what precedes it, so that the time to it holds no waiting. */
-const paced = (res: ServerResponse, events: ReadonlyArray<Buffer>, every: number) => {
-  let next = events.findIndex((event) => event.includes(MARKER))
-  if (next > 0) res.write(Buffer.concat(events.slice(0, next)))
-  const step = () => {
-    const event = events[next++]
-    if (event === undefined || res.destroyed) {
-      clearInterval(timer)
-      res.end()
-    } else res.write(event)
+/** The first text event goes out with the head and what precedes it, so that the time to it holds no waiting. */
+const prepare = ({ type, events }: Reply, burst: number): Prepared => {
+  const [only] = events
+  if (type === "application/json" && only !== undefined) {
+    return [Buffer.concat([Buffer.from(headOf(type, `content-length: ${only.length}`)), only])]
   }
-  const timer = setInterval(step, every)
-  step()
-}
-
-const answer = (res: ServerResponse, { type, events }: Reply, { every }: Pace) => {
-  const [first] = events
-  if (type === "application/json" && first !== undefined) {
-    res.writeHead(200, { "content-type": type, "content-length": first.length }).end(first)
-  } else {
-    res.writeHead(200, { "content-type": type, "x-amzn-bedrock-content-type": "application/json" })
-    if (every === 0) flatOut(res, events)
-    else paced(res, events, every)
-  }
-}
-
-const server = createServer((req, res) => {
-  const url = req.url ?? ""
-  if (/^\/v1\/(traces|metrics|logs)$/.test(url)) {
-    req.on("data", (bytes: Buffer) => {
-      exported += bytes.length
-    })
-    req.on("end", () => res.writeHead(200, { "content-type": "application/x-protobuf" }).end())
-    return
-  }
-  const kind = byPath.find(([path]) => path.test(url))?.[1]
-  if (kind === undefined) {
-    req.resume()
-    res.writeHead(404, { "content-type": "application/json" }).end(JSON.stringify({ error: { message: url } }))
-    return
-  }
-  const body: Array<Buffer> = []
-  req.on("data", (bytes: Buffer) => body.push(bytes))
-  req.on("end", () => {
-    const now = pace
-    const all = repliesFor(now.events)
-    const both = kind === "chat" || kind === "responses"
-    const reply = both && Buffer.concat(body).includes('"stream":true') ? all[`${kind}Stream`] : all[kind]
-    if (now.delay === 0) answer(res, reply, now)
-    else setTimeout(answer, now.delay, res, reply, now)
+  const first = Math.max(
+    0,
+    events.findIndex((event) => event.includes(MARKER))
+  )
+  const cuts = [0]
+  for (let at = first + burst; at < events.length; at += burst) cuts.push(at)
+  return cuts.map((at, i) => {
+    const bytes = Buffer.concat(events.slice(at, cuts[i + 1]))
+    const chunk = [Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]
+    return Buffer.concat([
+      ...(i === 0 ? [Buffer.from(headOf(type, "transfer-encoding: chunked"))] : []),
+      ...chunk,
+      ...(i === cuts.length - 1 ? [endOfChunks] : [])
+    ])
   })
-})
+}
 
-process.on("disconnect", () => process.exit(0))
-process.on("message", (message: Pace | "exported") => {
-  if (message === "exported") process.send?.({ exported })
-  else {
-    pace = message
-    repliesFor(pace.events)
-    process.send?.({ pace })
+let pace: Pace = { events: 200, delay: 0, burst: 10, every: 0 }
+const built = new Map<string, ReadonlyMap<string, Prepared>>()
+const preparedFor = ({ burst, events }: Pace) => {
+  const name = `${events}/${burst}`
+  const known =
+    built.get(name) ?? new Map(Object.entries(replies(events)).map(([kind, reply]) => [kind, prepare(reply, burst)]))
+  built.set(name, known)
+  return known
+}
+
+/**
+ * Runs the steps of paced streams. Each stream keeps the millisecond it began in: timers of their own would fall into step, and
+ * the reader would get many streams' events in one turn.
+ */
+const wheel = (every: number) => {
+  const slots = Array.from({ length: every }, () => new Set<() => boolean>())
+  let steps = 0
+  let turned = Math.floor(performance.now())
+  let timer: NodeJS.Timeout | undefined
+  const turn = () => {
+    const now = Math.floor(performance.now())
+    while (turned < now) {
+      const slot = slots[++turned % every] ?? slots[0]
+      for (const step of slot ?? []) {
+        if (step()) continue
+        slot?.delete(step)
+        steps--
+      }
+    }
+    if (steps > 0) return
+    clearInterval(timer)
+    timer = undefined
   }
+  return (step: () => boolean) => {
+    if (timer === undefined) {
+      turned = Math.floor(performance.now())
+      timer = setInterval(turn, 1)
+    }
+    slots[Math.floor(performance.now()) % every]?.add(step)
+    steps++
+  }
+}
+const wheels = new Map<number, ReturnType<typeof wheel>>()
+
+const answer = (socket: Socket, pieces: Prepared, every: number) => {
+  let next = 0
+  if (every > 0 && pieces.length > 1) {
+    const step = () => {
+      const piece = pieces[next++]
+      if (piece === undefined || socket.destroyed) return false
+      socket.write(piece)
+      return next < pieces.length
+    }
+    step()
+    const turning = wheels.get(every) ?? wheel(every)
+    wheels.set(every, turning)
+    turning(step)
+    return
+  }
+  const step = () => {
+    const piece = pieces[next++]
+    if (piece === undefined || socket.destroyed) return
+    const taken = socket.write(piece)
+    if (next === pieces.length) return
+    if (taken) setImmediate(step)
+    else socket.once("drain", step)
+  }
+  step()
+}
+
+/** Reads requests one after another; of each only where it goes, how long it is, and whether it asks for a stream. */
+const serve = (socket: Socket) => {
+  let kept: Array<Buffer> = []
+  let length = 0
+  /** Of the request being read, once its head is here: its length, or -1 when its end must be looked for. */
+  let whole: number | undefined
+  let target = ""
+  const readHead = () => {
+    const bytes = kept.length === 1 ? kept[0] : Buffer.concat(kept)
+    const end = bytes?.indexOf("\r\n\r\n") ?? -1
+    if (bytes === undefined || end < 0) return
+    const head = bytes.toString("latin1", 0, end)
+    target = head.slice(head.indexOf(" ") + 1, head.indexOf(" HTTP/"))
+    const declared = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+    whole = declared === undefined && /\r\ntransfer-encoding:/i.test(head) ? -1 : end + 4 + Number(declared ?? 0)
+  }
+  const ended = () => {
+    if (whole === undefined) return false
+    if (whole >= 0) return length >= whole
+    return Buffer.concat(kept.slice(-2)).subarray(-endOfChunks.length).equals(endOfChunks)
+  }
+  socket.on("data", (bytes: Buffer) => {
+    kept.push(bytes)
+    length += bytes.length
+    if (whole === undefined) readHead()
+    if (!ended()) return
+    const request = kept
+    kept = []
+    length = 0
+    whole = undefined
+    const kind = byPath.find(([path]) => path.test(target))?.[1]
+    if (kind === undefined) {
+      socket.write(notFound)
+      return
+    }
+    const both = kind === "chat" || kind === "responses"
+    const streams = both && request.some((part) => part.includes('"stream":true'))
+    const pieces = preparedFor(pace).get(streams ? `${kind}Stream` : kind) ?? [notFound]
+    const { delay, every } = pace
+    if (delay === 0) answer(socket, pieces, every)
+    else setTimeout(answer, delay, socket, pieces, every)
+  })
+  socket.on("error", () => socket.destroy())
+}
+
+const server = createServer({ noDelay: true }, serve)
+process.on("disconnect", () => process.exit(0))
+process.on("message", (message: Pace) => {
+  pace = message
+  preparedFor(pace)
+  process.send?.({ pace })
 })
-server.keepAliveTimeout = 600_000
-server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }))
+server.listen({ port: 0, host: "127.0.0.1", backlog: 4096 }, () => {
+  const address = server.address()
+  process.send?.({ port: typeof address === "object" && address !== null ? address.port : 0 })
+})

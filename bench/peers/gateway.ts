@@ -1,14 +1,23 @@
 /** The gateway itself, as an operator starts it: real keys, real usage records, every cloud at the fake upstream. */
 import { spawnSync } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { freePort, serve } from "../processes.ts"
 
-const root = join(import.meta.dirname, "../..")
-const main = join(root, "src/main.ts")
+export const root = join(import.meta.dirname, "../..")
+
+/** The arguments with which `npm start` calls Node, so that what is measured is what people run. */
+export const startArguments = (): ReadonlyArray<string> => {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  const [node, ...rest] = String(scripts.start).split(" ")
+  if (node !== "node") throw new Error(`npm start is not a call of node any more: ${scripts.start}`)
+  return rest
+}
 
 /** Creates one key and answers its secret, the longest word the command prints. */
 export const createKey = (directory: string): string => {
-  const { stderr, stdout, status } = spawnSync(process.execPath, [main, "keys", "create", "--name", "bench"], {
+  const args = [join(root, "src/main.ts"), "keys", "create", "--name", "bench"]
+  const { stderr, stdout, status } = spawnSync(process.execPath, args, {
     cwd: root,
     encoding: "utf8",
     env: { PATH: process.env.PATH, GATEWAY_KEYS_FILE: join(directory, "keys.json") }
@@ -18,30 +27,42 @@ export const createKey = (directory: string): string => {
   return longest
 }
 
-export const startGateway = async (name: string, directory: string, upstream: number, traced: boolean) => {
-  const port = await freePort()
+/** What a gateway needs to find its keys, its clouds at the fake upstream, and places for what it writes. */
+export const gatewayEnvironment = (name: string, directory: string, upstream: number) => {
   const cloud = `http://127.0.0.1:${upstream}`
-  const child = await serve(name, [main, "serve"], {
+  return {
+    PATH: process.env.PATH,
+    GATEWAY_SANDBOX: "off",
+    GATEWAY_KEYS_FILE: join(directory, "keys.json"),
+    GATEWAY_USAGE_LOG: join(directory, `${name}-usage.jsonl`),
+    GATEWAY_STATE_DIR: join(directory, `${name}-state`),
+    VERTEX_PROJECT: "bench",
+    VERTEX_ACCESS_TOKEN: "x",
+    VERTEX_BASE_URL: cloud,
+    BEDROCK_REGION: "us-gov-west-1",
+    BEDROCK_BASE_URL: cloud,
+    AWS_BEARER_TOKEN_BEDROCK: "x",
+    AZURE_OPENAI_ENDPOINT: cloud,
+    AZURE_OPENAI_API_KEY: "x"
+  }
+}
+
+/** Everything is exported, and often enough that every round holds an export of the metrics. */
+export const exportingTo = (collector: number) => ({
+  OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector}`,
+  OTEL_METRIC_EXPORT_INTERVAL: "2000"
+})
+
+export const startGateway = async (
+  name: string,
+  directory: string,
+  upstream: number,
+  more: Readonly<Record<string, string>> = {}
+) => {
+  const port = await freePort()
+  const child = await serve(name, startArguments(), {
     cwd: root,
-    env: {
-      PATH: process.env.PATH,
-      GATEWAY_PORT: String(port),
-      GATEWAY_SANDBOX: "off",
-      GATEWAY_KEYS_FILE: join(directory, "keys.json"),
-      GATEWAY_USAGE_LOG: join(directory, `${name}-usage.jsonl`),
-      GATEWAY_STATE_DIR: join(directory, `${name}-state`),
-      VERTEX_PROJECT: "bench",
-      VERTEX_ACCESS_TOKEN: "x",
-      VERTEX_BASE_URL: cloud,
-      BEDROCK_REGION: "us-gov-west-1",
-      BEDROCK_BASE_URL: cloud,
-      AWS_BEARER_TOKEN_BEDROCK: "x",
-      AZURE_OPENAI_ENDPOINT: cloud,
-      AZURE_OPENAI_API_KEY: "x",
-      ...(traced
-        ? { OTEL_METRICS_EXPORTER: "none", OTEL_LOGS_EXPORTER: "none", OTEL_EXPORTER_OTLP_ENDPOINT: cloud }
-        : {})
-    },
+    env: { ...gatewayEnvironment(name, directory, upstream), GATEWAY_PORT: String(port), ...more },
     log: join(directory, `${name}.log`),
     url: `http://127.0.0.1:${port}/health`
   })

@@ -1,0 +1,127 @@
+/** What was measured, as markdown: one short table for the README's "Numbers", with the aims in its heading. */
+import { against, bottleneckOf, judge, type Metric, type Report, rowOf } from "./judge.ts"
+import { type Scenario, type Subject, type Surface, surfaces } from "./scenarios.ts"
+import { bound, called, disturbance, limits, measured, number, table } from "./table.ts"
+
+const plain = (subject: Subject) => called[subject].replaceAll("*", "")
+
+/** A comparison in a cell: bold when it misses an aim. */
+const cell = (
+  report: Report,
+  scenario: Scenario | undefined,
+  subject: Subject,
+  other: Subject,
+  metric: Metric,
+  callers: number
+): string => {
+  if (scenario === undefined) return "–"
+  const row = rowOf(report, scenario.name, subject, callers)
+  const { value } = against(metric, row, rowOf(report, scenario.name, other, callers))
+  const text = number(value, other === "portkey" ? 1 : 2)
+  if (row === undefined || !Number.isFinite(value)) return "–"
+  const missed = judge(report, scenario, row).some(
+    ({ aim, met }) => aim.metric === metric && aim.against === other && !met
+  )
+  return missed ? `**${text}**` : text
+}
+
+const surfaceRow = (report: Report, scenarios: ReadonlyArray<Scenario>, { name, title }: Surface) => {
+  const of = (way: string) => scenarios.find((scenario) => scenario.name === `${name}-${way}`)
+  const [whole, bursts, sent, first] = [of("whole"), of("bursts"), of("sent"), of("first")]
+  const rate = rowOf(report, `${name}-whole`, "gateway", 32)?.median.requestsPerSecond ?? Number.NaN
+  const events = rowOf(report, `${name}-bursts`, "gateway", 32)?.median.eventsPerSecond ?? Number.NaN
+  return [
+    title,
+    number(rate),
+    cell(report, whole, "gateway", "proxy", "req/s", 32),
+    cell(report, whole, "effect", "proxy", "req/s", 32),
+    cell(report, whole, "gateway", "portkey", "req/s", 32),
+    cell(report, whole, "gateway", "proxy", "later", 1),
+    number(events),
+    cell(report, bursts, "gateway", "proxy", "events/s", 32),
+    cell(report, bursts, "effect", "proxy", "events/s", 32),
+    cell(report, sent, "gateway", "proxy", "cpu", 200),
+    cell(report, sent, "effect", "proxy", "cpu", 200),
+    [1, 32].map((callers) => cell(report, first, "gateway", "proxy", "added", callers)).join(" / ")
+  ]
+}
+
+const head = [
+  "surface",
+  "whole replies: req/s",
+  "of the bare proxy (aim ≥ 0.45; messages 0.5)",
+  "Effect proxy",
+  "of Portkey (≥ 3)",
+  "one caller: ms later (≤ 0.5)",
+  "bursts: events/s",
+  "of the bare proxy (≥ 0.5; chat 0.25)",
+  "Effect proxy",
+  "as clouds send: CPU an event × bare proxy (≤ 1.3)",
+  "Effect proxy",
+  "first event: ms later, 1 / 32 callers (≤ 0.8)"
+]
+
+const words: Partial<Record<Metric, string>> = {
+  "req/s": "req/s",
+  "events/s": "events/s",
+  cpu: "CPU an event",
+  wall: "time",
+  ceiling: "ceiling"
+}
+
+/** The aims that belong to no surface, a line each. */
+const rest = (report: Report, scenarios: ReadonlyArray<Scenario>) =>
+  scenarios
+    .filter(({ name }) => !surfaces.some((surface) => name.startsWith(`${surface.name}-`)))
+    .flatMap((scenario) =>
+      report.rows
+        .filter((row) => row.scenario === scenario.name)
+        .flatMap((row) =>
+          judge(report, scenario, row).map(({ aim, met, value }) => {
+            const share = `${number(value, 2)} × the ${words[aim.metric]} of the ${plain(aim.against)}`
+            return [
+              `${scenario.title}, ${row.callers === 1 ? "one caller" : `${row.callers} callers`}`,
+              met ? share : `**${share}**`,
+              bound(aim)
+            ]
+          })
+        )
+    )
+
+/** Rows in which something else than the subject, and no pace, held the subject up. */
+const held = (report: Report, scenarios: ReadonlyArray<Scenario>): string => {
+  const rows = scenarios
+    .filter(({ pace }) => pace.every === 0 && pace.delay === 0)
+    .flatMap((scenario) =>
+      report.rows.filter((row) => row.scenario === scenario.name).map((row) => [scenario, row] as const)
+    )
+  const others = rows.flatMap(([scenario, row]) => {
+    const limit = bottleneckOf(scenario, row)
+    if (limit === "subject" || limit === "turns") return []
+    return [`${row.scenario} of the ${plain(row.subject)} (${limits[limit]})`]
+  })
+  if (rows.length === 0) return ""
+  if (others.length === 0) return "In every row without a pace the subject itself was the bottleneck."
+  const named = others.length > 8 ? "; the long table says which" : `: ${others.join(", ")}`
+  return `In ${others.length} of ${rows.length} rows without a pace something else than the subject was the bottleneck${named}.`
+}
+
+export const brief = (report: Report, scenarios: ReadonlyArray<Scenario>): string => {
+  const chosen = measured(report, scenarios)
+  const rows = surfaces
+    .filter(({ name }) => chosen.some((scenario) => scenario.name.startsWith(`${name}-`)))
+    .map((surface) => surfaceRow(report, chosen, surface))
+  const others = rest(report, chosen)
+  const judgements = chosen.flatMap((scenario) =>
+    report.rows.filter((row) => row.scenario === scenario.name).flatMap((row) => judge(report, scenario, row))
+  )
+  const met = judgements.filter((one) => one.met).length
+  return [
+    ...(rows.length > 0 ? [table(head, rows)] : []),
+    ...(others.length > 0 ? [table(["beyond the surfaces", "measured", "aim"], others, 3)] : []),
+    `${met} of ${judgements.length} aims are met; what misses one is **bold**. ${held(report, chosen)}`,
+    report.machine,
+    disturbance(report),
+    ...report.notes
+  ].join("\n\n")
+}
