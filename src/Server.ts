@@ -9,28 +9,26 @@ import { RateLimit } from "./access/RateLimit.ts"
 import { layerMemory } from "./access/sqliteStore.ts"
 import { storeLayer } from "./access/store.ts"
 import { UsageLog } from "./access/UsageLog.ts"
-import { Api } from "./api/Api.ts"
+import { Api, purposePaths } from "./api/Api.ts"
 import { isTls, listenerLayer } from "./listener.ts"
 import { CatalogStore } from "./model/CatalogStore.ts"
 import { Providers } from "./provider/Providers.ts"
 import { Upstream } from "./provider/Upstream.ts"
 import { activeClouds, type CloudSettings, Clouds, type GatewaySettings, Settings } from "./Settings.ts"
 import { apiKeyLayer } from "./surface/apiKey.ts"
-import { chatLayer } from "./surface/chat.ts"
 import { Drain } from "./surface/Drain.ts"
 import { docsLayer } from "./surface/docs.ts"
-import { embeddingsLayer } from "./surface/embeddings.ts"
 import { frontDoor } from "./surface/frontDoor.ts"
-import { Gate } from "./surface/Gate.ts"
-import { messagesLayer } from "./surface/messages.ts"
-import { responsesLayer } from "./surface/responses.ts"
+import { surfacesLayer } from "./surface/groups.ts"
+import { Inference } from "./surface/Inference.ts"
+import { lean } from "./surface/lean.ts"
 import { healthLayer, modelsLayer } from "./surface/system.ts"
 
 /** The endpoints, and the documents about them where they are public. */
 const routes = ({ docs, sandbox, settings }: GatewayOptions) =>
   Layer.mergeAll(
     HttpApiBuilder.layer(Api, docs ? { openapiPath: "/openapi.json" } : {}).pipe(
-      Layer.provide([chatLayer, messagesLayer, responsesLayer, embeddingsLayer, modelsLayer, healthLayer]),
+      Layer.provide([surfacesLayer, modelsLayer, healthLayer]),
       Layer.provide(apiKeyLayer)
     ),
     docs ? docsLayer({ sandbox, tls: isTls(settings) }) : Layer.empty,
@@ -38,7 +36,7 @@ const routes = ({ docs, sandbox, settings }: GatewayOptions) =>
   )
 
 /** What the surfaces ask for. */
-const services = Layer.mergeAll(Gate.layer, Providers.layer).pipe(Layer.provide(Upstream.live))
+const services = Inference.layer.pipe(Layer.provide(Providers.layer), Layer.provide(Upstream.live))
 
 /** What a gateway is made from. */
 export interface GatewayOptions {
@@ -78,12 +76,14 @@ export const gatewayLayer = (options: GatewayOptions) => {
   // The routes are made before the port is taken, so that whoever can connect is answered.
   return Layer.unwrap(
     Effect.map(HttpRouter.toHttpEffect(routes(options)), (app) =>
-      HttpServer.serve(app).pipe(Layer.provideMerge(listenerLayer(settings)))
+      lean(HttpServer.serve(app), HttpServer.HttpServer).pipe(Layer.provideMerge(listenerLayer(settings)))
     )
   ).pipe(
     Layer.provide([services, NodeHttpServer.layerHttpServices]),
     Layer.provide(access(options)),
-    Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, active: activeClouds(clouds) })),
+    Layer.provideMerge(
+      CatalogStore.layer({ file: settings.catalogFile, active: activeClouds(clouds), paths: purposePaths })
+    ),
     Layer.provideMerge(Drain.layer),
     Layer.provide(Layer.succeed(Settings, settings)),
     Layer.provide(Layer.succeed(Clouds, clouds))

@@ -5,14 +5,14 @@
  * Of the standard variables these count: `OTEL_SDK_DISABLED`; `OTEL_EXPORTER_OTLP[_TRACES|_METRICS|_LOGS]_ENDPOINT`,
  * `_HEADERS`, `_TIMEOUT`, `_COMPRESSION`, `_CERTIFICATE`, `_CLIENT_CERTIFICATE`, `_CLIENT_KEY`, `_PROTOCOL` (`http/protobuf` only);
  * `OTEL_{TRACES,METRICS,LOGS}_EXPORTER` (`otlp`, `none`); `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`;
- * `OTEL_TRACES_SAMPLER[_ARG]`; `OTEL_BSP_*`, `OTEL_BLRP_SCHEDULE_DELAY`, `OTEL_SPAN_*` limits;
+ * `OTEL_TRACES_SAMPLER[_ARG]`; `OTEL_BSP_*`, `OTEL_BLRP_*`; `OTEL[_SPAN|_LOGRECORD]_ATTRIBUTE_*` and `OTEL_SPAN_EVENT_*` limits;
  * `OTEL_METRIC_EXPORT_{INTERVAL,TIMEOUT}`, `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`.
  */
 import { Effect, Layer, Option, References } from "effect"
 import { HttpMiddleware } from "effect/http"
 import { type Environment, environment, type GatewaySettings } from "./Settings.ts"
 import { logsLayer } from "./telemetry/logs.ts"
-import type { Signal } from "./telemetry/otlp.ts"
+import type { Signal } from "./telemetry/otlp/layer.ts"
 import { type MetricsPortError, prometheusLayer } from "./telemetry/prometheus.ts"
 
 const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
@@ -55,7 +55,7 @@ const exportLayer = (env: Environment) =>
       // Without a tracer no span is built at all.
       const enabled = Layer.succeed(References.TracerEnabled, exported.has("traces"))
       if (exported.size === 0) return enabled
-      const { otlpLayer } = yield* Effect.promise(() => import("./telemetry/otlp.ts"))
+      const { otlpLayer } = yield* Effect.promise(() => import("./telemetry/otlp/layer.ts"))
       return Layer.merge(enabled, otlpLayer(exported, env))
     })
   )

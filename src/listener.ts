@@ -3,8 +3,9 @@ import { createServer, type Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Data, Duration, Effect, FileSystem, Layer, Option, Schedule } from "effect"
+import { Data, Duration, Effect, FileSystem, Layer, Option } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
+import { watchFile } from "./watchFile.ts"
 
 /** The gateway cannot take connections. `message` says what the operator can do. */
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
@@ -17,13 +18,20 @@ export const isTls = ({ tlsCert }: TlsSettings): boolean => Option.isSome(tlsCer
 /** Time between two looks at the certificate's files. */
 const pollInterval = "1 second"
 
-const readTls = Effect.fnUntraced(function* ({ tlsCert, tlsKey, tlsClientCa }: TlsSettings) {
+/** The files that the settings name, or undefined without TLS. */
+const tlsFiles = Effect.fnUntraced(function* ({ tlsCert, tlsKey, tlsClientCa }: TlsSettings) {
   if (Option.isNone(tlsCert) && Option.isNone(tlsKey) && Option.isNone(tlsClientCa)) return undefined
   if (Option.isNone(tlsCert) || Option.isNone(tlsKey)) {
     return yield* new ListenError({
       message: `TLS needs GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; ${Option.isNone(tlsCert) ? "GATEWAY_TLS_CERT" : "GATEWAY_TLS_KEY"} is not set. Set both, or none of the GATEWAY_TLS_ settings`
     })
   }
+  return { cert: tlsCert.value, key: tlsKey.value, clientCa: Option.getOrUndefined(tlsClientCa) }
+})
+
+type TlsFiles = NonNullable<Effect.Success<ReturnType<typeof tlsFiles>>>
+
+const readTls = Effect.fnUntraced(function* ({ cert, key, clientCa }: TlsFiles) {
   const fs = yield* FileSystem.FileSystem
   const read = (name: string, file: string) =>
     Effect.mapError(
@@ -34,20 +42,23 @@ const readTls = Effect.fnUntraced(function* ({ tlsCert, tlsKey, tlsClientCa }: T
         })
     )
   const options: SecureContextOptions = {
-    cert: yield* read("GATEWAY_TLS_CERT", tlsCert.value),
-    key: yield* read("GATEWAY_TLS_KEY", tlsKey.value),
-    ...(Option.isSome(tlsClientCa) ? { ca: yield* read("GATEWAY_TLS_CLIENT_CA", tlsClientCa.value) } : {}),
+    cert: yield* read("GATEWAY_TLS_CERT", cert),
+    key: yield* read("GATEWAY_TLS_KEY", key),
+    ...(clientCa === undefined ? {} : { ca: yield* read("GATEWAY_TLS_CLIENT_CA", clientCa) }),
     minVersion: "TLSv1.2"
   }
-  yield* Effect.try({
-    try: () => createSecureContext(options),
+  return options
+})
+
+/** Fails where the texts are no certificates, or the key another's. */
+const checkTls = (options: SecureContextOptions) =>
+  Effect.try({
+    try: () => void createSecureContext(options),
     catch: (cause) =>
       new ListenError({
         message: `GATEWAY_TLS_CERT, GATEWAY_TLS_KEY and GATEWAY_TLS_CLIENT_CA must be PEM files, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`
       })
   })
-  return options
-})
 
 /**
  * Node's defaults, reviewed: headers within `GATEWAY_HEADERS_TIMEOUT`, and so a TLS handshake; a whole request within that
@@ -92,7 +103,7 @@ const refuseUnparsed = (error: NodeJS.ErrnoException, socket: Caller) => {
 
 /** The server, whose certificate follows its files as long as the scope lives. */
 const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
-  let tls = yield* readTls(settings)
+  const files = yield* tlsFiles(settings)
   const prepare = <S extends Server>(server: S): S => {
     server.maxHeadersCount = 200
     server.on("clientError", refuseUnparsed)
@@ -107,29 +118,25 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
     })
     return server
   }
-  if (tls === undefined) return prepare(createServer(limits(settings)))
+  if (files === undefined) return prepare(createServer(limits(settings)))
 
-  const clients = Option.isSome(settings.tlsClientCa)
+  const tls = yield* readTls(files)
+  yield* checkTls(tls)
+  const clients = files.clientCa !== undefined
   const server = prepare(
     createTlsServer({ ...limits(settings), ...tls, requestCert: clients, rejectUnauthorized: clients })
   )
-  let trouble = ""
-  // Texts are compared, not times: a mounted Secret changes by a swapped symlink, and times can stand still.
-  const look = Effect.gen(function* () {
-    const latest = yield* readTls(settings)
-    trouble = ""
-    if (latest === undefined || JSON.stringify(latest) === JSON.stringify(tls)) return
-    tls = latest
-    server.setSecureContext(latest)
-    yield* Effect.logInfo("TLS certificate read again; new connections get it")
-  }).pipe(
-    Effect.catch(({ message }) => {
-      if (message === trouble) return Effect.void
-      trouble = message
-      return Effect.logError(`${message}. The certificate in force stays.`)
-    })
-  )
-  yield* look.pipe(Effect.delay(pollInterval), Effect.repeat(Schedule.forever), Effect.forkScoped)
+  yield* watchFile({
+    read: readTls(files),
+    initial: tls,
+    every: pollInterval,
+    take: Effect.fnUntraced(function* (latest) {
+      yield* checkTls(latest)
+      server.setSecureContext(latest)
+      yield* Effect.logInfo("TLS certificate read again; new connections get it")
+    }),
+    complaint: (message) => `${message}. The certificate in force stays.`
+  })
   return server
 })
 

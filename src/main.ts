@@ -6,6 +6,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { createKey, listKeys, revokeKey, rotateKey } from "./access/keysCommand.ts"
 import { Quota } from "./access/Quota.ts"
 import { storeLayer } from "./access/store.ts"
+import { purposePaths } from "./api/Api.ts"
 import { version } from "./api/version.ts"
 import { chatCommand } from "./cli/chat.ts"
 import { explainSetting } from "./cli/explainSetting.ts"
@@ -98,7 +99,9 @@ const catalog = Command.make("catalog").pipe(
       },
       Effect.fnUntraced(function* ({ file }) {
         const { gateway } = yield* settings
-        yield* Console.log(reportCatalog(yield* loadCatalog(Option.orElse(file, () => gateway.catalogFile))))
+        yield* Console.log(
+          reportCatalog(yield* loadCatalog(Option.orElse(file, () => gateway.catalogFile)), purposePaths)
+        )
       })
     ).pipe(Command.withDescription("Check a catalog and print every requestable ID with the cloud that serves it"))
   ])

@@ -1,6 +1,7 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
 import { Console, Data, Duration, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
+import { purposePaths } from "./api/Api.ts"
 import { isTls } from "./listener.ts"
 import { loadCatalog } from "./model/CatalogStore.ts"
 import { makeIndex } from "./model/Resolver.ts"
@@ -75,7 +76,7 @@ const loadWithSandbox = Effect.gen(function* () {
 const announce = ({ gateway, clouds, sandbox }: Loaded, port: number) =>
   Effect.gen(function* () {
     const active = activeClouds(clouds)
-    const { list } = makeIndex(yield* loadCatalog(gateway.catalogFile), active)
+    const { list } = makeIndex(yield* loadCatalog(gateway.catalogFile), active, purposePaths)
     const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host
     const address = `${isTls(gateway) ? "https" : "http"}://${host}:${port}`
     yield* Console.log(

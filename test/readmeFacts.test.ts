@@ -4,7 +4,7 @@ import { join, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { OpenApi } from "effect/http-api"
-import { Api } from "../src/api/Api.ts"
+import { Api, purposePaths } from "../src/api/Api.ts"
 import { ErrorType } from "../src/api/Errors.ts"
 import { forbiddenNames } from "../src/governance/screen.ts"
 import { type Cloud, clouds } from "../src/model/Catalog.ts"
@@ -19,7 +19,7 @@ import { anchors, links, proseText, root, spans, tableOf, text, variablesIn } fr
 const read = (file: string) => readFileSync(join(root, file), "utf8")
 const settingsSource = read("src/Settings.ts")
 const { dependencies, scripts } = parsed(read("package.json"))
-const index = makeIndex(Result.getOrThrow(shippedCatalog), new Set(clouds))
+const index = makeIndex(Result.getOrThrow(shippedCatalog), new Set(clouds), purposePaths)
 const sorted = (names: Iterable<string>) => [...names].sort()
 
 describe("npm ci", () => {

@@ -1,5 +1,5 @@
 /** The file that holds the API keys' digests and what each key may do (decisions: Access). It never holds a secret. */
-import { createHash, randomBytes } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { levels } from "../model/Level.ts"
 import { FileError, readIfExists, withLock, writeAtomic } from "./files.ts"
@@ -50,7 +50,7 @@ const decode = Schema.decodeUnknownEffect(KeyFileJson, { onExcessProperty: "erro
 const encode = Schema.encodeSync(KeyFile)
 
 /** Hex SHA-256 of a secret. */
-export const digestOf = (secret: string): string => createHash("sha256").update(secret).digest("hex")
+export const digestOf = (secret: string): string => hash("sha256", secret, "hex")
 /** A new secret: `gmg_` and 32 random bytes in base64url. */
 export const newSecret = (): string => `gmg_${randomBytes(32).toString("base64url")}`
 

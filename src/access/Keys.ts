@@ -14,7 +14,8 @@ import {
 } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Level } from "../model/Level.ts"
-import { type FileError, readIfExists } from "./files.ts"
+import { watchFile } from "../watchFile.ts"
+import { FileError, readIfExists } from "./files.ts"
 import { digestOf, type Key, parseKeys } from "./KeyFile.ts"
 
 export type { Key } from "./KeyFile.ts"
@@ -34,7 +35,10 @@ const matches = (pattern: string, base: string): boolean =>
   pattern.endsWith("*") ? base.startsWith(pattern.slice(0, -1)) : base === pattern
 
 /** Whether a key may use a model at a level; the failure (`forbidden`) names what it may use. Also the filter for lists. */
-export const permits = (key: Key, { base, level }: Use): Result.Result<void, GatewayError> => {
+export const permits = (
+  key: { readonly models?: ReadonlyArray<string> | undefined; readonly levels?: ReadonlyArray<string> | undefined },
+  { base, level }: Use
+): Result.Result<void, GatewayError> => {
   const refuse = (what: string, allowed: ReadonlyArray<string>) =>
     Result.fail(
       new GatewayError({
@@ -54,28 +58,31 @@ const isActive = (key: Key, now: number): boolean =>
 
 interface Secret {
   readonly key: Key
-  readonly digest: string
+  /** The digest's hex, as bytes. */
+  readonly digest: Buffer
   /** Milliseconds since the epoch. */
   readonly until: number
 }
 
+const secretOf = (key: Key, digest: string, until: number): readonly [digest: string, Secret] => [
+  digest,
+  { key, digest: Buffer.from(digest), until }
+]
+
 const secretsOf = (keys: ReadonlyArray<Key>): ReadonlyMap<string, Secret> =>
   new Map(
-    keys
-      .flatMap(
-        (key): ReadonlyArray<Secret> => [
-          { key, digest: key.digest, until: Number.POSITIVE_INFINITY },
-          ...(key.previous === undefined
-            ? []
-            : [{ key, digest: key.previous.digest, until: DateTime.toEpochMillis(key.previous.until) }])
-        ]
-      )
-      .map((secret) => [secret.digest, secret])
+    keys.flatMap((key) => [
+      secretOf(key, key.digest, Number.POSITIVE_INFINITY),
+      ...(key.previous === undefined
+        ? []
+        : [secretOf(key, key.previous.digest, DateTime.toEpochMillis(key.previous.until))])
+    ])
   )
 
 const indexById = (keys: ReadonlyArray<Key>): ReadonlyMap<string, Key> => new Map(keys.map((key) => [key.id, key]))
 
-const nobody = digestOf("")
+const nobody = Buffer.from(digestOf(""))
+const refused: Result.Result<Key, GatewayError> = Result.fail(unauthenticated)
 
 export interface KeysOptions {
   /** The key file (`GATEWAY_KEYS_FILE`). */
@@ -89,9 +96,10 @@ export class Keys extends Context.Service<
   {
     /**
      * The key that has this secret. Every failure is the same error (`unauthenticated`), and takes the same work: a digest,
-     * one lookup and one comparison in constant time. The secret is neither kept nor logged.
+     * one lookup and one comparison in constant time. The secret is neither kept nor logged. `now` is in milliseconds since
+     * the epoch.
      */
-    readonly authenticate: (secret: string) => Effect.Effect<Key, GatewayError>
+    readonly authenticate: (secret: string, now: number) => Result.Result<Key, GatewayError>
     /** Ends, within a poll, when the key is revoked, expired or removed, so that its running streams can be ended. */
     readonly ended: (id: string) => Effect.Effect<void>
   }
@@ -107,34 +115,28 @@ export class Keys extends Context.Service<
     Layer.effect(
       Keys,
       Effect.gen(function* () {
-        let text = yield* readIfExists(file)
-        let trouble = ""
+        const text = yield* readIfExists(file)
         const { service, replace, tick } = make(text === undefined ? [] : yield* parseKeys(file, text))
         if (text === undefined) {
           yield* Effect.logWarning(
             `There are no API keys: ${file} does not exist. Create a key: npm run gateway -- keys create --name NAME`
           )
         }
-        const look = Effect.gen(function* () {
-          const latest = yield* readIfExists(file)
-          if (latest === undefined && text !== undefined) {
-            return yield* Effect.fail({ message: `${file} is gone` })
-          }
-          if (latest !== undefined && latest !== text) {
+        yield* watchFile({
+          read: readIfExists(file),
+          initial: text,
+          every: poll,
+          take: Effect.fnUntraced(function* (latest) {
+            if (latest === undefined) return yield* new FileError({ message: `${file} is gone` })
             const keys = yield* parseKeys(file, latest)
-            text = latest
             replace(keys)
             yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: keys.length }))
-          }
-          trouble = ""
-        }).pipe(
-          Effect.catch(({ message }) => {
-            if (message === trouble) return Effect.void
-            trouble = message
-            return Effect.logError(`${message}. The API keys that were read before stay in force.`)
-          })
-        )
-        yield* look.pipe(Effect.andThen(tick), Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
+            yield* tick
+          }),
+          complaint: (message) => `${message}. The API keys that were read before stay in force.`
+        })
+        // Keys expire without a change of the file.
+        yield* tick.pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
         return service
       })
     )
@@ -157,16 +159,14 @@ const make = (initial: ReadonlyArray<Key>) => {
   let byId = indexById(initial)
   const waiting = new Map<string, Deferred.Deferred<void>>()
 
-  const authenticate = Effect.fnUntraced(function* (presented: string) {
-    const now = yield* Clock.currentTimeMillis
+  const authenticate = (presented: string, now: number): Result.Result<Key, GatewayError> => {
     const digest = digestOf(presented)
     const found = secrets.get(digest)
-    const same = timingSafeEqual(Buffer.from(digest), Buffer.from(found?.digest ?? nobody))
-    if (!same || found === undefined || now >= found.until || !isActive(found.key, now)) {
-      return yield* Effect.fail(unauthenticated)
-    }
-    return found.key
-  })
+    const same = timingSafeEqual(Buffer.from(digest), found?.digest ?? nobody)
+    return same && found !== undefined && now < found.until && isActive(found.key, now)
+      ? Result.succeed(found.key)
+      : refused
+  }
 
   const ended = (id: string) =>
     Effect.suspend(() => {

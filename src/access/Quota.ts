@@ -1,7 +1,6 @@
 /** Tokens that a key may use in a calendar month (spec: Authentication, rule 5; decisions: Access). */
 import { Context, DateTime, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
-import type { Key } from "./KeyFile.ts"
 import { type Account, Ledger, type LedgerError } from "./Ledger.ts"
 import { makeWatch } from "./outage.ts"
 import { rateHeaders } from "./rateHeaders.ts"
@@ -20,10 +19,16 @@ const mostTokens = 1e12
 export const estimateTokens = (bodyBytes: number, maxOutput: number, media = 0): number =>
   Math.ceil(bodyBytes) + Math.ceil(maxOutput) + overhead + media * mediumTokens
 
+/** A key that has a quota. */
+export interface QuotaKey {
+  readonly id: string
+  readonly monthlyTokens: number
+}
+
 export interface Reservation {
-  /** Tokens held for the request; 0 for a key without a quota. */
+  /** Tokens held for the request. */
   readonly reserved: number
-  /** `x-ratelimit-*-tokens` of the reply; none for a key without a quota. */
+  /** `x-ratelimit-*-tokens` of the reply. */
   readonly headers: Readonly<Record<string, string>>
   /**
    * Says how many tokens the request has used so far, input and output. The last word counts, so a stream says it as it learns;
@@ -48,7 +53,7 @@ export class Quota extends Context.Service<
      * Holds `upperBound` tokens of the key's month until the scope closes. Fails with `quota` and the seconds to the end of the
      * month when they do not fit, and with `overloaded` while the store is lost: a quota that cannot be counted is not given.
      */
-    readonly reserve: (key: Key, upperBound: number) => Effect.Effect<Reservation, GatewayError, Scope.Scope>
+    readonly reserve: (key: QuotaKey, upperBound: number) => Effect.Effect<Reservation, GatewayError, Scope.Scope>
     /** Tokens charged to a key this month, running requests excluded. */
     readonly used: (keyId: string) => Effect.Effect<number, LedgerError>
   }
@@ -75,14 +80,6 @@ const monthOf = (keyId: string) =>
       next: DateTime.formatIsoDateUtc(next)
     }
   })
-
-const unlimited = (): Reservation => {
-  let used = 0
-  const use = (tokens: number) => {
-    used = tokens
-  }
-  return { reserved: 0, headers: {}, use, charged: () => used, settle: Effect.void }
-}
 
 const refusal = (limit: number, asked: number, left: number, month: Month) =>
   new GatewayError({
@@ -113,10 +110,8 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
       Effect.forkIn(scope)
     )
 
-  const reserve = Effect.fnUntraced(function* (key: Key, upperBound: number) {
-    const limit = key.monthlyTokens
-    if (limit === undefined) return unlimited()
-    const month = yield* monthOf(key.id)
+  const reserve = Effect.fnUntraced(function* ({ id: keyId, monthlyTokens: limit }: QuotaKey, upperBound: number) {
+    const month = yield* monthOf(keyId)
     const id = crypto.randomUUID()
     let used = 0
     let settled = false

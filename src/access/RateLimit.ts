@@ -2,7 +2,6 @@
 import { Context, Duration, Effect, Layer, type Scope } from "effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import { GatewayError } from "../model/GatewayError.ts"
-import type { Key } from "./KeyFile.ts"
 import { type Hold, Ledger, type LedgerError } from "./Ledger.ts"
 import { makeWatch, storePatience } from "./outage.ts"
 import { rateHeaders } from "./rateHeaders.ts"
@@ -11,6 +10,19 @@ import { makeSqliteStore } from "./sqliteStore.ts"
 export interface RateLimitOptions {
   /** The longest a stream may last (`GATEWAY_STREAM_CEILING`): a slot that a crashed process held is free after it. */
   readonly streamCeiling: Duration.Input
+}
+
+/** A key that has a limit of requests. */
+export interface RequestsKey {
+  readonly id: string
+  readonly requestsPerMinute: number
+}
+
+/** A key that has a limit of streams. */
+export interface StreamsKey {
+  readonly id: string
+  /** At the same time. */
+  readonly streams: number
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -22,9 +34,9 @@ export class RateLimit extends Context.Service<
      * Takes one request out of the key's token bucket, which holds a minute's requests. Returns the headers of the reply; fails
      * with `rate-limit`, the same headers and the seconds to wait.
      */
-    readonly take: (key: Key) => Effect.Effect<Headers, GatewayError>
+    readonly take: (key: RequestsKey) => Effect.Effect<Headers, GatewayError>
     /** Takes one of the key's streams until the scope closes; fails with `rate-limit` when all are in use. */
-    readonly stream: (key: Key) => Effect.Effect<void, GatewayError, Scope.Scope>
+    readonly stream: (key: StreamsKey) => Effect.Effect<void, GatewayError, Scope.Scope>
   }
 >()("gateway/access/RateLimit") {
   /** Counts in the shared store, and in this process alone while that store is lost. */
@@ -55,12 +67,10 @@ const exceeded = (limit: number, seconds: number) =>
 
 const makeTake = (shared: RateLimiter.RateLimiter, local: RateLimiter.RateLimiter) => {
   const watch = makeWatch("rate-limit", "Requests a minute are counted by each process for itself.")
-  return (key: Key): Effect.Effect<Headers, GatewayError> => {
-    const limit = key.requestsPerMinute
-    if (limit === undefined) return Effect.succeed({})
+  return ({ id, requestsPerMinute: limit }: RequestsKey): Effect.Effect<Headers, GatewayError> => {
     // Exceeding the limit is a success of the store; only the store's own failure may fall through to the local count.
     const consume = (limiter: RateLimiter.RateLimiter) =>
-      limiter.consume({ key: key.id, limit, window: "1 minute", algorithm: "token-bucket", onExceeded: "fail" }).pipe(
+      limiter.consume({ key: id, limit, window: "1 minute", algorithm: "token-bucket", onExceeded: "fail" }).pipe(
         Effect.map(({ remaining, resetAfter }) =>
           rateHeaders("requests", limit, remaining, Duration.toSeconds(resetAfter))
         ),
@@ -77,11 +87,12 @@ const makeTake = (shared: RateLimiter.RateLimiter, local: RateLimiter.RateLimite
 
 const makeStream = (shared: Ledger["Service"], local: Ledger["Service"], lease: Duration.Duration) => {
   const watch = makeWatch("streams", "Streams at a time are counted by each process for itself.")
-  return Effect.fnUntraced(function* (key: Key): Effect.fn.Return<void, GatewayError, Scope.Scope> {
-    const limit = key.streams
-    if (limit === undefined) return
+  return Effect.fnUntraced(function* ({
+    id,
+    streams: limit
+  }: StreamsKey): Effect.fn.Return<void, GatewayError, Scope.Scope> {
     const request: Hold = {
-      account: { name: `${key.id}:streams`, keep: Duration.times(lease, 2) },
+      account: { name: `${id}:streams`, keep: Duration.times(lease, 2) },
       id: crypto.randomUUID(),
       amount: 1,
       limit,

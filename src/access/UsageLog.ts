@@ -44,12 +44,12 @@ export interface UsageLogOptions {
 export class UsageLog extends Context.Service<
   UsageLog,
   {
-    /** Records a request. Successful token counts are not recorded (spec: Usage records). */
-    readonly record: (record: UsageRecord) => Effect.Effect<void>
+    /** Records a request; never throws. Successful token counts are not recorded (spec: Usage records). */
+    readonly record: (record: UsageRecord) => void
   }
 >()("gateway/access/UsageLog") {
   /** Keeps no records. */
-  static readonly none: Layer.Layer<UsageLog> = Layer.succeed(UsageLog, { record: () => Effect.void })
+  static readonly none: Layer.Layer<UsageLog> = Layer.succeed(UsageLog, { record: () => {} })
 
   /** Closing the layer writes what is queued. */
   static readonly layer = (options: UsageLogOptions): Layer.Layer<UsageLog, never, FileSystem.FileSystem> =>
@@ -149,13 +149,12 @@ export const makeUsageLog = Effect.fnUntraced(function* (
       yield* spill(yield* Effect.orElseSucceed(Queue.clear(queue), () => []))
     })
   )
+  const run = Effect.runForkWith(yield* Effect.context<never>())
   return UsageLog.of({
-    record: (record) =>
-      Effect.suspend(() => {
-        if (record.surface === "count_tokens" && record.outcome === "ok") return Effect.void
-        const line = recordLine(record)
-        if (Queue.offerUnsafe(queue, line)) return Effect.void
-        return Effect.andThen(complain("cannot keep up"), spill([line]))
-      })
+    record: (record) => {
+      if (record.surface === "count_tokens" && record.outcome === "ok") return
+      const line = recordLine(record)
+      if (!Queue.offerUnsafe(queue, line)) run(Effect.andThen(complain("cannot keep up"), spill([line])))
+    }
   })
 })

@@ -4,38 +4,10 @@
  */
 import { Schema } from "effect"
 import { Cloud } from "../model/Catalog.ts"
-import type { GatewayError } from "../model/GatewayError.ts"
-
-/** How a request ended. */
-export const Outcome = Schema.Literals([
-  "ok",
-  /** The caller's request was wrong: 400, 404, 405, 413, 415. */
-  "invalid",
-  "unauthenticated",
-  "forbidden",
-  "rate_limited",
-  "quota",
-  /** The cloud refused or failed, its own rate limit included. */
-  "upstream_error",
-  /** The ceiling, or no answer of the cloud in time. */
-  "timeout",
-  /** The caller was too slow with its headers or body: 408. */
-  "caller_timeout",
-  /** The caller left. */
-  "cancelled",
-  /** The cloud's stream broke off. */
-  "cut",
-  /** The cloud's stream was silent for too long. */
-  "idle",
-  /** Too much in flight, or the quota could not be checked: 503. */
-  "shed",
-  /** Ended by the shutdown of the gateway. */
-  "drained",
-  /** The key was revoked or expired during the stream. */
-  "revoked",
-  "internal"
-])
-export type Outcome = typeof Outcome.Type
+import { Outcome } from "../model/Outcome.ts"
+import type { RequestFacts } from "../model/RequestFacts.ts"
+import { surfaceNames } from "../model/Route.ts"
+import { escapeControls } from "../wire/escape.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
@@ -47,7 +19,7 @@ export const UsageRecord = Schema.Struct({
   key_id: Schema.NullOr(Schema.String),
   /** The caller's address. */
   source: Schema.NullOr(Schema.String),
-  surface: Schema.Literals(["chat", "messages", "count_tokens", "responses", "embeddings", "models"]),
+  surface: Schema.Literals(surfaceNames),
   /** The ID that was asked for, as the caller wrote it, cut at 256 characters. */
   model: Schema.NullOr(Schema.String),
   /** Who served it; null when the request got no cloud. `model` is the base name. */
@@ -74,44 +46,53 @@ export const UsageRecord = Schema.Struct({
 })
 export type UsageRecord = typeof UsageRecord.Type
 
-const reasons = {
-  invalid: "invalid",
-  "not-found": "invalid",
-  method: "invalid",
-  "too-large": "invalid",
-  "media-type": "invalid",
-  unauthenticated: "unauthenticated",
-  forbidden: "forbidden",
-  "rate-limit": "rate_limited",
-  quota: "quota",
-  "timeout-caller": "caller_timeout",
-  overloaded: "shed",
-  timeout: "timeout",
-  upstream: "upstream_error",
-  internal: "internal"
-} as const satisfies Record<GatewayError["reason"], Outcome>
-
-/** The outcome of a request that failed with `error`. */
-export const outcomeOf = ({ code, reason, upstreamStatus }: GatewayError): Outcome => {
-  if (code === "cut" || code === "idle" || code === "revoked" || code === "drained") return code
-  return upstreamStatus === undefined ? reasons[reason] : "upstream_error"
-}
-
 const maxText = 256
+const isLong = (text: string | null): boolean => text !== null && text.length > maxText
 const cut = (text: string | null): string | null => text?.slice(0, maxText) ?? null
 
 /** One line of JSON with its line feed. What a caller or a cloud chose is cut, and can neither end the line nor steer a terminal. */
 export const recordLine = (record: UsageRecord): string => {
-  const text = JSON.stringify({
-    ...record,
-    source: cut(record.source),
-    model: cut(record.model),
-    upstream_request_id: cut(record.upstream_request_id)
-  })
-  return `${/^[ -~]*$/.test(text) ? text : escaped(text)}\n`
+  const { source, model, upstream_request_id } = record
+  const short =
+    isLong(source) || isLong(model) || isLong(upstream_request_id)
+      ? { ...record, source: cut(source), model: cut(model), upstream_request_id: cut(upstream_request_id) }
+      : record
+  return `${escapeControls(JSON.stringify(short))}\n`
 }
 
-const escaped = (text: string): string =>
-  text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-  )
+/**
+ * The record of a request that is over; undefined for paths that no endpoint answers. `left`: the caller left before the end.
+ * `now` is in milliseconds since the epoch.
+ */
+export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): UsageRecord | undefined => {
+  const { surface, route, region, tokens, quota, startedAt, firstEventAt } = facts
+  if (surface === undefined) return undefined
+  return {
+    time: new Date(startedAt).toISOString(),
+    request_id: facts.id,
+    key_id: facts.keyId ?? null,
+    source: facts.source ?? null,
+    surface,
+    model: facts.modelId ?? null,
+    deployment:
+      route === undefined || region === undefined
+        ? null
+        : { cloud: route.deployment.cloud, region, model: route.model.id },
+    level: route?.level ?? null,
+    upstream_request_id: facts.upstreamRequestId ?? null,
+    status: facts.status === 0 ? null : facts.status,
+    outcome: facts.outcome ?? (left ? "cancelled" : "ok"),
+    stream: facts.stream,
+    stream_end: facts.streamEnd ?? null,
+    // What is undefined is not printed.
+    tokens:
+      tokens === undefined
+        ? null
+        : { input: tokens.input, output: tokens.output, reasoning: tokens.reasoning, cached: tokens.cached },
+    bytes: { in: facts.bytesIn, out: facts.bytesOut },
+    counts: { tools: facts.tools, images: facts.images, files: facts.files, flags: facts.flags },
+    duration_ms: now - startedAt,
+    first_event_ms: firstEventAt === undefined ? null : firstEventAt - startedAt,
+    quota: quota === undefined ? null : { reserved: quota.reserved, charged: quota.charged }
+  }
+}

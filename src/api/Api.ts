@@ -3,6 +3,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { ChatGroup } from "./Chat.ts"
 import { completeDocument } from "./document.ts"
 import { EmbeddingsGroup } from "./Embeddings.ts"
+import { endpointsOf, pathsOf } from "./facts.ts"
 import { MessagesGroup } from "./Messages.ts"
 import { ResponsesGroup } from "./Responses.ts"
 import { HealthGroup, ModelsGroup } from "./System.ts"
@@ -21,3 +22,8 @@ export class Api extends HttpApi.make("gateway")
       description: `One address for hosted language models on government-authorized clouds. Name a model as \`<base_model>:<level>\`; the level decides which cloud serves the request.\n\n> **Usage notice.** ${usageNotice}`
     })
   ) {}
+
+/** Every endpoint, with what the gateway knows of it. */
+export const endpoints = endpointsOf(Api)
+/** Where each purpose is served: what a caller at the wrong endpoint is told. */
+export const purposePaths = pathsOf(endpoints)

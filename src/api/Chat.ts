@@ -1,13 +1,12 @@
 /** `POST /v1/chat/completions`: the OpenAI chat format, for models of every vendor (spec: POST /v1/chat/completions). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { atMost, ChatMessage, chatLimits, Tool, ToolCall, ToolChoice } from "./ChatMessage.ts"
+import { atMost, ChatMessage, chatLimits, Tool, ToolCall, ToolChoice, toolChoices } from "./ChatMessage.ts"
 import { ApiErrors } from "./Errors.ts"
+import { Facts } from "./facts.ts"
 import { ModelField, more, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
-
-const choices = 'must be "auto", "none", "required" or {"type":"function","function":{"name":…}}'
 
 export const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).annotate({
   description:
@@ -36,7 +35,7 @@ export const ChatRequest = Schema.StructWithRest(
       "must be a string or an array of strings"
     ),
     tools: nullable(Schema.Array(Tool).check(atMost(chatLimits.tools, "tools"))),
-    tool_choice: nullable(ToolChoice, choices),
+    tool_choice: nullable(ToolChoice, toolChoices),
     reasoning_effort: nullable(ReasoningEffort)
   }),
   rest
@@ -148,14 +147,16 @@ export class ChatGroup extends HttpApiGroup.make("chat")
       payload: ChatRequest,
       success: [Completion, HttpApiSchema.StreamSse({ events: ChatEvent })],
       error: ApiErrors
-    }).annotateMerge(
-      OpenApi.annotations({
-        identifier: "createChatCompletion",
-        summary: "Create a chat completion",
-        description:
-          "The chat completions format for models of every vendor. The level in `model` decides which cloud serves the request."
-      })
-    )
+    })
+      .annotate(Facts, { surface: "chat", purpose: "chat", streamed: true, screened: "chat" })
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "createChatCompletion",
+          summary: "Create a chat completion",
+          description:
+            "The chat completions format for models of every vendor. The level in `model` decides which cloud serves the request."
+        })
+      )
   )
   .middleware(ApiKey)
   .annotateMerge(

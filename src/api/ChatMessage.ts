@@ -141,8 +141,9 @@ export const Tool = Schema.StructWithRest(
 })
 export type Tool = typeof Tool.Type
 
+export const toolChoices = 'must be "auto", "none", "required" or {"type":"function","function":{"name":…}}'
 export const ToolChoice = Schema.Union([
-  Schema.Literals(["auto", "none", "required"]),
+  Schema.Literals(["auto", "none", "required"]).annotate({ message: toolChoices }),
   Schema.StructWithRest(
     Schema.Struct({
       type: Schema.Literal("function"),
@@ -150,4 +151,4 @@ export const ToolChoice = Schema.Union([
     }),
     rest
   )
-])
+]).annotate({ message: toolChoices })

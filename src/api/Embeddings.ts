@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
+import { Facts } from "./facts.ts"
 import { ModelField, notAnObject, nullable, rest } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -46,14 +47,16 @@ export class EmbeddingsGroup extends HttpApiGroup.make("embeddings")
       payload: EmbeddingsRequest,
       success: EmbeddingList,
       error: ApiErrors
-    }).annotateMerge(
-      OpenApi.annotations({
-        identifier: "createEmbeddings",
-        summary: "Create embeddings",
-        description:
-          "Up to 512 strings and 2 MiB in all; each is embedded by its own upstream call. Unit vectors of 1,024."
-      })
-    )
+    })
+      .annotate(Facts, { surface: "embeddings", purpose: "embeddings", streamed: false, screened: undefined })
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "createEmbeddings",
+          summary: "Create embeddings",
+          description:
+            "Up to 512 strings and 2 MiB in all; each is embedded by its own upstream call. Unit vectors of 1,024."
+        })
+      )
   )
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Embeddings", description: "Vectors of 1,024 for text." })) {}

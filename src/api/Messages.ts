@@ -2,9 +2,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { MessagesErrors } from "./Errors.ts"
+import { Facts } from "./facts.ts"
 import { ModelField, more, notAnObject, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
-import { ApiKey } from "./Security.ts"
+import { MessagesKey } from "./Security.ts"
 
 const shared = {
   model: ModelField,
@@ -80,25 +81,30 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       payload: MessagesRequest,
       success: [Message, HttpApiSchema.StreamSse({ events: MessagesEvent })],
       error: MessagesErrors
-    }).annotateMerge(
-      OpenApi.annotations({
-        identifier: "createMessage",
-        summary: "Create a message",
-        description:
-          "The native messages format. Replies carry x-gateway-served-model, x-gateway-served-by, x-gateway-served-level and, when a thinking request was adjusted, x-gateway-thinking-adjusted."
-      })
-    ),
+    })
+      .annotate(Facts, { surface: "messages", purpose: "messages", streamed: true, screened: "messages" })
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "createMessage",
+          summary: "Create a message",
+          description:
+            "The native messages format. Replies carry x-gateway-served-model, x-gateway-served-by, x-gateway-served-level and, when a thinking request was adjusted, x-gateway-thinking-adjusted."
+        })
+      ),
     HttpApiEndpoint.post("countTokens", "/v1/messages/count_tokens", {
       payload: CountRequest,
       success: CountReply,
       error: MessagesErrors
-    }).annotateMerge(
-      OpenApi.annotations({
-        identifier: "countMessageTokens",
-        summary: "Count input tokens",
-        description: "What the identical billed request would report as usage.input_tokens. Free; nothing is generated."
-      })
-    )
+    })
+      .annotate(Facts, { surface: "count_tokens", purpose: "count", streamed: false, screened: undefined })
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "countMessageTokens",
+          summary: "Count input tokens",
+          description:
+            "What the identical billed request would report as usage.input_tokens. Free; nothing is generated."
+        })
+      )
   )
-  .middleware(ApiKey)
+  .middleware(MessagesKey)
   .annotateMerge(OpenApi.annotations({ title: "Messages", description: "The Anthropic format, for Claude models." })) {}

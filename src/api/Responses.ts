@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
+import { Facts } from "./facts.ts"
 import { ModelField, notAnObject, nullable, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
@@ -56,14 +57,16 @@ export class ResponsesGroup extends HttpApiGroup.make("responses")
       payload: ResponsesRequest,
       success: [ResponseObject, HttpApiSchema.StreamSse({ events: ResponsesEvent })],
       error: ApiErrors
-    }).annotateMerge(
-      OpenApi.annotations({
-        identifier: "createResponse",
-        summary: "Create a response",
-        description:
-          "The responses format, for GPT-class models on Azure. Nothing is stored: send the full input each turn."
-      })
-    )
+    })
+      .annotate(Facts, { surface: "responses", purpose: "responses", streamed: true, screened: "responses" })
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "createResponse",
+          summary: "Create a response",
+          description:
+            "The responses format, for GPT-class models on Azure. Nothing is stored: send the full input each turn."
+        })
+      )
   )
   .middleware(ApiKey)
   .annotateMerge(

@@ -1,20 +1,38 @@
 /** The API key, and who it belongs to (spec: Authentication). */
 import { Context } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import { KeyErrors, MessagesKeyErrors } from "./Errors.ts"
 
-/** Who is calling, once the key is known to be good. */
+/** Who is calling, once the key is known to be good: what the key may use, and never its secret. An absent limit is no limit. */
 export interface CallerIdentity {
-  /** The key's ID, never its secret. */
-  readonly keyId: string
+  readonly id: string
+  readonly name: string
+  /** Base models, or the start of names and `*`. */
+  readonly models?: ReadonlyArray<string> | undefined
+  readonly levels?: ReadonlyArray<string> | undefined
+  readonly requestsPerMinute?: number | undefined
+  /** Streams at the same time. */
+  readonly streams?: number | undefined
+  /** Tokens in a UTC calendar month, input and output together. */
+  readonly monthlyTokens?: number | undefined
 }
 export class Caller extends Context.Service<Caller, CallerIdentity>()("gateway/api/Caller") {}
 
+const security = {
+  apiKey: HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }).pipe(
+    HttpApiSecurity.annotateMerge(OpenApi.annotations({ description: "The key that the operator gave you." }))
+  )
+}
+
 /** Every endpoint but `/health` wants the key in `x-api-key`; `Authorization` is ignored. */
 export class ApiKey extends HttpApiMiddleware.Service<ApiKey, { provides: Caller }>()("gateway/api/ApiKey", {
-  security: {
-    apiKey: HttpApiSecurity.apiKey({ key: "x-api-key", in: "header" }).pipe(
-      HttpApiSecurity.annotateMerge(OpenApi.annotations({ description: "The key that the operator gave you." }))
-    )
-  },
+  security,
+  error: KeyErrors,
   requiredForClient: true
 }) {}
+
+/** The same key, refused in the shape of the messages endpoints. */
+export class MessagesKey extends HttpApiMiddleware.Service<MessagesKey, { provides: Caller }>()(
+  "gateway/api/MessagesKey",
+  { security, error: MessagesKeyErrors, requiredForClient: true }
+) {}

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ListErrors } from "./Errors.ts"
+import { Facts } from "./facts.ts"
 import { ApiKey } from "./Security.ts"
 
 export const ModelObject = Schema.Struct({
@@ -25,25 +26,29 @@ export const Draining = Schema.Struct({ status: Schema.Literal("draining"), ...h
 
 export class ModelsGroup extends HttpApiGroup.make("models")
   .add(
-    HttpApiEndpoint.get("list", "/v1/models", { success: ModelList, error: ListErrors }).annotateMerge(
-      OpenApi.annotations({
-        identifier: "listModels",
-        summary: "List model IDs",
-        description: "Every composite ID that can be requested, of the clouds that are active."
-      })
-    )
+    HttpApiEndpoint.get("list", "/v1/models", { success: ModelList, error: ListErrors })
+      .annotate(Facts, { surface: "models", purpose: undefined, streamed: false, screened: undefined })
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listModels",
+          summary: "List model IDs",
+          description: "Every composite ID that can be requested, of the clouds that are active."
+        })
+      )
   )
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Models", description: "The model IDs that can be requested." })) {}
 
 export class HealthGroup extends HttpApiGroup.make("health", { topLevel: true })
   .add(
-    HttpApiEndpoint.get("health", "/health", { success: [Health, Draining] }).annotateMerge(
-      OpenApi.annotations({
-        identifier: "getHealth",
-        summary: "Health",
-        description: "Whether this process takes requests. Needs no key."
-      })
-    )
+    HttpApiEndpoint.get("health", "/health", { success: [Health, Draining] })
+      .annotate(Facts, { surface: undefined, purpose: undefined, streamed: false, screened: undefined })
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "getHealth",
+          summary: "Health",
+          description: "Whether this process takes requests. Needs no key."
+        })
+      )
   )
   .annotateMerge(OpenApi.annotations({ title: "Health", description: "For load balancers." })) {}

@@ -1,5 +1,6 @@
 /** Pieces that the request and reply schemas share. */
 import { Schema } from "effect"
+import { mustBe } from "./words.ts"
 
 /** `Schema.Json` for what was parsed from JSON text: not walked again, because a large body would hold up other requests. */
 export const ParsedJson = Schema.declare((_: unknown): _ is Schema.Json => true, Schema.Json.ast.annotations)
@@ -23,7 +24,7 @@ export const more = [
 
 /** SDKs send `null` for an absent optional field. `message` says what the field must be, where the types alone say it badly. */
 export const nullable = <S extends Schema.Top>(schema: S, message?: string) =>
-  Schema.optionalKey(Schema.NullOr(schema).annotate(message === undefined ? {} : { message }))
+  Schema.optionalKey(Schema.NullOr(schema).annotate({ message: message ?? mustBe(schema.ast) }))
 
 /** The composite model ID; the resolver judges it. */
 export const ModelField = Schema.String.check(

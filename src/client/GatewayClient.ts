@@ -21,7 +21,7 @@ import type { EmbeddingList, EmbeddingsRequest } from "../api/Embeddings.ts"
 import { ApiError, MessagesError } from "../api/Errors.ts"
 import type { CountReply, CountRequest, Message, MessagesRequest } from "../api/Messages.ts"
 import type { ResponseObject, ResponsesRequest } from "../api/Responses.ts"
-import { ApiKey } from "../api/Security.ts"
+import { ApiKey, MessagesKey } from "../api/Security.ts"
 import type { Draining, Health, ModelList } from "../api/System.ts"
 import {
   chatReader,
@@ -98,8 +98,8 @@ const decoders = {
 /** A refusal, with what the reply's headers say about it. */
 const annotate = <E>(error: E, { requestId, retryAfter }: GatewayHeaders): E => {
   if (error instanceof ApiError || error instanceof MessagesError) {
-    const { status, type, message } = error
-    const fields = { status, type, message, requestId, retryAfter }
+    const { status, type, message, details } = error
+    const fields = { status, type, message, details, requestId, retryAfter }
     return (error instanceof ApiError ? new ApiError(fields) : new MessagesError(fields)) as E &
       (ApiError | MessagesError)
   }
@@ -124,14 +124,17 @@ export const makeClient = ({
   ...retries
 }: ClientOptions): Effect.Effect<Client, never, HttpClient.HttpClient> => {
   const secret = typeof apiKey === "string" ? Redacted.make(apiKey) : apiKey
-  const key = HttpApiMiddleware.layerClient(ApiKey, ({ next, request }) =>
-    next(HttpClientRequest.setHeader(request, "x-api-key", Redacted.value(secret)))
+  const withKey = (request: HttpClientRequest.HttpClientRequest) =>
+    HttpClientRequest.setHeader(request, "x-api-key", Redacted.value(secret))
+  const key = Layer.merge(
+    HttpApiMiddleware.layerClient(ApiKey, ({ next, request }) => next(withKey(request))),
+    HttpApiMiddleware.layerClient(MessagesKey, ({ next, request }) => next(withKey(request)))
   )
-  const call = <A, E>(send: Effect.Effect<HttpReply, RequestFailure<never>>, decode: Decode<A, E>) =>
+  const call = <A, E>(send: Effect.Effect<HttpReply, RequestFailure<E>>, decode: Decode<A, E>): Call<A, E> =>
     Effect.flatMap(withRetries(send, retries), (reply) => receive(reply, decode))
   /** The content type says what came; the request's `stream` said what was wanted. */
   const callEither = <S, A, Event, E>(
-    send: Effect.Effect<HttpReply, RequestFailure<never>>,
+    send: Effect.Effect<HttpReply, RequestFailure<E>>,
     decode: Decode<A | Stream.Stream<unknown, unknown>, E>,
     read: Reader<Event>
   ) =>

@@ -1,10 +1,11 @@
 /** Streamed replies as streams of their events, one reader a surface. */
 import { Data, Result, Schema, Stream } from "effect"
-import { Sse } from "effect/encoding"
 import type { HttpClientResponse } from "effect/http"
 import { ChatEvent, type CompletionChunk } from "../api/Chat.ts"
 import { MessagesEvent } from "../api/Messages.ts"
 import { ResponsesEvent } from "../api/Responses.ts"
+import type { Event } from "../wire/Event.ts"
+import { makeEventReader } from "../wire/sse.ts"
 import type { GatewayHeaders } from "./headers.ts"
 
 /**
@@ -26,14 +27,14 @@ interface Reading<A> {
   /** The reply is complete: an end after this event is a good end. */
   readonly last?: boolean
 }
-export type Reader<A> = (event: Sse.Event) => Reading<A>
+export type Reader<A> = (event: Event) => Reading<A>
 
 const broken = (message: string, cause?: unknown): Problem => ({ type: "stream_error", message, cause })
 const unreadable = (cause: unknown) => ({ problem: broken("the gateway sent an event that cannot be read", cause) })
 
 const decodeChat = Schema.decodeUnknownResult(ChatEvent)
 export const chatReader: Reader<CompletionChunk> = (event) => {
-  const decoded = decodeChat(event)
+  const decoded = decodeChat({ ...event, event: event.event ?? "message" })
   if (Result.isFailure(decoded)) return unreadable(decoded.failure)
   const { data } = decoded.success
   if (data === "[DONE]") return { last: true }
@@ -46,7 +47,7 @@ const messageEvents: ReadonlySet<string> = new Set(MessagesEvent.members.map(({ 
 const decodeMessages = Schema.decodeUnknownResult(MessagesEvent)
 export const messagesReader: Reader<MessageStreamEvent> = (event) => {
   // The format grows by event types that older clients are to pass over.
-  if (!messageEvents.has(event.event)) return {}
+  if (event.event === undefined || !messageEvents.has(event.event)) return {}
   const decoded = decodeMessages(event)
   if (Result.isFailure(decoded)) return unreadable(decoded.failure)
   const { data } = decoded.success
@@ -71,23 +72,21 @@ export const responsesReader: Reader<ResponseStreamEvent> = (event) => {
   }
 }
 
-/** Splits bytes into events; `retry:` lines are for browsers that reconnect, which a reply never does. */
+/** Longest event that is taken, in bytes (10 MiB). */
+const maxEvent = 10 * 1024 * 1024
+const tooLarge = "too-large"
+
+/** Splits bytes into events. */
 const splitEvents = <E>(bytes: Stream.Stream<Uint8Array, E>) =>
   bytes.pipe(
     Stream.decodeText,
     Stream.mapAccumArray(
       () => {
-        const found: Array<Sse.Event | Sse.SseError> = []
-        const parser = Sse.makeParser((event) => {
-          if (event._tag === "Event") found.push(event)
-        })
-        return { found, parser }
+        const found: Array<Event | typeof tooLarge> = []
+        return { found, reader: makeEventReader((event) => found.push(event), maxEvent) }
       },
       (state, texts) => {
-        for (const text of texts) {
-          const problem = state.parser.feed(text)
-          if (problem !== undefined) state.found.push(problem)
-        }
+        for (const text of texts) if (!state.reader.feed(text)) state.found.push(tooLarge)
         return [state, state.found.splice(0)] as const
       }
     )
@@ -105,14 +104,13 @@ export const readEvents = <A>(
     const values = splitEvents(reply.stream).pipe(
       Stream.catch((error) => fail(broken("the connection broke in the middle of the reply", error))),
       Stream.flatMap((event) => {
-        if (event._tag === "SseError") return unreadableEvent(event)
+        if (event === tooLarge) return fail(unreadable("an event of more than 10 MiB").problem)
         const { value, problem, last } = read(event)
         if (last === true) complete = true
         if (problem !== undefined) return fail(problem)
         return value === undefined ? Stream.empty : Stream.succeed(value)
       })
     )
-    const unreadableEvent = (error: Sse.SseError) => fail(unreadable(error).problem)
     const end = Stream.suspend(() =>
       complete ? Stream.empty : fail(broken("the reply ended before its last event, so it may be incomplete"))
     )

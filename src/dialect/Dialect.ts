@@ -2,17 +2,14 @@
  * A dialect says a chat completion in a vendor's words and reads the answer back. It is pure: what is said, never how it
  * gets there.
  */
-import type { Result, Schema } from "effect"
+import type { Result } from "effect"
 import type { ChatRequest, FinishReason, Usage } from "../api/Chat.ts"
 import type { ToolCall } from "../api/ChatMessage.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
-
-/** One upstream event as the framing yields it; `data` is JSON text. */
-export interface UpstreamEvent {
-  readonly event?: string | undefined
-  readonly data: string
-}
+import type { UpstreamFault } from "../model/UpstreamFault.ts"
+import type { Event } from "../wire/Event.ts"
+import type { JsonObject } from "../wire/json.ts"
 
 /** A whole answer, in no one's format. */
 export interface Answer {
@@ -24,7 +21,7 @@ export interface Answer {
   readonly finishReason: FinishReason
   readonly usage: Usage
   /** What the vendor needs back with the message (`message.extra_content`). */
-  readonly extra: Schema.JsonObject | undefined
+  readonly extra: JsonObject | undefined
 }
 
 /** A piece of a streamed answer. `index` counts tool calls only, from 0. */
@@ -37,9 +34,9 @@ export type Piece =
       readonly id: string
       readonly name: string
       /** `tool_calls[].extra_content` of this call. */
-      readonly extra?: Schema.JsonObject | undefined
+      readonly extra?: JsonObject | undefined
       /** `extra_content` of the message, on the first call. */
-      readonly messageExtra?: Schema.JsonObject | undefined
+      readonly messageExtra?: JsonObject | undefined
     }
   | { readonly type: "arguments"; readonly index: number; readonly text: string }
   /** The call's arguments are complete. */
@@ -51,12 +48,15 @@ export interface Ending {
   readonly usage: Usage | undefined
 }
 
-/** Reads one stream. Mutable, made anew for each. */
+/** Reads one stream. It has state, made anew for each stream; it is synchronous and never throws. */
 export interface StreamReader {
-  /** The pieces of one event; an in-band upstream error is a failure. */
-  readonly step: (event: UpstreamEvent) => Result.Result<ReadonlyArray<Piece>, GatewayError>
-  /** Called at the upstream's end: a stream without its terminal event is a failure (`code: "cut"`). */
-  readonly end: () => Result.Result<{ readonly pieces: ReadonlyArray<Piece>; readonly ending: Ending }, GatewayError>
+  /** Adds the pieces of one event to `out`; answers how the upstream failed, if it did. */
+  readonly step: (event: Event, out: Array<Piece>) => UpstreamFault | undefined
+  /**
+   * Called once, at the upstream's end or after its terminal event; adds what is still owed. A stream without its terminal
+   * event is `cut`.
+   */
+  readonly end: (out: Array<Piece>) => Result.Result<Ending, UpstreamFault>
   /** Whether the upstream's own terminal event has been seen, so that nothing more need be awaited. */
   readonly ended: () => boolean
   /** Tokens known so far, for the usage record of a stream that is cut. */
@@ -65,8 +65,8 @@ export interface StreamReader {
 
 export interface Dialect {
   /** The upstream's body. Refusals name the message, part, tool or parameter. */
-  readonly request: (chat: ChatRequest, route: Route) => Result.Result<Schema.JsonObject, GatewayError>
-  /** `chat` is what was asked: an answer in JSON is then freed of the Markdown around it. */
-  readonly reply: (body: Schema.Json, route: Route, chat?: ChatRequest) => Result.Result<Answer, GatewayError>
+  readonly request: (chat: ChatRequest, route: Route) => Result.Result<JsonObject, GatewayError>
+  /** `body` is parsed exactly. `chat` is what was asked: an answer in JSON is then freed of the Markdown around it. */
+  readonly reply: (body: JsonObject, route: Route, chat?: ChatRequest) => Result.Result<Answer, UpstreamFault>
   readonly stream: (route: Route, chat?: ChatRequest) => StreamReader
 }

@@ -2,27 +2,23 @@
 import { randomBytes } from "node:crypto"
 import type { FinishReason, Usage } from "../api/Chat.ts"
 import type { ToolCall } from "../api/ChatMessage.ts"
-import type { Answer } from "./Dialect.ts"
-import type { JsonObject } from "./json.ts"
+import type { Tokens } from "../model/Tokens.ts"
+import type { JsonObject } from "../wire/json.ts"
+import type { Answer, Piece } from "./Dialect.ts"
 
 /** Unique across turns, so that a history of several turns is unambiguous (pitfalls: 9). */
 export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
 
-/** Token counts; `prompt` includes `cached`, `completion` includes `reasoning`. */
-export interface Tokens {
-  readonly prompt: number
-  readonly completion: number
-  readonly cached?: number | undefined
-  readonly reasoning?: number | undefined
-}
-
-export const makeUsage = ({ prompt, completion, cached, reasoning }: Tokens): Usage => ({
-  prompt_tokens: prompt,
-  completion_tokens: completion,
-  total_tokens: prompt + completion,
+export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage => ({
+  prompt_tokens: input,
+  completion_tokens: output,
+  total_tokens: input + output,
   ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
   ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } })
 })
+
+/** Of an answer whose vendor counted nothing. */
+export const noUsage: Usage = makeUsage({ input: 0, output: 0 })
 
 /** A model that calls tools has not stopped, whatever its vendor says (pitfalls: 8). */
 export const finishOf = (reason: FinishReason, calls: number): FinishReason =>
@@ -34,6 +30,11 @@ export const makeCall = (id: string, name: string, args: string, extra?: JsonObj
   function: { name, arguments: args },
   ...(extra === undefined ? {} : { extra_content: extra })
 })
+
+/** The piece of a text; an empty one is none. */
+export const addText = (text: string, out: Array<Piece>): void => {
+  if (text !== "") out.push({ type: "text", text })
+}
 
 /** `content` is null where there is none beside tool calls or a filter; an answer of no words is an empty string. */
 export const makeAnswer = (

@@ -38,14 +38,12 @@ export const renderCompletion = (
   ...(governance === undefined ? {} : { x_gateway_governance: governance })
 })
 
-/** Prints one stream as SSE text. Mutable: it remembers whether the role has been said. */
+/** Writes the chunks of one stream, as the JSON text of each. It has state: whether the role has been said. */
 export interface ChunkWriter {
-  /** The chunks of some pieces, the role before the first; an empty text where nothing is to be said. */
-  readonly write: (pieces: ReadonlyArray<Piece>) => string
-  /** The one final chunk, with usage where it was asked for and the flag where there is one, and `[DONE]`. */
-  readonly finish: (ending: Ending, governance: Governance | undefined) => string
-  /** A failure after the first byte: the last event, without `[DONE]`. */
-  readonly error: (type: string, message: string) => string
+  /** Adds the chunk of a piece to `out`, the role's before the first; a piece without a delta adds nothing. */
+  readonly write: (piece: Piece, out: Array<string>) => void
+  /** The one final chunk, with usage where it was asked for and the flag where there is one; the role's first, if unsaid. */
+  readonly finish: (ending: Ending, governance: Governance | undefined) => ReadonlyArray<string>
 }
 
 /** Only what changes is printed for each piece: texts are the hot path. */
@@ -56,32 +54,25 @@ export const makeChunkWriter = ({
   includeUsage
 }: Heading & { readonly includeUsage: boolean }): ChunkWriter => {
   const heading = JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1)
-  const before = `data: ${heading},"choices":[{"index":0,"delta":`
-  const after = `,"finish_reason":null}]}\n\n`
-  const chunk = (delta: string) => before + delta + after
+  const before = `${heading},"choices":[{"index":0,"delta":`
+  const after = `,"finish_reason":null}]}`
+  const role = `${before}{"role":"assistant"}${after}`
   let begun = false
 
-  const role = () => {
-    if (begun) return ""
-    begun = true
-    return chunk(`{"role":"assistant"}`)
-  }
-
   return {
-    write: (pieces) => {
-      let text = ""
-      for (const piece of pieces) {
-        const delta = deltaOf(piece)
-        if (delta !== undefined) text += role() + chunk(delta)
-      }
-      return text
+    write: (piece, out) => {
+      const delta = deltaOf(piece)
+      if (delta === undefined) return
+      if (!begun) out.push(role)
+      begun = true
+      out.push(before + delta + after)
     },
     finish: ({ finishReason, usage }, governance) => {
       const counted = includeUsage && usage !== undefined ? `,"usage":${JSON.stringify(usage)}` : ""
       const flagged = governance === undefined ? "" : `,"x_gateway_governance":${JSON.stringify(governance)}`
-      return `${role()}${before}{},"finish_reason":"${finishReason}"}]${counted}${flagged}}\n\ndata: [DONE]\n\n`
-    },
-    error: (type, message) => `data: ${JSON.stringify({ error: { type, message } })}\n\n`
+      const final = `${before}{},"finish_reason":"${finishReason}"}]${counted}${flagged}}`
+      return begun ? [final] : [role, final]
+    }
   }
 }
 

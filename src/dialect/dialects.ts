@@ -3,10 +3,16 @@ import { Result } from "effect"
 import type { ChatRequest } from "../api/Chat.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
-import { claude } from "./claude.ts"
+import { reply as claudeReply } from "./claude/reply.ts"
+import { request as claudeRequest } from "./claude/request.ts"
+import { stream as claudeStream } from "./claude/stream.ts"
 import type { Dialect } from "./Dialect.ts"
-import { gemini } from "./gemini.ts"
-import { gpt } from "./gpt.ts"
+import { reply as geminiReply } from "./gemini/reply.ts"
+import { request as geminiRequest } from "./gemini/request.ts"
+import { stream as geminiStream } from "./gemini/stream.ts"
+import { reply as gptReply } from "./gpt/reply.ts"
+import { request as gptRequest } from "./gpt/request.ts"
+import { stream as gptStream } from "./gpt/stream.ts"
 import { checkMedia } from "./media.ts"
 
 /**
@@ -37,7 +43,11 @@ const checked = (dialect: Dialect): Dialect => ({
     )
 })
 
-const dialects = { messages: checked(claude), content: checked(gemini), chat: checked(gpt) }
+const dialects = {
+  messages: checked({ request: claudeRequest, reply: claudeReply, stream: claudeStream }),
+  content: checked({ request: geminiRequest, reply: geminiReply, stream: geminiStream }),
+  chat: checked({ request: gptRequest, reply: gptReply, stream: gptStream })
+}
 
 /** The dialect of the API that serves the route; undefined for embeddings, which have none. */
 export const dialectOf = ({ deployment }: Route): Dialect | undefined =>

@@ -1,7 +1,7 @@
 /** What a caller asks for as JSON, and what its tools take. */
 import type { ChatRequest } from "../api/Chat.ts"
 import type { Tool, ToolCall } from "../api/ChatMessage.ts"
-import { isObject, type JsonObject, objectOf, parseObject } from "./json.ts"
+import { isObject, type JsonObject, objectOf, parseObject } from "../wire/json.ts"
 
 /** A tool's parameters as a schema of type object, also where the caller gave none (pitfalls: 25). */
 export const parametersOf = (tool: Tool): JsonObject => {

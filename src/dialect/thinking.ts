@@ -4,7 +4,7 @@
  */
 import type { ChatRequest } from "../api/Chat.ts"
 import { type Deployment, type Effort, efforts, type Model } from "../model/Catalog.ts"
-import { type Json, type JsonObject, numberOf, objectOf } from "./json.ts"
+import { type Json, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 
 /** The API's smallest thinking budget, and the room for output that a clamped budget leaves, in tokens. */
 export const minBudget = 1024

@@ -1,11 +1,22 @@
 import { type Flag, flagOf } from "./flags.ts"
 import { maxDestinations, scanArguments, scanValue } from "./scan.ts"
 
+/** What a frame of a streamed reply tells of its tool calls. `key` is the block's or the call's index, or the item's ID. */
+export type CallPiece =
+  | { readonly type: "start"; readonly key: string | number; readonly id: string; readonly name: string }
+  | { readonly type: "append"; readonly key: string | number; readonly text: string }
+  | { readonly type: "input"; readonly key: string | number; readonly value: unknown }
+  | { readonly type: "end"; readonly key: string | number }
+  /** A call that the reply's last frame repeats whole. */
+  | { readonly type: "whole"; readonly id: string; readonly name: string; readonly text: string }
+
 /**
  * Collects the tool calls of one streamed reply and answers the flags that the same calls would get in one piece.
  * Not more than the calls' own text is kept. Mutable, for one stream.
  */
 export interface Accumulator {
+  /** Any of the steps below. */
+  readonly take: (piece: CallPiece) => void
   /**
    * A call begins under `key` (the block's or the call's index, or the item's ID). Again with the same or an empty ID or
    * name: fills in what was missing, since some streams send them late. Again with another ID: a new call takes the key.
@@ -17,7 +28,9 @@ export interface Accumulator {
   readonly input: (key: string | number, value: unknown) => void
   /** The call is whole: scan it now rather than at the end. Optional; a later piece makes it count as unscanned again. */
   readonly complete: (key: string | number) => void
-  /** The flags of all calls so far, completed or cut off, in the order in which they started. May be asked repeatedly. */
+  /** A call in one piece, beside those that came in pieces: what is flagged here is not flagged again under the same ID. */
+  readonly whole: (id: string, name: string, text: string) => void
+  /** The flags of all calls so far, completed or cut off: those that came whole, then the others in the order in which they started. May be asked repeatedly. */
   readonly flags: () => ReadonlyArray<Flag>
 }
 
@@ -44,6 +57,7 @@ const destinationsOf = (call: Call): ReadonlyArray<string> => {
 /** A fresh accumulator; costs nothing until a call starts. */
 export const makeAccumulator = (): Accumulator => {
   const calls: Array<Call> = []
+  const repeated: Array<Flag> = []
   const open = new Map<string | number, Call>()
 
   const begin = (key: string | number, id: string, name: string): Call => {
@@ -54,7 +68,25 @@ export const makeAccumulator = (): Accumulator => {
   }
   const at = (key: string | number): Call => open.get(key) ?? begin(key, "", "")
 
-  return {
+  const accumulator: Accumulator = {
+    take: (piece) => {
+      switch (piece.type) {
+        case "start":
+          return accumulator.start(piece.key, piece.id, piece.name)
+        case "append":
+          return accumulator.append(piece.key, piece.text)
+        case "input":
+          return accumulator.input(piece.key, piece.value)
+        case "end":
+          return accumulator.complete(piece.key)
+        case "whole":
+          return accumulator.whole(piece.id, piece.name, piece.text)
+      }
+    },
+    whole: (id, name, text) => {
+      const flag = flagOf(id, name, scanArguments(text))
+      if (flag !== undefined) repeated.push(flag)
+    },
     start: (key, id, name) => {
       const call = open.get(key)
       if (call === undefined || (id !== "" && call.id !== "" && id !== call.id)) {
@@ -80,8 +112,11 @@ export const makeAccumulator = (): Accumulator => {
       if (call !== undefined) destinationsOf(call)
     },
     flags: () => {
-      if (calls.length === 0) return none
-      return calls.flatMap((call) => flagOf(call.id, call.name, destinationsOf(call)) ?? [])
+      if (calls.length === 0) return repeated.length === 0 ? none : repeated
+      const known = new Set(repeated.map((flag) => flag.tool_call_id))
+      const others = calls.flatMap((call) => flagOf(call.id, call.name, destinationsOf(call)) ?? [])
+      return [...repeated, ...others.filter((flag) => !known.has(flag.tool_call_id))]
     }
   }
+  return accumulator
 }

@@ -1,8 +1,10 @@
 /** The catalog in force: loaded at start, and again whenever the operator's file changes. */
 import { Context, Data, Effect, FileSystem, Layer, Option, Result } from "effect"
+import { watchFile } from "../watchFile.ts"
 import type { Catalog, Cloud } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
 import { checkCatalog, checkCatalogJson } from "./checkCatalog.ts"
+import type { Paths } from "./explain.ts"
 import { type Index, makeIndex } from "./Resolver.ts"
 
 export { checkCatalog } from "./checkCatalog.ts"
@@ -51,13 +53,15 @@ export interface CatalogStoreOptions {
   readonly file: Option.Option<string>
   /** The clouds that are configured. */
   readonly active: ReadonlySet<Cloud>
+  /** Of the endpoints, for what callers are told. */
+  readonly paths: Paths
 }
 
 export class CatalogStore extends Context.Service<
   CatalogStore,
   {
-    /** Read it once a request, so that a request sees one catalog from end to end. Costs nothing. */
-    readonly current: Effect.Effect<Index>
+    /** Called once a request, so that a request sees one catalog from end to end. Costs nothing. */
+    readonly current: () => Index
   }
 >()("gateway/model/CatalogStore") {
   /**
@@ -66,41 +70,33 @@ export class CatalogStore extends Context.Service<
    */
   static readonly layer = ({
     file,
-    active
+    active,
+    paths
   }: CatalogStoreOptions): Layer.Layer<CatalogStore, CatalogError, FileSystem.FileSystem> =>
     Layer.effect(
       CatalogStore,
       Effect.gen(function* () {
         if (Option.isNone(file)) {
-          const index = makeIndex(yield* loadCatalog(file), active)
-          return CatalogStore.of({ current: Effect.succeed(index) })
+          const index = makeIndex(yield* loadCatalog(file), active, paths)
+          return CatalogStore.of({ current: () => index })
         }
         const path = file.value
-        const fs = yield* FileSystem.FileSystem
-        // The text in force, or the message of the failure that was logged last.
-        let seen = yield* readCatalog(fs, path)
-        let index = makeIndex(yield* Effect.fromResult(parseCatalog(path, seen)), active)
-
-        // Texts are compared, not times: a mounted ConfigMap changes by a swapped symlink, and times can stand still.
-        const reload = Effect.gen(function* () {
-          const text = yield* readCatalog(fs, path)
-          if (text === seen) return
-          index = makeIndex(yield* Effect.fromResult(parseCatalog(path, text)), active)
-          seen = text
-          yield* Effect.logInfo(`${path}: catalog reloaded, ${index.list.length} IDs`)
-        }).pipe(
-          Effect.catch((error) => {
-            if (error.message === seen) return Effect.void
-            seen = error.message
-            return Effect.logError(`${error.message}\n  The catalog in force stays.`)
-          })
-        )
-        yield* Effect.sleep(pollInterval).pipe(
-          Effect.andThen(reload),
-          Effect.forever,
-          Effect.forkScoped({ startImmediately: true })
-        )
-        return CatalogStore.of({ current: Effect.sync(() => index) })
+        const read = readCatalog(yield* FileSystem.FileSystem, path)
+        const indexOf = (text: string) =>
+          Effect.map(Effect.fromResult(parseCatalog(path, text)), (catalog) => makeIndex(catalog, active, paths))
+        const initial = yield* read
+        let index = yield* indexOf(initial)
+        yield* watchFile({
+          read,
+          initial,
+          every: pollInterval,
+          take: Effect.fnUntraced(function* (text) {
+            index = yield* indexOf(text)
+            yield* Effect.logInfo(`${path}: catalog reloaded, ${index.list.length} IDs`)
+          }),
+          complaint: (message) => `${message}\n  The catalog in force stays.`
+        })
+        return CatalogStore.of({ current: () => index })
       })
     )
 }

@@ -25,6 +25,45 @@ export type Reason =
   | "overloaded"
   | "timeout"
 
+/**
+ * What exactly happened, for records, spans and whoever decides by it. A request's code is that of its first failure.
+ *
+ * - Of ours: `screen` a tool that names a destination; `ceiling`, `idle` the deadlines; `revoked`, `drained` why a running stream
+ *   was ended; `quota-store` the store of quotas is lost; `cancelled` a call that was given up.
+ * - Of reaching a cloud: `connect`, `connect-timeout` before anything was sent; `connection`, `certificate`, `credentials`,
+ *   `circuit-open`, `redirect`, `content-type`, `too-large`, `invalid-utf8`, `bad-frame`.
+ * - Of what a cloud said: `upstream-invalid`, `upstream-refused`, `upstream-rate-limit`, `upstream-timeout`, `upstream-error`; and
+ *   `cut`, `shape`, `event`, `finish` (see `UpstreamFault`).
+ */
+export type Code =
+  | "screen"
+  | "ceiling"
+  | "idle"
+  | "revoked"
+  | "drained"
+  | "quota-store"
+  | "cancelled"
+  | "connect"
+  | "connect-timeout"
+  | "connection"
+  | "certificate"
+  | "credentials"
+  | "circuit-open"
+  | "redirect"
+  | "content-type"
+  | "too-large"
+  | "invalid-utf8"
+  | "bad-frame"
+  | "upstream-invalid"
+  | "upstream-refused"
+  | "upstream-rate-limit"
+  | "upstream-timeout"
+  | "upstream-error"
+  | "cut"
+  | "shape"
+  | "event"
+  | "finish"
+
 export class GatewayError extends Data.TaggedError("GatewayError")<{
   readonly reason: Reason
   readonly message: string
@@ -36,8 +75,7 @@ export class GatewayError extends Data.TaggedError("GatewayError")<{
   readonly details?: Readonly<Record<string, unknown>> | undefined
   /** The upstream's status, for records and spans. */
   readonly upstreamStatus?: number | undefined
-  /** A low-cardinality code for records and spans, such as `cut`, `idle`, `connect`. */
-  readonly code?: string | undefined
+  readonly code?: Code | undefined
   /** For the log only: what an operator needs to know and the caller must not. Holds no secret. */
   readonly detail?: string | undefined
 }> {}

@@ -3,8 +3,9 @@
  * decisions: Model IDs).
  */
 import { Result } from "effect"
+import { compileStrip } from "../wire/strip.ts"
 import type { Catalog, Cloud } from "./Catalog.ts"
-import { explainUnresolved, explainWrongKind, takes } from "./explain.ts"
+import { explainUnresolved, explainWrongKind, type Paths, takes } from "./explain.ts"
 import { type GatewayError, invalid } from "./GatewayError.ts"
 import { authorizedLevels, levels } from "./Level.ts"
 import { formatModelId } from "./ModelId.ts"
@@ -25,12 +26,17 @@ const countingUnavailable = "Token counting is not yet available for this model.
 const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
   const bound = new Map<string, Entry>()
   for (const model of catalog.models) {
-    const covered = model.deployments.map((deployment) => new Set(authorizedLevels(deployment.authorization)))
+    const candidates = model.deployments.map((deployment) => ({
+      deployment,
+      strip: compileStrip(deployment.strip),
+      levels: new Set(authorizedLevels(deployment.authorization))
+    }))
     for (const level of levels) {
-      const deployment = model.deployments[covered.findIndex((authorized) => authorized.has(level))]
+      const found = candidates.find((candidate) => candidate.levels.has(level))
       const id = formatModelId({ base: model.id, level })
-      if (deployment === undefined || bound.has(id)) continue
-      bound.set(id, { id, created: model.created, ownedBy: model.ownedBy, model, level, deployment })
+      if (found === undefined || bound.has(id)) continue
+      const { deployment, strip } = found
+      bound.set(id, { id, created: model.created, ownedBy: model.ownedBy, model, level, deployment, strip })
     }
   }
   return bound
@@ -39,20 +45,22 @@ const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
 /**
  * Builds the index once, so that resolving is one look-up.
  *
- * IDs are bound before inactive clouds are left out: settings can take an ID away, never send it elsewhere.
+ * IDs are bound before inactive clouds are left out: settings can take an ID away, never send it elsewhere. `paths` are for
+ * what callers are told to use instead.
  */
-export const makeIndex = (catalog: Catalog, active: ReadonlySet<Cloud>): Index => {
+export const makeIndex = (catalog: Catalog, active: ReadonlySet<Cloud>, paths: Paths): Index => {
   const bound = bind(catalog)
   // A Map, not an object: `__proto__` and `constructor` are IDs that do not exist.
   const served = new Map([...bound].filter(([, entry]) => active.has(entry.deployment.cloud)))
   const list = [...served.values()]
+  const known = { catalog, bound, served: list, paths }
   const resolve = (id: string, purpose: Purpose): Result.Result<Route, GatewayError> => {
     const entry = served.get(id)
-    if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, catalog, bound, list)))
-    if (!takes(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry)))
-    const { model, level, deployment } = entry
+    if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, known)))
+    if (!takes(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry, paths)))
+    const { model, level, deployment, strip } = entry
     if (purpose === "count" && deployment.countModel === undefined) return Result.fail(invalid(countingUnavailable))
-    return Result.succeed({ surface: purpose === "count" ? "messages" : purpose, id, model, level, deployment })
+    return Result.succeed({ id, model, level, deployment, strip })
   }
   return { resolve, list }
 }

@@ -1,12 +1,10 @@
 /** What the resolver reads and answers: who serves a request, and at which level. */
+
+import type { Strip } from "../wire/strip.ts"
 import type { Deployment, Model } from "./Catalog.ts"
 import type { Level } from "./Level.ts"
 
-/** The four dialects callers speak. Counting is the messages surface's. */
-export type Surface = "chat" | "messages" | "responses" | "embeddings"
-
-/** What an ID is resolved for: a surface, or counting, which the messages surface does. */
-export type Purpose = Surface | "count"
+export { type Operation, type Purpose, type SurfaceName, surfaceNames } from "./names.ts"
 
 /** A requestable ID and what it is bound to. */
 export interface Entry {
@@ -17,13 +15,16 @@ export interface Entry {
   readonly model: Model
   readonly level: Level
   readonly deployment: Deployment
+  /** The fields that the deployment's API refuses (`Deployment.strip`). */
+  readonly strip: Strip
 }
 
 export interface Route {
-  readonly surface: Surface
   /** The composite ID as the caller wrote it. */
   readonly id: string
   readonly model: Model
   readonly level: Level
   readonly deployment: Deployment
+  /** The fields that the deployment's API refuses (`Deployment.strip`). */
+  readonly strip: Strip
 }

@@ -3,6 +3,7 @@
  * (decisions: Model IDs). Texts are bounded, whatever the caller sent and however large the catalog is.
  */
 import { Result } from "effect"
+import { escapeControls } from "../wire/escape.ts"
 import type { Catalog, Family } from "./Catalog.ts"
 import { parseModelId } from "./ModelId.ts"
 import type { Entry, Purpose } from "./Route.ts"
@@ -14,10 +15,7 @@ const maxClosest = 3
 
 /** The caller's text, cut, in quotes, with everything that is invisible or moves the cursor escaped. */
 const quote = (text: string): string =>
-  JSON.stringify(text.slice(0, maxEcho) + (text.length > maxEcho ? "…" : "")).replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => character.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-  )
+  escapeControls(JSON.stringify(text.slice(0, maxEcho) + (text.length > maxEcho ? "…" : "")))
 
 /** Whether the endpoint serves what the ID is bound to. */
 export const takes = (purpose: Purpose, { model, deployment }: Entry): boolean => {
@@ -41,24 +39,19 @@ const kinds: Readonly<Record<Family, string>> = {
   embedding: "an embedding model"
 }
 
-const endpoints: Readonly<Record<Purpose, string>> = {
-  chat: "/v1/chat/completions",
-  messages: "/v1/messages",
-  count: "/v1/messages/count_tokens",
-  responses: "/v1/responses",
-  embeddings: "/v1/embeddings"
-}
+/** The path of the endpoint for each purpose. */
+export type Paths = Readonly<Record<Purpose, string>>
 
-const rightEndpoint = (purpose: Purpose, family: Family): string => {
-  if (family === "embedding") return endpoints.embeddings
-  if (family !== "claude") return endpoints.chat
-  return purpose === "responses" ? endpoints.messages : `${endpoints.chat} or ${endpoints.messages}`
+const rightEndpoint = (purpose: Purpose, family: Family, paths: Paths): string => {
+  if (family === "embedding") return paths.embeddings
+  if (family !== "claude") return paths.chat
+  return purpose === "responses" ? paths.messages : `${paths.chat} or ${paths.messages}`
 }
 
 /** For an ID that exists and that the endpoint does not serve (spec: Model-kind routing rules). */
-export const explainWrongKind = (purpose: Purpose, { id, model }: Entry): string =>
-  `model ${quote(id)} is ${kinds[model.family]}, which ${endpoints[purpose]} does not serve: ` +
-  `use ${rightEndpoint(purpose, model.family)}`
+export const explainWrongKind = (purpose: Purpose, { id, model }: Entry, paths: Paths): string =>
+  `model ${quote(id)} is ${kinds[model.family]}, which ${paths[purpose]} does not serve: ` +
+  `use ${rightEndpoint(purpose, model.family, paths)}`
 
 const names = (entries: ReadonlyArray<Entry>): string => {
   const shown = entries.slice(0, maxNames).map((entry) => entry.id)
@@ -108,19 +101,21 @@ const complaint = (parsed: Parsed): string => {
   return parsed.failure.problem === "bare" ? `has no level: ${form}` : "has an unknown level"
 }
 
+/** What there is. */
+export interface Known {
+  readonly catalog: Catalog
+  /** The IDs of all clouds. */
+  readonly bound: ReadonlyMap<string, Entry>
+  /** Those of the active ones. */
+  readonly served: ReadonlyArray<Entry>
+  readonly paths: Paths
+}
+
 /**
  * For an ID that does not exist here: a bare name, an unknown level, a level that the model is not authorized for, an
  * unknown model, or a model on a cloud that is not configured.
- *
- * `bound` has the IDs of all clouds, `served` those of the active ones.
  */
-export const explainUnresolved = (
-  id: string,
-  purpose: Purpose,
-  catalog: Catalog,
-  bound: ReadonlyMap<string, Entry>,
-  served: ReadonlyArray<Entry>
-): string => {
+export const explainUnresolved = (id: string, purpose: Purpose, { catalog, bound, served, paths }: Known): string => {
   const parsed = parseModelId(id)
   const { base } = Result.merge(parsed)
   const model = `model ${quote(id)}`
@@ -143,7 +138,7 @@ export const explainUnresolved = (
   const fitting = own.filter((entry) => takes(purpose, entry))
   if (fitting.length > 0) return `${model} ${wrong}; use one of: ${names(fitting)}`
   return (
-    `${model} ${wrong}; and it is ${kinds[known.family]}, which ${endpoints[purpose]} does not serve: ` +
-    `on ${rightEndpoint(purpose, known.family)} use one of: ${names(own)}`
+    `${model} ${wrong}; and it is ${kinds[known.family]}, which ${paths[purpose]} does not serve: ` +
+    `on ${rightEndpoint(purpose, known.family, paths)} use one of: ${names(own)}`
   )
 }

@@ -2,35 +2,52 @@
  * A provider reaches one cloud: its addresses, credentials, framing and words for refusals. What is said there is the
  * surface's or the dialect's business.
  */
-import { Context, type Effect, type Schema, type Scope, type Stream } from "effect"
+import { Context, type Effect, type Scope, type Stream, type Tracer } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
-import type { Route } from "../model/Route.ts"
-import type { Event } from "./framing/Event.ts"
-import type { Stopper, UpstreamSpan } from "./Upstream.ts"
-
-/** Which of a cloud's APIs a body is for. */
-export type Operation = "messages" | "count" | "content" | "chat" | "responses" | "embeddings"
+import type { Operation, Route } from "../model/Route.ts"
+import type { UpstreamFault } from "../model/UpstreamFault.ts"
+import type { CallSpan } from "../telemetry/callSpan.ts"
+import type { Event } from "../wire/Event.ts"
+import type { JsonObject } from "../wire/json.ts"
+import type { Stopper } from "./Stopper.ts"
 
 /** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
-export type Body = Readonly<Record<string, unknown>>
+export type Body = JsonObject
+
+/** What is asked of a cloud. */
+export interface Ask {
+  readonly route: Route
+  readonly operation: Operation
+  readonly body: Body
+  /** Ends the call from outside, with the failure that its reader will see. */
+  readonly stopper: Stopper
+  /** The span of the request that asks. */
+  readonly parent: Tracer.AnySpan | undefined
+}
 
 interface Answered {
   /** The region, location or resource that answered. */
   readonly region: string
   /** The cloud's own ID for the call, for the usage record. */
   readonly requestId: string | undefined
-  readonly span: UpstreamSpan
+  /** Open: whoever made the call ends it, when it has been told what the call came to. */
+  readonly span: CallSpan
 }
 
+/** A whole reply: a JSON object. */
 export interface Reply extends Answered {
-  readonly body: Schema.Json
   /** The body as it came. */
   readonly text: string
+  /** The same, parsed once and exactly. */
+  readonly body: JsonObject
 }
 
+/** A reply that is a stream. */
 export interface Streamed extends Answered {
   /** One array of events, maybe none, for each network chunk; a cut, a bad frame or an exception frame is a failure. */
-  readonly events: Stream.Stream<ReadonlyArray<Event>, GatewayError>
+  readonly chunks: Stream.Stream<ReadonlyArray<Event>, GatewayError>
+  /** The reply has said its last word; its connection may be used again. */
+  readonly release: () => void
 }
 
 export class Provider extends Context.Service<
@@ -38,13 +55,10 @@ export class Provider extends Context.Service<
   {
     /** What `x-gateway-served-by` calls the place where a route is served. */
     readonly region: (route: Route, operation: Operation) => string
-    readonly send: (route: Route, operation: Operation, body: Body) => Effect.Effect<Reply, GatewayError, Scope.Scope>
-    readonly stream: (
-      route: Route,
-      operation: Operation,
-      body: Body,
-      /** Ends the call from outside, with the failure that its reader will see. */
-      stopper: Stopper
-    ) => Effect.Effect<Streamed, GatewayError, Scope.Scope>
+    readonly send: (ask: Ask) => Effect.Effect<Reply, GatewayError>
+    /** The scope ends the call. */
+    readonly stream: (ask: Ask) => Effect.Effect<Streamed, GatewayError, Scope.Scope>
+    /** What a failure inside a reply of the route means to the caller. */
+    readonly faultError: (route: Route, fault: UpstreamFault) => GatewayError
   }
 >()("gateway/provider/Provider") {}

@@ -1,33 +1,38 @@
 /**
  * The one place where a call leaves the process: span, breaker, connect and header deadlines, retry of connections that
- * failed before anything was sent, cancellation with the caller, bounded replies. What is said and to whom is the
- * provider's business.
+ * failed before anything was sent, renewed credentials, cancellation with the caller, bounded replies. What is said and to whom
+ * is the provider's business.
  */
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Cause, Context, Duration, Effect, Exit, Layer, Option, type Scope } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Option, Pull, type Scope, Stream, type Tracer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import type { Cloud } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
-import { Settings } from "../Settings.ts"
-import { type CallSpan, type CallSpanOptions, openCallSpan } from "../telemetry/callSpan.ts"
+import { type CallSpan, type CallSpanOptions, makeCallSpans } from "../telemetry/callSpan.ts"
+import type { Decoder } from "../wire/Event.ts"
+import { type JsonObject, readExactObject } from "../wire/json.ts"
 import { makeBreaker } from "./breaker.ts"
+import { responseAttributes } from "./callAttributes.ts"
 import type { CredentialError } from "./credentials/CredentialError.ts"
-import { type Body, dispatch, Stopper } from "./replyBody.ts"
-import { type ReplyHeaders, replyHeaders } from "./replyHeaders.ts"
+import { decoding } from "./decoding.ts"
+import { dispatchOpen, dispatchWhole, type Head, type OpenReply, type WholeReply } from "./dispatch.ts"
+import { faultError, malformed, type Scrub, statusFault } from "./fault.ts"
+import type { Reply, Streamed } from "./Provider.ts"
+import type { ReplyHeaders } from "./replyHeaders.ts"
+import type { Stopper } from "./Stopper.ts"
+import type { Target } from "./Target.ts"
 import { isUnreachable } from "./transport.ts"
-
-export type { UpstreamSpan } from "../telemetry/callSpan.ts"
-export { Stopper } from "./replyBody.ts"
 
 /** Largest JSON reply that is read, in bytes. */
 const maxReplyBytes = 32 * 1024 * 1024
-/** Longest error reply that is read, in bytes; the rest is thrown away with its connection. */
+/** Longest error reply that is read, in bytes; a longer one is thrown away with its connection. */
 const maxErrorBytes = 64 * 1024
+const limitOf = (status: number): number => (status === 200 ? maxReplyBytes : maxErrorBytes)
 
-/** A request as it is sent: everything but the deadline. */
+/** One attempt as it is sent. */
 export interface Wire {
-  readonly url: URL
+  readonly target: Target
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -43,134 +48,140 @@ export interface Call {
   readonly body: string
   /** What the reply must say it is, lower case. */
   readonly contentType: string
-  /** The cloud's words for a refusal, in ours. */
-  readonly refusal: (status: number, headers: ReplyHeaders, body: string) => GatewayError
+  readonly scrub: Scrub
   readonly span: CallSpanOptions
+  readonly parent: Tracer.AnySpan | undefined
+  readonly stopper: Stopper
 }
-
-/** A call that has been answered: its span is open until the scope closes. */
-export interface Answered {
-  readonly region: string
-  readonly headers: ReplyHeaders
-  readonly span: CallSpan
-  /** The next chunk; undefined at the end. Failing, it has told the span. */
-  readonly next: Effect.Effect<Uint8Array | undefined, GatewayError>
-}
-
-/** A whole reply as text. */
-export type Whole = Omit<Answered, "next"> & { readonly body: string }
 
 export class Upstream extends Context.Service<
   Upstream,
   {
-    /** Opens a call; fails with a refusal, a failed connection or credentials that cannot be had. The stopper ends it. */
-    readonly open: (call: Call, stopper: Stopper) => Effect.Effect<Answered, GatewayError, Scope.Scope>
-    /** Opens a call and reads its whole body as text, under the ceiling of unstreamed requests. */
-    readonly text: (call: Call) => Effect.Effect<Whole, GatewayError, Scope.Scope>
+    /** Makes a call and waits for its whole reply, which must be a JSON object. */
+    readonly send: (call: Call) => Effect.Effect<Reply, GatewayError>
+    /** Opens a call whose reply is a stream of events; the scope ends it. */
+    readonly stream: (call: Call, makeDecoder: () => Decoder) => Effect.Effect<Streamed, GatewayError, Scope.Scope>
   }
 >()("gateway/provider/Upstream") {
   static readonly layer = Layer.effect(
     Upstream,
     Effect.gen(function* () {
       const dispatcher = yield* NodeHttpClient.Dispatcher
-      const ceiling = Duration.toMillis((yield* Settings).requestCeiling)
       const guarded = yield* makeBreaker
+      const openSpan = yield* makeCallSpans
 
       /** Deadlines are ours; trace headers are not sent to clouds. */
-      const request = ({ url, headers }: Wire, body: string, stopper: Stopper) =>
-        dispatch(
-          dispatcher,
-          {
-            origin: url.origin,
-            path: url.pathname + url.search,
-            method: "POST",
-            headers: { "content-type": "application/json", ...headers },
-            body,
-            headersTimeout: 0,
-            bodyTimeout: 0
-          },
-          stopper
-        )
+      const optionsOf = ({ target, headers }: Wire, body: string) => ({
+        origin: target.origin,
+        path: target.path,
+        method: "POST" as const,
+        headers: { "content-type": "application/json", ...headers },
+        body,
+        headersTimeout: 0,
+        bodyTimeout: 0
+      })
 
-      const attempt = (call: Call, region: string, stopper: Stopper): Effect.Effect<Attempt, GatewayError> =>
+      type Dispatch<A> = (options: ReturnType<typeof optionsOf>, stopper: Stopper) => Effect.Effect<A, GatewayError>
+      const whole: Dispatch<WholeReply> = (options, stopper) => dispatchWhole(dispatcher, options, stopper, limitOf)
+      const open: Dispatch<OpenReply> = (options, stopper) => dispatchOpen(dispatcher, options, stopper)
+
+      const attempt = <A extends Head>(call: Call, region: string, dispatch: Dispatch<A>) =>
         Effect.flatMap(Effect.mapError(call.prepare(region), credentialsUnavailable), (wire) =>
           Effect.map(
-            guarded(`${call.cloud}/${region}`, request(wire, call.body, stopper)),
-            ({ status, headers, body }) => ({ wire, region, status, headers: replyHeaders(headers), body })
+            guarded(`${call.cloud}/${region}`, dispatch(optionsOf(wire, call.body), call.stopper)),
+            (reply): Attempt<A> => ({ wire, region, reply })
           )
         )
 
       /** A connection that failed before the request was sent is tried once more, elsewhere if there is an elsewhere. */
-      const reach = (call: Call, stopper: Stopper) => {
+      const reach = <A extends Head>(call: Call, dispatch: Dispatch<A>) => {
         const [first = "", second = first] = call.regions
-        return attempt(call, first, stopper).pipe(
-          Effect.catchIf(isUnreachable, (error) =>
-            error.code === "connect-timeout" && second === first ? Effect.fail(error) : attempt(call, second, stopper)
-          )
+        return Effect.catchIf(attempt(call, first, dispatch), isUnreachable, (error) =>
+          error.code === "connect-timeout" && second === first ? Effect.fail(error) : attempt(call, second, dispatch)
         )
       }
 
       /** With new credentials, where the cloud refused the ones it was sent. */
-      const renewed = (call: Call, stopper: Stopper, first: Attempt): Effect.Effect<Attempt, GatewayError> =>
-        call.refresh === undefined || (first.status !== 401 && first.status !== 403)
-          ? Effect.succeed(first)
-          : readUpTo(first.body, maxErrorBytes).pipe(
-              Effect.ignore,
-              Effect.andThen(Effect.mapError(call.refresh(first.wire), credentialsUnavailable)),
-              Effect.andThen(attempt(call, first.region, stopper))
-            )
-
-      const open = Effect.fnUntraced(function* (call: Call, stopper: Stopper) {
-        const span = yield* openCallSpan(call.span)
-        span.set({ "gateway.region": call.regions[0] })
-        const answer = reach(call, stopper).pipe(
-          Effect.flatMap((first) => renewed(call, stopper, first)),
-          Effect.flatMap((last) => {
-            span.set({
-              "gateway.region": last.region,
-              "server.address": last.wire.url.hostname,
-              "http.response.status_code": last.status
-            })
-            return accepted(call, last)
-          })
-        )
-        const { region, headers, body } = yield* told(span, answer)
-        // A body that has not ended takes its connection with it.
-        yield* Effect.addFinalizer(() => {
-          body.close()
-          return Effect.void
-        })
-        const next = Effect.matchEffect(body.next, {
-          onSuccess: (chunk) => {
-            if (chunk === undefined) span.received()
-            else span.chunk()
-            return Effect.succeed(chunk)
-          },
-          onFailure: (error) => {
-            span.fail(error)
-            return Effect.fail(error)
-          }
-        })
-        return { region, headers, span, next }
-      })
-
-      const text = (call: Call) =>
-        Effect.suspend(() => {
-          const stopper = new Stopper()
-          const timer = setTimeout(stopper.stop, ceiling, ceilingError)
-          return open(call, stopper).pipe(
-            Effect.flatMap(({ next, ...answered }) => {
-              const read = Effect.flatMap(collect(next, maxReplyBytes), validText)
-              return Effect.map(told(answered.span, read), (body) => ({ ...answered, body }))
-            }),
-            Effect.onExit(() => {
-              clearTimeout(timer)
-              return Effect.void
-            })
+      const authorized = <A extends Head>(
+        call: Call,
+        dispatch: Dispatch<A>,
+        discard: (reply: A) => Effect.Effect<unknown>
+      ) =>
+        Effect.flatMap(reach(call, dispatch), (first) => {
+          const { status } = first.reply
+          if (call.refresh === undefined || (status !== 401 && status !== 403)) return Effect.succeed(first)
+          return discard(first.reply).pipe(
+            Effect.andThen(Effect.mapError(call.refresh(first.wire), credentialsUnavailable)),
+            Effect.andThen(attempt(call, first.region, dispatch))
           )
         })
 
-      return Upstream.of({ open, text })
+      /** What the span says of the attempt that counts. */
+      const answered = (span: CallSpan, { region, wire, reply }: Attempt<Head>) => {
+        span.set({
+          "gateway.region": region,
+          "server.address": wire.target.address,
+          "http.response.status_code": reply.status
+        })
+      }
+
+      const send = (call: Call): Effect.Effect<Reply, GatewayError> =>
+        Effect.suspend(() => {
+          const span = openSpan(call.span, call.parent)
+          const read = (last: Attempt<WholeReply>): Effect.Effect<Reply, GatewayError> => {
+            answered(span, last)
+            const { headers } = last.reply
+            const body = readReply(call, last.reply)
+            if (body instanceof GatewayError) return Effect.fail(body)
+            span.received()
+            span.set(responseAttributes(body.object))
+            return Effect.succeed({
+              region: last.region,
+              requestId: requestIdOf(headers),
+              span,
+              text: body.text,
+              body: body.object
+            })
+          }
+          return ended(
+            span,
+            Effect.flatMap(
+              authorized(call, whole, () => Effect.void),
+              read
+            )
+          )
+        })
+
+      const stream = Effect.fnUntraced(function* (call: Call, makeDecoder: () => Decoder) {
+        const span = openSpan(call.span, call.parent)
+        span.set({ "gateway.region": call.regions[0] })
+        const last = yield* ended(
+          span,
+          Effect.flatMap(
+            authorized(call, open, (reply) => collect(reply)),
+            (last) => {
+              answered(span, last)
+              return accepted(call, last)
+            }
+          )
+        )
+        const { reply, region } = last
+        // A body that has not ended takes its connection with it.
+        yield* Effect.addFinalizer((exit) => {
+          if (Exit.isFailure(exit)) reply.close()
+          else reply.release()
+          return Effect.void
+        })
+        return {
+          region,
+          requestId: requestIdOf(reply.headers),
+          span,
+          release: reply.release,
+          chunks: Stream.fromPull(Effect.succeed(decoding(reply, makeDecoder(), span, call.scrub)))
+        }
+      })
+
+      return Upstream.of({ send, stream })
     })
   )
 
@@ -181,7 +192,8 @@ export class Upstream extends Context.Service<
   static readonly live = Upstream.layer.pipe(
     Layer.provide(
       NodeHttpClient.layerDispatcherOptions({
-        connections: 1024,
+        // What has been admitted is sent at once: a limit here would be a queue that nobody sees.
+        connections: null,
         pipelining: 1,
         allowH2: false,
         keepAliveTimeout: 30_000,
@@ -194,31 +206,22 @@ export class Upstream extends Context.Service<
 }
 
 /** One answered request, whatever its status. */
-interface Attempt {
+interface Attempt<A extends Head> {
   readonly wire: Wire
   readonly region: string
-  readonly status: number
-  readonly headers: ReplyHeaders
-  readonly body: Body
+  readonly reply: A
 }
 
-/** The span hears how it failed; what leaves no error is an interruption. */
-const told = <A, R>(span: CallSpan, effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+/** A call that fails, or is given up before it is answered, is over. */
+const ended = <A>(span: CallSpan, effect: Effect.Effect<A, GatewayError>): Effect.Effect<A, GatewayError> =>
   Effect.onExit(effect, (exit) => {
-    if (Exit.isFailure(exit)) {
-      const error = Cause.findErrorOption(exit.cause)
-      if (Option.isSome(error)) span.fail(error.value)
-      else if (Cause.hasInterruptsOnly(exit.cause)) span.cancelled()
-    }
+    if (Exit.isSuccess(exit)) return Effect.void
+    const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    if (error === undefined) span.cancelled()
+    else span.fail(error)
+    span.end()
     return Effect.void
   })
-
-/** The whole of a request took too long. */
-export const ceilingError = new GatewayError({
-  reason: "timeout",
-  message: "the reply took longer than a request may take",
-  code: "ceiling"
-})
 
 const credentialsUnavailable = (error: CredentialError) =>
   new GatewayError({
@@ -228,53 +231,80 @@ const credentialsUnavailable = (error: CredentialError) =>
     detail: error.message
   })
 
-/** Fails for anything but a 200 of the promised type; redirects are not followed. */
-const accepted = (call: Call, attempt: Attempt): Effect.Effect<Attempt, GatewayError> => {
-  const { status, headers, body } = attempt
-  if (status === 200) {
-    const encoding = headers["content-encoding"] ?? "identity"
-    const type = (headers["content-type"] ?? "").toLowerCase()
-    if (type.startsWith(call.contentType) && encoding === "identity") return Effect.succeed(attempt)
-    body.close()
-    return Effect.fail(unexpected("a reply that is not what its API promises", "content-type"))
-  }
-  if (status >= 300 && status < 400) {
-    body.close()
-    return Effect.fail(unexpected("a redirect, which is not followed", "redirect", status))
-  }
-  return Effect.flatMap(readUpTo(body, maxErrorBytes), (text) => Effect.fail(call.refusal(status, headers, text)))
-}
-
-const unexpected = (what: string, code: string, upstreamStatus?: number) =>
+const unexpected = (what: string, code: "content-type" | "redirect" | "invalid-utf8" | "too-large", status?: number) =>
   new GatewayError({
     reason: "upstream",
     message: `the cloud that serves this model sent ${what}`,
     code,
-    upstreamStatus
+    upstreamStatus: status
   })
 
-/** Text that is not UTF-8 is not repaired: the caller would take the repairs for the model's words. */
-const validText = (bytes: Buffer): Effect.Effect<string, GatewayError> =>
-  isUtf8(bytes)
-    ? Effect.succeed(bytes.toString("utf8"))
-    : Effect.fail(unexpected("a reply that is not valid UTF-8", "invalid-utf8"))
-
-/** Collects bytes; more than the limit is a failure, and the rest is not read. */
-const collect = Effect.fnUntraced(function* (next: Answered["next"], limit: number) {
-  const chunks: Array<Uint8Array> = []
-  let size = 0
-  while (true) {
-    const chunk = yield* next
-    if (chunk === undefined) return Buffer.concat(chunks, size)
-    size += chunk.length
-    if (size > limit) return yield* unexpected("a reply that is too large", "too-large")
-    chunks.push(chunk)
+/** Why a 200 cannot be what was asked for, by its headers; and redirects, which are not followed. */
+const refuseHead = ({ contentType }: Call, { status, headers }: Head): GatewayError | undefined => {
+  if (status === 200) {
+    const encoding = headers["content-encoding"] ?? "identity"
+    const type = (headers["content-type"] ?? "").toLowerCase()
+    return type.startsWith(contentType) && encoding === "identity"
+      ? undefined
+      : unexpected("a reply that is not what its API promises", "content-type")
   }
-})
+  return status >= 300 && status < 400 ? unexpected("a redirect, which is not followed", "redirect", status) : undefined
+}
 
-/** An error body, or none where it cannot be had. */
-const readUpTo = (body: Body, limit: number) =>
-  Effect.map(collect(body.next, limit), (bytes) => bytes.toString("utf8")).pipe(
-    Effect.orElseSucceed(() => ""),
-    Effect.ensuring(Effect.sync(body.close))
+interface Body {
+  readonly text: string
+  readonly object: JsonObject
+}
+
+/** Text that is not UTF-8 is not repaired: the caller would take the repairs for the model's words. */
+const readReply = (call: Call, reply: WholeReply): Body | GatewayError => {
+  const { bytes, status, headers } = reply
+  const refused = refuseHead(call, reply)
+  if (refused !== undefined) return refused
+  if (status !== 200) return faultError(statusFault(status, headers, bytes?.toString("utf8") ?? ""), call.scrub)
+  if (bytes === undefined) return unexpected("a reply that is too large", "too-large")
+  if (!isUtf8(bytes)) return unexpected("a reply that is not valid UTF-8", "invalid-utf8")
+  const text = bytes.toString("utf8")
+  const object = readExactObject(text)
+  return object === undefined ? malformed : { text, object }
+}
+
+/** Fails for anything but a 200 of the promised type. */
+const accepted = (call: Call, attempt: Attempt<OpenReply>): Effect.Effect<Attempt<OpenReply>, GatewayError> => {
+  const { reply } = attempt
+  const refused = refuseHead(call, reply)
+  if (refused !== undefined) {
+    reply.close()
+    return Effect.fail(refused)
+  }
+  if (reply.status === 200) return Effect.succeed(attempt)
+  return Effect.flatMap(collect(reply), (text) =>
+    Effect.fail(faultError(statusFault(reply.status, reply.headers, text), call.scrub))
   )
+}
+
+/** The text of an error body, or none where it cannot be had or is too long. */
+const collect = (reply: OpenReply): Effect.Effect<string> =>
+  Effect.gen(function* () {
+    const chunks: Array<Uint8Array> = []
+    let size = 0
+    while (size <= maxErrorBytes) {
+      const chunk = yield* Pull.catchDone(reply.next, () => Effect.undefined)
+      if (chunk === undefined) return Buffer.concat(chunks, size).toString("utf8")
+      size += chunk.length
+      chunks.push(chunk)
+    }
+    return ""
+  }).pipe(
+    Effect.orElseSucceed(() => ""),
+    Effect.ensuring(Effect.sync(reply.close))
+  )
+
+const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"] as const
+const requestIdOf = (headers: ReplyHeaders) => {
+  for (const name of requestIdHeaders) {
+    const value = headers[name]
+    if (value !== undefined) return value.slice(0, 200)
+  }
+  return undefined
+}

@@ -2,11 +2,12 @@
 import { Effect, Layer, Option } from "effect"
 import type { Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
+import { sse } from "../wire/sseDecoder.ts"
+import { spanOf } from "./callAttributes.ts"
 import { azure as azureCredential } from "./credentials/azure.ts"
-import { openStream, sendJson, spanOf } from "./exchange.ts"
-import { sse } from "./framing/sse.ts"
-import { type Body, type Operation, Provider } from "./Provider.ts"
-import { makeScrub, refusal } from "./refusal.ts"
+import { faultError, makeScrub } from "./fault.ts"
+import { type Ask, Provider } from "./Provider.ts"
+import { makeTargets } from "./Target.ts"
 import { type Call, Upstream } from "./Upstream.ts"
 
 export const azure = Layer.effect(
@@ -26,23 +27,27 @@ export const azure = Layer.effect(
       authorityHost: Option.getOrUndefined(settings.authorityHost)
     })
 
-    const call = (route: Route, operation: Operation, body: Body, stream: boolean): Call => {
-      const url = new URL(
-        `${settings.endpoint}/openai/v1/${operation === "responses" ? "responses" : "chat/completions"}`
-      )
+    const target = makeTargets(
+      (_, operation) => `${settings.endpoint}/openai/v1/${operation === "responses" ? "responses" : "chat/completions"}`
+    )
+
+    const call = ({ route, operation, body, stopper, parent }: Ask, stream: boolean): Call => {
+      const at = target(route, operation, stream, settings.region)
       return {
         cloud: "azure",
         regions: [settings.region],
         prepare: () =>
           Effect.map(credential.headers, (headers) => ({
-            url,
+            target: at,
             headers: { ...headers, accept: stream ? "text/event-stream" : "application/json" }
           })),
         refresh: Option.isSome(settings.apiKey) ? undefined : ({ headers }) => credential.refresh(headers),
         body: JSON.stringify({ ...body, model: route.deployment.model }),
         contentType: stream ? "text/event-stream" : "application/json",
-        refusal: refusal(scrub(route)),
-        span: spanOf(route, operation, url, stream)
+        scrub: scrub(route),
+        span: spanOf(route, operation, at, stream),
+        parent,
+        stopper
       }
     }
     const scrub = (route: Route) =>
@@ -53,9 +58,9 @@ export const azure = Layer.effect(
 
     return Provider.of({
       region: () => settings.region,
-      send: (route, operation, body) => sendJson(upstream, call(route, operation, body, false)),
-      stream: (route, operation, body, stopper) =>
-        openStream(upstream, call(route, operation, body, true), stopper, sse, scrub(route))
+      send: (ask) => upstream.send(call(ask, false)),
+      stream: (ask) => upstream.stream(call(ask, true), sse),
+      faultError: (route, fault) => faultError(fault, scrub(route))
     })
   })
 )

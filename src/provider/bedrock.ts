@@ -1,17 +1,21 @@
 /** Amazon Bedrock: InvokeModel for Claude and Titan, the OpenAI-compatible route for GPT (upstreams: AWS Bedrock). */
 import { Effect, Layer, Option } from "effect"
-import type { Route } from "../model/Route.ts"
+import type { GatewayError } from "../model/GatewayError.ts"
+import type { Operation, Route } from "../model/Route.ts"
 import { type BedrockSettings, Clouds } from "../Settings.ts"
+import { sse } from "../wire/sseDecoder.ts"
+import { spanOf } from "./callAttributes.ts"
 import { aws } from "./credentials/aws.ts"
-import { openStream, sendJson, spanOf } from "./exchange.ts"
+import { faultError, makeScrub, malformed } from "./fault.ts"
 import { eventStream } from "./framing/eventStream.ts"
-import { sse } from "./framing/sse.ts"
-import { type Body, type Operation, Provider, type Reply } from "./Provider.ts"
-import { makeScrub, malformed, refusal } from "./refusal.ts"
+import { type Ask, type Body, Provider, type Reply } from "./Provider.ts"
+import { makeTargets } from "./Target.ts"
 import { type Call, Upstream } from "./Upstream.ts"
 
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
 const anthropicVersion = "bedrock-2023-05-31"
+
+const framesType = "application/vnd.amazon.eventstream"
 
 const host = ({ fips }: BedrockSettings, region: string) =>
   `https://bedrock-runtime${fips ? "-fips" : ""}.${region}.amazonaws.com`
@@ -44,13 +48,19 @@ const bodyOf = (operation: Operation, body: Body): Body => {
   return operation === "count" ? countBody(body) : body
 }
 
-/** `{inputTokens}` in the words of the messages format. */
-const countReply = (reply: Reply): Effect.Effect<Reply, typeof malformed> => {
-  const count =
-    typeof reply.body === "object" && reply.body !== null ? Reflect.get(reply.body, "inputTokens") : undefined
-  return typeof count === "number"
-    ? Effect.succeed({ ...reply, body: { input_tokens: count } })
-    : Effect.fail(malformed)
+/** Bedrock's words for a count and its own additions to a message, in the words of the messages format. */
+const native = (operation: Operation, reply: Reply): Effect.Effect<Reply, GatewayError> => {
+  if (operation === "messages") {
+    if (!("amazon-bedrock-invocationMetrics" in reply.body)) return Effect.succeed(reply)
+    const { "amazon-bedrock-invocationMetrics": _, ...body } = reply.body
+    return Effect.succeed({ ...reply, body })
+  }
+  if (operation !== "count") return Effect.succeed(reply)
+  const count = reply.body.inputTokens
+  if (typeof count === "number") return Effect.succeed({ ...reply, body: { input_tokens: count } })
+  reply.span.fail(malformed)
+  reply.span.end()
+  return Effect.fail(malformed)
 }
 
 export const bedrock = Layer.effect(
@@ -67,23 +77,28 @@ export const bedrock = Layer.effect(
 
     const regions = (route: Route) => route.deployment.regions ?? [settings.region]
 
-    const call = (route: Route, operation: Operation, given: Body, stream: boolean): Call => {
+    const target = makeTargets(
+      (route, operation, stream, region) =>
+        Option.getOrElse(settings.baseUrl, () => host(settings, region)) + path(route, operation, stream)
+    )
+
+    const call = ({ route, operation, body: given, stopper, parent }: Ask, stream: boolean): Call => {
       const body = JSON.stringify(bodyOf(operation, given))
-      const url = (region: string) =>
-        new URL(Option.getOrElse(settings.baseUrl, () => host(settings, region)) + path(route, operation, stream))
-      const frames = stream && operation === "messages"
+      const at = (region: string) => target(route, operation, stream, region)
+      const framed = stream && operation === "messages"
+      const accept = framed ? framesType : stream ? "text/event-stream" : "application/json"
       return {
         cloud: "bedrock",
         regions: regions(route),
         prepare: (region) => {
-          const address = url(region)
+          const to = at(region)
           const headers = {
             "content-type": "application/json",
-            accept: stream ? (frames ? "application/vnd.amazon.eventstream" : "text/event-stream") : "application/json",
-            ...(frames ? { "x-amzn-bedrock-accept": "application/json" } : {})
+            accept,
+            ...(framed ? { "x-amzn-bedrock-accept": "application/json" } : {})
           }
-          return Effect.map(credential.sign({ method: "POST", url: address, headers, body, region }), (signed) => ({
-            url: address,
+          return Effect.map(credential.sign({ method: "POST", url: to.url, headers, body, region }), (signed) => ({
+            target: to,
             headers: signed
           }))
         },
@@ -92,13 +107,11 @@ export const bedrock = Layer.effect(
             ? undefined
             : ({ headers }) => credential.refresh(headers),
         body,
-        contentType: stream
-          ? frames
-            ? "application/vnd.amazon.eventstream"
-            : "text/event-stream"
-          : "application/json",
-        refusal: refusal(scrub(route)),
-        span: spanOf(route, operation, url(regions(route)[0] ?? settings.region), stream)
+        contentType: accept,
+        scrub: scrub(route),
+        span: spanOf(route, operation, at(regions(route)[0] ?? settings.region), stream),
+        parent,
+        stopper
       }
     }
     const scrub = (route: Route) =>
@@ -109,18 +122,9 @@ export const bedrock = Layer.effect(
 
     return Provider.of({
       region: (route) => regions(route)[0] ?? settings.region,
-      send: (route, operation, body) => {
-        const sent = sendJson(upstream, call(route, operation, body, false))
-        return operation === "count" ? Effect.flatMap(sent, countReply) : sent
-      },
-      stream: (route, operation, body, stopper) =>
-        openStream(
-          upstream,
-          call(route, operation, body, true),
-          stopper,
-          operation === "messages" ? eventStream : sse,
-          scrub(route)
-        )
+      send: (ask) => Effect.flatMap(upstream.send(call(ask, false)), (reply) => native(ask.operation, reply)),
+      stream: (ask) => upstream.stream(call(ask, true), ask.operation === "messages" ? eventStream : sse),
+      faultError: (route, fault) => faultError(fault, scrub(route))
     })
   })
 )

@@ -2,7 +2,7 @@
 import { Cause, Duration, Effect, Exit, Metric, Option, Scope } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { GatewayError } from "../model/GatewayError.ts"
-import type { Head } from "./replyBody.ts"
+import type { Head } from "./dispatch.ts"
 
 const transitions = Metric.counter("gateway_breaker_transitions_total", {
   description: "Transitions of the circuit breakers, by cloud, region and new state",
@@ -25,7 +25,7 @@ const note = (transition: CircuitBreaker.Transition | undefined): Effect.Effect<
 }
 
 /** Only what says that the cloud cannot be reached or is down opens a circuit; refusals do not. */
-const outcomeOf = (exit: Exit.Exit<Head, GatewayError>): CircuitBreaker.Outcome["_tag"] => {
+const outcomeOf = <A extends Head>(exit: Exit.Exit<A, GatewayError>): CircuitBreaker.Outcome["_tag"] => {
   if (Exit.isSuccess(exit)) return down.has(exit.value.status) ? "Failure" : "Success"
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   return error === undefined || error.reason !== "upstream" ? "Ignored" : "Failure"
@@ -47,7 +47,7 @@ const refusal = (error: CircuitBreaker.CircuitBreakerError) =>
 export const makeBreaker = Effect.gen(function* () {
   const store = yield* CircuitBreaker.CircuitBreakerStore
   const scope = yield* Effect.scope
-  return (key: string, call: Effect.Effect<Head, GatewayError>): Effect.Effect<Head, GatewayError> =>
+  return <A extends Head>(key: string, call: Effect.Effect<A, GatewayError>): Effect.Effect<A, GatewayError> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Effect.mapError(Scope.provide(store.admit(key), scope), refusal), ({ generation, transition }) =>
         Effect.andThen(

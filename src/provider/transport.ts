@@ -1,5 +1,5 @@
 /** Names the ways in which a connection fails, without a word of what the library says about it. */
-import { GatewayError } from "../model/GatewayError.ts"
+import { type Code, GatewayError } from "../model/GatewayError.ts"
 
 /** Codes of failures before any byte of the request was sent, by Node and undici. */
 const beforeSending = new Set([
@@ -24,7 +24,7 @@ const codeOf = (error: unknown): string | undefined => {
   return undefined
 }
 
-const failed = (message: string, code: string) => new GatewayError({ reason: "upstream", message, code })
+const failed = (message: string, code: Code) => new GatewayError({ reason: "upstream", message, code })
 
 /** A failed connection, as the caller may know it. */
 export const transportError = (error: unknown): GatewayError => {

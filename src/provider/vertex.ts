@@ -1,12 +1,13 @@
 /** Google Vertex AI: Claude through rawPredict, Gemini through generateContent (upstreams: Vertex AI). */
 import { Effect, Layer, Option } from "effect"
-import type { Route } from "../model/Route.ts"
+import type { Operation, Route } from "../model/Route.ts"
 import { Clouds, type VertexSettings } from "../Settings.ts"
+import { sse } from "../wire/sseDecoder.ts"
+import { spanOf } from "./callAttributes.ts"
 import { google } from "./credentials/google.ts"
-import { openStream, sendJson, spanOf } from "./exchange.ts"
-import { sse } from "./framing/sse.ts"
-import { type Body, type Operation, Provider } from "./Provider.ts"
-import { makeScrub, refusal } from "./refusal.ts"
+import { faultError, makeScrub } from "./fault.ts"
+import { type Ask, type Body, Provider } from "./Provider.ts"
+import { makeTargets } from "./Target.ts"
 import { type Call, Upstream } from "./Upstream.ts"
 
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
@@ -59,19 +60,21 @@ export const vertex = Layer.effect(
         ? [settings.countLocation.value]
         : (route.deployment.regions ?? [settings.location])
 
-    const call = (route: Route, operation: Operation, given: Body, stream: boolean): Call => {
+    const target = makeTargets(
+      (route, operation, stream, location) =>
+        Option.getOrElse(settings.baseUrl, () => host(location)) + path(settings, location, route, operation, stream)
+    )
+
+    const call = ({ route, operation, body: given, stopper, parent }: Ask, stream: boolean): Call => {
       const { body, betas } = bodyOf(route, operation, given, stream)
-      const url = (location: string) =>
-        new URL(
-          Option.getOrElse(settings.baseUrl, () => host(location)) + path(settings, location, route, operation, stream)
-        )
+      const at = (location: string) => target(route, operation, stream, location)
       const regions = locations(route, operation)
       return {
         cloud: "vertex",
         regions,
         prepare: (location) =>
           Effect.map(credential.headers, (headers) => ({
-            url: url(location),
+            target: at(location),
             headers: {
               ...headers,
               accept: stream ? "text/event-stream" : "application/json",
@@ -81,8 +84,10 @@ export const vertex = Layer.effect(
         refresh: Option.isSome(settings.accessToken) ? undefined : ({ headers }) => credential.refresh(headers),
         body: JSON.stringify(body),
         contentType: stream ? "text/event-stream" : "application/json",
-        refusal: refusal(scrub(route)),
-        span: spanOf(route, operation, url(regions[0] ?? settings.location), stream)
+        scrub: scrub(route),
+        span: spanOf(route, operation, at(regions[0] ?? settings.location), stream),
+        parent,
+        stopper
       }
     }
     const scrub = (route: Route) =>
@@ -93,9 +98,9 @@ export const vertex = Layer.effect(
 
     return Provider.of({
       region: (route, operation) => locations(route, operation)[0] ?? settings.location,
-      send: (route, operation, body) => sendJson(upstream, call(route, operation, body, false)),
-      stream: (route, operation, body, stopper) =>
-        openStream(upstream, call(route, operation, body, true), stopper, sse, scrub(route))
+      send: (ask) => upstream.send(call(ask, false)),
+      stream: (ask) => upstream.stream(call(ask, true), sse),
+      faultError: (route, fault) => faultError(fault, scrub(route))
     })
   })
 )

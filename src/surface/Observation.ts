@@ -1,49 +1,40 @@
 /**
- * What one request came to. Whoever learns something writes it here; the usage record, the log line and the metrics are
- * made from it once, when the request is over. It holds no payload.
+ * What one request came to. Whoever learns something writes it here; the usage record, the log line, the span and the metrics
+ * are made from it once, when the request is over (`RequestFacts`). It holds no payload.
  */
-import { Context } from "effect"
-import type { Key } from "../access/Keys.ts"
+import { Context, type Tracer } from "effect"
 import type { Reservation } from "../access/Quota.ts"
-import { type Outcome, outcomeOf, type UsageRecord } from "../access/UsageRecord.ts"
+import type { CallerIdentity } from "../api/Security.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
-import type { Route } from "../model/Route.ts"
+import { type Outcome, outcomeOf } from "../model/Outcome.ts"
+import type { RequestFacts } from "../model/RequestFacts.ts"
+import type { Route, SurfaceName } from "../model/Route.ts"
+import type { Tokens } from "../model/Tokens.ts"
+import { errorHeaders } from "./wireError.ts"
 
-/** Tokens as the upstream counted them; cached input is part of `input`, reasoning part of `output`. */
-export interface Tokens {
-  readonly input: number
-  readonly output: number
-  readonly reasoning?: number | undefined
-  readonly cached?: number | undefined
-}
-
-export class Observation {
+export class Observation implements RequestFacts {
   readonly id: string
-  /** Milliseconds since the epoch. */
   readonly startedAt: number
   readonly method: string
   readonly path: string
-  /** The peer's address. */
   readonly source: string | undefined
-  /** Whose key it is, once it is known to be good. */
-  key: Key | undefined
-  /** Undefined for paths that serve no model. */
-  readonly surface: UsageRecord["surface"] | undefined
+  readonly surface: SurfaceName | undefined
+  caller: CallerIdentity | undefined
   modelId: string | undefined
   route: Route | undefined
   region: string | undefined
   upstreamRequestId: string | undefined
   status = 0
-  /** What the request failed with, before or after its first byte; a low-cardinality code. */
   failure: string | undefined
-  /** Undefined while nothing has failed. */
   outcome: Outcome | undefined
   /** What is held of the key's quota. */
   reservation: Reservation | undefined
-  /** Headers that the reply gets whatever it becomes: rate limits. */
+  /** Headers that the reply gets whatever it becomes: rate limits, and those of an error. */
   replyHeaders: Readonly<Record<string, string>> = {}
+  /** The request's span, where there is tracing. */
+  span: Tracer.AnySpan | undefined
   stream = false
-  streamEnd: "complete" | "error" | "cancelled" | undefined
+  streamEnd: RequestFacts["streamEnd"]
   tokens: Tokens | undefined
   finishReason: string | undefined
   bytesIn = 0
@@ -52,12 +43,10 @@ export class Observation {
   images = 0
   files = 0
   flags = 0
-  /** Upstream events so far: about as many output tokens. */
   events = 0
-  /** Milliseconds since the epoch of the first event that reached the caller. */
   firstEventAt: number | undefined
 
-  constructor(fields: Pick<Observation, "id" | "startedAt" | "method" | "path" | "source" | "surface">) {
+  constructor(fields: Pick<RequestFacts, "id" | "startedAt" | "method" | "path" | "source" | "surface">) {
     this.id = fields.id
     this.startedAt = fields.startedAt
     this.method = fields.method
@@ -66,10 +55,34 @@ export class Observation {
     this.surface = fields.surface
   }
 
+  get keyId(): string | undefined {
+    return this.caller?.id
+  }
+
+  get quota(): RequestFacts["quota"] {
+    const { reservation } = this
+    return reservation === undefined ? undefined : { reserved: reservation.reserved, charged: reservation.charged() }
+  }
+
   /** The first failure counts. */
   fail(error: GatewayError): void {
     this.failure ??= error.code ?? error.reason
     this.outcome ??= outcomeOf(error)
+  }
+
+  /** The request ends with this error, and with its headers. */
+  refuse(error: GatewayError): void {
+    this.fail(error)
+    this.replyHeaders = { ...this.replyHeaders, ...errorHeaders(error) }
+  }
+
+  /** Tokens of one reply, which may be one of several. */
+  count(tokens: Tokens): void {
+    const { tokens: before } = this
+    this.tokens =
+      before === undefined
+        ? tokens
+        : { ...tokens, input: before.input + tokens.input, output: before.output + tokens.output }
   }
 }
 

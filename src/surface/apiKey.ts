@@ -1,29 +1,48 @@
 /** Checks the key and its requests a minute before the body is read (spec: Authentication). */
-import { Effect, Layer, Redacted, Result } from "effect"
+import { Clock, Context, Effect, Layer, Redacted, Result } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { RateLimit } from "../access/RateLimit.ts"
-import { ApiKey, Caller } from "../api/Security.ts"
+import type { ApiError, MessagesError } from "../api/Errors.ts"
+import { ApiKey, Caller, MessagesKey } from "../api/Security.ts"
+import type { GatewayError } from "../model/GatewayError.ts"
 import { CurrentObservation } from "./Observation.ts"
-import { renderError } from "./respond.ts"
+import { apiError, messagesError } from "./wireError.ts"
 
-export const apiKeyLayer = Layer.effect(
-  ApiKey,
+/** The same check, refused in the shape that `wire` gives it. */
+const check = <E extends ApiError | MessagesError>(wire: (error: GatewayError) => E) =>
   Effect.gen(function* () {
     const keys = yield* Keys
     const limit = yield* RateLimit
+    const clock = yield* Clock.Clock
     return {
-      apiKey: (handler, { credential }) =>
-        Effect.gen(function* () {
-          const found = yield* Effect.result(keys.authenticate(Redacted.value(credential)))
-          if (Result.isFailure(found)) return yield* renderError(found.failure)
-          const observation = yield* CurrentObservation
-          const key = found.success
-          observation.key = key
-          const taken = yield* Effect.result(limit.take(key))
-          if (Result.isFailure(taken)) return yield* renderError(taken.failure)
-          observation.replyHeaders = taken.success
-          return yield* Effect.provideService(handler, Caller, { keyId: key.id })
+      apiKey: <A, E2, R>(
+        handler: Effect.Effect<A, E2, R>,
+        { credential }: { readonly credential: Redacted.Redacted<string> }
+      ): Effect.Effect<A, E | E2, Exclude<R, Caller>> =>
+        Effect.withFiber((fiber) => {
+          const observation = Context.get(fiber.context, CurrentObservation)
+          const refuse = (error: GatewayError) => {
+            observation.refuse(error)
+            return Effect.fail(wire(error))
+          }
+          const found = keys.authenticate(Redacted.value(credential), clock.currentTimeMillisUnsafe())
+          if (Result.isFailure(found)) return refuse(found.failure)
+          const { id, requestsPerMinute } = found.success
+          observation.caller = found.success
+          const go = Effect.provideService(handler, Caller, found.success)
+          if (requestsPerMinute === undefined) return go
+          return Effect.matchEffect(limit.take({ id, requestsPerMinute }), {
+            onFailure: refuse,
+            onSuccess: (headers) => {
+              observation.replyHeaders = headers
+              return go
+            }
+          })
         })
     }
   })
+
+export const apiKeyLayer = Layer.mergeAll(
+  Layer.effect(ApiKey, check(apiError)),
+  Layer.effect(MessagesKey, check(messagesError))
 )

@@ -4,15 +4,13 @@
  */
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Duration, Effect, Result, Schema, SchemaIssue } from "effect"
+import { Duration, Effect, Result, Schema, SchemaIssue, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { parseExact } from "../dialect/exact.ts"
+import { issueWords } from "../api/words.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
-import { bodyRoom, noRoom } from "./bodyRoom.ts"
-import { measure } from "./jsonShape.ts"
-import { CurrentObservation } from "./Observation.ts"
-
-export { parseExact }
+import { parseExact } from "../wire/json.ts"
+import { makeMeasure } from "../wire/measure.ts"
+import { type BodyRoom, noRoom } from "./BodyRoom.ts"
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -22,10 +20,13 @@ export interface BodyLimits {
 /** Bodies above this size are taken in steps, with other requests served in between. */
 const largeBytes = 256 * 1024
 
-/** What stands between two steps of the work on a body of this size. */
-export const betweenSteps = (bytes: number): Effect.Effect<void> => (bytes > largeBytes ? Effect.yieldNow : Effect.void)
+/** Whether the work on a body of this size is done in steps. */
+export const isLarge = (bytes: number): boolean => bytes > largeBytes
 
 const mediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
+  if (request.headers["content-type"] === "application/json" && request.headers["content-encoding"] === undefined) {
+    return undefined
+  }
   const [type = "", ...parameters] = (request.headers["content-type"] ?? "").toLowerCase().split(";")
   const unsupported = (message: string) => new GatewayError({ reason: "media-type", message })
   if (type.trim() !== "application/json") return unsupported("Content-Type must be application/json")
@@ -55,12 +56,16 @@ const readBytes = (
     const incoming = NodeHttpServerRequest.toIncomingMessage(request)
     const chunks: Array<Buffer> = []
     let size = 0
+    let over = false
+    // The listeners stay: they go with the request, and taking them off costs as much as the rest of this.
     const finish = (result: Effect.Effect<Buffer, GatewayError>) => {
+      if (over) return
+      over = true
       clearTimeout(timer)
-      incoming.off("data", take).off("end", end).off("error", cut).off("close", cut)
       resume(result)
     }
     const take = (chunk: Buffer) => {
+      if (over) return
       size += chunk.length
       if (size > maxBytes) finish(Effect.fail(tooLarge(maxBytes)))
       else if (fits(chunk.length)) chunks.push(chunk)
@@ -88,42 +93,45 @@ const notJson = (error: unknown): GatewayError => {
   )
 }
 
-const parse = Effect.fnUntraced(function* (bytes: Buffer) {
-  if (bytes.length === 0) return yield* invalid("the request body is empty: it must be a JSON object")
+/** What is wrong with the bytes, before they are looked into. */
+const refuseBytes = (bytes: Buffer): GatewayError | undefined => {
+  if (bytes.length === 0) return invalid("the request body is empty: it must be a JSON object")
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
-    return yield* invalid("the request body must not start with a byte order mark")
+    return invalid("the request body must not start with a byte order mark")
   }
-  const pause = betweenSteps(bytes.length)
-  if (!isUtf8(bytes)) return yield* invalid("the request body is not valid UTF-8")
-  yield* pause
-  const { problem, unusual } = yield* measure(bytes)
+  return isUtf8(bytes) ? undefined : invalid("the request body is not valid UTF-8")
+}
+
+/** Parsing exactly takes many times longer, which few bodies need. */
+const parseText = (text: string, unusual: boolean): Result.Result<unknown, GatewayError> =>
+  Result.try({ try: (): unknown => (unusual ? parseExact(text) : JSON.parse(text)), catch: notJson })
+
+const parse = (bytes: Buffer): Result.Result<unknown, GatewayError> => {
+  const refused = refuseBytes(bytes)
+  if (refused !== undefined) return Result.fail(refused)
+  const measure = makeMeasure(bytes)
+  while (!measure.step());
+  const problem = measure.problem()
+  return problem === undefined ? parseText(bytes.toString("utf8"), measure.unusual()) : Result.fail(invalid(problem))
+}
+
+/** The same in steps, with other requests served in between. */
+const parseLarge = Effect.fnUntraced(function* (bytes: Buffer) {
+  const refused = refuseBytes(bytes)
+  if (refused !== undefined) return yield* refused
+  yield* Effect.yieldNow
+  const measure = makeMeasure(bytes)
+  while (!measure.step()) yield* Effect.yieldNow
+  const problem = measure.problem()
   if (problem !== undefined) return yield* invalid(problem)
   const text = bytes.toString("utf8")
-  yield* pause
-  // Parsing exactly takes many times longer, which few bodies need.
-  const value = yield* Effect.try({
-    try: (): unknown => (unusual ? parseExact(text) : JSON.parse(text)),
-    catch: notJson
-  })
-  yield* pause
+  yield* Effect.yieldNow
+  const value = yield* Effect.fromResult(parseText(text, measure.unusual()))
+  yield* Effect.yieldNow
   return value
 })
 
-const issueText = SchemaIssue.makeFormatterStandardSchemaV1()
-
-const named = (type: string): string =>
-  /^(object|array)$/.test(type) ? `an ${type}` : /^(string|number|boolean)$/.test(type) ? `a ${type}` : type
-
-/** The library's words in ours. */
-const plain = (message: string): string =>
-  message
-    .replace(/\s+/g, " ")
-    .replace(/^Missing key$/, "is required")
-    .replace(
-      /^Expected (.*?)(?: \| null)?$/,
-      (_, types: string) => `must be ${types.split(" | ").map(named).join(" or ")}`
-    )
-    .slice(0, 500)
+const issueText = SchemaIssue.makeFormatterStandardSchemaV1({ leafHook: issueWords })
 
 /** One line: where, and what would be right. The values themselves are never repeated. */
 const describe = (error: Schema.SchemaError): string => {
@@ -132,28 +140,49 @@ const describe = (error: Schema.SchemaError): string => {
     .map((segment) => (typeof segment === "object" ? segment.key : segment))
     .map((key, at) => (typeof key === "number" ? `[${key}]` : `${at === 0 ? "" : "."}${String(key).slice(0, 100)}`))
     .join("")
-  const message = plain(issue?.message ?? "is not valid")
+  const message = (issue?.message ?? "is not valid").slice(0, 500)
   return path === "" ? `the request body: ${message}` : `${path}: ${message}`
 }
 
 /**
- * A reader of bodies of one schema. It answers the body as it was sent, not a copy, once the schema has accepted it:
- * schemas of requests transform nothing.
+ * A reader of bodies of one schema, the endpoint's own. It answers the body as it was sent, not a copy, once the schema has
+ * accepted it: schemas of requests transform nothing. `HttpApiBuilder` would parse it with `JSON.parse`, which loses numbers of
+ * 64 bits, and would print the whole of it again.
  */
-export const bodyReader = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, limits: BodyLimits) => {
+export const bodyReader = <A>(
+  schema: Schema.ConstraintDecoder<unknown> & { readonly Type: A },
+  limits: BodyLimits,
+  room: BodyRoom["Service"]
+) => {
   const decode = Schema.decodeUnknownResult(schema)
-  return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-    const unsupported = mediaType(request)
-    if (unsupported !== undefined) return yield* unsupported
-    const small = Number(request.headers["content-length"]) <= largeBytes
-    const bytes = yield* readBytes(request, limits, small ? () => true : yield* bodyRoom)
-    // Also of a body that is then refused.
-    const observation = yield* CurrentObservation
-    observation.bytesIn = bytes.length
-    const value = yield* parse(bytes)
+  const judge = (value: unknown): Result.Result<A, GatewayError> => {
     const decoded = decode(value)
-    yield* betweenSteps(bytes.length)
-    if (Result.isFailure(decoded)) return yield* invalid(describe(decoded.failure))
-    return value as S["Type"]
+    return Result.isFailure(decoded) ? Result.fail(invalid(describe(decoded.failure))) : Result.succeed(value as A)
+  }
+  const judgeLarge = Effect.fnUntraced(function* (bytes: Buffer) {
+    const judged = judge(yield* parseLarge(bytes))
+    yield* Effect.yieldNow
+    return yield* Effect.fromResult(judged)
   })
+  /** `onBytes` is told of the size, also of a body that is then refused. */
+  return (
+    request: HttpServerRequest.HttpServerRequest,
+    onBytes: (bytes: number) => void
+  ): Effect.Effect<A, GatewayError, Scope.Scope> => {
+    const unsupported = mediaType(request)
+    if (unsupported !== undefined) return Effect.fail(unsupported)
+    const read = (bytes: Buffer): Effect.Effect<A, GatewayError> => {
+      onBytes(bytes.length)
+      return isLarge(bytes.length) ? judgeLarge(bytes) : Effect.fromResult(Result.flatMap(parse(bytes), judge))
+    }
+    return Number(request.headers["content-length"]) <= largeBytes
+      ? Effect.flatMap(
+          readBytes(request, limits, () => true),
+          read
+        )
+      : Effect.flatMap(
+          Effect.flatMap(room.open, (fits) => readBytes(request, limits, fits)),
+          read
+        )
+  }
 }

@@ -1,77 +1,141 @@
 /** The chat stream: a vendor's events become chunks, and the flags ride on the final one (spec: Chat-completions stream). */
 import { Result } from "effect"
-import { type Heading, makeChunkWriter } from "../dialect/completion.ts"
+import type { Usage } from "../api/Chat.ts"
+import { apiErrorBody } from "../api/Errors.ts"
+import { type ChunkWriter, type Heading, makeChunkWriter } from "../dialect/completion.ts"
 import type { Ending, Piece, StreamReader } from "../dialect/Dialect.ts"
-import { makeAccumulator } from "../governance/accumulate.ts"
-import { governanceOf } from "../governance/flags.ts"
-import { errorDetail } from "./errorReply.ts"
-import type { Observation } from "./Observation.ts"
-import type { Rewriter, Rewritten } from "./streamReply.ts"
-import { chatTokens, usageAttributes } from "./tokens.ts"
+import type { CallPiece } from "../governance/accumulate.ts"
+import type { Governance } from "../governance/flags.ts"
+import type { Tokens } from "../model/Tokens.ts"
+import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
+import { apiError } from "./wireError.ts"
+
+/** Token counts of the format in our terms. */
+export const chatTokens = (usage: Usage): Tokens => ({
+  input: usage.prompt_tokens,
+  output: usage.completion_tokens,
+  reasoning: usage.completion_tokens_details?.reasoning_tokens,
+  cached: usage.prompt_tokens_details?.cached_tokens
+})
+
+export interface ChatState extends Progress {
+  readonly reader: StreamReader
+  readonly writer: ChunkWriter
+  /** Nothing has been said yet. */
+  silent: boolean
+  /** Calls that are complete, to be told with the next frame. */
+  completed: ReadonlyArray<CallPiece>
+  ending: Ending | undefined
+}
+
+const done: Frame = { data: "[DONE]" }
+
+const callPiece = (piece: Piece): CallPiece | undefined => {
+  switch (piece.type) {
+    case "call":
+      return { type: "start", key: piece.index, id: piece.id, name: piece.name }
+    case "arguments":
+      return { type: "append", key: piece.index, text: piece.text }
+    default:
+      return undefined
+  }
+}
+
+/** A frame that tells governance of a call, and of those that were complete before it. */
+const frameOf = (state: ChatState, data: string, call: CallPiece | undefined): Frame => {
+  if (call === undefined && state.completed.length === 0) return { data }
+  const calls = call === undefined ? state.completed : [...state.completed, call]
+  state.completed = []
+  return { data, calls }
+}
+
+const write = (state: ChatState, pieces: ReadonlyArray<Piece>, frames: Array<Frame>): void => {
+  const chunks: Array<string> = []
+  for (const piece of pieces) {
+    state.silent = false
+    if (piece.type === "call-end") {
+      state.completed = [...state.completed, { type: "end", key: piece.index }]
+      continue
+    }
+    state.writer.write(piece, chunks)
+    for (const [at, data] of chunks.entries()) {
+      frames.push(frameOf(state, data, at === chunks.length - 1 ? callPiece(piece) : undefined))
+    }
+    chunks.length = 0
+  }
+}
 
 /** An answer of no words has empty content and not none, so that what clients assemble can be given back. */
 const nothing: ReadonlyArray<Piece> = [{ type: "text", text: "" }]
 
-export const chatRewriter = (options: {
-  readonly reader: StreamReader
+/** The final chunk, with the flag where there is one. */
+const finish = (state: ChatState, frames: Array<Frame>): void => {
+  const pieces: Array<Piece> = []
+  const ended = state.reader.end(pieces)
+  if (Result.isFailure(ended)) {
+    state.end = ended.failure
+    return
+  }
+  const ending = ended.success
+  state.ending = ending
+  write(state, pieces, frames)
+  if (state.silent) write(state, nothing, frames)
+  const last = (governance: Governance | undefined) => state.writer.finish(ending, governance)
+  const final = last(undefined)
+  for (const [at, data] of final.entries()) {
+    const frame = frameOf(state, data, undefined)
+    frames.push(
+      at < final.length - 1 ? frame : { ...frame, flagged: (governance) => [{ data: last(governance)[at] ?? data }] }
+    )
+  }
+  frames.push(done)
+  state.end = "complete"
+}
+
+export const chatProtocol = (options: {
+  readonly makeReader: () => StreamReader
   readonly heading: Heading
   readonly includeUsage: boolean
-  readonly observation: Observation
-}): Rewriter => {
-  const { reader, observation } = options
-  const writer = makeChunkWriter({ ...options.heading, includeUsage: options.includeUsage })
-  const calls = makeAccumulator()
-  let ending: Ending | undefined
-  let silent = true
-
-  const watch = (pieces: ReadonlyArray<Piece>) => {
-    if (pieces.length > 0) silent = false
-    for (const piece of pieces) {
-      if (piece.type === "call") calls.start(piece.index, piece.id, piece.name)
-      else if (piece.type === "arguments") calls.append(piece.index, piece.text)
-      else if (piece.type === "call-end") calls.complete(piece.index)
-    }
-    return pieces
-  }
-
-  const end = (): Rewritten => {
-    const ended = reader.end()
-    if (Result.isFailure(ended)) return { text: "", failure: ended.failure }
-    ending = ended.success.ending
-    const rest = writer.write(watch(ended.success.pieces)) + (silent ? writer.write(nothing) : "")
-    return { text: rest + writer.finish(ending, governanceOf(calls.flags())), done: true }
-  }
-
-  return {
-    step: (events) => {
-      let text = ""
-      for (const event of events) {
-        const pieces = reader.step(event)
-        if (Result.isFailure(pieces)) return { text, failure: pieces.failure }
-        text += writer.write(watch(pieces.success))
-        if (reader.ended()) {
-          const last = end()
-          return { ...last, text: text + last.text }
-        }
+}): Protocol<ChatState> => ({
+  initial: () => ({
+    end: undefined,
+    reader: options.makeReader(),
+    writer: makeChunkWriter({ ...options.heading, includeUsage: options.includeUsage }),
+    silent: true,
+    completed: [],
+    ending: undefined
+  }),
+  step: (state, events) => {
+    const frames: Array<Frame> = []
+    const pieces: Array<Piece> = []
+    for (const event of events) {
+      const fault = state.reader.step(event, pieces)
+      write(state, pieces, frames)
+      pieces.length = 0
+      if (fault !== undefined) {
+        state.end = fault
+        break
       }
-      return { text }
-    },
-    end,
-    settle: (span) => {
-      const usage = ending?.usage ?? reader.usage()
-      observation.flags = calls.flags().length
-      observation.finishReason = ending?.finishReason
-      if (usage === undefined) return
-      observation.tokens = chatTokens(usage)
-      span.set(usageAttributes(observation.tokens, ending?.finishReason, observation.flags))
-    },
-    // Flags of the calls so far are not lost with the stream.
-    inBand: (error) => {
-      const governance = governanceOf(calls.flags())
-      return `data: ${JSON.stringify({
-        error: errorDetail(error),
-        ...(governance === undefined ? {} : { x_gateway_governance: governance })
-      })}\n\n`
+      if (state.reader.ended()) {
+        finish(state, frames)
+        break
+      }
     }
+    return [state, frames]
+  },
+  onHalt: (state) => {
+    const frames: Array<Frame> = []
+    finish(state, frames)
+    return frames
+  },
+  inBand: (_, error, governance) => ({
+    data: JSON.stringify({
+      ...apiErrorBody(apiError(error)),
+      ...(governance === undefined ? {} : { x_gateway_governance: governance })
+    })
+  }),
+  summary: ({ ending, reader }) => {
+    const usage = ending?.usage ?? reader.usage()
+    return { tokens: usage === undefined ? undefined : chatTokens(usage), finishReason: ending?.finishReason }
   }
-}
+})

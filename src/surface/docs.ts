@@ -70,7 +70,7 @@ const landing = ({ sandbox, tls }: DocsOptions) =>
       const catalog = yield* CatalogStore
       const page = Effect.gen(function* () {
         const { headers } = yield* HttpServerRequest.HttpServerRequest
-        const content = welcome((yield* catalog.current).list, sandbox)
+        const content = welcome(catalog.current().list, sandbox)
         const common = { "cache-control": "no-cache", vary: "accept" }
         if (wantsJson(headers.accept ?? "")) return HttpServerResponse.jsonUnsafe(content, { headers: common })
         const name = host.test(headers.host ?? "") ? headers.host : "localhost"

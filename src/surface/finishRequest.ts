@@ -1,27 +1,22 @@
 /** What is done once with every request that is over: its usage record, its log line, its metrics. */
-import { Clock, Effect, Exit } from "effect"
+import { Effect, type Tracer } from "effect"
 import { UsageLog } from "../access/UsageLog.ts"
-import { recordRequest } from "../telemetry/metrics.ts"
-import type { Observation } from "./Observation.ts"
-import { usageRecordOf } from "./usageRecord.ts"
+import { usageRecordOf } from "../access/UsageRecord.ts"
+import type { RequestFacts } from "../model/RequestFacts.ts"
+import { makeRecordRequest } from "../telemetry/metrics.ts"
+import { makeRequestLog } from "../telemetry/requestLog.ts"
 
-export const finishRequest = Effect.gen(function* () {
-  const log = yield* UsageLog
-  return (observation: Observation, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      if (observation.path === "/health") return Effect.void
-      const outcome = observation.outcome ?? (Exit.isFailure(exit) ? "cancelled" : "ok")
-      recordRequest(observation, outcome, now)
-      const record = usageRecordOf(observation, exit, now)
-      const line = Effect.logInfo(`${observation.method} ${observation.path}`).pipe(
-        Effect.annotateLogs({
-          request_id: observation.id,
-          status: observation.status,
-          outcome,
-          ...(observation.modelId === undefined ? {} : { model: observation.modelId.slice(0, 256) }),
-          duration_ms: now - observation.startedAt
-        })
-      )
-      return record === undefined ? line : Effect.andThen(log.record(record), line)
-    })
+export const makeFinish = Effect.gen(function* () {
+  const records = yield* UsageLog
+  const recordRequest = makeRecordRequest()
+  const log = yield* makeRequestLog
+  /** `left`: the caller left before the end. `now` is in milliseconds since the epoch, `span` the request's. */
+  return (facts: RequestFacts, left: boolean, now: number, span: Tracer.AnySpan | undefined): void => {
+    if (facts.path === "/health") return
+    const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
+    recordRequest(facts, outcome, now)
+    const record = usageRecordOf(facts, left, now)
+    if (record !== undefined) records.record(record)
+    log(facts, outcome, now, span)
+  }
 })

@@ -2,32 +2,19 @@
  * The front door: every request gets its ID and its observation, every reply the headers that all replies have, and what
  * no route answers is answered here, in the shape of its path.
  */
+import { IncomingMessage } from "node:http"
+import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Clock, Context, Effect, Option, References, Scope } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { endpoints } from "../api/Api.ts"
 import { GatewayError, internal, invalid } from "../model/GatewayError.ts"
 import { Settings } from "../Settings.ts"
-import { watchRequests } from "../telemetry/requestSpan.ts"
+import { makeRequestWatch } from "../telemetry/requestSpan.ts"
 import { Drain } from "./Drain.ts"
-import { errorReply, shapeOf } from "./errorReply.ts"
-import { finishRequest } from "./finishRequest.ts"
+import { makeFinish } from "./finishRequest.ts"
 import { CurrentObservation, Observation } from "./Observation.ts"
-
-interface Endpoint {
-  /** For 405 and its `allow`. */
-  readonly method: "GET" | "POST"
-  readonly surface: Observation["surface"]
-}
-
-const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint>([
-  ["/v1/chat/completions", { method: "POST", surface: "chat" }],
-  ["/v1/messages", { method: "POST", surface: "messages" }],
-  ["/v1/messages/count_tokens", { method: "POST", surface: "count_tokens" }],
-  ["/v1/responses", { method: "POST", surface: "responses" }],
-  ["/v1/embeddings", { method: "POST", surface: "embeddings" }],
-  ["/v1/models", { method: "GET", surface: "models" }],
-  ["/health", { method: "GET", surface: undefined }]
-])
+import { errorReply, idHeaders } from "./wireError.ts"
 
 /** Served where the operator allows it (`GATEWAY_DOCS`). */
 const documents: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"])
@@ -54,9 +41,14 @@ const overloaded = new GatewayError({
   retryAfter: 1
 })
 
+type Request = HttpServerRequest.HttpServerRequest
+
 /** HTTP/1.1 wants it (RFC 9112, 3.2). Node is told to leave the refusal to us, because its own has no body and no ID. */
-const lacksHost = (request: HttpServerRequest.HttpServerRequest): boolean =>
+const lacksHost = (request: Request): boolean =>
   request.headers.host === undefined && NodeHttpServerRequest.toIncomingMessage(request).httpVersion === "1.1"
+
+const isHttps = ({ source }: Request): boolean =>
+  source instanceof IncomingMessage && source.socket instanceof TLSSocket
 
 /** The link to the usage notice that every reply carries (decisions: Beyond the spec). */
 const link = '</>; rel="terms-of-service"'
@@ -64,75 +56,93 @@ const link = '</>; rel="terms-of-service"'
 export const frontDoor = HttpRouter.middleware(
   Effect.gen(function* () {
     const settings = yield* Settings
-    const finish = yield* finishRequest
+    const finish = yield* makeFinish
     const drain = yield* Drain
-    const watch = yield* watchRequests
+    const watch = yield* makeRequestWatch
+    const clock = yield* Clock.Clock
     let inFlight = 0
 
+    /** Why no route is asked. */
+    const turnAway = (request: Request, path: string): GatewayError | undefined => {
+      if (inFlight > settings.maxInFlight && path !== "/health") return overloaded
+      if (lacksHost(request)) return invalid("the header Host is missing")
+      // The router forgives slashes, capitals and escapes; a request that it served so would be no surface's.
+      return endpoints.has(path) || documents.has(path) ? undefined : noRoute(request.method, path)
+    }
+
+    const finished = (observation: Observation, reply: HttpServerResponse.HttpServerResponse) => {
+      observation.status = reply.status
+      if (!observation.stream) {
+        observation.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
+      }
+      return HttpServerResponse.setHeaders(reply, {
+        ...observation.replyHeaders,
+        ...idHeaders(observation.path, observation.id),
+        ...(drain.draining() ? { connection: "close" } : {}),
+        link,
+        "x-content-type-options": "nosniff"
+      })
+    }
+
     return (handler) =>
-      Effect.gen(function* () {
-        const request = yield* HttpServerRequest.HttpServerRequest
-        const startedAt = yield* Clock.currentTimeMillis
+      Effect.withFiber((fiber) => {
+        const outer = fiber.context
+        const request = Context.getUnsafe(outer, HttpServerRequest.HttpServerRequest)
+        const scope = Context.getUnsafe(outer, Scope.Scope)
         const path = request.url.split("?", 1)[0] ?? "/"
-        const shape = shapeOf(path)
         const observation = new Observation({
           id: crypto.randomUUID(),
-          startedAt,
+          startedAt: clock.currentTimeMillisUnsafe(),
           method: request.method,
           path,
           source: Option.getOrUndefined(request.remoteAddress),
           surface: endpoints.get(path)?.surface
         })
-        const { inSpan, end } = yield* watch(observation, request)
+        const { end, span } = watch.open(observation, {
+          headers: request.headers,
+          https: isHttps(request)
+        })
+        observation.span = span
         inFlight++
-        yield* Scope.addFinalizerExit(yield* Scope.Scope, (exit) => {
-          inFlight--
-          return Effect.ensuring(
-            inSpan(finish(observation, exit)),
-            Effect.sync(() => end(exit))
-          )
-        })
-        const failed = (error: GatewayError) => {
-          observation.fail(error)
-          return errorReply(shape, error)
-        }
-        // The router forgives slashes, capitals and escapes; a request that it served so would be no surface's.
-        const known = endpoints.has(path) || documents.has(path)
-        const answer =
-          inFlight > settings.maxInFlight && path !== "/health"
-            ? Effect.succeed(failed(overloaded))
-            : lacksHost(request)
-              ? Effect.succeed(failed(invalid("the header Host is missing")))
-              : known
-                ? handler
-                : Effect.succeed(failed(noRoute(request.method, path)))
-        const reply = yield* inSpan(answer).pipe(
-          Effect.updateContext((context: Context.Context<never>) =>
-            context.pipe(
-              Context.add(CurrentObservation, observation),
-              Context.add(References.CurrentLogAnnotations, { request_id: observation.id })
-            )
-          ),
-          Effect.catchCause((cause) => {
-            if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-            const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-            if (HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound") {
-              return Effect.succeed(failed(noRoute(request.method, path)))
-            }
-            return Effect.as(Effect.logError("request failed", cause), failed(internal))
-          })
+
+        const annotated = Context.add(outer, References.CurrentLogAnnotations, { request_id: observation.id })
+        const context = Context.add(
+          span === undefined ? annotated : Context.add(annotated, Tracer.ParentSpan, span),
+          CurrentObservation,
+          observation
         )
-        observation.status = reply.status
-        if (!observation.stream)
-          observation.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
-        return HttpServerResponse.setHeaders(reply, {
-          ...observation.replyHeaders,
-          "x-request-id": observation.id,
-          ...(shape === "messages" ? { "request-id": observation.id } : {}),
-          ...(drain.draining() ? { connection: "close" } : {}),
-          link,
-          "x-content-type-options": "nosniff"
-        })
+        const over = (exit: Exit.Exit<unknown, unknown>) =>
+          Effect.sync(() => {
+            inFlight--
+            const left = Exit.isFailure(exit)
+            finish(observation, left, clock.currentTimeMillisUnsafe(), span)
+            end({ left })
+          })
+        const failed = (error: GatewayError) => {
+          observation.refuse(error)
+          return errorReply(path, error)
+        }
+        const refused = turnAway(request, path)
+        const answer =
+          refused === undefined
+            ? Effect.matchCauseEffect(
+                Effect.updateContext(handler, (_: Context.Context<never>) => context),
+                {
+                  onSuccess: (reply) => Effect.succeed(finished(observation, reply)),
+                  onFailure: (cause) => {
+                    if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+                    const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+                    return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+                      ? Effect.succeed(finished(observation, failed(noRoute(request.method, path))))
+                      : Effect.as(
+                          Effect.provideContext(Effect.logError("request failed", cause), context),
+                          finished(observation, failed(internal))
+                        )
+                  }
+                }
+              )
+            : Effect.succeed(finished(observation, failed(refused)))
+        return Effect.andThen(Scope.addFinalizerExit(scope, over), answer)
       })
   }),
   { global: true }

@@ -1,11 +1,11 @@
 /** What of a native messages body is read, refused, adjusted or removed before it goes upstream (spec: POST /v1/messages). */
 import { Result } from "effect"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../dialect/json.ts"
-import { strip } from "../dialect/strip.ts"
 import { adjustThinking } from "../dialect/thinking.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { Body } from "../provider/Provider.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
+import { strip } from "../wire/strip.ts"
 
 /**
  * Images and documents come inline; a URL would take data outside (spec: What the service does, rule 5). Blocks nest in
@@ -34,12 +34,12 @@ const threadUnsupported = new GatewayError({
   details: { error_code: "thread_unsupported_request", unsupported: ["thread"] }
 })
 
-interface Media {
+export interface Media {
   readonly images: number
   readonly files: number
 }
 
-const countMedia = (blocks: Json | undefined): Media => {
+const mediaOfBlocks = (blocks: Json | undefined): Media => {
   let images = 0
   let files = 0
   for (const block of arrayOf(blocks)) {
@@ -47,10 +47,22 @@ const countMedia = (blocks: Json | undefined): Media => {
     if (block.type === "image") images++
     else if (block.type === "document") files++
     else if (block.type === "tool_result") {
-      const nested = countMedia(block.content)
+      const nested = mediaOfBlocks(block.content)
       images += nested.images
       files += nested.files
     }
+  }
+  return { images, files }
+}
+
+/** How many images and documents a request brings. */
+export const mediaOf = (request: JsonObject): Media => {
+  let images = 0
+  let files = 0
+  for (const message of arrayOf(request.messages)) {
+    const media = mediaOfBlocks(objectOf(message).content)
+    images += media.images
+    files += media.files
   }
   return { images, files }
 }
@@ -68,29 +80,25 @@ const allowedBetas = (
 /** Fields that can make a difference to a count. */
 const counted = ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "anthropic_version"]
 
-export interface Prepared {
+export interface PreparedBody {
   readonly body: Body
   /** For `x-gateway-thinking-adjusted`. */
   readonly changes: ReadonlyArray<string>
-  readonly media: Media
 }
 
 export const prepareMessages = (
   given: JsonObject,
   route: Route,
   options: { readonly betaHeader: string | undefined; readonly counting: boolean }
-): Result.Result<Prepared, GatewayError> => {
+): Result.Result<PreparedBody, GatewayError> => {
   const { deployment, model } = route
   if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
-  let media: Media = { images: 0, files: 0 }
   for (const [at, message] of arrayOf(given.messages).entries()) {
     if (!isObject(message)) continue
     const url = findUrlSource(message.content, `messages[${at}].content`)
     if (url !== undefined) {
       return Result.fail(invalid(`${url}: URL sources are not accepted; send the data inline, as a base64 source`))
     }
-    const more = countMedia(message.content)
-    media = { images: media.images + more.images, files: media.files + more.files }
   }
   const betas = allowedBetas(
     given,
@@ -110,10 +118,9 @@ export const prepareMessages = (
     ? Object.fromEntries(Object.entries(versioned).filter(([key]) => counted.includes(key)))
     : versioned
   const adjusted = adjustThinking(kept, { model, deployment, betas, counting: options.counting })
-  const stripped = strip(adjusted.body, deployment.strip)
+  const stripped = strip(adjusted.body, route.strip)
   return Result.succeed({
     body: betas.length === 0 ? stripped : { ...stripped, anthropic_beta: betas },
-    changes: adjusted.changes,
-    media
+    changes: adjusted.changes
   })
 }

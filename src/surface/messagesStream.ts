@@ -1,161 +1,130 @@
 /** The messages stream: forwarded as it comes, but for the few events that the gateway must read (spec: Messages stream). */
-import { isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../dialect/json.ts"
-import { makeAccumulator } from "../governance/accumulate.ts"
-import { governanceOf } from "../governance/flags.ts"
-import type { GatewayError } from "../model/GatewayError.ts"
-import type { Event } from "../provider/framing/Event.ts"
-import { cutError, malformed, statusError } from "../provider/refusal.ts"
-import { errorBody } from "./errorReply.ts"
-import type { Observation } from "./Observation.ts"
-import type { Rewriter, Rewritten } from "./streamReply.ts"
-import { messageTokens, usageAttributes } from "./tokens.ts"
+import { messagesErrorBody } from "../api/Errors.ts"
+import { claudeFault } from "../dialect/claude/faults.ts"
+import { overlayUsage, tokensOf } from "../dialect/claude/usage.ts"
+import type { CallPiece } from "../governance/accumulate.ts"
+import type { Governance } from "../governance/flags.ts"
+import { unreadable } from "../model/UpstreamFault.ts"
+import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
+import type { Event } from "../wire/Event.ts"
+import { isObject, type JsonObject, numberOf, objectOf, readExactObject, readObject, textOf } from "../wire/json.ts"
+import { isEventName } from "../wire/sse.ts"
+import { messagesError } from "./wireError.ts"
 
-/** What should be text and is not is as good as absent. */
-const string = (value: Json | undefined): string => textOf(value) ?? ""
-
-const parse = (data: string): JsonObject | undefined => {
-  try {
-    const value = JSON.parse(data) as Json
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Anthropic's in-band error types, as the statuses that they have before the first byte. */
-const statuses: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  timeout_error: 408,
-  overloaded_error: 529
-}
-
-/** `message_delta` counts are cumulative and overlay those of `message_start`; a null says nothing. */
-const overlay = (before: JsonObject, after: JsonObject): JsonObject => {
-  const merged: Record<string, Json> = { ...before }
-  for (const key in after) if (after[key] !== null && after[key] !== undefined) merged[key] = after[key]
-  return merged
-}
-
-const frame = (event: string, data: string) => `event: ${event}\ndata: ${data}\n\n`
-/** Data that came in several lines goes out in several. */
-const forward = (event: string, data: string) =>
-  frame(event, data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data)
-
-export const messagesRewriter = (options: {
-  readonly model: string
-  readonly observation: Observation
-  readonly scrub: (message: string) => string
-}): Rewriter => {
-  const { observation } = options
-  const calls = makeAccumulator()
+export interface MessagesState extends Progress {
   /** Indexes of the content blocks that are tool calls and still open. */
-  const open = new Set<unknown>()
-  let usage: JsonObject = {}
-  let stopReason: string | undefined
-  let done = false
-  let failure: GatewayError | undefined
+  readonly open: Set<number>
+  usage: JsonObject
+  stopReason: string | undefined
+}
 
-  const governance = () => {
-    const found = governanceOf(calls.flags())
-    return found === undefined
-      ? ""
-      : frame("gateway_governance", JSON.stringify({ type: "gateway_governance", x_gateway_governance: found }))
-  }
+const governanceFrame = (governance: Governance): Frame => ({
+  event: "gateway_governance",
+  data: JSON.stringify({ type: "gateway_governance", x_gateway_governance: governance })
+})
 
-  const start = (fields: JsonObject): string => {
-    const message = objectOf(fields.message)
-    usage = objectOf(message.usage)
-    return JSON.stringify({ ...fields, message: { ...message, model: options.model } })
-  }
-
-  /** The text of one event; sets `done` or `failure` where it ends the stream. */
-  const rewrite = (event: Event): string => {
-    const name = event.event ?? string(parse(event.data)?.type)
-    switch (name) {
-      case "message_start": {
-        const fields = parse(event.data)
-        if (fields === undefined) break
-        return frame(name, start(fields))
-      }
-      case "content_block_start": {
-        const fields = parse(event.data)
-        if (fields === undefined) break
-        const block = objectOf(fields.content_block)
-        if (block.type === "tool_use" || block.type === "server_tool_use") {
-          const index = numberOf(fields.index) ?? -1
-          open.add(index)
-          calls.start(index, string(block.id), string(block.name))
-          if (isObject(block.input)) calls.input(index, block.input)
-        }
-        return forward(name, event.data)
-      }
-      case "content_block_delta": {
-        // Text deltas are never parsed; one that merely mentions the type is parsed in vain.
-        if (open.size > 0 && event.data.includes("input_json_delta")) {
-          const fields = parse(event.data)
-          if (fields === undefined) break
-          const delta = objectOf(fields.delta)
-          const index = numberOf(fields.index) ?? -1
-          if (delta.type === "input_json_delta" && open.has(index)) calls.append(index, string(delta.partial_json))
-        } else if (!looksLikeObject(event.data)) break
-        return forward(name, event.data)
-      }
-      case "content_block_stop": {
-        if (open.size > 0) {
-          const index = numberOf(parse(event.data)?.index) ?? -1
-          if (open.delete(index)) calls.complete(index)
-        }
-        return forward(name, event.data)
-      }
-      case "message_delta": {
-        const fields = parse(event.data)
-        if (fields === undefined) break
-        usage = overlay(usage, objectOf(fields.usage))
-        stopReason = string(objectOf(fields.delta).stop_reason)
-        return forward(name, event.data)
-      }
-      case "message_stop":
-        done = true
-        // Bedrock adds its own metrics here, which are no part of the format.
-        return frame(name, '{"type":"message_stop"}') + governance()
-      case "error": {
-        const error = objectOf(parse(event.data)?.error)
-        failure = statusError({
-          status: statuses[string(error.type)] ?? 500,
-          message: options.scrub(string(error.message))
-        })
-        return ""
-      }
-      default:
-        if (looksLikeObject(event.data)) return name === "" ? "" : forward(name, event.data)
-    }
-    failure = malformed
-    return ""
-  }
-
-  return {
-    step: (events): Rewritten => {
-      let text = ""
-      for (const event of events) {
-        text += rewrite(event)
-        if (done || failure !== undefined) break
-      }
-      return { text, done, failure }
-    },
-    end: () => ({ text: "", failure: done ? undefined : cutError, done }),
-    settle: (span) => {
-      const flags = calls.flags()
-      observation.flags = flags.length
-      observation.tokens = messageTokens(usage)
-      observation.finishReason = stopReason
-      span.set(usageAttributes(observation.tokens, stopReason, flags.length))
-    },
-    // Flags of the calls so far are not lost with the stream.
-    inBand: (error) => governance() + frame("error", JSON.stringify(errorBody("messages", error)))
-  }
+/** Bedrock adds its own metrics here, which are no part of the format. */
+const messageStop: Frame = {
+  event: "message_stop",
+  data: '{"type":"message_stop"}',
+  flagged: (governance) => [{ event: "message_stop", data: '{"type":"message_stop"}' }, governanceFrame(governance)]
 }
 
 /** A cheap look at data that is forwarded unread. */
 const looksLikeObject = (data: string) => data.startsWith("{") && data.endsWith("}")
+const string = (value: unknown): string => textOf(value) ?? ""
+
+/** What a block that begins tells of a call, if it is one. */
+const begin = (state: MessagesState, fields: JsonObject): ReadonlyArray<CallPiece> | undefined => {
+  const block = objectOf(fields.content_block)
+  if (block.type !== "tool_use" && block.type !== "server_tool_use") return undefined
+  const key = numberOf(fields.index) ?? -1
+  state.open.add(key)
+  const start: CallPiece = { type: "start", key, id: string(block.id), name: string(block.name) }
+  return isObject(block.input) ? [start, { type: "input", key, value: block.input }] : [start]
+}
+
+/** Text deltas are never parsed; one that merely mentions the type is parsed in vain. */
+const delta = (state: MessagesState, data: string): Frame | undefined => {
+  if (state.open.size === 0 || !data.includes("input_json_delta")) {
+    return looksLikeObject(data) ? { event: "content_block_delta", data } : undefined
+  }
+  const fields = readObject(data)
+  if (fields === undefined) return undefined
+  const change = objectOf(fields.delta)
+  const key = numberOf(fields.index) ?? -1
+  return change.type === "input_json_delta" && state.open.has(key)
+    ? { event: "content_block_delta", data, calls: [{ type: "append", key, text: string(change.partial_json) }] }
+    : { event: "content_block_delta", data }
+}
+
+/** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
+const frameOf = (state: MessagesState, model: string, event: Event): Frame | undefined => {
+  const { data } = event
+  const name = event.event ?? string(readObject(data)?.type)
+  if (!isEventName(name)) {
+    state.end = unreadable
+    return undefined
+  }
+  switch (name) {
+    case "content_block_delta": {
+      const frame = delta(state, data)
+      if (frame === undefined) break
+      return frame
+    }
+    case "message_start": {
+      const fields = readExactObject(data)
+      if (fields === undefined) break
+      const message = objectOf(fields.message)
+      state.usage = objectOf(message.usage)
+      return { event: name, data: JSON.stringify({ ...fields, message: { ...message, model } }) }
+    }
+    case "content_block_start": {
+      const fields = readObject(data)
+      if (fields === undefined) break
+      return { event: name, data, calls: begin(state, fields) }
+    }
+    case "content_block_stop": {
+      if (state.open.size === 0) return { event: name, data }
+      const key = numberOf(readObject(data)?.index) ?? -1
+      return state.open.delete(key) ? { event: name, data, calls: [{ type: "end", key }] } : { event: name, data }
+    }
+    case "message_delta": {
+      const fields = readObject(data)
+      if (fields === undefined) break
+      state.usage = overlayUsage(state.usage, fields.usage)
+      state.stopReason = string(objectOf(fields.delta).stop_reason)
+      return { event: name, data }
+    }
+    case "message_stop":
+      state.end = "complete"
+      return messageStop
+    case "error":
+      state.end = claudeFault(objectOf(readObject(data)?.error))
+      return undefined
+    default:
+      if (looksLikeObject(data)) return name === "" ? undefined : { event: name, data }
+  }
+  state.end = unreadable
+  return undefined
+}
+
+/** `model` is the base model, which the reply names in place of the upstream's. */
+export const messagesProtocol = (model: string): Protocol<MessagesState> => ({
+  initial: () => ({ end: undefined, open: new Set(), usage: {}, stopReason: undefined }),
+  step: (state, events) => {
+    const frames: Array<Frame> = []
+    for (const event of events) {
+      const frame = frameOf(state, model, event)
+      if (frame !== undefined) frames.push(frame)
+      if (state.end !== undefined) break
+    }
+    return [state, frames]
+  },
+  onHalt: () => [],
+  inBand: (_, error, governance) => {
+    const last: Frame = { event: "error", data: JSON.stringify(messagesErrorBody(messagesError(error))) }
+    return governance === undefined ? [last] : [governanceFrame(governance), last]
+  },
+  summary: ({ usage, stopReason }) => ({ tokens: tokensOf(usage), finishReason: stopReason })
+})

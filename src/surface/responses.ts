@@ -1,60 +1,34 @@
 /** The responses surface: a thin proxy to cloud C (spec: POST /v1/responses). */
-import { Effect } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
-import { Api } from "../api/Api.ts"
+import { Result } from "effect"
+import type { ApiError } from "../api/Errors.ts"
 import { ResponsesRequest } from "../api/Responses.ts"
-import { makeScrub, malformed } from "../provider/refusal.ts"
-import { bodyReader } from "./body.ts"
-import { servedHeaders } from "./Gate.ts"
-import { CurrentObservation } from "./Observation.ts"
-import { respond } from "./respond.ts"
-import { prepareResponses } from "./responsesBody.ts"
-import { note, responsesRewriter, rewriteResponse } from "./responsesReply.ts"
-import { makeServing } from "./serving.ts"
-import { streamReply } from "./streamReply.ts"
+import { misshapen } from "../model/UpstreamFault.ts"
+import { prepareResponses, screenedTools } from "./responsesBody.ts"
+import { rewriteResponse } from "./responsesReply.ts"
+import { type ResponsesState, responsesProtocol } from "./responsesStream.ts"
+import { type Prepared, surface } from "./Surface.ts"
+import { apiError } from "./wireError.ts"
 
-export const responsesLayer = HttpApiBuilder.group(
-  Api,
-  "responses",
-  Effect.fn(function* (handlers) {
-    const serving = yield* makeServing
-    const read = bodyReader(ResponsesRequest, serving.bodyLimits)
-
-    const create = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-      const observation = yield* CurrentObservation
-      const given = yield* read(request)
-      observation.tools = given.tools?.length ?? 0
-      const route = yield* serving.admit(given.model, "responses")
-      const { body, tools } = yield* Effect.fromResult(prepareResponses(given, route))
-      yield* serving.screen("responses", tools)
-      const { max_output_tokens: asked } = given
+export const responses = surface<ResponsesRequest, Prepared, ApiError, ResponsesState>({
+  purpose: "responses",
+  schema: ResponsesRequest,
+  error: apiError,
+  counts: ({ tools }) => ({ tools: tools?.length ?? 0, images: 0, files: 0 }),
+  tools: screenedTools,
+  prepare: (request, route) =>
+    Result.map(prepareResponses(request, route), (body) => {
+      const { max_output_tokens: asked } = request
       const { maxOutputTokens } = route.model
-      yield* serving.hold({
-        stream: given.stream === true,
+      return {
+        operation: "responses" as const,
+        bodies: [body],
+        stream: request.stream === true,
         maxOutput: typeof asked === "number" && asked > 0 ? Math.min(asked, maxOutputTokens) : maxOutputTokens
-      })
-      const provider = serving.providerOf(route)
-      const headers = servedHeaders(observation, route, provider, "responses")
-      if (given.stream === true) {
-        return yield* streamReply({
-          open: (stopper) => provider.stream(route, "responses", body, stopper),
-          rewriter: responsesRewriter({ observation, scrub: makeScrub([[route.deployment.model, route.model.id]]) }),
-          limits: serving.streamLimits,
-          headers,
-          watchEnd: serving.watchEnd(observation)
-        })
       }
-      const reply = yield* serving.whole(provider.send(route, "responses", body))
-      const rewritten = rewriteResponse(reply.text)
-      if (rewritten === undefined) {
-        reply.span.fail(malformed)
-        return yield* malformed
-      }
-      note(observation, rewritten.summary, reply.span)
-      return HttpServerResponse.text(rewritten.text, { contentType: "application/json", headers })
-    })
-
-    return handlers.handleRaw("create", ({ request }) => respond(create(request)))
-  })
-)
+    }),
+  answer: (_, { text, body }) => {
+    const answer = rewriteResponse(text, body)
+    return answer === undefined ? Result.fail(misshapen) : Result.succeed(answer)
+  },
+  protocol: () => responsesProtocol
+})

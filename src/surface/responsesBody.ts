@@ -1,10 +1,10 @@
 /** What of a responses body is refused, removed or set before it goes upstream (spec: POST /v1/responses; decisions: Responses surface). */
 import { Result } from "effect"
 import type { ResponsesRequest } from "../api/Responses.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../dialect/json.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
-import type { ScreenedTool } from "./serving.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import type { ScreenedTool } from "./Surface.ts"
 
 const encrypted = "reasoning.encrypted_content"
 
@@ -95,18 +95,19 @@ const withoutReasoning = (input: ReadonlyArray<JsonObject>): ReadonlyArray<JsonO
   return kept.length === input.length ? input : kept.map(({ id: _, ...item }) => item)
 }
 
-export interface PreparedResponse {
-  readonly body: JsonObject
-  readonly tools: ReadonlyArray<ScreenedTool>
-}
+const itemsOf = ({ input }: ResponsesRequest): ReadonlyArray<JsonObject> => (typeof input === "string" ? [] : input)
 
-export const prepareResponses = (
-  request: ResponsesRequest,
-  route: Route
-): Result.Result<PreparedResponse, GatewayError> => {
-  const items = typeof request.input === "string" ? [] : request.input
-  const tools = toolsOf(request, items)
-  const refusal = refuseState(request) ?? refuseTools(tools) ?? refuseInput(items)
+/** The chat format's nesting is for the upstream to refuse, but the screen does not rely on that. */
+export const screenedTools = (request: ResponsesRequest): ReadonlyArray<ScreenedTool> =>
+  toolsOf(request, itemsOf(request))
+    .filter(({ tool }) => tool.type === "function")
+    .flatMap(({ tool }) => [tool, objectOf(tool.function)])
+    .map(({ name, parameters }) => ({ name: textOf(name) ?? "", schema: parameters }))
+
+/** The body that is sent. */
+export const prepareResponses = (request: ResponsesRequest, route: Route): Result.Result<JsonObject, GatewayError> => {
+  const items = itemsOf(request)
+  const refusal = refuseState(request) ?? refuseTools(toolsOf(request, items)) ?? refuseInput(items)
   if (refusal !== undefined) return Result.fail(invalid(refusal))
 
   const { previous_response_id: _, background: __, conversation: ___, include, ...rest } = request
@@ -119,12 +120,5 @@ export const prepareResponses = (
     store: false
   }
   if (included.length > 0) body.include = included
-  return Result.succeed({
-    body,
-    // The chat format's nesting is for the upstream to refuse, but the screen does not rely on that.
-    tools: tools
-      .filter(({ tool }) => tool.type === "function")
-      .flatMap(({ tool }) => [tool, objectOf(tool.function)])
-      .map(({ name, parameters }) => ({ name: textOf(name) ?? "", schema: parameters }))
-  })
+  return Result.succeed(body)
 }

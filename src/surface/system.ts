@@ -4,10 +4,10 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { permits } from "../access/Keys.ts"
 import { Api } from "../api/Api.ts"
+import { Caller } from "../api/Security.ts"
 import { service, version } from "../api/version.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
 import { Drain } from "./Drain.ts"
-import { CurrentObservation } from "./Observation.ts"
 
 /** Every ID that the caller can request, in catalog order (spec: Model object). */
 export const modelsLayer = HttpApiBuilder.group(
@@ -15,19 +15,14 @@ export const modelsLayer = HttpApiBuilder.group(
   "models",
   Effect.fn(function* (handlers) {
     const catalog = yield* CatalogStore
-    return handlers.handle(
-      "list",
-      Effect.fnUntraced(function* () {
-        const { key } = yield* CurrentObservation
-        const { list } = yield* catalog.current
-        const mine = list.filter(
-          ({ model, level }) => key !== undefined && Result.isSuccess(permits(key, { base: model.id, level }))
-        )
-        return {
-          object: "list" as const,
-          data: mine.map(({ id, created, ownedBy }) => ({ id, object: "model" as const, created, owned_by: ownedBy }))
-        }
-      })
+    return handlers.handle("list", () =>
+      Effect.map(Caller, (caller) => ({
+        object: "list" as const,
+        data: catalog
+          .current()
+          .list.filter(({ model, level }) => Result.isSuccess(permits(caller, { base: model.id, level })))
+          .map(({ id, created, ownedBy }) => ({ id, object: "model" as const, created, owned_by: ownedBy }))
+      }))
     )
   })
 )

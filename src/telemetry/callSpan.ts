@@ -1,21 +1,27 @@
 /**
- * The client span of one upstream call, and its metrics (OpenTelemetry GenAI conventions). It ends at the call's last byte,
- * at its error, or when it is given up; what is learned later, such as the usage, is still on it.
+ * The client span of one upstream call, and its metrics (OpenTelemetry GenAI conventions). Its time is over at the call's last
+ * byte, at its error, or when it is given up; what is learned later, such as the usage, is still on it.
  */
-import { Cause, Clock, Effect, Exit, Option, References, type Scope } from "effect"
-import { GatewayError } from "../model/GatewayError.ts"
-import { callRecorder } from "./metrics.ts"
+import { Clock, Effect, Exit, References, Tracer } from "effect"
+import type { GatewayError } from "../model/GatewayError.ts"
+import type { Tokens } from "../model/Tokens.ts"
+import { type CallLabels, type CallRecorder, makeCallRecorder, remembered } from "./metrics.ts"
+import type { Attributes } from "./otlp/attributes.ts"
+import { openSpan } from "./otlp/tracer.ts"
 
 /** What a call is, from its start. */
-export interface CallSpanOptions {
-  /** `{gen_ai.operation.name} {gen_ai.request.model}` */
-  readonly name: string
-  readonly attributes: Readonly<Record<string, unknown>>
+export interface CallSpanOptions extends CallLabels {
+  /** The upstream's ID of the model. */
+  readonly deployment: string
+  readonly stream: boolean
 }
 
 /** What is learned of a call after its head. */
 export interface UpstreamSpan {
+  /** Kept where there is tracing; what is undefined is left out. */
   readonly set: (attributes: Readonly<Record<string, unknown>>) => void
+  /** What the call came to; the last word counts. */
+  readonly used: (tokens: Tokens, finishReason?: string, flags?: number) => void
   readonly firstToken: () => void
   readonly fail: (error: GatewayError) => void
 }
@@ -25,8 +31,10 @@ export interface CallSpan extends UpstreamSpan {
   readonly chunk: () => void
   /** The last byte has come. */
   readonly received: () => void
-  /** The call is given up. */
+  /** The call is given up; nothing, if it was over. */
   readonly cancelled: () => void
+  /** Counts the call and ends the span, once: whoever opened it does so, when nothing more will be learned. */
+  readonly end: () => void
 }
 
 /** A caller that left, a sibling call that failed, a ceiling of the whole request: no failure of the cloud. */
@@ -36,80 +44,141 @@ const cancelled = "cancelled"
 const errorType = (error: GatewayError): string =>
   error.upstreamStatus === undefined ? (error.code ?? error.reason) : String(error.upstreamStatus)
 
-const text = (value: unknown): string => (typeof value === "string" ? value : "")
-const count = (value: unknown): number => (typeof value === "number" && value > 0 ? value : 0)
+/** With tracing; the times are of the process's clock, as the call's. */
+interface Traced {
+  readonly span: Tracer.Span
+  /** Nanoseconds since the epoch when the call began. */
+  readonly begun: bigint
+}
 
-/**
- * Opens the span of a call; the scope ends it. Its metrics are recorded then, whether there is tracing or not; without it, no
- * span is built.
- */
-export const openCallSpan = Effect.fnUntraced(function* ({
-  name,
-  attributes
-}: CallSpanOptions): Effect.fn.Return<CallSpan, never, Scope.Scope> {
-  const traced = yield* References.TracerEnabled
-  const span = traced ? yield* Effect.makeSpan(name, { kind: "client", attributes }) : undefined
-  const begun = (yield* Clock.Clock).currentTimeNanosUnsafe()
-  const startedAt = performance.now()
-  /** Milliseconds of the process's clock, as the span's. */
-  const nanos = (at: number) => begun + BigInt(Math.round((at - startedAt) * 1e6))
-  const streamed = attributes["gen_ai.request.stream"] === true
-  const record = callRecorder({
-    operation: text(attributes["gen_ai.operation.name"]),
-    provider: text(attributes["gen_ai.provider.name"]),
-    model: text(attributes["gen_ai.request.model"]),
-    address: text(attributes["server.address"]),
-    port: count(attributes["server.port"]),
-    level: text(attributes["gateway.level"])
-  })
-  const known: Record<string, unknown> = {}
-  let error: string | undefined
-  let endedAt: number | undefined
-  let chunkAt: number | undefined
+class Call implements CallSpan {
+  private readonly options: CallSpanOptions
+  private readonly record: CallRecorder
+  private readonly traced: Traced | undefined
+  private readonly startedAt = performance.now()
+  private tokens: Tokens | undefined
+  private error: string | undefined
+  private endedAt: number | undefined
+  private chunkAt: number | undefined
+  private ended = false
 
-  const end = (why?: string) => {
-    if (why !== undefined) error ??= why
-    endedAt ??= performance.now()
+  constructor(options: CallSpanOptions, record: CallRecorder, traced: Traced | undefined) {
+    this.options = options
+    this.record = record
+    this.traced = traced
   }
 
-  yield* Effect.addFinalizer((exit) => {
-    if (endedAt === undefined && Exit.isFailure(exit)) {
-      const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-      end(failure instanceof GatewayError ? errorType(failure) : cancelled)
+  set(attributes: Readonly<Record<string, unknown>>): void {
+    if (this.traced === undefined) return
+    for (const key in attributes) {
+      if (attributes[key] !== undefined) this.traced.span.attribute(key, attributes[key])
     }
-    const until = endedAt ?? performance.now()
-    record.end((until - startedAt) / 1000, error, {
-      input: count(known["gen_ai.usage.input_tokens"]),
-      output: count(known["gen_ai.usage.output_tokens"]),
-      cached: count(known["gen_ai.usage.cache_read.input_tokens"]),
-      reasoning: count(known["gen_ai.usage.reasoning.output_tokens"])
-    })
-    if (span === undefined) return Effect.void
-    if (error !== undefined) span.attribute("error.type", error)
-    span.end(nanos(until), error === undefined ? Exit.void : error === cancelled ? Exit.interrupt() : Exit.fail(error))
-    return Effect.void
-  })
+  }
 
-  return {
-    set: (learned) => {
-      for (const key in learned) {
-        if (learned[key] === undefined) continue
-        known[key] = learned[key]
-        span?.attribute(key, learned[key])
-      }
-    },
-    firstToken: () => span?.event("gen_ai.first_token", nanos(chunkAt ?? performance.now())),
-    chunk: () => {
-      if (!streamed) return
-      const now = performance.now()
-      if (chunkAt === undefined) {
-        span?.attribute("gen_ai.response.time_to_first_chunk", (now - startedAt) / 1000)
-        record.firstChunk((now - startedAt) / 1000)
-      } else record.outputChunk((now - chunkAt) / 1000)
-      chunkAt = now
-    },
-    received: () => end(),
-    cancelled: () => end(cancelled),
-    fail: (failure) => end(errorType(failure))
+  used(tokens: Tokens, finishReason?: string, flags = 0): void {
+    this.tokens = tokens
+    if (this.traced === undefined) return
+    this.set({ "gen_ai.usage.input_tokens": tokens.input })
+    // An embedding has no output that is counted.
+    if (this.options.operation === "embeddings") return
+    this.set({
+      "gen_ai.usage.output_tokens": tokens.output,
+      "gen_ai.usage.cache_read.input_tokens": tokens.cached,
+      "gen_ai.usage.reasoning.output_tokens": tokens.reasoning,
+      "gen_ai.response.finish_reasons": finishReason === undefined ? undefined : [finishReason],
+      "gateway.governance.flags": flags
+    })
+  }
+
+  firstToken(): void {
+    this.traced?.span.event("gen_ai.first_token", this.nanos(this.traced, this.chunkAt ?? performance.now()))
+  }
+
+  chunk(): void {
+    if (!this.options.stream) return
+    const now = performance.now()
+    if (this.chunkAt === undefined) {
+      const seconds = (now - this.startedAt) / 1000
+      this.traced?.span.attribute("gen_ai.response.time_to_first_chunk", seconds)
+      this.record.firstChunk(seconds)
+    } else this.record.outputChunk((now - this.chunkAt) / 1000)
+    this.chunkAt = now
+  }
+
+  received(): void {
+    this.endedAt ??= performance.now()
+  }
+
+  cancelled(): void {
+    if (this.endedAt !== undefined) return
+    this.error = cancelled
+    this.endedAt = performance.now()
+  }
+
+  fail(error: GatewayError): void {
+    this.error ??= errorType(error)
+    this.endedAt ??= performance.now()
+  }
+
+  end(): void {
+    if (this.ended) return
+    this.ended = true
+    const { traced } = this
+    const until = this.endedAt ?? performance.now()
+    this.record.end((until - this.startedAt) / 1000, this.error, this.tokens)
+    if (traced === undefined) return
+    if (this.error !== undefined) traced.span.attribute("error.type", this.error)
+    traced.span.end(this.nanos(traced, until), exitOf(this.error))
+  }
+
+  private nanos({ begun }: Traced, at: number): bigint {
+    return begun + BigInt(Math.round((at - this.startedAt) * 1e6))
+  }
+}
+
+const exitOf = (error: string | undefined): Exit.Exit<void, string> => {
+  if (error === undefined) return Exit.void
+  return error === cancelled ? Exit.interrupt() : Exit.fail(error)
+}
+
+/** What calls of one kind have in common. */
+interface Kind {
+  readonly name: string
+  readonly record: CallRecorder
+  readonly attributes: Attributes
+}
+
+const makeKind = (options: CallSpanOptions): Kind => ({
+  name: `${options.operation} ${options.model}`,
+  record: makeCallRecorder(options),
+  attributes: {
+    "gen_ai.operation.name": options.operation,
+    "gen_ai.provider.name": options.provider,
+    "gen_ai.request.model": options.model,
+    "gen_ai.request.stream": options.stream,
+    "server.address": options.address,
+    "server.port": options.port,
+    "gateway.level": options.level,
+    "gateway.deployment": options.deployment
   }
 })
+
+/** Made once, with what calls; then called for every call, whose span it opens. Without tracing, no span is built. */
+export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tracer.AnySpan | undefined) => CallSpan> =
+  Effect.gen(function* () {
+    const kinds = remembered(
+      ({ operation, provider, model, level, address, port, deployment, stream }: CallSpanOptions) =>
+        `${operation}\n${provider}\n${model}\n${level}\n${address}\n${port}\n${deployment}\n${stream}`,
+      makeKind
+    )
+    const tracer = yield* Tracer.Tracer
+    const clock = yield* Clock.Clock
+    const traced = yield* References.TracerEnabled
+    return (options, parent) => {
+      const { name, record, attributes: shared } = kinds(options)
+      if (!traced) return new Call(options, record, undefined)
+      const begun = clock.currentTimeNanosUnsafe()
+      const span = openSpan(tracer, { name, kind: "client", parent, startTime: begun, shared, own: {} })
+      return new Call(options, record, { span, begun })
+    }
+  })

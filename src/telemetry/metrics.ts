@@ -3,8 +3,9 @@
  * Labels come from closed sets (catalog, settings, our own codes); never a key, a request ID or anything a caller chose.
  */
 import { Context, Effect, Metric, type Scope } from "effect"
-import type { Outcome } from "../access/UsageRecord.ts"
-import type { Observation } from "../surface/Observation.ts"
+import type { Outcome } from "../model/Outcome.ts"
+import type { RequestFacts } from "../model/RequestFacts.ts"
+import type { Tokens } from "../model/Tokens.ts"
 
 type Labels = Readonly<Record<string, string>>
 
@@ -24,13 +25,16 @@ const series =
     }
   }
 
-/** Remembers what was made for a key. The keys come from closed sets, so there are few. */
-const remembered = <A>(make: (...key: ReadonlyArray<string>) => A) => {
+/** Remembers what was made for a name. The names are put together from closed sets, so there are few. */
+export const remembered = <Labels, A>(nameOf: (labels: Labels) => string, make: (labels: Labels) => A) => {
   const known = new Map<string, A>()
-  return (...key: ReadonlyArray<string>): A => {
-    const name = key.join("\n")
-    const value = known.get(name) ?? make(...key)
-    known.set(name, value)
+  return (labels: Labels): A => {
+    const name = nameOf(labels)
+    let value = known.get(name)
+    if (value === undefined) {
+      value = make(labels)
+      known.set(name, value)
+    }
     return value
   }
 }
@@ -168,56 +172,72 @@ export const gaugeOf = (gauge: Metric.Gauge<number>, read: () => number): Effect
     )
   )
 
-const requestRecorder = remembered((surface, status, outcome, stream) => ({
-  request: requests({ surface, status, outcome }),
-  duration: requestDuration({ surface, stream }),
-  firstEvent: firstEvent({ surface }),
-  flags: flags({ surface }),
-  screenRefusal: screenRefusals({ surface })
-}))
+interface RequestLabels {
+  readonly surface: string
+  readonly status: string
+  readonly outcome: Outcome
+  readonly stream: boolean
+}
 
-/** Counts a request that is over; `endedAt` is in milliseconds since the epoch. */
-export const recordRequest = (observation: Observation, outcome: Outcome, endedAt: number): void => {
-  const { surface, status, stream, startedAt, firstEventAt } = observation
-  const record = requestRecorder(surface ?? "other", status === 0 ? "none" : String(status), outcome, String(stream))
-  record.request(1)
-  record.duration((endedAt - startedAt) / 1000)
-  if (firstEventAt !== undefined) record.firstEvent((firstEventAt - startedAt) / 1000)
-  if (observation.flags > 0) record.flags(observation.flags)
-  if (observation.failure === "screen") record.screenRefusal(1)
+/** Made once: what counts a request that is over; `endedAt` is in milliseconds since the epoch. */
+export const makeRecordRequest = () => {
+  const recorders = remembered(
+    ({ surface, status, outcome, stream }: RequestLabels) => `${surface}\n${status}\n${outcome}\n${stream}`,
+    ({ surface, status, outcome, stream }) => ({
+      request: requests({ surface, status, outcome }),
+      duration: requestDuration({ surface, stream: String(stream) }),
+      firstEvent: firstEvent({ surface }),
+      flags: flags({ surface }),
+      screenRefusal: screenRefusals({ surface })
+    })
+  )
+  return (facts: RequestFacts, outcome: Outcome, endedAt: number): void => {
+    const { stream, startedAt, firstEventAt } = facts
+    const status = facts.status === 0 ? "none" : String(facts.status)
+    const record = recorders({ surface: facts.surface ?? "other", status, outcome, stream })
+    record.request(1)
+    record.duration((endedAt - startedAt) / 1000)
+    if (firstEventAt !== undefined) record.firstEvent((firstEventAt - startedAt) / 1000)
+    if (facts.flags > 0) record.flags(facts.flags)
+    if (facts.failure === "screen") record.screenRefusal(1)
+  }
 }
 
 /** What an upstream call is counted under. */
 export interface CallLabels {
+  /** `gen_ai.operation.name` */
   readonly operation: string
+  /** `gen_ai.provider.name` */
   readonly provider: string
+  /** `gen_ai.request.model`: the base model's ID. */
   readonly model: string
+  readonly level: string
+  /** The host that is asked first. */
   readonly address: string
   readonly port: number
-  readonly level: string
 }
 
-export interface CallTokens {
-  readonly input: number
-  readonly output: number
-  readonly cached: number
-  readonly reasoning: number
-}
+const nothingUsed: Tokens = { input: 0, output: 0 }
 
-const makeCallRecorder = (operation = "", provider = "", model = "", address = "", port = "", level = "") => {
+/** Counts calls of one kind; made once. */
+export const makeCallRecorder = ({ operation, provider, model, level, address, port }: CallLabels) => {
   const labels = {
     "gen_ai.operation.name": operation,
     "gen_ai.provider.name": provider,
     "gen_ai.request.model": model,
     "server.address": address,
-    "server.port": port,
+    "server.port": String(port),
     "gateway.level": level
   }
   // No cloud says which of the tokens were images.
   const counted = { ...labels, "gen_ai.token.modality": "unknown" }
   const embeddings = operation === "embeddings"
   const ended = embeddings ? embeddingsDuration : duration
-  const durations = remembered((error = "") => ended(error === "" ? labels : { ...labels, "error.type": error }))
+  const succeeded = ended(labels)
+  const failed = remembered(
+    (error: string) => error,
+    (error) => ended({ ...labels, "error.type": error })
+  )
   const input = inputTokens(counted)
   const output = outputTokens(counted)
   const cached = cachedTokens(counted)
@@ -226,19 +246,20 @@ const makeCallRecorder = (operation = "", provider = "", model = "", address = "
     firstChunk: firstChunk(labels),
     outputChunk: outputChunk(labels),
     /** Of token counts, which are free and no inference, nothing is counted. */
-    end: (seconds: number, error: string | undefined, tokens: CallTokens) => {
+    end: (seconds: number, error: string | undefined, tokens: Tokens = nothingUsed) => {
       if (operation === "count_tokens") return
-      durations(error ?? "")(seconds)
-      input(tokens.input)
+      const record = error === undefined ? succeeded : failed(error)
+      record(seconds)
+      input(positive(tokens.input))
       if (embeddings) return
-      output(tokens.output)
-      if (tokens.cached > 0) cached(tokens.cached)
-      if (tokens.reasoning > 0) reasoning(tokens.reasoning)
+      output(positive(tokens.output))
+      if (positive(tokens.cached) > 0) cached(positive(tokens.cached))
+      if (positive(tokens.reasoning) > 0) reasoning(positive(tokens.reasoning))
     }
   }
 }
-const recorders = remembered(makeCallRecorder)
 
-/** Counts an upstream call. */
-export const callRecorder = ({ operation, provider, model, address, port, level }: CallLabels) =>
-  recorders(operation, provider, model, address, String(port), level)
+/** A cloud's nonsense must not spoil a count. */
+const positive = (count: number | undefined): number => (count !== undefined && count > 0 ? count : 0)
+
+export type CallRecorder = ReturnType<typeof makeCallRecorder>

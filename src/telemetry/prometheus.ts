@@ -7,7 +7,12 @@ import { prometheusName } from "./metrics.ts"
 /** The metrics port cannot be listened on. */
 export class MetricsPortError extends Data.TaggedError("MetricsPortError")<{ readonly message: string }> {}
 
-/** `GET /metrics` in Prometheus' text format, until the scope closes. Port 0 picks a free one; the log names it. */
+/**
+ * `GET /metrics` in Prometheus' text format, until the scope closes. Port 0 picks a free one; the log names it.
+ *
+ * A server of Node's, not Effect's `PrometheusMetrics.layerHttp`: a process has one `HttpRouter`, as its layer is shared, so that this
+ * port would serve the gateway's routes, too.
+ */
 export const prometheusLayer = (options: {
   readonly host: string
   readonly port: number

@@ -7,10 +7,11 @@ import { Keys, permits } from "../../src/access/Keys.ts"
 import { createKey, revokeKey, rotateKey } from "../../src/access/keysCommand.ts"
 import { eventually, keyFile, keyWith, only, secretIn } from "./support.ts"
 
-const accepts = Effect.fnUntraced(function* (secret: string) {
+const authenticate = Effect.fnUntraced(function* (secret: string) {
   const keys = yield* Keys
-  return Exit.isSuccess(yield* Effect.exit(keys.authenticate(secret)))
+  return keys.authenticate(secret, yield* Clock.currentTimeMillis)
 })
+const accepts = (secret: string) => Effect.map(authenticate(secret), Result.isSuccess)
 
 const lines: Array<string> = []
 const logs = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
@@ -26,8 +27,7 @@ describe("Keys", () => {
       const id = (yield* readKeys(file)).find(({ name }) => name === "revoked")?.id ?? ""
       yield* revokeKey(file, id)
       yield* Effect.gen(function* () {
-        const keys = yield* Keys
-        assert.strictEqual((yield* keys.authenticate(good)).name, "good")
+        assert.strictEqual(Result.getOrThrow(yield* authenticate(good)).name, "good")
         assert.isTrue(yield* accepts(expiring))
         yield* TestClock.setTime(Date.UTC(2026, 10, 22))
         const wrong = [
@@ -42,7 +42,7 @@ describe("Keys", () => {
           revoked
         ]
         for (const secret of wrong) {
-          const error = yield* Effect.flip(keys.authenticate(secret))
+          const error = Result.getOrThrow(Result.flip(yield* authenticate(secret)))
           assert.deepStrictEqual(
             [error.reason, error.message],
             ["unauthenticated", "The API key is missing or invalid. Send your key in the header x-api-key."]
@@ -59,7 +59,7 @@ describe("Keys", () => {
       const secret = secretIn(yield* createKey(file, { name: "x" }))
       yield* Effect.gen(function* () {
         const keys = yield* Keys
-        const key = yield* keys.authenticate(secret)
+        const key = Result.getOrThrow(yield* authenticate(secret))
         const ended = yield* Effect.forkChild(keys.ended(key.id), { startImmediately: true })
         yield* Effect.sleep("1100 millis")
         assert.isUndefined(ended.pollUnsafe())

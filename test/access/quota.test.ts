@@ -87,10 +87,16 @@ describe("Quota", () => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("a key without a quota reserves nothing and has no headers", () =>
+  it.effect("a reservation says what it holds, and its headers what is left", () =>
     Effect.gen(function* () {
-      const reservation = yield* (yield* Quota).reserve(keyWith({}), 10 ** 9)
-      assert.deepStrictEqual([reservation.reserved, reservation.headers], [0, {}])
+      yield* TestClock.setTime(Date.UTC(2026, 10, 30, 23, 0, 0))
+      const reservation = yield* (yield* Quota).reserve(keyWith({ monthlyTokens: 1000 }), 300)
+      const headers = {
+        "x-ratelimit-limit-tokens": "1000",
+        "x-ratelimit-remaining-tokens": "700",
+        "x-ratelimit-reset-tokens": "1h0m0s"
+      }
+      assert.deepStrictEqual([reservation.reserved, reservation.headers], [300, headers])
     }).pipe(Effect.provide(store))
   )
 

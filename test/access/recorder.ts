@@ -6,7 +6,7 @@ import { UsageLog } from "../../src/access/UsageLog.ts"
 const program = Effect.gen(function* () {
   const log = yield* UsageLog
   for (let n = 1; n <= Number(process.argv[2]); n++) {
-    yield* log.record({
+    log.record({
       time: "2026-11-21T00:00:00.000Z",
       request_id: `request-${n}`,
       key_id: null,

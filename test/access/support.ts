@@ -6,7 +6,7 @@ import { digestOf, type Key, readKeys } from "../../src/access/KeyFile.ts"
 const time = DateTime.makeUnsafe("2026-01-01T00:00:00Z")
 
 /** A key with these limits. Its ID is new, so that tests which share a store do not meet. */
-export const keyWith = (limits: Partial<Key>): Key => ({
+export const keyWith = <L extends Partial<Key>>(limits: L): Key & L => ({
   id: `key_${crypto.randomUUID().slice(0, 8)}`,
   name: "test",
   digest: digestOf("test"),

@@ -4,8 +4,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Console, Effect, FileSystem, Logger, Metric, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { makeUsageLog, type Sink, UsageLog } from "../../src/access/UsageLog.ts"
-import { outcomeOf, recordLine, UsageRecord } from "../../src/access/UsageRecord.ts"
+import { recordLine, UsageRecord, usageRecordOf } from "../../src/access/UsageRecord.ts"
 import { GatewayError } from "../../src/model/GatewayError.ts"
+import { outcomeOf } from "../../src/model/Outcome.ts"
+import type { RequestFacts } from "../../src/model/RequestFacts.ts"
 
 const record = (n: number, fields: Partial<UsageRecord> = {}): UsageRecord => ({
   time: "2026-11-21T00:00:00.000Z",
@@ -37,7 +39,7 @@ const idsOf = (text: string): ReadonlyArray<string> =>
     .map((line) => JSON.parse(line).request_id)
 const ids = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => `request-${from + n}`)
 const recordAll = (log: UsageLog["Service"], from: number, to: number) =>
-  Effect.forEach(ids(from, to), (_, n) => log.record(record(from + n)), { discard: true })
+  Effect.sync(() => ids(from, to).forEach((_, n) => void log.record(record(from + n))))
 
 /** What standard error and the log are told. */
 const listen = () => {
@@ -78,6 +80,65 @@ describe("a usage record", () => {
     assert.include(JSON.parse(line).model, "\u202e")
   })
 
+  const facts: RequestFacts = {
+    id: "request-1",
+    startedAt: Date.UTC(2026, 10, 21),
+    method: "POST",
+    path: "/v1/chat/completions",
+    source: undefined,
+    surface: "chat",
+    keyId: undefined,
+    modelId: undefined,
+    route: undefined,
+    region: undefined,
+    upstreamRequestId: undefined,
+    status: 0,
+    failure: undefined,
+    outcome: undefined,
+    stream: false,
+    streamEnd: undefined,
+    tokens: undefined,
+    finishReason: undefined,
+    bytesIn: 0,
+    bytesOut: 0,
+    tools: 0,
+    images: 0,
+    files: 0,
+    flags: 0,
+    events: 0,
+    firstEventAt: undefined,
+    quota: undefined
+  }
+
+  it("is made of a request's facts, of the paths that endpoints answer", () => {
+    assert.isUndefined(usageRecordOf({ ...facts, surface: undefined }, false, facts.startedAt))
+    const none = { key_id: null, source: null, model: null, deployment: null, level: null, upstream_request_id: null }
+    assert.deepInclude(usageRecordOf(facts, true, facts.startedAt + 5), {
+      ...none,
+      time: "2026-11-21T00:00:00.000Z",
+      status: null,
+      outcome: "cancelled",
+      duration_ms: 5,
+      first_event_ms: null,
+      tokens: null,
+      quota: null
+    })
+    const later = {
+      ...facts,
+      firstEventAt: facts.startedAt + 2,
+      status: 200,
+      tokens: { input: 1, output: 2, cached: 1 }
+    }
+    const line = recordLine(usageRecordOf(later, false, facts.startedAt + 5) ?? assert.fail())
+    assert.deepInclude(JSON.parse(line), {
+      status: 200,
+      outcome: "ok",
+      first_event_ms: 2,
+      tokens: { input: 1, output: 2, cached: 1 }
+    })
+    assert.strictEqual(usageRecordOf({ ...facts, outcome: "invalid" }, true, facts.startedAt)?.outcome, "invalid")
+  })
+
   it("names how a request failed", () => {
     const outcome = (fields: Partial<GatewayError>) =>
       outcomeOf(new GatewayError({ reason: "upstream", message: "", ...fields }))
@@ -102,11 +163,11 @@ describe("the usage log", () => {
       yield* Effect.gen(function* () {
         const log = yield* UsageLog
         yield* recordAll(log, 1, 3)
-        yield* log.record(record(0, { surface: "count_tokens" }))
+        log.record(record(0, { surface: "count_tokens" }))
         yield* Effect.repeat(Effect.delay(written(file), "5 millis"), { until: (n) => n === 3 })
         yield* fs.rename(file, `${file}.1`)
         yield* recordAll(log, 4, 2503)
-        yield* log.record(record(2504, { surface: "count_tokens", outcome: "upstream_error" }))
+        log.record(record(2504, { surface: "count_tokens", outcome: "upstream_error" }))
       }).pipe(Effect.provide(UsageLog.layer({ file })))
       assert.deepStrictEqual(idsOf(yield* fs.readFileString(`${file}.1`)), ids(1, 3))
       assert.deepStrictEqual(idsOf(yield* fs.readFileString(file)), ids(4, 2504))

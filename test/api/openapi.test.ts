@@ -103,7 +103,7 @@ describe("the OpenAPI document", () => {
       const expected = path.startsWith("/v1/messages")
         ? [...common, "401"]
         : path === "/v1/models"
-          ? ["200", "403", "500", "503"]
+          ? ["200", "403", "429", "500", "503"]
           : path === "/health"
             ? ["200", "503"]
             : common

@@ -36,7 +36,9 @@ describe("the client's modules", () => {
 
   it("are the contract and the client, nothing of the server's", () => {
     const rooms = new Set([...files].map((file) => dirname(relative(root, file))))
-    assert.deepEqual([...rooms].sort(), ["src", "src/api", "src/client"])
+    assert.deepEqual([...rooms].sort(), ["src", "src/api", "src/client", "src/model", "src/wire"])
+    const shared = [...files].map((file) => relative(root, file)).filter((file) => /^src\/(model|wire)\//.test(file))
+    assert.deepEqual(shared.sort(), ["src/model/names.ts", "src/wire/Event.ts", "src/wire/sse.ts"])
     assert.isAbove(files.size, 12)
   })
 

@@ -4,7 +4,7 @@ import { Completion, CompletionChunk } from "../../src/api/Chat.ts"
 import { makeCall } from "../../src/dialect/answer.ts"
 import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
 import type { Answer, Piece } from "../../src/dialect/Dialect.ts"
-import { call } from "./support.ts"
+import { call, chunksOf } from "./support.ts"
 
 const heading = { id: "chatcmpl-1", created: 7, model: 'claude-"x":il2' }
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
@@ -12,18 +12,14 @@ const governance = {
   flags: [{ tool_call_id: "x", tool_name: "f", destinations: ["https://a"], reason: "external_destination" as const }]
 }
 
-/** The chunks of an SSE text, checked against the contract, and what follows them. */
-const parse = (text: string) => {
-  expect(text.endsWith("\n\n")).toBe(true)
-  const events = text.slice(0, -2).split("\n\n")
-  for (const event of events) expect(event.startsWith("data: ")).toBe(true)
-  const data = events.map((event) => event.slice("data: ".length))
-  const done = data.at(-1) === "[DONE]"
-  const chunks = (done ? data.slice(0, -1) : data).map((json) => JSON.parse(json))
+/** The chunks, checked against the contract; each is one line, as the `data` of an event is. */
+const parse = (texts: ReadonlyArray<string>) => {
+  for (const text of texts) expect(text).not.toMatch(/[\r\n]/)
+  const chunks = texts.map((text) => JSON.parse(text))
   for (const chunk of chunks) Schema.decodeUnknownSync(CompletionChunk)(chunk)
-  return { chunks, done }
+  return chunks
 }
-const deltas = (text: string) => parse(text).chunks.map((chunk) => chunk.choices[0].delta)
+const deltas = (texts: ReadonlyArray<string>) => parse(texts).map((chunk) => chunk.choices[0].delta)
 
 describe("a completion", () => {
   const answer: Answer = {
@@ -67,17 +63,20 @@ describe("a stream of chunks", () => {
 
   it("says the role once and first, then the pieces, then one final chunk", () => {
     const writer = makeChunkWriter({ ...heading, includeUsage: true })
-    expect(writer.write([])).toBe("")
-    expect(writer.write([{ type: "call-end", index: 0 }])).toBe("")
+    expect(chunksOf(writer, [])).toEqual([])
+    expect(chunksOf(writer, [{ type: "call-end", index: 0 }])).toEqual([])
     const extra = { google: { thought_signature: "s" } }
     const pieces: ReadonlyArray<Piece> = [
       { type: "text", text: "a" },
       { type: "call", index: 0, id: "x", name: "f", extra, messageExtra: extra },
       { type: "arguments", index: 0, text: '{"a":1}' }
     ]
-    const text =
-      writer.write(pieces) + writer.write([{ type: "refusal", text: "no" }]) + writer.finish(ending, governance)
-    expect(deltas(text)).toStrictEqual([
+    const texts = [
+      ...chunksOf(writer, pieces),
+      ...chunksOf(writer, [{ type: "refusal", text: "no" }]),
+      ...writer.finish(ending, governance)
+    ]
+    expect(deltas(texts)).toStrictEqual([
       { role: "assistant" },
       { content: "a" },
       {
@@ -90,8 +89,7 @@ describe("a stream of chunks", () => {
       { refusal: "no" },
       {}
     ])
-    const { chunks, done } = parse(text)
-    expect(done).toBe(true)
+    const chunks = parse(texts)
     expect(chunks.at(-1)).toStrictEqual({
       ...heading,
       object: "chat.completion.chunk",
@@ -104,33 +102,27 @@ describe("a stream of chunks", () => {
   })
 
   it("says the role where there is nothing else, and usage only when asked", () => {
-    const text = makeChunkWriter({ ...heading, includeUsage: false }).finish(ending, undefined)
-    expect(deltas(text)).toEqual([{ role: "assistant" }, {}])
-    expect(parse(text).chunks.at(-1)).not.toHaveProperty("usage")
+    const texts = makeChunkWriter({ ...heading, includeUsage: false }).finish(ending, undefined)
+    expect(deltas(texts)).toEqual([{ role: "assistant" }, {}])
+    expect(parse(texts).at(-1)).not.toHaveProperty("usage")
     const uncounted = makeChunkWriter({ ...heading, includeUsage: true }).finish(
       { ...ending, usage: undefined },
       undefined
     )
-    expect(parse(uncounted).chunks.at(-1)).not.toHaveProperty("usage")
+    expect(parse(uncounted).at(-1)).not.toHaveProperty("usage")
   })
 
   it.each(["\n\ndata: [DONE]\n\n", '"}]}', "\r\n", "\u2028", "\ud800", "\0", ""])(
     "keeps the text %j in its string",
     (content) => {
-      const text = makeChunkWriter({ ...heading, includeUsage: false }).write([
+      const texts = chunksOf(makeChunkWriter({ ...heading, includeUsage: false }), [
         { type: "text", text: content },
         { type: "arguments", index: 0, text: content }
       ])
-      expect(deltas(text).slice(1)).toEqual([
+      expect(deltas(texts).slice(1)).toEqual([
         { content },
         { tool_calls: [{ index: 0, function: { arguments: content } }] }
       ])
     }
   )
-
-  it("ends in an error without [DONE]", () => {
-    expect(makeChunkWriter({ ...heading, includeUsage: true }).error("api_error", "a\nb")).toBe(
-      'data: {"error":{"type":"api_error","message":"a\\nb"}}\n\n'
-    )
-  })
 })

@@ -8,13 +8,13 @@ import { Result, Schema } from "effect"
 import { Completion } from "../../src/api/Chat.ts"
 import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
 import { Cloud } from "../../src/model/Catalog.ts"
-import { folded, foldedAnswer, hear, hearStream, routeOf, say, withoutRandomIds } from "./support.ts"
+import { chunksOf, folded, foldedAnswer, hear, hearStream, routeOf, say, withoutRandomIds } from "./support.ts"
 
 const Golden = Schema.Struct({
   route: Schema.Struct({ model: Schema.String, cloud: Cloud }),
   chat: Schema.JsonObject,
   /** The upstream's reply and its stream. */
-  body: Schema.Json,
+  body: Schema.JsonObject,
   events: Schema.Array(Schema.Json),
   expected: Schema.optionalKey(Schema.Json)
 })
@@ -32,7 +32,7 @@ describe.each(["claude", "gemini", "gpt"])("%s", (name) => {
     const said = withoutRandomIds({
       upstream: say(route, golden.chat),
       completion: JSON.parse(JSON.stringify(completion)),
-      chunks: (writer.write(heard.pieces) + writer.finish(heard.ending, undefined)).split("\n\n").slice(0, -1)
+      chunks: [...chunksOf(writer, heard.pieces, heard.ending), "[DONE]"].map((data) => `data: ${data}`)
     })
     if (process.env.UPDATE_GOLDEN === "1") {
       writeFileSync(file, `${JSON.stringify({ ...golden, expected: said }, null, 2)}\n`)

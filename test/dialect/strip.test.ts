@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { strip } from "../../src/dialect/strip.ts"
+import { compileStrip, strip } from "../../src/wire/strip.ts"
 import { say, sonnet, sonnetBedrock, tool } from "./support.ts"
 
 describe("stripping", () => {
@@ -17,13 +17,13 @@ describe("stripping", () => {
     [["list[].x"], { ...body, list: [{}, "text", {}, {}] }]
   ])("%j", (paths, expected) => {
     const before = structuredClone(body)
-    expect(strip(body, paths)).toEqual(expected)
+    expect(strip(body, compileStrip(paths))).toEqual(expected)
     expect(body).toEqual(before)
   })
 
   it("takes parallel tool use off where the catalog says so", () => {
     const fields = { tools: [tool("f")], parallel_tool_calls: false }
-    const choice = (route: typeof sonnet) => strip(say(route, fields), route.deployment.strip).tool_choice
+    const choice = (route: typeof sonnet) => strip(say(route, fields), route.strip).tool_choice
     expect(choice(sonnet)).toEqual({ type: "auto", disable_parallel_tool_use: true })
     expect(choice(sonnetBedrock)).toEqual({ type: "auto" })
   })

@@ -2,12 +2,17 @@
 import { readFileSync } from "node:fs"
 import { Result, Schema } from "effect"
 import { ChatRequest } from "../../src/api/Chat.ts"
+import type { Governance } from "../../src/api/Governance.ts"
+import type { ChunkWriter } from "../../src/dialect/completion.ts"
 import type { Answer, Dialect, Ending, Piece } from "../../src/dialect/Dialect.ts"
 import { dialectOf } from "../../src/dialect/dialects.ts"
-import type { Json, JsonObject } from "../../src/dialect/json.ts"
 import { Catalog, type Cloud, type Model } from "../../src/model/Catalog.ts"
 import type { GatewayError } from "../../src/model/GatewayError.ts"
 import type { Route } from "../../src/model/Route.ts"
+import type { UpstreamFault } from "../../src/model/UpstreamFault.ts"
+import type { Event } from "../../src/wire/Event.ts"
+import type { Json, JsonObject } from "../../src/wire/json.ts"
+import { compileStrip } from "../../src/wire/strip.ts"
 
 const catalog = Schema.decodeUnknownSync(Catalog)(
   JSON.parse(readFileSync(new URL("../../src/model/catalog.json", import.meta.url), "utf8"))
@@ -18,7 +23,13 @@ export const routeOf = (id: string, cloud?: Cloud, facts: Partial<Model> = {}): 
   const found = catalog.models.find((model) => model.id === id)
   const deployment = found?.deployments.find((deployment) => cloud === undefined || deployment.cloud === cloud)
   if (found === undefined || deployment === undefined) throw new Error(`no ${id} on ${cloud}`)
-  return { surface: "chat", id: `${id}:il2`, model: { ...found, ...facts }, level: "il2", deployment }
+  return {
+    id: `${id}:il2`,
+    model: { ...found, ...facts },
+    level: "il2",
+    deployment,
+    strip: compileStrip(deployment.strip)
+  }
 }
 
 export const sonnet = routeOf("claude-sonnet-4-5", "vertex")
@@ -47,29 +58,49 @@ export const say = (route: Route, fields: object): JsonObject =>
   Result.getOrThrow(dialect(route).request(deepFreeze(chat(fields)), route))
 
 /** Why something failed; throws if it did not. */
-export const failureOf = (result: Result.Result<unknown, GatewayError>): GatewayError =>
-  Result.getOrThrow(Result.flip(result))
+export const failureOf = <E>(result: Result.Result<unknown, E>): E => Result.getOrThrow(Result.flip(result))
 
 export const refusal = (route: Route, fields: object): GatewayError =>
   failureOf(dialect(route).request(chat(fields), route))
 
-export const hear = (route: Route, body: Json): Answer => Result.getOrThrow(dialect(route).reply(body, route))
+export const hear = (route: Route, body: JsonObject): Answer => Result.getOrThrow(dialect(route).reply(body, route))
 
 export interface Heard {
   readonly pieces: ReadonlyArray<Piece>
   readonly ending: Ending
 }
 
-/** A whole stream. `events` are JSON, or text such as `[DONE]`. */
-export const hearStream = (route: Route, events: ReadonlyArray<Json>): Result.Result<Heard, GatewayError> => {
-  const reader = dialect(route).stream(route)
+/** An event of JSON, or of text such as `[DONE]`. */
+export const eventOf = (data: Json): Event => ({
+  event: undefined,
+  data: typeof data === "string" ? data : JSON.stringify(data)
+})
+
+/** A whole stream. */
+export const hearStream = (
+  route: Route,
+  events: ReadonlyArray<Json>,
+  asked?: ChatRequest
+): Result.Result<Heard, UpstreamFault> => {
+  const reader = dialect(route).stream(route, asked)
   const pieces: Array<Piece> = []
   for (const event of events) {
-    const step = reader.step({ data: typeof event === "string" ? event : JSON.stringify(event) })
-    if (Result.isFailure(step)) return Result.fail(step.failure)
-    pieces.push(...step.success)
+    const fault = reader.step(eventOf(event), pieces)
+    if (fault !== undefined) return Result.fail(fault)
   }
-  return Result.map(reader.end(), (end) => ({ pieces: [...pieces, ...end.pieces], ending: end.ending }))
+  return Result.map(reader.end(pieces), (ending) => ({ pieces, ending }))
+}
+
+/** The JSON texts of a stream's chunks. */
+export const chunksOf = (
+  writer: ChunkWriter,
+  pieces: ReadonlyArray<Piece>,
+  ending?: Ending,
+  governance?: Governance
+): ReadonlyArray<string> => {
+  const chunks: Array<string> = []
+  for (const piece of pieces) writer.write(piece, chunks)
+  return ending === undefined ? chunks : [...chunks, ...writer.finish(ending, governance)]
 }
 
 /** What a stream comes to, in the shape of an unstreamed answer. */

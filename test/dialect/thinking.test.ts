@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import type { JsonObject } from "../../src/dialect/json.ts"
 import { adjustThinking, nearestEffort } from "../../src/dialect/thinking.ts"
 import type { Effort } from "../../src/model/Catalog.ts"
+import type { JsonObject } from "../../src/wire/json.ts"
 import { azure, call, flash, opus, oss, routeOf, say, sonnet, sonnetBedrock, terra, tool } from "./support.ts"
 
 const enabled = (budget_tokens: number) => ({ type: "enabled", budget_tokens })

@@ -3,8 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import OpenAI from "openai"
 import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
-import type { Json } from "../../src/dialect/json.ts"
-import { flash, hear, hearStream, say, sonnet } from "./support.ts"
+import type { Json } from "../../src/wire/json.ts"
+import { chunksOf, flash, hear, hearStream, say, sonnet } from "./support.ts"
 
 /** OpenAI's client before an upstream that answers this text. */
 const client = (body: string, type: string) =>
@@ -91,7 +91,7 @@ describe.each([
   it("streamed", async () => {
     const { pieces, ending } = Result.getOrThrow(hearStream(route, upstream.events))
     const writer = makeChunkWriter({ ...heading, includeUsage: true })
-    const text = writer.write(pieces) + writer.finish(ending, undefined)
+    const text = [...chunksOf(writer, pieces, ending), "[DONE]"].map((data) => `data: ${data}\n\n`).join("")
     const read = await client(text, "text/event-stream").chat.completions.stream(params).finalChatCompletion()
     follow(read.choices[0]?.message, read.usage)
     expect(read.choices[0]?.finish_reason).toBe("tool_calls")

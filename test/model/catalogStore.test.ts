@@ -4,6 +4,7 @@ import { Context, Effect, FileSystem, Layer, Logger, Option, Result } from "effe
 import { TestClock } from "effect/testing"
 import { clouds } from "../../src/model/Catalog.ts"
 import { CatalogStore, loadCatalog, shippedCatalog } from "../../src/model/CatalogStore.ts"
+import { paths } from "./paths.ts"
 
 const { models } = Result.getOrThrow(shippedCatalog)
 const textOf = (...ids: ReadonlyArray<string>): string =>
@@ -24,11 +25,10 @@ const watched = (text: string) =>
       logged.push({ level: logLevel, text: String(message) })
     })
     const context = yield* Layer.build(
-      CatalogStore.layer({ file: Option.some(file), active }).pipe(Layer.provide(Logger.layer([logger])))
+      CatalogStore.layer({ file: Option.some(file), active, paths }).pipe(Layer.provide(Logger.layer([logger])))
     )
-    const bases = Effect.map(Context.get(context, CatalogStore).current, ({ list }) => [
-      ...new Set(list.map(({ model }) => model.id))
-    ])
+    const { current } = Context.get(context, CatalogStore)
+    const bases = () => [...new Set(current().list.map(({ model }) => model.id))]
     /** Passes the poll interval until something new is logged: the file system does not run on the test's clock. */
     const nextLog = Effect.gen(function* () {
       const before = logged.length
@@ -44,17 +44,17 @@ const watched = (text: string) =>
 describe("CatalogStore", () => {
   it.effect("serves the shipped catalog", () =>
     Effect.gen(function* () {
-      const { list } = yield* (yield* CatalogStore).current
+      const { list } = (yield* CatalogStore).current()
       assert.ok(list.some(({ id }) => id === "claude-opus-5:itar"))
-    }).pipe(Effect.provide(CatalogStore.layer({ file: Option.none(), active })), Effect.provide(Files))
+    }).pipe(Effect.provide(CatalogStore.layer({ file: Option.none(), active, paths })), Effect.provide(Files))
   )
 
   it.effect("lists only what active clouds serve", () =>
     Effect.gen(function* () {
-      const { list } = yield* (yield* CatalogStore).current
+      const { list } = (yield* CatalogStore).current()
       assert.deepStrictEqual([...new Set(list.map(({ deployment }) => deployment.cloud))], ["azure"])
     }).pipe(
-      Effect.provide(CatalogStore.layer({ file: Option.none(), active: new Set(["azure"]) })),
+      Effect.provide(CatalogStore.layer({ file: Option.none(), active: new Set(["azure"]), paths })),
       Effect.provide(Files)
     )
   )
@@ -62,17 +62,17 @@ describe("CatalogStore", () => {
   it.effect("takes a changed file, refuses a broken one and keeps the old", () =>
     Effect.gen(function* () {
       const { fs, file, bases, nextLog, logged } = yield* watched(textOf("gpt-5.1"))
-      assert.deepStrictEqual(yield* bases, ["gpt-5.1"])
+      assert.deepStrictEqual(bases(), ["gpt-5.1"])
 
       yield* fs.writeFileString(file, textOf("gpt-5.1", "gpt-oss-120b"))
       assert.deepInclude(yield* nextLog, { level: "Info" })
-      assert.deepStrictEqual(yield* bases, ["gpt-5.1", "gpt-oss-120b"])
+      assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
 
       yield* fs.writeFileString(file, `{"models":[{"id":"a"}]}`)
       const refused = yield* nextLog
       assert.strictEqual(refused.level, "Error")
       for (const part of [file, "models[0].family: Missing key", "stays"]) assert.include(refused.text, part)
-      assert.deepStrictEqual(yield* bases, ["gpt-5.1", "gpt-oss-120b"])
+      assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
 
       const count = logged.length
       for (let poll = 0; poll < 5; poll++) {
@@ -83,11 +83,11 @@ describe("CatalogStore", () => {
 
       yield* fs.remove(file)
       assert.deepInclude(yield* nextLog, { level: "Error" })
-      assert.deepStrictEqual(yield* bases, ["gpt-5.1", "gpt-oss-120b"])
+      assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
 
       yield* fs.writeFileString(file, textOf("gpt-oss-120b"))
       yield* nextLog
-      assert.deepStrictEqual(yield* bases, ["gpt-oss-120b"])
+      assert.deepStrictEqual(bases(), ["gpt-oss-120b"])
     }).pipe(Effect.provide(Files))
   )
 
@@ -98,7 +98,7 @@ describe("CatalogStore", () => {
       yield* fs.symlink(`${directory}/next.json`, `${directory}/link`)
       yield* fs.rename(`${directory}/link`, file)
       yield* nextLog
-      assert.deepStrictEqual(yield* bases, ["gpt-oss-120b"])
+      assert.deepStrictEqual(bases(), ["gpt-oss-120b"])
     }).pipe(Effect.provide(Files))
   )
 
@@ -107,16 +107,16 @@ describe("CatalogStore", () => {
       const fs = yield* FileSystem.FileSystem
       const file = yield* fs.makeTempFileScoped()
       yield* fs.writeFileString(file, textOf("gpt-5.1"))
-      const context = yield* Layer.build(CatalogStore.layer({ file: Option.some(file), active }))
+      const context = yield* Layer.build(CatalogStore.layer({ file: Option.some(file), active, paths }))
       const { current } = Context.get(context, CatalogStore)
-      const old = yield* current
+      const old = current()
       yield* fs.writeFileString(file, textOf("gpt-oss-120b"))
-      while ((yield* current) === old) {
+      while (current() === old) {
         yield* TestClock.adjust("2 seconds")
         yield* TestClock.withLive(Effect.sleep("2 millis"))
       }
       assert.ok(Result.isSuccess(old.resolve("gpt-5.1:il5", "chat")))
-      assert.ok(Result.isFailure((yield* current).resolve("gpt-5.1:il5", "chat")))
+      assert.ok(Result.isFailure(current().resolve("gpt-5.1:il5", "chat")))
     }).pipe(Effect.provide(Logger.layer([])), Effect.provide(Files))
   )
 
@@ -125,7 +125,7 @@ describe("CatalogStore", () => {
       const fs = yield* FileSystem.FileSystem
       const file = yield* fs.makeTempFileScoped()
       yield* fs.writeFileString(file, `{"models":[{"id":"a"}]}`)
-      const broken = yield* Effect.flip(Layer.build(CatalogStore.layer({ file: Option.some(file), active })))
+      const broken = yield* Effect.flip(Layer.build(CatalogStore.layer({ file: Option.some(file), active, paths })))
       assert.strictEqual(broken._tag, "CatalogError")
       assert.isAbove(broken.problems.length, 5)
       for (const part of [file, "models[0].family: Missing key", "models[0].deployments"]) {

@@ -4,9 +4,11 @@ import { type Cloud, clouds } from "../../src/model/Catalog.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import { type Index, makeIndex } from "../../src/model/Resolver.ts"
 import type { Purpose } from "../../src/model/Route.ts"
+import { compileStrip } from "../../src/wire/strip.ts"
+import { paths } from "./paths.ts"
 
 const catalog = Result.getOrThrow(shippedCatalog)
-const indexOf = (...active: ReadonlyArray<Cloud>): Index => makeIndex(catalog, new Set(active))
+const indexOf = (...active: ReadonlyArray<Cloud>): Index => makeIndex(catalog, new Set(active), paths)
 const all = indexOf(...clouds)
 
 const refusal = (id: string, purpose: Purpose, index: Index = all): string => {
@@ -23,13 +25,13 @@ const includes = (message: string, ...parts: ReadonlyArray<string>) => {
 describe("resolve", () => {
   it("answers the whole route", () => {
     const route = Result.getOrThrow(all.resolve("claude-opus-4-7:il4", "messages"))
-    const model = catalog.models.find(({ id }) => id === "claude-opus-4-7")
+    const model = catalog.models.find(({ id }) => id === "claude-opus-4-7") ?? assert.fail("no such model")
     assert.deepStrictEqual(route, {
-      surface: "messages",
       id: "claude-opus-4-7:il4",
       level: "il4",
       model,
-      deployment: model?.deployments[1]
+      deployment: model.deployments[1] ?? assert.fail("no such deployment"),
+      strip: compileStrip(model.deployments[1]?.strip)
     })
   })
 
@@ -185,6 +187,6 @@ describe("counting", () => {
         refusal(id, "count"),
         "Token counting is not yet available for this model. Estimate client-side for now."
       )
-    } else assert.strictEqual(Result.getOrThrow(counted).surface, "messages")
+    } else assert.strictEqual(Result.getOrThrow(counted).id, id)
   })
 })

@@ -1,15 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
+import { jsonFenceFilter } from "../../src/dialect/claude/jsonFence.ts"
 import { makeChunkWriter } from "../../src/dialect/completion.ts"
 import { sanitizeFilename } from "../../src/dialect/filename.ts"
-import { isObject, type Json, type JsonObject, numberOf, objectOf } from "../../src/dialect/json.ts"
-import { jsonFenceFilter } from "../../src/dialect/jsonFence.ts"
-import { reasoningFilter } from "../../src/dialect/reasoningTags.ts"
+import { reasoningFilter } from "../../src/dialect/gpt/reasoningTags.ts"
 import { adjustThinking } from "../../src/dialect/thinking.ts"
 import { efforts } from "../../src/model/Catalog.ts"
+import { isObject, type Json, type JsonObject, numberOf, objectOf } from "../../src/wire/json.ts"
 import {
   azure,
   call,
+  chunksOf,
   flash,
   folded,
   foldedAnswer,
@@ -146,7 +147,7 @@ describe("streamed and unstreamed answers say the same", () => {
     calls: few(Schema.Struct({ name: Schema.Literals(["f", "g"]), argument: word, pieces: few(between(0, 20)) }))
   }
   type Given = { [K in keyof typeof answer]: (typeof answer)[K]["Type"] }
-  const same = (route: typeof azure, body: Json, events: ReadonlyArray<Json>) => {
+  const same = (route: typeof azure, body: JsonObject, events: ReadonlyArray<Json>) => {
     const heard = folded(Result.getOrThrow(hearStream(route, events)))
     expect(heard).toEqual(foldedAnswer(hear(route, body)))
     return heard
@@ -262,11 +263,11 @@ describe("streamed and unstreamed answers say the same", () => {
 it.prop("the caller reads what the model wrote", { texts: Schema.Array(Schema.String) }, ({ texts }) => {
   const writer = makeChunkWriter({ id: "c", created: 1, model: "m:il2", includeUsage: false })
   const pieces = texts.map((text) => ({ type: "text", text }) as const)
-  const sent = writer.write(pieces) + writer.finish({ finishReason: "stop", usage: undefined }, undefined)
-  const events = sent.split("\n\n").slice(0, -1)
-  expect(events.at(-1)).toBe("data: [DONE]")
-  const read = events.slice(0, -1).map((event) => JSON.parse(event.slice(6)).choices[0].delta.content ?? "")
-  expect(read.join("")).toBe(texts.join(""))
+  const sent = chunksOf(writer, pieces, { finishReason: "stop", usage: undefined })
+  for (const data of sent) expect(data).not.toMatch(/[\r\n]/)
+  const chunks = sent.map((data) => JSON.parse(data).choices[0])
+  expect(chunks.at(-1).finish_reason).toBe("stop")
+  expect(chunks.map((chunk) => chunk.delta.content ?? "").join("")).toBe(texts.join(""))
 })
 
 it.prop("file names are plain and short", { name: Schema.String, long: Schema.Boolean }, ({ name, long }) => {

@@ -1,11 +1,9 @@
 /** Properties of the messages stream: where bytes are cut changes nothing, and nothing broken looks whole. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { GatewayError } from "../../src/model/GatewayError.ts"
 import { eventStream } from "../../src/provider/framing/eventStream.ts"
-import { sse } from "../../src/provider/framing/sse.ts"
-import { messagesRewriter } from "../../src/surface/messagesStream.ts"
-import { Observation } from "../../src/surface/Observation.ts"
+import { messagesProtocol } from "../../src/surface/messagesStream.ts"
+import { sse } from "../../src/wire/sseDecoder.ts"
 import {
   bedrockFrame,
   blockStart,
@@ -19,51 +17,14 @@ import {
   type UpstreamEvent
 } from "../support/claude.ts"
 import { eventsIn } from "../support/http.ts"
+import { streamed } from "../support/streamed.ts"
 
 const framings = { sse: { decoder: sse, frame: sseFrame }, frames: { decoder: eventStream, frame: bedrockFrame } }
 type Framing = keyof typeof framings
 
-/** Runs bytes, cut at these places, through decoder and rewriter, as `streamReply` does. */
-const run = (framing: Framing, bytes: Buffer, cuts: ReadonlyArray<number>) => {
-  const observation = new Observation({
-    id: "",
-    startedAt: 0,
-    method: "POST",
-    path: "/v1/messages",
-    source: undefined,
-    surface: "messages"
-  })
-  const rewriter = messagesRewriter({ model: "base", observation, scrub: (message) => message })
-  const decoder = framings[framing].decoder()
-  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b)
-  let text = ""
-  let failure: GatewayError | undefined
-  let done = false
-  const take = (decoded: ReturnType<typeof decoder.feed>) => {
-    if (done || failure !== undefined) return
-    if (decoded.events.length > 0) {
-      const rewritten = rewriter.step(decoded.events)
-      text += rewritten.text
-      done = rewritten.done === true
-      failure = rewritten.failure
-    }
-    if (!done && failure === undefined && decoded.failure !== undefined) {
-      failure = { reason: "upstream", message: "broken" } as GatewayError
-    }
-  }
-  for (const [at, end] of [...places, bytes.length].entries())
-    take(decoder.feed(bytes.subarray(places[at - 1] ?? 0, end)))
-  take(decoder.end())
-  if (!done && failure === undefined) {
-    const rest = rewriter.end()
-    text += rest.text
-    failure = rest.failure
-    done = rest.done === true
-  }
-  if (failure !== undefined) text += rewriter.inBand(failure)
-  rewriter.settle({ set: () => {}, firstToken: () => {}, fail: () => {} })
-  return { text, done, flags: observation.flags, tokens: observation.tokens }
-}
+/** Runs bytes, cut at these places, through all that a reply passes. */
+const run = (framing: Framing, bytes: Buffer, cuts: ReadonlyArray<number>) =>
+  streamed(messagesProtocol("base"), framings[framing].decoder, bytes, cuts)
 
 const Cuts = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))).check(
   Schema.isMaxLength(40)
@@ -123,7 +84,7 @@ describe("the messages stream", () => {
         JSON.parse(JSON.stringify(events.slice(1)))
       )
       assert.strictEqual(got[0]?.json.message.model, "base")
-      assert.isTrue(whole.done)
+      assert.isTrue(whole.complete)
       assert.deepStrictEqual(whole.tokens, { input: 10, output: 7 })
     }
   )
@@ -159,8 +120,8 @@ describe("the messages stream", () => {
     },
     ({ framing, texts, calls, cuts, at }) => {
       const bytes = bytesOf(framing, eventsOf(texts, calls))
-      const { text, done } = run(framing, bytes.subarray(0, at % bytes.length), cuts)
-      assert.isFalse(done)
+      const { text, complete } = run(framing, bytes.subarray(0, at % bytes.length), cuts)
+      assert.isFalse(complete)
       const events = eventsIn(text).map(({ event }) => event)
       assert.notInclude(events, "message_stop")
       assert.strictEqual(events.filter((event) => event === "error").length, 1)

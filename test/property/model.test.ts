@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
+import { purposePaths } from "../../src/api/Api.ts"
 import { Catalog, Cloud, clouds } from "../../src/model/Catalog.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import { checkCatalog } from "../../src/model/checkCatalog.ts"
@@ -20,7 +21,7 @@ const boundTo = (catalog: Catalog, base: string, level: Level) =>
     .find(({ authorization }) => authorizedLevels(authorization).includes(level))
 
 const listedExactlyWhenResolved = (catalog: Catalog, active: ReadonlySet<Cloud>) => {
-  const index = makeIndex(catalog, active)
+  const index = makeIndex(catalog, active, purposePaths)
   const listed = new Set(index.list.map(({ id }) => id))
   assert.strictEqual(listed.size, index.list.length)
   for (const base of new Set(catalog.models.map(({ id }) => id))) {
@@ -40,7 +41,6 @@ const listedExactlyWhenResolved = (catalog: Catalog, active: ReadonlySet<Cloud>)
         assert.strictEqual(result.success.deployment, expected)
         assert.strictEqual(result.success.id, id)
         assert.strictEqual(result.success.level, level)
-        assert.strictEqual(result.success.surface, purpose === "count" ? "messages" : purpose)
         assert.ok(authorizedLevels(result.success.deployment.authorization).includes(level))
         assert.ok(active.has(result.success.deployment.cloud))
       }
@@ -77,14 +77,14 @@ describe("the resolver", () => {
   })
 
   it.prop("takes an ID away with its cloud, and never moves it", { catalog: Catalog, active: Active }, (given) => {
-    const all = new Map(makeIndex(given.catalog, new Set(clouds)).list.map((entry) => [entry.id, entry]))
-    for (const { id, deployment } of makeIndex(given.catalog, new Set(given.active)).list) {
+    const all = new Map(makeIndex(given.catalog, new Set(clouds), purposePaths).list.map((entry) => [entry.id, entry]))
+    for (const { id, deployment } of makeIndex(given.catalog, new Set(given.active), purposePaths).list) {
       assert.strictEqual(deployment, all.get(id)?.deployment)
     }
   })
 
   it.prop("refuses any text that is not listed, without throwing", [Schema.String], ([text]) => {
-    const index = makeIndex(shipped, new Set(clouds))
+    const index = makeIndex(shipped, new Set(clouds), purposePaths)
     for (const purpose of purposes) {
       for (const id of [text, `${text}:il5`, `claude-opus-5:${text}`, `claude-opus-5${text}:il2`]) {
         if (index.list.some((entry) => entry.id === id)) continue

@@ -2,11 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { flagCall } from "../../src/governance/flags.ts"
-import { sse } from "../../src/provider/framing/sse.ts"
-import { cutError } from "../../src/provider/refusal.ts"
-import { Observation } from "../../src/surface/Observation.ts"
-import { responsesRewriter, rewriteResponse } from "../../src/surface/responsesReply.ts"
-import { eventsIn } from "../support/http.ts"
+import { rewriteResponse } from "../../src/surface/responsesReply.ts"
+import { responsesProtocol } from "../../src/surface/responsesStream.ts"
+import { sse } from "../../src/wire/sseDecoder.ts"
+import { eventsIn, parsed } from "../support/http.ts"
 import {
   callEvents,
   ending,
@@ -18,43 +17,10 @@ import {
   textEvents,
   textItem
 } from "../support/responses.ts"
-
-const observation = () =>
-  new Observation({
-    id: "",
-    startedAt: 0,
-    method: "POST",
-    path: "/v1/responses",
-    source: undefined,
-    surface: "responses"
-  })
-
-const span = { set: () => {}, firstToken: () => {}, fail: () => {} }
+import { streamed } from "../support/streamed.ts"
 
 /** What the caller gets when these bytes come in pieces that end at these places. */
-const rewritten = (bytes: Buffer, cuts: ReadonlyArray<number>) => {
-  const decoder = sse()
-  const seen = observation()
-  const rewriter = responsesRewriter({ observation: seen, scrub: (message) => message })
-  let text = ""
-  let over = false
-  const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)
-  let from = 0
-  for (const end of ends) {
-    if (over) break
-    const { events, failure } = decoder.feed(bytes.subarray(from, end))
-    from = end
-    const step = rewriter.step(events)
-    text += step.text
-    const error = step.failure ?? (failure === undefined ? undefined : step.done === true ? undefined : cutError)
-    if (error !== undefined) text += rewriter.inBand(error)
-    over = error !== undefined || step.done === true
-  }
-  const last = over ? undefined : rewriter.end().failure
-  if (last !== undefined) text += rewriter.inBand(last)
-  rewriter.settle(span)
-  return { text, flags: seen.flags }
-}
+const rewritten = (bytes: Buffer, cuts: ReadonlyArray<number>) => streamed(responsesProtocol, sse, bytes, cuts)
 
 const destinations = [
   "https://example.com/a?b=c",
@@ -89,9 +55,14 @@ describe("any chunking", () => {
       const often = rewritten(bytes, cuts)
       assert.deepStrictEqual(often, once)
 
-      const whole = rewriteResponse(JSON.stringify(responseOf([textItem("x"), ...items])))
+      const response = JSON.stringify(responseOf([textItem("x"), ...items]))
+      const whole = rewriteResponse(response, parsed(response))
       const expected = items.flatMap((item) => flagCall({ ...item, id: item.call_id }) ?? [])
-      assert.deepStrictEqual(whole?.summary.flags, expected)
+      assert.deepStrictEqual(
+        parsed(whole?.body ?? "").x_gateway_governance,
+        expected.length === 0 ? undefined : { flags: expected }
+      )
+      assert.strictEqual(whole?.flags, expected.length)
       assert.deepStrictEqual(
         eventsIn(once.text).at(-1)?.json.response.x_gateway_governance,
         expected.length === 0 ? undefined : { flags: expected }

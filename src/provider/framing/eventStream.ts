@@ -11,8 +11,9 @@ import {
   type FramingFailure,
   maxEventBytes,
   UpstreamException
-} from "./Event.ts"
-import { asBuffer, makeRemainder } from "./remainder.ts"
+} from "../../wire/Event.ts"
+import { readObject } from "../../wire/json.ts"
+import { asBuffer, makeRemainder } from "../../wire/remainder.ts"
 
 /** Total length, header length, and their checksum. */
 const preludeBytes = 12
@@ -123,7 +124,7 @@ const readFrame = (frame: Buffer): Result.Result<Event | undefined, FramingFailu
 }
 
 const readChunk = (body: Uint8Array): Result.Result<Event, FramingError> => {
-  const base64 = parseObject(asBuffer(body).toString("utf8"))?.bytes
+  const base64 = readObject(asBuffer(body).toString("utf8"))?.bytes
   if (typeof base64 !== "string") return Result.fail(badFrame("an upstream chunk has no bytes"))
   const bytes = Buffer.from(base64, "base64")
   // Node skips what is not base64, so a shorter result is how damage shows.
@@ -138,14 +139,14 @@ const readChunk = (body: Uint8Array): Result.Result<Event, FramingError> => {
   // The vendor prints `type` first; parsing every text delta only for its name would be most of the work here.
   const name = /^\{\s*"type"\s*:\s*"(\w+)"/.exec(data)?.[1]
   if (name !== undefined) return Result.succeed({ event: name, data })
-  const json = parseObject(data)
+  const json = readObject(data)
   if (json === undefined) return Result.fail(badFrame("an upstream chunk is not a JSON object"))
   return Result.succeed({ event: typeof json.type === "string" ? json.type : undefined, data })
 }
 
 /** `modelStreamErrorException` carries the model's own status and message, which say more than the outer one. */
 const readException = (type: string, body: Uint8Array): UpstreamException => {
-  const json = parseObject(asBuffer(body).toString("utf8")) ?? {}
+  const json = readObject(asBuffer(body).toString("utf8")) ?? {}
   const message = [json.originalMessage, json.message, json.Message].find((text) => typeof text === "string")
   return new UpstreamException({
     type,
@@ -153,11 +154,3 @@ const readException = (type: string, body: Uint8Array): UpstreamException => {
     status: typeof json.originalStatusCode === "number" ? json.originalStatusCode : undefined
   })
 }
-
-const parseObject = (text: string): Record<string, unknown> | undefined => {
-  const json = Result.try((): unknown => JSON.parse(text))
-  return Result.isSuccess(json) && isObject(json.success) ? json.success : undefined
-}
-
-const isObject = (json: unknown): json is Record<string, unknown> =>
-  typeof json === "object" && json !== null && !Array.isArray(json)

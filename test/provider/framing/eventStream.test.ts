@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { maxEventBytes } from "../../../src/provider/framing/Event.ts"
 import { eventStream } from "../../../src/provider/framing/eventStream.ts"
+import { maxEventBytes } from "../../../src/wire/Event.ts"
 import { chunkFrame, exceptionFrame, frame, payloadFrame } from "./frames.ts"
 import { chunked, cut, run, shape } from "./steps.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { maxEventBytes } from "../../../src/provider/framing/Event.ts"
-import { sse } from "../../../src/provider/framing/sse.ts"
+import { maxEventBytes } from "../../../src/wire/Event.ts"
+import { sse } from "../../../src/wire/sseDecoder.ts"
 import { chunked, cut, run, shape } from "./steps.ts"
 
 const bytes = (text: string) => Buffer.from(text, "utf8")

@@ -1,0 +1,61 @@
+/** Anthropic's Messages API: what is answered as a whole (vendor: Messages API). */
+import { Result } from "effect"
+import type { ChatRequest, FinishReason } from "../../api/Chat.ts"
+import type { ToolCall } from "../../api/ChatMessage.ts"
+import { misshapen } from "../../model/UpstreamFault.ts"
+import { arrayOf, isObject, isShallow, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { makeAnswer, makeCall, noUsage } from "../answer.ts"
+import type { Dialect } from "../Dialect.ts"
+import { jsonFormat } from "../schema.ts"
+import { noFilter, type TextFilter } from "../textFilter.ts"
+import { jsonFenceFilter } from "./jsonFence.ts"
+import { isThinking } from "./turns.ts"
+import { readUsage } from "./usage.ts"
+
+export const reply: Dialect["reply"] = (body, route, chat) => {
+  if (!Array.isArray(body.content)) return Result.fail(misshapen)
+  const filter = filterFor(chat)
+  let text = ""
+  let thinking: Array<JsonObject> = []
+  let extra: JsonObject | undefined
+  const toolCalls: Array<ToolCall> = []
+  for (const block of arrayOf(body.content)) {
+    if (!isObject(block)) continue
+    if (block.type === "text") text += textOf(block.text) ?? ""
+    else if (isThinking(block)) thinking.push(block)
+    else if (block.type === "tool_use") {
+      if (!isShallow(block.input)) return Result.fail(misshapen)
+      const own = thinkingExtra(thinking)
+      thinking = []
+      if (toolCalls.length === 0) extra = own
+      toolCalls.push(makeCall(textOf(block.id) ?? "", textOf(block.name) ?? "", JSON.stringify(block.input ?? {}), own))
+    }
+  }
+  return Result.succeed(
+    makeAnswer({
+      id: textOf(body.id),
+      text: filter.push(text) + filter.end(),
+      toolCalls,
+      finishReason: finishReasonOf(textOf(body.stop_reason)),
+      usage: readUsage(objectOf(body.usage), route) ?? noUsage,
+      extra
+    })
+  )
+}
+
+/** JSON that was asked for in words may come in a fence all the same. */
+export const filterFor = (chat: ChatRequest | undefined): TextFilter =>
+  chat === undefined || jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter()
+
+/** What the vendor wants back before a tool call: the signed blocks that came before it. */
+export const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefined =>
+  blocks.length === 0 ? undefined : { anthropic: { thinking_blocks: blocks } }
+
+export const finishReasonOf = (reason: string | undefined): FinishReason => finishReasons.get(reason ?? "") ?? "stop"
+
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ["tool_use", "tool_calls"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["refusal", "content_filter"]
+])

@@ -1,0 +1,100 @@
+/** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (vendor: Messages API). */
+import { Result } from "effect"
+import type { ChatRequest } from "../../api/Chat.ts"
+import { compact, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import type { Dialect } from "../Dialect.ts"
+import { jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chatThinking, takes } from "../thinking.ts"
+import { canThink, type Turn, toConversation, withoutThinking } from "./turns.ts"
+
+export const request: Dialect["request"] = (chat, route) =>
+  Result.map(toConversation(chat), ({ system, turns }) => {
+    const { model, deployment } = route
+    const { effort, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
+    const thinks = model.thinking.api !== "none" && effort !== "none"
+    const adaptive = model.thinking.api === "adaptive"
+    const format = formatFor(chat, deployment.strip ?? [])
+    const texts = format.instruction === undefined ? system : [...system, format.instruction]
+    return compact({
+      max_tokens: maxTokens,
+      system: texts.length === 0 ? undefined : texts.join("\n\n"),
+      messages: (thinks ? turns : withoutThinking(turns)).map(({ role, content }) => ({ role, content })),
+      ...sampling(chat, takes(model.sampling, thinks)),
+      stop_sequences: some(stopsOf(chat).filter((sequence) => sequence.trim() !== "")),
+      ...toolsFor(chat, turns, takes(model.forcedToolChoice, thinks)),
+      thinking: thinks
+        ? adaptive
+          ? { type: "adaptive" }
+          : { type: "enabled", budget_tokens: budget }
+        : adaptive
+          ? { type: "disabled" }
+          : undefined,
+      output_config: some({ ...(adaptive && thinks ? { effort } : {}), ...format.config }),
+      // Bedrock refuses some values of it (vendor: Bedrock, request metadata).
+      metadata: typeof chat.user === "string" && deployment.cloud === "vertex" ? { user_id: chat.user } : undefined
+    })
+  })
+
+/** The vendor's temperature ends at 1, and newer models take only one of the two. */
+const sampling = (chat: ChatRequest, taken: boolean): JsonObject => {
+  if (!taken) return {}
+  if (typeof chat.temperature === "number") return { temperature: Math.min(1, chat.temperature) }
+  return typeof chat.top_p === "number" ? { top_p: chat.top_p } : {}
+}
+
+/** The vendor wants the tools that a history uses to be defined, also where none may be called any more. */
+const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, forcible: boolean): JsonObject => {
+  const tools = toolsOf(chat).map(tool)
+  if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, forcible) })
+  const uses = turns.flatMap(({ content }) => content.filter((block) => block.type === "tool_use"))
+  const names = [...new Set(uses.flatMap((use) => textOf(use.name) ?? []))]
+  if (names.length === 0) return {}
+  const input_schema = { type: "object", properties: {} }
+  return { tools: names.map((name) => ({ name, input_schema })), tool_choice: { type: "none" } }
+}
+
+const tool = (tool: ReturnType<typeof toolsOf>[number]): JsonObject =>
+  compact({
+    name: tool.function.name,
+    description: tool.function.description ?? undefined,
+    input_schema: parametersOf(tool),
+    strict: tool.function.strict === true ? true : undefined
+  })
+
+/** A forced choice that the model does not take beside thinking becomes `auto` (spec: Reasoning, rule 6). */
+const toolChoice = (chat: ChatRequest, forcible: boolean): JsonObject | undefined => {
+  const choice = chat.tool_choice ?? undefined
+  if (choice === "none") return { type: "none" }
+  const alone = chat.parallel_tool_calls === false
+  if (choice === undefined && !alone) return undefined
+  const kind =
+    choice === undefined || choice === "auto" || !forcible
+      ? { type: "auto" }
+      : choice === "required"
+        ? { type: "any" }
+        : { type: "tool", name: choice.function.name }
+  return alone ? { ...kind, disable_parallel_tool_use: true } : kind
+}
+
+/**
+ * `response_format`: the vendor's own structured output where the catalog does not strip it and the schema is strict;
+ * else an instruction, because a forced tool is refused beside thinking.
+ */
+const formatFor = (chat: ChatRequest, strip: ReadonlyArray<string>): { config: JsonObject; instruction?: string } => {
+  const format = jsonFormat(chat)
+  if (format === undefined) return { config: {} }
+  const native = !strip.includes("output_config") && !strip.includes("output_config.format")
+  if (native && format.strict && format.schema !== undefined) {
+    return { config: { format: { type: "json_schema", schema: format.schema } } }
+  }
+  const only = "and nothing else: no Markdown fences, no text before or after it."
+  return format.schema === undefined
+    ? { config: {}, instruction: `Answer with one JSON object ${only}` }
+    : {
+        config: {},
+        instruction: `Answer with one JSON value that conforms to this JSON Schema, ${only}\n${JSON.stringify(format.schema)}`
+      }
+}
+
+const some = <A extends Json>(value: A): A | undefined =>
+  (Array.isArray(value) ? value.length : Object.keys(objectOf(value)).length) === 0 ? undefined : value

@@ -1,0 +1,159 @@
+/** A chat's messages as Claude's turns (vendor: Messages API; spec: Chat message). */
+import { createHash } from "node:crypto"
+import { Result } from "effect"
+import type { ChatRequest } from "../../api/Chat.ts"
+import type { ChatMessage, ToolCall } from "../../api/ChatMessage.ts"
+import { type GatewayError, invalid } from "../../model/GatewayError.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
+import { type UserPart, userParts } from "../media.ts"
+import { opening, parseArguments } from "../schema.ts"
+
+export interface Turn {
+  readonly role: "user" | "assistant"
+  readonly content: ReadonlyArray<JsonObject>
+}
+
+export interface Conversation {
+  /** All system texts, in order. */
+  readonly system: ReadonlyArray<string>
+  /** Alternating; tool results come first in theirs. */
+  readonly turns: ReadonlyArray<Turn>
+}
+
+/** Fails with `invalid` (400) where a tool call's arguments are no JSON object. */
+export const toConversation = (chat: ChatRequest): Result.Result<Conversation, GatewayError> => {
+  const system: Array<string> = []
+  const turns: Array<OpenTurn> = []
+  const turnOf = (role: Turn["role"]): OpenTurn => {
+    const last = turns.at(-1)
+    if (last?.role === role) return last
+    const turn = { role, results: [], rest: [] }
+    turns.push(turn)
+    return turn
+  }
+  const add = (role: Turn["role"], blocks: ReadonlyArray<JsonObject>) => {
+    if (blocks.length === 0) return
+    const { rest } = turnOf(role)
+    for (const block of blocks) rest.push(block)
+  }
+  for (const [index, message] of chat.messages.entries()) {
+    switch (message.role) {
+      case "system":
+      case "developer":
+        if (message.content.trim() !== "") system.push(message.content)
+        break
+      case "user":
+        add("user", userParts(message.content).flatMap(userBlock))
+        break
+      case "tool":
+        turnOf("user").results.push(toolResult(message.tool_call_id, message.content))
+        break
+      case "assistant": {
+        const blocks = assistantBlocks(message, `messages[${index}]`)
+        if (Result.isFailure(blocks)) return Result.fail(blocks.failure)
+        add("assistant", blocks.success)
+        break
+      }
+    }
+  }
+  if (turns.length > 0) {
+    const closed = turns.map(({ role, results, rest }) => ({ role, content: [...results, ...rest] }))
+    const [first] = closed
+    const begun =
+      first?.role === "assistant" ? [{ role: "user" as const, content: [textBlock(opening)] }, ...closed] : closed
+    return Result.succeed({ system, turns: trimPrefill(begun) })
+  }
+  return system.length === 0
+    ? Result.fail(invalid("messages: at least one message must have content"))
+    : // A conversation of instructions only is said by the user, because there must be a turn.
+      Result.succeed({ system: [], turns: [{ role: "user", content: system.map(textBlock) }] })
+}
+
+/** A turn that messages are still added to. Nothing is spread into arguments: callers decide how much there is. */
+interface OpenTurn {
+  readonly role: Turn["role"]
+  readonly results: Array<JsonObject>
+  readonly rest: Array<JsonObject>
+}
+
+const textBlock = (text: string): JsonObject => ({ type: "text", text })
+
+/** The vendor refuses texts of nothing but whitespace. */
+const userBlock = (part: UserPart): ReadonlyArray<JsonObject> => {
+  if (part.type === "text") return part.text.trim() === "" ? [] : [textBlock(part.text)]
+  const source = { type: "base64", media_type: part.mime, data: part.data }
+  return part.type === "image" ? [{ type: "image", source }] : [{ type: "document", source, title: part.filename }]
+}
+
+const toolResult = (id: string, content: string): JsonObject => ({
+  type: "tool_result",
+  tool_use_id: vendorId(id),
+  ...(content === "" ? {} : { content })
+})
+
+/** The vendor takes letters, digits, `_` and `-`; other IDs become a digest, so that calls and results still match. */
+const vendorId = (id: string): string =>
+  /^[a-zA-Z0-9_-]+$/.test(id) ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`
+
+type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
+
+const assistantBlocks = (
+  message: AssistantMessage,
+  at: string
+): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
+  const text = message.content ?? ""
+  const blocks = text.trim() === "" ? [] : [textBlock(text)]
+  for (const [index, call] of (message.tool_calls ?? []).entries()) {
+    const input = parseArguments(call)
+    if (input === undefined) {
+      return Result.fail(
+        invalid(`${at}.tool_calls[${index}].function.arguments: must be a JSON object, at most 500 levels deep`)
+      )
+    }
+    if (index > 0) for (const block of thinkingBlocks(call.extra_content)) blocks.push(block)
+    blocks.push({ type: "tool_use", id: vendorId(call.id), name: call.function.name, input })
+  }
+  return Result.succeed(blocks.length === 0 ? [] : [...firstThinking(message), ...blocks])
+}
+
+export const isThinking = (block: JsonObject): boolean =>
+  block.type === "thinking" || block.type === "redacted_thinking"
+
+/** The signed blocks that a reply gave (`extra_content.anthropic.thinking_blocks`), exactly as they were. */
+const thinkingBlocks = (extra: Json | undefined): ReadonlyArray<JsonObject> =>
+  arrayOf(objectOf(objectOf(extra).anthropic).thinking_blocks)
+    .filter(isObject)
+    .filter(isThinking)
+
+const firstThinking = (message: AssistantMessage): ReadonlyArray<JsonObject> => {
+  const own = thinkingBlocks(message.extra_content)
+  const [call]: ReadonlyArray<ToolCall> = message.tool_calls ?? []
+  return own.length > 0 ? own : thinkingBlocks(call?.extra_content)
+}
+
+/** The vendor refuses a conversation that ends in an assistant's text with whitespace after it. */
+const trimPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
+  const last = turns.at(-1)
+  const block = last?.content.at(-1)
+  if (last?.role !== "assistant" || typeof block?.text !== "string") return turns
+  const content = [...last.content.slice(0, -1), textBlock(block.text.trimEnd())]
+  return [...turns.slice(0, -1), { role: "assistant", content }]
+}
+
+/**
+ * Whether the model may think about these turns: while it thinks, the vendor wants the last assistant turn to begin with
+ * a thinking block when the turn is being continued, by tool results or as a prefill (pitfalls: 6).
+ */
+export const canThink = (turns: ReadonlyArray<Turn>): boolean => {
+  const at = turns.findLastIndex((turn) => turn.role === "assistant")
+  const last = turns[at]
+  const [first] = last?.content ?? []
+  if (last === undefined || first === undefined || isThinking(first)) return true
+  return at < turns.length - 1 && !last.content.some((block) => block.type === "tool_use")
+}
+
+/** Turns for a request that does not think: the vendor refuses or ignores thinking blocks there. */
+export const withoutThinking = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> =>
+  turns.map((turn) =>
+    turn.content.some(isThinking) ? { ...turn, content: turn.content.filter((block) => !isThinking(block)) } : turn
+  )

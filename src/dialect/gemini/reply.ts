@@ -1,0 +1,99 @@
+/** Google's generateContent, on Vertex: what is answered as a whole. An event of a stream has the same shape. */
+import { Result } from "effect"
+import type { FinishReason } from "../../api/Chat.ts"
+import type { ToolCall } from "../../api/ChatMessage.ts"
+import { type Broken, misshapen, unfinished } from "../../model/UpstreamFault.ts"
+import { arrayOf, isObject, isShallow, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
+import type { Dialect } from "../Dialect.ts"
+import { callerName } from "./contents.ts"
+import { readUsage } from "./usage.ts"
+
+export const reply: Dialect["reply"] = (body, route) => {
+  const broken = brokenIn(body)
+  if (broken !== undefined) return Result.fail(broken)
+  const finishReason = finishReasonOf(body)
+  if (finishReason === undefined && !Array.isArray(body.candidates)) return Result.fail(misshapen)
+  let text = ""
+  const toolCalls: Array<ToolCall> = []
+  for (const part of partsOf(body)) {
+    text += textIn(part)
+    const call = callIn(part)
+    if (call !== undefined) toolCalls.push(makeCall(call.id, call.name, call.args, call.extra))
+  }
+  return Result.succeed(
+    makeAnswer({
+      id: textOf(body.responseId),
+      text,
+      toolCalls,
+      finishReason: finishReason ?? "stop",
+      usage: readUsage(objectOf(body.usageMetadata), route) ?? noUsage
+    })
+  )
+}
+
+const candidateOf = (body: JsonObject): JsonObject => objectOf(arrayOf(body.candidates)[0])
+export const partsOf = (body: JsonObject): ReadonlyArray<Json> => arrayOf(objectOf(candidateOf(body).content).parts)
+
+/** Summaries of thoughts are no content. */
+export const textIn = (part: Json): string => {
+  const { text, thought } = objectOf(part)
+  return thought === true ? "" : (textOf(text) ?? "")
+}
+
+export interface Call {
+  readonly id: string
+  readonly name: string
+  readonly args: string
+  readonly extra: JsonObject | undefined
+}
+
+/** A call arrives whole; its ID is ours, because the vendor has none. */
+export const callIn = (part: Json): Call | undefined => {
+  const { functionCall, thoughtSignature } = objectOf(part)
+  if (!isObject(functionCall)) return undefined
+  const signature = textOf(thoughtSignature)
+  return {
+    id: newCallId(),
+    name: callerName(textOf(functionCall.name) ?? ""),
+    args: JSON.stringify(functionCall.args ?? {}),
+    extra: signature === undefined ? undefined : { google: { thought_signature: signature } }
+  }
+}
+
+/** Why nothing of a body can be used: arguments too deep to be printed, or a finish reason that is a failure. */
+export const brokenIn = (body: JsonObject): Broken | undefined => {
+  for (const part of partsOf(body)) {
+    const { functionCall } = objectOf(part)
+    if (isObject(functionCall) && !isShallow(functionCall.args)) return misshapen
+  }
+  const reason = textOf(candidateOf(body).finishReason)
+  return reason !== undefined && failures.has(reason) ? unfinished(reason) : undefined
+}
+
+const failures: ReadonlySet<string> = new Set([
+  "MALFORMED_FUNCTION_CALL",
+  "MALFORMED_RESPONSE",
+  "UNEXPECTED_TOOL_CALL",
+  "TOO_MANY_TOOL_CALLS"
+])
+
+/** How the answer ended, if this says so: a finish reason, or a prompt that was blocked and has no candidate. */
+export const finishReasonOf = (body: JsonObject): FinishReason | undefined => {
+  const reason = textOf(candidateOf(body).finishReason)
+  if (reason !== undefined) return finishReasons.get(reason) ?? "stop"
+  return textOf(objectOf(body.promptFeedback).blockReason) === undefined ? undefined : "content_filter"
+}
+
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ["MAX_TOKENS", "length"],
+  ["CONTINUATION", "length"],
+  ["SAFETY", "content_filter"],
+  ["RECITATION", "content_filter"],
+  ["BLOCKLIST", "content_filter"],
+  ["PROHIBITED_CONTENT", "content_filter"],
+  ["SPII", "content_filter"],
+  ["IMAGE_SAFETY", "content_filter"],
+  ["IMAGE_PROHIBITED_CONTENT", "content_filter"],
+  ["IMAGE_RECITATION", "content_filter"]
+])

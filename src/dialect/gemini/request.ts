@@ -1,0 +1,68 @@
+/** Google's generateContent, on Vertex: what is asked (vendor: Vertex AI Gemini API). */
+import { Result } from "effect"
+import type { ChatRequest } from "../../api/Chat.ts"
+import type { Model } from "../../model/Catalog.ts"
+import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
+import type { Dialect } from "../Dialect.ts"
+import { jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
+import { toContents, vendorName } from "./contents.ts"
+import { geminiSchema } from "./schema.ts"
+
+export const request: Dialect["request"] = (chat, { model }) =>
+  Result.map(toContents(chat), ({ system, contents }) => {
+    const tools = toolsOf(chat).map(declaration)
+    return compact({
+      contents,
+      systemInstruction: system.length === 0 ? undefined : { parts: system },
+      tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
+      // A forced choice is not translated (spec: Reasoning, rule 7).
+      toolConfig:
+        tools.length === 0
+          ? undefined
+          : { functionCallingConfig: { mode: chat.tool_choice === "none" ? "NONE" : "AUTO" } },
+      generationConfig: generation(chat, model)
+    })
+  })
+
+const generation = (chat: ChatRequest, model: Model): JsonObject => {
+  const effort = chatEffort(chat, model)
+  const taken = takes(model.sampling, effort !== "none")
+  const format = jsonFormat(chat)
+  const stops = stopsOf(chat)
+  return compact({
+    maxOutputTokens: chatMaxTokens(chat),
+    temperature: taken ? numberOf(chat.temperature) : undefined,
+    topP: taken ? numberOf(chat.top_p) : undefined,
+    stopSequences: stops.length === 0 ? undefined : stops,
+    seed: numberOf(chat.seed),
+    presencePenalty: numberOf(chat.presence_penalty),
+    frequencyPenalty: numberOf(chat.frequency_penalty),
+    responseMimeType: format === undefined ? undefined : "application/json",
+    responseJsonSchema: format?.schema === undefined ? undefined : geminiSchema(format.schema),
+    thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
+  })
+}
+
+/** Google's levels end at high (spec: Reasoning, rule 8). */
+const levels = {
+  none: "MINIMAL",
+  minimal: "MINIMAL",
+  low: "LOW",
+  medium: "MEDIUM",
+  high: "HIGH",
+  xhigh: "HIGH",
+  max: "HIGH"
+} as const
+
+/** A function without parameters has no schema: the vendor refuses an object without properties. */
+const declaration = (tool: ReturnType<typeof toolsOf>[number]): JsonObject => {
+  const parameters = geminiSchema(parametersOf(tool))
+  const bare =
+    Object.keys(objectOf(parameters.properties)).length === 0 && !("anyOf" in parameters) && !("$ref" in parameters)
+  return compact({
+    name: vendorName(tool.function.name),
+    description: tool.function.description ?? undefined,
+    parametersJsonSchema: bare ? undefined : parameters
+  })
+}

@@ -1,0 +1,68 @@
+/**
+ * Gemini takes a subset of JSON Schema, and one keyword outside it fails the request (pitfalls: 24; vendor:
+ * `responseJsonSchema`). What can be said within the subset is rewritten, the rest is left out: the model then knows less,
+ * and the caller still checks what comes back.
+ */
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+
+/** Levels of nesting that are translated; anything may stand below. */
+const maxDepth = 64
+
+const plainKeywords = new Set([
+  "$id",
+  "$anchor",
+  "type",
+  "format",
+  "title",
+  "description",
+  "enum",
+  "minItems",
+  "maxItems",
+  "minimum",
+  "maximum",
+  "required",
+  "propertyOrdering"
+])
+const schemaKeywords = new Set(["items", "additionalProperties"])
+const listKeywords = new Set(["prefixItems", "anyOf", "oneOf"])
+const mapKeywords: ReadonlyMap<string, string> = new Map([
+  ["properties", "properties"],
+  ["$defs", "$defs"],
+  ["definitions", "$defs"]
+])
+
+/** The schema in Gemini's words; the input is never changed. */
+export const geminiSchema = (schema: JsonObject, depth = 0): JsonObject => {
+  if (depth > maxDepth) return {}
+  const inner = (value: Json): Json => (isObject(value) ? geminiSchema(value, depth + 1) : value)
+  const said: Record<string, Json> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    const map = mapKeywords.get(keyword)
+    if (plainKeywords.has(keyword)) said[keyword] = value
+    else if (keyword === "const") said.enum = [value]
+    else if (schemaKeywords.has(keyword)) said[keyword] = inner(value)
+    else if (listKeywords.has(keyword)) said[keyword] = arrayOf(value).map(inner)
+    else if (map !== undefined) {
+      const entries = Object.entries(objectOf(value)).map(([name, property]) => [name, inner(property)])
+      said[map] = { ...objectOf(said[map]), ...Object.fromEntries(entries) }
+    }
+  }
+  const reference = textOf(schema.$ref)
+  if (reference !== undefined) {
+    // Beside a reference only keywords that begin with `$` may stand.
+    const named = Object.fromEntries(Object.entries(said).filter(([keyword]) => keyword.startsWith("$")))
+    return { ...named, $ref: reference.replace("#/definitions/", "#/$defs/") }
+  }
+  const parts = arrayOf(schema.allOf).filter(isObject)
+  return parts.length === 0 ? said : merge([said, ...parts.map((part) => geminiSchema(part, depth + 1))])
+}
+
+/** There is no `allOf`: its parts are one schema, with all their properties. */
+const merge = (parts: ReadonlyArray<JsonObject>): JsonObject => {
+  const merged: Record<string, Json> = Object.fromEntries(parts.flatMap((part) => Object.entries(part)))
+  if ("properties" in merged) {
+    merged.properties = Object.fromEntries(parts.flatMap((part) => Object.entries(objectOf(part.properties))))
+  }
+  if ("required" in merged) merged.required = [...new Set(parts.flatMap((part) => arrayOf(part.required)))]
+  return merged
+}

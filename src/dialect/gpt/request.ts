@@ -1,0 +1,86 @@
+/** OpenAI's chat completions, on Azure and on Bedrock, for models of closed and of open weights (vendor: OpenAI API). */
+import { Result } from "effect"
+import type { ChatRequest } from "../../api/Chat.ts"
+import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../api/ChatMessage.ts"
+import { compact, isObject, type Json, type JsonObject } from "../../wire/json.ts"
+import type { Dialect } from "../Dialect.ts"
+import { parametersOf, toolsOf } from "../schema.ts"
+import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
+
+/** Refused while the model thinks, where the catalog says so (spec: Reasoning, rule 5; vendor: reasoning models). */
+const samplingFields = [
+  "temperature",
+  "top_p",
+  "presence_penalty",
+  "frequency_penalty",
+  "logprobs",
+  "top_logprobs",
+  "logit_bias"
+]
+/** The gateway's own business, or the store's, which is never used. */
+const ownFields = ["model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "store", "n"]
+
+export const request: Dialect["request"] = (chat, { model, deployment }) => {
+  const effort = chatEffort(chat, model)
+  const thinks = effort !== "none"
+  const dropped = new Set([...ownFields, "reasoning_effort", ...(takes(model.sampling, thinks) ? [] : samplingFields)])
+  const noTools = toolsOf(chat).length === 0
+  if (noTools) for (const field of ["tools", "tool_choice", "parallel_tool_calls"]) dropped.add(field)
+  const forwarded = Object.entries(chat).filter(([name]) => !dropped.has(name))
+  return Result.succeed(
+    compact({
+      ...withoutNulls(Object.fromEntries(forwarded)),
+      model: deployment.model,
+      messages: chat.messages.map(message),
+      tools: noTools ? undefined : toolsOf(chat).map(tool),
+      max_completion_tokens: chatMaxTokens(chat),
+      reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
+      ...(effort === "minimal" && !noTools ? { parallel_tool_calls: false } : {}),
+      ...(noTools || takes(model.forcedToolChoice, thinks) || !isForced(chat) ? {} : { tool_choice: "auto" }),
+      // Usage is always asked for, because records need it.
+      ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
+    })
+  )
+}
+
+/** Parameters that are given must be a schema of type object with properties (vendor: OpenAI API, function calling). */
+const tool = (tool: Tool): JsonObject => ({
+  ...tool,
+  function: withoutNulls({ ...tool.function, parameters: tool.function.parameters && parametersOf(tool) })
+})
+
+const isForced = (chat: ChatRequest): boolean =>
+  chat.tool_choice === "required" || isObject(chat.tool_choice ?? undefined)
+
+/** What a message may hold. SDKs keep notes of their own in it (`parsed`), and other vendors get theirs back in it. */
+const messageFields = new Set(["role", "content", "name", "refusal", "tool_call_id"])
+
+/** `developer` and `system` are not mixed; nulls and empty lists are left out. */
+const message = (message: ChatMessage): JsonObject => {
+  const kept = Object.entries(message).filter(([name]) => messageFields.has(name))
+  const calls = message.role === "assistant" ? (message.tool_calls ?? []) : []
+  return compact({
+    ...withoutNulls(Object.fromEntries(kept)),
+    role: message.role === "developer" ? "system" : message.role,
+    ...(Array.isArray(message.content) ? { content: message.content.map(part) } : {}),
+    tool_calls: calls.length === 0 ? undefined : calls.map(toolCall)
+  })
+}
+
+/** Only the fields of the vendor's own: callers of several vendors mark parts for the others (`cache_control`). */
+const part = (part: ContentPart): JsonObject => {
+  if (part.type === "text") return { type: "text", text: part.text }
+  if (part.type === "file") return part // no model of this dialect takes one
+  const { url, detail } = part.image_url
+  return { type: "image_url", image_url: compact({ url, detail: detail ?? undefined }) }
+}
+
+/** SDKs send null for what is absent, and the upstreams' schemas refuse it. */
+const withoutNulls = (fields: { readonly [key: string]: Json | undefined }): JsonObject =>
+  compact(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? undefined])))
+
+const toolCall = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
+  id,
+  type: "function",
+  function: { name, arguments: args }
+})

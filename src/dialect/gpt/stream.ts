@@ -1,0 +1,62 @@
+/** OpenAI's chat completions: what is answered in a stream. */
+import { Result } from "effect"
+import type { FinishReason, Usage } from "../../api/Chat.ts"
+import { cut, unreadable } from "../../model/UpstreamFault.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
+import { addText, finishOf } from "../answer.ts"
+import type { Dialect, Piece } from "../Dialect.ts"
+import { gptFault } from "./faults.ts"
+import { filterFor, finishReasonOf, uniqueId } from "./reply.ts"
+import { readUsage } from "./usage.ts"
+
+export const stream: Dialect["stream"] = (route) => {
+  const filter = filterFor(route)
+  /** Our index of each of the upstream's. */
+  const calls = new Map<number, number>()
+  let finish: FinishReason | undefined
+  let usage: Usage | undefined
+  let ended = false
+
+  const call = (delta: JsonObject, position: number, out: Array<Piece>): void => {
+    const theirs = numberOf(delta.index) ?? position
+    const called = objectOf(delta.function)
+    const known = calls.get(theirs)
+    const index = known ?? calls.size
+    if (known === undefined) {
+      calls.set(theirs, index)
+      out.push({ type: "call", index, id: uniqueId(delta.id, route), name: textOf(called.name) ?? "" })
+    }
+    const text = textOf(called.arguments) ?? ""
+    if (text !== "") out.push({ type: "arguments", index, text })
+  }
+
+  return {
+    step: ({ data }, out) => {
+      if (data === "[DONE]") ended = true
+      if (ended) return undefined
+      const chunk = readObject(data)
+      if (chunk === undefined) return unreadable
+      if (isObject(chunk.error)) return gptFault(chunk.error)
+      // Counts come in a chunk of their own; content filter results in chunks without choices or delta (pitfalls: 19).
+      usage = readUsage(chunk.usage, route) ?? usage
+      const choice = objectOf(arrayOf(chunk.choices)[0])
+      const delta = objectOf(choice.delta)
+      const reason = textOf(choice.finish_reason)
+      if (reason !== undefined) finish = finishReasonOf(reason)
+      addText(filter.push(textOf(delta.content) ?? ""), out)
+      const refusal = textOf(delta.refusal) ?? ""
+      if (refusal !== "") out.push({ type: "refusal", text: refusal })
+      let position = 0
+      for (const item of arrayOf(delta.tool_calls)) if (isObject(item)) call(item, position++, out)
+      return undefined
+    },
+    end: (out) => {
+      if (!ended || finish === undefined) return Result.fail(cut)
+      addText(filter.end(), out)
+      for (const index of calls.values()) out.push({ type: "call-end", index })
+      return Result.succeed({ finishReason: finishOf(finish, calls.size), usage })
+    },
+    ended: () => ended,
+    usage: () => usage
+  }
+}

@@ -1,0 +1,22 @@
+/** Amazon's Titan embeddings, on Bedrock: what is answered. */
+import { Result } from "effect"
+import { embeddingLimits } from "../../api/Embeddings.ts"
+import { misshapen, type UpstreamFault } from "../../model/UpstreamFault.ts"
+import { arrayOf, type JsonObject, numberOf } from "../../wire/json.ts"
+
+/** The vector of one string, and how many tokens it has. */
+export interface Embedded {
+  readonly embedding: ReadonlyArray<number>
+  readonly tokens: number
+}
+
+/** Every number of a vector is read: a body that is parsed exactly has them as JavaScript's, but takes longer. */
+export const reply = (body: JsonObject): Result.Result<Embedded, UpstreamFault> => {
+  const embedding = arrayOf(body.embedding)
+  const tokens = numberOf(body.inputTextTokenCount)
+  return embedding.length === embeddingLimits.dimensions &&
+    embedding.every((value) => typeof value === "number") &&
+    tokens !== undefined
+    ? Result.succeed({ embedding, tokens: Math.round(tokens) })
+    : Result.fail(misshapen)
+}

@@ -1,0 +1,47 @@
+/** What one request came to, for those who record it: usage records, spans, metrics, log lines. It holds no payload. */
+import type { Outcome } from "./Outcome.ts"
+import type { Route, SurfaceName } from "./Route.ts"
+import type { Tokens } from "./Tokens.ts"
+
+export interface RequestFacts {
+  /** The gateway's own ID, a UUID. */
+  readonly id: string
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+  readonly method: string
+  readonly path: string
+  /** The caller's address. */
+  readonly source: string | undefined
+  /** Undefined for paths that no endpoint answers, and for `/health`. */
+  readonly surface: SurfaceName | undefined
+  /** Whose key it is, once it is known to be good. */
+  readonly keyId: string | undefined
+  /** The ID that was asked for, as the caller wrote it. */
+  readonly modelId: string | undefined
+  readonly route: Route | undefined
+  /** The region, location or resource that was asked; undefined when nothing was sent to a cloud. */
+  readonly region: string | undefined
+  readonly upstreamRequestId: string | undefined
+  /** The status line; 0 until there is one. */
+  readonly status: number
+  /** What the request failed with, before or after its first byte; a low-cardinality code. */
+  readonly failure: string | undefined
+  /** Undefined while nothing has failed. */
+  readonly outcome: Outcome | undefined
+  readonly stream: boolean
+  readonly streamEnd: "complete" | "error" | "cancelled" | undefined
+  readonly tokens: Tokens | undefined
+  readonly finishReason: string | undefined
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly tools: number
+  readonly images: number
+  readonly files: number
+  readonly flags: number
+  /** Upstream events so far: about as many output tokens. */
+  readonly events: number
+  /** Milliseconds since the epoch of the first event that reached the caller. */
+  readonly firstEventAt: number | undefined
+  /** Tokens of the key's quota: held for the request, and charged so far; undefined for a key without one. */
+  readonly quota: { readonly reserved: number; readonly charged: number } | undefined
+}

@@ -1,0 +1,287 @@
+/**
+ * One call over undici's dispatcher: a whole reply in one wait, or a head and then the body chunk by chunk, as fast as it is
+ * asked for. What is not asked for stays with the upstream, but for what one read of the socket brought.
+ *
+ * undici's own promises and streams, or Effect's client over them, cost as much again as the call (`npm run bench -- --stages`).
+ */
+import type { Dispatcher } from "@effect/platform-node/Undici"
+import { Cause, Effect, type Pull } from "effect"
+import { GatewayError } from "../model/GatewayError.ts"
+import { type ReplyHeaders, replyHeaders } from "./replyHeaders.ts"
+import type { Stopper } from "./Stopper.ts"
+import { brokenOff, transportError } from "./transport.ts"
+
+export interface Head {
+  readonly status: number
+  readonly headers: ReplyHeaders
+}
+
+/** A reply that has come to its end; `bytes` is undefined where it is over its limit, or a refusal that broke off. */
+export interface WholeReply extends Head {
+  readonly bytes: Buffer | undefined
+}
+
+type Chunks = Pull.Pull<Uint8Array, GatewayError>
+
+/** A reply whose body is still to be read. */
+export interface OpenReply extends Head {
+  /** The next chunk, done at the end; a failure when the body breaks off or is stopped. One reader at a time. */
+  readonly next: Chunks
+  /** Gives up what is left, and the connection with it; one whose body has ended is kept. */
+  readonly close: () => void
+  /** What is left does not matter, but it may come to its end, so that its connection can be used again. */
+  readonly release: () => void
+}
+
+const abandoned = new GatewayError({ reason: "upstream", message: "the call was given up", code: "cancelled" })
+
+/** What every call does, however its body is read. */
+abstract class Exchange implements Dispatcher.DispatchHandler {
+  private readonly stopper: Stopper
+  protected controller: Dispatcher.DispatchController | undefined
+  protected head: Head | undefined
+  /** Nothing more comes: the end, or a failure. */
+  protected over = false
+
+  constructor(stopper: Stopper) {
+    this.stopper = stopper
+  }
+
+  /** Sends the request, unless it has been stopped before. */
+  start(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): void {
+    this.stopper.watch(this.stopped)
+    if (!this.over) dispatcher.dispatch(options, this)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller
+    if (this.over) controller.abort(abandoned)
+  }
+
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | Array<string> | undefined>>
+  ): void {
+    if (status < 200 || this.over) return
+    this.head = { status, headers: replyHeaders(headers) }
+    this.begun(this.head)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (!this.over) this.received(controller, chunk)
+  }
+
+  onResponseEnd(): void {
+    if (this.settle()) this.ended()
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    this.fail(this.head === undefined ? transportError(error) : brokenOff)
+  }
+
+  readonly close = (): void => {
+    this.fail(abandoned)
+  }
+
+  /** Whoever waits hears of it; the connection is lost. */
+  protected fail(error: GatewayError): void {
+    if (!this.settle()) return
+    this.failed(error)
+    this.controller?.abort(error)
+  }
+
+  private settle(): boolean {
+    if (this.over) return false
+    this.over = true
+    this.stopper.forget(this.stopped)
+    return true
+  }
+
+  private readonly stopped = (error: GatewayError): void => this.fail(error)
+
+  protected abstract begun(head: Head): void
+  protected abstract received(controller: Dispatcher.DispatchController, chunk: Uint8Array): void
+  protected abstract ended(): void
+  protected abstract failed(error: GatewayError): void
+}
+
+class WholeExchange extends Exchange {
+  private readonly answer: (reply: Effect.Effect<WholeReply, GatewayError>) => void
+  private readonly limitOf: (status: number) => number
+  private readonly chunks: Array<Uint8Array> = []
+  private size = 0
+  private limit = 0
+
+  constructor(stopper: Stopper, limitOf: (status: number) => number, answer: WholeExchange["answer"]) {
+    super(stopper)
+    this.limitOf = limitOf
+    this.answer = answer
+  }
+
+  protected begun({ status }: Head): void {
+    this.limit = this.limitOf(status)
+  }
+
+  protected received(_: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.size += chunk.length
+    if (this.size <= this.limit) this.chunks.push(chunk)
+    else this.close()
+  }
+
+  protected ended(): void {
+    const { chunks, head } = this
+    if (head === undefined) return
+    const [only] = chunks
+    const bytes =
+      chunks.length === 1 && only !== undefined
+        ? Buffer.from(only.buffer, only.byteOffset, only.byteLength)
+        : Buffer.concat(chunks, this.size)
+    this.answer(Effect.succeed({ ...head, bytes }))
+  }
+
+  protected failed(error: GatewayError): void {
+    const { head, size, limit } = this
+    // A refusal is one also when its words cannot be had.
+    const cut = error === brokenOff && head?.status !== 200
+    const tooLarge = error === abandoned && size > limit
+    this.answer(
+      head !== undefined && (cut || tooLarge) ? Effect.succeed({ ...head, bytes: undefined }) : Effect.fail(error)
+    )
+  }
+}
+
+/** Most bytes that wait for a reader before the upstream has to. */
+const maxWaiting = 64 * 1024
+/** How long a reply that has said its last word may take to end, in milliseconds, so that its connection is used again. */
+const afterTerminal = 1_000
+
+/**
+ * Whoever waits is woken when undici has taken in what one read of the socket brought: all of it is there by then, and the
+ * connection of a reply that has ended is free.
+ */
+class OpenExchange extends Exchange {
+  private readonly answer: (reply: Effect.Effect<OpenReply, GatewayError>) => void
+  private answered = false
+  private chunks: Array<Uint8Array> = []
+  private waiting = 0
+  /** What comes after the chunks that wait. */
+  private last: Chunks | undefined
+  private failure: GatewayError | undefined
+  private reader: ((next: Chunks) => void) | undefined
+  private waking = false
+  private discarding: NodeJS.Timeout | undefined
+
+  constructor(stopper: Stopper, answer: OpenExchange["answer"]) {
+    super(stopper)
+    this.answer = answer
+  }
+
+  protected begun(): void {
+    this.wake()
+  }
+
+  protected received(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (this.discarding !== undefined) return
+    this.chunks.push(chunk)
+    this.waiting += chunk.length
+    if (this.waiting > maxWaiting) controller.pause()
+    this.wake()
+  }
+
+  protected ended(): void {
+    this.last = Cause.done()
+    clearTimeout(this.discarding)
+    this.wake()
+  }
+
+  protected failed(error: GatewayError): void {
+    this.failure = error
+    this.last = Effect.fail(error)
+    // Stopped: what waits is not what the caller is to see.
+    if (error !== brokenOff) this.chunks = []
+    clearTimeout(this.discarding)
+    this.wake()
+  }
+
+  private wake(): void {
+    if (this.waking) return
+    this.waking = true
+    queueMicrotask(this.woken)
+  }
+
+  private readonly woken = (): void => {
+    this.waking = false
+    if (!this.answered) {
+      const { head } = this
+      this.answered = true
+      if (head !== undefined) this.answer(Effect.succeed(this.open(head)))
+      else if (this.failure !== undefined) this.answer(Effect.fail(this.failure))
+      return
+    }
+    if (this.reader === undefined) return
+    const next = this.take()
+    if (next === undefined) return
+    const { reader } = this
+    this.reader = undefined
+    reader(next)
+  }
+
+  private open(head: Head): OpenReply {
+    return { ...head, next: this.next, close: this.close, release: this.release }
+  }
+
+  private take(): Chunks | undefined {
+    const { chunks } = this
+    const [only] = chunks
+    if (only === undefined) return this.last
+    this.chunks = []
+    if (this.waiting > maxWaiting) this.controller?.resume()
+    this.waiting = 0
+    return Effect.succeed(chunks.length === 1 ? only : Buffer.concat(chunks))
+  }
+
+  private readonly wait: Chunks = Effect.callback((resume) => {
+    this.reader = resume
+    return Effect.sync(() => {
+      this.reader = undefined
+    })
+  })
+
+  private readonly next: Chunks = Effect.suspend(() => this.take() ?? this.wait)
+
+  private readonly release = (): void => {
+    if (this.over) return
+    this.chunks = []
+    this.controller?.resume()
+    this.discarding = setTimeout(this.close, afterTerminal)
+  }
+}
+
+/**
+ * Sends a request and waits for the whole reply. The stopper ends it, and so does an interruption. A body beyond the limit for
+ * its status is not read to its end.
+ */
+export const dispatchWhole = (
+  dispatcher: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  stopper: Stopper,
+  limitOf: (status: number) => number
+): Effect.Effect<WholeReply, GatewayError> =>
+  Effect.callback((resume) => {
+    const exchange = new WholeExchange(stopper, limitOf, resume)
+    exchange.start(dispatcher, options)
+    return Effect.sync(exchange.close)
+  })
+
+/** Sends a request and waits for the head of its reply. The stopper ends it at any time, an interruption until then. */
+export const dispatchOpen = (
+  dispatcher: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  stopper: Stopper
+): Effect.Effect<OpenReply, GatewayError> =>
+  Effect.callback((resume) => {
+    const exchange = new OpenExchange(stopper, resume)
+    exchange.start(dispatcher, options)
+    return Effect.sync(exchange.close)
+  })

@@ -1,0 +1,47 @@
+/** What a streamed reply is made of on its way to the caller, and how a surface makes it. */
+import type { CallPiece } from "../governance/accumulate.ts"
+import type { Governance } from "../governance/flags.ts"
+import type { GatewayError } from "../model/GatewayError.ts"
+import type { Tokens } from "../model/Tokens.ts"
+import type { UpstreamFault } from "../model/UpstreamFault.ts"
+import type { Event } from "../wire/Event.ts"
+
+/** One event of the surface's own format, with what governance must know of it. */
+export interface Frame {
+  /** Undefined where the format names no events. */
+  readonly event?: string | undefined
+  /** JSON text, or a format's own last word (`[DONE]`). */
+  readonly data: string
+  /** The pieces of tool calls that it carries. */
+  readonly calls?: ReadonlyArray<CallPiece> | undefined
+  /** On the frame that ends a reply: what is sent in its place when calls were flagged. */
+  readonly flagged?: ((governance: Governance) => ReadonlyArray<Frame>) | undefined
+}
+
+/** What is known of a reply, for its record and its span. */
+export interface Summary {
+  readonly tokens: Tokens | undefined
+  readonly finishReason: string | undefined
+  /** Set where a reply that was passed on whole says itself that it is no success. */
+  readonly failure?: GatewayError | undefined
+}
+
+/** Where a protocol's state says whether the reply is over. */
+export interface Progress {
+  /** `complete`: the terminal event has been said, and nothing is said after it. A fault ends the reply in-band. */
+  end: "complete" | UpstreamFault | undefined
+}
+
+/**
+ * How one surface says a stream of upstream events: pure but for its own state, which is made anew for each stream and which
+ * `step` may change in place. Where the events are cut into arrays makes no difference.
+ */
+export interface Protocol<S extends Progress> {
+  readonly initial: () => S
+  readonly step: (state: S, events: ReadonlyArray<Event>) => readonly [S, ReadonlyArray<Frame>]
+  /** The upstream has ended: what is still to be said. A state without an end is then a stream that was cut. */
+  readonly onHalt: (state: S) => ReadonlyArray<Frame>
+  /** The surface's own in-band error; flags of the calls so far are not lost with the stream. */
+  readonly inBand: (state: S, error: GatewayError, governance: Governance | undefined) => Frame | ReadonlyArray<Frame>
+  readonly summary: (state: S) => Summary
+}

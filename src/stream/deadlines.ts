@@ -1,0 +1,81 @@
+/** How long a streamed reply may take: the idle limit, the ceiling, and the end of its key or of the server. */
+import { Duration, Effect, Stream } from "effect"
+import { GatewayError } from "../model/GatewayError.ts"
+
+/** The whole of a request took too long. */
+export const ceilingError = new GatewayError({
+  reason: "timeout",
+  message: "the reply took longer than a request may take",
+  code: "ceiling"
+})
+
+const idleError = new GatewayError({
+  reason: "timeout",
+  message: "the cloud that serves this model has been silent for too long",
+  code: "idle"
+})
+
+/** How long a caller that does not read may hold a reply that has been stopped, in milliseconds. */
+const grace = 2_000
+
+export interface DeadlineOptions {
+  /** Longest silence of the upstream. */
+  readonly idle: Duration.Duration
+  /** Longest whole reply. */
+  readonly ceiling: Duration.Duration
+  /** Ends the upstream call; the error comes out of the stream. */
+  readonly stop: (error: GatewayError) => void
+  /** Ends the connection of a caller that does not even read the last words. */
+  readonly cutOff: () => void
+}
+
+export interface Deadlines {
+  /** Ends the reply for another reason. */
+  readonly stop: (error: GatewayError) => void
+  /** The reply is over. */
+  readonly clear: () => void
+  /** Watches over what the upstream sends, one element a network chunk. */
+  readonly watch: <A, E>(chunks: Stream.Stream<A, E>) => Stream.Stream<A, E>
+}
+
+/** They run from now on: the wait for the reply's head counts. Timers, so that the events pay next to nothing. */
+export const makeDeadlines = (options: DeadlineOptions): Deadlines => {
+  let last: NodeJS.Timeout | undefined
+  let stopped = false
+  // A caller that reads slowly keeps us from reading; that is no silence of the upstream.
+  let waiting = true
+
+  const stop = (error: GatewayError) => {
+    if (stopped) return
+    stopped = true
+    clearTimeout(idle)
+    options.stop(error)
+    last = setTimeout(options.cutOff, grace)
+  }
+  const idle = setTimeout(() => {
+    if (waiting) stop(idleError)
+    else idle.refresh()
+  }, Duration.toMillis(options.idle))
+  const ceiling = setTimeout(stop, Duration.toMillis(options.ceiling), ceilingError)
+
+  const watch = <A, E>(chunks: Stream.Stream<A, E>): Stream.Stream<A, E> =>
+    Stream.transformPull(chunks, (pull) => {
+      const read = Effect.map(pull, (array) => {
+        waiting = false
+        return array
+      })
+      const ask: typeof pull = Effect.suspend(() => {
+        waiting = true
+        if (!stopped) idle.refresh()
+        return read
+      })
+      return Effect.succeed(ask)
+    })
+
+  const clear = () => {
+    clearTimeout(idle)
+    clearTimeout(ceiling)
+    clearTimeout(last)
+  }
+  return { stop, clear, watch }
+}

@@ -1,0 +1,219 @@
+/**
+ * The runner of every surface, and the only place where a request waits: for its body, for the limits of keys that have them, for
+ * the cloud, for the pieces of a streamed reply. Between two waits everything is synchronous.
+ */
+import { Context, Duration, Effect, Layer, Result, type Scope } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { permits } from "../access/Keys.ts"
+import { Quota } from "../access/Quota.ts"
+import { RateLimit } from "../access/RateLimit.ts"
+import type { ApiError, MessagesError } from "../api/Errors.ts"
+import { Caller, type CallerIdentity } from "../api/Security.ts"
+import { screenTools } from "../governance/screen.ts"
+import { CatalogStore } from "../model/CatalogStore.ts"
+import { GatewayError } from "../model/GatewayError.ts"
+import type { Route } from "../model/Route.ts"
+import type { Provider, Reply } from "../provider/Provider.ts"
+import { Stopper } from "../provider/Stopper.ts"
+import { Settings } from "../Settings.ts"
+import { ceilingError } from "../stream/deadlines.ts"
+import type { Progress } from "../stream/Frame.ts"
+import { BodyRoom } from "./BodyRoom.ts"
+import { bodyReader, isLarge } from "./body.ts"
+import { cloudProviders } from "./cloudProviders.ts"
+import { makeEnds } from "./ends.ts"
+import { makeHold } from "./hold.ts"
+import { CurrentObservation, type Observation } from "./Observation.ts"
+import type { Answer, Arrival, NamesModel, Prepared, Surface } from "./Surface.ts"
+import { makeStreamReply } from "./streamReply.ts"
+
+/** What an endpoint does with a request. */
+export type Handler<E> = (
+  request: HttpServerRequest.HttpServerRequest
+) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
+
+type Headers = Readonly<Record<string, string>>
+
+export class Inference extends Context.Service<
+  Inference,
+  {
+    readonly handler: <
+      Request extends NamesModel,
+      P extends Prepared,
+      S extends Progress,
+      E extends ApiError | MessagesError
+    >(
+      surface: Surface<Request, P, S, E>
+    ) => Handler<E>
+  }
+>()("gateway/surface/Inference") {
+  static readonly layer = Layer.effect(
+    Inference,
+    Effect.gen(function* () {
+      const settings = yield* Settings
+      const catalog = yield* CatalogStore
+      const room = yield* BodyRoom
+      const providerOf = yield* cloudProviders
+      const hold = makeHold(yield* RateLimit, yield* Quota)
+      const reply = makeStreamReply(settings, yield* makeEnds)
+      const ceiling = Duration.toMillis(settings.requestCeiling)
+      const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
+
+      /** Which model, whether the key may use it, whether the tools may leave, and what to send. */
+      const prepare = <Request extends NamesModel, P extends Prepared>(
+        surface: Pick<
+          Surface<Request, P, Progress, ApiError | MessagesError>,
+          "counts" | "prepare" | "purpose" | "tools"
+        >,
+        request: Request,
+        caller: CallerIdentity,
+        observation: Observation,
+        headers: Arrival["headers"]
+      ): Result.Result<{ readonly route: Route; readonly prepared: P }, GatewayError> => {
+        const { tools, images, files } = surface.counts(request)
+        observation.tools = tools
+        observation.images = images
+        observation.files = files
+        observation.modelId = request.model
+        const resolved = catalog.current().resolve(request.model, surface.purpose)
+        if (Result.isFailure(resolved)) return Result.fail(resolved.failure)
+        const route = resolved.success
+        const permitted = permits(caller, { base: route.model.id, level: route.level })
+        if (Result.isFailure(permitted)) return Result.fail(permitted.failure)
+        observation.route = route
+        if (surface.tools !== undefined && settings.screenSurfaces.has(surface.purpose)) {
+          const refusal = screenTools(surface.tools(request), settings.screenMode)
+          if (refusal !== undefined) {
+            return Result.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
+          }
+        }
+        const { id, startedAt } = observation
+        return Result.map(surface.prepare(request, route, { id, startedAt, headers }), (prepared) => ({
+          route,
+          prepared
+        }))
+      }
+
+      /** What a call came to goes to its span and to the request; several calls of a request add up. */
+      const learn = (observation: Observation, { span }: Reply, answer: Answer) => {
+        const { failure, finishReason, flags, tokens } = answer
+        if (tokens !== undefined) {
+          observation.count(tokens)
+          span.used(tokens, finishReason, flags)
+        }
+        if (failure !== undefined) {
+          observation.fail(failure)
+          span.fail(failure)
+        }
+        observation.finishReason = finishReason
+        observation.flags += flags
+        span.end()
+      }
+
+      /** All calls under one ceiling; the first that fails ends the others. */
+      const whole = <P extends Prepared>(
+        surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "answer" | "errorAt" | "join">,
+        { prepared, route }: { readonly prepared: P; readonly route: Route },
+        provider: Provider["Service"],
+        observation: Observation,
+        headers: Headers
+      ) =>
+        Effect.suspend(() => {
+          const stopper = new Stopper()
+          const timer = setTimeout(stopper.stop, ceiling, ceilingError)
+          const { operation, bodies } = prepared
+          const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
+            observation.region = reply.region
+            observation.upstreamRequestId = reply.requestId
+            const answer = surface.answer(prepared, reply)
+            if (Result.isSuccess(answer)) {
+              learn(observation, reply, answer.success)
+              return Effect.succeed(answer.success)
+            }
+            const error = provider.faultError(route, answer.failure)
+            reply.span.fail(error)
+            reply.span.end()
+            return Effect.fail(error)
+          }
+          const one = (body: (typeof bodies)[number]) =>
+            Effect.flatMap(provider.send({ route, operation, body, stopper, parent: observation.span }), read)
+          const [only] = bodies
+          const { errorAt, join } = surface
+          const answered =
+            join === undefined && only !== undefined
+              ? one(only)
+              : Effect.map(
+                  Effect.forEach(
+                    bodies,
+                    (body, at) => Effect.mapError(one(body), (error) => errorAt?.(error, at) ?? error),
+                    { concurrency: settings.embeddingsConcurrency }
+                  ),
+                  (answers) => join?.(prepared, answers) ?? answers[0]
+                )
+          return Effect.onExit(
+            Effect.map(answered, (answer) =>
+              HttpServerResponse.text(answer?.body ?? "", { contentType: "application/json", headers })
+            ),
+            () => {
+              clearTimeout(timer)
+              return Effect.void
+            }
+          )
+        })
+
+      const handler = <
+        Request extends NamesModel,
+        P extends Prepared,
+        S extends Progress,
+        E extends ApiError | MessagesError
+      >(
+        surface: Surface<Request, P, S, E>
+      ): Handler<E> => {
+        const read = bodyReader(surface.schema, limits, room)
+        const { protocol } = surface
+        return (request) =>
+          Effect.withFiber((fiber) => {
+            const observation = Context.get(fiber.context, CurrentObservation)
+            const caller = Context.getUnsafe(fiber.context, Caller)
+
+            const serve = (
+              value: Request
+            ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope> => {
+              const ready = prepare(surface, value, caller, observation, request.headers)
+              if (Result.isFailure(ready)) return Effect.fail(ready.failure)
+              const { prepared, route } = ready.success
+              const { maxOutput, operation, stream } = prepared
+              const provider = providerOf(route)
+              const region = provider.region(route, operation)
+              const headers: Headers = {
+                "x-gateway-served-model": route.model.id,
+                "x-gateway-served-by": `${route.deployment.cloud}/${region}`,
+                "x-gateway-served-level": route.level,
+                ...prepared.headers
+              }
+              const send = Effect.suspend(() => {
+                observation.region = region
+                return stream && protocol !== undefined
+                  ? reply({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
+                  : whole(surface, ready.success, provider, observation, headers)
+              })
+              const held = hold(caller, observation, { stream, maxOutput })
+              const go = held === undefined ? send : Effect.andThen(held, send)
+              return isLarge(observation.bytesIn) ? Effect.andThen(Effect.yieldNow, go) : go
+            }
+
+            const body = read(request, (bytes) => {
+              observation.bytesIn = bytes
+            })
+            return Effect.catch(Effect.flatMap(body, serve), (error) => {
+              observation.refuse(error)
+              const refused = Effect.fail(surface.error(error))
+              return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
+            })
+          })
+      }
+
+      return Inference.of({ handler })
+    })
+  ).pipe(Layer.provide(BodyRoom.layer))
+}

@@ -1,0 +1,90 @@
+/** What a surface is: pure functions that say what a request asks of a cloud, and what the cloud's reply says to the caller. */
+import type { Result, Schema } from "effect"
+import type { ApiError, MessagesError } from "../api/Errors.ts"
+import type { GatewayError } from "../model/GatewayError.ts"
+import type { Operation, Purpose, Route } from "../model/Route.ts"
+import type { UpstreamFault } from "../model/UpstreamFault.ts"
+import type { Body, Reply } from "../provider/Provider.ts"
+import type { Progress, Protocol, Summary } from "../stream/Frame.ts"
+
+/** What the gateway knows of a request beside its body. */
+export interface Arrival {
+  /** The gateway's ID of the request. */
+  readonly id: string
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+}
+
+/** A tool definition as the screen reads it. */
+export interface ScreenedTool {
+  readonly name: string
+  readonly schema: unknown
+}
+
+/** How much of what is in a request; never what. */
+export interface Counts {
+  readonly tools: number
+  readonly images: number
+  readonly files: number
+}
+
+/** What is asked of the cloud. */
+export interface Prepared {
+  readonly operation: Operation
+  /** One body for each call: one, but for embeddings. */
+  readonly bodies: ReadonlyArray<Body>
+  readonly stream: boolean
+  /** Tokens that the reply may have at most, for the quota; undefined where nothing is charged. */
+  readonly maxOutput: number | undefined
+  /** Headers of the surface's own. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** A whole reply, as it goes to the caller. */
+export interface Answer extends Summary {
+  /** JSON text. */
+  readonly body: string
+  readonly flags: number
+}
+
+/** Requests of every surface name their model. */
+export interface NamesModel {
+  readonly model: string
+}
+
+export interface Surface<
+  Request extends NamesModel,
+  P extends Prepared,
+  S extends Progress,
+  E extends ApiError | MessagesError
+> {
+  readonly purpose: Purpose
+  /** The contract's own: its type is the endpoint's payload. */
+  readonly schema: Schema.ConstraintDecoder<unknown> & { readonly Type: Request }
+  /** The error as the endpoint declares it. */
+  readonly error: (error: GatewayError) => E
+  readonly counts: (request: Request) => Counts
+  /** Tools that the caller brings, where the operator may want them screened. */
+  readonly tools?: ((request: Request) => ReadonlyArray<ScreenedTool>) | undefined
+  /** What to send. Refuses what the surface does not take. */
+  readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
+  /** What a whole reply says. */
+  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "text">) => Result.Result<Answer, UpstreamFault>
+  /** How a streamed reply is said; absent where there is none. */
+  readonly protocol?: ((prepared: P) => Protocol<S>) | undefined
+  /** One answer of several, where several were asked for. */
+  readonly join?: ((prepared: P, answers: ReadonlyArray<Answer>) => Answer) | undefined
+  /** Which of several calls failed, for the message. */
+  readonly errorAt?: ((error: GatewayError, at: number) => GatewayError) | undefined
+}
+
+/** Keeps a surface's own types together. */
+export const surface = <
+  Request extends NamesModel,
+  P extends Prepared,
+  E extends ApiError | MessagesError,
+  S extends Progress = never
+>(
+  value: Surface<Request, P, S, E>
+): Surface<Request, P, S, E> => value

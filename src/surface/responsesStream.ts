@@ -1,0 +1,143 @@
+/** The responses stream: forwarded as it comes, but for what carries calls or encrypted reasoning, and its end (spec: Responses stream). */
+import { responsesFault } from "../dialect/gpt/faults.ts"
+import type { CallPiece } from "../governance/accumulate.ts"
+import { unreadable } from "../model/UpstreamFault.ts"
+import type { Frame, Progress, Protocol, Summary } from "../stream/Frame.ts"
+import type { Event } from "../wire/Event.ts"
+import { isObject, type JsonObject, numberOf, readExactObject, textOf } from "../wire/json.ts"
+import { isEventName } from "../wire/sse.ts"
+import { callOf, callsOf, exposedEvent, exposedResponse, secretField, summarize } from "./responsesReply.ts"
+import { apiError } from "./wireError.ts"
+
+export interface ResponsesState extends Progress {
+  /** Items whose arguments have come, in pieces or whole. */
+  readonly told: Set<number>
+  summary: Summary
+  /** The data of the last event that was passed on. */
+  lastData: string
+}
+
+const terminal: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"])
+
+const keyOf = (fields: JsonObject): number => numberOf(fields.output_index) ?? -1
+
+/** A call that came in one piece, without deltas before it. */
+const whole = ({ told }: ResponsesState, key: number, text: string): ReadonlyArray<CallPiece> => {
+  if (told.has(key)) return []
+  told.add(key)
+  return [{ type: "append", key, text }]
+}
+
+/** The whole response ends the stream; its flags, and those of calls that it does not repeat, ride on it. */
+const finish = (state: ResponsesState, name: string, data: string): Frame | undefined => {
+  const fields = readExactObject(data)
+  const response = fields?.response
+  if (fields === undefined || !isObject(response)) return broken(state)
+  state.end = "complete"
+  state.summary = summarize(response)
+  const print = (shown: JsonObject): Frame => ({ event: name, data: JSON.stringify({ ...fields, response: shown }) })
+  const hidden = data.includes(secretField)
+  return {
+    ...(hidden ? print(exposedResponse(response)) : { event: name, data }),
+    calls: callsOf(response).map((call) => ({ type: "whole", id: call.id, name: call.name, text: call.arguments })),
+    flagged: (governance) => [
+      print({
+        ...exposedResponse(response),
+        x_gateway_governance: { flags: [...governance.flags].map((flag) => ({ ...flag })) }
+      })
+    ]
+  }
+}
+
+const broken = (state: ResponsesState): undefined => {
+  state.end = unreadable
+}
+
+/** An item that begins or is done, which may be a call. */
+const item = (state: ResponsesState, name: string, data: string): Frame | undefined => {
+  const fields = readExactObject(data)
+  if (fields === undefined) return broken(state)
+  const frame = { event: name, data: data.includes(secretField) ? JSON.stringify(exposedEvent(fields)) : data }
+  const call = callOf(fields.item)
+  if (call === undefined) return frame
+  const key = keyOf(fields)
+  const start: CallPiece = { type: "start", key, id: call.id, name: call.name }
+  return {
+    ...frame,
+    calls: name.endsWith("done") ? [start, ...whole(state, key, call.arguments), { type: "end", key }] : [start]
+  }
+}
+
+/** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
+const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefined => {
+  const name = event ?? textOf(readExactObject(data)?.type) ?? ""
+  if (!isEventName(name)) return broken(state)
+  if (terminal.has(name)) return finish(state, name, data)
+  switch (name) {
+    case "error": {
+      const fields = readExactObject(data) ?? {}
+      state.end = responsesFault(isObject(fields.error) ? fields.error : fields)
+      return undefined
+    }
+    case "response.output_item.added":
+    case "response.output_item.done":
+      return item(state, name, data)
+    case "response.function_call_arguments.delta":
+    case "response.custom_tool_call_input.delta": {
+      const fields = readExactObject(data)
+      if (fields === undefined) return broken(state)
+      const key = keyOf(fields)
+      state.told.add(key)
+      return { event: name, data, calls: [{ type: "append", key, text: textOf(fields.delta) ?? "" }] }
+    }
+    case "response.function_call_arguments.done":
+    case "response.custom_tool_call_input.done": {
+      const fields = readExactObject(data)
+      if (fields === undefined) return broken(state)
+      const text = textOf(fields.arguments) ?? textOf(fields.input) ?? ""
+      return { event: name, data, calls: whole(state, keyOf(fields), text) }
+    }
+    default: {
+      if (!data.startsWith("{") || !data.endsWith("}")) return broken(state)
+      if (!data.includes(secretField)) return name === "" ? undefined : { event: name, data }
+      const fields = readExactObject(data)
+      return fields === undefined ? broken(state) : { event: name, data: JSON.stringify(exposedEvent(fields)) }
+    }
+  }
+}
+
+export const responsesProtocol: Protocol<ResponsesState> = {
+  initial: () => ({
+    end: undefined,
+    told: new Set(),
+    summary: { tokens: undefined, finishReason: undefined },
+    lastData: ""
+  }),
+  step: (state, events) => {
+    const frames: Array<Frame> = []
+    for (const event of events) {
+      const frame = frameOf(state, event)
+      if (frame !== undefined) frames.push(frame)
+      if (state.end !== undefined) break
+      state.lastData = event.data
+    }
+    return [state, frames]
+  },
+  onHalt: () => [],
+  inBand: ({ lastData }, error, governance) => {
+    const { type, message } = apiError(error)
+    const last = numberOf(readExactObject(lastData)?.sequence_number)
+    return {
+      event: "error",
+      data: JSON.stringify({
+        type: "error",
+        code: type,
+        message,
+        param: null,
+        sequence_number: last === undefined ? 0 : last + 1,
+        ...(governance === undefined ? {} : { x_gateway_governance: governance })
+      })
+    }
+  },
+  summary: ({ summary }) => summary
+}

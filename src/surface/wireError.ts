@@ -1,0 +1,58 @@
+/** The one place where a domain error becomes a wire error: status, `error.type` and headers (spec: Errors). */
+import { HttpServerResponse } from "effect/http"
+import { ApiError, apiErrorBody, type ErrorType, MessagesError, messagesErrorBody } from "../api/Errors.ts"
+import type { GatewayError, Reason } from "../model/GatewayError.ts"
+
+/** The messages endpoints have a body of their own; everything else shares one. */
+const isMessages = (path: string): boolean => path === "/v1/messages" || path.startsWith("/v1/messages/")
+
+const table: Readonly<Record<Reason, readonly [status: number, type: ErrorType]>> = {
+  invalid: [400, "invalid_request_error"],
+  unauthenticated: [403, "authentication_error"],
+  forbidden: [403, "permission_error"],
+  "not-found": [404, "not_found_error"],
+  method: [405, "invalid_request_error"],
+  "timeout-caller": [408, "invalid_request_error"],
+  "too-large": [413, "invalid_request_error"],
+  "media-type": [415, "invalid_request_error"],
+  "rate-limit": [429, "rate_limit_error"],
+  quota: [429, "rate_limit_error"],
+  internal: [500, "api_error"],
+  upstream: [502, "api_error"],
+  overloaded: [503, "api_error"],
+  timeout: [504, "api_error"]
+}
+
+/** An error of the general shape, as the contract declares it. */
+export const apiError = ({ reason, message }: GatewayError): ApiError => {
+  const [status, type] = table[reason]
+  return new ApiError({ status, type, message })
+}
+
+/** An error of the messages endpoints, where an unknown key is 401. */
+export const messagesError = ({ reason, message, details }: GatewayError): MessagesError => {
+  const [status, type] = table[reason]
+  return new MessagesError({ status: reason === "unauthenticated" ? 401 : status, type, message, details })
+}
+
+/** Headers of the reply that an error becomes. */
+export const errorHeaders = ({ headers, reason, retryAfter }: GatewayError): Readonly<Record<string, string>> => ({
+  ...headers,
+  // The rest of a body that took too long is not waited for.
+  ...(reason === "timeout-caller" ? { connection: "close" } : {}),
+  ...(retryAfter === undefined ? {} : { "retry-after": String(Math.max(0, Math.ceil(retryAfter))) })
+})
+
+/** The reply of what no endpoint answers, in the shape of its path. */
+export const errorReply = (path: string, error: GatewayError): HttpServerResponse.HttpServerResponse => {
+  if (isMessages(path)) {
+    const wire = messagesError(error)
+    return HttpServerResponse.jsonUnsafe(messagesErrorBody(wire), { status: wire.status })
+  }
+  const wire = apiError(error)
+  return HttpServerResponse.jsonUnsafe(apiErrorBody(wire), { status: wire.status })
+}
+
+/** Headers that every reply of the path has. */
+export const idHeaders = (path: string, id: string): Readonly<Record<string, string>> =>
+  isMessages(path) ? { "x-request-id": id, "request-id": id } : { "x-request-id": id }

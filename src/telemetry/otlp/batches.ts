@@ -1,0 +1,80 @@
+/** Records on their way to a collector: written as they come, sent in batches, one at a time. */
+import { type Cause, type Duration, Effect, Fiber, Queue, type Scope } from "effect"
+import { ProtobufWriter } from "./protobuf.ts"
+
+export interface Batch {
+  /** Protobuf: the records as fields 2 of the message around them. */
+  readonly bytes: Uint8Array
+  readonly records: number
+}
+
+/** In records and milliseconds; `OTEL_BSP_*`, `OTEL_BLRP_*`. */
+export interface BatchLimits {
+  readonly batch: number
+  /** What may wait; more is dropped. */
+  readonly queue: number
+  /** Longest time that a record waits for others. */
+  readonly delay: number
+  /** Longest time for one export. */
+  readonly timeout: number
+}
+
+export interface BatchesOptions {
+  readonly limits: BatchLimits
+  readonly send: (batch: Batch) => Effect.Effect<void, { readonly message: string }>
+  /** Time for what is left when the scope closes. */
+  readonly shutdownTimeout: Duration.Input
+}
+
+/** Takes a record. */
+export type Add = (write: (writer: ProtobufWriter) => void) => void
+
+export const makeBatches = Effect.fnUntraced(function* ({
+  limits,
+  send,
+  shutdownTimeout
+}: BatchesOptions): Effect.fn.Return<Add, never, Scope.Scope> {
+  const full = yield* Queue.dropping<Batch, Cause.Done>(Math.max(1, Math.floor(limits.queue / limits.batch) - 1))
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const writer = new ProtobufWriter()
+  let records = 0
+  let dropped = 0
+  let timer: NodeJS.Timeout | undefined
+
+  const seal = () => {
+    clearTimeout(timer)
+    timer = undefined
+    if (records === 0) return
+    if (Queue.offerUnsafe(full, { bytes: writer.take(), records })) {
+      if (dropped > 0)
+        run(Effect.logWarning(`telemetry: ${dropped} records were dropped, as the collector is too slow`))
+      dropped = 0
+    } else dropped += records
+    records = 0
+  }
+
+  const sender = yield* Queue.take(full).pipe(
+    Effect.flatMap((batch) =>
+      send(batch).pipe(
+        Effect.timeout(limits.timeout),
+        Effect.catch(({ message }) => Effect.logWarning(`telemetry: ${message}`))
+      )
+    ),
+    Effect.forever,
+    // The end of the queue, once it is empty.
+    Effect.ignore,
+    Effect.forkScoped
+  )
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(seal).pipe(
+      Effect.andThen(Queue.end(full)),
+      Effect.andThen(Effect.timeoutOption(Fiber.await(sender), shutdownTimeout))
+    )
+  )
+  return (write) => {
+    writer.record(2, write)
+    records++
+    if (records >= limits.batch) seal()
+    else timer ??= setTimeout(seal, limits.delay).unref()
+  }
+})

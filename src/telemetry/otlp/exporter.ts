@@ -1,0 +1,70 @@
+/** Sends records to a collector by the means of OpenTelemetry's own exporters: addresses, headers, certificates, compression, retries. */
+import { convertLegacyHttpOptions, createOtlpHttpExportDelegate } from "@opentelemetry/otlp-exporter-base/node-http"
+import { type ISerializer, ProtobufLogsSerializer, ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer"
+import type { Resource } from "@opentelemetry/resources"
+import { Effect } from "effect"
+import { service, version } from "../../api/version.ts"
+import { writeAttributes } from "./attributes.ts"
+import type { Batch } from "./batches.ts"
+import { ProtobufWriter } from "./protobuf.ts"
+
+/** What is around the records in a request of OTLP: who sends them. */
+const envelope = (resource: Resource) => {
+  const unlimited = { count: Number.POSITIVE_INFINITY, length: Number.POSITIVE_INFINITY }
+  const writer = new ProtobufWriter()
+  const written = (write: () => void) => {
+    write()
+    return writer.take()
+  }
+  const sender = written(() =>
+    writer.record(1, () => {
+      writeAttributes(writer, 1, resource.attributes, unlimited)
+      writer.integer(2, 0)
+    })
+  )
+  const scope = written(() =>
+    writer.record(1, () => {
+      writer.string(1, service)
+      writer.string(2, version)
+    })
+  )
+  return (records: Uint8Array): Uint8Array => {
+    const inner = written(() => writer.length(2, scope.length + records.length))
+    const outer = written(() => writer.length(1, sender.length + inner.length + scope.length + records.length))
+    return Buffer.concat([outer, sender, inner, scope, records])
+  }
+}
+
+/** `item` and `component` are OpenTelemetry's words for what is exported and for what does it. */
+const makeExporter = <Response>(
+  signal: "TRACES" | "LOGS",
+  item: "span" | "log",
+  { deserializeResponse }: Pick<ISerializer<never, Response>, "deserializeResponse">,
+  resource: Resource
+) => {
+  const wrap = envelope(resource)
+  const delegate = createOtlpHttpExportDelegate(
+    convertLegacyHttpOptions({}, signal, `v1/${signal.toLowerCase()}`, { "Content-Type": "application/x-protobuf" }),
+    { serializeRequest: ({ bytes }: Batch) => wrap(bytes), deserializeResponse },
+    `otlp_http_${item}_exporter`,
+    { name: item, countItems: ({ records }) => records },
+    undefined
+  )
+  return (batch: Batch) =>
+    Effect.callback<void, { readonly message: string }>((resume) => {
+      delegate.export(batch, ({ error }) =>
+        resume(error === undefined ? Effect.void : Effect.fail({ message: complaint(error) }))
+      )
+    })
+}
+
+export const makeSpanExporter = (resource: Resource) =>
+  makeExporter("TRACES", "span", ProtobufTraceSerializer, resource)
+export const makeLogExporter = (resource: Resource) => makeExporter("LOGS", "log", ProtobufLogsSerializer, resource)
+
+/** An error's message and code, of all that the libraries make of it. */
+export const complaint = (error: unknown): string => {
+  if (typeof error !== "object" || error === null) return String(error)
+  const parts = [Reflect.get(error, "message"), Reflect.get(error, "code")]
+  return parts.filter((part) => typeof part === "string" && part !== "").join(" ") || "export failed"
+}

@@ -1,0 +1,51 @@
+/** Files that operators change while the gateway runs: keys, the catalog, certificates. */
+import { type Duration, Effect, Equal, type Scope } from "effect"
+
+export interface WatchOptions<A, E extends { readonly message: string }, R> {
+  /** Text, or the texts of several files. */
+  readonly read: Effect.Effect<A, E, R>
+  /** What was read last. */
+  readonly initial: A
+  /** Between two looks. */
+  readonly every: Duration.Input
+  /** Takes what has changed, or fails where it cannot be used. */
+  readonly take: (changed: A) => Effect.Effect<void, E, R>
+  /** The log line about what went wrong, which says what holds meanwhile. */
+  readonly complaint: (message: string) => string
+}
+
+/**
+ * Reads again and again until the scope closes. Texts are compared, not times: a mounted Secret or ConfigMap changes by a swapped
+ * symlink, and times can stand still. What cannot be read or taken is said once, until it changes or is mended.
+ */
+export const watchFile = <A, E extends { readonly message: string }, R>({
+  read,
+  initial,
+  every,
+  take,
+  complaint
+}: WatchOptions<A, E, R>): Effect.Effect<void, never, R | Scope.Scope> =>
+  Effect.suspend(() => {
+    let taken = initial
+    let trouble = ""
+    const look = Effect.gen(function* () {
+      const latest = yield* read
+      if (!Equal.equals(latest, taken)) {
+        yield* take(latest)
+        taken = latest
+      }
+      trouble = ""
+    }).pipe(
+      Effect.catch(({ message }) => {
+        if (message === trouble) return Effect.void
+        trouble = message
+        return Effect.logError(complaint(message))
+      })
+    )
+    return Effect.sleep(every).pipe(
+      Effect.andThen(look),
+      Effect.forever,
+      Effect.forkScoped({ startImmediately: true }),
+      Effect.asVoid
+    )
+  })

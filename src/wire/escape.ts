@@ -1,0 +1,12 @@
+/** Text of a caller's or a cloud's in lines that people and programs read: it can neither end the line nor steer a terminal. */
+
+/** Control and format characters, line separators, lone surrogates: as escapes of JSON. */
+export const escapeControls = (text: string): string =>
+  /^[ -~]*$/.test(text)
+    ? text
+    : text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) =>
+        Array.from(
+          { length: character.length },
+          (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`
+        ).join("")
+      )

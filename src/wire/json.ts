@@ -1,0 +1,94 @@
+/** JSON of which nothing is known: parsed exactly where it matters, and read without surprises. */
+import type { Schema } from "effect"
+
+export type Json = Schema.Json
+export type JsonObject = Schema.JsonObject
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const nothing: JsonObject = Object.freeze({})
+const none: ReadonlyArray<Json> = Object.freeze([])
+
+/** The object at hand, or an empty one: for reading optional fields of nested objects. */
+export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : nothing)
+export const arrayOf = (value: unknown): ReadonlyArray<Json> => (Array.isArray(value) ? value : none)
+export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+export const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
+
+/** An object without the keys whose value is `undefined`: an absent field is never sent as null. */
+export const compact = (fields: { readonly [key: string]: Json | undefined }): JsonObject => {
+  const kept: { [key: string]: Json } = {}
+  for (const key of Object.keys(fields)) {
+    const value = fields[key]
+    if (value === undefined) continue
+    // An assignment to this name would set the prototype.
+    if (key === "__proto__") Object.defineProperty(kept, key, { value, enumerable: true })
+    else kept[key] = value
+  }
+  return kept
+}
+
+/** Levels of nesting that are taken in tool arguments and results: printing JSON recurses, and must not run out of stack. */
+const maxNesting = 500
+
+/** Whether a value can be printed safely. Iterative, linear in its size. */
+export const isShallow = (value: Json | undefined): boolean => {
+  let level: ReadonlyArray<Json | undefined> = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxNesting) return false
+    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []))
+  }
+  return true
+}
+
+interface Source {
+  readonly source?: string
+}
+/** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
+const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
+
+/** Integers beyond 2^53 and numbers beyond the range keep their text. */
+const exactNumber = (_key: string, value: unknown, context?: Source): unknown =>
+  typeof value === "number" && !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
+    ? rawJson(context?.source ?? "null")
+    : value
+
+/**
+ * What a number outside strings may look like that JavaScript cannot hold. Strings may look so too, which costs time and
+ * nothing else; IDs in hexadecimal, which most replies have, do not.
+ */
+const unusualNumber = /(?:^|[[,:\s-])(?:\d{16}|\d+(?:\.\d+)?[eE])/
+
+/**
+ * Parses JSON; throws where it is none. Numbers that JavaScript cannot hold stay as they were written: IDs of 64 bits are
+ * common in tools' arguments.
+ */
+export const parseExact = (text: string): unknown =>
+  unusualNumber.test(text) ? JSON.parse(text, exactNumber) : JSON.parse(text)
+
+const attempt = (parse: (text: string) => unknown, text: string): unknown => {
+  try {
+    return parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The object that a text is; undefined where it is none. Numbers are JavaScript's. */
+export const readObject = (text: string): JsonObject | undefined => {
+  const value = attempt(JSON.parse, text)
+  return isObject(value) ? value : undefined
+}
+
+/** The object that a text is, with every number as it was written; undefined where it is none. */
+export const readExactObject = (text: string): JsonObject | undefined => {
+  const value = attempt(parseExact, text)
+  return isObject(value) ? value : undefined
+}
+
+/** The same of a text that a caller sent: undefined, too, where it is nested too deep to be printed. */
+export const parseObject = (text: string): JsonObject | undefined => {
+  const value = readExactObject(text)
+  return value !== undefined && isShallow(value) ? value : undefined
+}

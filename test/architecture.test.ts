@@ -1,0 +1,89 @@
+/** The rooms of the house: no import runs back up, and none goes in a circle (architecture: Rooms). */
+import { readdirSync, readFileSync, statSync } from "node:fs"
+import { dirname, join, relative, resolve } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+
+const root = resolve(import.meta.dirname, "../src")
+
+const filesIn = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name)
+    return statSync(path).isDirectory() ? filesIn(path) : name.endsWith(".ts") ? [path] : []
+  })
+
+const importsOf = (file: string): ReadonlyArray<string> =>
+  [...readFileSync(file, "utf8").matchAll(/(?:\bfrom |\bimport\()"(\.[^"]+)"/g)].map(([, path = ""]) =>
+    resolve(dirname(file), path)
+  )
+
+const files = filesIn(root)
+const graph = new Map(files.map((file) => [file, importsOf(file)]))
+
+/** The folder of a file, or for what lies beside the folders its own name. */
+const roomOf = (file: string): string => relative(root, file).split("/")[0] ?? ""
+
+/** What each room may import, beside itself. Everything else is above it. */
+const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
+  wire: [],
+  "watchFile.ts": [],
+  model: ["wire", "watchFile.ts"],
+  "Settings.ts": ["model", "wire"],
+  api: ["model", "wire"],
+  client: ["api", "wire"],
+  governance: ["wire"],
+  access: ["api", "model", "wire", "Settings.ts", "watchFile.ts"],
+  telemetry: ["api", "model", "wire", "Settings.ts"],
+  dialect: ["api", "governance", "model", "wire"],
+  provider: ["model", "telemetry", "wire", "Settings.ts"],
+  stream: ["governance", "model", "wire"],
+  surface: [
+    ...["access", "api", "dialect", "governance", "model", "provider", "stream", "telemetry", "wire"],
+    "Settings.ts"
+  ],
+  sandbox: ["model", "wire"]
+}
+
+describe("the rooms", () => {
+  it.each(Object.entries(rooms))("%s imports only what lies below it", (room, below) => {
+    const own = files.filter((file) => roomOf(file) === room)
+    assert.isNotEmpty(own)
+    const up = own.flatMap((file) =>
+      (graph.get(file) ?? [])
+        .filter((target) => roomOf(target) !== room && !below.includes(roomOf(target)))
+        .map((target) => `${relative(root, file)} -> ${relative(root, target)}`)
+    )
+    assert.deepEqual(up, [])
+  })
+
+  it("are all known", () => {
+    const top = ["Client.ts", "Server.ts", "Telemetry.ts", "cli", "listener.ts", "main.ts", "serve.ts", "workers.ts"]
+    const known = new Set([...Object.keys(rooms), ...top])
+    assert.deepEqual(
+      [...new Set(files.map(roomOf))].filter((room) => !known.has(room)),
+      []
+    )
+  })
+
+  it("the contract takes only names of the model", () => {
+    const taken = files
+      .filter((file) => roomOf(file) === "api")
+      .flatMap((file) => graph.get(file) ?? [])
+      .filter((target) => roomOf(target) === "model")
+    assert.deepEqual([...new Set(taken.map((target) => relative(root, target)))], ["model/names.ts"])
+  })
+})
+
+describe("imports", () => {
+  it("go in no circle", () => {
+    const done = new Set<string>()
+    const walk = (file: string, path: ReadonlyArray<string>): void => {
+      const at = path.indexOf(file)
+      if (at >= 0)
+        assert.fail(`a circle: ${[...path.slice(at), file].map((each) => relative(root, each)).join(" -> ")}`)
+      if (done.has(file)) return
+      for (const target of graph.get(file) ?? []) walk(target, [...path, file])
+      done.add(file)
+    }
+    for (const file of files) walk(file, [])
+  })
+})

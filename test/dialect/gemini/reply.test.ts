@@ -1,0 +1,69 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { misshapen, unfinished } from "../../../src/model/UpstreamFault.ts"
+import type { JsonObject } from "../../../src/wire/json.ts"
+import { dialect, failureOf, flash, hear, hearStream } from "../support.ts"
+
+describe("replies", () => {
+  const candidate = (finishReason: string | undefined, ...parts: ReadonlyArray<JsonObject>): JsonObject => ({
+    candidates: [{ content: { role: "model", parts }, ...(finishReason === undefined ? {} : { finishReason }) }]
+  })
+
+  it.each([
+    ["STOP", "stop"],
+    ["MAX_TOKENS", "length"],
+    ["SAFETY", "content_filter"],
+    ["RECITATION", "content_filter"],
+    ["SPII", "content_filter"],
+    ["LANGUAGE", "stop"],
+    ["UNHEARD_OF", "stop"]
+  ])("%s is %s, streamed and not", (reason, expected) => {
+    const body = candidate(reason, { text: "a" })
+    expect(hear(flash, body).finishReason).toBe(expected)
+    expect(Result.getOrThrow(hearStream(flash, [body])).ending.finishReason).toBe(expected)
+  })
+
+  it.each(["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"])(
+    "%s is the upstream's failure, streamed and not",
+    (reason) => {
+      const failures = [dialect(flash).reply(candidate(reason), flash), hearStream(flash, [candidate(reason)])]
+      for (const failure of failures.map(failureOf)) {
+        expect(failure).toEqual(unfinished(reason))
+      }
+    }
+  )
+
+  it("a blocked prompt is filtered content", () => {
+    const blocked = { promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 3 } }
+    expect(hear(flash, blocked)).toMatchObject({ content: null, finishReason: "content_filter", toolCalls: [] })
+    const heard = Result.getOrThrow(hearStream(flash, [blocked, { usageMetadata: { trafficType: "ON_DEMAND" } }]))
+    expect(heard).toMatchObject({ pieces: [], ending: { finishReason: "content_filter", usage: { prompt_tokens: 3 } } })
+  })
+
+  it("thoughts are counted but not shown", () => {
+    const body = {
+      ...candidate("STOP", { text: "hidden", thought: true }, { text: "a" }, { text: "", thoughtSignature: "s" }),
+      usageMetadata: {
+        promptTokenCount: 10,
+        toolUsePromptTokenCount: 1,
+        cachedContentTokenCount: 4,
+        candidatesTokenCount: 2,
+        thoughtsTokenCount: 5
+      }
+    }
+    const answer = hear(flash, body)
+    expect(answer.content).toBe("a")
+    expect(answer.usage).toEqual({
+      prompt_tokens: 11,
+      completion_tokens: 7,
+      total_tokens: 18,
+      prompt_tokens_details: { cached_tokens: 4 },
+      completion_tokens_details: { reasoning_tokens: 5 }
+    })
+  })
+
+  it.each([[{}], [{ candidates: null }], [{ candidates: "<html>" }], [{ usageMetadata: {} }]])(
+    "%j is no answer",
+    (body) => expect(failureOf(dialect(flash).reply(body, flash))).toEqual(misshapen)
+  )
+})

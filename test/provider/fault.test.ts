@@ -1,0 +1,101 @@
+/** What a cloud's failure means to the caller, and what of its words the caller sees (decisions: Errors). */
+import { assert, describe, it } from "@effect/vitest"
+import { cut, misshapen, refused, unfinished, unreadable } from "../../src/model/UpstreamFault.ts"
+import { errorMessage, faultError, framingError, makeScrub, statusFault } from "../../src/provider/fault.ts"
+import { FramingError, UpstreamException } from "../../src/wire/Event.ts"
+
+const scrub = makeScrub([
+  ["secret-project", "the project"],
+  ["anthropic.claude-x-v1:0", "claude-x"],
+  ["", "nothing"]
+])
+
+describe("a fault", () => {
+  it.each([
+    [400, "invalid", "upstream-invalid"],
+    [413, "invalid", "upstream-invalid"],
+    [422, "invalid", "upstream-invalid"],
+    [401, "upstream", "upstream-refused"],
+    [403, "upstream", "upstream-refused"],
+    [404, "upstream", "upstream-refused"],
+    [408, "timeout", "upstream-timeout"],
+    [504, "timeout", "upstream-timeout"],
+    [429, "rate-limit", "upstream-rate-limit"],
+    [424, "upstream", "upstream-error"],
+    [500, "upstream", "upstream-error"],
+    [503, "upstream", "upstream-error"],
+    [529, "upstream", "upstream-error"]
+  ] as const)("of status %d is %s", (status, reason, code) => {
+    const error = faultError(refused(status, "words of secret-project", 7), scrub)
+    assert.deepInclude({ ...error }, { reason, code, upstreamStatus: status })
+    assert.strictEqual(error.retryAfter, status === 429 ? 7 : undefined)
+    assert.strictEqual(error.message.includes("words of the project"), reason === "invalid")
+    assert.notInclude(error.message, "secret-project")
+  })
+
+  it.each([
+    [cut, "cut"],
+    [misshapen, "shape"],
+    [unreadable, "event"],
+    [unfinished("OTHER"), "finish"]
+  ] as const)("that breaks a promise is the cloud's failure (%j)", (fault, code) => {
+    assert.deepInclude({ ...faultError(fault, scrub) }, { reason: "upstream", code })
+  })
+})
+
+describe("words that are passed on", () => {
+  it.each([
+    [
+      "no access to arn:aws-us-gov:bedrock:us-gov-west-1:123456789012:inference-profile/x here",
+      "no access to the deployment here"
+    ],
+    [
+      "projects/secret-project/locations/us-east5/publishers/anthropic/models/m was refused",
+      "the deployment was refused"
+    ],
+    ["deployments/gpt-private is busy", "the deployment is busy"],
+    ["see https://secret.example/a?b=c, please", "see the upstream, please"],
+    ["account 123456789012 is over", "account the account is over"],
+    ["Model anthropic.claude-x-v1:0 of secret-project", "Model claude-x of the project"]
+  ])("%s", (words, shown) => {
+    assert.strictEqual(faultError(refused(400, words), scrub).message, shown)
+  })
+
+  it("are cut", () => {
+    assert.isAtMost(faultError(refused(400, "x".repeat(100_000)), scrub).message.length, 2000)
+  })
+
+  it("are found in every vendor's error body", () => {
+    assert.strictEqual(errorMessage('{"type":"error","error":{"type":"e","message":"a"}}'), "a")
+    assert.strictEqual(errorMessage('[{"error":{"code":400,"message":"b"}}]'), "b")
+    assert.strictEqual(errorMessage('{"message":"c"}'), "c")
+    assert.strictEqual(errorMessage('{"Message":"d"}'), "d")
+    for (const body of ["", "<html>", "null", "[]", '{"error":"e"}', '{"message":""}']) {
+      assert.isUndefined(errorMessage(body), body)
+    }
+  })
+})
+
+describe("a status", () => {
+  it("brings a delay only as a number of seconds", () => {
+    assert.strictEqual(statusFault(429, { "retry-after": "12" }, "").retryAfter, 12)
+    for (const value of ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "1.5", "12345678"]) {
+      assert.isUndefined(statusFault(429, { "retry-after": value }, "").retryAfter, value)
+    }
+  })
+
+  it("of a quota at AWS is a rate limit", () => {
+    const headers = { "x-amzn-errortype": "ServiceQuotaExceededException:http://x" }
+    assert.strictEqual(statusFault(400, headers, "").status, 429)
+  })
+})
+
+describe("a stream that breaks", () => {
+  it("is cut, unreadable, or refused in a frame", () => {
+    const framing = (kind: FramingError["kind"]) => framingError(new FramingError({ kind, message: "bytes" }), scrub)
+    assert.strictEqual(framing("truncated").code, "cut")
+    assert.strictEqual(framing("bad-frame").code, "bad-frame")
+    const exception = new UpstreamException({ type: "ThrottlingException", message: "arn:aws:x", status: undefined })
+    assert.deepInclude({ ...framingError(exception, scrub) }, { reason: "rate-limit", upstreamStatus: 429 })
+  })
+})
