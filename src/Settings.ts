@@ -2,6 +2,7 @@
  * Every environment variable, with its default and its sentence of help. Nothing else reads the environment, but for the
  * clouds' own credential libraries and the `OTEL_*` variables, which their libraries read.
  */
+import { availableParallelism } from "node:os"
 import { Config, ConfigProvider, Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { clouds as allClouds, type Cloud } from "./model/Catalog.ts"
 
@@ -23,6 +24,11 @@ const count = (name: string, fallback: number) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), named(name)).pipe(
     Config.withDefault(fallback)
   )
+
+/** A number of processes; `auto` is one a core, of those that this process may use. */
+const Workers = Schema.String.check(
+  Schema.isPattern(/^(auto|[1-9]\d{0,3})$/, { message: "must be auto (one a core), or a whole number from 1" })
+)
 
 /** Port 0 asks the system for a free one. */
 const port = (name: string) =>
@@ -106,7 +112,10 @@ const gateway = Config.all({
   /** Requests at once; more get 503 with `retry-after`. */
   maxInFlight: count("GATEWAY_MAX_IN_FLIGHT", 10_000),
   /** Processes sharing the port. */
-  workers: count("GATEWAY_WORKERS", 1),
+  workers: Config.schema(Workers, named("GATEWAY_WORKERS")).pipe(
+    Config.withDefault("1"),
+    Config.map((workers) => (workers === "auto" ? availableParallelism() : Number(workers)))
+  ),
   /** TLS, and client certificates when a CA is given: paths of PEM files. */
   tlsCert: optional("GATEWAY_TLS_CERT"),
   tlsKey: optional("GATEWAY_TLS_KEY"),

@@ -1,4 +1,11 @@
 /** Loaded before main.ts by the npm scripts, in plain JavaScript: without `npm ci` there is no Node that runs TypeScript. */
+import { lstatSync, mkdirSync } from "node:fs"
+import module from "node:module"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { setFlagsFromString } from "node:v8"
+
 const installed = () => {
   try {
     return import.meta.resolve("effect") !== ""
@@ -12,4 +19,36 @@ if (!process.features.typescript || !installed()) {
     `gateway: run npm ci first; it also brings the Node that the gateway runs on (this one is ${process.version})`
   )
   process.exit(1)
+}
+
+/**
+ * The heap may double between two collections, not grow fourfold as it may by default on a machine with much memory: after a
+ * minute at 32 callers the gateway had 226 MiB instead of 353, at the same speed. It is set before the cache, which is one for
+ * each set of flags.
+ */
+setFlagsFromString("--heap-growing-percent=100")
+
+/** Made where it is missing. Whoever can write to it decides what is run, so it is this user's alone, and no link. */
+const isPrivate = (directory) => {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const { mode, uid } = lstatSync(directory)
+    return process.getuid === undefined || ((mode & 0o170077) === 0o040000 && uid === process.getuid())
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Compiled code, and TypeScript without its types, are kept for the next start: it took half the time, and the gateway 33 MiB
+ * less, because Node then does not even load what strips types. `NODE_COMPILE_CACHE` goes before it.
+ */
+const cacheDirectory = () =>
+  [
+    fileURLToPath(new URL("../node_modules/.cache/gateway", import.meta.url)),
+    join(tmpdir(), `gateway-cache-${process.getuid?.()}`)
+  ].find(isPrivate)
+if (module.getCompileCacheDir() === undefined) {
+  const directory = cacheDirectory()
+  if (directory !== undefined) module.enableCompileCache(directory)
 }

@@ -1,9 +1,10 @@
 /** How connections are taken: Node's server with its limits, in TLS when a certificate is given. */
-import { createServer, type Server } from "node:http"
+import type { Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, Duration, Effect, FileSystem, Layer, Option } from "effect"
+import { createServer } from "./nodeHttp.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { watchFile } from "./watchFile.ts"
 

@@ -1,11 +1,8 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Data, Duration, Effect, Layer, Option } from "effect"
-import { HttpServer } from "effect/http"
-import { purposePaths } from "./api/Api.ts"
-import { isTls } from "./listener.ts"
 import { loadCatalog } from "./model/CatalogStore.ts"
-import { makeIndex } from "./model/Resolver.ts"
-import { gatewayLayer } from "./Server.ts"
+import { requestable } from "./model/Resolver.ts"
 import {
   activeClouds,
   type CloudSettings,
@@ -15,8 +12,7 @@ import {
   load,
   unknownSettings
 } from "./Settings.ts"
-import { Drain } from "./surface/Drain.ts"
-import { telemetryLayer } from "./Telemetry.ts"
+import { settle } from "./settle.ts"
 import { logsLayer } from "./telemetry/logs.ts"
 import { isWorker, reportReady, runWorkers } from "./workers.ts"
 
@@ -76,11 +72,11 @@ const loadWithSandbox = Effect.gen(function* () {
 const announce = ({ gateway, clouds, sandbox }: Loaded, port: number) =>
   Effect.gen(function* () {
     const active = activeClouds(clouds)
-    const { list } = makeIndex(yield* loadCatalog(gateway.catalogFile), active, purposePaths)
+    const { length } = requestable(yield* loadCatalog(gateway.catalogFile), active)
     const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host
-    const address = `${isTls(gateway) ? "https" : "http"}://${host}:${port}`
+    const address = `${Option.isSome(gateway.tlsCert) ? "https" : "http"}://${host}:${port}`
     yield* Console.log(
-      `listening on ${address} (clouds: ${sandbox ? "sandbox" : [...active].join(", ")}; ${list.length} model IDs)`
+      `listening on ${address} (clouds: ${sandbox ? "sandbox" : [...active].join(", ")}; ${length} model IDs)`
     )
     for (const name of unknownSettings(environment())) {
       yield* Effect.logWarning(`${name} is not a setting of the gateway; the README lists them`)
@@ -96,48 +92,18 @@ The reference is at ${address}/docs; a chat in the terminal is: npm run gateway 
     }
   })
 
-/** Whoever started this process hears that it serves. */
-const whenListening = (loaded: Loaded) =>
-  Effect.gen(function* () {
-    const { address } = yield* HttpServer.HttpServer
-    const port = address._tag === "UnixPathAddress" ? loaded.gateway.port : address.port
-    yield* isWorker ? reportReady(port) : announce(loaded, port)
-  })
-
-/**
- * On the way down `/health` says `draining` at once; after the delay no connection is taken any more; streams may finish
- * until the timeout, and are then ended in-band.
- */
-const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
-  Layer.effectDiscard(
-    Effect.gen(function* () {
-      const drain = yield* Drain
-      yield* Effect.addFinalizer(() =>
-        drain.begin.pipe(
-          Effect.andThen(Effect.sleep(drainDelay)),
-          Effect.andThen(Effect.forkDetach(Effect.delay(drain.expire, drainTimeout)))
-        )
-      )
-    })
-  )
-
-const serveHere = (loaded: Loaded) => {
-  const { gateway: settings, clouds, sandbox } = loaded
-  const docs = Option.getOrElse(settings.docs, () => (sandbox ? "public" : "off")) === "public"
-  return Layer.mergeAll(Layer.effectDiscard(whenListening(loaded)), drainOnShutdown(settings)).pipe(
-    Layer.provide(gatewayLayer({ settings, clouds, docs, sandbox })),
-    Layer.provide(telemetryLayer(settings)),
-    Layer.launch
-  )
-}
-
+/** Only what is served with is loaded: a first process that has workers serves nothing, and has a third less memory. */
 export const serve = Effect.gen(function* () {
   const loaded = yield* loadWithSandbox
   const { gateway: settings, forWorkers } = loaded
-  if (isWorker || settings.workers === 1) return yield* serveHere(loaded)
+  const whenListening = (port: number) => (isWorker ? reportReady(port) : announce(loaded, port))
+  if (isWorker || settings.workers === 1) {
+    const { serveHere } = yield* Effect.promise(() => import("./serveHere.ts"))
+    return yield* serveHere({ ...loaded, whenListening })
+  }
   return yield* runWorkers({
     settings,
     environment: forWorkers,
-    announce: (port) => announce(loaded, port)
+    announce: (port) => Effect.andThen(whenListening(port), settle)
   }).pipe(Effect.provide(logsLayer(settings)))
-}).pipe(Effect.scoped)
+}).pipe(Effect.provide(NodeFileSystem.layer), Effect.scoped)

@@ -1,5 +1,7 @@
+import { availableParallelism } from "node:os"
 import { assert, describe, it } from "@effect/vitest"
-import { unknownSettings } from "../src/Settings.ts"
+import { Effect } from "effect"
+import { load, unknownSettings } from "../src/Settings.ts"
 
 describe("variables that are no settings", () => {
   it("are told from settings, and from what others read", () => {
@@ -16,4 +18,17 @@ describe("variables that are no settings", () => {
     }
     assert.deepStrictEqual(unknownSettings(environment), ["GATEWAY_HARTBEAT", "GATEWAY_SCREEN_MOD"])
   })
+})
+
+describe("GATEWAY_WORKERS", () => {
+  it.effect.each([
+    [undefined, 1],
+    ["3", 3],
+    ["auto", availableParallelism()]
+  ] as const)("%s is %d processes", ([value, workers]) =>
+    Effect.gen(function* () {
+      const { gateway } = yield* load({ GATEWAY_WORKERS: value })
+      assert.strictEqual(gateway.workers, workers)
+    })
+  )
 })

@@ -42,6 +42,12 @@ const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
   return bound
 }
 
+const isServed = (active: ReadonlySet<Cloud>) => (entry: Entry) => active.has(entry.deployment.cloud)
+
+/** Every requestable ID of a catalog when these clouds are configured, in the order of {@link Index.list}. */
+export const requestable = (catalog: Catalog, active: ReadonlySet<Cloud>): ReadonlyArray<Entry> =>
+  [...bind(catalog).values()].filter(isServed(active))
+
 /**
  * Builds the index once, so that resolving is one look-up.
  *
@@ -51,8 +57,8 @@ const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
 export const makeIndex = (catalog: Catalog, active: ReadonlySet<Cloud>, paths: Paths): Index => {
   const bound = bind(catalog)
   // A Map, not an object: `__proto__` and `constructor` are IDs that do not exist.
-  const served = new Map([...bound].filter(([, entry]) => active.has(entry.deployment.cloud)))
-  const list = [...served.values()]
+  const list = [...bound.values()].filter(isServed(active))
+  const served = new Map(list.map((entry) => [entry.id, entry]))
   const known = { catalog, bound, served: list, paths }
   const resolve = (id: string, purpose: Purpose): Result.Result<Route, GatewayError> => {
     const entry = served.get(id)

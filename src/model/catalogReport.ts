@@ -1,13 +1,12 @@
 /** What `catalog check` prints. */
 import { type Catalog, clouds } from "./Catalog.ts"
-import type { Paths } from "./explain.ts"
-import { makeIndex } from "./Resolver.ts"
+import { requestable } from "./Resolver.ts"
 
 const header = ["ID", "CLOUD", "UPSTREAM MODEL", "COUNTING"]
 
 /** Every requestable ID with what serves it, as if every cloud were configured, and how many there are. */
-export const reportCatalog = (catalog: Catalog, paths: Paths): string => {
-  const entries = makeIndex(catalog, new Set(clouds), paths).list
+export const reportCatalog = (catalog: Catalog): string => {
+  const entries = requestable(catalog, new Set(clouds))
   const rows = entries.map(({ id, deployment }) => [
     id,
     deployment.cloud,

@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
+import { createServer } from "../nodeHttp.ts"
 
 /** A request as a cloud's front end sees it. `path` is as it was sent, still percent-encoded. */
 export interface CloudRequest {

@@ -2,13 +2,13 @@
  * The front door: every request gets its ID and its observation, every reply the headers that all replies have, and what
  * no route answers is answered here, in the shape of its path.
  */
-import { IncomingMessage } from "node:http"
 import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Cause, Clock, Context, Effect, Exit, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { endpoints } from "../api/Api.ts"
 import { GatewayError, internal, invalid } from "../model/GatewayError.ts"
+import { IncomingMessage } from "../nodeHttp.ts"
 import { Settings } from "../Settings.ts"
 import { makeRequestWatch } from "../telemetry/requestSpan.ts"
 import { Drain } from "./Drain.ts"

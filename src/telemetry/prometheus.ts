@@ -1,7 +1,8 @@
 /** Prometheus metrics on a port of their own (`GATEWAY_METRICS_PORT`), away from callers. */
-import { createServer } from "node:http"
+
 import { Data, Effect, Layer } from "effect"
 import { PrometheusMetrics } from "effect/observability"
+import { createServer } from "../nodeHttp.ts"
 import { prometheusName } from "./metrics.ts"
 
 /** The metrics port cannot be listened on. */

@@ -11,7 +11,7 @@ const catalog = Result.getOrThrow(shippedCatalog)
 it("prints every ID with its cloud, in columns", () => {
   const [opus] = catalog.models.filter(({ id }) => id === "claude-opus-4-8")
   assert.ok(opus)
-  expect(reportCatalog({ models: [opus] }, paths)).toMatchInlineSnapshot(`
+  expect(reportCatalog({ models: [opus] })).toMatchInlineSnapshot(`
     "ID                                CLOUD    UPSTREAM MODEL                    COUNTING
     claude-opus-4-8:fedramp-low       vertex   claude-opus-4-8                   yes
     claude-opus-4-8:fedramp-moderate  vertex   claude-opus-4-8                   yes
@@ -24,7 +24,7 @@ it("prints every ID with its cloud, in columns", () => {
 })
 
 it("counts what it printed", () => {
-  const lines = reportCatalog(catalog, paths).split("\n")
+  const lines = reportCatalog(catalog).split("\n")
   const ids = makeIndex(catalog, new Set(clouds), paths).list.map(({ id }) => id)
   assert.deepStrictEqual(
     lines.slice(1, -2).map((line) => line.split(/ +/)[0]),

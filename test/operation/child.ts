@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 
-const main = new URL("../../src/main.ts", import.meta.url).pathname
+const source = new URL("../../src/", import.meta.url).pathname
 
 type Environment = Readonly<Record<string, string>>
 
@@ -35,10 +35,10 @@ export interface Command {
   readonly ended: Promise<Ended>
 }
 
-/** Starts `node src/main.ts …`, with these variables and no others but the path. */
+/** Starts what the npm scripts start, with these variables and no others but the path. */
 export const start = (args: ReadonlyArray<string>, environment: Environment = {}): Command => {
   const directory = mkdtempSync(join(tmpdir(), "gateway-child-"))
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, ["--import", `${source}installed.js`, `${source}main.ts`, ...args], {
     cwd: directory,
     env: { PATH: process.env.PATH, GATEWAY_PORT: "0", ...environment },
     stdio: ["ignore", "pipe", "pipe"]

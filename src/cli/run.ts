@@ -1,0 +1,25 @@
+/** Runs a command to its end: failures in words, and the exit code. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Cause, Config, Console, Effect, Exit, Option, Runtime } from "effect"
+import { explainSetting } from "./explainSetting.ts"
+
+/** Failures that a person can mend are said in one line; anything else with its cause. */
+const explain = (cause: Cause.Cause<unknown>) => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (!Runtime.getErrorReported(error)) return Effect.void
+  if (error instanceof Config.ConfigError) return Console.error(`gateway: ${explainSetting(error)}`)
+  const message =
+    error instanceof Error || (typeof error === "object" && error !== null && "message" in error)
+      ? String(error.message)
+      : undefined
+  return Console.error(message === undefined || message === "" ? Cause.pretty(cause) : `gateway: ${message}`)
+}
+
+export const run = <A, E>(command: Effect.Effect<A, E>) =>
+  command.pipe(
+    Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : explain(cause))),
+    NodeRuntime.runMain({
+      disableErrorReporting: true,
+      teardown: (exit, onExit) => onExit(Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause) ? 1 : 0)
+    })
+  )

@@ -1,0 +1,117 @@
+/** What keeps the start short and the memory small: what `serve` does not load, and the compile cache. */
+import { spawnSync } from "node:child_process"
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { cloudsAt } from "../support/gateway.ts"
+import { serve, until } from "./child.ts"
+
+const root = new URL("../..", import.meta.url).pathname
+let directory = ""
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "gateway-lean-"))
+})
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+describe("serve", () => {
+  it.concurrent("does not load what it does not need", async () => {
+    const file = join(directory, "loaded.json")
+    const gateway = await serve({
+      ...cloudsAt("http://127.0.0.1:9"),
+      NODE_OPTIONS: `--import=${join(import.meta.dirname, "loaded.ts")}`,
+      GATEWAY_TEST_LOADED: file
+    })
+    gateway.kill("SIGTERM")
+    assert.strictEqual((await gateway.ended).code, 0)
+    const loaded: ReadonlyArray<string> = JSON.parse(readFileSync(file, "utf8"))
+    assert.isTrue(loaded.some((name) => name.endsWith("/src/Server.ts")))
+    const needless = [
+      /\/src\/cli\/(?!run|explainSetting)/,
+      /\/effect\/dist\/cli\//,
+      /\/src\/Client\.ts$/,
+      /\/src\/sandbox\//,
+      /httpApiScalar\.js$/,
+      /\/node_modules\/(@?redis|@opentelemetry|@aws-sdk|@azure|google-auth-library)\//,
+      // Node's own undici: an `import` of node:http loads it, see src/nodeHttp.ts.
+      /internal\/deps\/undici\/undici$/
+    ]
+    for (const pattern of needless)
+      assert.deepStrictEqual(
+        loaded.filter((name) => pattern.test(name)),
+        []
+      )
+  })
+})
+
+describe("the compile cache", () => {
+  /** A project whose node_modules cannot hold it, as where the gateway is installed by another user. */
+  const cacheOf = (project: string, temporary: string) => {
+    cpSync(join(root, "src/installed.js"), join(project, "src/installed.js"))
+    const { stderr, stdout } = spawnSync(
+      process.execPath,
+      ["--import", join(project, "src/installed.js"), "-p", "require('node:module').getCompileCacheDir()"],
+      { encoding: "utf8", env: { PATH: process.env.PATH, TMPDIR: temporary } }
+    )
+    assert.strictEqual(stderr, "")
+    return stdout.trim()
+  }
+  const elsewhere = (name: string) => {
+    const project = join(directory, name, "project")
+    const temporary = join(directory, name, "tmp")
+    mkdirSync(project, { recursive: true })
+    mkdirSync(temporary)
+    writeFileSync(join(project, "package.json"), '{"type":"module"}')
+    writeFileSync(join(project, "node_modules"), "")
+    symlinkSync(join(root, "node_modules"), join(directory, name, "node_modules"))
+    const cache = join(temporary, `gateway-cache-${process.getuid?.()}`)
+    return { project, temporary, cache, used: () => cacheOf(project, temporary) }
+  }
+
+  it("is kept with the project, for its user alone", () => {
+    const { stdout } = spawnSync(
+      process.execPath,
+      ["--import", join(root, "src/installed.js"), "-p", "require('node:module').getCompileCacheDir()"],
+      { encoding: "utf8", env: { PATH: process.env.PATH } }
+    )
+    const cache = join(root, "node_modules/.cache/gateway")
+    assert.isTrue(stdout.startsWith(`${cache}/`), stdout)
+    assert.strictEqual(statSync(cache).mode & 0o777, 0o700)
+  })
+
+  it("is a private directory elsewhere, where the project is not the user's", () => {
+    const { cache, used } = elsewhere("private")
+    assert.isTrue(used().startsWith(`${cache}/`))
+    assert.strictEqual(statSync(cache).mode & 0o777, 0o700)
+  })
+
+  it("is none, where others could write to it", () => {
+    const open = elsewhere("open")
+    mkdirSync(open.cache)
+    spawnSync("chmod", ["777", open.cache])
+    assert.strictEqual(open.used(), "undefined")
+    const linked = elsewhere("linked")
+    mkdirSync(join(linked.temporary, "target"), { mode: 0o700 })
+    symlinkSync(join(linked.temporary, "target"), linked.cache)
+    assert.strictEqual(linked.used(), "undefined")
+  })
+
+  it("is written by a process that is killed", async () => {
+    const cache = join(directory, "cache")
+    const gateway = await serve({ NODE_COMPILE_CACHE: cache })
+    const files = () => readdirSync(cache, { recursive: true }).length
+    await until(() => files() > 100, "a compile cache")
+    await gateway.stop()
+    assert.isAbove(files(), 100)
+  })
+})
