@@ -66,8 +66,8 @@ export const prettyLogger = Logger.make(({ cause, date, fiber, logLevel, message
 const patience = 5
 
 /**
- * Writes whole lines on standard error, the last ones when the scope closes or the process ends. Trouble is written at once, with
- * what came before it.
+ * Writes whole lines on standard error, the last ones when the scope closes or the process ends. Trouble is written at once,
+ * with what came before it.
  */
 const toStderr = (
   logger: Logger.Logger<unknown, string>

@@ -11,8 +11,8 @@ export class MetricsPortError extends Data.TaggedError("MetricsPortError")<{ rea
 /**
  * `GET /metrics` in Prometheus' text format, until the scope closes. Port 0 picks a free one; the log names it.
  *
- * A server of Node's, not Effect's `PrometheusMetrics.layerHttp`: a process has one `HttpRouter`, as its layer is shared, so that this
- * port would serve the gateway's routes, too.
+ * A server of Node's, not Effect's `PrometheusMetrics.layerHttp`: the layer of the `HttpRouter` is shared, so that this port would
+ * serve the gateway's routes, too.
  */
 export const prometheusLayer = (options: {
   readonly host: string

@@ -1,4 +1,4 @@
-/** What the `OTEL_*` variables say of batches, limits and samples. The exporters' own are read by OpenTelemetry's libraries. */
+/** What the `OTEL_*` variables say of batches, limits and samples; OpenTelemetry's libraries read those of the exporters. */
 import { ROOT_CONTEXT } from "@opentelemetry/api"
 import { SamplingDecision, TraceIdRatioBasedSampler } from "@opentelemetry/sdk-trace-base"
 import type { Environment } from "../../Settings.ts"

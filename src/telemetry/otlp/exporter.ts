@@ -1,4 +1,7 @@
-/** Sends records to a collector by the means of OpenTelemetry's own exporters: addresses, headers, certificates, compression, retries. */
+/**
+ * Sends records to a collector by the means of OpenTelemetry's own exporters: addresses, headers, certificates, compression,
+ * retries.
+ */
 import { convertLegacyHttpOptions, createOtlpHttpExportDelegate } from "@opentelemetry/otlp-exporter-base/node-http"
 import { type ISerializer, ProtobufLogsSerializer, ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer"
 import type { Resource } from "@opentelemetry/resources"
@@ -35,7 +38,7 @@ const envelope = (resource: Resource) => {
   }
 }
 
-/** `item` and `component` are OpenTelemetry's words for what is exported and for what does it. */
+/** `item`: OpenTelemetry's word for what is exported. */
 const makeExporter = <Response>(
   signal: "TRACES" | "LOGS",
   item: "span" | "log",

@@ -1,7 +1,7 @@
 /**
- * Export over OTLP (HTTP, protobuf). OpenTelemetry's libraries send, and read the `OTEL_*` variables of the exporters; spans and log
- * records are written by us, because the libraries take several times as long. This module loads them, so it is imported only
- * where something is exported.
+ * Export over OTLP (HTTP, protobuf). OpenTelemetry's libraries send, and read the `OTEL_*` variables of the exporters; spans and
+ * log records are written by us, because the libraries take several times as long. This module loads them, so it is imported
+ * only where something is exported.
  */
 import * as OtelMetrics from "@effect/opentelemetry/OtelMetrics"
 import * as OtelResource from "@effect/opentelemetry/Resource"
