@@ -1,4 +1,4 @@
-/** Every snippet of the README works: run against a gateway in the sandbox where that needs no tool of others. */
+/** Every snippet of the documents works: run against a gateway in the sandbox where that needs no tool of others. */
 import { execFile, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -9,7 +9,7 @@ import { clouds } from "../src/model/Catalog.ts"
 import { activeClouds, load } from "../src/Settings.ts"
 import { type Gateway, startGateway } from "./support/gateway.ts"
 import { eventsIn, parsed } from "./support/http.ts"
-import { type Block, blocks, proseText, root, spans, variablesIn } from "./support/readme.ts"
+import { type Block, blocks, readme, root, spans, variablesIn } from "./support/readme.ts"
 
 const home = mkdtempSync(join(tmpdir(), "gateway-readme-"))
 const main = join(root, "src/main.ts")
@@ -31,7 +31,7 @@ const curl = has("curl", "--version") && has("bash", "-c", "true")
 
 const inLanguage = (...languages: ReadonlyArray<string>): ReadonlyArray<Block> =>
   blocks.filter(({ language }) => languages.includes(language))
-const named = ({ line, section }: Block) => `line ${line}, ${section}`
+const named = ({ file, line, section }: Block) => `${file}:${line}, ${section}`
 const here = (text: string) => text.replaceAll(stated, gateway.url)
 
 /** Runs a command to its end, in a directory of the test's; rejects with what it said when it fails. */
@@ -78,7 +78,7 @@ describe("shell", () => {
     [
       "gemini-3-flash:il2",
       (reply) => {
-        const headers = spans(proseText).filter((span) => /^x-gateway-served-[a-z]+: ./.test(span))
+        const headers = spans(readme.prose).filter((span) => /^x-gateway-served-[a-z]+: ./.test(span))
         assert.lengthOf(headers, 2)
         assert.match(reply, /^HTTP\/1\.1 200 /)
         for (const header of headers) assert.include(reply, `${header}\r\n`)
@@ -157,9 +157,13 @@ describe("shell", () => {
   it.each(inLanguage("sh").map((block) => [named(block), block] as const))("%s sets what can be set", (_, block) => {
     const variables = assigned(block)
     Effect.runSync(load(variables))
-    if (block.section === "Deploy" && variablesIn(block.text).has("VERTEX_PROJECT")) {
-      assert.sameMembers([...activeClouds(Effect.runSync(load(variables)).clouds)], [...clouds])
-    }
+  })
+
+  it("all clouds are activated as shown", () => {
+    const block = inLanguage("sh").find(({ text }) => variablesIn(text).has("VERTEX_PROJECT"))
+    assert.strictEqual(block?.section, "Running")
+    if (block === undefined) return
+    assert.sameMembers([...activeClouds(Effect.runSync(load(assigned(block))).clouds)], [...clouds])
   })
 })
 

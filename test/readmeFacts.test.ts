@@ -1,11 +1,14 @@
-/** What the README states of the project is what the project has. */
+/** What the documents state of the project is what the project has. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Api, purposePaths } from "../src/api/Api.ts"
+import { chatLimits } from "../src/api/ChatMessage.ts"
+import { embeddingLimits } from "../src/api/Embeddings.ts"
 import { ErrorType } from "../src/api/Errors.ts"
+import { mediaLimits } from "../src/dialect/media.ts"
 import { forbiddenNames } from "../src/governance/screen.ts"
 import { type Cloud, clouds } from "../src/model/Catalog.ts"
 import { shippedCatalog } from "../src/model/CatalogStore.ts"
@@ -14,7 +17,7 @@ import { makeIndex } from "../src/model/Resolver.ts"
 import { load } from "../src/Settings.ts"
 import { directives } from "../src/sandbox/directives.ts"
 import { parsed } from "./support/http.ts"
-import { anchors, links, proseText, root, spans, tableOf, text, variablesIn } from "./support/readme.ts"
+import { brokenLink, proseText, readme, root, spans, tableOf, text, variablesIn } from "./support/readme.ts"
 
 const read = (file: string) => readFileSync(join(root, file), "utf8")
 const settingsSource = read("src/Settings.ts")
@@ -43,14 +46,12 @@ describe("npm ci", () => {
 })
 
 describe("links", () => {
-  it.each(links.filter((link) => !/^https?:/.test(link)))("%s leads somewhere", (link) => {
-    const [file = "", anchor] = link.split("#")
-    if (file !== "") assert.isTrue(existsSync(resolve(root, file)), file)
-    else assert.include([...anchors], anchor)
+  it.each(readme.links.filter((link) => !/^https?:/.test(link)))("%s leads somewhere", (link) => {
+    assert.isUndefined(brokenLink(readme.file, link))
   })
 
   it("files that are named exist", () => {
-    const files = [...text.matchAll(/(?<![\w./-])(?:src|test|deploy|bench)\/[\w./-]*\w/g)].map(([file]) => file)
+    const files = [...text.matchAll(/(?<![\w./-])(?:src|test|deploy|bench|docs)\/[\w./-]*\w/g)].map(([file]) => file)
     assert.isAbove(files.length, 10)
     for (const file of files) assert.isTrue(existsSync(join(root, file)), file)
   })
@@ -64,7 +65,7 @@ describe("links", () => {
 describe("the API", () => {
   it("the endpoints are those of the contract", () => {
     let method = ""
-    const stated = tableOf("First minutes", "Endpoint")
+    const stated = tableOf("docs/api.md", "Endpoints", "Endpoint")
       .flatMap(([endpoint = ""]) => spans(endpoint))
       .map((span) => {
         const [path = "", given] = span.split(" ").reverse()
@@ -79,7 +80,7 @@ describe("the API", () => {
   })
 
   it("the error types are all there are", () => {
-    const stated = tableOf("Errors and limits", "Status").map(([, type = ""]) => spans(type)[0] ?? "")
+    const stated = tableOf("docs/api.md", "Errors", "Status").map(([, type = ""]) => spans(type)[0] ?? "")
     assert.deepEqual(sorted(new Set(stated)), sorted(ErrorType.literals))
   })
 
@@ -101,16 +102,42 @@ describe("the API", () => {
   })
 
   it("the names of parameters that are refused, and those that are not", () => {
-    const [, refused = "", taken = ""] = /is refused, at any depth[^:]*: (.*?)\. (.*?) are not\./.exec(proseText) ?? []
+    const [, refused = "", taken = ""] =
+      /is refused, at any depth[^:]*: (.*?)\. (.*?) are not\./.exec(readme.prose) ?? []
     assert.isNotEmpty(spans(refused))
     assert.isNotEmpty(spans(taken))
     for (const name of spans(refused)) assert.include(forbiddenNames, name)
     for (const name of spans(taken)) assert.notInclude(forbiddenNames, name)
   })
+
+  it("the whole list of names that are refused", () => {
+    const stated = tableOf("docs/api.md", "Tool screen", "Group").flatMap(([, names = ""]) => spans(names))
+    assert.deepEqual(stated, [...forbiddenNames])
+  })
+
+  it("the levels", () => {
+    const stated = tableOf("docs/api.md", "Model IDs", "Level").flatMap(([names = ""]) => spans(names))
+    for (const level of levels.filter((level) => !level.includes("+"))) assert.include(stated, level)
+  })
+
+  it("the limits of a chat request", () => {
+    const rows = new Map(tableOf("docs/api.md", "Limits", "Limit").map(([limit = "", value = ""]) => [limit, value]))
+    const number = (limit: string) => Number.parseInt((rows.get(limit) ?? "").replaceAll(",", ""), 10)
+    assert.strictEqual(number("Messages a request"), chatLimits.messages)
+    assert.strictEqual(number("Tools a request"), chatLimits.tools)
+    assert.strictEqual(number("`tool_calls` an assistant message"), chatLimits.toolCalls)
+    assert.strictEqual(number("`tool_call_id`"), chatLimits.toolCallId)
+    assert.strictEqual(number("Tool `description`"), chatLimits.description)
+    assert.strictEqual(number("Images a message"), mediaLimits.images)
+    assert.strictEqual(number("Files a message"), mediaLimits.files)
+    assert.strictEqual(number("One image or file, decoded"), mediaLimits.bytes)
+    assert.strictEqual(number("Base64 of images and files a message"), mediaLimits.base64)
+    assert.strictEqual(number("Strings a request"), embeddingLimits.strings)
+  })
 })
 
 describe("models", () => {
-  const rows = tableOf("Models and levels", "Base model")
+  const rows = tableOf("README.md", "Models and levels", "Base model")
 
   it("each base model stands in the table once", () => {
     const stated = rows.flatMap(([models = ""]) => spans(models))
@@ -148,7 +175,7 @@ describe("models", () => {
     }
   )
 
-  it("every model ID in the README exists", () => {
+  it("every model ID in the documents exists", () => {
     const ids = [...text.matchAll(/[a-z][a-z0-9.-]*:(?:il\d|fedramp-\w+|itar)(?:\+itar)?/g)].map(([id]) => id)
     assert.isAbove(ids.length, 10)
     for (const id of ids)
@@ -161,13 +188,13 @@ describe("models", () => {
 
 it("the sandbox's directives", () => {
   assert.deepEqual(
-    tableOf("Sandbox", "Directive"),
+    tableOf("docs/operation.md", "Sandbox", "Directive"),
     directives.map(({ name, effect }) => [`\`[sandbox: ${name}]\``, effect])
   )
 })
 
 describe("settings", () => {
-  const rows = tableOf("Settings", "Name")
+  const rows = tableOf("docs/operation.md", "Settings", "Name")
   const named = rows.flatMap(([names = ""]) => spans(names))
   /** The chain's own variables stand under the chain's name. */
   const chain = /^AWS_(PROFILE|ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN)$/
@@ -184,9 +211,9 @@ describe("settings", () => {
     assert.deepEqual(sorted(stated), sorted(inSource))
   })
 
-  it("the README names no variable that nothing reads", () => {
-    // The key of a caller: the chat command's, and Codex's by the configuration that is shown.
-    const known = new Set([...inSource, "GATEWAY_API_KEY"])
+  it("the documents name no variable that nothing reads", () => {
+    // The key of a caller: the chat command's, and Codex's by the configuration that is shown; and the tests' own.
+    const known = new Set([...inSource, "GATEWAY_API_KEY", "GATEWAY_TEST_REDIS_URL"])
     for (const name of variablesIn(text)) assert.isTrue(known.has(name), name)
   })
 
@@ -229,7 +256,7 @@ describe("settings", () => {
 })
 
 it("every dependency has its reason, and every reason its dependency", () => {
-  const patterns = tableOf("The code", "Dependency").flatMap(([names = ""]) => spans(names))
+  const patterns = tableOf("docs/architecture.md", "Dependencies", "Dependency").flatMap(([names = ""]) => spans(names))
   const covers = (pattern: string, name: string) =>
     pattern === name || (pattern.endsWith("/*") && name.startsWith(pattern.slice(0, -1)))
   const names = Object.keys(dependencies)
