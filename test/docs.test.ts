@@ -42,7 +42,8 @@ describe("citations", () => {
 
 describe("the documents", () => {
   it("name each heading once, so that an anchor means one place", () => {
-    for (const { anchors, file } of documents) {
+    // A changelog has the same headings in every version.
+    for (const { anchors, file } of documents.filter(({ file }) => file !== "docs/CHANGELOG.md")) {
       for (const anchor of anchors) {
         const [, base = ""] = /^(.*)-\d+$/.exec(anchor) ?? []
         assert.isFalse(anchors.has(base), `${file}#${anchor}`)
