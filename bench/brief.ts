@@ -1,4 +1,4 @@
-/** What was measured, as markdown: one short table for the README's "Numbers", with the aims in its heading. */
+/** What was measured, as markdown: one short table for the "Numbers" of bench/README.md, with the aims in its heading. */
 import { against, bottleneckOf, judge, type Metric, type Report, rowOf } from "./judge.ts"
 import { type Scenario, type Subject, type Surface, surfaces } from "./scenarios.ts"
 import { bound, called, disturbance, limits, measured, number, table } from "./table.ts"

@@ -5,7 +5,7 @@
  *
  * Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256` (instead of
  * each scenario's own), `--seconds N` and `--rounds N` (of each subject), `--json FILE` (every round), `--table` (one short table for
- * the README). `--memory` and `--stages` measure something else instead.
+ * bench/README.md). `--memory` and `--stages` measure something else instead.
  */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { brokenLink, documents, root } from "./support/readme.ts"
+import { brokenLink, documentAt, documents, root } from "./support/readme.ts"
 
 describe("links", () => {
   const links = documents.flatMap(({ file, links }) => links.map((link) => [file, link] as const))
@@ -61,4 +61,52 @@ describe("the documents", () => {
     const lines = documents[0]?.text.split("\n").length ?? 0
     assert.isBelow(lines, 180)
   })
+})
+
+describe("contributing", () => {
+  const { text } = documentAt("docs/CONTRIBUTING.md")
+  const steps = (section: string) =>
+    (text.split(`## ${section}\n`)[1]?.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("- [ ] "))
+
+  it.each(["Add a model", "Add a cloud", "Add a parameter", "Add a surface"])("%s is a checklist", (section) => {
+    assert.isAtLeast(steps(section).length, 5)
+  })
+
+  it("a parameter is translated by every dialect of chat", () => {
+    const named = steps("Add a parameter").join("\n")
+    const dialects = readdirSync(join(root, "src/dialect"), { withFileTypes: true }).filter((entry) =>
+      entry.isDirectory()
+    )
+    assert.isAtLeast(dialects.length, 4)
+    // Embeddings are no chat.
+    for (const { name } of dialects) if (name !== "titan") assert.include(named, `src/dialect/${name}/request.ts`)
+  })
+
+  it("a surface has the functions that the checklist names", () => {
+    const surface = readFileSync(join(root, "src/surface/Surface.ts"), "utf8")
+    const protocol = readFileSync(join(root, "src/stream/Frame.ts"), "utf8")
+    for (const name of ["counts", "prepare", "answer", "protocol"]) {
+      assert.include(steps("Add a surface").join("\n"), `\`${name}\``)
+      assert.match(surface, new RegExp(`readonly ${name}\\??:`))
+    }
+    for (const name of ["calls", "flagged", "inBand"]) assert.match(protocol, new RegExp(`readonly ${name}\\??:`))
+  })
+
+  it("the changelog has the package's version", () => {
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+    assert.include(documentAt("docs/CHANGELOG.md").text, `## [${version}]`)
+  })
+})
+
+it("every client that people ask for has its lines", () => {
+  const { anchors, blocks, text } = documentAt("docs/clients.md")
+  const clients = ["openai-sdks", "anthropic-sdks", "ai-sdk", "langchain", "pydantic-ai", "llamaindex", "claude-code"]
+  const tools = ["codex-cli", "opencode", "aider", "cline", "continue", "llm"]
+  for (const client of [...clients, ...tools]) assert.isTrue(anchors.has(client), client)
+  const code = blocks.map((block) => block.text).join("\n")
+  for (const option of ["supportsStructuredOutputs: true", "includeUsage: true", "check_embedding_ctx_length=False"]) {
+    assert.include(code, option)
+  }
+  for (const tier of ["OPUS", "SONNET", "HAIKU"]) assert.include(code, `ANTHROPIC_DEFAULT_${tier}_MODEL=`)
+  assert.include(text, "hasCompletedOnboarding")
 })
