@@ -79,7 +79,7 @@ const announce = ({ gateway, clouds, sandbox }: Loaded, port: number) =>
       `listening on ${address} (clouds: ${sandbox ? "sandbox" : [...active].join(", ")}; ${length} model IDs)`
     )
     for (const name of unknownSettings(environment())) {
-      yield* Effect.logWarning(`${name} is not a setting of the gateway; the README lists them`)
+      yield* Effect.logWarning(`${name} is not a setting of the gateway; docs/operation.md lists them`)
     }
     if (sandbox) {
       yield* Console.log(`This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:

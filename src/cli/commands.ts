@@ -107,7 +107,7 @@ const serve = Effect.flatMap(
   (loaded) => loaded.serve
 )
 const serveCommand = Command.make("serve", {}, () => serve).pipe(
-  Command.withDescription("Serve; the settings are environment variables (see the README)")
+  Command.withDescription("Serve; the settings are environment variables (see docs/operation.md)")
 )
 
 const gateway = Command.make("gateway").pipe(

@@ -47,7 +47,7 @@ const entra = Effect.fnUntraced(function* (options: AzureOptions) {
   const client = yield* clientCredential(options)
   const failed = credentialError(
     `Entra ID (${client?.name ?? "managed identity"})`,
-    "check the identity and the AZURE_ variables in the README, or set AZURE_OPENAI_API_KEY"
+    "check the identity and the AZURE_ variables of docs/operation.md, or set AZURE_OPENAI_API_KEY"
   )
   const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promise, catch: failed })
   const msal = yield* attempt(() => import("@azure/msal-node"))
