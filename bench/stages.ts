@@ -11,6 +11,7 @@ import { ChatRequest } from "../src/api/Chat.ts"
 import { makeAccumulator } from "../src/governance/accumulate.ts"
 import { clouds } from "../src/model/Catalog.ts"
 import { shippedCatalog } from "../src/model/CatalogStore.ts"
+import { bestSites } from "../src/model/Partition.ts"
 import { makeIndex } from "../src/model/Resolver.ts"
 import { faultError } from "../src/provider/fault.ts"
 import { encode } from "../src/stream/encode.ts"
@@ -50,7 +51,7 @@ const stage = (name: string, run: () => unknown, per = 1) => {
   rows.push([name, micros, bytes])
 }
 
-const index = makeIndex(Result.getOrThrow(shippedCatalog), new Set(clouds), purposePaths)
+const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), purposePaths)
 const arrival = { id: crypto.randomUUID(), startedAt: Date.now(), headers: {} }
 const whole = calls.chat("claude-sonnet-4-5:il2", false).body
 const bytes = Buffer.from(whole)

@@ -14,7 +14,7 @@ import { isTls, listenerLayer } from "./listener.ts"
 import { CatalogStore } from "./model/CatalogStore.ts"
 import { Providers } from "./provider/Providers.ts"
 import { Upstream } from "./provider/Upstream.ts"
-import { activeClouds, type CloudSettings, Clouds, type GatewaySettings, Settings } from "./Settings.ts"
+import { type CloudSettings, Clouds, type GatewaySettings, Settings, sitesOf } from "./Settings.ts"
 import { apiKeyLayer } from "./surface/apiKey.ts"
 import { Drain } from "./surface/Drain.ts"
 import { docsLayer } from "./surface/docs.ts"
@@ -81,9 +81,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
   ).pipe(
     Layer.provide([services, NodeHttpServer.layerHttpServices]),
     Layer.provide(access(options)),
-    Layer.provideMerge(
-      CatalogStore.layer({ file: settings.catalogFile, active: activeClouds(clouds), paths: purposePaths })
-    ),
+    Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, sites: sitesOf(clouds), paths: purposePaths })),
     Layer.provideMerge(Drain.layer),
     Layer.provide(Layer.succeed(Settings, settings)),
     Layer.provide(Layer.succeed(Clouds, clouds))

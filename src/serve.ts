@@ -1,7 +1,9 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Data, Duration, Effect, Layer, Option } from "effect"
-import { loadCatalog } from "./model/CatalogStore.ts"
+import { formatBoundary } from "./model/Boundary.ts"
+import { clouds as allClouds, type Cloud } from "./model/Catalog.ts"
+import { leftOutLines, loadCatalog } from "./model/CatalogStore.ts"
 import { requestable } from "./model/Resolver.ts"
 import {
   activeClouds,
@@ -9,8 +11,10 @@ import {
   type Environment,
   environment,
   type GatewaySettings,
+  isLoopback,
   load,
-  unknownSettings
+  sitesOf,
+  unknownSettingLines
 } from "./Settings.ts"
 import { settle } from "./settle.ts"
 import { logsLayer } from "./telemetry/logs.ts"
@@ -40,11 +44,20 @@ const loadWithSandbox = Effect.gen(function* () {
   const env = environment()
   const loaded = yield* load(env)
   const configured = activeClouds(loaded.clouds).size > 0
-  const { sandbox, sandboxPace } = loaded.gateway
+  const { host, sandbox, sandboxPace } = loaded.gateway
   if (sandbox === "off" && !configured) {
     return yield* new NoCloud({
       message:
         "no cloud is configured: set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT, or GATEWAY_SANDBOX=auto to try the gateway without one"
+    })
+  }
+  if (sandbox === "auto" && !configured && !isLoopback(host)) {
+    // The key of the sandbox is public, and a cloud that was meant may be misspelt.
+    return yield* new NoCloud({
+      message: [
+        `no cloud is configured, and ${host} is not a loopback address: set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT, or GATEWAY_SANDBOX=on to serve the sandbox there`,
+        ...unknownSettingLines(env)
+      ].join("; ")
     })
   }
   // The clouds that a worker finds in its environment are the sandbox's already: it is the first process that runs them.
@@ -68,18 +81,50 @@ const loadWithSandbox = Effect.gen(function* () {
   return result
 })
 
+const declarations: Readonly<Record<Cloud, string>> = {
+  vertex: "VERTEX_BASE_URL",
+  bedrock: "BEDROCK_BASE_URL",
+  azure: "AZURE_OPENAI_ENDPOINT"
+}
+
+/** What the boundary rests on beside the partition table: declared addresses, and certificates that Node believes. */
+const declared = ({ gateway, clouds, sandbox }: Loaded): ReadonlyArray<string> => {
+  const { vertex, bedrock, azure } = clouds
+  const addresses = {
+    vertex: Option.isSome(vertex) ? Option.all([vertex.value.baseUrl, vertex.value.boundary]) : Option.none(),
+    bedrock: Option.isSome(bedrock) ? Option.all([bedrock.value.baseUrl, bedrock.value.boundary]) : Option.none(),
+    azure: Option.flatMap(azure, ({ endpoint, boundary }) => Option.map(boundary, (own) => [endpoint, own] as const))
+  }
+  const lines = sandbox
+    ? []
+    : allClouds.flatMap((cloud) =>
+        Option.match(addresses[cloud], {
+          onNone: () => [],
+          onSome: ([url, boundary]) =>
+            isLoopback(new URL(url).hostname)
+              ? []
+              : [`${declarations[cloud]} ${url} declared ${formatBoundary(boundary)}`]
+        })
+      )
+  return [...lines, ...Option.toArray(Option.map(gateway.extraCaCerts, (file) => `NODE_EXTRA_CA_CERTS ${file}`))]
+}
+
 /** The one line that says the gateway serves (operation: Commands), and a first request for the sandbox. */
-const announce = ({ gateway, clouds, sandbox }: Loaded, port: number) =>
+const announce = (loaded: Loaded, port: number) =>
   Effect.gen(function* () {
+    const { gateway, clouds, sandbox } = loaded
     const active = activeClouds(clouds)
-    const { length } = requestable(yield* loadCatalog(gateway.catalogFile), active)
+    const { list, leftOut } = requestable(yield* loadCatalog(gateway.catalogFile), sitesOf(clouds))
     const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host
     const address = `${Option.isSome(gateway.tlsCert) ? "https" : "http"}://${host}:${port}`
-    yield* Console.log(
-      `listening on ${address} (clouds: ${sandbox ? "sandbox" : [...active].join(", ")}; ${length} model IDs)`
-    )
-    for (const name of unknownSettings(environment())) {
-      yield* Effect.logWarning(`${name} is not a setting of the gateway; docs/operation.md lists them`)
+    const facts = [
+      `clouds: ${sandbox ? "sandbox" : [...active].join(", ")}`,
+      `${list.length} model IDs`,
+      ...declared(loaded)
+    ]
+    yield* Console.log(`listening on ${address} (${facts.join("; ")})`)
+    for (const line of [...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
+      yield* Effect.logWarning(line)
     }
     if (sandbox) {
       yield* Console.log(`This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:

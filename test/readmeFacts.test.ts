@@ -13,6 +13,7 @@ import { forbiddenNames } from "../src/governance/screen.ts"
 import { type Cloud, clouds } from "../src/model/Catalog.ts"
 import { shippedCatalog } from "../src/model/CatalogStore.ts"
 import { fedrampLadder, impactLadder, levels } from "../src/model/Level.ts"
+import { bestSites } from "../src/model/Partition.ts"
 import { makeIndex } from "../src/model/Resolver.ts"
 import { load } from "../src/Settings.ts"
 import { directives } from "../src/sandbox/directives.ts"
@@ -22,7 +23,7 @@ import { brokenLink, proseText, readme, root, spans, tableOf, text, variablesIn 
 const read = (file: string) => readFileSync(join(root, file), "utf8")
 const settingsSource = read("src/Settings.ts")
 const { dependencies, scripts } = parsed(read("package.json"))
-const index = makeIndex(Result.getOrThrow(shippedCatalog), new Set(clouds), purposePaths)
+const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), purposePaths)
 const sorted = (names: Iterable<string>) => [...names].sort()
 
 describe("npm ci", () => {

@@ -1,7 +1,10 @@
+import { readdirSync, readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { load, unknownSettings } from "../src/Settings.ts"
+import { Effect, Option, Result } from "effect"
+import { formatBoundary, parseBoundary } from "../src/model/Boundary.ts"
+import { load, settingNames, unknownSettingLines, unknownSettings } from "../src/Settings.ts"
 
 describe("variables that are no settings", () => {
   it("are told from settings, and from what others read", () => {
@@ -17,6 +20,69 @@ describe("variables that are no settings", () => {
       PATH: "/usr/bin"
     }
     assert.deepStrictEqual(unknownSettings(environment), ["GATEWAY_HARTBEAT", "GATEWAY_SCREEN_MOD"])
+  })
+
+  it("are told of clouds too where they are near a setting, with the one that is meant", () => {
+    const environment = {
+      VERTEX_PROJET: "p",
+      BEDROCK_REGON: "us-gov-west-1",
+      BEDORCK_REGION: "us-gov-west-1",
+      AZURE_OPENAI_ENDPONT: "https://x.openai.azure.us",
+      VERTEX_PROJECT: "p",
+      AZURE_OPENAI_API_VERSION: "2024-10-21",
+      AWS_REGION: "us-gov-west-1",
+      AZURE_CLIENT_ID: "c",
+      PROJECT: "p"
+    }
+    const wrong = ["VERTEX_PROJET", "BEDROCK_REGON", "BEDORCK_REGION", "AZURE_OPENAI_ENDPONT"]
+    assert.deepStrictEqual(unknownSettings(environment), wrong)
+    assert.deepStrictEqual(unknownSettingLines({ VERTEX_PROJET: "p", GATEWAY_ZZZ: "1" }), [
+      "VERTEX_PROJET is not a setting of the gateway (is VERTEX_PROJECT meant?); docs/operation.md lists them",
+      "GATEWAY_ZZZ is not a setting of the gateway; docs/operation.md lists them"
+    ])
+  })
+
+  it("are none of those that the source reads", () => {
+    const root = join(import.meta.dirname, "../src")
+    const source = readdirSync(root, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => readFileSync(join(root, file), "utf8"))
+      .join("\n")
+    const named = [...source.matchAll(/"((?:GATEWAY|VERTEX|BEDROCK|AZURE|NODE)_[A-Z_]+[A-Z])"/g)].map(
+      ([, name = ""]) => name
+    )
+    assert.include(named, "GATEWAY_REDIS_URL")
+    assert.isAbove(new Set(named).size, 40)
+    assert.deepStrictEqual(unknownSettings(Object.fromEntries(named.map((name) => [name, "x"]))), [])
+    for (const name of named.filter((name) => name !== "GATEWAY_API_KEY")) assert.include([...settingNames()], name)
+  })
+})
+
+describe("Azure's region", () => {
+  const regionOf = (environment: Readonly<Record<string, string>>) =>
+    Option.getOrThrow(Effect.runSync(load(environment)).clouds.azure).region
+
+  it("comes from the endpoint, and from the operator only for one of their own", () => {
+    const own = { AZURE_OPENAI_ENDPOINT: "https://ai.agency.example", AZURE_OPENAI_ENDPOINT_BOUNDARY: "il5" }
+    assert.strictEqual(regionOf({ AZURE_OPENAI_ENDPOINT: "https://r.openai.azure.us" }), "usgov")
+    assert.strictEqual(regionOf({ AZURE_OPENAI_ENDPOINT: "https://r.openai.azure.com" }), "commercial")
+    assert.strictEqual(regionOf({ AZURE_OPENAI_ENDPOINT: "http://127.0.0.1:8" }), "usgov")
+    assert.strictEqual(regionOf(own), "private")
+    assert.strictEqual(regionOf({ ...own, AZURE_OPENAI_REGION: "usdod" }), "usdod")
+  })
+})
+
+describe("a declared boundary", () => {
+  it.each(["fedramp-high,il5,itar", "il2", "itar", "fedramp-low,itar"])("%s is read and written", (text) => {
+    assert.strictEqual(formatBoundary(Result.getOrThrow(parseBoundary(text))), text)
+  })
+
+  it("is read in any order", () => {
+    assert.deepStrictEqual(parseBoundary("itar, il5 ,fedramp-high"), parseBoundary("fedramp-high,il5,itar"))
+  })
+
+  it.each(["", "il6", "IL5", "il5,", "il4,il5", "itar,itar", "il5+itar", "everything"])("%j is refused", (text) => {
+    assert.isTrue(Result.isFailure(parseBoundary(text)))
   })
 })
 

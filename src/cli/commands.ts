@@ -6,9 +6,11 @@ import { createKey, listKeys, revokeKey, rotateKey } from "../access/keysCommand
 import { Quota } from "../access/Quota.ts"
 import { storeLayer } from "../access/store.ts"
 import { version } from "../api/version.ts"
+import { clouds } from "../model/Catalog.ts"
 import { loadCatalog } from "../model/CatalogStore.ts"
 import { reportCatalog } from "../model/catalogReport.ts"
-import { environment, load } from "../Settings.ts"
+import { bestSites } from "../model/Partition.ts"
+import { environment, load, sitesOf } from "../Settings.ts"
 import { chatCommand } from "./chat.ts"
 
 const settings = Effect.suspend(() => load(environment()))
@@ -94,10 +96,17 @@ const catalog = Command.make("catalog").pipe(
         )
       },
       Effect.fnUntraced(function* ({ file }) {
-        const { gateway } = yield* settings
-        yield* Console.log(reportCatalog(yield* loadCatalog(Option.orElse(file, () => gateway.catalogFile))))
+        const loaded = yield* settings
+        const given = yield* loadCatalog(Option.orElse(file, () => loaded.gateway.catalogFile))
+        // A cloud that is not configured here is taken to be where it may serve the most.
+        const sites = { ...bestSites(clouds), ...sitesOf(loaded.clouds) }
+        yield* Console.log(reportCatalog(given, sites))
       })
-    ).pipe(Command.withDescription("Check a catalog and print every requestable ID with the cloud that serves it"))
+    ).pipe(
+      Command.withDescription(
+        "Check a catalog and print every requestable ID with the cloud that serves it, and what is left out"
+      )
+    )
   ])
 )
 

@@ -42,6 +42,23 @@ export const Thinking = Schema.Struct({
   tagged: Schema.optionalKey(Schema.Boolean)
 })
 
+/** What goes into an upstream's address: no segment of it is `.`, `..` or empty. */
+const UpstreamId = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9][\w.:@-]*(\/[A-Za-z0-9][\w.:@-]*)*$/, {
+    message:
+      "an upstream ID is letters, digits, '.', '_', ':', '@', '-' and '/', and its parts begin with a letter or digit"
+  })
+)
+/** A region or location: the name of a place and no more. */
+const Region = Schema.String.check(
+  Schema.isPattern(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, {
+    message: "a region is a name such as us-gov-west-1 or us-east5"
+  }),
+  Schema.makeFilter((region) =>
+    region === "global" ? "a region is a place inside the boundary, never global" : undefined
+  )
+)
+
 const When = Schema.Literals(["always", "without-thinking", "never"])
 
 /** One place where a model runs. */
@@ -50,14 +67,14 @@ export const Deployment = Schema.Struct({
   /** Which of the cloud's APIs serves it: Anthropic messages, Gemini content, OpenAI chat, or Titan embeddings. */
   api: Schema.Literals(["messages", "content", "chat", "embeddings"]),
   /** The upstream's ID: sent verbatim, never derived. */
-  model: Schema.NonEmptyString,
+  model: UpstreamId,
   authorization: Authorization,
   /** Regions inside one boundary that may stand in for each other; without it the region of the settings. */
-  regions: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
+  regions: Schema.optionalKey(Schema.NonEmptyArray(Region)),
   /** Whether the deployment also serves the responses API (spec: POST /v1/responses). */
   responses: Schema.optionalKey(Schema.Boolean),
   /** The ID that the count endpoint wants; absent: no counting on this deployment. */
-  countModel: Schema.optionalKey(Schema.NonEmptyString),
+  countModel: Schema.optionalKey(UpstreamId),
   /** Betas that may be sent with a message; others are removed. */
   betas: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
   /** Betas that may be sent with a count. */
@@ -78,7 +95,9 @@ export type Deployment = typeof Deployment.Type
 export const Model = Schema.Struct({
   /** The base model: the vendor's own name. */
   id: Schema.String.check(
-    Schema.isPattern(/^[A-Za-z0-9._-]+$/, { message: "a base model is letters, digits, '.', '_' and '-'" })
+    Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, {
+      message: "a base model is letters, digits, '.', '_' and '-', and begins with a letter or digit"
+    })
   ),
   family: Family,
   /** The model list's `owned_by`: lowercase vendor key. */

@@ -1,11 +1,12 @@
 /** The catalog in force: loaded at start, and again whenever the operator's file changes. */
 import { Context, Data, Effect, FileSystem, Layer, Option, Result } from "effect"
 import { watchFile } from "../watchFile.ts"
-import type { Catalog, Cloud } from "./Catalog.ts"
+import type { Catalog } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
 import { checkCatalog, checkCatalogJson } from "./checkCatalog.ts"
 import type { Paths } from "./explain.ts"
-import { type Index, makeIndex } from "./Resolver.ts"
+import type { Sites } from "./Partition.ts"
+import { type Index, type LeftOut, makeIndex } from "./Resolver.ts"
 
 export { checkCatalog } from "./checkCatalog.ts"
 
@@ -48,11 +49,15 @@ export const loadCatalog = (file: Option.Option<string>): Effect.Effect<Catalog,
       )
   })
 
+/** One line a reason: how many IDs are not served, why, and which they are. */
+export const leftOutLines = (leftOut: ReadonlyArray<LeftOut>): ReadonlyArray<string> =>
+  leftOut.map(({ reason, ids }) => `${ids.length} model IDs are not served: ${reason}: ${ids.join(", ")}`)
+
 export interface CatalogStoreOptions {
   /** `GATEWAY_CATALOG_FILE`. */
   readonly file: Option.Option<string>
-  /** The clouds that are configured. */
-  readonly active: ReadonlySet<Cloud>
+  /** The clouds that are configured, and where. */
+  readonly sites: Sites
   /** Of the endpoints, for what callers are told. */
   readonly paths: Paths
 }
@@ -70,20 +75,20 @@ export class CatalogStore extends Context.Service<
    */
   static readonly layer = ({
     file,
-    active,
+    sites,
     paths
   }: CatalogStoreOptions): Layer.Layer<CatalogStore, CatalogError, FileSystem.FileSystem> =>
     Layer.effect(
       CatalogStore,
       Effect.gen(function* () {
         if (Option.isNone(file)) {
-          const index = makeIndex(yield* loadCatalog(file), active, paths)
+          const index = makeIndex(yield* loadCatalog(file), sites, paths)
           return CatalogStore.of({ current: () => index })
         }
         const path = file.value
         const read = readCatalog(yield* FileSystem.FileSystem, path)
         const indexOf = (text: string) =>
-          Effect.map(Effect.fromResult(parseCatalog(path, text)), (catalog) => makeIndex(catalog, active, paths))
+          Effect.map(Effect.fromResult(parseCatalog(path, text)), (catalog) => makeIndex(catalog, sites, paths))
         const initial = yield* read
         let index = yield* indexOf(initial)
         yield* watchFile({
@@ -93,6 +98,7 @@ export class CatalogStore extends Context.Service<
           take: Effect.fnUntraced(function* (text) {
             index = yield* indexOf(text)
             yield* Effect.logInfo(`${path}: catalog reloaded, ${index.list.length} IDs`)
+            yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))
           }),
           complaint: (message) => `${message}\n  The catalog in force stays.`
         })

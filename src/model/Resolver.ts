@@ -4,11 +4,12 @@
  */
 import { Result } from "effect"
 import { compileStrip } from "../wire/strip.ts"
-import type { Catalog, Cloud } from "./Catalog.ts"
+import type { Catalog } from "./Catalog.ts"
 import { explainUnresolved, explainWrongKind, type Paths, takes } from "./explain.ts"
 import { type GatewayError, invalid } from "./GatewayError.ts"
 import { authorizedLevels, levels } from "./Level.ts"
 import { formatModelId } from "./ModelId.ts"
+import { forbids, type Sites } from "./Partition.ts"
 import type { Entry, Purpose, Route } from "./Route.ts"
 
 /** The catalog as this process serves it. Immutable: a reload makes a new one. */
@@ -17,6 +18,14 @@ export interface Index {
   readonly resolve: (id: string, purpose: Purpose) => Result.Result<Route, GatewayError>
   /** Every requestable ID, in the catalog's order and then that of `levels`. */
   readonly list: ReadonlyArray<Entry>
+  /** What active clouds would serve if they were elsewhere, by reason. */
+  readonly leftOut: ReadonlyArray<LeftOut>
+}
+
+/** IDs that the partition table or a declaration keeps from being served. */
+export interface LeftOut {
+  readonly reason: string
+  readonly ids: ReadonlyArray<string>
 }
 
 /** The message of the spec: POST /v1/messages/count_tokens, Model coverage. */
@@ -42,24 +51,42 @@ const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
   return bound
 }
 
-const isServed = (active: ReadonlySet<Cloud>) => (entry: Entry) => active.has(entry.deployment.cloud)
+/** Of the IDs of active clouds: which may be served from where these clouds are, and which may not. */
+const divide = (bound: ReadonlyMap<string, Entry>, sites: Sites) => {
+  // A Map, not an object: `__proto__` and `constructor` are IDs that do not exist.
+  const served = new Map<string, Entry>()
+  const leftOut = new Map<string, Array<string>>()
+  for (const [id, entry] of bound) {
+    const site = sites[entry.deployment.cloud]
+    if (site === undefined) continue
+    const reason = forbids(entry.deployment, entry.level, site)
+    if (reason === undefined) served.set(id, entry)
+    else {
+      const ids = leftOut.get(reason) ?? []
+      leftOut.set(reason, ids)
+      ids.push(id)
+    }
+  }
+  return { served, leftOut: [...leftOut].map(([reason, ids]): LeftOut => ({ reason, ids })) }
+}
 
-/** Every requestable ID of a catalog when these clouds are configured, in the order of {@link Index.list}. */
-export const requestable = (catalog: Catalog, active: ReadonlySet<Cloud>): ReadonlyArray<Entry> =>
-  [...bind(catalog).values()].filter(isServed(active))
+/** What an index would list and leave out, for who resolves nothing. */
+export const requestable = (catalog: Catalog, sites: Sites): Pick<Index, "list" | "leftOut"> => {
+  const { served, leftOut } = divide(bind(catalog), sites)
+  return { list: [...served.values()], leftOut }
+}
 
 /**
  * Builds the index once, so that resolving is one look-up.
  *
- * IDs are bound before inactive clouds are left out: settings can take an ID away, never send it elsewhere. `paths` are for
- * what callers are told to use instead.
+ * IDs are bound before inactive clouds, and places that are not authorized, are left out: settings can take an ID away, never
+ * send it elsewhere. `paths` are for what callers are told to use instead.
  */
-export const makeIndex = (catalog: Catalog, active: ReadonlySet<Cloud>, paths: Paths): Index => {
+export const makeIndex = (catalog: Catalog, sites: Sites, paths: Paths): Index => {
   const bound = bind(catalog)
-  // A Map, not an object: `__proto__` and `constructor` are IDs that do not exist.
-  const list = [...bound.values()].filter(isServed(active))
-  const served = new Map(list.map((entry) => [entry.id, entry]))
-  const known = { catalog, bound, served: list, paths }
+  const { served, leftOut } = divide(bound, sites)
+  const list = [...served.values()]
+  const known = { catalog, bound, served: list, leftOut: new Set(leftOut.flatMap(({ ids }) => ids)), paths }
   const resolve = (id: string, purpose: Purpose): Result.Result<Route, GatewayError> => {
     const entry = served.get(id)
     if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, known)))
@@ -68,5 +95,5 @@ export const makeIndex = (catalog: Catalog, active: ReadonlySet<Cloud>, paths: P
     if (purpose === "count" && deployment.countModel === undefined) return Result.fail(invalid(countingUnavailable))
     return Result.succeed({ id, model, level, deployment, strip })
   }
-  return { resolve, list }
+  return { resolve, list, leftOut }
 }

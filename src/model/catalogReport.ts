@@ -1,12 +1,14 @@
 /** What `catalog check` prints. */
-import { type Catalog, clouds } from "./Catalog.ts"
+import type { Catalog } from "./Catalog.ts"
+import { leftOutLines } from "./CatalogStore.ts"
+import type { Sites } from "./Partition.ts"
 import { requestable } from "./Resolver.ts"
 
 const header = ["ID", "CLOUD", "UPSTREAM MODEL", "COUNTING"]
 
-/** Every requestable ID with what serves it, as if every cloud were configured, and how many there are. */
-export const reportCatalog = (catalog: Catalog): string => {
-  const entries = requestable(catalog, new Set(clouds))
+/** Every ID that may be requested from these sites with what serves it, how many there are, and what is left out. */
+export const reportCatalog = (catalog: Catalog, sites: Sites): string => {
+  const { list: entries, leftOut } = requestable(catalog, sites)
   const rows = entries.map(({ id, deployment }) => [
     id,
     deployment.cloud,
@@ -21,5 +23,5 @@ export const reportCatalog = (catalog: Catalog): string => {
       .join("  ")
       .trimEnd()
   )
-  return [...lines, "", `${entries.length} IDs of ${catalog.models.length} models`].join("\n")
+  return [...lines, "", ...leftOutLines(leftOut), `${entries.length} IDs of ${catalog.models.length} models`].join("\n")
 }

@@ -95,6 +95,8 @@ const closest = (asked: string, bases: ReadonlyArray<string>): ReadonlyArray<str
 const form = "a model ID is <base_model>:<level>"
 const seeList = "GET /v1/models lists every ID"
 
+const baseOf = (id: string): string => id.slice(0, id.lastIndexOf(":"))
+
 /** What is wrong with an ID whose base model exists. */
 const complaint = (parsed: Parsed): string => {
   if (Result.isSuccess(parsed)) return `asks for a level that ${parsed.success.base} is not authorized for`
@@ -106,30 +108,36 @@ export interface Known {
   readonly catalog: Catalog
   /** The IDs of all clouds. */
   readonly bound: ReadonlyMap<string, Entry>
-  /** Those of the active ones. */
+  /** Those that active clouds serve. */
   readonly served: ReadonlyArray<Entry>
+  /** Those that active clouds must not serve from where they are. */
+  readonly leftOut: ReadonlySet<string>
   readonly paths: Paths
 }
 
 /**
  * For an ID that does not exist here: a bare name, an unknown level, a level that the model is not authorized for, an
- * unknown model, or a model on a cloud that is not configured.
+ * unknown model, a model on a cloud that is not configured, or in a region that is not authorized for the level.
  */
-export const explainUnresolved = (id: string, purpose: Purpose, { catalog, bound, served, paths }: Known): string => {
+export const explainUnresolved = (id: string, purpose: Purpose, known: Known): string => {
+  const { catalog, bound, served, leftOut, paths } = known
   const parsed = parseModelId(id)
   const { base } = Result.merge(parsed)
   const model = `model ${quote(id)}`
-  const known = catalog.models.find((candidate) => candidate.id === base)
+  const found = catalog.models.find((candidate) => candidate.id === base)
   const usable = served.filter((entry) => takes(purpose, entry))
 
-  if (known === undefined) {
+  if (found === undefined) {
     const near = closest(base, [...new Set(usable.map((entry) => entry.model.id))])
     const similar = usable.filter((entry) => near.includes(entry.model.id))
     const hint = similar.length > 0 ? `similar: ${onePerModel(similar, parsed)}; ` : ""
     return `${model} does not exist: ${form}; ${hint}${seeList}`
   }
   const own = served.filter((entry) => entry.model.id === base)
-  const unavailable = "is not available here, because its cloud is not configured"
+  const elsewhere = leftOut.has(id) || (!bound.has(id) && [...leftOut].some((other) => baseOf(other) === base))
+  const unavailable = elsewhere
+    ? `is not available here, because this region is not authorized for ${Result.isSuccess(parsed) ? parsed.success.level : "it"}`
+    : "is not available here, because its cloud is not configured"
   if (own.length === 0) {
     const others = usable.length > 0 ? `available: ${onePerModel(usable, parsed)}; ` : ""
     return `${model} ${unavailable}; ${others}${seeList}`
@@ -138,7 +146,7 @@ export const explainUnresolved = (id: string, purpose: Purpose, { catalog, bound
   const fitting = own.filter((entry) => takes(purpose, entry))
   if (fitting.length > 0) return `${model} ${wrong}; use one of: ${names(fitting)}`
   return (
-    `${model} ${wrong}; and it is ${kinds[known.family]}, which ${paths[purpose]} does not serve: ` +
-    `on ${rightEndpoint(purpose, known.family, paths)} use one of: ${names(own)}`
+    `${model} ${wrong}; and it is ${kinds[found.family]}, which ${paths[purpose]} does not serve: ` +
+    `on ${rightEndpoint(purpose, found.family, paths)} use one of: ${names(own)}`
   )
 }

@@ -1,5 +1,6 @@
 /** Where a call goes: an address that is made and taken apart once, not with every call. */
-import type { Deployment } from "../model/Catalog.ts"
+import type { Cloud, Deployment } from "../model/Catalog.ts"
+import { isHostOf } from "../model/Partition.ts"
 import type { Operation, Route } from "../model/Route.ts"
 
 export interface Target {
@@ -13,8 +14,31 @@ export interface Target {
   readonly url: URL
 }
 
-const targetOf = (text: string): Target => {
-  const url = new URL(text)
+/** Where a call goes, before it is an address. */
+export interface Place {
+  /** The region or location, which says what the cloud's own host is. */
+  readonly region: string
+  /** Scheme and host of the cloud, unless the operator has named another. */
+  readonly origin: string
+  /** Path and query. */
+  readonly path: string
+}
+
+/**
+ * Refuses an address that leads elsewhere than its parts say: another host than the operator's or the partition table's, or
+ * another path. Settings and catalog are checked when they are read, so none should come this far.
+ */
+const targetOf = (cloud: Cloud, baseUrl: string | undefined, { region, origin, path }: Place): Target => {
+  const base = new URL(baseUrl ?? origin)
+  const url = new URL((baseUrl ?? origin) + path)
+  const rightHost =
+    baseUrl === undefined
+      ? url.protocol === "https:" && url.port === "" && isHostOf(cloud, region, url.hostname)
+      : url.origin === base.origin
+  const written = base.pathname.replace(/\/$/, "") + path
+  if (!rightHost || url.username !== "" || url.password !== "" || url.pathname + url.search !== written) {
+    throw new Error(`${cloud}/${region}: an upstream address leads out of the boundary`)
+  }
   return {
     origin: url.origin,
     path: url.pathname + url.search,
@@ -24,16 +48,24 @@ const targetOf = (text: string): Target => {
   }
 }
 
-/** The targets of a provider, by what is asked of which deployment. There are few: catalog, APIs and regions make them. */
-export const makeTargets = (
-  address: (route: Route, operation: Operation, stream: boolean, region: string) => string
-) => {
+export interface TargetsOptions {
+  readonly cloud: Cloud
+  /** The operator's own address, without a trailing slash. */
+  readonly baseUrl: string | undefined
+  readonly place: (route: Route, operation: Operation, stream: boolean, region: string) => Omit<Place, "region">
+}
+
+/**
+ * The targets of a provider, by what is asked of which deployment. There are few: catalog, APIs and regions make them. Each is
+ * built, and its host checked, once.
+ */
+export const makeTargets = ({ cloud, baseUrl, place }: TargetsOptions) => {
   const known = new WeakMap<Deployment, Map<string, Target>>()
   return (route: Route, operation: Operation, stream: boolean, region: string): Target => {
     const own = known.get(route.deployment) ?? new Map<string, Target>()
     known.set(route.deployment, own)
     const name = `${operation} ${stream} ${region}`
-    const target = own.get(name) ?? targetOf(address(route, operation, stream, region))
+    const target = own.get(name) ?? targetOf(cloud, baseUrl, { region, ...place(route, operation, stream, region) })
     own.set(name, target)
     return target
   }

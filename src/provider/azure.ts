@@ -27,9 +27,14 @@ export const azure = Layer.effect(
       authorityHost: Option.getOrUndefined(settings.authorityHost)
     })
 
-    const target = makeTargets(
-      (_, operation) => `${settings.endpoint}/openai/v1/${operation === "responses" ? "responses" : "chat/completions"}`
-    )
+    const target = makeTargets({
+      cloud: "azure",
+      baseUrl: settings.endpoint,
+      place: (_, operation) => ({
+        origin: settings.endpoint,
+        path: `/openai/v1/${operation === "responses" ? "responses" : "chat/completions"}`
+      })
+    })
 
     const call = ({ route, operation, body, stopper, parent }: Ask, stream: boolean): Call => {
       const at = target(route, operation, stream, settings.region)

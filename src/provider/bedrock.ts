@@ -77,10 +77,14 @@ export const bedrock = Layer.effect(
 
     const regions = (route: Route) => route.deployment.regions ?? [settings.region]
 
-    const target = makeTargets(
-      (route, operation, stream, region) =>
-        Option.getOrElse(settings.baseUrl, () => host(settings, region)) + path(route, operation, stream)
-    )
+    const target = makeTargets({
+      cloud: "bedrock",
+      baseUrl: Option.getOrUndefined(settings.baseUrl),
+      place: (route, operation, stream, region) => ({
+        origin: host(settings, region),
+        path: path(route, operation, stream)
+      })
+    })
 
     const call = ({ route, operation, body: given, stopper, parent }: Ask, stream: boolean): Call => {
       const body = JSON.stringify(bodyOf(operation, given))

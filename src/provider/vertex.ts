@@ -14,7 +14,7 @@ import { type Call, Upstream } from "./Upstream.ts"
 const anthropicVersion = "vertex-2023-10-16"
 
 const host = (location: string) =>
-  location === "us" || location === "eu"
+  location === "us"
     ? `https://aiplatform.${location}.rep.googleapis.com`
     : `https://${location}-aiplatform.googleapis.com`
 
@@ -60,10 +60,14 @@ export const vertex = Layer.effect(
         ? [settings.countLocation.value]
         : (route.deployment.regions ?? [settings.location])
 
-    const target = makeTargets(
-      (route, operation, stream, location) =>
-        Option.getOrElse(settings.baseUrl, () => host(location)) + path(settings, location, route, operation, stream)
-    )
+    const target = makeTargets({
+      cloud: "vertex",
+      baseUrl: Option.getOrUndefined(settings.baseUrl),
+      place: (route, operation, stream, location) => ({
+        origin: host(location),
+        path: path(settings, location, route, operation, stream)
+      })
+    })
 
     const call = ({ route, operation, body: given, stopper, parent }: Ask, stream: boolean): Call => {
       const { body, betas } = bodyOf(route, operation, given, stream)

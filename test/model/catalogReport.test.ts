@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { clouds } from "../../src/model/Catalog.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import { reportCatalog } from "../../src/model/catalogReport.ts"
+import { bestSites } from "../../src/model/Partition.ts"
 import { makeIndex } from "../../src/model/Resolver.ts"
 import { paths } from "./paths.ts"
 
@@ -11,7 +12,7 @@ const catalog = Result.getOrThrow(shippedCatalog)
 it("prints every ID with its cloud, in columns", () => {
   const [opus] = catalog.models.filter(({ id }) => id === "claude-opus-4-8")
   assert.ok(opus)
-  expect(reportCatalog({ models: [opus] })).toMatchInlineSnapshot(`
+  expect(reportCatalog({ models: [opus] }, bestSites(clouds))).toMatchInlineSnapshot(`
     "ID                                CLOUD    UPSTREAM MODEL                    COUNTING
     claude-opus-4-8:fedramp-low       vertex   claude-opus-4-8                   yes
     claude-opus-4-8:fedramp-moderate  vertex   claude-opus-4-8                   yes
@@ -24,11 +25,22 @@ it("prints every ID with its cloud, in columns", () => {
 })
 
 it("counts what it printed", () => {
-  const lines = reportCatalog(catalog).split("\n")
-  const ids = makeIndex(catalog, new Set(clouds), paths).list.map(({ id }) => id)
+  const lines = reportCatalog(catalog, bestSites(clouds)).split("\n")
+  const ids = makeIndex(catalog, bestSites(clouds), paths).list.map(({ id }) => id)
   assert.deepStrictEqual(
     lines.slice(1, -2).map((line) => line.split(/ +/)[0]),
     ids
   )
   assert.strictEqual(lines.at(-1), `${ids.length} IDs of ${catalog.models.length} models`)
+})
+
+it("says what is left out, and why", () => {
+  const [titan] = catalog.models.filter(({ id }) => id === "titan-embed-text-v2")
+  assert.ok(titan)
+  const lines = reportCatalog({ models: [titan] }, { bedrock: { place: "us-east-1" } }).split("\n")
+  assert.match(
+    lines.at(-2) ?? "",
+    /^13 model IDs are not served: Bedrock region us-east-1 is not in the partition table .*titan-embed-text-v2:il5\+itar/
+  )
+  assert.strictEqual(lines.at(-1), "0 IDs of 1 models")
 })

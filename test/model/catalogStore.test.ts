@@ -4,13 +4,14 @@ import { Context, Effect, FileSystem, Layer, Logger, Option, Result } from "effe
 import { TestClock } from "effect/testing"
 import { clouds } from "../../src/model/Catalog.ts"
 import { CatalogStore, loadCatalog, shippedCatalog } from "../../src/model/CatalogStore.ts"
+import { bestSites } from "../../src/model/Partition.ts"
 import { paths } from "./paths.ts"
 
 const { models } = Result.getOrThrow(shippedCatalog)
 const textOf = (...ids: ReadonlyArray<string>): string =>
   JSON.stringify({ models: models.filter(({ id }) => ids.includes(id)) })
 
-const active = new Set(clouds)
+const sites = bestSites(clouds)
 const Files = NodeFileSystem.layer
 
 /** A store on a file of its own, with what it logs. */
@@ -25,7 +26,7 @@ const watched = (text: string) =>
       logged.push({ level: logLevel, text: String(message) })
     })
     const context = yield* Layer.build(
-      CatalogStore.layer({ file: Option.some(file), active, paths }).pipe(Layer.provide(Logger.layer([logger])))
+      CatalogStore.layer({ file: Option.some(file), sites, paths }).pipe(Layer.provide(Logger.layer([logger])))
     )
     const { current } = Context.get(context, CatalogStore)
     const bases = () => [...new Set(current().list.map(({ model }) => model.id))]
@@ -46,7 +47,7 @@ describe("CatalogStore", () => {
     Effect.gen(function* () {
       const { list } = (yield* CatalogStore).current()
       assert.ok(list.some(({ id }) => id === "claude-opus-5:itar"))
-    }).pipe(Effect.provide(CatalogStore.layer({ file: Option.none(), active, paths })), Effect.provide(Files))
+    }).pipe(Effect.provide(CatalogStore.layer({ file: Option.none(), sites, paths })), Effect.provide(Files))
   )
 
   it.effect("lists only what active clouds serve", () =>
@@ -54,7 +55,7 @@ describe("CatalogStore", () => {
       const { list } = (yield* CatalogStore).current()
       assert.deepStrictEqual([...new Set(list.map(({ deployment }) => deployment.cloud))], ["azure"])
     }).pipe(
-      Effect.provide(CatalogStore.layer({ file: Option.none(), active: new Set(["azure"]), paths })),
+      Effect.provide(CatalogStore.layer({ file: Option.none(), sites: bestSites(["azure"]), paths })),
       Effect.provide(Files)
     )
   )
@@ -107,7 +108,7 @@ describe("CatalogStore", () => {
       const fs = yield* FileSystem.FileSystem
       const file = yield* fs.makeTempFileScoped()
       yield* fs.writeFileString(file, textOf("gpt-5.1"))
-      const context = yield* Layer.build(CatalogStore.layer({ file: Option.some(file), active, paths }))
+      const context = yield* Layer.build(CatalogStore.layer({ file: Option.some(file), sites, paths }))
       const { current } = Context.get(context, CatalogStore)
       const old = current()
       yield* fs.writeFileString(file, textOf("gpt-oss-120b"))
@@ -125,7 +126,7 @@ describe("CatalogStore", () => {
       const fs = yield* FileSystem.FileSystem
       const file = yield* fs.makeTempFileScoped()
       yield* fs.writeFileString(file, `{"models":[{"id":"a"}]}`)
-      const broken = yield* Effect.flip(Layer.build(CatalogStore.layer({ file: Option.some(file), active, paths })))
+      const broken = yield* Effect.flip(Layer.build(CatalogStore.layer({ file: Option.some(file), sites, paths })))
       assert.strictEqual(broken._tag, "CatalogError")
       assert.isAbove(broken.problems.length, 5)
       for (const part of [file, "models[0].family: Missing key", "models[0].deployments"]) {

@@ -26,6 +26,18 @@ describe("checkCatalog", () => {
     assert.deepStrictEqual(problems(gpt), [])
   })
 
+  it.each([
+    "claude-sonnet-4-5@20250929",
+    "us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "arn:aws-us-gov:bedrock:us-gov-west-1:123456789012:application-inference-profile/abc123",
+    "gpt-5.1"
+  ])("accepts the upstream ID %s", (model) => {
+    assert.deepStrictEqual(
+      problems({ ...gpt, deployments: [{ ...azure, model, regions: ["us-gov-west-1", "us"] }] }),
+      []
+    )
+  })
+
   it("refuses what is not JSON", () => {
     const result = checkCatalog(`{"models": [`)
     assert.ok(Result.isFailure(result))
@@ -40,6 +52,23 @@ describe("checkCatalog", () => {
   it.each<[object, ReadonlyArray<string>]>([
     [{ id: "a:b" }, ["models[0].id: a base model is letters, digits, '.', '_' and '-'"]],
     [{ id: "" }, ["models[0].id"]],
+    [{ id: ".." }, ["models[0].id: a base model is"]],
+    ...["..", ".", "a/../b", "../a", "/a", "a//b", "a?b", "a#b", "a b", "a%2e", "a\n", "@evil.example"].map(
+      (model): [object, ReadonlyArray<string>] => [
+        { deployments: [{ ...azure, model }] },
+        ["models[0].deployments[0].model: an upstream ID is letters, digits"]
+      ]
+    ),
+    ...["x@127.0.0.1:1/?", "us-east5.evil.example/", "us east5", "", "-", "US-EAST5"].map(
+      (region): [object, ReadonlyArray<string>] => [
+        { deployments: [{ ...azure, regions: [region] }] },
+        ["models[0].deployments[0].regions[0]: a region is a name such as us-gov-west-1 or us-east5"]
+      ]
+    ),
+    [
+      { deployments: [{ ...azure, regions: ["global"] }] },
+      ["models[0].deployments[0].regions[0]: a region is a place inside the boundary, never global"]
+    ],
     [{ ownedBy: "OpenAI" }, ["models[0].ownedBy: a vendor key is lowercase"]],
     [{ extra: 1 }, ["models[0].extra: unknown key"]],
     [{ "a\nb": 1 }, [String.raw`models[0]["a\nb"]: unknown key`]],

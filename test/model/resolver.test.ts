@@ -2,13 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { type Cloud, clouds } from "../../src/model/Catalog.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
+import { bestSites } from "../../src/model/Partition.ts"
 import { type Index, makeIndex } from "../../src/model/Resolver.ts"
 import type { Purpose } from "../../src/model/Route.ts"
 import { compileStrip } from "../../src/wire/strip.ts"
 import { paths } from "./paths.ts"
 
 const catalog = Result.getOrThrow(shippedCatalog)
-const indexOf = (...active: ReadonlyArray<Cloud>): Index => makeIndex(catalog, new Set(active), paths)
+const indexOf = (...active: ReadonlyArray<Cloud>): Index => makeIndex(catalog, bestSites(active), paths)
 const all = indexOf(...clouds)
 
 const refusal = (id: string, purpose: Purpose, index: Index = all): string => {

@@ -6,7 +6,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { explainSetting } from "../../src/cli/explainSetting.ts"
 import { load } from "../../src/Settings.ts"
-import { start } from "./child.ts"
+import { serve, start, until } from "./child.ts"
 
 const server = createServer()
 const directory = mkdtempSync(join(tmpdir(), "gateway-start-"))
@@ -64,6 +64,16 @@ const cases: ReadonlyArray<Case> = [
     says: () => [broken, "GATEWAY_STATE_DIR", "GATEWAY_REDIS_URL"]
   },
   {
+    what: "there is no cloud and the address is not loopback",
+    environment: () => ({ GATEWAY_HOST: "0.0.0.0", VERTEX_PROJET: "p" }),
+    says: () => ["0.0.0.0 is not a loopback address", "GATEWAY_SANDBOX=on", "VERTEX_PROJET", "is VERTEX_PROJECT meant?"]
+  },
+  {
+    what: "a region leads to another host",
+    environment: () => ({ BEDROCK_REGION: "x@127.0.0.1:18192/?" }),
+    says: () => ["BEDROCK_REGION must be a region such as us-gov-west-1"]
+  },
+  {
     what: "a setting is wrong",
     environment: () => ({ GATEWAY_SANDBOX: "maybe" }),
     says: () => ["GATEWAY_SANDBOX must be one of auto, on, off"]
@@ -80,7 +90,7 @@ describe("serve refuses to start in one line that says what to do, and exits wit
       assert.lengthOf(lines, 1, stderr)
       assert.match(stderr, /^gateway: /)
       for (const words of says()) assert.include(stderr, words)
-    })
+    }, 60_000)
   }
 
   it.concurrent("the catalog is broken: a line for each problem", async () => {
@@ -116,6 +126,69 @@ describe("a setting that is wrong", () => {
       { GATEWAY_REDIS_URL: "redis.example:6379" },
       "GATEWAY_REDIS_URL must be a URL such as redis://host:6379, or rediss://:PASSWORD@host:6379 with TLS"
     ],
+    ...[
+      "x@127.0.0.1:18192/?",
+      "us-gov-west-1.evil.example",
+      "us-gov-west",
+      "US-GOV-WEST-1",
+      "../x",
+      "us-gov-west-1 "
+    ].map((region) => [{ BEDROCK_REGION: region }, "BEDROCK_REGION must be a region such as us-gov-west-1"] as const),
+    ...["..", "a/b", "a b", "a?b", "a@b", "%2e%2e", "a#"].map(
+      (project) =>
+        [{ VERTEX_PROJECT: project }, "VERTEX_PROJECT must be a project's ID or number such as my-project"] as const
+    ),
+    ...["europe-west4", "eu", "us-west2", "us-east5.evil.example/", "US"].flatMap((location) => {
+      const says =
+        "must be a location that may be used: one of us-central1, us-east1, us-east4, us-east5, us-south1, us-west1, us-west4, us"
+      return [
+        [{ VERTEX_PROJECT: "p", VERTEX_LOCATION: location }, `VERTEX_LOCATION ${says}`],
+        [{ VERTEX_PROJECT: "p", VERTEX_COUNT_LOCATION: location }, `VERTEX_COUNT_LOCATION ${says}`]
+      ] as const
+    }),
+    [
+      { BEDROCK_REGION: "us-gov-west-1", BEDROCK_BASE_URL: "https://proxy.example" },
+      "BEDROCK_BASE_URL_BOUNDARY is not set: BEDROCK_BASE_URL is not a loopback address, so it must say what may be served there, such as fedramp-high,il5,itar: the top of each ladder, and ITAR"
+    ],
+    [
+      { BEDROCK_REGION: "us-gov-west-1", BEDROCK_BASE_URL: "https://proxy.example", BEDROCK_BASE_URL_BOUNDARY: "il6" },
+      "BEDROCK_BASE_URL_BOUNDARY must name what may be served there, such as fedramp-high,il5,itar: the top of each ladder, and ITAR"
+    ],
+    ...[
+      "https://ai.agency.example",
+      "https://x.openai.azure.us.evil.example",
+      "https://x.cognitiveservices.azure.us"
+    ].map(
+      (endpoint) =>
+        [
+          { AZURE_OPENAI_ENDPOINT: endpoint },
+          "AZURE_OPENAI_ENDPOINT_BOUNDARY is not set: AZURE_OPENAI_ENDPOINT is not Azure's own (https://<name>.openai.azure.us), so it must say what may be served there, such as fedramp-high,il5,itar: the top of each ladder, and ITAR"
+        ] as const
+    ),
+    [
+      { AZURE_OPENAI_ENDPOINT: "https://x.openai.azure.us", AZURE_OPENAI_REGION: "usgov" },
+      "AZURE_OPENAI_REGION must not be set: the endpoint of AZURE_OPENAI_ENDPOINT is Azure's own and says its region"
+    ],
+    [
+      { AZURE_OPENAI_ENDPOINT: "http://127.0.0.1:1", AZURE_OPENAI_REGION: "us gov\r\nx: y" },
+      "AZURE_OPENAI_REGION must be a name of lowercase letters, digits and '-' such as usgov"
+    ],
+    [
+      { VERTEX_PROJECT: "p", VERTEX_BASE_URL: "http://127.0.0.1:1/a/../b" },
+      "VERTEX_BASE_URL must be scheme, host and plain path such as https://host.example/path"
+    ],
+    [
+      { VERTEX_PROJECT: "p", VERTEX_BASE_URL: "https://good.example\\@evil.example" },
+      "VERTEX_BASE_URL must be scheme, host and plain path such as https://host.example/path"
+    ],
+    [
+      { VERTEX_PROJECT: "p", VERTEX_BASE_URL: "https://user@evil.example" },
+      "VERTEX_BASE_URL must have no credentials, query or fragment"
+    ],
+    [
+      { NODE_TLS_REJECT_UNAUTHORIZED: "0" },
+      "NODE_TLS_REJECT_UNAUTHORIZED must not be 0, which accepts any certificate: unset it, and name a private CA in NODE_EXTRA_CA_CERTS"
+    ],
     [{ BEDROCK_REGION: "us-gov-west-1", BEDROCK_FIPS: "perhaps" }, "BEDROCK_FIPS must be true or false"],
     [
       { AZURE_OPENAI_ENDPOINT: "http://a.example" },
@@ -128,4 +201,51 @@ describe("a setting that is wrong", () => {
       assert.strictEqual(explainSetting(error), says)
     })
   )
+})
+
+describe("the start says", () => {
+  const keys = () => ({ GATEWAY_KEYS_FILE: join(directory, "none.json"), AWS_BEARER_TOKEN_BEDROCK: "k" })
+
+  it.concurrent("which IDs are left out and why, in one line a reason, and does not serve them", async () => {
+    const gateway = await serve({
+      ...keys(),
+      BEDROCK_REGION: "us-east-1",
+      VERTEX_ACCESS_TOKEN: "t",
+      VERTEX_PROJECT: "p"
+    })
+    await until(() => gateway.stderr().includes("not served"), "the line")
+    await gateway.stop()
+    const lines = gateway
+      .stderr()
+      .split("\n")
+      .filter((line) => line.includes("are not served"))
+    assert.lengthOf(lines, 1)
+    assert.include(lines[0], "Bedrock region us-east-1 is not in the partition table and may serve nothing: ")
+    assert.include(lines[0], "gpt-oss-120b:il5+itar")
+    assert.match(gateway.stdout(), /\(clouds: vertex, bedrock; 24 model IDs\)/)
+  }, 60_000)
+
+  it.concurrent("what is declared, and which certificates are believed", async () => {
+    const gateway = await serve({
+      ...keys(),
+      BEDROCK_REGION: "us-gov-west-1",
+      BEDROCK_BASE_URL: "https://proxy.example",
+      BEDROCK_BASE_URL_BOUNDARY: "itar,il4",
+      NODE_EXTRA_CA_CERTS: broken
+    })
+    await gateway.stop()
+    assert.include(gateway.stdout(), "; BEDROCK_BASE_URL https://proxy.example declared il4,itar; NODE_EXTRA_CA_CERTS ")
+  }, 60_000)
+
+  it.concurrent("nothing of a setting that is one", async () => {
+    const gateway = await serve({
+      GATEWAY_HOST: "0.0.0.0",
+      GATEWAY_SANDBOX: "on",
+      GATEWAY_DOCS: "off",
+      VERTEX_PROJET: "p"
+    })
+    await until(() => gateway.stderr().includes("VERTEX_PROJET"), "the line")
+    await gateway.stop()
+    assert.notInclude(gateway.stderr(), "GATEWAY_")
+  }, 60_000)
 })

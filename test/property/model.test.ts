@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { purposePaths } from "../../src/api/Api.ts"
-import { Catalog, Cloud, clouds } from "../../src/model/Catalog.ts"
+import { Catalog, Cloud, clouds, type Deployment } from "../../src/model/Catalog.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import { checkCatalog } from "../../src/model/checkCatalog.ts"
 import { authorizedLevels, type Level, levels } from "../../src/model/Level.ts"
 import { formatModelId, parseModelId } from "../../src/model/ModelId.ts"
+import { bestSites, forbids, type Site } from "../../src/model/Partition.ts"
 import { makeIndex } from "../../src/model/Resolver.ts"
 import type { Purpose } from "../../src/model/Route.ts"
 
@@ -21,14 +22,17 @@ const boundTo = (catalog: Catalog, base: string, level: Level) =>
     .find(({ authorization }) => authorizedLevels(authorization).includes(level))
 
 const listedExactlyWhenResolved = (catalog: Catalog, active: ReadonlySet<Cloud>) => {
-  const index = makeIndex(catalog, active, purposePaths)
+  const sites = bestSites(active)
+  const index = makeIndex(catalog, sites, purposePaths)
+  const served = (deployment: Deployment, level: Level, site: Site | undefined) =>
+    site !== undefined && forbids(deployment, level, site) === undefined
   const listed = new Set(index.list.map(({ id }) => id))
   assert.strictEqual(listed.size, index.list.length)
   for (const base of new Set(catalog.models.map(({ id }) => id))) {
     for (const level of levels) {
       const id = formatModelId({ base, level })
       const expected = boundTo(catalog, base, level)
-      assert.strictEqual(listed.has(id), expected !== undefined && active.has(expected.cloud), id)
+      assert.strictEqual(listed.has(id), expected !== undefined && served(expected, level, sites[expected.cloud]), id)
       let resolved = false
       for (const purpose of purposes) {
         const result = index.resolve(id, purpose)
@@ -77,14 +81,16 @@ describe("the resolver", () => {
   })
 
   it.prop("takes an ID away with its cloud, and never moves it", { catalog: Catalog, active: Active }, (given) => {
-    const all = new Map(makeIndex(given.catalog, new Set(clouds), purposePaths).list.map((entry) => [entry.id, entry]))
-    for (const { id, deployment } of makeIndex(given.catalog, new Set(given.active), purposePaths).list) {
+    const all = new Map(
+      makeIndex(given.catalog, bestSites(clouds), purposePaths).list.map((entry) => [entry.id, entry])
+    )
+    for (const { id, deployment } of makeIndex(given.catalog, bestSites(given.active), purposePaths).list) {
       assert.strictEqual(deployment, all.get(id)?.deployment)
     }
   })
 
   it.prop("refuses any text that is not listed, without throwing", [Schema.String], ([text]) => {
-    const index = makeIndex(shipped, new Set(clouds), purposePaths)
+    const index = makeIndex(shipped, bestSites(clouds), purposePaths)
     for (const purpose of purposes) {
       for (const id of [text, `${text}:il5`, `claude-opus-5:${text}`, `claude-opus-5${text}:il2`]) {
         if (index.list.some((entry) => entry.id === id)) continue

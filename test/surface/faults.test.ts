@@ -323,7 +323,12 @@ describe("a cloud that cannot be reached", () => {
   })
 
   // A label over 63 characters: refused by the resolver itself, without asking anyone.
-  it("502 where the name does not exist", () => unreachable(`https://${"a".repeat(64)}.invalid`, 3000))
+  it("502 where the name does not exist", () =>
+    unreachable(`https://${"a".repeat(64)}.invalid`, 3000, {
+      VERTEX_BASE_URL_BOUNDARY: "fedramp-high,il2",
+      BEDROCK_BASE_URL_BOUNDARY: "fedramp-high,il5,itar",
+      AZURE_OPENAI_ENDPOINT_BOUNDARY: "fedramp-high,il5"
+    }))
 
   it("502 where the certificate cannot be verified", async () => {
     const { cert, key } = await import("../support/selfSigned.ts")

@@ -1,0 +1,121 @@
+/**
+ * The partition table: which regions and endpoints may serve which levels (decisions: Model IDs, levels, catalog). It is
+ * data and comes with the gateway. A catalog narrows it, by what its deployments are authorized for; nothing widens it.
+ */
+import { Schema } from "effect"
+import { formatBoundary } from "./Boundary.ts"
+import type { Cloud, Deployment } from "./Catalog.ts"
+import { Authorization, authorizedLevels, type Level } from "./Level.ts"
+import shipped from "./partition.json" with { type: "json" }
+
+/** Places that may serve the same. */
+const Row = Schema.Struct({
+  /** Regions, locations, or for Azure the endpoint's host. `*` stands for any letters, digits, `-` and `.`. */
+  places: Schema.NonEmptyArray(Schema.String.check(Schema.isPattern(/^[a-z0-9.*-]+$/))),
+  /** The cloud's own hosts there. */
+  hosts: Schema.NonEmptyArray(Schema.NonEmptyString),
+  /** What the region is called where that is not the place itself. */
+  label: Schema.optionalKey(Schema.NonEmptyString),
+  /** The top of each ladder, and ITAR; empty: nothing is served there. */
+  authorization: Authorization
+})
+export type Row = typeof Row.Type
+
+export const Partition = Schema.Struct({
+  vertex: Schema.Array(Row),
+  bedrock: Schema.Array(Row),
+  azure: Schema.Array(Row)
+})
+export type Partition = typeof Partition.Type
+
+/** The table in force. A table that is malformed stops the program: there is no other. */
+export const partition: Partition = Schema.decodeUnknownSync(Partition)(shipped, { onExcessProperty: "error" })
+
+const matches = (pattern: string, place: string): boolean =>
+  new RegExp(`^${pattern.replaceAll(".", "\\.").replaceAll("*", "[a-z0-9.-]+")}$`).test(place)
+
+/** The first row that holds the place. */
+export const rowOf = (cloud: Cloud, place: string): Row | undefined =>
+  partition[cloud].find(({ places }) => places.some((pattern) => matches(pattern, place)))
+
+/** The places of a cloud, as the table writes them. */
+export const placesOf = (cloud: Cloud): ReadonlyArray<string> => partition[cloud].flatMap(({ places }) => places)
+
+/** Whether a host is the cloud's own for that place. */
+export const isHostOf = (cloud: Cloud, place: string, host: string): boolean =>
+  rowOf(cloud, place)?.hosts.some((template) => template.replaceAll("{place}", place) === host) === true
+
+/** Where a cloud that is configured is reached. */
+export interface Site {
+  /** The region or location of the settings; for Azure the endpoint's host. */
+  readonly place: string
+  /** Where tokens are counted, if that is elsewhere. */
+  readonly countPlace?: string | undefined
+  /** What the operator declared of an address of their own. */
+  readonly declared?: Authorization | undefined
+}
+
+/** The sites of the active clouds. */
+export type Sites = { readonly [C in Cloud]?: Site | undefined }
+
+/** A place of each cloud that may serve the most. */
+const best: Readonly<Record<Cloud, string>> = {
+  vertex: "us-east5",
+  bedrock: "us-gov-west-1",
+  azure: "resource.openai.azure.us"
+}
+
+/** The clouds in places of the table that may serve the most: for whoever asks what a catalog holds. */
+export const bestSites = (clouds: Iterable<Cloud>): Sites =>
+  Object.fromEntries([...clouds].map((cloud): [Cloud, Site] => [cloud, { place: best[cloud] }]))
+
+/** A Bedrock model that is named by its ARN is served by the ARN's region. */
+const arnRegion = (model: string): string | undefined => /^arn:[a-z-]+:[a-z-]+:([^:]*):/.exec(model)?.[1]
+
+/** Every place that a deployment would be served from. */
+export const placesServing = (deployment: Deployment, site: Site): ReadonlyArray<string> => {
+  if (deployment.cloud === "azure") return [site.place]
+  const named = [deployment.model, deployment.countModel ?? ""].map(arnRegion)
+  const count = deployment.countModel === undefined ? undefined : site.countPlace
+  return [...(deployment.regions ?? [site.place]), count, ...named].filter((place) => place !== undefined)
+}
+
+const kinds: Readonly<Record<Cloud, string>> = {
+  vertex: "Vertex location",
+  bedrock: "Bedrock region",
+  azure: "Azure endpoint"
+}
+
+const declarations: Readonly<Record<Cloud, string>> = {
+  vertex: "VERTEX_BASE_URL_BOUNDARY",
+  bedrock: "BEDROCK_BASE_URL_BOUNDARY",
+  azure: "AZURE_OPENAI_ENDPOINT_BOUNDARY"
+}
+
+const only = (authorization: Authorization): string => {
+  const tops = formatBoundary(authorization)
+  return tops === "" ? "nothing" : `only ${tops}`
+}
+
+const covers = (authorization: Authorization, level: Level): boolean => authorizedLevels(authorization).includes(level)
+
+/**
+ * Why a deployment must not be served at this level from this site; undefined where it may. Every place that would serve it
+ * has to be authorized, and so has the operator's own address. An Azure endpoint that the table does not know is what the
+ * operator declares it to be; regions and locations are never.
+ */
+export const forbids = (deployment: Deployment, level: Level, site: Site): string | undefined => {
+  const { cloud } = deployment
+  for (const place of placesServing(deployment, site)) {
+    const row = rowOf(cloud, place)
+    if (row === undefined && cloud === "azure" && site.declared !== undefined) continue
+    if (row === undefined) return `${kinds[cloud]} ${place} is not in the partition table and may serve nothing`
+    if (!covers(row.authorization, level)) {
+      return `${kinds[cloud]} ${place} may serve ${only(row.authorization)}`
+    }
+  }
+  if (site.declared !== undefined && !covers(site.declared, level)) {
+    return `${declarations[cloud]} declares ${only(site.declared)}`
+  }
+  return undefined
+}
