@@ -29,6 +29,16 @@ const headers: Readonly<Record<string, JsonObject>> = {
     text,
     "budget_tokens:32000->7168"
   ),
+  "x-gateway-adjusted": header(
+    "Only when the gateway changed something of the request: name:from->to or name:removed, joined by commas, at most 1 KiB.",
+    { type: "string", maxLength: 1024 },
+    "web_search:removed"
+  ),
+  "x-should-retry": header(
+    "Whether the same request may succeed later; the vendors' client libraries obey it.",
+    { type: "string", enum: ["true", "false"] },
+    "true"
+  ),
   "retry-after": header("Seconds to wait before the next attempt.", { type: "integer", minimum: 0 }, 5),
   "x-ratelimit-limit-requests": header("Requests a minute that the key has.", { type: "integer" }, 60),
   "x-ratelimit-remaining-requests": header("Those that are left.", { type: "integer" }, 59),
@@ -39,7 +49,7 @@ const headers: Readonly<Record<string, JsonObject>> = {
 }
 
 const every = ["x-request-id", "link"]
-const served = ["x-gateway-served-by", "x-gateway-served-level", "x-gateway-served-model"]
+const served = ["x-gateway-served-by", "x-gateway-served-level", "x-gateway-served-model", "x-gateway-adjusted"]
 const limits = ["requests", "tokens"].flatMap((what) =>
   ["limit", "remaining", "reset"].map((which) => `x-ratelimit-${which}-${what}`)
 )
@@ -83,7 +93,7 @@ const errorReply = (reply: JsonObject, status: string, messages: boolean): JsonO
   return {
     ...reply,
     description: meaning,
-    headers: references(status === "429" || status === "503" ? [...every, "retry-after"] : every),
+    headers: references([...every, "x-should-retry", ...(status === "429" || status === "503" ? ["retry-after"] : [])]),
     content: { "application/json": { ...json, example } }
   }
 }

@@ -12,6 +12,8 @@ export interface GatewayHeaders {
   readonly servedModel: string | undefined
   /** `x-gateway-thinking-adjusted`: what was changed in a thinking request (messages endpoints). */
   readonly thinkingAdjusted: string | undefined
+  /** `x-gateway-adjusted`: what else was changed of the request, as `name:from->to` or `name:removed`, joined by `, `. */
+  readonly adjusted: string | undefined
   /** `retry-after`, in seconds. */
   readonly retryAfter: number | undefined
 }
@@ -22,6 +24,7 @@ export const readHeaders = (headers: Readonly<Record<string, string | undefined>
   servedLevel: headers["x-gateway-served-level"],
   servedModel: headers["x-gateway-served-model"],
   thinkingAdjusted: headers["x-gateway-thinking-adjusted"],
+  adjusted: headers["x-gateway-adjusted"],
   retryAfter: seconds(headers["retry-after"])
 })
 

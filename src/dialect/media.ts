@@ -28,7 +28,9 @@ const signatures: Readonly<Record<string, { readonly kind: Kind; readonly begins
   "image/webp": { kind: "image", begins: (head) => head.startsWith("RIFF") && head.startsWith("WEBP", 8) },
   "application/pdf": { kind: "pdf", begins: (head) => head.startsWith("%PDF-") }
 }
-const mimes = (kind: Kind) => Object.keys(signatures).filter((mime) => signatures[mime]?.kind === kind)
+/** The types that are taken. */
+export const mimes = (kind: Kind): ReadonlyArray<string> =>
+  Object.keys(signatures).filter((mime) => signatures[mime]?.kind === kind)
 const names: Readonly<Record<Kind, string>> = { image: "an image", pdf: "a PDF" }
 
 /** Longest head of a URI that is looked at for its type. */

@@ -19,6 +19,8 @@ const textPart = (text: string): JsonObject => ({ type: "output_text", annotatio
 
 const summaryPart = (plan: Plan): JsonObject => ({ type: "summary_text", text: plan.thinking.join("") })
 
+const argumentsOf = ({ json }: Plan["calls"][number]): JsonObject => objectOf(parseJson(json))
+
 const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyArray<Item> => {
   const id = (prefix: string, index: number) => `${prefix}_${digest(seed, prefix, String(index)).slice(0, 48)}`
   const status = incompleteReason(plan) === undefined ? "completed" : "incomplete"
@@ -38,9 +40,26 @@ const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyA
       : [{ id: id("msg", 0), type: "message", status, role: "assistant", content: [textPart(plan.text.join(""))] }]),
     ...plan.calls.map((call, index) => {
       const callId = `call_${digest(seed, "call", String(index)).slice(0, 24)}`
-      return request.custom.has(call.name)
-        ? { id: id("ctc", index), type: "custom_tool_call", status, call_id: callId, name: call.name, input: call.json }
-        : { id: id("fc", index), type: "function_call", status, call_id: callId, name: call.name, arguments: call.json }
+      const { type, namespace } = request.kinds.get(call.name) ?? { type: "function", namespace: undefined }
+      const named = { name: call.name, ...(namespace === undefined ? {} : { namespace }) }
+      switch (type) {
+        case "custom":
+          return { id: id("ctc", index), type: "custom_tool_call", status, call_id: callId, ...named, input: call.json }
+        case "local_shell":
+          return { id: id("lsh", index), type: "local_shell_call", status, call_id: callId, action: argumentsOf(call) }
+        case "shell":
+          return { id: id("sh", index), type: "shell_call", status, call_id: callId, action: argumentsOf(call) }
+        case "apply_patch":
+          return {
+            id: id("apc", index),
+            type: "apply_patch_call",
+            status,
+            call_id: callId,
+            operation: argumentsOf(call)
+          }
+        default:
+          return { id: id("fc", index), type: "function_call", status, call_id: callId, ...named, arguments: call.json }
+      }
     })
   ]
 }
@@ -133,6 +152,10 @@ const itemEvents = (item: Item, index: number, plan: Plan): ReadonlyArray<Event>
         done
       ]
     }
+    case "local_shell_call":
+    case "shell_call":
+    case "apply_patch_call":
+      return [added({ status: "in_progress" }), done]
     default: {
       const field = item.type === "function_call" ? "arguments" : "input"
       const name =

@@ -21,12 +21,20 @@ export const textIn = (item: JsonObject | undefined): string =>
     .filter((text) => text !== "")
     .join("\n")
 
+/** Where calls of each type say what is asked. */
+const asked: Readonly<Record<string, string>> = {
+  function_call: "arguments",
+  custom_tool_call: "input",
+  local_shell_call: "action",
+  shell_call: "action",
+  apply_patch_call: "operation"
+}
+
 /** Whether an item is a tool call. */
-export const isCall = (item: JsonObject): boolean =>
-  typeOf(item) === "function_call" || typeOf(item) === "custom_tool_call"
+export const isCall = (item: JsonObject): boolean => Object.hasOwn(asked, typeOf(item))
 /** Whether an item is a tool's result. */
 export const isOutput = (item: JsonObject): boolean =>
-  typeOf(item) === "function_call_output" || typeOf(item) === "custom_tool_call_output"
+  typeOf(item).endsWith("_output") && Object.hasOwn(asked, typeOf(item).slice(0, -"_output".length))
 
 const checkMessage = (item: JsonObject, path: string, model: GptModel): void => {
   const role = stringOf(item.role)
@@ -83,7 +91,10 @@ const idPrefixes: Readonly<Record<string, string>> = {
   function_call: "fc",
   function_call_output: "fc",
   custom_tool_call: "ctc",
-  custom_tool_call_output: "ctc"
+  custom_tool_call_output: "ctc",
+  local_shell_call: "lsh",
+  shell_call: "sh",
+  apply_patch_call: "apc"
 }
 
 /** Many take an item's ID for its `call_id`; Azure tells them apart. */
@@ -113,17 +124,18 @@ export const checkInput = (items: ReadonlyArray<JsonObject>, model: GptModel): v
     const id = stringOf(item.call_id)
     checkId(item, path)
     if (isCall(item)) {
-      const custom = typeOf(item) === "custom_tool_call"
-      onlyParameters(item, ["type", "id", "call_id", "name", "status", custom ? "input" : "arguments"], path)
+      const field = asked[typeOf(item)] ?? ""
+      const named = field === "arguments" || field === "input"
+      onlyParameters(item, ["type", "id", "call_id", "status", field, ...(named ? ["name", "namespace"] : [])], path)
       insist(
-        typeof item[custom ? "input" : "arguments"] === "string",
-        `Missing required parameter: '${path}.${custom ? "input" : "arguments"}'.`,
+        named ? typeof item[field] === "string" : isObject(item[field]),
+        `Missing required parameter: '${path}.${field}'.`,
         path,
         "missing_required_parameter"
       )
       calls.add(id)
     } else if (isOutput(item)) {
-      onlyParameters(item, ["type", "id", "call_id", "output", "status"], path)
+      onlyParameters(item, ["type", "id", "call_id", "output", "status", "max_output_length"], path)
       insist(calls.has(id), `No tool call found for function call output with call_id ${id}.`, "input")
       outputs.add(id)
     } else if (typeOf(item) === "message") checkMessage(item, path, model)
@@ -134,11 +146,13 @@ export const checkInput = (items: ReadonlyArray<JsonObject>, model: GptModel): v
   insist(missing === undefined, `No tool output found for function call ${missing}.`, "input")
 }
 
+const said = (value: Json | undefined): string => (typeof value === "string" ? value : JSON.stringify(value ?? ""))
+
 /** What an item costs in prompt tokens. */
 export const itemTokens = (item: JsonObject): number =>
   partsOf(item.content).reduce((sum, part) => {
     const url = stringOf(part.image_url)
     return sum + countTokens(stringOf(part.text)) + (url === "" ? 0 : mediaTokens(url.length * 0.75))
   }, 4) +
-  (isCall(item) ? countTokens(`${stringOf(item.name)} ${stringOf(item.arguments ?? item.input)}`) : 0) +
+  (isCall(item) ? countTokens(`${stringOf(item.name)} ${said(item[asked[typeOf(item)] ?? ""])}`) : 0) +
   (isOutput(item) ? countTokens(resultText(item.output)) : 0)

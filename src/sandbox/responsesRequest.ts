@@ -15,8 +15,14 @@ export interface ResponsesRequest {
   readonly effort: string
   readonly summary: boolean
   readonly encrypted: boolean
-  /** The names of the tools whose input is free text. */
-  readonly custom: ReadonlySet<string>
+  /** What calls of a tool are like, by its name. */
+  readonly kinds: ReadonlyMap<string, ToolKind>
+}
+
+/** The type of a tool; those without a name go by it. */
+export interface ToolKind {
+  readonly type: string
+  readonly namespace: string | undefined
 }
 
 const PARAMETERS = [
@@ -43,10 +49,21 @@ const PARAMETERS = [
     "text",
     "truncation"
   ],
-  ...["user", "safety_identifier", "prompt_cache_key", "max_tool_calls", "service_tier", "background"],
+  ...[
+    "user",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "max_tool_calls",
+    "service_tier",
+    "background"
+  ],
   // Codex sends it to every provider, and Azure takes it.
   "client_metadata"
 ]
+
+/** Tools without a name. */
+const unnamed: ReadonlySet<string> = new Set(["local_shell", "apply_patch", "shell"])
 
 const choiceOf = (body: JsonObject, tools: ReadonlyArray<Tool>): Turn["choice"] => {
   const choice = body.tool_choice
@@ -59,7 +76,9 @@ const choiceOf = (body: JsonObject, tools: ReadonlyArray<Tool>): Turn["choice"] 
     )
     return choice
   }
-  const name = stringOf(objectOf(choice).name)
+  const { type, name: named, mode } = objectOf(choice)
+  if (type === "allowed_tools") return mode === "required" ? "required" : "auto"
+  const name = unnamed.has(stringOf(type)) ? stringOf(type) : stringOf(named)
   insist(
     tools.some((tool) => tool.name === name),
     `Tool choice '${name}' not found in 'tools' parameter.`,
@@ -83,27 +102,48 @@ const formatOf = (body: JsonObject): Turn["format"] => {
   return objectOf(format.schema)
 }
 
-const toolsOf = (body: JsonObject): { readonly tools: ReadonlyArray<Tool>; readonly custom: ReadonlySet<string> } => {
-  const listed = objectsOf(body.tools)
-  const tools = listed.map((tool, index) => {
+/** The fields of tools that the caller executes; Azure is not asked for others. */
+const toolFields: Readonly<Record<string, ReadonlyArray<string>>> = {
+  function: ["name", "description", "parameters", "strict", "defer_loading"],
+  custom: ["name", "description", "format", "defer_loading"],
+  namespace: ["name", "description", "tools"],
+  local_shell: [],
+  apply_patch: [],
+  shell: ["environment"]
+}
+type Listed = readonly [tool: Tool, kind: ToolKind]
+
+const listed = (given: JsonObject["tools"], path: string, namespace: string | undefined): ReadonlyArray<Listed> =>
+  objectsOf(given).flatMap((tool, index): ReadonlyArray<Listed> => {
     const type = stringOf(tool.type)
+    const at = `${path}[${index}]`
+    const types = namespace === undefined ? Object.keys(toolFields) : ["function", "custom"]
     insist(
-      type === "function" || type === "custom",
-      `Invalid value: '${type}'. Supported values are: 'function' and 'custom'.`,
-      `tools[${index}].type`,
+      types.includes(type),
+      `Invalid value: '${type}'. Supported values are: ${types.map((one) => `'${one}'`).join(", ")}.`,
+      `${at}.type`,
       "invalid_value"
     )
-    onlyParameters(
-      tool,
-      ["type", "name", "description", ...(type === "function" ? ["parameters", "strict"] : ["format"])],
-      `tools[${index}]`
+    onlyParameters(tool, ["type", ...(toolFields[type] ?? [])], at)
+    if (type === "namespace") return listed(tool.tools, `${at}.tools`, stringOf(tool.name))
+    if (!unnamed.has(type)) return [[toolOf(tool, at), { type, namespace }]]
+    insist(
+      type !== "shell" || objectOf(tool.environment).type === "local",
+      "This model does not support hosted shells.",
+      `${at}.environment`,
+      "unsupported_parameter"
     )
-    return toolOf(tool, `tools[${index}]`)
+    return [
+      [
+        { name: type, description: "", schema: {} },
+        { type, namespace }
+      ]
+    ]
   })
-  return {
-    tools,
-    custom: new Set(listed.filter((tool) => tool.type === "custom").map((tool) => stringOf(tool.name)))
-  }
+
+const toolsOf = (body: JsonObject) => {
+  const all = listed(body.tools, "tools", undefined)
+  return { tools: all.map(([tool]) => tool), kinds: new Map(all.map(([{ name }, kind]) => [name, kind])) }
 }
 
 const limitOf = (body: JsonObject, model: GptModel): number | undefined => {
@@ -148,7 +188,7 @@ export const readResponses = (body: JsonObject, model: GptModel): ResponsesReque
   onlyParameters(reasoning, ["effort", "summary", "generate_summary"], "reasoning")
   const effort = effortOf(reasoning.effort, "reasoning.effort", model)
   checkSampling(body, ["temperature", "top_p", "top_logprobs"], model, effort)
-  const { tools, custom } = toolsOf(body)
+  const { tools, kinds } = toolsOf(body)
 
   const messages = items.filter((item) => typeOf(item) === "message")
   const users = messages.filter((item) => item.role === "user")
@@ -163,7 +203,7 @@ export const readResponses = (body: JsonObject, model: GptModel): ResponsesReque
     effort,
     summary: (reasoning.summary ?? reasoning.generate_summary ?? null) !== null,
     encrypted: listOf(body.include).includes("reasoning.encrypted_content"),
-    custom,
+    kinds,
     inputTokens:
       countTokens(stringOf(body.instructions)) +
       items.reduce((sum, item) => sum + itemTokens(item), 3) +

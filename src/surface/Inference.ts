@@ -18,6 +18,7 @@ import { Stopper } from "../provider/Stopper.ts"
 import { Settings } from "../Settings.ts"
 import { ceilingError } from "../stream/deadlines.ts"
 import type { Progress } from "../stream/Frame.ts"
+import { adjustedHeader, printAdjusted } from "./adjusted.ts"
 import { BodyRoom } from "./BodyRoom.ts"
 import { bodyReader, isLarge } from "./body.ts"
 import { cloudProviders } from "./cloudProviders.ts"
@@ -183,12 +184,14 @@ export class Inference extends Context.Service<
               if (Result.isFailure(ready)) return Effect.fail(ready.failure)
               const { prepared, route } = ready.success
               const { maxOutput, operation, stream } = prepared
+              const adjusted = printAdjusted(prepared.adjusted ?? [])
               const provider = providerOf(route)
               const region = provider.region(route, operation)
               const headers: Headers = {
                 "x-gateway-served-model": route.model.id,
                 "x-gateway-served-by": `${route.deployment.cloud}/${region}`,
                 "x-gateway-served-level": route.level,
+                ...(adjusted === undefined ? {} : { [adjustedHeader]: adjusted }),
                 ...prepared.headers
               }
               const send = Effect.suspend(() => {

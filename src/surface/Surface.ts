@@ -37,6 +37,8 @@ export interface Prepared {
   readonly stream: boolean
   /** Tokens that the reply may have at most, for the quota; undefined where nothing is charged. */
   readonly maxOutput: number | undefined
+  /** What was changed of the request, as `name:from->to` or `name:removed`; for the header `x-gateway-adjusted`. */
+  readonly adjusted?: ReadonlyArray<string> | undefined
   /** Headers of the surface's own. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }

@@ -1,12 +1,23 @@
 /** Checks the key and its requests a minute before the body is read (spec: Authentication). */
-import { Clock, Context, Effect, Layer, Redacted, Result } from "effect"
+import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { Keys } from "../access/Keys.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
 import { ApiKey, Caller, MessagesKey } from "../api/Security.ts"
-import type { GatewayError } from "../model/GatewayError.ts"
+import { GatewayError } from "../model/GatewayError.ts"
 import { CurrentObservation } from "./Observation.ts"
 import { apiError, messagesError } from "./wireError.ts"
+
+/** A key in the wrong place is the commonest mistake, because most client libraries put it there by themselves. */
+const onlyAuthorization = new GatewayError({
+  reason: "unauthenticated",
+  message:
+    'The API key is missing: Authorization is not read. Send your key in the header x-api-key; with an SDK, as default_headers={"x-api-key": "…"} (Python) or defaultHeaders: {"x-api-key": "…"} (TypeScript).'
+})
+
+const sentOnlyAuthorization = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers.authorization !== undefined && (headers["x-api-key"] ?? "") === ""
 
 /** The same check, refused in the shape that `wire` gives it. */
 const check = <E extends ApiError | MessagesError>(wire: (error: GatewayError) => E) =>
@@ -26,7 +37,12 @@ const check = <E extends ApiError | MessagesError>(wire: (error: GatewayError) =
             return Effect.fail(wire(error))
           }
           const found = keys.authenticate(Redacted.value(credential), clock.currentTimeMillisUnsafe())
-          if (Result.isFailure(found)) return refuse(found.failure)
+          if (Result.isFailure(found)) {
+            const request = Context.getOption(fiber.context, HttpServerRequest.HttpServerRequest)
+            return refuse(
+              Option.isSome(request) && sentOnlyAuthorization(request.value) ? onlyAuthorization : found.failure
+            )
+          }
           const { id, requestsPerMinute } = found.success
           observation.caller = found.success
           const go = Effect.provideService(handler, Caller, found.success)

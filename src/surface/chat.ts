@@ -6,11 +6,13 @@ import { type Heading, renderCompletion } from "../dialect/completion.ts"
 import type { Dialect } from "../dialect/Dialect.ts"
 import { dialectOf } from "../dialect/dialects.ts"
 import { flagCall, governanceOf } from "../governance/flags.ts"
-import { internal } from "../model/GatewayError.ts"
+import { internal, invalid } from "../model/GatewayError.ts"
 import type { Operation, Route } from "../model/Route.ts"
 import { strip } from "../wire/strip.ts"
 import { type ChatState, chatProtocol, chatTokens } from "./chatStream.ts"
+import { refuseOutside } from "./inlineMedia.ts"
 import { type Counts, type Prepared, surface } from "./Surface.ts"
+import { refuseRetention } from "./stateless.ts"
 import { apiError } from "./wireError.ts"
 
 interface PreparedChat extends Prepared {
@@ -41,6 +43,9 @@ const countsOf = ({ messages, tools }: ChatRequest): Counts => {
   return { tools: tools?.length ?? 0, images, files }
 }
 
+/** What is forwarded as it came; messages and tools are read by their schema, and said anew by every dialect. */
+const unread = ({ messages: _, tools: __, tool_choice: ___, response_format: ____, ...rest }: ChatRequest) => rest
+
 export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
   purpose: "chat",
   schema: ChatRequest,
@@ -50,6 +55,8 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
   prepare: (request, route, { id, startedAt }) => {
     const dialect = dialectOf(route)
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
+    const refusal = refuseRetention(request) ?? refuseOutside(unread(request))
+    if (refusal !== undefined) return Result.fail(invalid(refusal))
     return Result.map(dialect.request(request, route), (said) => ({
       operation: operations[route.deployment.api],
       bodies: [strip(said, route.strip)],

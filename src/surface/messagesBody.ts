@@ -6,23 +6,8 @@ import type { Route } from "../model/Route.ts"
 import type { Body } from "../provider/Provider.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { strip } from "../wire/strip.ts"
-
-/**
- * Images and documents come inline; a URL would take data outside (spec: What the service does, rule 5). Blocks nest in
- * tool results and in documents; a tool call's input is data, not blocks.
- */
-const findUrlSource = (blocks: Json | undefined, path: string): string | undefined => {
-  for (const [at, block] of arrayOf(blocks).entries()) {
-    if (!isObject(block)) continue
-    const here = `${path}[${at}]`
-    const source = objectOf(block.source)
-    if (source.type === "url") return `${here}.source`
-    const nested =
-      findUrlSource(block.content, `${here}.content`) ?? findUrlSource(source.content, `${here}.source.content`)
-    if (nested !== undefined) return nested
-  }
-  return undefined
-}
+import { refuseOutside } from "./inlineMedia.ts"
+import { refuseServerTools } from "./serverTools.ts"
 
 /**
  * A conversation that the server holds. Taking the field away would lose the turns that the caller leaves out; this error
@@ -93,13 +78,8 @@ export const prepareMessages = (
 ): Result.Result<PreparedBody, GatewayError> => {
   const { deployment, model } = route
   if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
-  for (const [at, message] of arrayOf(given.messages).entries()) {
-    if (!isObject(message)) continue
-    const url = findUrlSource(message.content, `messages[${at}].content`)
-    if (url !== undefined) {
-      return Result.fail(invalid(`${url}: URL sources are not accepted; send the data inline, as a base64 source`))
-    }
-  }
+  const refusal = refuseServerTools(given) ?? refuseOutside(given)
+  if (refusal !== undefined) return Result.fail(invalid(refusal))
   const betas = allowedBetas(
     given,
     options.betaHeader,

@@ -16,13 +16,14 @@ export const responses = surface<ResponsesRequest, Prepared, ApiError, Responses
   counts: ({ tools }) => ({ tools: tools?.length ?? 0, images: 0, files: 0 }),
   tools: screenedTools,
   prepare: (request, route) =>
-    Result.map(prepareResponses(request, route), (body) => {
+    Result.map(prepareResponses(request, route), ({ adjusted, body }) => {
       const { max_output_tokens: asked } = request
       const { maxOutputTokens } = route.model
       return {
         operation: "responses" as const,
         bodies: [body],
         stream: request.stream === true,
+        adjusted,
         maxOutput: typeof asked === "number" && asked > 0 ? Math.min(asked, maxOutputTokens) : maxOutputTokens
       }
     }),

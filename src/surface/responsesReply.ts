@@ -27,9 +27,21 @@ interface Call {
   readonly arguments: string
 }
 
-/** Arguments of a function call, and the text that a custom tool is given. */
+/** Calls of tools that have no name of their own, and where they say what to do. */
+const unnamed: ReadonlyMap<unknown, { readonly name: string; readonly field: string }> = new Map([
+  ["local_shell_call", { name: "local_shell", field: "action" }],
+  ["shell_call", { name: "shell", field: "action" }],
+  ["apply_patch_call", { name: "apply_patch", field: "operation" }]
+])
+
+/** Arguments of a function call, the text that a custom tool is given, the commands of a shell, and patches. */
 export const callOf = (item: Json | undefined): Call | undefined => {
-  const { type, call_id, name, arguments: args, input } = objectOf(item)
+  const fields = objectOf(item)
+  const { type, call_id, name, arguments: args, input } = fields
+  const own = unnamed.get(type)
+  if (own !== undefined) {
+    return { id: textOf(call_id) ?? "", name: own.name, arguments: JSON.stringify(fields[own.field] ?? {}) }
+  }
   if (type !== "function_call" && type !== "custom_tool_call") return undefined
   return { id: textOf(call_id) ?? "", name: textOf(name) ?? "", arguments: textOf(args) ?? textOf(input) ?? "" }
 }

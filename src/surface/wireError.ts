@@ -35,12 +35,23 @@ export const messagesError = ({ reason, message, details }: GatewayError): Messa
   return new MessagesError({ status: reason === "unauthenticated" ? 401 : status, type, message, details })
 }
 
-/** Headers of the reply that an error becomes. */
-export const errorHeaders = ({ headers, reason, retryAfter }: GatewayError): Readonly<Record<string, string>> => ({
-  ...headers,
+/** Statuses after which the same request may succeed. */
+const retryable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
+
+/** The longest wait, in seconds, for which the vendors' client libraries stay. */
+const longestWait = 60
+
+/** A month that is used up is over when the next one begins: nobody waits for that. */
+const shouldRetry = ({ reason, retryAfter }: GatewayError): boolean =>
+  reason === "quota" ? (retryAfter ?? Number.POSITIVE_INFINITY) <= longestWait : retryable.has(table[reason][0])
+
+/** Headers of the reply that an error becomes; the vendors' client libraries obey the first. */
+export const errorHeaders = (error: GatewayError): Readonly<Record<string, string>> => ({
+  "x-should-retry": String(shouldRetry(error)),
+  ...error.headers,
   // The rest of a body that took too long is not waited for.
-  ...(reason === "timeout-caller" ? { connection: "close" } : {}),
-  ...(retryAfter === undefined ? {} : { "retry-after": String(Math.max(0, Math.ceil(retryAfter))) })
+  ...(error.reason === "timeout-caller" ? { connection: "close" } : {}),
+  ...(error.retryAfter === undefined ? {} : { "retry-after": String(Math.max(0, Math.ceil(error.retryAfter))) })
 })
 
 /** The reply of what no endpoint answers, in the shape of its path. */

@@ -18,6 +18,7 @@ const headers: GatewayHeaders = {
   servedLevel: "il5",
   servedModel: undefined,
   thinkingAdjusted: undefined,
+  adjusted: undefined,
   retryAfter: undefined
 }
 const chunk = (content: string, rest: Partial<CompletionChunk> = {}, finish: "stop" | "length" | null = null) =>

@@ -31,7 +31,7 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
     { input: [user("a"), { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "AAAA" }] },
     /could not be verified/
   ],
-  ["a server tool", { tools: [{ type: "web_search" }] }, /Supported values are: 'function' and 'custom'/],
+  ["a server tool", { tools: [{ type: "web_search" }] }, /Supported values are: 'function', 'custom', 'namespace'/],
   [
     "a nested tool",
     { tools: [{ type: "function", function: { name: "a" } }] },

@@ -45,8 +45,9 @@ for (const model of ["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5", "claude-o
                 }
               ],
               context_management: { edits: [{ type: "clear_tool_uses_20250919" }] },
-              container: "c",
-              mcp_servers: [{ type: "url", url: "https://mcp.example" }],
+              // Servers and containers of the cloud's are refused; none of them is none.
+              container: null,
+              mcp_servers: [],
               service_tier: "auto",
               betas: ["x"]
             }

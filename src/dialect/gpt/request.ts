@@ -36,7 +36,11 @@ export const request: Dialect["request"] = (chat, { model, deployment }) => {
       max_completion_tokens: chatMaxTokens(chat),
       reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
       ...(effort === "minimal" && !noTools ? { parallel_tool_calls: false } : {}),
-      ...(noTools || takes(model.forcedToolChoice, thinks) || !isForced(chat) ? {} : { tool_choice: "auto" }),
+      tool_choice: noTools
+        ? undefined
+        : isForced(chat) && !takes(model.forcedToolChoice, thinks)
+          ? "auto"
+          : toolChoice(chat.tool_choice),
       // Usage is always asked for, because records need it.
       ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
     })
@@ -44,10 +48,19 @@ export const request: Dialect["request"] = (chat, { model, deployment }) => {
 }
 
 /** Parameters that are given must be a schema of type object with properties (vendor: OpenAI API, function calling). */
-const tool = (tool: Tool): JsonObject => ({
-  ...tool,
-  function: withoutNulls({ ...tool.function, parameters: tool.function.parameters && parametersOf(tool) })
-})
+const tool = (tool: Tool): JsonObject => {
+  const { name, description, parameters, strict } = tool.function
+  return {
+    type: "function",
+    function: withoutNulls({ name, description, parameters: parameters && parametersOf(tool), strict })
+  }
+}
+
+/** Nothing but the name: a definition beside it is one that the screen has not read. */
+const toolChoice = (choice: ChatRequest["tool_choice"]): Json | undefined =>
+  choice === undefined || choice === null || typeof choice === "string"
+    ? (choice ?? undefined)
+    : { type: "function", function: { name: choice.function.name } }
 
 const isForced = (chat: ChatRequest): boolean =>
   chat.tool_choice === "required" || isObject(chat.tool_choice ?? undefined)

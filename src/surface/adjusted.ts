@@ -1,0 +1,30 @@
+/** The header `x-gateway-adjusted`: what the gateway changed of a request, so that nothing is changed in silence. */
+
+export const adjustedHeader = "x-gateway-adjusted"
+
+/** Longest value of the header, in characters of ASCII. */
+export const maxAdjusted = 1024
+/** Longest mention of one change, part of which may be the caller's text. */
+const maxEntry = 160
+
+const printable = (change: string): string => change.slice(0, maxEntry).replace(/[^\x21-\x7e]|,/g, "?")
+
+/**
+ * The changes (`name:from->to`, `name:removed`), each once and in order, as one value; undefined where there are none. Those
+ * that find no room are counted at the end: `more:3`.
+ */
+export const printAdjusted = (changes: ReadonlyArray<string>): string | undefined => {
+  const entries = [...new Set(changes)].map(printable)
+  const all = entries.join(", ")
+  if (all === "" || all.length <= maxAdjusted) return all === "" ? undefined : all
+  const room = maxAdjusted - `, more:${entries.length}`.length
+  let value = ""
+  let kept = 0
+  for (const entry of entries) {
+    const longer = value === "" ? entry : `${value}, ${entry}`
+    if (longer.length > room) break
+    value = longer
+    kept++
+  }
+  return `${value}, more:${entries.length - kept}`
+}
