@@ -87,7 +87,7 @@ stage("resolve the model", () => index.resolve(request.model, "chat"))
 stage("translate the request", () => chat.prepare(request, route, arrival))
 stage("print it for the cloud", () => JSON.stringify(prepared.bodies[0]))
 stage("parse the reply, exactly", () => parseExact(replyText))
-stage("translate, scan and print the reply", () => chat.answer(prepared, reply))
+stage("translate, scan and print the reply", () => chat.answer(prepared, reply, "spec"))
 stage("usage record and its line", () => record && recordLine(usageRecordOf(facts, false, Date.now()) ?? record))
 stage("metrics of the request", () => recordRequest(facts, "ok", Date.now()))
 

@@ -174,6 +174,8 @@ const gateway = Config.all({
   ),
   /** `spec` compares names case-insensitively; `strict` folds separators, width and look-alike letters too. */
   screenMode: Config.Literals(["spec", "strict"], "GATEWAY_SCREEN_MODE").pipe(Config.withDefault("spec" as const)),
+  /** `spec` reads calls as a URL parser does; `strict` undoes encodings too, and counts bare host names. */
+  scanMode: Config.Literals(["spec", "strict"], "GATEWAY_SCAN_MODE").pipe(Config.withDefault("spec" as const)),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Prometheus metrics, when set. */

@@ -6,7 +6,11 @@ export const GovernanceFlag = Schema.Struct({
   tool_name: Schema.String,
   /** Unique, in order of appearance. */
   destinations: Schema.Array(Schema.String),
-  reason: Schema.Literal("external_destination")
+  reason: Schema.Literal("external_destination"),
+  /** There were more destinations than are listed. */
+  truncated: Schema.optionalKey(Schema.Literal(true)),
+  /** How many are not listed. */
+  omitted: Schema.optionalKey(Schema.Int)
 }).annotate({ identifier: "GovernanceFlag" })
 
 export const Governance = Schema.Struct({ flags: Schema.Array(GovernanceFlag) }).annotate({

@@ -1,5 +1,6 @@
 import { type Flag, flagOf } from "./flags.ts"
-import { maxDestinations, scanArguments, scanValue } from "./scan.ts"
+import { type Found, makeCollector } from "./found.ts"
+import { collectArguments, collectValue, type ScanMode, scanArguments } from "./scan.ts"
 
 /** What a frame of a streamed reply tells of its tool calls. `key` is the block's or the call's index, or the item's ID. */
 export type CallPiece =
@@ -40,28 +41,30 @@ interface Call {
   fragments: Array<string>
   inputs: Array<unknown>
   /** `undefined` until scanned, and again after a change. */
-  destinations: ReadonlyArray<string> | undefined
+  found: Found | undefined
 }
 
 const none: ReadonlyArray<Flag> = []
 
-const destinationsOf = (call: Call): ReadonlyArray<string> => {
-  if (call.destinations === undefined) {
+const foundIn = (call: Call, mode: ScanMode): Found => {
+  if (call.found === undefined) {
     if (call.fragments.length > 1) call.fragments = [call.fragments.join("")]
-    const found = new Set(call.inputs.flatMap(scanValue).concat(call.fragments.flatMap(scanArguments)))
-    call.destinations = [...found].slice(0, maxDestinations)
+    const collector = makeCollector()
+    for (const input of call.inputs) collectValue(input, mode, collector)
+    for (const text of call.fragments) collectArguments(text, mode, collector)
+    call.found = collector.found()
   }
-  return call.destinations
+  return call.found
 }
 
 /** A fresh accumulator; costs nothing until a call starts. */
-export const makeAccumulator = (): Accumulator => {
+export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
   const calls: Array<Call> = []
   const repeated: Array<Flag> = []
   const open = new Map<string | number, Call>()
 
   const begin = (key: string | number, id: string, name: string): Call => {
-    const call: Call = { id, name, fragments: [], inputs: [], destinations: undefined }
+    const call: Call = { id, name, fragments: [], inputs: [], found: undefined }
     calls.push(call)
     open.set(key, call)
     return call
@@ -84,7 +87,7 @@ export const makeAccumulator = (): Accumulator => {
       }
     },
     whole: (id, name, text) => {
-      const flag = flagOf(id, name, scanArguments(text))
+      const flag = flagOf(id, name, scanArguments(text, mode))
       if (flag !== undefined) repeated.push(flag)
     },
     start: (key, id, name) => {
@@ -100,21 +103,21 @@ export const makeAccumulator = (): Accumulator => {
       if (fragment === "") return
       const call = at(key)
       call.fragments.push(fragment)
-      call.destinations = undefined
+      call.found = undefined
     },
     input: (key, value) => {
       const call = at(key)
       call.inputs.push(value)
-      call.destinations = undefined
+      call.found = undefined
     },
     complete: (key) => {
       const call = open.get(key)
-      if (call !== undefined) destinationsOf(call)
+      if (call !== undefined) foundIn(call, mode)
     },
     flags: () => {
       if (calls.length === 0) return repeated.length === 0 ? none : repeated
       const known = new Set(repeated.map((flag) => flag.tool_call_id))
-      const others = calls.flatMap((call) => flagOf(call.id, call.name, destinationsOf(call)) ?? [])
+      const others = calls.flatMap((call) => flagOf(call.id, call.name, foundIn(call, mode)) ?? [])
       return [...repeated, ...others.filter((flag) => !known.has(flag.tool_call_id))]
     }
   }

@@ -60,18 +60,24 @@ const roles: ReadonlyMap<string, Role> = new Map([
   ["examples", "value"]
 ])
 
+/** Longer names are not folded; what they cost would grow with them, and they name nothing that anyone reads. */
+export const maxFoldedName = 128
+
 interface Node {
   readonly value: object
   readonly role: Role
   readonly depth: number
   readonly key: string
   readonly parent: Node | undefined
+  /** Reached by a reference into what is otherwise not read as a schema. */
+  readonly referred: boolean
 }
 
 const exactNames = new Set(forbiddenNames)
 const foldedNames = new Map(forbiddenNames.map((name) => [foldName(name), name]))
 
 const match = (name: string, mode: ScreenMode): string | undefined => {
+  if (name.length > maxFoldedName) return undefined
   const lower = name.toLowerCase()
   if (exactNames.has(lower)) return lower
   return mode === "strict" ? foldedNames.get(foldName(name)) : undefined
@@ -153,13 +159,69 @@ const refuse = (
   return { tool, parameter, path, kind, message: `Tool ${quote(tool)}: ${why[kind]}` }
 }
 
+const unescapePointer = (part: string): string => {
+  if (!part.includes("%") && !part.includes("~")) return part
+  let plain = part
+  try {
+    plain = decodeURIComponent(part)
+  } catch {
+    // Not percent-encoded, then: the key as it stands.
+  }
+  return plain.replaceAll("~1", "/").replaceAll("~0", "~")
+}
+
+/** What `$ref` points to within the tool's schema, with the role that the way there gives it. */
+const targetOf = (root: Node, reference: unknown): Node | undefined => {
+  if (typeof reference !== "string") return undefined
+  const hash = reference.indexOf("#")
+  if (hash < 0 || reference[hash + 1] !== "/") return undefined
+  const { $id } = root.value as { readonly $id?: unknown }
+  if (hash > 0 && (typeof $id !== "string" || reference.slice(0, hash) !== $id.replace(/#$/, ""))) return undefined
+  let node = root
+  for (let from = hash + 2; ; ) {
+    const slash = reference.indexOf("/", from)
+    const key = unescapePointer(reference.slice(from, slash < 0 ? reference.length : slash))
+    const value: unknown = Object.hasOwn(node.value, key) ? (node.value as Record<string, unknown>)[key] : undefined
+    if (typeof value !== "object" || value === null) return undefined
+    // What lies within a value is a value, whatever its keys are called.
+    const role = node.role === "value" ? "value" : roleOf(node, key)
+    node = { value, role, depth: 1, key, parent: node, referred: true }
+    if (slash < 0) return node
+    from = slash + 1
+  }
+}
+
+const references = ["$ref", "$dynamicRef", "$recursiveRef"] as const
+
 const screenTool = (tool: string, schema: unknown, mode: ScreenMode): ScreenRefusal | undefined => {
   if (typeof schema !== "object" || schema === null) return undefined
   // Breadth first and without recursion: the outermost parameter is reported, and no depth overflows the stack.
-  const queue: Array<Node> = [{ value: schema, role: "schema", depth: 1, key: "", parent: undefined }]
+  const root: Node = { value: schema, role: "schema", depth: 1, key: "", parent: undefined, referred: false }
+  const queue: Array<Node> = [root]
+  // What references reach is looked at once in each role, so that they may point anywhere, in circles too.
+  const seen = new Map<Role, Set<object>>()
+  const isNew = (node: Node): boolean => {
+    const known = seen.get(node.role)
+    if (known === undefined) seen.set(node.role, new Set([node.value]))
+    else if (known.has(node.value)) return false
+    else known.add(node.value)
+    return true
+  }
   for (let head = 0; head < queue.length; head++) {
     const node = queue[head] as Node
     const inArray = Array.isArray(node.value)
+    if (!inArray && (node.role === "schema" || node.role === "naming")) {
+      for (const keyword of references) {
+        if (!Object.hasOwn(node.value, keyword)) continue
+        const found = targetOf(root, (node.value as Record<string, unknown>)[keyword])
+        // What the walk reads in this role anyway needs no second look.
+        if (found === undefined || found.role === node.role || found.role === "naming") continue
+        const target: Node = { ...found, role: node.role }
+        if (!isNew(target)) continue
+        if (queue.length >= maxSchemaNodes) return refuse(tool, "too-large", pointer(node, keyword))
+        queue.push(target)
+      }
+    }
     for (const [key, value] of Object.entries(node.value) as Array<[string, unknown]>) {
       if (!inArray) {
         for (const name of namesOf(node.role, key, value)) {
@@ -174,7 +236,8 @@ const screenTool = (tool: string, schema: unknown, mode: ScreenMode): ScreenRefu
       const depth = inArray || (isSchema && !Array.isArray(value)) ? node.depth + 1 : node.depth
       if (depth > maxSchemaDepth) return refuse(tool, "too-deep", pointer(node, key))
       if (queue.length >= maxSchemaNodes) return refuse(tool, "too-large", pointer(node, key))
-      queue.push({ value, role, depth, key, parent: node })
+      const child: Node = { value, role, depth, key, parent: node, referred: node.referred }
+      if (!node.referred || isNew(child)) queue.push(child)
     }
   }
   return undefined
@@ -183,8 +246,8 @@ const screenTool = (tool: string, schema: unknown, mode: ScreenMode): ScreenRefu
 /**
  * The first reason, in the order of the tools, why a request's tools may not be sent to a model, or `undefined`
  * (spec: Rejected tool schemas). Every place of a schema that names a property is looked at; names that are only values
- * (`enum`, `const`, `default`, `examples`, texts) or that name a definition (`$defs`) are not. A `required` entry counts,
- * since it may be the only place that names its property. Linear in the size of the schemas, and never throws.
+ * (`enum`, `const`, `default`, `examples`, texts) or that name a definition (`$defs`) are not, unless a `$ref` into them
+ * makes them a schema. A `required` entry counts, since it may be the only place that names its property. Linear in the size of the schemas, and never throws.
  */
 export const screenTools = (
   tools: ReadonlyArray<{ readonly name: string; readonly schema: unknown }>,

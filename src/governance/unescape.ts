@@ -1,16 +1,16 @@
 const code = (character: string): number => character.charCodeAt(0)
 const [backslash, letterU] = [code("\\"), code("u")]
 
-const plain = new Map([
-  [code('"'), code('"')],
-  [code("/"), code("/")],
-  [backslash, backslash],
-  [code("b"), code("\b")],
-  [code("f"), code("\f")],
-  [code("n"), code("\n")],
-  [code("r"), code("\r")],
-  [code("t"), code("\t")]
-])
+const [quote, slash, colon, letterS, letterP] = [code('"'), code("/"), code(":"), code("s"), code("p")]
+
+/** What a letter or sign after a backslash stands for; 0 where it is no escape. */
+const plain = new Uint16Array(128)
+for (const sign of ['"', "/", "\\"]) plain[code(sign)] = code(sign)
+plain[code("b")] = code("\b")
+plain[code("f")] = code("\f")
+plain[code("n")] = code("\n")
+plain[code("r")] = code("\r")
+plain[code("t")] = code("\t")
 
 const hexDigit = (unit: number | undefined): number => {
   if (unit === undefined) return -1
@@ -29,16 +29,33 @@ const codePoint = (units: Uint16Array, from: number): number => {
   return value
 }
 
-/** Undoes one level of escapes in place and answers the new length. What is not an escape of JSON stays as it is. */
-const unescapeLevel = (units: Uint16Array, length: number): number => {
+/** An escape that stands for itself. */
+const isSign = (unit: number): boolean => unit === quote || isSlash(unit)
+const isSlash = (unit: number): boolean => unit === slash || unit === backslash
+
+/** Whether `https:` or the like and any slashes end at `to`; a backslash that follows stands for a slash in a URL. */
+const followsScheme = (units: Uint16Array, to: number): boolean => {
+  let at = to - 1
+  // URL parsers take any number; more than a few are no disguise.
+  for (let most = 8; at >= 0 && most > 0 && isSlash(units[at] ?? 0); most--) at--
+  if (at < 1 || units[at] !== colon) return false
+  const last = (units[at - 1] ?? 0) | 0x20
+  return last === letterS || last === letterP
+}
+
+/**
+ * Undoes one level of escapes in place and answers the new length. What is not an escape of JSON stays as it is. Unless
+ * the text is JSON for `certain`, neither does `\\n` after a scheme become a line break: `https:\\new.example` is a URL.
+ */
+const unescapeLevel = (units: Uint16Array, length: number, certain: boolean): number => {
   let to = 0
   for (let from = 0; from < length; from++) {
     let unit = units[from] ?? 0
     if (unit === backslash && from + 1 < length) {
       const next = units[from + 1] ?? 0
-      const single = plain.get(next)
+      const single = next < 128 ? (plain[next] ?? 0) : 0
       const point = next === letterU && from + 5 < length ? codePoint(units, from + 2) : -1
-      if (single !== undefined) {
+      if (single !== 0 && (certain || isSign(next) || !followsScheme(units, to))) {
         unit = single
         from += 1
       } else if (point >= 0) {
@@ -53,15 +70,15 @@ const unescapeLevel = (units: Uint16Array, length: number): number => {
 
 /**
  * A text with its JSON escapes undone, again and again until none is left, `levels` times at most. The text need not be
- * JSON. Linear in its length for a given number of levels.
+ * JSON; with `isJson` its outermost escapes are taken for what JSON says they are. Linear in its length for a given number of levels.
  */
-export const unescapeJson = (text: string, levels: number): string => {
+export const unescapeJson = (text: string, levels: number, isJson: boolean): string => {
   if (!text.includes("\\")) return text
   const units = new Uint16Array(text.length)
   for (let at = 0; at < text.length; at++) units[at] = text.charCodeAt(at)
   let length = text.length
   for (let level = 0; level < levels; level++) {
-    const shorter = unescapeLevel(units, length)
+    const shorter = unescapeLevel(units, length, isJson && level === 0)
     if (shorter === length) break
     length = shorter
   }

@@ -126,7 +126,7 @@ export class Inference extends Context.Service<
           const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
             observation.region = reply.region
             observation.upstreamRequestId = reply.requestId
-            const answer = surface.answer(prepared, reply)
+            const answer = surface.answer(prepared, reply, settings.scanMode)
             if (Result.isSuccess(answer)) {
               learn(observation, reply, answer.success)
               return Effect.succeed(answer.success)

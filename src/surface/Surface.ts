@@ -1,6 +1,7 @@
 /** What a surface is: pure functions that say what a request asks of a cloud, and what the cloud's reply says to the caller. */
 import type { Result, Schema } from "effect"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
+import type { ScanMode } from "../governance/scan.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Operation, Purpose, Route } from "../model/Route.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
@@ -71,8 +72,12 @@ export interface Surface<
   readonly tools?: ((request: Request) => ReadonlyArray<ScreenedTool>) | undefined
   /** What to send. Refuses what the surface does not take. */
   readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
-  /** What a whole reply says. */
-  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "text">) => Result.Result<Answer, UpstreamFault>
+  /** What a whole reply says; calls in it are scanned. */
+  readonly answer: (
+    prepared: P,
+    reply: Pick<Reply, "body" | "text">,
+    scan: ScanMode
+  ) => Result.Result<Answer, UpstreamFault>
   /** How a streamed reply is said; absent where there is none. */
   readonly protocol?: ((prepared: P) => Protocol<S>) | undefined
   /** One answer of several, where several were asked for. */

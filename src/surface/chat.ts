@@ -68,11 +68,11 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
       heading: { id: `chatcmpl-${id}`, created: Math.floor(startedAt / 1000), model: request.model }
     }))
   },
-  answer: ({ dialect, route, request, heading }, { body }) =>
+  answer: ({ dialect, route, request, heading }, { body }, scan) =>
     Result.map(dialect.reply(body, route, request), (answer) => {
       const governance = governanceOf(
         answer.toolCalls.map((call) =>
-          flagCall({ id: call.id, name: call.function.name, arguments: call.function.arguments })
+          flagCall({ id: call.id, name: call.function.name, arguments: call.function.arguments }, scan)
         )
       )
       return {

@@ -4,10 +4,11 @@ import type { MessagesError } from "../api/Errors.ts"
 import { CountRequest, MessagesRequest } from "../api/Messages.ts"
 import { tokensOf } from "../dialect/claude/usage.ts"
 import { flagInput, governanceOf } from "../governance/flags.ts"
+import type { ScanMode } from "../governance/scan.ts"
 import { misshapen } from "../model/UpstreamFault.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { mediaOf, prepareMessages } from "./messagesBody.ts"
-import { type MessagesState, messagesProtocol } from "./messagesStream.ts"
+import { isCall, type MessagesState, messagesProtocol } from "./messagesStream.ts"
 import { type Prepared, surface } from "./Surface.ts"
 import { messagesError } from "./wireError.ts"
 
@@ -17,12 +18,14 @@ interface PreparedMessages extends Prepared {
 }
 
 /** Flags of the calls in a whole reply (spec: Governance scan). */
-const governanceOfContent = (content: Json | undefined) =>
+const governanceOfContent = (content: Json | undefined, scan: ScanMode) =>
   governanceOf(
     arrayOf(content)
       .filter(isObject)
-      .filter((block) => block.type === "tool_use" || block.type === "server_tool_use")
-      .map((block) => flagInput({ id: textOf(block.id) ?? "", name: textOf(block.name) ?? "", input: block.input }))
+      .filter((block) => isCall(block))
+      .map((block) =>
+        flagInput({ id: textOf(block.id) ?? "", name: textOf(block.name) ?? "", input: block.input }, scan)
+      )
   )
 
 const countsOf = (request: JsonObject) => ({ tools: arrayOf(request.tools).length, ...mediaOf(request) })
@@ -48,9 +51,9 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
         headers: changes.length === 0 ? undefined : { "x-gateway-thinking-adjusted": changes.join(", ") }
       })
     ),
-  answer: ({ model }, { body }) => {
+  answer: ({ model }, { body }, scan) => {
     if (body.type !== "message") return Result.fail(misshapen)
-    const governance = governanceOfContent(body.content)
+    const governance = governanceOfContent(body.content, scan)
     return Result.succeed({
       body: JSON.stringify({
         ...body,

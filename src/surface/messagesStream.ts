@@ -7,7 +7,16 @@ import type { Governance } from "../governance/flags.ts"
 import { unreadable } from "../model/UpstreamFault.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import type { Event } from "../wire/Event.ts"
-import { isObject, type JsonObject, numberOf, objectOf, readExactObject, readObject, textOf } from "../wire/json.ts"
+import {
+  arrayOf,
+  isObject,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  readExactObject,
+  readObject,
+  textOf
+} from "../wire/json.ts"
 import { isEventName } from "../wire/sse.ts"
 import { messagesError } from "./wireError.ts"
 
@@ -34,11 +43,13 @@ const messageStop: Frame = {
 const looksLikeObject = (data: string) => data.startsWith("{") && data.endsWith("}")
 const string = (value: unknown): string => textOf(value) ?? ""
 
-/** What a block that begins tells of a call, if it is one. */
-const begin = (state: MessagesState, fields: JsonObject): ReadonlyArray<CallPiece> | undefined => {
-  const block = objectOf(fields.content_block)
-  if (block.type !== "tool_use" && block.type !== "server_tool_use") return undefined
-  const key = numberOf(fields.index) ?? -1
+/** Blocks that call a tool, whoever runs it. */
+export const isCall = ({ type }: JsonObject): boolean =>
+  type === "tool_use" || type === "server_tool_use" || type === "mcp_tool_use"
+
+/** What a block tells of a call, if it is one. */
+const called = (state: MessagesState, key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
+  if (!isCall(block)) return []
   state.open.add(key)
   const start: CallPiece = { type: "start", key, id: string(block.id), name: string(block.name) }
   return isObject(block.input) ? [start, { type: "input", key, value: block.input }] : [start]
@@ -77,12 +88,14 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
       if (fields === undefined) break
       const message = objectOf(fields.message)
       state.usage = objectOf(message.usage)
-      return { event: name, data: JSON.stringify({ ...fields, message: { ...message, model } }) }
+      const calls = arrayOf(message.content).flatMap((block, at) => called(state, at, objectOf(block)))
+      const started = { event: name, data: JSON.stringify({ ...fields, message: { ...message, model } }) }
+      return calls.length === 0 ? started : { ...started, calls }
     }
     case "content_block_start": {
       const fields = readObject(data)
       if (fields === undefined) break
-      return { event: name, data, calls: begin(state, fields) }
+      return { event: name, data, calls: called(state, numberOf(fields.index) ?? -1, objectOf(fields.content_block)) }
     }
     case "content_block_stop": {
       if (state.open.size === 0) return { event: name, data }

@@ -27,8 +27,8 @@ export const responses = surface<ResponsesRequest, Prepared, ApiError, Responses
         maxOutput: typeof asked === "number" && asked > 0 ? Math.min(asked, maxOutputTokens) : maxOutputTokens
       }
     }),
-  answer: (_, { text, body }) => {
-    const answer = rewriteResponse(text, body)
+  answer: (_, { text, body }, scan) => {
+    const answer = rewriteResponse(text, body, scan)
     return answer === undefined ? Result.fail(misshapen) : Result.succeed(answer)
   },
   protocol: () => responsesProtocol

@@ -1,5 +1,6 @@
 /** A responses reply: the upstream's own bytes, unless something must be added or removed (spec: POST /v1/responses). */
 import { type Flag, flagCall, governanceOf } from "../governance/flags.ts"
+import type { ScanMode } from "../governance/scan.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import type { Summary } from "../stream/Frame.ts"
@@ -75,9 +76,9 @@ export const summarize = (response: JsonObject): Summary => {
 }
 
 /** The answer of a whole reply; undefined for what is not a response. Its bytes stay as they came where nothing must change. */
-export const rewriteResponse = (text: string, response: JsonObject): Answer | undefined => {
+export const rewriteResponse = (text: string, response: JsonObject, scan: ScanMode): Answer | undefined => {
   if (response.object !== "response") return undefined
-  const flags: ReadonlyArray<Flag> = callsOf(response).flatMap((call) => flagCall(call) ?? [])
+  const flags: ReadonlyArray<Flag> = callsOf(response).flatMap((call) => flagCall(call, scan) ?? [])
   const governance = governanceOf(flags)
   const summary = { ...summarize(response), flags: flags.length }
   if (governance === undefined && !text.includes(secretField)) return { ...summary, body: text }

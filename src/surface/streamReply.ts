@@ -33,7 +33,7 @@ export interface StreamReplyOptions<S extends Progress> {
   readonly headers: Readonly<Record<string, string>>
 }
 
-type Limits = Pick<GatewaySettings, "heartbeat" | "streamIdleTimeout" | "streamCeiling">
+type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
 
 export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof makeEnds>) => {
   const every = Duration.toMillis(limits.heartbeat)
@@ -41,7 +41,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
     const { protocol, prepared, route, provider, observation } = options
     const response = NodeHttpServerRequest.toServerResponse(options.request)
     const state = protocol.initial()
-    const calls = makeAccumulator()
+    const calls = makeAccumulator(limits.scanMode)
     const stopper = new Stopper()
     const deadlines = makeDeadlines({
       idle: limits.streamIdleTimeout,

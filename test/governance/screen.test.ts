@@ -144,6 +144,63 @@ describe("screen: places that name no property", () => {
   )
 })
 
+describe("screen: references into values", () => {
+  it.each<[path: string, schema: object]>([
+    ["/examples/0/properties/webhook_url", { $ref: "#/examples/0", examples: [hit] }],
+    ["/default/properties/webhook_url", { items: { $ref: "#/default" }, default: hit }],
+    ["/const/properties/webhook_url", { properties: { a: { $ref: "#/const" } }, const: hit }],
+    ["/enum/1/a~1b/properties/webhook_url", { anyOf: [{ $ref: "#/enum/1/a~1b" }], enum: [1, { "a/b": hit }] }],
+    ["/default/a b/properties/webhook_url", { $ref: "#/default/a%20b", default: { "a b": hit } }],
+    ["/example/x/allOf/0/properties/webhook_url", { $ref: "#/example/x", example: { x: { allOf: [hit] } } }],
+    ["/examples/1/properties/webhook_url", { $ref: "#/examples/0", examples: [{ $ref: "#/examples/1" }, hit] }],
+    ["/default/properties/webhook_url", { $id: "urn:x:y", $ref: "urn:x:y#/default", default: hit }],
+    ["/$defs/names/enum", { propertyNames: { $ref: "#/$defs/names" }, $defs: { names: { enum: ["webhook_url"] } } }],
+    ["/$defs/properties/webhook_url", { $ref: "#/$defs", $defs: hit }]
+  ])("%s", (path, schema) => {
+    for (const mode of ["spec", "strict"] as const) {
+      assert.deepInclude(screen(schema, mode), { kind: "destination", parameter: "webhook_url", path })
+    }
+  })
+
+  it.each<[what: string, schema: object]>([
+    ["to nothing", { $ref: "#/examples/7", examples: [hit] }],
+    ["beside the value", { $ref: "#/examples/0", examples: [{}, hit] }],
+    ["elsewhere", { $ref: "https://a.example/x#/default", default: hit }],
+    ["that are data", { default: { $ref: "#/examples/0" }, examples: [hit] }],
+    [
+      "in circles",
+      { $ref: "#/default", default: { $ref: "#/default", allOf: [{ $ref: "#" }, { $ref: "#/default/allOf" }] } }
+    ],
+    [
+      "misspelt",
+      {
+        allOf: ["#", "#/", "#/%", "#/~2", "", "x", "#/__proto__", "#/default/constructor"].map((at) => ({ $ref: at })),
+        default: {}
+      }
+    ]
+  ])("%s lead nowhere", (_, schema) => assert.isUndefined(screen(schema)))
+
+  it("many into one value are one look at it, in time", () => {
+    const deep = JSON.parse(`${'{"allOf":['.repeat(200)}${"1,".repeat(20_000)}1${"]}".repeat(200)}`)
+    const at = (depth: number) => `#/default${"/allOf/0".repeat(depth)}`
+    const refs = Array.from({ length: 20_000 }, (_, index) => ({ $ref: at(199 - (index % 200)) }))
+    const started = performance.now()
+    assert.isUndefined(screen({ anyOf: refs, default: deep }))
+    assert.isBelow(performance.now() - started, 3000)
+  })
+})
+
+describe("screen: long names", () => {
+  it("are not folded", () => {
+    const marks = `webhook${"\u0301\u0316\u0327\u0345".repeat(16_000)}`
+    const started = performance.now()
+    assert.isUndefined(screen(withName(marks), "strict"))
+    assert.isBelow(performance.now() - started, 200)
+    assert.isDefined(screen(withName(`webhook${"\u200b".repeat(121)}`), "strict"))
+    assert.isUndefined(screen(withName(`webhook${"\u200b".repeat(122)}`), "strict"))
+  })
+})
+
 describe("screen: bounds", () => {
   const nested = (levels: number): unknown =>
     JSON.parse(`${'{"properties":{"a":'.repeat(levels)}{}${"}}".repeat(levels)}`)
@@ -194,7 +251,7 @@ describe("screen: bounds", () => {
 
   it("keeps the message short whatever the names are", () => {
     const refusal = screenTools(
-      [{ name: "t".repeat(10_000), schema: withName(`web${"\u200b".repeat(10_000)}hook`) }],
+      [{ name: "t".repeat(10_000), schema: withName(`web${"\u200b".repeat(120)}hook`) }],
       "strict"
     )
     assert.strictEqual(refusal?.kind, "destination")

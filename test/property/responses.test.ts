@@ -56,7 +56,7 @@ describe("any chunking", () => {
       assert.deepStrictEqual(often, once)
 
       const response = JSON.stringify(responseOf([textItem("x"), ...items]))
-      const whole = rewriteResponse(response, parsed(response))
+      const whole = rewriteResponse(response, parsed(response), "spec")
       const expected = items.flatMap((item) => flagCall({ ...item, id: item.call_id }) ?? [])
       assert.deepStrictEqual(
         parsed(whole?.body ?? "").x_gateway_governance,

@@ -1,0 +1,71 @@
+/**
+ * How well the scan tells calls that name a destination from calls that do not: see README.md beside this file for what
+ * the corpus is and for the table of results. Rules may be changed for what `tune` shows, never for what `held` shows.
+ */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { type ScanMode, scanArguments, scanValue } from "../../src/governance/scan.ts"
+
+interface Call {
+  readonly tool: string
+  /** JSON text, here and there cut or invalid. */
+  readonly arguments: string
+  /** Whether a destination is there to be seen, is there in disguise, or is not there. */
+  readonly kind: "plain" | "disguised" | "none"
+  readonly destination?: string
+}
+
+const halfOf = (name: string): ReadonlyArray<Call> =>
+  readFileSync(`${import.meta.dirname}/corpus/${name}.jsonl`, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+
+const isFound = (call: Call, mode: ScanMode): boolean =>
+  scanArguments(call.arguments, mode).destinations.some((found) => found.includes(call.destination ?? ""))
+
+const measure = (calls: ReadonlyArray<Call>, mode: ScanMode) => {
+  // What is disguised is neither asked of the spec mode nor held against it.
+  const asked = calls.filter(({ kind }) => kind === "plain" || (kind === "disguised" && mode === "strict"))
+  const innocent = calls.filter(({ kind }) => kind === "none")
+  const missed = asked.filter((call) => !isFound(call, mode))
+  const alarms = innocent.filter((call) => scanArguments(call.arguments, mode).destinations.length > 0)
+  const hits = asked.length - missed.length
+  return { recall: hits / asked.length, precision: hits / (hits + alarms.length), missed, alarms }
+}
+
+const percent = (share: number) => `${(100 * share).toFixed(1)} %`
+
+describe.each(["tune", "held"])("corpus: %s", (half) => {
+  const calls = halfOf(half)
+
+  it("has 250 calls with and 250 without a destination", () => {
+    assert.strictEqual(calls.filter(({ kind }) => kind !== "none").length, 250)
+    assert.strictEqual(calls.filter(({ kind }) => kind === "none").length, 250)
+    for (const { kind, destination } of calls) assert.strictEqual(kind === "none", destination === undefined)
+  })
+
+  it.each(["spec", "strict"] as const)("%s: misses little and alarms little", (mode) => {
+    const { recall, precision, missed, alarms } = measure(calls, mode)
+    const told = `${half} ${mode}: recall ${percent(recall)}, precision ${percent(precision)}`
+    const shown = half === "tune" ? [...missed, ...alarms].map((call) => call.arguments).slice(0, 20) : []
+    const message = [told, ...shown].join("\n")
+    if (process.env.SHOW_CORPUS !== undefined) console.log(message)
+    assert.isAtLeast(recall, 0.99, message)
+    assert.isAtLeast(precision, 0.97, message)
+  })
+
+  it("reads the same parsed and as text", () => {
+    for (const call of calls) {
+      let value: unknown
+      try {
+        value = JSON.parse(call.arguments)
+      } catch {
+        continue
+      }
+      for (const mode of ["spec", "strict"] as const) {
+        assert.deepStrictEqual(scanValue(value, mode), scanArguments(call.arguments, mode))
+      }
+    }
+  })
+})
