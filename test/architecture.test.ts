@@ -1,4 +1,4 @@
-/** The rooms of the house: no import runs back up, and none goes in a circle (architecture: Rooms). */
+/** The rooms of the house: no import runs back up, and none goes in a circle (docs/architecture.md#rooms). */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -33,6 +33,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   client: ["api", "wire"],
   governance: ["wire"],
   access: ["api", "model", "wire", "Settings.ts", "watchFile.ts"],
+  usage: ["access", "wire"],
   telemetry: ["api", "model", "wire", "Settings.ts", "nodeHttp.ts"],
   dialect: ["api", "governance", "model", "wire"],
   provider: ["model", "telemetry", "wire", "Settings.ts"],

@@ -3,6 +3,7 @@ import { execFile, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { clouds } from "../src/model/Catalog.ts"
@@ -19,6 +20,9 @@ let gateway: Gateway
 beforeAll(async () => {
   gateway = await startGateway({ docs: true })
   symlinkSync(join(root, "node_modules"), join(home, "node_modules"))
+  // What the commands of the documents read.
+  for (const name of ["usage.jsonl", "gateway.log"]) writeFileSync(join(home, name), "")
+  writeFileSync(join(home, "usage.jsonl.1.gz"), gzipSync(""))
 })
 afterAll(async () => {
   await gateway.stop()

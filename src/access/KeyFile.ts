@@ -1,4 +1,4 @@
-/** The file that holds the API keys' digests and what each key may do (decisions: Access). It never holds a secret. */
+/** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
 import { hash, randomBytes } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { levels } from "../model/Level.ts"
@@ -22,7 +22,7 @@ export const Key = Schema.Struct({
   /** SHA-256 of the secret, hex. The secret has 256 random bits, so it needs no salt and no slow hash. */
   digest: Digest,
   created: Schema.DateTimeUtcFromString,
-  /** When the usage notice was shown to whoever created the key (spec: Authentication, rule 6). */
+  /** When the usage notice was shown to whoever created the key (docs/api.md#usage-notice). */
   acknowledged: Schema.DateTimeUtcFromString,
   expires: Schema.optional(Schema.DateTimeUtcFromString),
   revoked: Schema.optional(Schema.DateTimeUtcFromString),

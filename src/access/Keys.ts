@@ -1,4 +1,4 @@
-/** Who holds a key, and what the key may use (spec: Authentication; decisions: Access). */
+/** Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). */
 import { timingSafeEqual } from "node:crypto"
 import {
   Clock,

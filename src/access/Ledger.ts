@@ -2,7 +2,7 @@
  * Counted accounts that several requests draw on at once: tokens of a month, streams at a time.
  *
  * An amount is held before it is used and settled after, in one atomic step each, so that racing requests never pass a limit
- * (decisions: Access). Processes that share a store share the accounts.
+ * (docs/decisions.md#limits-and-quotas). Processes that share a store share the accounts.
  */
 import { Context, Data, type Duration, type Effect } from "effect"
 

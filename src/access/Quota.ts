@@ -1,4 +1,4 @@
-/** Tokens that a key may use in a calendar month (spec: Authentication, rule 5; decisions: Access). */
+/** Tokens that a key may use in a calendar month (docs/api.md#authentication, docs/decisions.md#limits-and-quotas). */
 import { Context, DateTime, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
 import { type Account, Ledger, type LedgerError } from "./Ledger.ts"

@@ -1,4 +1,4 @@
-/** How often and how much at a time a key may ask (spec: Authentication, rule 5). */
+/** How often and how much at a time a key may ask (docs/api.md#authentication). */
 import { Context, Duration, Effect, Layer, type Scope } from "effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import { GatewayError } from "../model/GatewayError.ts"

@@ -1,10 +1,13 @@
 /**
- * Where usage records go: a file, or standard output (operation: `GATEWAY_USAGE_LOG`).
+ * Where usage records go: a file, or standard output (docs/operation.md#usage-records).
  *
  * A request never waits for it: records go through a bounded queue and are written in batches. A sink that fails is tried again
  * every second. When the queue is full, and for what is left at the end, a record goes to standard error instead: it is not
  * lost, an error line says so once, and `gateway_usage_records_total{to="stderr"}` counts it. What was queued is lost only if
  * the process is killed.
+ *
+ * Records are chained where they are written, not in the request (usageChain); those on standard error are part of the chain. Its
+ * head is logged every minute in which it moved, and at the end.
  */
 import * as fs from "node:fs"
 import {
@@ -17,10 +20,12 @@ import {
   FileSystem,
   Layer,
   Metric,
+  Option,
   Queue,
   Schedule
 } from "effect"
 import { recordLine, type UsageRecord } from "./UsageRecord.ts"
+import { anchorOf, type Head, lastHead, makeChain } from "./usageChain.ts"
 
 /** Writes text after what was written before, or fails. */
 export type Sink = (text: string) => Effect.Effect<void, { readonly message: string }>
@@ -39,12 +44,14 @@ export interface UsageLogOptions {
   readonly capacity?: number | undefined
   /** Time for what is queued when the layer is closed; default 5 seconds. */
   readonly flush?: Duration.Input | undefined
+  /** Time between two log lines with the head of the chain; default 1 minute. */
+  readonly anchor?: Duration.Input | undefined
 }
 
 export class UsageLog extends Context.Service<
   UsageLog,
   {
-    /** Records a request; never throws. Successful token counts are not recorded (spec: Usage records). */
+    /** Records a request; never throws. Successful token counts are not recorded (docs/operation.md#usage-records). */
     readonly record: (record: UsageRecord) => void
   }
 >()("gateway/access/UsageLog") {
@@ -55,11 +62,29 @@ export class UsageLog extends Context.Service<
   static readonly layer = (options: UsageLogOptions): Layer.Layer<UsageLog, never, FileSystem.FileSystem> =>
     Layer.effect(
       UsageLog,
-      Effect.flatMap(options.file === undefined ? Effect.succeed(stdoutSink) : fileSink(options.file), (sink) =>
-        makeUsageLog(sink, options)
-      )
+      Effect.gen(function* () {
+        if (options.file === undefined) return yield* makeUsageLog(stdoutSink, options)
+        return yield* makeUsageLog(yield* fileSink(options.file), options, yield* headIn(options.file))
+      })
     )
 }
+
+/** Holds the longest record many times over. */
+const tailBytes = 65_536
+
+/** The last record of a file; undefined when there is none. A pipe or terminal has none, and is not read. */
+const headIn = (file: string): Effect.Effect<Head | undefined, never, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const { size, type } = yield* fileSystem.stat(file)
+    if (type !== "File") return undefined
+    const opened = yield* fileSystem.open(file)
+    yield* opened.seek(BigInt(Math.max(0, Number(size) - tailBytes)), "start")
+    return lastHead(new TextDecoder().decode(Option.getOrUndefined(yield* opened.readAlloc(tailBytes))))
+  }).pipe(
+    Effect.scoped,
+    Effect.orElseSucceed(() => undefined)
+  )
 
 /** Appends. The file is opened for each batch, so that one that was moved away for rotation is made again. Mode 0600. */
 const fileSink = (file: string): Effect.Effect<Sink, never, FileSystem.FileSystem> =>
@@ -100,22 +125,47 @@ const pause = Effect.callback<void>((resume) => {
 /** A usage log on any sink; for tests, and for what `layer` does not know. */
 export const makeUsageLog = Effect.fnUntraced(function* (
   sink: Sink,
-  { capacity = 10_000, flush = "5 seconds" }: Omit<UsageLogOptions, "file">
+  { anchor = "1 minute", capacity = 10_000, flush = "5 seconds" }: Omit<UsageLogOptions, "file">,
+  before?: Head
 ) {
   const queue = yield* Queue.dropping<string, Cause.Done>(capacity)
+  const chain = makeChain(before)
   let trouble = false
+  let anchored = 0
+  let spilled = 0
 
   const complain = (message: string) =>
     Effect.suspend(() => {
       if (trouble) return Effect.void
       trouble = true
-      return Effect.logError(`The usage log ${message}. Records that do not fit the queue go to standard error.`)
+      return Effect.logError(
+        `The usage log ${message}. Records that do not fit the queue go to standard error; they are part of the chain.`
+      )
     })
 
+  /** The log line that a changed or removed record contradicts. */
+  const anchorHead = Effect.suspend(() => {
+    const head = chain.head()
+    if (head.seq === anchored) return Effect.void
+    anchored = head.seq
+    return Effect.logInfo("The usage records up to here").pipe(Effect.annotateLogs({ ...anchorOf(head) }))
+  })
+
+  /** Of chained lines. */
   const spill = (lines: ReadonlyArray<string>) =>
-    lines.length === 0
+    Effect.suspend(() => {
+      if (lines.length === 0) return Effect.void
+      spilled += lines.length
+      return Effect.andThen(Console.error(lines.join("").trimEnd()), count("stderr", lines.length))
+    })
+
+  const tellSpilled = Effect.suspend(() =>
+    spilled === 0
       ? Effect.void
-      : Effect.andThen(Console.error(lines.join("").trimEnd()), count("stderr", lines.length))
+      : Effect.logError(
+          `${spilled} usage records went to standard error, with their places in the chain: keep it for usage verify`
+        ).pipe(Effect.annotateLogs({ usage_instance: chain.instance }))
+  )
 
   const write = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
     let torn = ""
@@ -135,18 +185,21 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   })
 
   const writer = yield* Queue.takeBetween(queue, 1, 1000).pipe(
-    Effect.flatMap(write),
+    Effect.flatMap((lines) => write(lines.map(chain.link))),
     Effect.forever,
     // The end of the queue, once it is empty.
     Effect.ignore,
     Effect.forkScoped
   )
+  yield* anchorHead.pipe(Effect.delay(anchor), Effect.forever, Effect.forkScoped)
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
       yield* Queue.end(queue)
       yield* Effect.timeoutOption(Fiber.await(writer), flush)
       yield* Fiber.interrupt(writer)
-      yield* spill(yield* Effect.orElseSucceed(Queue.clear(queue), () => []))
+      yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(chain.link))
+      yield* tellSpilled
+      yield* anchorHead
     })
   )
   const run = Effect.runForkWith(yield* Effect.context<never>())
@@ -154,7 +207,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     record: (record) => {
       if (record.surface === "count_tokens" && record.outcome === "ok") return
       const line = recordLine(record)
-      if (!Queue.offerUnsafe(queue, line)) run(Effect.andThen(complain("cannot keep up"), spill([line])))
+      if (!Queue.offerUnsafe(queue, line)) run(Effect.andThen(complain("cannot keep up"), spill([chain.link(line)])))
     }
   })
 })

@@ -1,6 +1,6 @@
 /**
- * What is recorded of a request (spec: Usage records; decisions: Access): who, what, where, how much, how it ended. Never a
- * payload, a file name, a header or a secret.
+ * What is recorded of a request (docs/operation.md#usage-records, docs/decisions.md#usage-records): who, what, where, how much,
+ * how it ended. Never a payload, a file name, a header or a secret.
  */
 import { Schema } from "effect"
 import { Cloud } from "../model/Catalog.ts"
@@ -42,7 +42,12 @@ export const UsageRecord = Schema.Struct({
   /** From arrival to the first event sent to the caller. */
   first_event_ms: Schema.NullOr(Schema.Finite),
   /** Tokens of the monthly quota; null for a key without one. */
-  quota: Schema.NullOr(Schema.Struct({ reserved: Count, charged: Count }))
+  quota: Schema.NullOr(Schema.Struct({ reserved: Count, charged: Count })),
+  /** The place in the chain of its process, which the usage log adds (usageChain). */
+  instance: Schema.optional(Schema.String),
+  seq: Schema.optional(Count),
+  prev: Schema.optional(Schema.String),
+  after: Schema.optional(Schema.String)
 })
 export type UsageRecord = typeof UsageRecord.Type
 

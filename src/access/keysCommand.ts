@@ -1,4 +1,4 @@
-/** What the `keys` commands do; each returns the text to print (operation: Commands). */
+/** What the `keys` commands do; each returns the text to print (docs/operation.md#commands). */
 import { DateTime, type Duration, Effect, Option, Schema } from "effect"
 import { usageNotice } from "../api/usageNotice.ts"
 import { isLevel, levels } from "../model/Level.ts"

@@ -1,5 +1,6 @@
 /**
- * Limits and quotas that replicas share in Redis (decisions: Access). Each step is one Lua script, so it is atomic there.
+ * Limits and quotas that replicas share in Redis (docs/decisions.md#limits-and-quotas). Each step is one Lua script, so it is
+ * atomic there.
  *
  * An account is a hash: `spent`, `held` (the sum of the holds) and a field for each hold. A sorted set has the holds by the end
  * of their lease, on the server's clock.

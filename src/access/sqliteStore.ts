@@ -1,6 +1,6 @@
 /**
- * Limits and quotas of one machine: a SQLite file that the gateway's processes there share (decisions: Access). Containers do not
- * see each other's processes, so they share Redis, not this file.
+ * Limits and quotas of one machine: a SQLite file that the gateway's processes there share (docs/decisions.md#limits-and-quotas).
+ * Containers do not see each other's processes, so they share Redis, not this file.
  *
  * Every change is committed to the write-ahead log before the call returns, so a killed process loses nothing that was settled.
  * The log is flushed to the disk at checkpoints only (`synchronous=NORMAL`): a power failure can lose the last moments, but

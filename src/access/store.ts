@@ -1,4 +1,4 @@
-/** Where limits and quotas are counted (decisions: Access). */
+/** Where limits and quotas are counted (docs/decisions.md#limits-and-quotas). */
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { layerFile } from "./sqliteStore.ts"

@@ -1,4 +1,4 @@
-/** `chat`: a conversation with a model from the terminal, through the typed client (operation: Commands). */
+/** `chat`: a conversation with a model from the terminal, through the typed client (docs/operation.md#commands). */
 import { Config, Data, Effect, Option, Redacted, Result, Stream, Terminal } from "effect"
 import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpClient } from "effect/http"

@@ -1,4 +1,4 @@
-/** The commands: `serve`, `keys`, `catalog`, `chat`, with their help. */
+/** The commands: `serve`, `keys`, `catalog`, `usage`, `chat`, with their help. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -12,6 +12,7 @@ import { reportCatalog } from "../model/catalogReport.ts"
 import { bestSites } from "../model/Partition.ts"
 import { environment, load, sitesOf } from "../Settings.ts"
 import { chatCommand } from "./chat.ts"
+import { usageCommand } from "./usage.ts"
 
 const settings = Effect.suspend(() => load(environment()))
 const keysFile = Effect.map(settings, ({ gateway }) => gateway.keysFile)
@@ -121,7 +122,7 @@ const serveCommand = Command.make("serve", {}, () => serve).pipe(
 
 const gateway = Command.make("gateway").pipe(
   Command.withDescription("Government Model Gateway"),
-  Command.withSubcommands([serveCommand, keys, catalog, chatCommand])
+  Command.withSubcommands([serveCommand, keys, catalog, usageCommand, chatCommand])
 )
 
 /** What the process's arguments ask for. */

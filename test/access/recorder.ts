@@ -1,6 +1,6 @@
 /** A process that writes that many usage records to standard output. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import { UsageLog } from "../../src/access/UsageLog.ts"
 
 const program = Effect.gen(function* () {
@@ -29,4 +29,11 @@ const program = Effect.gen(function* () {
     })
   }
 })
-await Effect.runPromise(program.pipe(Effect.provide(UsageLog.layer({})), Effect.provide(NodeFileSystem.layer)))
+// Log lines belong on standard error, where the gateway has them.
+await Effect.runPromise(
+  program.pipe(
+    Effect.provide(UsageLog.layer({})),
+    Effect.provide(NodeFileSystem.layer),
+    Effect.provide(Logger.layer([]))
+  )
+)

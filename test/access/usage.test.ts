@@ -1,13 +1,14 @@
 import { spawn } from "node:child_process"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Console, Effect, FileSystem, Logger, Metric, Schema } from "effect"
+import { Console, Effect, FileSystem, Logger, Metric, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { makeUsageLog, type Sink, UsageLog } from "../../src/access/UsageLog.ts"
 import { recordLine, UsageRecord, usageRecordOf } from "../../src/access/UsageRecord.ts"
 import { GatewayError } from "../../src/model/GatewayError.ts"
 import { outcomeOf } from "../../src/model/Outcome.ts"
 import type { RequestFacts } from "../../src/model/RequestFacts.ts"
+import { makeChainChecking } from "../../src/usage/chainCheck.ts"
 
 const record = (n: number, fields: Partial<UsageRecord> = {}): UsageRecord => ({
   time: "2026-11-21T00:00:00.000Z",
@@ -45,13 +46,22 @@ const recordAll = (log: UsageLog["Service"], from: number, to: number) =>
 const listen = () => {
   const stderr: Array<string> = []
   const logged: Array<string> = []
+  const anchors: Array<string> = []
   const console_: Console.Console = { ...globalThis.console, error: (text: unknown) => void stderr.push(String(text)) }
   const provide = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     effect.pipe(
       Effect.provideService(Console.Console, console_),
-      Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(String(message)))]))
+      Effect.provide(
+        Logger.layer([
+          Logger.make(({ fiber, message }) => {
+            const annotations = fiber.getRef(References.CurrentLogAnnotations)
+            if ("usage_digest" in annotations) anchors.push(JSON.stringify(annotations))
+            else logged.push(String(message))
+          })
+        ])
+      )
     )
-  return { stderr, logged, provide }
+  return { stderr, logged, anchors, provide }
 }
 
 describe("a usage record", () => {
@@ -168,7 +178,7 @@ describe("the usage log", () => {
         yield* fs.rename(file, `${file}.1`)
         yield* recordAll(log, 4, 2503)
         log.record(record(2504, { surface: "count_tokens", outcome: "upstream_error" }))
-      }).pipe(Effect.provide(UsageLog.layer({ file })))
+      }).pipe(Effect.provide(UsageLog.layer({ file })), listen().provide)
       assert.deepStrictEqual(idsOf(yield* fs.readFileString(`${file}.1`)), ids(1, 3))
       assert.deepStrictEqual(idsOf(yield* fs.readFileString(file)), ids(4, 2504))
       assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
@@ -214,6 +224,99 @@ describe("the usage log", () => {
       }).pipe(Effect.scoped, provide)
       assert.deepStrictEqual([...idsOf(stderr.join("\n"))].sort(), [...ids(1, 30)].sort())
     })
+  )
+
+  /** Of files, with what the log says. */
+  const check = (log: ReadonlyArray<string>, ...files: ReadonlyArray<string>) => {
+    const checking = makeChainChecking(() => false)
+    for (const [at, line] of log.entries()) checking.anchor(line, "log", at + 1)
+    for (const [name, text] of files.entries()) {
+      for (const [at, line] of text.split("\n").entries()) checking.add(line, `f${name}`, at + 1)
+    }
+    return checking.result()
+  }
+
+  it.effect("is a chain, also through a sink that fails half way, and logs its head every minute and at the end", () =>
+    Effect.gen(function* () {
+      const { anchors, provide } = listen()
+      let failures = 2
+      let written = ""
+      const sink: Sink = (text) =>
+        Effect.suspend(() => {
+          const whole = failures-- <= 0
+          written += whole ? text : text.slice(0, 0.6 * text.length)
+          return whole ? Effect.void : Effect.fail({ message: "disk full" })
+        })
+      yield* Effect.gen(function* () {
+        const log = yield* makeUsageLog(sink, {})
+        yield* recordAll(log, 1, 10)
+        yield* TestClock.adjust("1 minute")
+        assert.deepInclude(JSON.parse(anchors[0] ?? ""), { usage_seq: 10 })
+        yield* TestClock.adjust("5 minutes")
+        assert.strictEqual(anchors.length, 1)
+        yield* recordAll(log, 11, 12)
+      }).pipe(Effect.scoped, provide)
+      assert.strictEqual(anchors.length, 2)
+      const verdict = check(anchors, written)
+      assert.deepEqual([verdict.breaksAt, verdict.open], [[], []])
+      assert.isAbove(verdict.torn, 0)
+      assert.isAbove(verdict.repeated, 0)
+      assert.deepInclude(verdict.chains[0], { records: 12, first: 1, last: 12, anchors: 2 })
+    })
+  )
+
+  it.effect("has a chain that is whole with what went to stderr, and shows that it did without", () =>
+    Effect.gen(function* () {
+      const { anchors, logged, provide, stderr } = listen()
+      let broken = true
+      let written = ""
+      const sink: Sink = (text) =>
+        Effect.suspend(() => {
+          if (broken) return Effect.fail({ message: "disk full" })
+          written += text
+          return Effect.void
+        })
+      yield* Effect.gen(function* () {
+        const log = yield* makeUsageLog(sink, { capacity: 10, flush: 0 })
+        yield* recordAll(log, 1, 1)
+        yield* TestClock.adjust("1 second")
+        yield* recordAll(log, 2, 20)
+        broken = false
+        yield* TestClock.adjust("2 seconds")
+        broken = true
+        yield* recordAll(log, 21, 25)
+      }).pipe(Effect.scoped, provide)
+      assert.include(logged.join("\n"), "go to standard error; they are part of the chain")
+      assert.include(logged.at(-1) ?? "", "14 usage records went to standard error")
+      assert.strictEqual(check(anchors, written, stderr.join("\n")).breaks, 0)
+      assert.deepEqual(
+        check(anchors, written).breaksAt.map(({ kind, seq, through }) => [kind, seq, through]),
+        [
+          ["missing", 2, 10],
+          ["missing", 21, 25]
+        ]
+      )
+    })
+  )
+
+  it.live("is linked to what stood in its file when it started", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = `${yield* fs.makeTempDirectoryScoped()}/usage.log`
+      const { anchors, provide } = listen()
+      const session = (from: number, to: number) =>
+        Effect.flatMap(UsageLog, (log) => recordAll(log, from, to)).pipe(
+          Effect.provide(UsageLog.layer({ file })),
+          provide
+        )
+      yield* session(1, 500)
+      yield* fs.writeFileString(file, '{"half', { flag: "a" })
+      yield* session(501, 503)
+      const text = yield* fs.readFileString(file)
+      const [first, second] = check(anchors, text).chains
+      assert.include(text, `"after":"${first?.instance}:500"`)
+      assert.deepEqual([first?.records, second?.records, anchors.length], [500, 2, 2])
+    }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
   it.live("standard output, whose reader is slow, gets every record", () =>

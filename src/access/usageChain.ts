@@ -1,0 +1,106 @@
+/**
+ * The chain of a process's usage records, so that a record that was changed, removed or moved shows (docs/decisions.md#keys).
+ * Each process run is an instance with a chain of its own, so that several may write into one file. A record ends with:
+ *
+ * - `instance`: whose chain it is in;
+ * - `seq`: its number there, from 1;
+ * - `prev`: SHA-256, hex, of the record before, its line without the line feed; zeros when there is none;
+ * - `after`, on a first record alone: `<instance>:<seq>` of the last record that the file held when the process started, whose
+ *   digest `prev` then is. So a restart is a link too, and what is cut off the end of a file shows when it is written again.
+ */
+import { hash, randomBytes } from "node:crypto"
+import { isObject } from "../wire/json.ts"
+
+/** SHA-256, hex, of a record's line without its line feed. */
+export const lineDigest = (line: string | Uint8Array): string => hash("sha256", line, "hex")
+
+/** The digest before the first record. */
+export const noDigest = "0".repeat(64)
+
+/** A record, by its chain and number. */
+export interface Head {
+  readonly instance: string
+  readonly seq: number
+  readonly digest: string
+}
+
+export interface Chain {
+  readonly instance: string
+  /** The line with its place in the chain; the next one is linked to it. Takes and gives a line feed at the end. */
+  readonly link: (line: string) => string
+  /** The last record. */
+  readonly head: () => Head
+}
+
+/** A new chain. `before`: what stood last in the file when the process started. */
+export const makeChain = (before?: Head, instance: string = randomBytes(8).toString("hex")): Chain => {
+  const fields = `,"instance":"${instance}","seq":`
+  const first = before === undefined ? "" : `,"after":"${before.instance}:${before.seq}"`
+  let seq = 0
+  let digest = before?.digest ?? noDigest
+  return {
+    instance,
+    link: (line) => {
+      const linked = `${line.slice(0, -2)}${fields}${++seq},"prev":"${digest}"${seq === 1 ? first : ""}}`
+      digest = lineDigest(linked)
+      return `${linked}\n`
+    },
+    head: () => ({ instance, seq, digest })
+  }
+}
+
+/** What a record's line says of its place. */
+export interface Link {
+  readonly instance: string
+  readonly seq: number
+  readonly prev: string
+  readonly after?: string | undefined
+}
+
+/** The place of a record that was parsed; undefined for one that has none, or whose place makes no sense. */
+export const linkOf = (record: unknown): Link | undefined => {
+  if (!isObject(record)) return undefined
+  const { after, instance, prev, seq } = record
+  return typeof instance === "string" &&
+    /^[0-9a-f]{1,64}$/.test(instance) &&
+    Number.isSafeInteger(seq) &&
+    Number(seq) > 0 &&
+    typeof prev === "string"
+    ? { instance, seq: Number(seq), prev, after: typeof after === "string" ? after : undefined }
+    : undefined
+}
+
+/** The last whole record in the text at the end of a file. */
+export const lastHead = (text: string): Head | undefined => {
+  // What stands after the last line feed is not whole.
+  for (const line of text.split("\n").slice(0, -1).reverse()) {
+    try {
+      const link = linkOf(JSON.parse(line))
+      if (link !== undefined) return { instance: link.instance, seq: link.seq, digest: lineDigest(line) }
+    } catch {
+      // Half a line.
+    }
+  }
+  return undefined
+}
+
+/** The fields of the log line that anchors a chain: who changes records must change the log too. */
+export interface Anchor {
+  readonly usage_instance: string
+  readonly usage_seq: number
+  readonly usage_digest: string
+}
+export const anchorOf = ({ digest, instance, seq }: Head): Anchor => ({
+  usage_instance: instance,
+  usage_seq: seq,
+  usage_digest: digest
+})
+
+/** The head in a log line that was parsed; undefined for any other line. */
+export const headOf = (line: unknown): Head | undefined => {
+  if (!isObject(line)) return undefined
+  const { usage_digest, usage_instance, usage_seq } = line
+  return typeof usage_instance === "string" && typeof usage_digest === "string" && typeof usage_seq === "number"
+    ? { instance: usage_instance, seq: usage_seq, digest: usage_digest }
+    : undefined
+}

@@ -1,0 +1,32 @@
+/** A process that sums that many usage records, and checks the chain of that many, without keeping them. */
+import { recordLine } from "../../src/access/UsageRecord.ts"
+import { makeChain } from "../../src/access/usageChain.ts"
+import { makeChainChecking } from "../../src/usage/chainCheck.ts"
+import { makeLines } from "../../src/usage/lines.ts"
+import { makeSumming } from "../../src/usage/summary.ts"
+import { record } from "./records.ts"
+
+const sums = Number(process.argv[2])
+const checks = Number(process.argv[3])
+const encoder = new TextEncoder()
+
+const summing = makeSumming({ by: ["key", "surface"] })
+const summed = makeLines((line, number) => summing.add(line, "f", number))
+const block = encoder.encode(
+  Array.from({ length: 1200 }, (_, n) => recordLine(record(n, { key_id: `key_${n % 120}` }))).join("")
+)
+for (let n = 0; n < sums; n += 1200) summed.push(block)
+summed.end()
+
+const checking = makeChainChecking()
+const checked = makeLines((line, number) => checking.add(line, "f", number))
+const chain = makeChain()
+const text = recordLine(record(1))
+for (let n = 0; n < checks; n += 500) {
+  checked.push(encoder.encode(Array.from({ length: 500 }, () => chain.link(text)).join("")))
+}
+checked.end()
+
+const { groups, total } = summing.result()
+const { breaks, records } = checking.result()
+console.log(JSON.stringify({ sums: total.requests, groups: groups.length, checked: records, breaks }))
