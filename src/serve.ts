@@ -109,7 +109,7 @@ const declared = ({ gateway, clouds, sandbox }: Loaded): ReadonlyArray<string> =
   return [...lines, ...Option.toArray(Option.map(gateway.extraCaCerts, (file) => `NODE_EXTRA_CA_CERTS ${file}`))]
 }
 
-/** The one line that says the gateway serves (operation: Commands), and a first request for the sandbox. */
+/** The one line that says the gateway serves (docs/operation.md#commands), and a first request for the sandbox. */
 const announce = (loaded: Loaded, port: number) =>
   Effect.gen(function* () {
     const { gateway, clouds, sandbox } = loaded

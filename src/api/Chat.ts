@@ -1,4 +1,4 @@
-/** `POST /v1/chat/completions`: the OpenAI chat format, for models of every vendor (spec: POST /v1/chat/completions). */
+/** `POST /v1/chat/completions`: the OpenAI chat format, for models of every vendor (docs/api.md#chat-completions). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { atMost, ChatMessage, chatLimits, Tool, ToolCall, ToolChoice, toolChoices } from "./ChatMessage.ts"

@@ -1,8 +1,8 @@
-/** What a chat conversation is made of: messages and their parts, tools and calls (spec: Chat message, Tool definition). */
+/** What a chat conversation is made of: messages and their parts, tools and calls (docs/api.md#chat-messages). */
 import { Schema } from "effect"
 import { fitsText, nullable, ParsedJson, rest } from "./fields.ts"
 
-/** Limits of the spec's table that the schema enforces; those on media are in `dialect/media`. */
+/** Limits (docs/api.md#limits) that the schema enforces; those on media are in `dialect/media`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
 
 export const atMost = (limit: number, what: string) =>
@@ -49,7 +49,10 @@ const ToolName = Schema.String.check(
   Schema.isPattern(toolName, { message: "must be 1 to 64 characters of a-z, A-Z, 0-9, _ and -" })
 )
 
-/** Google's and Anthropic's own replay data, given back by callers that echo the message (decisions: Chat surface). */
+/**
+ * Google's and Anthropic's own replay data, given back by callers that echo the message
+ * (docs/decisions.md#tool-loops-that-survive-thinking).
+ */
 const ExtraContent = nullable(ParsedJson)
 
 export const ToolCall = Schema.StructWithRest(

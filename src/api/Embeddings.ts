@@ -1,4 +1,4 @@
-/** `POST /v1/embeddings`: vectors of 1,024 (spec: POST /v1/embeddings). */
+/** `POST /v1/embeddings`: vectors of 1,024 (docs/api.md#embeddings). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
@@ -11,7 +11,7 @@ export const embeddingLimits = { strings: 512, dimensions: 1024 } as const
 const textOnly =
   "must be a string or an array of strings: token arrays are not accepted, because the gateway has no tokenizer to read them with; send the text"
 
-/** `input` is judged by the surface, in the order of checks that decisions give: count, emptiness, size. */
+/** `input` is judged by the surface, in the order of docs/decisions.md#order-of-embedding-checks: count, emptiness, size. */
 export const EmbeddingsRequest = Schema.StructWithRest(
   Schema.Struct({
     model: ModelField,

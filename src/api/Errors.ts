@@ -1,5 +1,5 @@
 /**
- * Error bodies, one shape a surface (spec: Errors), and the statuses that carry them.
+ * Error bodies, one shape a surface (docs/api.md#errors), and the statuses that carry them.
  *
  * A status is a property of a schema in HttpApi, so each error class yields one schema a status.
  */

@@ -1,4 +1,4 @@
-/** The governance flag: an advisory that a model's tool call names an outbound destination (spec: Governance flag). */
+/** The governance flag: an advisory that a model's tool call names an outbound destination (docs/api.md#governance-flag). */
 import { Schema } from "effect"
 
 export const GovernanceFlag = Schema.Struct({

@@ -1,4 +1,4 @@
-/** `POST /v1/messages` and `/v1/messages/count_tokens`: the native messages format (spec: POST /v1/messages). */
+/** `POST /v1/messages` and `/v1/messages/count_tokens`: the native messages format (docs/api.md#messages). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { MessagesErrors } from "./Errors.ts"

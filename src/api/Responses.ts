@@ -1,4 +1,4 @@
-/** `POST /v1/responses`: a thin proxy to cloud C's responses API (spec: POST /v1/responses). */
+/** `POST /v1/responses`: a thin proxy to cloud C's responses API (docs/api.md#responses). */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"

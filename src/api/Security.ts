@@ -1,4 +1,4 @@
-/** The API key, and who it belongs to (spec: Authentication). */
+/** The API key, and who it belongs to (docs/api.md#authentication). */
 import { Context } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import { KeyErrors, MessagesKeyErrors } from "./Errors.ts"

@@ -33,7 +33,7 @@ export const ModelField = Schema.String.check(
 
 export const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0, { message: "must be a positive integer" }))
 
-/** 2 MiB of UTF-8 (spec: Limits, String `content` size). */
+/** 2 MiB of UTF-8 (docs/api.md#limits). */
 export const maxTextBytes = 2_097_152
 
 /** A UTF-16 unit needs at most three bytes, so only long strings are encoded to be counted. */

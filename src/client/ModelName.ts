@@ -3,7 +3,7 @@
 const plainLevels = ["fedramp-low", "fedramp-moderate", "fedramp-high", "il2", "il4", "il5"] as const
 type PlainLevel = (typeof plainLevels)[number]
 
-/** What follows the last `:` of a model ID (spec: Model ID grammar). */
+/** What follows the last `:` of a model ID (docs/api.md#model-ids). */
 export type Level = PlainLevel | "itar" | `${PlainLevel}+itar`
 
 /** `<base_model>:<level>`. Whether the gateway serves it is for the gateway to say. */

@@ -1,4 +1,4 @@
-/** What the three dialects' answers have in common (spec: Chat completion object). */
+/** What the three dialects' answers have in common (docs/api.md#chat-answers). */
 import { randomBytes } from "node:crypto"
 import type { FinishReason, Usage } from "../api/Chat.ts"
 import type { ToolCall } from "../api/ChatMessage.ts"
@@ -6,7 +6,7 @@ import type { Tokens } from "../model/Tokens.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { Answer, Piece } from "./Dialect.ts"
 
-/** Unique across turns, so that a history of several turns is unambiguous (pitfalls: 9). */
+/** Unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini). */
 export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
 
 export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage => ({
@@ -20,7 +20,7 @@ export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage =
 /** Of an answer whose vendor counted nothing. */
 export const noUsage: Usage = makeUsage({ input: 0, output: 0 })
 
-/** A model that calls tools has not stopped, whatever its vendor says (pitfalls: 8). */
+/** A model that calls tools has not stopped, whatever its vendor says (docs/decisions.md#tool-calls-of-gemini). */
 export const finishOf = (reason: FinishReason, calls: number): FinishReason =>
   reason === "stop" && calls > 0 ? "tool_calls" : reason
 

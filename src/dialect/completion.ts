@@ -1,4 +1,4 @@
-/** Answers in the chat format: one object, or a stream of chunks (spec: Chat completion object, Chat-completions stream). */
+/** Answers in the chat format: one object, or a stream of chunks (docs/api.md#chat-answers, docs/api.md#chat-stream). */
 import type { Completion } from "../api/Chat.ts"
 import type { Governance } from "../api/Governance.ts"
 import type { Answer, Ending, Piece } from "./Dialect.ts"

@@ -1,4 +1,7 @@
-/** File names are untrusted (spec: Content parts): a vendor gets a plain title, never a path or an instruction in disguise. */
+/**
+ * File names are untrusted (docs/api.md#images-and-pdfs): a vendor gets a plain title, never a path or an instruction in
+ * disguise.
+ */
 
 /** How much of a given name, from its end, is looked at, in UTF-16 units. */
 const maxLooked = 4096

@@ -1,6 +1,6 @@
 /**
- * Images and PDFs: inline data URIs only, checked before anything is translated (spec: Image input, PDF input, Limits).
- * Bytes are never decoded as a whole: sizes follow from the base64's length, types from its first bytes.
+ * Images and PDFs: inline data URIs only, checked before anything is translated (docs/api.md#images-and-pdfs,
+ * docs/api.md#limits). Bytes are never decoded as a whole: sizes follow from the base64's length, types from its first bytes.
  */
 import { Result } from "effect"
 import type { ChatRequest } from "../api/Chat.ts"
@@ -9,7 +9,7 @@ import type { Model } from "../model/Catalog.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import { sanitizeFilename } from "./filename.ts"
 
-/** Per message; sizes in bytes decoded, and in base64 characters of images and files together (decisions: Errors). */
+/** Per message; sizes in bytes decoded, and in base64 characters of images and files together (docs/decisions.md#sizes). */
 export const mediaLimits = { images: 20, files: 5, bytes: 3_500_000, base64: 4_718_592 } as const
 
 type Kind = Model["inputs"][number]
@@ -40,7 +40,10 @@ const headChars = 16
 
 const shape = (kind: Kind): string => `data:<mime>;base64,<bytes>, with mime ${mimes(kind).join(", ")}`
 
-/** The data of a URI, or what is wrong with it. External URLs are refused, so that nothing is fetched (spec: rule 5). */
+/**
+ * The data of a URI, or what is wrong with it. External URLs are refused, so that nothing is fetched
+ * (docs/api.md#inline-data-only).
+ */
 const readUri = (uri: string, kind: Kind): Result.Result<{ readonly mime: string; readonly data: string }, string> => {
   if (!uri.startsWith("data:")) {
     return Result.fail(`external URLs are not accepted: ${names[kind]} must be inline, as ${shape(kind)}`)

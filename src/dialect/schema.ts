@@ -3,7 +3,7 @@ import type { ChatRequest } from "../api/Chat.ts"
 import type { Tool, ToolCall } from "../api/ChatMessage.ts"
 import { isObject, type JsonObject, objectOf, parseObject } from "../wire/json.ts"
 
-/** A tool's parameters as a schema of type object, also where the caller gave none (pitfalls: 25). */
+/** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs). */
 export const parametersOf = (tool: Tool): JsonObject => {
   const given = tool.function.parameters ?? {}
   return { ...given, type: "object", properties: objectOf(given.properties) }

@@ -1,6 +1,7 @@
 /**
- * Thinking: which effort, which budget, and what cannot be asked for beside it (spec: Reasoning, Extended thinking).
- * Both surfaces that serve messages-format models follow these rules; everything is decided by the catalog's facts.
+ * Thinking: which effort, which budget, and what cannot be asked for beside it (docs/api.md#reasoning,
+ * docs/api.md#extended-thinking). Both surfaces that serve messages-format models follow these rules; everything is decided by
+ * the catalog's facts.
  */
 import type { ChatRequest } from "../api/Chat.ts"
 import { type Deployment, type Effort, efforts, type Model } from "../model/Catalog.ts"
@@ -8,11 +9,11 @@ import { type Json, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 
 /** The API's smallest thinking budget, and the room for output that a clamped budget leaves, in tokens. */
 export const minBudget = 1024
-/** Output tokens beside the budget when the caller sets no `max_tokens` (spec: Reasoning, rule 3). */
+/** Output tokens beside the budget when the caller sets no `max_tokens` (docs/api.md#reasoning, rule 3). */
 const outputRoom = 4096
 const interleavedBeta = "interleaved-thinking-2025-05-14"
 
-/** Thinking tokens of an effort (spec: Reasoning). The two highest are above the spec's list and double it twice. */
+/** Thinking tokens of an effort (docs/api.md#reasoning). The two highest are OpenAI's and double it twice. */
 const budgets: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 1024,
@@ -58,7 +59,7 @@ export interface ChatThinking {
 }
 
 /**
- * Budget and `max_tokens` of a chat request (spec: Reasoning, rule 3). `able` is false where the request cannot be
+ * Budget and `max_tokens` of a chat request (docs/api.md#reasoning, rule 3). `able` is false where the request cannot be
  * thought about, because a tool turn lacks its thinking blocks; a `max_tokens` of 1024 or less switches it off too.
  */
 export const chatThinking = (chat: ChatRequest, model: Model, able: boolean): ChatThinking => {
@@ -87,7 +88,7 @@ export interface AdjustedThinking {
 }
 
 /**
- * Fits the `thinking` of a native messages body to the model (spec: Extended thinking; decisions: Messages surface).
+ * Fits the `thinking` of a native messages body to the model (docs/api.md#extended-thinking, docs/decisions.md#messages-surface).
  * The input is never changed; where nothing is adjusted, it is what comes back. A body whose `thinking` is no valid
  * block is left for the upstream to judge.
  *

@@ -1,7 +1,7 @@
 import type { Found } from "./found.ts"
 import { type ScanMode, scanArguments, scanValue } from "./scan.ts"
 
-/** One tool call that names outbound destinations (spec: Governance flag). */
+/** One tool call that names outbound destinations (docs/api.md#governance-flag). */
 export interface Flag {
   readonly tool_call_id: string
   readonly tool_name: string

@@ -125,7 +125,7 @@ const foundBy = (scan: (collector: Collector) => void): Found => {
 /**
  * The outbound destinations in a text as it stands, unique, in order of appearance: any `scheme://…`, `data:…`, `mailto:…`
  * in any case, read as a WHATWG URL parser reads them, IPv4 addresses with their port and path, and IPv6 addresses in
- * brackets or as a whole value (spec: Governance scan). An address inside a URL is not listed again; version numbers and
+ * brackets or as a whole value (docs/api.md#tool-call-scan). An address inside a URL is not listed again; version numbers and
  * object identifiers are not addresses. At most `maxDestinations` of at most `maxDestinationLength`; the rest is counted.
  */
 export const scanText = (text: string, mode: ScanMode = "spec"): Found =>

@@ -1,6 +1,6 @@
 import { foldName } from "./fold.ts"
 
-/** The parameter names that describe an outbound destination (spec: Rejected tool schemas). */
+/** The parameter names that describe an outbound destination (docs/api.md#tool-screen). */
 export const forbiddenNames: ReadonlyArray<string> = [
   ...["destination", "destination_url", "dest_url", "dst_url"],
   ...["webhook", "webhook_url", "webhooks"],
@@ -245,9 +245,10 @@ const screenTool = (tool: string, schema: unknown, mode: ScreenMode): ScreenRefu
 
 /**
  * The first reason, in the order of the tools, why a request's tools may not be sent to a model, or `undefined`
- * (spec: Rejected tool schemas). Every place of a schema that names a property is looked at; names that are only values
+ * (docs/api.md#tool-screen). Every place of a schema that names a property is looked at; names that are only values
  * (`enum`, `const`, `default`, `examples`, texts) or that name a definition (`$defs`) are not, unless a `$ref` into them
- * makes them a schema. A `required` entry counts, since it may be the only place that names its property. Linear in the size of the schemas, and never throws.
+ * makes them a schema. A `required` entry counts, since it may be the only place that names its property. Linear in the size of
+ * the schemas, and never throws.
  */
 export const screenTools = (
   tools: ReadonlyArray<{ readonly name: string; readonly schema: unknown }>,

@@ -5,13 +5,13 @@
 import { Schema } from "effect"
 import { Authorization } from "./Level.ts"
 
-/** The clouds a deployment can be on: cloud A, B and C of the spec. */
+/** The clouds a deployment can be on: docs/decisions.md#vendors-and-clouds says what they are. */
 export const Cloud = Schema.Literals(["vertex", "bedrock", "azure"])
 export type Cloud = typeof Cloud.Type
 export const clouds: ReadonlyArray<Cloud> = Cloud.literals
 
 /**
- * What the spec calls a model's class: messages-format (`claude`), Google-family (`gemini`), GPT-class with or without
+ * What a model is of: messages-format (`claude`), Google-family (`gemini`), GPT-class with or without
  * open weights (`gpt`), and embedding models. It names the dialect and the endpoints that take the model.
  */
 export const Family = Schema.Literals(["claude", "gemini", "gpt", "embedding"])
@@ -36,7 +36,7 @@ export const Thinking = Schema.Struct({
   efforts: Schema.Array(Effort),
   /** The effort of a request that names none. */
   default: Effort,
-  /** Whether replies count reasoning tokens apart (spec: Reasoning token usage). */
+  /** Whether replies count reasoning tokens apart (docs/api.md#chat-answers). */
   counted: Schema.Boolean,
   /** Whether reasoning arrives inside the content in `<reasoning>` tags, to be taken out. */
   tagged: Schema.optionalKey(Schema.Boolean)
@@ -71,7 +71,7 @@ export const Deployment = Schema.Struct({
   authorization: Authorization,
   /** Regions inside one boundary that may stand in for each other; without it the region of the settings. */
   regions: Schema.optionalKey(Schema.NonEmptyArray(Region)),
-  /** Whether the deployment also serves the responses API (spec: POST /v1/responses). */
+  /** Whether the deployment also serves the responses API (docs/api.md#responses). */
   responses: Schema.optionalKey(Schema.Boolean),
   /** The ID that the count endpoint wants; absent: no counting on this deployment. */
   countModel: Schema.optionalKey(UpstreamId),

@@ -1,5 +1,6 @@
 /**
- * The levels a caller can name, and what a deployment's authorization covers (spec: Model ID grammar; decisions: Model IDs).
+ * The levels a caller can name, and what a deployment's authorization covers (docs/api.md#model-ids,
+ * docs/decisions.md#model-ids-and-levels).
  *
  * The two ladders are never compared with each other: `il5` says nothing about `fedramp-high`.
  */

@@ -1,5 +1,5 @@
 /**
- * The grammar of model IDs: `<base_model>:<level>` (spec: Model ID grammar).
+ * The grammar of model IDs: `<base_model>:<level>` (docs/api.md#model-ids).
  *
  * The level starts after the last `:`. IDs are compared exactly: nothing is trimmed, folded or normalized.
  */

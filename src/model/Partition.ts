@@ -1,5 +1,5 @@
 /**
- * The partition table: which regions and endpoints may serve which levels (decisions: Model IDs, levels, catalog). It is
+ * The partition table: which regions and endpoints may serve which levels (docs/decisions.md#model-ids-and-levels). It is
  * data and comes with the gateway. A catalog narrows it, by what its deployments are authorized for; nothing widens it.
  */
 import { Schema } from "effect"

@@ -1,6 +1,6 @@
 /**
- * From an ID and an endpoint to the one deployment that serves it (spec: Model ID grammar, Model-kind routing rules;
- * decisions: Model IDs).
+ * From an ID and an endpoint to the one deployment that serves it (docs/api.md#model-ids,
+ * docs/api.md#which-model-an-endpoint-serves, docs/decisions.md#model-ids-and-levels).
  */
 import { Result } from "effect"
 import { compileStrip } from "../wire/strip.ts"
@@ -28,7 +28,7 @@ export interface LeftOut {
   readonly ids: ReadonlyArray<string>
 }
 
-/** The message of the spec: POST /v1/messages/count_tokens, Model coverage. */
+/** The message of docs/api.md#counting-tokens. */
 const countingUnavailable = "Token counting is not yet available for this model. Estimate client-side for now."
 
 /** Every ID of the catalog, bound to the first deployment that is authorized for its level. */

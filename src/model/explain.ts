@@ -1,6 +1,6 @@
 /**
  * What the caller of an ID that cannot be served is told: what is wrong with it, and what would work
- * (decisions: Model IDs). Texts are bounded, whatever the caller sent and however large the catalog is.
+ * (docs/decisions.md#model-ids-and-levels). Texts are bounded, whatever the caller sent and however large the catalog is.
  */
 import { Result } from "effect"
 import { escapeControls } from "../wire/escape.ts"
@@ -48,7 +48,7 @@ const rightEndpoint = (purpose: Purpose, family: Family, paths: Paths): string =
   return purpose === "responses" ? paths.messages : `${paths.chat} or ${paths.messages}`
 }
 
-/** For an ID that exists and that the endpoint does not serve (spec: Model-kind routing rules). */
+/** For an ID that exists and that the endpoint does not serve (docs/api.md#which-model-an-endpoint-serves). */
 export const explainWrongKind = (purpose: Purpose, { id, model }: Entry, paths: Paths): string =>
   `model ${quote(id)} is ${kinds[model.family]}, which ${paths[purpose]} does not serve: ` +
   `use ${rightEndpoint(purpose, model.family, paths)}`

@@ -1,4 +1,4 @@
-/** Azure OpenAI: chat completions and responses through the v1 routes (upstreams: Azure OpenAI). */
+/** Azure OpenAI: chat completions and responses through the v1 routes (docs/upstreams.md#azure-openai). */
 import { Effect, Layer, Option } from "effect"
 import type { Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"

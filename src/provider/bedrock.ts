@@ -1,4 +1,4 @@
-/** Amazon Bedrock: InvokeModel for Claude and Titan, the OpenAI-compatible route for GPT (upstreams: AWS Bedrock). */
+/** Amazon Bedrock: InvokeModel for Claude and Titan, the OpenAI-compatible route for GPT (docs/upstreams.md#amazon-bedrock). */
 import { Effect, Layer, Option } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Operation, Route } from "../model/Route.ts"

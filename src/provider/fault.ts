@@ -1,6 +1,6 @@
 /**
  * What a cloud's failure means to the caller, wherever the cloud said so: in a status, in a frame, or inside a reply that began
- * well (decisions: Errors). The one place where an upstream's words are freed of what is the operator's.
+ * well (docs/api.md#what-becomes-of-a-clouds-error). The one place where an upstream's words are freed of what is the operator's.
  */
 import { type Code, GatewayError, type Reason } from "../model/GatewayError.ts"
 import { misshapen, type Refused, refused, type UpstreamFault } from "../model/UpstreamFault.ts"

@@ -1,4 +1,4 @@
-/** Google Vertex AI: Claude through rawPredict, Gemini through generateContent (upstreams: Vertex AI). */
+/** Google Vertex AI: Claude through rawPredict, Gemini through generateContent (docs/upstreams.md#vertex-ai). */
 import { Effect, Layer, Option } from "effect"
 import type { Operation, Route } from "../model/Route.ts"
 import { Clouds, type VertexSettings } from "../Settings.ts"

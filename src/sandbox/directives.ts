@@ -1,6 +1,9 @@
 import { isObject, type JsonObject, parseJson } from "./json.ts"
 
-/** What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's. Quoted in the README. */
+/**
+ * What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's. Quoted in
+ * docs/operation.md#sandbox.
+ */
 export const directives: ReadonlyArray<{ readonly name: string; readonly effect: string }> = [
   {
     name: "status=429 retry-after=7",

@@ -1,4 +1,4 @@
-/** Checks the key and its requests a minute before the body is read (spec: Authentication). */
+/** Checks the key and its requests a minute before the body is read (docs/api.md#authentication). */
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { Keys } from "../access/Keys.ts"

@@ -1,4 +1,4 @@
-/** The chat completions surface: one format for models of every vendor (spec: POST /v1/chat/completions). */
+/** The chat completions surface: one format for models of every vendor (docs/api.md#chat-completions). */
 import { Result } from "effect"
 import { ChatRequest } from "../api/Chat.ts"
 import type { ApiError } from "../api/Errors.ts"

@@ -1,4 +1,4 @@
-/** The chat stream: a vendor's events become chunks, and the flags ride on the final one (spec: Chat-completions stream). */
+/** The chat stream: a vendor's events become chunks, and the flags ride on the final one (docs/api.md#chat-stream). */
 import { Result } from "effect"
 import type { Usage } from "../api/Chat.ts"
 import { apiErrorBody } from "../api/Errors.ts"

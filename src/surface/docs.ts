@@ -1,6 +1,7 @@
 /**
- * The documents that need no key: `/`, `/docs`, and with the endpoints `/openapi.json` (decisions: Beyond the spec). They
- * work without any other server: the browser is told to load nothing and to talk to nobody but the gateway.
+ * The documents that need no key: `/`, `/docs`, and with the endpoints `/openapi.json`
+ * (docs/decisions.md#documents-without-a-key). They work without any other server: the browser is told to load nothing and to
+ * talk to nobody but the gateway.
  */
 import { createHash } from "node:crypto"
 import { Effect, Layer } from "effect"

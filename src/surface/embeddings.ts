@@ -1,4 +1,4 @@
-/** The embeddings surface: one upstream call a string, side by side (spec: POST /v1/embeddings). */
+/** The embeddings surface: one upstream call a string, side by side (docs/api.md#embeddings). */
 import { Result } from "effect"
 import { EmbeddingsRequest, embeddingLimits } from "../api/Embeddings.ts"
 import type { ApiError } from "../api/Errors.ts"
@@ -16,7 +16,7 @@ interface PreparedEmbeddings extends Prepared {
   readonly model: string
 }
 
-/** In the order of decisions (Embeddings): count, emptiness, size. */
+/** In the order of docs/decisions.md#order-of-embedding-checks: count, emptiness, size. */
 const refuseInput = (input: ReadonlyArray<string>): GatewayError | undefined => {
   if (input.length === 0) return invalid("input: at least one string")
   if (input.length > embeddingLimits.strings) {
@@ -35,7 +35,7 @@ const refuseInput = (input: ReadonlyArray<string>): GatewayError | undefined => 
     : undefined
 }
 
-/** Little-endian float32 values, in base64 (spec: Embedding list object). */
+/** Little-endian float32 values, in base64 (docs/api.md#embeddings). */
 const base64Of = (embedding: ReadonlyArray<number>): string => {
   const bytes = Buffer.allocUnsafe(embedding.length * 4)
   for (const [at, value] of embedding.entries()) bytes.writeFloatLE(value, at * 4)

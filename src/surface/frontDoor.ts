@@ -50,7 +50,7 @@ const lacksHost = (request: Request): boolean =>
 const isHttps = ({ source }: Request): boolean =>
   source instanceof IncomingMessage && source.socket instanceof TLSSocket
 
-/** The link to the usage notice that every reply carries (decisions: Beyond the spec). */
+/** The link to the usage notice that every reply carries (docs/api.md#usage-notice). */
 const link = '</>; rel="terms-of-service"'
 
 export const frontDoor = HttpRouter.middleware(

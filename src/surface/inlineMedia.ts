@@ -1,6 +1,6 @@
 /**
  * The one walk over what a caller says, for every surface: a place that may hold a file or an image holds it inline, as base64
- * of a type that is taken, or nothing (spec: What the service does, rule 5). Whatever is not known to be inline is refused, so
+ * of a type that is taken, or nothing (docs/api.md#inline-data-only). Whatever is not known to be inline is refused, so
  * that no cloud is asked to fetch anything. Text is not looked into, and neither is what a caller's own tools say: the input of
  * a call, the schema of a tool.
  *

@@ -1,4 +1,4 @@
-/** The messages surface: native pass-through, with counting (spec: POST /v1/messages, /v1/messages/count_tokens). */
+/** The messages surface: native pass-through, with counting (docs/api.md#messages, docs/api.md#counting-tokens). */
 import { Result } from "effect"
 import type { MessagesError } from "../api/Errors.ts"
 import { CountRequest, MessagesRequest } from "../api/Messages.ts"
@@ -17,7 +17,7 @@ interface PreparedMessages extends Prepared {
   readonly model: string
 }
 
-/** Flags of the calls in a whole reply (spec: Governance scan). */
+/** Flags of the calls in a whole reply (docs/api.md#tool-call-scan). */
 const governanceOfContent = (content: Json | undefined, scan: ScanMode) =>
   governanceOf(
     arrayOf(content)

@@ -1,4 +1,4 @@
-/** What of a native messages body is read, refused, adjusted or removed before it goes upstream (spec: POST /v1/messages). */
+/** What of a native messages body is read, refused, adjusted or removed before it goes upstream (docs/api.md#messages). */
 import { Result } from "effect"
 import { adjustThinking } from "../dialect/thinking.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
@@ -11,7 +11,7 @@ import { refuseServerTools } from "./serverTools.ts"
 
 /**
  * A conversation that the server holds. Taking the field away would lose the turns that the caller leaves out; this error
- * is the vendor's own, at which its client libraries go on with whole conversations (vendor: message threads).
+ * is the vendor's own, at which its client libraries go on with whole conversations (docs/upstreams.md#message-threads).
  */
 const threadUnsupported = new GatewayError({
   reason: "invalid",

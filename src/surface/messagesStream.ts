@@ -1,4 +1,6 @@
-/** The messages stream: forwarded as it comes, but for the few events that the gateway must read (spec: Messages stream). */
+/**
+ * The messages stream: forwarded as it comes, but for the few events that the gateway must read (docs/api.md#messages-stream).
+ */
 import { messagesErrorBody } from "../api/Errors.ts"
 import { claudeFault } from "../dialect/claude/faults.ts"
 import { overlayUsage, tokensOf } from "../dialect/claude/usage.ts"

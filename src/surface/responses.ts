@@ -1,4 +1,4 @@
-/** The responses surface: a thin proxy to cloud C (spec: POST /v1/responses). */
+/** The responses surface: a thin proxy to cloud C (docs/api.md#responses). */
 import { Result } from "effect"
 import type { ApiError } from "../api/Errors.ts"
 import { ResponsesRequest } from "../api/Responses.ts"

@@ -1,4 +1,7 @@
-/** What of a responses body is refused, removed or set before it goes upstream (spec: POST /v1/responses; decisions: Responses surface). */
+/**
+ * What of a responses body is refused, removed or set before it goes upstream (docs/api.md#responses,
+ * docs/decisions.md#responses-surface).
+ */
 import { Result } from "effect"
 import type { ResponsesRequest } from "../api/Responses.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"

@@ -1,4 +1,4 @@
-/** A responses reply: the upstream's own bytes, unless something must be added or removed (spec: POST /v1/responses). */
+/** A responses reply: the upstream's own bytes, unless something must be added or removed (docs/api.md#responses). */
 import { type Flag, flagCall, governanceOf } from "../governance/flags.ts"
 import type { ScanMode } from "../governance/scan.ts"
 import { GatewayError } from "../model/GatewayError.ts"

@@ -1,4 +1,7 @@
-/** The responses stream: forwarded as it comes, but for what carries calls or encrypted reasoning, and its end (spec: Responses stream). */
+/**
+ * The responses stream: forwarded as it comes, but for what carries calls or encrypted reasoning, and its end
+ * (docs/api.md#responses-stream).
+ */
 import { responsesFault } from "../dialect/gpt/faults.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import { unreadable } from "../model/UpstreamFault.ts"

@@ -1,6 +1,6 @@
 /**
- * Tools of the responses format, judged by who executes them (decisions: Responses surface). What goes upstream is built here,
- * from fields that are known, so that no definition leaves which the screen has not read.
+ * Tools of the responses format, judged by who executes them (docs/decisions.md#responses-surface). What goes upstream is built
+ * here, from fields that are known, so that no definition leaves which the screen has not read.
  */
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import type { ScreenedTool } from "./Surface.ts"

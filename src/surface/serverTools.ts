@@ -1,7 +1,7 @@
 /**
  * Tools of the messages format by who executes them. Those of the caller pass, and the search among tools, which looks at
- * nothing but the request; everything else runs inside the vendor's cloud and may reach outside the boundary (decisions: Messages
- * surface).
+ * nothing but the request; everything else runs inside the vendor's cloud and may reach outside the boundary
+ * (docs/decisions.md#messages-surface).
  */
 import { arrayOf, isObject, type Json, type JsonObject, textOf } from "../wire/json.ts"
 

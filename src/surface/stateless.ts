@@ -1,4 +1,4 @@
-/** What would make a cloud keep something is refused, in the same words on every surface (spec: What the service does). */
+/** What would make a cloud keep something is refused, in the same words on every surface (docs/api.md#nothing-is-stored). */
 import type { JsonObject } from "../wire/json.ts"
 
 /** The vendor's documents and its libraries write the one value that passes in two ways. */

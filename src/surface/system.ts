@@ -9,7 +9,7 @@ import { service, version } from "../api/version.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
 import { Drain } from "./Drain.ts"
 
-/** Every ID that the caller can request, in catalog order (spec: Model object). */
+/** Every ID that the caller can request, in catalog order (docs/api.md#model-list). */
 export const modelsLayer = HttpApiBuilder.group(
   Api,
   "models",

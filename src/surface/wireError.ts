@@ -1,4 +1,4 @@
-/** The one place where a domain error becomes a wire error: status, `error.type` and headers (spec: Errors). */
+/** The one place where a domain error becomes a wire error: status, `error.type` and headers (docs/api.md#errors). */
 import { HttpServerResponse } from "effect/http"
 import { ApiError, apiErrorBody, type ErrorType, MessagesError, messagesErrorBody } from "../api/Errors.ts"
 import type { GatewayError, Reason } from "../model/GatewayError.ts"

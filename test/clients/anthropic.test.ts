@@ -10,7 +10,10 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.stop())
 
-/** The client sends what it is given as a bearer, which is ignored; the key is the header `x-api-key` (spec: Authentication). */
+/**
+ * The client sends what it is given as a bearer, which is ignored; the key is the header `x-api-key`
+ * (docs/api.md#authentication).
+ */
 const defaultHeaders = { "x-api-key": "sandbox-key" }
 const clients = {
   "an apiKey of any value": () =>

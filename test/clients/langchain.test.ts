@@ -93,7 +93,7 @@ for (const id of sixModels) {
       const model = modelOf(id, { reasoning: { effort: "none" } }).withStructuredOutput(schema, {
         method: "functionCalling"
       })
-      // Gemini takes no forced choice (spec: Reasoning, rule 7): there it must be asked.
+      // Gemini takes no forced choice (docs/api.md#reasoning, rule 7): there it must be asked.
       const plan = await model.invoke(
         id.startsWith("gemini") ? '[sandbox: tool=plan args={"city":"Oslo"}]' : "A plan for a city"
       )

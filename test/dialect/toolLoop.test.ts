@@ -1,4 +1,7 @@
-/** A caller that uses OpenAI's own library and echoes the message: nothing the vendor needs back is lost (pitfalls: 6, 7). */
+/**
+ * A caller that uses OpenAI's own library and echoes the message: nothing the vendor needs back is lost
+ * (docs/decisions.md#tool-loops-that-survive-thinking).
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import OpenAI from "openai"

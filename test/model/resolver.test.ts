@@ -36,7 +36,7 @@ describe("resolve", () => {
     })
   })
 
-  // spec: Provider selection on the messages surface; decisions: Model IDs.
+  // docs/api.md#model-ids, docs/decisions.md#model-ids-and-levels.
   it.each([
     ["claude-sonnet-4-5:il2", "messages", "vertex"],
     ["claude-sonnet-4-5:fedramp-high", "messages", "vertex"],
@@ -174,7 +174,7 @@ describe("wrong kind for the endpoint", () => {
 })
 
 describe("counting", () => {
-  // spec: POST /v1/messages/count_tokens, Model coverage.
+  // docs/api.md#counting-tokens.
   const uncounted = (id: string) =>
     /^claude-sonnet-5:/.test(id) || id === "claude-opus-4-8:itar" || /^claude-opus-5:.*itar$/.test(id)
 

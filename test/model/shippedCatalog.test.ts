@@ -5,7 +5,7 @@ import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 const { models } = Result.getOrThrow(shippedCatalog)
 
 describe("the shipped catalog", () => {
-  // decisions: the table of Model IDs, levels, catalog.
+  // The table in README.md; docs/decisions.md#model-ids-and-levels.
   it("has the models of the decisions, with their deployments in order", () => {
     const rows = models.map(({ id, family, thinking, inputs, deployments }) =>
       [
@@ -30,7 +30,7 @@ describe("the shipped catalog", () => {
     ])
   })
 
-  // spec: POST /v1/chat/completions, Reasoning, rule 2; Reasoning token usage.
+  // docs/api.md#reasoning, docs/api.md#chat-answers.
   it("has the spec's default efforts and token counts", () => {
     for (const { id, family, thinking } of models.filter(({ family }) => family !== "embedding")) {
       assert.strictEqual(thinking.default, id === "gpt-5.1" ? "high" : "medium", id)
@@ -38,7 +38,7 @@ describe("the shipped catalog", () => {
     }
   })
 
-  // spec: rules 5 to 7.
+  // docs/api.md#reasoning, rules 5 to 7.
   it("has the spec's rules for sampling and forced tools", () => {
     for (const { id, family, sampling, forcedToolChoice } of models.filter(({ family }) => family !== "embedding")) {
       const keeps = family === "gemini" || id === "gpt-oss-120b"

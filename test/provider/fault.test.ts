@@ -1,4 +1,6 @@
-/** What a cloud's failure means to the caller, and what of its words the caller sees (decisions: Errors). */
+/**
+ * What a cloud's failure means to the caller, and what of its words the caller sees (docs/api.md#what-becomes-of-a-clouds-error).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { cut, misshapen, refused, unfinished, unreadable } from "../../src/model/UpstreamFault.ts"
 import { errorMessage, faultError, framingError, makeScrub, statusFault } from "../../src/provider/fault.ts"

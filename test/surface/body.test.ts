@@ -1,4 +1,4 @@
-/** What callers may send as a body (acceptance: Caller faults). */
+/** What callers may send as a body (docs/api.md#what-callers-may-send). */
 import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"

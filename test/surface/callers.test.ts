@@ -1,4 +1,4 @@
-/** Callers that leave or do not read (acceptance: Caller faults; pitfalls 1). */
+/** Callers that leave or do not read (docs/api.md#what-callers-may-send, docs/decisions.md#callers-that-leave). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import {

@@ -1,4 +1,4 @@
-/** Chat completions: what an answer holds, and how models think (spec: POST /v1/chat/completions). */
+/** Chat completions: what an answer holds, and how models think (docs/api.md#chat-completions). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, functionTool, ok, refused, uuid } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
@@ -43,7 +43,7 @@ describe("an answer", () => {
       assert.isAbove(prompt_tokens, 0)
       assert.isAbove(completion_tokens, 0)
       assert.strictEqual(total_tokens, prompt_tokens + completion_tokens)
-      // Spec: Reasoning token usage.
+      // docs/api.md#chat-answers.
       if (/^(claude|gpt-oss)/.test(id)) assert.isUndefined(completion_tokens_details)
       else {
         assert.isAbove(completion_tokens_details.reasoning_tokens, 0)

@@ -1,4 +1,4 @@
-/** Chat streams that are framed badly, that fail, and that callers leave (acceptance: faults). */
+/** Chat streams that are framed badly, that fail, and that callers leave (docs/api.md#when-a-cloud-fails). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, folded, functionTool } from "../support/chat.ts"
@@ -139,7 +139,7 @@ describe("upstreams that fail in the middle", () => {
 
     it(`${kind.name}: an end without the terminal event is an error`, async () => {
       failed(await hear(kind, streaming(begun(), { head: kind.head })))
-      // Also when all has been said but the terminal event (pitfalls: 3).
+      // Also when all has been said but the terminal event (docs/decisions.md#streams-that-are-cut).
       const got = await hear(kind, streaming(frames().slice(0, -1), { head: kind.head }))
       failed(got)
       assert.strictEqual(got.content, "Hello wörld 🌍", "what came is passed on")

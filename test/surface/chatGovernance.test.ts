@@ -1,4 +1,4 @@
-/** Tools on the chat surface: the screen and the scan (spec: Rejected tool schemas, Governance scan). */
+/** Tools on the chat surface: the screen and the scan (docs/api.md#tool-screen, docs/api.md#tool-call-scan). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { forbiddenNames } from "../../src/governance/screen.ts"
 import { chat, folded, functionTool, ok } from "../support/chat.ts"

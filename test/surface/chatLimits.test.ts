@@ -1,4 +1,4 @@
-/** Chat completions: the limits, at N and at N + 1 (spec: Limits). */
+/** Chat completions: the limits, at N and at N + 1 (docs/api.md#limits). */
 import { afterAll, beforeAll, describe, it } from "@effect/vitest"
 import { chat, functionTool, ok, refused } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"

@@ -1,4 +1,4 @@
-/** Large chat requests are served without holding up the streams of others (acceptance: Caller faults). */
+/** Large chat requests are served without holding up the streams of others (docs/api.md#what-callers-may-send). */
 import { createServer } from "node:http"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, dataUri, functionTool, image } from "../support/chat.ts"

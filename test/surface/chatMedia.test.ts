@@ -1,4 +1,4 @@
-/** Images and PDFs: inline data URIs only, within their limits (spec: Image input, PDF input, Limits). */
+/** Images and PDFs: inline data URIs only, within their limits (docs/api.md#images-and-pdfs, docs/api.md#limits). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, dataUri, file, image, ok } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"

@@ -1,4 +1,4 @@
-/** Chat completions: what is refused, and what a cloud refuses (spec: Errors). */
+/** Chat completions: what is refused, and what a cloud refuses (docs/api.md#errors). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, functionTool, ok, refused } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"

@@ -1,4 +1,4 @@
-/** Chat streams over every kind of upstream: order, and the same as unstreamed (spec: Chat-completions stream). */
+/** Chat streams over every kind of upstream: order, and the same as unstreamed (docs/api.md#chat-stream). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, folded, foldedWhole, functionTool } from "../support/chat.ts"
 import { type Kind, kinds, type Said, saying, sixModels } from "../support/chatKinds.ts"

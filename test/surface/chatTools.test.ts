@@ -1,4 +1,7 @@
-/** Tool choice, and tool loops that survive thinking (spec: Tool use, Reasoning; pitfalls 6, 7). */
+/**
+ * Tool choice, and tool loops that survive thinking (docs/api.md#tool-use, docs/api.md#reasoning,
+ * docs/decisions.md#tool-loops-that-survive-thinking).
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, folded, functionTool, ok } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
@@ -31,7 +34,7 @@ describe("tool choice", () => {
     it(`${id}`, async () => {
       assert.deepStrictEqual(await choose(id, "auto"), [])
       assert.deepStrictEqual(await choose(id, "none"), [])
-      // Claude while it thinks and Gemini choose for themselves (spec: Reasoning, rules 6 and 7).
+      // Claude while it thinks and Gemini choose for themselves (docs/api.md#reasoning, rules 6 and 7).
       assert.deepStrictEqual(await choose(id, named), forced ? ["f"] : [])
       assert.strictEqual((await choose(id, "required")).length, forced ? 1 : 0)
       if (id.startsWith("claude")) assert.deepStrictEqual(await choose(id, named, { reasoning_effort: "none" }), ["f"])

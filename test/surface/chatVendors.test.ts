@@ -1,4 +1,7 @@
-/** Vendors that do it their way, in what they take and in what they stream (pitfalls 8, 9, 24, 27). */
+/**
+ * Vendors that do it their way, in what they take and in what they stream (docs/decisions.md#tool-calls-of-gemini,
+ * docs/decisions.md#geminis-schemas, docs/decisions.md#unknown-stop-reasons).
+ */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, folded, functionTool, ok } from "../support/chat.ts"
 import { kinds, saying, sixModels } from "../support/chatKinds.ts"

@@ -1,4 +1,4 @@
-/** The embeddings surface (spec: POST /v1/embeddings; Embedding list object). */
+/** The embeddings surface (docs/api.md#embeddings). */
 import type { Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"

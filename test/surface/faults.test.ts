@@ -1,4 +1,4 @@
-/** What callers see of a cloud that fails before it streams (acceptance: Upstream faults). */
+/** What callers see of a cloud that fails before it streams (docs/api.md#when-a-cloud-fails). */
 import { createServer as createTlsServer } from "node:https"
 import { createServer, type Server } from "node:net"
 import { gzipSync } from "node:zlib"

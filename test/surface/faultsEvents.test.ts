@@ -1,4 +1,4 @@
-/** Failures that a cloud reports inside its stream, and the framings that it may use (acceptance: Upstream faults). */
+/** Failures that a cloud reports inside its stream, and the framings that it may use (docs/api.md#when-a-cloud-fails). */
 import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import {

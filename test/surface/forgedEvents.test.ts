@@ -1,4 +1,4 @@
-/** An upstream's event whose type holds line breaks is no way to say further events (acceptance: Upstream faults). */
+/** An upstream's event whose type holds line breaks is no way to say further events (docs/api.md#when-a-cloud-fails). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chunkFrame } from "../provider/framing/frames.ts"
 import { bedrockFrame, blockStart, message, messageStart, messageStop, sseFrame, textDelta } from "../support/claude.ts"

@@ -1,4 +1,4 @@
-/** What every request meets first, and what no endpoint answers (decisions: Errors). */
+/** What every request meets first, and what no endpoint answers (docs/api.md#errors). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
 import { fakeUpstream } from "../support/fakeUpstream.ts"

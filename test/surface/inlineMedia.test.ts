@@ -1,4 +1,4 @@
-/** What may stand where a file or an image may stand, on every surface (spec: What the service does, rule 5). */
+/** What may stand where a file or an image may stand, on every surface (docs/api.md#inline-data-only). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { refuseOutside } from "../../src/surface/inlineMedia.ts"

@@ -1,4 +1,4 @@
-/** Counting (spec: POST /v1/messages/count_tokens). */
+/** Counting (docs/api.md#counting-tokens). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"

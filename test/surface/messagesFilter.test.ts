@@ -1,4 +1,4 @@
-/** What a cloud's API does not take is removed, not rejected (spec: POST /v1/messages, behavior 2). */
+/** What a cloud's API does not take is removed, not rejected (docs/api.md#removed-fields). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"

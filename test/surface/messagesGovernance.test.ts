@@ -1,4 +1,4 @@
-/** Flags on returned tool calls, the same streamed or not (spec: Governance scan, Messages stream). */
+/** Flags on returned tool calls, the same streamed or not (docs/api.md#tool-call-scan, docs/api.md#messages-stream). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import {
   bedrockFrame,

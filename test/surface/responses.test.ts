@@ -1,4 +1,4 @@
-/** What a responses request is refused for, and what of it goes upstream (spec: POST /v1/responses). */
+/** What a responses request is refused for, and what of it goes upstream (docs/api.md#responses). */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { forbiddenNames } from "../../src/governance/screen.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"

@@ -1,4 +1,4 @@
-/** What the caller gets of an upstream's stream that fails (decisions: Responses surface). */
+/** What the caller gets of an upstream's stream that fails (docs/decisions.md#responses-surface). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { chunk, type FakeUpstream, fakeUpstream, sseHead, streaming } from "../support/fakeUpstream.ts"

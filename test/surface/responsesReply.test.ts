@@ -1,4 +1,4 @@
-/** What the caller gets of an upstream's whole response, and what is recorded (spec: POST /v1/responses). */
+/** What the caller gets of an upstream's whole response, and what is recorded (docs/api.md#responses). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { type FakeUpstream, fakeUpstream, reply, streaming } from "../support/fakeUpstream.ts"

@@ -1,4 +1,4 @@
-/** What the caller gets of an upstream's stream that goes well (spec: Responses stream). */
+/** What the caller gets of an upstream's stream that goes well (docs/api.md#responses-stream). */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { type FakeUpstream, fakeUpstream, streaming } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"

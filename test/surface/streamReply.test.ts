@@ -1,4 +1,4 @@
-/** How a streamed reply begins and ends, and what is recorded of it (architecture: The stream path). */
+/** How a streamed reply begins and ends, and what is recorded of it (docs/architecture.md#the-stream-path). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { bedrockFrame, exceptionFrame, message, messageStart, saying, sseFrame, textDelta } from "../support/claude.ts"

@@ -1,4 +1,7 @@
-/** Tools by who executes them: what passes, what is refused, and what is built of them (decisions: Messages, Responses surface). */
+/**
+ * Tools by who executes them: what passes, what is refused, and what is built of them (docs/decisions.md#messages-surface,
+ * docs/decisions.md#responses-surface).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { buildChoice, buildTools, refuseTools, screened } from "../../src/surface/responsesTools.ts"

@@ -1,4 +1,4 @@
-/** Takes the Markdown fence off a JSON answer that was asked for in words (decisions: Chat surface, `response_format`). */
+/** Takes the Markdown fence off a JSON answer that was asked for in words (docs/decisions.md#structured-output). */
 import type { TextFilter } from "../textFilter.ts"
 
 const opening = /^\s*```[a-z]*[^\S\n]*\n/i

@@ -1,4 +1,4 @@
-/** Anthropic's Messages API: what is answered as a whole (vendor: Messages API). */
+/** Anthropic's Messages API: what is answered as a whole (docs/upstreams.md#anthropic-messages). */
 import { Result } from "effect"
 import type { ChatRequest, FinishReason } from "../../api/Chat.ts"
 import type { ToolCall } from "../../api/ChatMessage.ts"

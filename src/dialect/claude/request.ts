@@ -1,4 +1,4 @@
-/** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (vendor: Messages API). */
+/** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (docs/upstreams.md#anthropic-messages). */
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import { compact, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
@@ -30,7 +30,7 @@ export const request: Dialect["request"] = (chat, route) =>
           ? { type: "disabled" }
           : undefined,
       output_config: some({ ...(adaptive && thinks ? { effort } : {}), ...format.config }),
-      // Bedrock refuses some values of it (vendor: Bedrock, request metadata).
+      // Bedrock refuses some values of it (docs/upstreams.md#request-metadata).
       metadata: typeof chat.user === "string" && deployment.cloud === "vertex" ? { user_id: chat.user } : undefined
     })
   })
@@ -61,7 +61,7 @@ const tool = (tool: ReturnType<typeof toolsOf>[number]): JsonObject =>
     strict: tool.function.strict === true ? true : undefined
   })
 
-/** A forced choice that the model does not take beside thinking becomes `auto` (spec: Reasoning, rule 6). */
+/** A forced choice that the model does not take beside thinking becomes `auto` (docs/api.md#reasoning, rule 6). */
 const toolChoice = (chat: ChatRequest, forcible: boolean): JsonObject | undefined => {
   const choice = chat.tool_choice ?? undefined
   if (choice === "none") return { type: "none" }

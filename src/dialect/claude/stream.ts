@@ -1,4 +1,4 @@
-/** Anthropic's Messages API: what is answered in a stream (vendor: stream events). */
+/** Anthropic's Messages API: what is answered in a stream (docs/upstreams.md#anthropic-stream-events). */
 import { Result } from "effect"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"

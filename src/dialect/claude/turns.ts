@@ -1,4 +1,4 @@
-/** A chat's messages as Claude's turns (vendor: Messages API; spec: Chat message). */
+/** A chat's messages as Claude's turns (docs/upstreams.md#anthropic-messages, docs/api.md#chat-messages). */
 import { createHash } from "node:crypto"
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
@@ -142,7 +142,8 @@ const trimPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
 
 /**
  * Whether the model may think about these turns: while it thinks, the vendor wants the last assistant turn to begin with
- * a thinking block when the turn is being continued, by tool results or as a prefill (pitfalls: 6).
+ * a thinking block when the turn is being continued, by tool results or as a prefill
+ * (docs/decisions.md#tool-loops-that-survive-thinking).
  */
 export const canThink = (turns: ReadonlyArray<Turn>): boolean => {
   const at = turns.findLastIndex((turn) => turn.role === "assistant")

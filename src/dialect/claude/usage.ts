@@ -5,13 +5,16 @@ import type { Tokens } from "../../model/Tokens.ts"
 import { type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { makeUsage } from "../answer.ts"
 
-/** Counts of a stream so far. Later ones are totals and replace earlier ones; a null says nothing (pitfalls: 16). */
+/**
+ * Counts of a stream so far. Later ones are totals and replace earlier ones; a null says nothing
+ * (docs/decisions.md#usage-counts).
+ */
 export const overlayUsage = (before: JsonObject, after: Json | undefined): JsonObject => ({
   ...before,
   ...Object.fromEntries(Object.entries(objectOf(after)).filter(([, value]) => value !== null))
 })
 
-/** Cached and newly cached input is input too; the vendor counts them apart (pitfalls: 16). */
+/** Cached and newly cached input is input too; the vendor counts them apart (docs/decisions.md#usage-counts). */
 export const tokensOf = (usage: JsonObject): Tokens => {
   const cached = numberOf(usage.cache_read_input_tokens) ?? 0
   const written = numberOf(usage.cache_creation_input_tokens) ?? 0

@@ -1,4 +1,4 @@
-/** A chat's messages as Gemini's contents (vendor: generateContent; spec: Chat message). */
+/** A chat's messages as Gemini's contents (docs/upstreams.md#gemini, docs/api.md#chat-messages). */
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../api/ChatMessage.ts"
@@ -12,7 +12,7 @@ export interface Contents {
   readonly contents: ReadonlyArray<JsonObject>
 }
 
-/** Documented value for a call whose signature is lost (vendor: thought signatures). */
+/** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
 const skipSignature = "skip_thought_signature_validator"
 
 interface Content {
@@ -130,7 +130,7 @@ const assistantParts = (
   return Result.succeed(parts)
 }
 
-/** Google's own field for it (vendor: thought signatures; decisions: Chat surface). */
+/** Google's own field for it (docs/upstreams.md#thought-signatures, docs/decisions.md#tool-loops-that-survive-thinking). */
 const signatureOf = (call: ToolCall): string | undefined => {
   const signature = textOf(objectOf(objectOf(call.extra_content).google).thought_signature)
   return signature === "" ? undefined : signature

@@ -1,4 +1,4 @@
-/** Google's generateContent, on Vertex: what is asked (vendor: Vertex AI Gemini API). */
+/** Google's generateContent, on Vertex: what is asked (docs/upstreams.md#gemini). */
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Model } from "../../model/Catalog.ts"
@@ -16,7 +16,7 @@ export const request: Dialect["request"] = (chat, { model }) =>
       contents,
       systemInstruction: system.length === 0 ? undefined : { parts: system },
       tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
-      // A forced choice is not translated (spec: Reasoning, rule 7).
+      // A forced choice is not translated (docs/api.md#reasoning, rule 7).
       toolConfig:
         tools.length === 0
           ? undefined
@@ -44,7 +44,7 @@ const generation = (chat: ChatRequest, model: Model): JsonObject => {
   })
 }
 
-/** Google's levels end at high (spec: Reasoning, rule 8). */
+/** Google's levels end at high (docs/api.md#reasoning, rule 8). */
 const levels = {
   none: "MINIMAL",
   minimal: "MINIMAL",

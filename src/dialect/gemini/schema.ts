@@ -1,7 +1,7 @@
 /**
- * Gemini takes a subset of JSON Schema, and one keyword outside it fails the request (pitfalls: 24; vendor:
- * `responseJsonSchema`). What can be said within the subset is rewritten, the rest is left out: the model then knows less,
- * and the caller still checks what comes back.
+ * Gemini takes a subset of JSON Schema, and one keyword outside it fails the request (docs/decisions.md#geminis-schemas,
+ * docs/upstreams.md#gemini-schemas). What can be said within the subset is rewritten, the rest is left out: the model then knows
+ * less, and the caller still checks what comes back.
  */
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 

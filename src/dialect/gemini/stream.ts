@@ -33,7 +33,7 @@ export const stream: Dialect["stream"] = (route) => {
       const body = data.includes("functionCall") ? readExactObject(data) : readObject(data)
       if (body === undefined) return unreadable
       if (isObject(body.error)) return geminiFault(body.error)
-      // Counts come once, or as totals so far: the latest of each is right (vendor: usageMetadata).
+      // Counts come once, or as totals so far: the latest of each is right (docs/upstreams.md#gemini-usage).
       if (isObject(body.usageMetadata)) Object.assign(usage, body.usageMetadata)
       const broken = brokenIn(body)
       if (broken !== undefined) return broken

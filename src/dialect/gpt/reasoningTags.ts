@@ -1,4 +1,4 @@
-/** Takes `<reasoning>…</reasoning>` out of a text that arrives in pieces (vendor: gpt-oss on Bedrock). */
+/** Takes `<reasoning>…</reasoning>` out of a text that arrives in pieces (docs/upstreams.md#gpt-oss-on-bedrock). */
 import type { TextFilter } from "../textFilter.ts"
 
 const opening = "<reasoning>"

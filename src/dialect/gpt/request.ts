@@ -1,4 +1,7 @@
-/** OpenAI's chat completions, on Azure and on Bedrock, for models of closed and of open weights (vendor: OpenAI API). */
+/**
+ * OpenAI's chat completions, on Azure and on Bedrock, for models of closed and of open weights
+ * (docs/upstreams.md#openai-formats).
+ */
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../api/ChatMessage.ts"
@@ -7,7 +10,9 @@ import type { Dialect } from "../Dialect.ts"
 import { parametersOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
-/** Refused while the model thinks, where the catalog says so (spec: Reasoning, rule 5; vendor: reasoning models). */
+/**
+ * Refused while the model thinks, where the catalog says so (docs/api.md#reasoning, rule 5, docs/upstreams.md#reasoning-models).
+ */
 const samplingFields = [
   "temperature",
   "top_p",
@@ -47,7 +52,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }) => {
   )
 }
 
-/** Parameters that are given must be a schema of type object with properties (vendor: OpenAI API, function calling). */
+/** Parameters that are given must be a schema of type object with properties (docs/upstreams.md#functions). */
 const tool = (tool: Tool): JsonObject => {
   const { name, description, parameters, strict } = tool.function
   return {

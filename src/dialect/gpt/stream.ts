@@ -37,7 +37,8 @@ export const stream: Dialect["stream"] = (route) => {
       const chunk = readObject(data)
       if (chunk === undefined) return unreadable
       if (isObject(chunk.error)) return gptFault(chunk.error)
-      // Counts come in a chunk of their own; content filter results in chunks without choices or delta (pitfalls: 19).
+      // Counts come in a chunk of their own; content filter results in chunks without choices or delta
+      // (docs/decisions.md#chunks-without-choices).
       usage = readUsage(chunk.usage, route) ?? usage
       const choice = objectOf(arrayOf(chunk.choices)[0])
       const delta = objectOf(choice.delta)
