@@ -21,11 +21,13 @@ const readPlain = (text: string, maxSize: number, onEvent: (event: Event) => voi
     let event: string | undefined
     if (text.startsWith("event: ", at)) {
       const end = text.indexOf("\n", at)
+      if (end < 0) return at
       event = text.slice(at + "event: ".length, end)
       if (event === "") return at
       data = end + 1
     }
     const end = text.indexOf("\n", data)
+    if (end < 0) return at
     if (!text.startsWith("data: ", data) || text[end + 1] !== "\n" || end - data > maxSize / 3) return at
     onEvent({ event: event === "message" ? undefined : event, data: text.slice(data + "data: ".length, end) })
     at = end + 2
@@ -52,10 +54,11 @@ export const makeEventReader = (onEvent: (event: Event) => void, maxSize: number
   let clean = true
   return {
     feed: (text) => {
+      if (text === "") return true
       const read = clean && !text.includes("\r") ? readPlain(text, maxSize, onEvent) : 0
-      if (read === text.length) return true
       if (read > 0 && !begun) parser.feed("\n")
       begun = true
+      if (read === text.length) return true
       const rest = text.slice(read)
       clean = rest.endsWith("\n\n")
       return parser.feed(rest) === undefined

@@ -11,6 +11,48 @@ const read = (text: string): ReadonlyArray<Event> => {
   return events
 }
 
+describe("the reader", () => {
+  const Part = Schema.Union([
+    Schema.Literals([
+      "data: a\n\n",
+      "event: b\ndata: c\n\n",
+      "event: d\n",
+      "data: e",
+      "\n",
+      "\r\n",
+      "\r",
+      ": f\n",
+      "\uFEFF",
+      ""
+    ]),
+    Schema.String
+  ])
+  it.prop("reads the same wherever the text is cut", [Schema.Array(Part)], ([parts]) => {
+    const events: Array<Event> = []
+    const reader = makeEventReader((event) => events.push(event), 1024 * 1024)
+    for (const part of parts) assert.isTrue(reader.feed(part))
+    assert.deepStrictEqual(events, read(parts.join("")))
+  })
+
+  it("keeps a name whose line is not complete, after an event that is", () => {
+    const events: Array<Event> = []
+    const reader = makeEventReader((event) => events.push(event), 1024)
+    for (const part of ["data: a\n\nevent: b", "\ndata: c\n", "\n"]) reader.feed(part)
+    assert.deepStrictEqual(events, [
+      { event: undefined, data: "a" },
+      { event: "b", data: "c" }
+    ])
+  })
+
+  it("takes a byte order mark for one only at the beginning", () => {
+    assert.deepStrictEqual(read("\uFEFFdata: a\n\n"), [{ event: undefined, data: "a" }])
+    const events: Array<Event> = []
+    const reader = makeEventReader((event) => events.push(event), 1024)
+    for (const part of ["", "data: a\n\n", "\uFEFFdata: b\n\n"]) reader.feed(part)
+    assert.deepStrictEqual(events, [{ event: undefined, data: "a" }])
+  })
+})
+
 describe("an event", () => {
   it("is printed with its name, or without one", () => {
     assert.strictEqual(printEvent({ event: "ping", data: "{}" }), "event: ping\ndata: {}\n\n")
