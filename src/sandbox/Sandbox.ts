@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
-import { azure } from "./azure.ts"
-import { bedrock } from "./bedrock.ts"
+import { azure } from "./cloud/azure.ts"
+import { bedrock } from "./cloud/bedrock.ts"
+import { vertex } from "./cloud/vertex.ts"
 import { type Call, CallLog, type CloudRequest, type Reply, startServer } from "./http.ts"
-import { vertex } from "./vertex.ts"
 
 /** How the sandbox plays. */
 export interface SandboxOptions {

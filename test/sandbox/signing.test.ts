@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Hash } from "@smithy/core/serde"
 import { SignatureV4 } from "@smithy/signature-v4"
-import { chunkFrame, exceptionFrame } from "../../src/sandbox/eventStream.ts"
+import { chunkFrame, exceptionFrame } from "../../src/sandbox/cloud/eventStream.ts"
+import { checkSignature } from "../../src/sandbox/cloud/sigv4.ts"
 import { Refusal } from "../../src/sandbox/http.ts"
-import { checkSignature } from "../../src/sandbox/sigv4.ts"
 
 const vector = {
   accessKeyId: "AKIDEXAMPLE",

@@ -1,11 +1,11 @@
-import type { Turn } from "./answer.ts"
+import type { Turn } from "../answer.ts"
+import { noDirectives, readDirectives } from "../directives.ts"
+import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
+import { describe, mediaTokens, resultText } from "../media.ts"
+import type { GptModel } from "../models.ts"
+import { countTokens } from "../tokens.ts"
 import { callsIn, checkMessages, mediaIn, textIn } from "./chatMessages.ts"
-import { noDirectives, readDirectives } from "./directives.ts"
-import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "./json.ts"
-import { describe, mediaTokens, resultText } from "./media.ts"
-import type { GptModel } from "./models.ts"
-import { checkSampling, effortOf, insist, OpenAiRefusal, onlyParameters, type Platform, toolOf } from "./openai.ts"
-import { countTokens } from "./tokens.ts"
+import { checkSampling, effortOf, insist, OpenAiRefusal, onlyParameters, type Platform, toolOf } from "./shared.ts"
 
 /** A checked chat completion request. */
 export interface ChatRequest {

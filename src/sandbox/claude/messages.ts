@@ -1,7 +1,7 @@
-import { check, Refusal } from "./http.ts"
-import { isObject, type JsonObject, listOf, objectOf, stringOf } from "./json.ts"
-import { decodeBase64, sniff } from "./media.ts"
-import { isSigned } from "./signature.ts"
+import { check, Refusal } from "../http.ts"
+import { isObject, type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
+import { decodeBase64, sniff } from "../media.ts"
+import { isSigned } from "../signature.ts"
 
 /** What the rules for messages depend on. */
 export interface MessageRules {

@@ -1,5 +1,5 @@
-import { jsonReply, type Reply } from "./http.ts"
-import type { JsonObject } from "./json.ts"
+import { jsonReply, type Reply } from "../http.ts"
+import type { JsonObject } from "../json.ts"
 
 const statuses: Readonly<Record<number, string>> = {
   400: "INVALID_ARGUMENT",

@@ -1,6 +1,6 @@
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { fromUtf8, toUtf8 } from "@smithy/core/serde"
-import type { JsonObject } from "./json.ts"
+import type { JsonObject } from "../json.ts"
 
 const codec = new EventStreamCodec(toUtf8, fromUtf8)
 

@@ -1,7 +1,7 @@
-import { type Directives, readDirectives } from "./directives.ts"
-import { check } from "./http.ts"
-import { type JsonObject, listOf, stringOf } from "./json.ts"
-import { countTokens } from "./tokens.ts"
+import { type Directives, readDirectives } from "../directives.ts"
+import { check } from "../http.ts"
+import { type JsonObject, listOf, stringOf } from "../json.ts"
+import { countTokens } from "../tokens.ts"
 
 const MAX_TOKENS = 8192
 const MAX_CHARACTERS = 50_000

@@ -1,8 +1,8 @@
-import { argumentsOf, type Plan } from "./answer.ts"
-import type { ClaudeRequest } from "./claudeRequest.ts"
-import type { JsonObject } from "./json.ts"
-import { digest, signThinking } from "./signature.ts"
-import { fragments } from "./tokens.ts"
+import { argumentsOf, type Plan } from "../answer.ts"
+import type { JsonObject } from "../json.ts"
+import { digest, signThinking } from "../signature.ts"
+import { fragments } from "../tokens.ts"
+import type { ClaudeRequest } from "./request.ts"
 
 /** What identifies a reply. `tag` is the platform's mark in identifiers (`vrtx`, `bdrk`). */
 export interface ReplyIdentity {

@@ -1,12 +1,12 @@
-import { planOf } from "./answer.ts"
-import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "./faults.ts"
-import { signed } from "./geminiContents.ts"
-import { type GeminiRequest, readGemini } from "./geminiRequest.ts"
-import { googleError, googleReply } from "./google.ts"
-import { type CloudRequest, type Frame, jsonReply, Refusal, type Reply } from "./http.ts"
-import { isObject, type JsonObject, parseJson } from "./json.ts"
-import type { GeminiModel } from "./models.ts"
-import { digest, signThinking } from "./signature.ts"
+import { planOf } from "../answer.ts"
+import { googleError, googleReply } from "../cloud/google.ts"
+import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
+import { type CloudRequest, type Frame, jsonReply, Refusal, type Reply } from "../http.ts"
+import { isObject, type JsonObject, parseJson } from "../json.ts"
+import type { GeminiModel } from "../models.ts"
+import { digest, signThinking } from "../signature.ts"
+import { signed } from "./contents.ts"
+import { type GeminiRequest, readGemini } from "./request.ts"
 
 /** One event of a reply; the unstreamed reply is all of them in one. */
 interface Chunk {

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto"
 import { Hash } from "@smithy/core/serde"
 import { SignatureV4 } from "@smithy/signature-v4"
-import { type CloudRequest, Refusal } from "./http.ts"
-import { digestHex } from "./signature.ts"
+import { type CloudRequest, Refusal } from "../http.ts"
+import { digestHex } from "../signature.ts"
 
 /** What a signature is checked against. */
 export interface SigningKey {

@@ -1,6 +1,6 @@
-import { isObject, type Json, type JsonObject, listOf, objectOf, objectsOf, stringOf } from "./json.ts"
-import type { GptModel } from "./models.ts"
-import { imageOf, insist, OpenAiRefusal, onlyParameters } from "./openai.ts"
+import { isObject, type Json, type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
+import type { GptModel } from "../models.ts"
+import { imageOf, insist, OpenAiRefusal, onlyParameters } from "./shared.ts"
 
 const partsOf = (content: Json | undefined): ReadonlyArray<JsonObject> =>
   typeof content === "string" ? [{ type: "text", text: content }] : listOf(content).filter(isObject)

@@ -1,12 +1,12 @@
-import { type Plan, planOf } from "./answer.ts"
+import { type Plan, planOf } from "../answer.ts"
+import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
+import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
+import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
+import type { GptModel } from "../models.ts"
+import { digest } from "../signature.ts"
+import { fragments } from "../tokens.ts"
 import { type ChatRequest, readChat } from "./chatRequest.ts"
-import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "./faults.ts"
-import { type CloudRequest, type Frame, jsonReply, type Reply } from "./http.ts"
-import { isObject, type JsonObject, parseJson, stringOf } from "./json.ts"
-import type { GptModel } from "./models.ts"
-import { failedReply, filteredReply, filterResults, openaiError, type Platform, refusedReply } from "./openai.ts"
-import { digest } from "./signature.ts"
-import { fragments } from "./tokens.ts"
+import { failedReply, filteredReply, filterResults, openaiError, type Platform, refusedReply } from "./shared.ts"
 
 /** Open-weight models put their reasoning before the text, in tags that a stream may split. */
 const contentOf = (plan: Plan, model: GptModel): ReadonlyArray<string> => {

@@ -1,8 +1,8 @@
-import { check, Refusal } from "./http.ts"
-import { isObject, type JsonObject, objectOf, objectsOf, stringOf } from "./json.ts"
-import { decodeBase64, sniff } from "./media.ts"
-import type { GeminiModel } from "./models.ts"
-import { isSigned } from "./signature.ts"
+import { check, Refusal } from "../http.ts"
+import { isObject, type JsonObject, objectOf, objectsOf, stringOf } from "../json.ts"
+import { decodeBase64, sniff } from "../media.ts"
+import type { GeminiModel } from "../models.ts"
+import { isSigned } from "../signature.ts"
 
 /** The documented values that stand for a missing signature. */
 const SKIP = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"]

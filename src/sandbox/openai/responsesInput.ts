@@ -1,9 +1,9 @@
-import { isObject, type Json, type JsonObject, listOf, stringOf } from "./json.ts"
-import { mediaTokens, resultText } from "./media.ts"
-import type { GptModel } from "./models.ts"
-import { imageOf, insist, OpenAiRefusal, onlyParameters } from "./openai.ts"
-import { isSigned } from "./signature.ts"
-import { countTokens } from "./tokens.ts"
+import { isObject, type Json, type JsonObject, listOf, stringOf } from "../json.ts"
+import { mediaTokens, resultText } from "../media.ts"
+import type { GptModel } from "../models.ts"
+import { isSigned } from "../signature.ts"
+import { countTokens } from "../tokens.ts"
+import { imageOf, insist, OpenAiRefusal, onlyParameters } from "./shared.ts"
 /** What `encrypted_content` is made over. */
 export const ENCRYPTED = "responses reasoning"
 

@@ -1,5 +1,11 @@
-import type { Turn } from "./answer.ts"
-import { blocksOf, checkCache, checkMessages, onlyFields } from "./claudeMessages.ts"
+import type { Turn } from "../answer.ts"
+import { noDirectives, readDirectives } from "../directives.ts"
+import { check } from "../http.ts"
+import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
+import { describe, mediaTokens, resultText } from "../media.ts"
+import { jsonInstruction } from "../openai/jsonInstruction.ts"
+import { countTokens } from "../tokens.ts"
+import { blocksOf, checkCache, checkMessages, onlyFields } from "./messages.ts"
 import {
   type ClaudeContext,
   checkBetas,
@@ -11,13 +17,7 @@ import {
   toolsOf,
   topFields,
   versions
-} from "./claudeParameters.ts"
-import { noDirectives, readDirectives } from "./directives.ts"
-import { check } from "./http.ts"
-import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "./json.ts"
-import { jsonInstruction } from "./jsonInstruction.ts"
-import { describe, mediaTokens, resultText } from "./media.ts"
-import { countTokens } from "./tokens.ts"
+} from "./parameters.ts"
 
 /** A checked request: what it asks, and what its prompt costs. */
 export interface ClaudeRequest {

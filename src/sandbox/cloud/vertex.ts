@@ -1,12 +1,12 @@
-import { answerClaude, claudeError, claudeErrorEvent } from "./claude.ts"
-import { readClaude } from "./claudeRequest.ts"
-import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "./faults.ts"
-import { answerGemini } from "./gemini.ts"
+import { answerClaude, claudeError, claudeErrorEvent } from "../claude/answer.ts"
+import { readClaude } from "../claude/request.ts"
+import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
+import { answerGemini } from "../gemini/answer.ts"
+import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
+import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
+import { vertexClaude, vertexGemini } from "../models.ts"
+import { digest } from "../signature.ts"
 import { googleReply } from "./google.ts"
-import { type CloudRequest, jsonReply, Refusal, type Reply } from "./http.ts"
-import { isObject, type JsonObject, parseJson, stringOf } from "./json.ts"
-import { vertexClaude, vertexGemini } from "./models.ts"
-import { digest } from "./signature.ts"
 
 /** What this Vertex AI knows: its project and location, the access token it accepts, and its models (`undefined`: every one it can play). */
 export interface VertexOptions {

@@ -1,11 +1,11 @@
-import type { Tool, Turn } from "./answer.ts"
-import { noDirectives, readDirectives } from "./directives.ts"
-import { checkContents, NAME, nameOf, only, partsOf, resultsIn, textsIn } from "./geminiContents.ts"
-import { check } from "./http.ts"
-import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "./json.ts"
-import { describe, mediaTokens, resultText } from "./media.ts"
-import type { GeminiModel } from "./models.ts"
-import { countTokens } from "./tokens.ts"
+import type { Tool, Turn } from "../answer.ts"
+import { noDirectives, readDirectives } from "../directives.ts"
+import { check } from "../http.ts"
+import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
+import { describe, mediaTokens, resultText } from "../media.ts"
+import type { GeminiModel } from "../models.ts"
+import { countTokens } from "../tokens.ts"
+import { checkContents, NAME, nameOf, only, partsOf, resultsIn, textsIn } from "./contents.ts"
 
 /** A checked request: what it asks, what its prompt costs, and whether thoughts are to be shown. */
 export interface GeminiRequest {

@@ -1,11 +1,11 @@
-import type { Tool, Turn } from "./answer.ts"
-import { noDirectives, readDirectives } from "./directives.ts"
-import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "./json.ts"
-import { describe, resultText } from "./media.ts"
-import type { GptModel } from "./models.ts"
-import { checkSampling, effortOf, imageOf, insist, OpenAiRefusal, onlyParameters, toolOf } from "./openai.ts"
+import type { Tool, Turn } from "../answer.ts"
+import { noDirectives, readDirectives } from "../directives.ts"
+import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
+import { describe, resultText } from "../media.ts"
+import type { GptModel } from "../models.ts"
+import { countTokens } from "../tokens.ts"
 import { checkInput, isCall, isOutput, itemTokens, partsOf, textIn, typeOf } from "./responsesInput.ts"
-import { countTokens } from "./tokens.ts"
+import { checkSampling, effortOf, imageOf, insist, OpenAiRefusal, onlyParameters, toolOf } from "./shared.ts"
 
 /** A checked Responses request. */
 export interface ResponsesRequest {

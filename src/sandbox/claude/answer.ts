@@ -1,9 +1,9 @@
-import { planOf } from "./answer.ts"
-import type { ClaudeContext } from "./claudeParameters.ts"
-import { type ClaudeEvent, eventsOf, messageOf, type ReplyIdentity } from "./claudeReply.ts"
-import type { ClaudeRequest } from "./claudeRequest.ts"
-import { readClaude } from "./claudeRequest.ts"
-import type { JsonObject } from "./json.ts"
+import { planOf } from "../answer.ts"
+import type { JsonObject } from "../json.ts"
+import type { ClaudeContext } from "./parameters.ts"
+import { type ClaudeEvent, eventsOf, messageOf, type ReplyIdentity } from "./reply.ts"
+import type { ClaudeRequest } from "./request.ts"
+import { readClaude } from "./request.ts"
 
 /** A checked request with its answer in both forms; the platform frames whichever was asked for. */
 export interface ClaudeAnswer {

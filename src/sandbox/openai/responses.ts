@@ -1,14 +1,14 @@
-import { type Plan, planOf } from "./answer.ts"
-import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "./faults.ts"
-import { type CloudRequest, type Frame, jsonReply, type Reply } from "./http.ts"
-import { isObject, type JsonObject, objectOf, parseJson, stringOf } from "./json.ts"
-import type { GptModel } from "./models.ts"
-import { failedReply, filteredReply, filterResults, openaiError, refusedReply } from "./openai.ts"
-import { unknownModel } from "./openaiChat.ts"
+import { type Plan, planOf } from "../answer.ts"
+import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
+import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
+import { isObject, type JsonObject, objectOf, parseJson, stringOf } from "../json.ts"
+import type { GptModel } from "../models.ts"
+import { digest, signThinking } from "../signature.ts"
+import { fragments } from "../tokens.ts"
+import { unknownModel } from "./chat.ts"
 import { ENCRYPTED } from "./responsesInput.ts"
 import { type ResponsesRequest, readResponses } from "./responsesRequest.ts"
-import { digest, signThinking } from "./signature.ts"
-import { fragments } from "./tokens.ts"
+import { failedReply, filteredReply, filterResults, openaiError, refusedReply } from "./shared.ts"
 
 type Item = JsonObject & { readonly id: string; readonly type: string }
 

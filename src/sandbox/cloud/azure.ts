@@ -1,8 +1,8 @@
-import { type CloudRequest, jsonReply, type Reply } from "./http.ts"
-import { azureGpt } from "./models.ts"
-import { answerChat } from "./openaiChat.ts"
-import { answerResponses } from "./responses.ts"
-import { digest } from "./signature.ts"
+import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
+import { azureGpt } from "../models.ts"
+import { answerChat } from "../openai/chat.ts"
+import { answerResponses } from "../openai/responses.ts"
+import { digest } from "../signature.ts"
 
 /** What this Azure OpenAI resource knows: its key, an Entra ID token it accepts, and its deployments (`undefined`: every one it can play). */
 export interface AzureOptions {

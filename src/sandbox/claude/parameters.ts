@@ -1,8 +1,8 @@
-import type { Tool, Turn } from "./answer.ts"
-import { checkCache, onlyFields } from "./claudeMessages.ts"
-import { check, Refusal } from "./http.ts"
-import { isObject, type JsonObject, objectOf, objectsOf, stringOf } from "./json.ts"
-import type { ClaudeModel } from "./models.ts"
+import type { Tool, Turn } from "../answer.ts"
+import { check, Refusal } from "../http.ts"
+import { isObject, type JsonObject, objectOf, objectsOf, stringOf } from "../json.ts"
+import type { ClaudeModel } from "../models.ts"
+import { checkCache, onlyFields } from "./messages.ts"
 
 /** Where a request came in, and what came beside its body. */
 export interface ClaudeContext {

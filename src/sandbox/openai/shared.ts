@@ -1,7 +1,7 @@
-import { check, jsonReply, Refusal, type Reply } from "./http.ts"
-import { type JsonObject, objectOf, stringOf } from "./json.ts"
-import { decodeBase64, sniff } from "./media.ts"
-import type { GptModel } from "./models.ts"
+import { check, jsonReply, Refusal, type Reply } from "../http.ts"
+import { type JsonObject, objectOf, stringOf } from "../json.ts"
+import { decodeBase64, sniff } from "../media.ts"
+import type { GptModel } from "../models.ts"
 
 /** Which cloud's variant of the OpenAI API is played. */
 export type Platform = "azure" | "bedrock"

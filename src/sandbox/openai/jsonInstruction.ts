@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "./json.ts"
+import { isObject, type JsonObject } from "../json.ts"
 
 /**
  * The JSON that a system prompt asks for in words, which models without structured output follow too: of a schema, or any
