@@ -1,96 +1,19 @@
 /**
- * Every environment variable, with its default and its sentence of help. Nothing else reads the environment, but for the
- * clouds' own credential libraries and the `OTEL_*` variables, which their libraries read.
+ * Every environment variable, with its default and its sentence of help; the clouds' are in src/settings/clouds.ts. Nothing else
+ * reads the environment, but for the clouds' own credential libraries and the `OTEL_*` variables, which their libraries read.
  */
 import { availableParallelism } from "node:os"
-import { Config, ConfigProvider, Context, Duration, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
-import { boundaryExample, parseBoundary } from "./model/Boundary.ts"
-import { clouds as allClouds, type Cloud } from "./model/Catalog.ts"
-import type { Authorization } from "./model/Level.ts"
-import { placesOf, rowOf, type Sites } from "./model/Partition.ts"
-import { nearest } from "./wire/nearest.ts"
+import { Config, ConfigProvider, Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
+import { type CloudSettings, cloudsConfig } from "./settings/clouds.ts"
+import { count, duration, optional, port, text } from "./settings/fields.ts"
 
 const minutes = (n: number) => Duration.minutes(n)
 const seconds = (n: number) => Duration.seconds(n)
-
-const text = (name: string) => Config.String(name)
-const optional = (name: string) => Config.option(text(name))
-const secret = (name: string) => Config.option(Config.Redacted(name))
-const duration = (name: string, fallback: Duration.Duration) => Config.Duration(name).pipe(Config.withDefault(fallback))
-const count = (name: string, fallback: number) =>
-  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), name).pipe(
-    Config.withDefault(fallback)
-  )
-/** What fields say about each other is wrong. */
-const refuse = (message: string) => Config.fail(new ConfigProvider.SourceError({ message }))
 
 /** A number of processes; `auto` is one a core, of those that this process may use. */
 const Workers = Schema.String.check(
   Schema.isPattern(/^(auto|[1-9]\d{0,3})$/, { message: "must be auto (one a core), or a whole number from 1" })
 )
-
-/** Port 0 asks the system for a free one. */
-const port = (name: string) =>
-  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65_535 })), name)
-
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/
-/** Whether what is at this host name or address cannot be reached from another machine. */
-export const isLoopback = (host: string): boolean => loopback.test(host)
-
-/** A place of Google's in the partition table; `global` would let requests be served anywhere. */
-const Location = Schema.String.check(
-  Schema.makeFilter((location) => {
-    if (location === "global") return "must be a location inside the boundary, never global"
-    return rowOf("vertex", location) === undefined
-      ? `must be a location that may be used: one of ${placesOf("vertex").join(", ")}`
-      : undefined
-  })
-)
-const location = (name: string) => Config.schema(Location, name)
-
-const Project = Schema.String.check(
-  Schema.isPattern(/^([a-z0-9][a-z0-9.-]{0,99}:)?[a-z0-9][a-z0-9-]{0,99}$/, {
-    message: "must be a project's ID or number such as my-project"
-  })
-)
-
-const AwsRegion = Schema.String.check(
-  Schema.isPattern(/^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$/, { message: "must be a region such as us-gov-west-1" })
-)
-
-/** What an endpoint of the operator's own is called. */
-const Label = Schema.String.check(
-  Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,39}$/, {
-    message: "must be a name of lowercase letters, digits and '-' such as usgov"
-  })
-)
-
-/** Scheme, host, port and plain path: nothing that a URL's reader would take otherwise than it is written. */
-const plainUrl = /^https?:\/\/([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?(\/[\w~-][\w.~-]*)*\/*$/i
-
-/** A cloud's address: https, or plain http on loopback only, without a trailing slash. */
-const BaseUrl = Schema.String.check(
-  Schema.makeFilter((value) => {
-    if (!URL.canParse(value)) return "must be an absolute URL such as https://host.example"
-    const url = new URL(value)
-    if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
-      return "must have no credentials, query or fragment"
-    }
-    if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback(url.hostname))) {
-      return "must be https (plain http is accepted only for a loopback address)"
-    }
-    return plainUrl.test(value) ? undefined : "must be scheme, host and plain path such as https://host.example/path"
-  })
-)
-const baseUrl = (name: string) => Config.map(Config.schema(BaseUrl, name), (url) => url.replace(/\/+$/, ""))
-const hostOf = (url: string): string => new URL(url).hostname
-
-const BoundaryText = Schema.String.check(
-  Schema.makeFilter((value) => Result.match(parseBoundary(value), { onSuccess: () => undefined, onFailure: String }))
-)
-/** What the operator declares of an address of their own, in the catalog's terms. */
-const boundary = (name: string) =>
-  Config.map(Config.schema(BoundaryText, name), (value) => Result.getOrThrow(parseBoundary(value)))
 
 const RedisUrl = Schema.String.check(
   Schema.makeFilter((value) =>
@@ -188,141 +111,11 @@ const gateway = Config.all({
   extraCaCerts: optional("NODE_EXTRA_CA_CERTS")
 })
 
-/** A base URL may lead anywhere, so what is off loopback is declared. */
-const declared = <
-  A extends { readonly baseUrl: Option.Option<string>; readonly boundary: Option.Option<Authorization> }
->(
-  name: string,
-  config: Config.Config<A>
-) =>
-  Config.flatMap(config, (settings) =>
-    Option.isSome(settings.baseUrl) && Option.isNone(settings.boundary) && !isLoopback(hostOf(settings.baseUrl.value))
-      ? refuse(
-          `${name}_BOUNDARY is not set: ${name} is not a loopback address, so it must say what may be served there, ${boundaryExample}`
-        )
-      : Config.succeed(settings)
-  )
-
-const vertex = declared(
-  "VERTEX_BASE_URL",
-  Config.all({
-    project: Config.schema(Project, "VERTEX_PROJECT"),
-    location: location("VERTEX_LOCATION").pipe(Config.withDefault("us-east5")),
-    countLocation: Config.option(location("VERTEX_COUNT_LOCATION")),
-    baseUrl: Config.option(baseUrl("VERTEX_BASE_URL")),
-    boundary: Config.option(boundary("VERTEX_BASE_URL_BOUNDARY")),
-    accessToken: secret("VERTEX_ACCESS_TOKEN")
-  })
-)
-
-const bedrock = declared(
-  "BEDROCK_BASE_URL",
-  Config.all({
-    region: Config.schema(AwsRegion, "BEDROCK_REGION"),
-    fips: Config.Boolean("BEDROCK_FIPS").pipe(Config.withDefault(true)),
-    baseUrl: Config.option(baseUrl("BEDROCK_BASE_URL")),
-    boundary: Config.option(boundary("BEDROCK_BASE_URL_BOUNDARY")),
-    bearerToken: secret("AWS_BEARER_TOKEN_BEDROCK"),
-    /** The first source of the AWS default chain; the rest of the chain is the library's, and a profile goes first there. */
-    keys: Config.all({
-      profile: optional("AWS_PROFILE"),
-      keys: Config.option(
-        Config.all({
-          accessKeyId: Config.Redacted("AWS_ACCESS_KEY_ID"),
-          secretAccessKey: Config.Redacted("AWS_SECRET_ACCESS_KEY"),
-          sessionToken: secret("AWS_SESSION_TOKEN")
-        })
-      )
-    }).pipe(Config.map(({ profile, keys }) => (Option.isSome(profile) ? Option.none() : keys)))
-  })
-)
-
-/** Loopback stands for the cloud of the government: a test, or a tunnel that the operator runs. */
-const loopbackRow = { label: "usgov", boundary: Result.getOrThrow(parseBoundary("fedramp-high,il5,itar")) }
-
-/** The region and what may be served come from the endpoint, or for one of the operator's own from the operator. */
-const azure = Config.all({
-  endpoint: baseUrl("AZURE_OPENAI_ENDPOINT"),
-  label: Config.option(Config.schema(Label, "AZURE_OPENAI_REGION")),
-  declared: Config.option(boundary("AZURE_OPENAI_ENDPOINT_BOUNDARY")),
-  apiKey: secret("AZURE_OPENAI_API_KEY"),
-  tenantId: optional("AZURE_TENANT_ID"),
-  clientId: optional("AZURE_CLIENT_ID"),
-  clientSecret: secret("AZURE_CLIENT_SECRET"),
-  clientCertificatePath: optional("AZURE_CLIENT_CERTIFICATE_PATH"),
-  federatedTokenFile: optional("AZURE_FEDERATED_TOKEN_FILE"),
-  authorityHost: optional("AZURE_AUTHORITY_HOST")
-}).pipe(
-  Config.flatMap(({ label, declared, ...settings }) => {
-    const row = rowOf("azure", hostOf(settings.endpoint))
-    if (row !== undefined) {
-      return Option.isSome(label)
-        ? refuse(
-            "AZURE_OPENAI_REGION must not be set: the endpoint of AZURE_OPENAI_ENDPOINT is Azure's own and says its region"
-          )
-        : Config.succeed({ ...settings, region: row.label ?? "azure", boundary: declared })
-    }
-    const local = isLoopback(hostOf(settings.endpoint)) ? loopbackRow : undefined
-    if (local === undefined && Option.isNone(declared)) {
-      return refuse(
-        `AZURE_OPENAI_ENDPOINT_BOUNDARY is not set: AZURE_OPENAI_ENDPOINT is not Azure's own (https://<name>.openai.azure.us), so it must say what may be served there, ${boundaryExample}`
-      )
-    }
-    return Config.succeed({
-      ...settings,
-      region: Option.getOrElse(label, () => local?.label ?? "private"),
-      boundary: Option.orElse(declared, () => Option.fromUndefinedOr(local?.boundary))
-    })
-  })
-)
-
 export type GatewaySettings = Config.Success<typeof gateway>
-export type VertexSettings = Config.Success<typeof vertex>
-export type BedrockSettings = Config.Success<typeof bedrock>
-export type AzureSettings = Config.Success<typeof azure>
-
-/** Which clouds are configured, and how. */
-export interface CloudSettings {
-  readonly vertex: Option.Option<VertexSettings>
-  readonly bedrock: Option.Option<BedrockSettings>
-  readonly azure: Option.Option<AzureSettings>
-}
-
-export const activeClouds = (clouds: CloudSettings): ReadonlySet<Cloud> =>
-  new Set(allClouds.filter((cloud) => clouds[cloud]._tag === "Some"))
-
-/** Where the active clouds are reached, for the partition table. */
-export const sitesOf = ({ vertex, bedrock, azure }: CloudSettings): Sites => ({
-  ...(Option.isSome(vertex) && {
-    vertex: {
-      place: vertex.value.location,
-      countPlace: Option.getOrUndefined(vertex.value.countLocation),
-      declared: Option.getOrUndefined(vertex.value.boundary)
-    }
-  }),
-  ...(Option.isSome(bedrock) && {
-    bedrock: { place: bedrock.value.region, declared: Option.getOrUndefined(bedrock.value.boundary) }
-  }),
-  ...(Option.isSome(azure) && {
-    azure: { place: hostOf(azure.value.endpoint), declared: Option.getOrUndefined(azure.value.boundary) }
-  })
-})
-
-/** A cloud is active when its first variable is set; the rest of it must then be right. */
-const when = <A>(name: string, config: Config.Config<A>) =>
-  Config.option(Config.String(name)).pipe(
-    Config.flatMap((given) =>
-      Option.isSome(given) ? Config.map(config, Option.some) : Config.succeed(Option.none<A>())
-    )
-  )
 
 export const config = Config.all({
   gateway,
-  clouds: Config.all({
-    vertex: when("VERTEX_PROJECT", vertex),
-    bedrock: when("BEDROCK_REGION", bedrock),
-    azure: when("AZURE_OPENAI_ENDPOINT", azure)
-  })
+  clouds: cloudsConfig
 })
 
 export class Settings extends Context.Service<Settings, GatewaySettings>()("gateway/Settings") {}
@@ -342,48 +135,6 @@ export const provider = (environment: Environment) =>
       )
     )
   )
-
-/** The names that are read: what the settings ask of an environment in which every cloud is active. */
-export const settingNames = (): ReadonlySet<string> => {
-  const names = new Set<string>()
-  const active = provider({
-    VERTEX_PROJECT: "p",
-    BEDROCK_REGION: "us-gov-west-1",
-    AZURE_OPENAI_ENDPOINT: "https://p.openai.azure.us"
-  })
-  const recording = ConfigProvider.make((path) => {
-    names.add(path.join("_"))
-    return active.load(path)
-  })
-  Effect.runSync(Effect.provide(config, ConfigProvider.layer(recording)))
-  return names
-}
-
-/** Read by `chat`, and by the tests. */
-const elsewhere = /^GATEWAY_(API_KEY|TEST_.*)$/
-const ofClouds = /^(VERTEX|BEDROCK|AZURE)_/
-
-/**
- * Variables that look like settings and are none: typing errors, which would otherwise go unseen.
- * Of the gateway's own prefix all that nobody reads; of the clouds' variables, which others read too, near misses.
- */
-export const unknownSettings = (environment: Environment): ReadonlyArray<string> => {
-  const known = settingNames()
-  const cloud = [...known].filter((name) => ofClouds.test(name))
-  return Object.keys(environment).filter(
-    (name) =>
-      !known.has(name) && !elsewhere.test(name) && (name.startsWith("GATEWAY_") || nearest(name, cloud) !== undefined)
-  )
-}
-
-/** The same in a line each, with the setting that was most likely meant. */
-export const unknownSettingLines = (environment: Environment): ReadonlyArray<string> => {
-  const known = settingNames()
-  return unknownSettings(environment).map((name) => {
-    const meant = nearest(name, known)
-    return `${name} is not a setting of the gateway${meant === undefined ? "" : ` (is ${meant} meant?)`}; docs/operation.md lists them`
-  })
-}
 
 export const load = (environment: Environment) =>
   config.pipe(Effect.provide(ConfigProvider.layer(provider(environment))))

@@ -5,19 +5,12 @@ import { formatBoundary } from "./model/Boundary.ts"
 import { clouds as allClouds, type Cloud } from "./model/Catalog.ts"
 import { leftOutLines, loadCatalog } from "./model/CatalogStore.ts"
 import { requestable } from "./model/Resolver.ts"
-import {
-  activeClouds,
-  type CloudSettings,
-  type Environment,
-  environment,
-  type GatewaySettings,
-  isLoopback,
-  load,
-  sitesOf,
-  unknownSettingLines
-} from "./Settings.ts"
+import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
+import { activeClouds, type CloudSettings, sitesOf } from "./settings/clouds.ts"
+import { isLoopback } from "./settings/fields.ts"
 import { settle } from "./settle.ts"
 import { logsLayer } from "./telemetry/logs.ts"
+import { unknownSettingLines } from "./unknownSettings.ts"
 import { isWorker, reportReady, runWorkers } from "./workers.ts"
 
 class NoCloud extends Data.TaggedError("NoCloud")<{ readonly message: string }> {}

@@ -28,7 +28,8 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   "watchFile.ts": [],
   "nodeHttp.ts": [],
   model: ["wire", "watchFile.ts"],
-  "Settings.ts": ["model", "wire"],
+  settings: ["model", "wire"],
+  "Settings.ts": ["model", "settings", "wire"],
   api: ["model", "wire"],
   client: ["api", "wire"],
   governance: ["wire"],
@@ -36,10 +37,10 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   usage: ["access", "wire"],
   telemetry: ["api", "model", "wire", "Settings.ts", "nodeHttp.ts"],
   dialect: ["api", "governance", "model", "wire"],
-  provider: ["model", "telemetry", "wire", "Settings.ts"],
+  provider: ["model", "settings", "telemetry", "wire", "Settings.ts"],
   stream: ["governance", "model", "wire"],
   surface: [
-    ...["access", "api", "dialect", "governance", "model", "provider", "stream", "telemetry", "wire"],
+    ...["access", "api", "dialect", "governance", "model", "provider", "settings", "stream", "telemetry", "wire"],
     ...["Settings.ts", "nodeHttp.ts"]
   ],
   sandbox: ["model", "wire", "nodeHttp.ts"]
@@ -60,7 +61,7 @@ describe("the rooms", () => {
   it("are all known", () => {
     const top = [
       ...["Client.ts", "Server.ts", "Telemetry.ts", "cli", "listener.ts", "main.ts", "serve.ts", "serveHere.ts"],
-      ...["settle.ts", "workers.ts"]
+      ...["settle.ts", "unknownSettings.ts", "workers.ts"]
     ]
     const known = new Set([...Object.keys(rooms), ...top])
     assert.deepEqual(

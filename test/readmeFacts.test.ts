@@ -21,7 +21,7 @@ import { parsed } from "./support/http.ts"
 import { brokenLink, proseText, readme, root, spans, tableOf, text, variablesIn } from "./support/readme.ts"
 
 const read = (file: string) => readFileSync(join(root, file), "utf8")
-const settingsSource = read("src/Settings.ts")
+const settingsSource = `${read("src/Settings.ts")}${read("src/settings/clouds.ts")}`
 const { dependencies, scripts } = parsed(read("package.json"))
 const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), purposePaths)
 const sorted = (names: Iterable<string>) => [...names].sort()

@@ -4,7 +4,8 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
 import { formatBoundary, parseBoundary } from "../src/model/Boundary.ts"
-import { load, settingNames, unknownSettingLines, unknownSettings } from "../src/Settings.ts"
+import { load } from "../src/Settings.ts"
+import { settingNames, unknownSettingLines, unknownSettings } from "../src/unknownSettings.ts"
 
 describe("variables that are no settings", () => {
   it("are told from settings, and from what others read", () => {

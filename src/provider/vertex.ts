@@ -1,7 +1,8 @@
 /** Google Vertex AI: Claude through rawPredict, Gemini through generateContent (docs/upstreams.md#vertex-ai). */
 import { Effect, Layer, Option } from "effect"
 import type { Operation, Route } from "../model/Route.ts"
-import { Clouds, type VertexSettings } from "../Settings.ts"
+import { Clouds } from "../Settings.ts"
+import type { VertexSettings } from "../settings/clouds.ts"
 import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { google } from "./credentials/google.ts"

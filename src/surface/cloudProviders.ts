@@ -4,7 +4,8 @@ import type { Cloud } from "../model/Catalog.ts"
 import type { Route } from "../model/Route.ts"
 import { Provider } from "../provider/Provider.ts"
 import { Providers } from "../provider/Providers.ts"
-import { activeClouds, Clouds } from "../Settings.ts"
+import { Clouds } from "../Settings.ts"
+import { activeClouds } from "../settings/clouds.ts"
 
 /** Built once, when a surface's layer is: the layers of the active clouds live as long as the server. */
 export const cloudProviders = Effect.gen(function* () {

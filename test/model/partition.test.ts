@@ -6,7 +6,8 @@ import { leftOutLines, shippedCatalog } from "../../src/model/CatalogStore.ts"
 import { type Level, levels } from "../../src/model/Level.ts"
 import { bestSites, isHostOf, partition, rowOf } from "../../src/model/Partition.ts"
 import { makeIndex } from "../../src/model/Resolver.ts"
-import { activeClouds, type CloudSettings, type Environment, load, sitesOf } from "../../src/Settings.ts"
+import { type Environment, load } from "../../src/Settings.ts"
+import { activeClouds, type CloudSettings, sitesOf } from "../../src/settings/clouds.ts"
 import { paths } from "./paths.ts"
 
 const catalog = Result.getOrThrow(shippedCatalog)

@@ -21,7 +21,7 @@ const container = () => pod().spec.containers[0]
 
 type Variables = Readonly<Record<string, string>>
 const settingsOf = async (variables: Variables) => (await Effect.runPromise(load(variables))).gateway
-const known = text("src/Settings.ts")
+const known = `${text("src/Settings.ts")}${text("src/settings/clouds.ts")}`
 const assertKnown = (variables: Variables) => {
   for (const [name, value] of Object.entries(variables)) {
     assert.isString(value, name)

@@ -1,0 +1,176 @@
+/** The clouds' settings: where each is, what an address of the operator's own may serve, and with which credentials. */
+import { Config, Option, Result, Schema } from "effect"
+import { boundaryExample, parseBoundary } from "../model/Boundary.ts"
+import { clouds as allClouds, type Cloud } from "../model/Catalog.ts"
+import type { Authorization } from "../model/Level.ts"
+import { placesOf, rowOf, type Sites } from "../model/Partition.ts"
+import { baseUrl, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
+
+/** A place of Google's in the partition table; `global` would let requests be served anywhere. */
+const Location = Schema.String.check(
+  Schema.makeFilter((location) => {
+    if (location === "global") return "must be a location inside the boundary, never global"
+    return rowOf("vertex", location) === undefined
+      ? `must be a location that may be used: one of ${placesOf("vertex").join(", ")}`
+      : undefined
+  })
+)
+const location = (name: string) => Config.schema(Location, name)
+
+const Project = Schema.String.check(
+  Schema.isPattern(/^([a-z0-9][a-z0-9.-]{0,99}:)?[a-z0-9][a-z0-9-]{0,99}$/, {
+    message: "must be a project's ID or number such as my-project"
+  })
+)
+
+const AwsRegion = Schema.String.check(
+  Schema.isPattern(/^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$/, { message: "must be a region such as us-gov-west-1" })
+)
+
+/** What an endpoint of the operator's own is called. */
+const Label = Schema.String.check(
+  Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,39}$/, {
+    message: "must be a name of lowercase letters, digits and '-' such as usgov"
+  })
+)
+
+const BoundaryText = Schema.String.check(
+  Schema.makeFilter((value) => Result.match(parseBoundary(value), { onSuccess: () => undefined, onFailure: String }))
+)
+/** What the operator declares of an address of their own, in the catalog's terms. */
+const boundary = (name: string) =>
+  Config.map(Config.schema(BoundaryText, name), (value) => Result.getOrThrow(parseBoundary(value)))
+
+/** A base URL may lead anywhere, so what is off loopback is declared. */
+const declared = <
+  A extends { readonly baseUrl: Option.Option<string>; readonly boundary: Option.Option<Authorization> }
+>(
+  name: string,
+  config: Config.Config<A>
+) =>
+  Config.flatMap(config, (settings) =>
+    Option.isSome(settings.baseUrl) && Option.isNone(settings.boundary) && !isLoopback(hostOf(settings.baseUrl.value))
+      ? refuse(
+          `${name}_BOUNDARY is not set: ${name} is not a loopback address, so it must say what may be served there, ${boundaryExample}`
+        )
+      : Config.succeed(settings)
+  )
+
+const vertex = declared(
+  "VERTEX_BASE_URL",
+  Config.all({
+    project: Config.schema(Project, "VERTEX_PROJECT"),
+    location: location("VERTEX_LOCATION").pipe(Config.withDefault("us-east5")),
+    countLocation: Config.option(location("VERTEX_COUNT_LOCATION")),
+    baseUrl: Config.option(baseUrl("VERTEX_BASE_URL")),
+    boundary: Config.option(boundary("VERTEX_BASE_URL_BOUNDARY")),
+    accessToken: secret("VERTEX_ACCESS_TOKEN")
+  })
+)
+
+const bedrock = declared(
+  "BEDROCK_BASE_URL",
+  Config.all({
+    region: Config.schema(AwsRegion, "BEDROCK_REGION"),
+    fips: Config.Boolean("BEDROCK_FIPS").pipe(Config.withDefault(true)),
+    baseUrl: Config.option(baseUrl("BEDROCK_BASE_URL")),
+    boundary: Config.option(boundary("BEDROCK_BASE_URL_BOUNDARY")),
+    bearerToken: secret("AWS_BEARER_TOKEN_BEDROCK"),
+    /** The first source of the AWS default chain; the rest of the chain is the library's, and a profile goes first there. */
+    keys: Config.all({
+      profile: optional("AWS_PROFILE"),
+      keys: Config.option(
+        Config.all({
+          accessKeyId: Config.Redacted("AWS_ACCESS_KEY_ID"),
+          secretAccessKey: Config.Redacted("AWS_SECRET_ACCESS_KEY"),
+          sessionToken: secret("AWS_SESSION_TOKEN")
+        })
+      )
+    }).pipe(Config.map(({ profile, keys }) => (Option.isSome(profile) ? Option.none() : keys)))
+  })
+)
+
+/** Loopback stands for the cloud of the government: a test, or a tunnel that the operator runs. */
+const loopbackRow = { label: "usgov", boundary: Result.getOrThrow(parseBoundary("fedramp-high,il5,itar")) }
+
+/** The region and what may be served come from the endpoint, or for one of the operator's own from the operator. */
+const azure = Config.all({
+  endpoint: baseUrl("AZURE_OPENAI_ENDPOINT"),
+  label: Config.option(Config.schema(Label, "AZURE_OPENAI_REGION")),
+  declared: Config.option(boundary("AZURE_OPENAI_ENDPOINT_BOUNDARY")),
+  apiKey: secret("AZURE_OPENAI_API_KEY"),
+  tenantId: optional("AZURE_TENANT_ID"),
+  clientId: optional("AZURE_CLIENT_ID"),
+  clientSecret: secret("AZURE_CLIENT_SECRET"),
+  clientCertificatePath: optional("AZURE_CLIENT_CERTIFICATE_PATH"),
+  federatedTokenFile: optional("AZURE_FEDERATED_TOKEN_FILE"),
+  authorityHost: optional("AZURE_AUTHORITY_HOST")
+}).pipe(
+  Config.flatMap(({ label, declared, ...settings }) => {
+    const row = rowOf("azure", hostOf(settings.endpoint))
+    if (row !== undefined) {
+      return Option.isSome(label)
+        ? refuse(
+            "AZURE_OPENAI_REGION must not be set: the endpoint of AZURE_OPENAI_ENDPOINT is Azure's own and says its region"
+          )
+        : Config.succeed({ ...settings, region: row.label ?? "azure", boundary: declared })
+    }
+    const local = isLoopback(hostOf(settings.endpoint)) ? loopbackRow : undefined
+    if (local === undefined && Option.isNone(declared)) {
+      return refuse(
+        `AZURE_OPENAI_ENDPOINT_BOUNDARY is not set: AZURE_OPENAI_ENDPOINT is not Azure's own (https://<name>.openai.azure.us), so it must say what may be served there, ${boundaryExample}`
+      )
+    }
+    return Config.succeed({
+      ...settings,
+      region: Option.getOrElse(label, () => local?.label ?? "private"),
+      boundary: Option.orElse(declared, () => Option.fromUndefinedOr(local?.boundary))
+    })
+  })
+)
+
+export type VertexSettings = Config.Success<typeof vertex>
+export type BedrockSettings = Config.Success<typeof bedrock>
+export type AzureSettings = Config.Success<typeof azure>
+
+/** Which clouds are configured, and how. */
+export interface CloudSettings {
+  readonly vertex: Option.Option<VertexSettings>
+  readonly bedrock: Option.Option<BedrockSettings>
+  readonly azure: Option.Option<AzureSettings>
+}
+
+export const activeClouds = (clouds: CloudSettings): ReadonlySet<Cloud> =>
+  new Set(allClouds.filter((cloud) => clouds[cloud]._tag === "Some"))
+
+/** Where the active clouds are reached, for the partition table. */
+export const sitesOf = ({ vertex, bedrock, azure }: CloudSettings): Sites => ({
+  ...(Option.isSome(vertex) && {
+    vertex: {
+      place: vertex.value.location,
+      countPlace: Option.getOrUndefined(vertex.value.countLocation),
+      declared: Option.getOrUndefined(vertex.value.boundary)
+    }
+  }),
+  ...(Option.isSome(bedrock) && {
+    bedrock: { place: bedrock.value.region, declared: Option.getOrUndefined(bedrock.value.boundary) }
+  }),
+  ...(Option.isSome(azure) && {
+    azure: { place: hostOf(azure.value.endpoint), declared: Option.getOrUndefined(azure.value.boundary) }
+  })
+})
+
+/** A cloud is active when its first variable is set; the rest of it must then be right. */
+const when = <A>(name: string, config: Config.Config<A>) =>
+  Config.option(Config.String(name)).pipe(
+    Config.flatMap((given) =>
+      Option.isSome(given) ? Config.map(config, Option.some) : Config.succeed(Option.none<A>())
+    )
+  )
+
+/** Every cloud that is configured. */
+export const cloudsConfig = Config.all({
+  vertex: when("VERTEX_PROJECT", vertex),
+  bedrock: when("BEDROCK_REGION", bedrock),
+  azure: when("AZURE_OPENAI_ENDPOINT", azure)
+})

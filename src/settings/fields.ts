@@ -1,0 +1,42 @@
+/** What settings are made of: numbers, times, addresses, and the words in which a wrong one is refused. */
+import { Config, ConfigProvider, type Duration, Schema } from "effect"
+
+export const text = (name: string) => Config.String(name)
+export const optional = (name: string) => Config.option(text(name))
+export const secret = (name: string) => Config.option(Config.Redacted(name))
+export const duration = (name: string, fallback: Duration.Duration) =>
+  Config.Duration(name).pipe(Config.withDefault(fallback))
+export const count = (name: string, fallback: number) =>
+  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), name).pipe(
+    Config.withDefault(fallback)
+  )
+/** What fields say about each other is wrong. */
+export const refuse = (message: string) => Config.fail(new ConfigProvider.SourceError({ message }))
+
+/** Port 0 asks the system for a free one. */
+export const port = (name: string) =>
+  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65_535 })), name)
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/
+/** Whether what is at this host name or address cannot be reached from another machine. */
+export const isLoopback = (host: string): boolean => loopback.test(host)
+
+/** Scheme, host, port and plain path: nothing that a URL's reader would take otherwise than it is written. */
+const plainUrl = /^https?:\/\/([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?(\/[\w~-][\w.~-]*)*\/*$/i
+
+/** A cloud's address: https, or plain http on loopback only, without a trailing slash. */
+const BaseUrl = Schema.String.check(
+  Schema.makeFilter((value) => {
+    if (!URL.canParse(value)) return "must be an absolute URL such as https://host.example"
+    const url = new URL(value)
+    if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+      return "must have no credentials, query or fragment"
+    }
+    if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback(url.hostname))) {
+      return "must be https (plain http is accepted only for a loopback address)"
+    }
+    return plainUrl.test(value) ? undefined : "must be scheme, host and plain path such as https://host.example/path"
+  })
+)
+export const baseUrl = (name: string) => Config.map(Config.schema(BaseUrl, name), (url) => url.replace(/\/+$/, ""))
+export const hostOf = (url: string): string => new URL(url).hostname

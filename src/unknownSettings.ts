@@ -1,0 +1,46 @@
+/** Variables that look like settings and are none. */
+import { ConfigProvider, Effect } from "effect"
+import { config, type Environment, provider } from "./Settings.ts"
+import { nearest } from "./wire/nearest.ts"
+
+/** The names that are read: what the settings ask of an environment in which every cloud is active. */
+export const settingNames = (): ReadonlySet<string> => {
+  const names = new Set<string>()
+  const active = provider({
+    VERTEX_PROJECT: "p",
+    BEDROCK_REGION: "us-gov-west-1",
+    AZURE_OPENAI_ENDPOINT: "https://p.openai.azure.us"
+  })
+  const recording = ConfigProvider.make((path) => {
+    names.add(path.join("_"))
+    return active.load(path)
+  })
+  Effect.runSync(Effect.provide(config, ConfigProvider.layer(recording)))
+  return names
+}
+
+/** Read by `chat`, and by the tests. */
+const elsewhere = /^GATEWAY_(API_KEY|TEST_.*)$/
+const ofClouds = /^(VERTEX|BEDROCK|AZURE)_/
+
+/**
+ * Variables that look like settings and are none: typing errors, which would otherwise go unseen.
+ * Of the gateway's own prefix all that nobody reads; of the clouds' variables, which others read too, near misses.
+ */
+export const unknownSettings = (environment: Environment): ReadonlyArray<string> => {
+  const known = settingNames()
+  const cloud = [...known].filter((name) => ofClouds.test(name))
+  return Object.keys(environment).filter(
+    (name) =>
+      !known.has(name) && !elsewhere.test(name) && (name.startsWith("GATEWAY_") || nearest(name, cloud) !== undefined)
+  )
+}
+
+/** The same in a line each, with the setting that was most likely meant. */
+export const unknownSettingLines = (environment: Environment): ReadonlyArray<string> => {
+  const known = settingNames()
+  return unknownSettings(environment).map((name) => {
+    const meant = nearest(name, known)
+    return `${name} is not a setting of the gateway${meant === undefined ? "" : ` (is ${meant} meant?)`}; docs/operation.md lists them`
+  })
+}
