@@ -110,19 +110,22 @@ export const CompletionChunk = Schema.StructWithRest(
     created: Schema.Int,
     model: Schema.String,
     choices: Schema.Array(
-      Schema.Struct({
-        index: Schema.Int,
-        delta: Schema.StructWithRest(
-          Schema.Struct({
-            role: Schema.optionalKey(Schema.Literal("assistant")),
-            content: Schema.optionalKey(Schema.NullOr(Schema.String)),
-            tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
-            extra_content: Schema.optionalKey(Schema.Json)
-          }),
-          more
-        ),
-        finish_reason: Schema.NullOr(FinishReason)
-      })
+      Schema.StructWithRest(
+        Schema.Struct({
+          index: Schema.Int,
+          delta: Schema.StructWithRest(
+            Schema.Struct({
+              role: Schema.optionalKey(Schema.Literal("assistant")),
+              content: Schema.optionalKey(Schema.NullOr(Schema.String)),
+              tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
+              extra_content: Schema.optionalKey(Schema.Json)
+            }),
+            more
+          ),
+          finish_reason: Schema.NullOr(FinishReason)
+        }),
+        more
+      )
     ),
     usage: Schema.optionalKey(Usage),
     x_gateway_governance: Schema.optionalKey(Governance)

@@ -9,7 +9,7 @@ import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Event } from "../wire/Event.ts"
-import type { JsonObject } from "../wire/json.ts"
+import type { Json, JsonObject } from "../wire/json.ts"
 
 /** A whole answer, in no one's format. */
 export interface Answer {
@@ -22,12 +22,21 @@ export interface Answer {
   readonly usage: Usage
   /** What the vendor needs back with the message (`message.extra_content`). */
   readonly extra: JsonObject | undefined
+  /** OpenAI's own: sources of parts of the text, as they came. */
+  readonly annotations?: ReadonlyArray<Json> | undefined
+  /** OpenAI's own: how likely the tokens were (`choices[].logprobs`), as it came. */
+  readonly logprobs?: JsonObject | undefined
+  readonly served?: Served | undefined
 }
+
+/** OpenAI's own: how the request was served, in fields of the completion itself. */
+export type Served = Readonly<Partial<Record<"service_tier" | "system_fingerprint", string>>>
 
 /** A piece of a streamed answer. `index` counts tool calls only, from 0. */
 export type Piece =
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "refusal"; readonly text: string }
+  | { readonly type: "text"; readonly text: string; readonly logprobs?: JsonObject }
+  | { readonly type: "refusal"; readonly text: string; readonly logprobs?: JsonObject }
+  | { readonly type: "annotations"; readonly annotations: ReadonlyArray<Json> }
   | {
       readonly type: "call"
       readonly index: number
@@ -46,6 +55,7 @@ export type Piece =
 export interface Ending {
   readonly finishReason: FinishReason
   readonly usage: Usage | undefined
+  readonly served?: Served | undefined
 }
 
 /** Reads one stream. It has state, made anew for each stream; it is synchronous and never throws. */

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto"
 import type { FinishReason, Usage } from "../api/Chat.ts"
 import type { ToolCall } from "../api/ChatMessage.ts"
 import type { Tokens } from "../model/Tokens.ts"
-import type { JsonObject } from "../wire/json.ts"
-import type { Answer, Piece } from "./Dialect.ts"
+import { type JsonObject, textOf } from "../wire/json.ts"
+import type { Answer, Piece, Served } from "./Dialect.ts"
 
 /** Unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini). */
 export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
@@ -32,8 +32,19 @@ export const makeCall = (id: string, name: string, args: string, extra?: JsonObj
 })
 
 /** The piece of a text; an empty one is none. */
-export const addText = (text: string, out: Array<Piece>): void => {
-  if (text !== "") out.push({ type: "text", text })
+export const addText = (text: string, out: Array<Piece>, logprobs?: JsonObject): void => {
+  if (text !== "") out.push(logprobs === undefined ? { type: "text", text } : { type: "text", text, logprobs })
+}
+
+/** Of a completion, a chunk or a response; undefined where it says nothing. */
+export const servedOf = ({ service_tier, system_fingerprint }: JsonObject): Served | undefined => {
+  const tier = textOf(service_tier)
+  const fingerprint = textOf(system_fingerprint)
+  if (tier === undefined && fingerprint === undefined) return undefined
+  return {
+    ...(tier === undefined ? {} : { service_tier: tier }),
+    ...(fingerprint === undefined ? {} : { system_fingerprint: fingerprint })
+  }
 }
 
 /** `content` is null where there is none beside tool calls or a filter; an answer of no words is an empty string. */
@@ -42,13 +53,6 @@ export const makeAnswer = (
 ): Answer => {
   const finishReason = finishOf(answer.finishReason, answer.toolCalls.length)
   const silent = answer.toolCalls.length > 0 || finishReason === "content_filter" || answer.refusal !== undefined
-  return {
-    id: answer.id,
-    content: answer.text === "" && silent ? null : answer.text,
-    refusal: answer.refusal,
-    toolCalls: answer.toolCalls,
-    finishReason,
-    usage: answer.usage,
-    extra: answer.extra
-  }
+  const { text, extra, ...said } = answer
+  return { ...said, content: text === "" && silent ? null : text, finishReason, extra }
 }

@@ -12,7 +12,10 @@ export interface Heading {
   readonly model: string
 }
 
-/** Null content stands only beside what is said instead, so that the message can be given back as it is. */
+/**
+ * Null content stands only beside what is said instead, so that the message can be given back as it is. `refusal` and `logprobs`
+ * are null where there are none, because OpenAI's schema demands the keys.
+ */
 export const renderCompletion = (
   answer: Answer,
   { id, created, model, governance }: Heading & { readonly governance?: Governance | undefined }
@@ -27,14 +30,17 @@ export const renderCompletion = (
       message: {
         role: "assistant",
         content: answer.content ?? (answer.toolCalls.length > 0 || answer.refusal !== undefined ? null : ""),
-        ...(answer.refusal === undefined ? {} : { refusal: answer.refusal }),
+        refusal: answer.refusal ?? null,
+        ...(answer.annotations === undefined ? {} : { annotations: answer.annotations }),
         ...(answer.toolCalls.length === 0 ? {} : { tool_calls: answer.toolCalls }),
         ...(answer.extra === undefined ? {} : { extra_content: answer.extra })
       },
+      logprobs: answer.logprobs ?? null,
       finish_reason: answer.finishReason
     }
   ],
   usage: answer.usage,
+  ...answer.served,
   ...(governance === undefined ? {} : { x_gateway_governance: governance })
 })
 
@@ -55,8 +61,7 @@ export const makeChunkWriter = ({
 }: Heading & { readonly includeUsage: boolean }): ChunkWriter => {
   const heading = JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1)
   const before = `${heading},"choices":[{"index":0,"delta":`
-  const after = `,"finish_reason":null}]}`
-  const role = `${before}{"role":"assistant"}${after}`
+  const role = `${before}{"role":"assistant"}${unfinished}`
   let begun = false
 
   return {
@@ -65,16 +70,25 @@ export const makeChunkWriter = ({
       if (delta === undefined) return
       if (!begun) out.push(role)
       begun = true
-      out.push(before + delta + after)
+      out.push(before + delta + after(piece))
     },
-    finish: ({ finishReason, usage }, governance) => {
+    finish: ({ finishReason, usage, served }, governance) => {
       const counted = includeUsage && usage !== undefined ? `,"usage":${JSON.stringify(usage)}` : ""
       const flagged = governance === undefined ? "" : `,"x_gateway_governance":${JSON.stringify(governance)}`
-      const final = `${before}{},"finish_reason":"${finishReason}"}]${counted}${flagged}}`
+      const how = served === undefined ? "" : `,${JSON.stringify(served).slice(1, -1)}`
+      const final = `${before}{},"finish_reason":"${finishReason}"}]${counted}${how}${flagged}}`
       return begun ? [final] : [role, final]
     }
   }
 }
+
+const unfinished = `,"finish_reason":null}]}`
+
+/** What follows a delta in its chunk. */
+const after = (piece: Piece): string =>
+  (piece.type === "text" || piece.type === "refusal") && piece.logprobs !== undefined
+    ? `,"logprobs":${JSON.stringify(piece.logprobs)}${unfinished}`
+    : unfinished
 
 const deltaOf = (piece: Piece): string | undefined => {
   switch (piece.type) {
@@ -82,6 +96,8 @@ const deltaOf = (piece: Piece): string | undefined => {
       return `{"content":${JSON.stringify(piece.text)}}`
     case "refusal":
       return `{"refusal":${JSON.stringify(piece.text)}}`
+    case "annotations":
+      return JSON.stringify({ annotations: piece.annotations })
     case "arguments":
       return `{"tool_calls":[{"index":${piece.index},"function":{"arguments":${JSON.stringify(piece.text)}}}]}`
     case "call": {

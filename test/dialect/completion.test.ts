@@ -35,7 +35,14 @@ describe("a completion", () => {
     expect(JSON.parse(JSON.stringify(plain))).toStrictEqual({
       ...heading,
       object: "chat.completion",
-      choices: [{ index: 0, message: { role: "assistant", content: "a" }, finish_reason: "stop" }],
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: "a", refusal: null },
+          logprobs: null,
+          finish_reason: "stop"
+        }
+      ],
       usage
     })
   })
@@ -50,6 +57,7 @@ describe("a completion", () => {
     expect(full.choices[0]?.message).toEqual({
       role: "assistant",
       content: null,
+      refusal: null,
       tool_calls: [call("x", "f", "{}")],
       extra_content: extra
     })

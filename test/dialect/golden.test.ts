@@ -2,7 +2,7 @@
  * Both directions of the three dialects, as files that are read: the upstream's body for a request, and the completion
  * and the chunks for an upstream's reply and stream. `UPDATE_GOLDEN=1` writes what is expected anew.
  */
-import { readFileSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { Completion } from "../../src/api/Chat.ts"
@@ -19,9 +19,11 @@ const Golden = Schema.Struct({
   expected: Schema.optionalKey(Schema.Json)
 })
 
-describe.each(["claude", "gemini", "gpt"])("%s", (name) => {
-  it.each(["basic", "full"])("%s", (kind) => {
-    const file = new URL(`../golden/dialect/${name}/${kind}.json`, import.meta.url)
+const folder = new URL("../golden/dialect/", import.meta.url)
+
+describe.each(readdirSync(folder))("%s", (name) => {
+  it.each(readdirSync(new URL(name, folder)))("%s", (kind) => {
+    const file = new URL(`${name}/${kind}`, folder)
     const golden = Schema.decodeUnknownSync(Golden)(JSON.parse(readFileSync(file, "utf8")))
     const route = routeOf(golden.route.model, golden.route.cloud)
     const answer = hear(route, golden.body)

@@ -33,7 +33,7 @@ describe("an answer", () => {
       assert.strictEqual(json.model, id)
       assert.strictEqual(json.choices.length, 1)
       const [choice] = json.choices
-      assert.deepStrictEqual(Object.keys(choice), ["index", "message", "finish_reason"])
+      assert.deepStrictEqual(Object.keys(choice), ["index", "message", "logprobs", "finish_reason"])
       assert.strictEqual(choice.index, 0)
       assert.strictEqual(choice.message.role, "assistant")
       assert.match(choice.message.content, /^You asked about a fjord\./)

@@ -1,43 +1,50 @@
-/** Takes `<reasoning>…</reasoning>` out of a text that arrives in pieces (docs/upstreams.md#gpt-oss-on-bedrock). */
+/**
+ * Takes the reasoning off the beginning of a text that arrives in pieces: `<reasoning>…</reasoning>` and the blank lines after
+ * it (docs/upstreams.md#gpt-oss-on-bedrock). Anywhere else these tags are the model's own text.
+ */
 import type { TextFilter } from "../textFilter.ts"
 
 const opening = "<reasoning>"
 const closing = "</reasoning>"
+/** What separates the reasoning from the text: the rest of its line, and lines of white space. */
+const blankLines = /^(?:[^\S\n]*\n)+/
 
-/** Where the text is cut changes nothing: at most the beginning of a tag is held back. */
+/** Where the text is cut changes nothing: at most a part of a tag, or white space, is held back. */
 export const reasoningFilter = (): TextFilter => {
-  let inside = false
+  let place: "start" | "reasoning" | "blank" | "text" = "start"
   let held = ""
+
+  const text = (rest: string): string => {
+    place = "text"
+    held = ""
+    return rest
+  }
+  const blank = (rest: string): string => {
+    place = "blank"
+    held = rest
+    return rest.trimStart() === "" ? "" : text(rest.replace(blankLines, ""))
+  }
+  const reasoning = (rest: string): string => {
+    place = "reasoning"
+    const at = rest.indexOf(closing)
+    if (at >= 0) return blank(rest.slice(at + closing.length))
+    held = rest.slice(1 - closing.length)
+    return ""
+  }
+  const start = (rest: string): string => {
+    if (rest.startsWith(opening)) return reasoning(rest.slice(opening.length))
+    if (!opening.startsWith(rest)) return text(rest)
+    held = rest
+    return ""
+  }
+  const steps = { start, reasoning, blank }
+
   return {
-    push: (text) => {
-      let rest = held + text
-      let shown = ""
-      for (;;) {
-        const tag = inside ? closing : opening
-        const at = rest.indexOf(tag)
-        if (at < 0) {
-          const kept = begun(rest, tag)
-          if (!inside) shown += rest.slice(0, rest.length - kept)
-          held = kept === 0 ? "" : rest.slice(-kept)
-          return shown
-        }
-        if (!inside) shown += rest.slice(0, at)
-        rest = rest.slice(at + tag.length)
-        inside = !inside
-      }
-    },
+    push: (piece) => (place === "text" ? piece : steps[place](held + piece)),
     end: () => {
-      const shown = inside ? "" : held
+      const rest = place === "blank" ? held.replace(blankLines, "") : place === "start" ? held : ""
       held = ""
-      return shown
+      return rest
     }
   }
-}
-
-/** How many characters at the text's end could be the beginning of the tag. */
-const begun = (text: string, tag: string): number => {
-  for (let length = Math.min(tag.length - 1, text.length); length > 0; length--) {
-    if (tag.startsWith(text.slice(-length))) return length
-  }
-  return 0
 }

@@ -3,8 +3,8 @@ import { Result } from "effect"
 import type { FinishReason } from "../../api/Chat.ts"
 import type { Route } from "../../model/Route.ts"
 import { misshapen } from "../../model/UpstreamFault.ts"
-import { arrayOf, isObject, type Json, objectOf, textOf } from "../../wire/json.ts"
-import { makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
 import { noFilter, type TextFilter } from "../textFilter.ts"
 import { reasoningFilter } from "./reasoningTags.ts"
@@ -28,13 +28,20 @@ export const reply: Dialect["reply"] = (body, route) => {
       refusal: textOf(said.refusal),
       toolCalls,
       finishReason: finishReasonOf(textOf(choice.finish_reason)),
-      usage: readUsage(body.usage, route) ?? noUsage
+      usage: readUsage(body.usage, route) ?? noUsage,
+      annotations: Array.isArray(said.annotations) ? said.annotations : undefined,
+      logprobs: readLogprobs(choice, route),
+      served: servedOf(body)
     })
   )
 }
 
 export const filterFor = ({ model }: Route): TextFilter =>
   model.thinking.tagged === true ? reasoningFilter() : noFilter
+
+/** Those of tagged reasoning would show it, token by token. */
+export const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | undefined =>
+  isObject(logprobs) && model.thinking.tagged !== true ? logprobs : undefined
 
 /** Open-weight models' IDs may be positional (`call_0`), and come again in the next turn; ours do not. */
 export const uniqueId = (id: Json | undefined, { model }: Route): string => {

@@ -3,10 +3,10 @@ import { Result } from "effect"
 import type { FinishReason, Usage } from "../../api/Chat.ts"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
-import { addText, finishOf } from "../answer.ts"
-import type { Dialect, Piece } from "../Dialect.ts"
+import { addText, finishOf, servedOf } from "../answer.ts"
+import type { Dialect, Piece, Served } from "../Dialect.ts"
 import { gptFault } from "./faults.ts"
-import { filterFor, finishReasonOf, uniqueId } from "./reply.ts"
+import { filterFor, finishReasonOf, readLogprobs, uniqueId } from "./reply.ts"
 import { readUsage } from "./usage.ts"
 
 export const stream: Dialect["stream"] = (route) => {
@@ -15,6 +15,7 @@ export const stream: Dialect["stream"] = (route) => {
   const calls = new Map<number, number>()
   let finish: FinishReason | undefined
   let usage: Usage | undefined
+  let served: Served | undefined
   let ended = false
 
   const call = (delta: JsonObject, position: number, out: Array<Piece>): void => {
@@ -44,9 +45,12 @@ export const stream: Dialect["stream"] = (route) => {
       const delta = objectOf(choice.delta)
       const reason = textOf(choice.finish_reason)
       if (reason !== undefined) finish = finishReasonOf(reason)
-      addText(filter.push(textOf(delta.content) ?? ""), out)
+      served ??= servedOf(chunk)
+      const logprobs = readLogprobs(choice, route)
+      addText(filter.push(textOf(delta.content) ?? ""), out, logprobs)
       const refusal = textOf(delta.refusal) ?? ""
-      if (refusal !== "") out.push({ type: "refusal", text: refusal })
+      if (refusal !== "") out.push({ type: "refusal", text: refusal, ...(logprobs === undefined ? {} : { logprobs }) })
+      if (Array.isArray(delta.annotations)) out.push({ type: "annotations", annotations: delta.annotations })
       let position = 0
       for (const item of arrayOf(delta.tool_calls)) if (isObject(item)) call(item, position++, out)
       return undefined
@@ -55,7 +59,7 @@ export const stream: Dialect["stream"] = (route) => {
       if (!ended || finish === undefined) return Result.fail(cut)
       addText(filter.end(), out)
       for (const index of calls.values()) out.push({ type: "call-end", index })
-      return Result.succeed({ finishReason: finishOf(finish, calls.size), usage })
+      return Result.succeed({ finishReason: finishOf(finish, calls.size), usage, served })
     },
     ended: () => ended,
     usage: () => usage

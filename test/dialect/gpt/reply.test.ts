@@ -55,12 +55,18 @@ describe("replies", () => {
 
   it.each([
     ["<reasoning>hm</reasoning>a", "a"],
-    ["<reasoning>a</reasoning>b<reasoning>c</reasoning>d", "bd"],
+    ["<reasoning>a</reasoning>b<reasoning>c</reasoning>d", "b<reasoning>c</reasoning>d"],
+    ["<reasoning>a</reasoning>\n\n<reasoning>b</reasoning>", "<reasoning>b</reasoning>"],
+    ["<reasoning>a</reasoning> \r\n\t\n  b\n\nc", "  b\n\nc"],
+    ["<reasoning>a</reasoning> b", " b"],
+    ["<reasoning></reasoning>\n\n", ""],
+    ["a\n<reasoning>b</reasoning>c", "a\n<reasoning>b</reasoning>c"],
     ["<reasoning>never closed", ""],
     ["a < b <reason> c", "a < b <reason> c"],
     ["a <reasoning", "a <reasoning"],
     ["</reasoning>a", "</reasoning>a"],
-    ["<<reasoning>x</<reasoning></reasoning>y", "<y"]
+    ["<<reasoning>x</reasoning>y", "<<reasoning>x</reasoning>y"],
+    ["<reasoning>x</<reasoning></reasoning>y", "y"]
   ])("%j reads %j", (content, expected) => {
     expect(hear(oss, choice({ content })).content).toBe(expected)
     expect(hear(azure, choice({ content })).content).toBe(content)
