@@ -36,8 +36,8 @@ export const UsageRecord = Schema.Struct({
     Schema.Struct({ input: Count, output: Count, reasoning: Schema.optional(Count), cached: Schema.optional(Count) })
   ),
   bytes: Schema.Struct({ in: Count, out: Count }),
-  /** Tools offered, images and files sent, governance flags raised. */
-  counts: Schema.Struct({ tools: Count, images: Count, files: Count, flags: Count }),
+  /** Tools offered, images and files sent, governance flags raised; and things changed of the request, where there were any. */
+  counts: Schema.Struct({ tools: Count, images: Count, files: Count, flags: Count, adjusted: Schema.optional(Count) }),
   duration_ms: Schema.Finite,
   /** From arrival to the first event sent to the caller. */
   first_event_ms: Schema.NullOr(Schema.Finite),
@@ -95,7 +95,13 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
         ? null
         : { input: tokens.input, output: tokens.output, reasoning: tokens.reasoning, cached: tokens.cached },
     bytes: { in: facts.bytesIn, out: facts.bytesOut },
-    counts: { tools: facts.tools, images: facts.images, files: facts.files, flags: facts.flags },
+    counts: {
+      tools: facts.tools,
+      images: facts.images,
+      files: facts.files,
+      flags: facts.flags,
+      adjusted: facts.adjusted === 0 ? undefined : facts.adjusted
+    },
     duration_ms: now - startedAt,
     first_event_ms: firstEventAt === undefined ? null : firstEventAt - startedAt,
     quota: quota === undefined ? null : { reserved: quota.reserved, charged: quota.charged }

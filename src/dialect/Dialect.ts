@@ -73,9 +73,16 @@ export interface StreamReader {
   readonly usage: () => Usage | undefined
 }
 
+/** What is sent upstream, and what of the request was changed for it. */
+export interface Said {
+  readonly body: JsonObject
+  /** In the caller's words, as `changed` and `removed` print them; `unadjusted` where nothing was changed. */
+  readonly adjusted: ReadonlyArray<string>
+}
+
 export interface Dialect {
-  /** The upstream's body. Refusals name the message, part, tool or parameter. */
-  readonly request: (chat: ChatRequest, route: Route) => Result.Result<JsonObject, GatewayError>
+  /** Refusals name the message, part, tool or parameter. */
+  readonly request: (chat: ChatRequest, route: Route) => Result.Result<Said, GatewayError>
   /** `body` is parsed exactly. `chat` is what was asked: an answer in JSON is then freed of the Markdown around it. */
   readonly reply: (body: JsonObject, route: Route, chat?: ChatRequest) => Result.Result<Answer, UpstreamFault>
   readonly stream: (route: Route, chat?: ChatRequest) => StreamReader

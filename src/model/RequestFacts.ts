@@ -38,6 +38,8 @@ export interface RequestFacts {
   readonly images: number
   readonly files: number
   readonly flags: number
+  /** How many things the gateway changed of the request, as `x-gateway-adjusted` names them. */
+  readonly adjusted: number
   /** Upstream events so far: about as many output tokens. */
   readonly events: number
   /** Milliseconds since the epoch of the first event that reached the caller. */

@@ -18,7 +18,7 @@ import { Stopper } from "../provider/Stopper.ts"
 import { Settings } from "../Settings.ts"
 import { ceilingError } from "../stream/deadlines.ts"
 import type { Progress } from "../stream/Frame.ts"
-import { adjustedHeader, printAdjusted } from "./adjusted.ts"
+import { adjustedHeaders } from "./adjusted.ts"
 import { BodyRoom } from "./BodyRoom.ts"
 import { bodyReader, isLarge } from "./body.ts"
 import { cloudProviders } from "./cloudProviders.ts"
@@ -34,6 +34,8 @@ export type Handler<E> = (
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
 
 type Headers = Readonly<Record<string, string>>
+
+const none: ReadonlyArray<never> = []
 
 export class Inference extends Context.Service<
   Inference,
@@ -184,15 +186,15 @@ export class Inference extends Context.Service<
               if (Result.isFailure(ready)) return Effect.fail(ready.failure)
               const { prepared, route } = ready.success
               const { maxOutput, operation, stream } = prepared
-              const adjusted = printAdjusted(prepared.adjusted ?? [])
+              const { adjusted = none, thinkingAdjusted = none } = prepared
+              observation.adjusted = adjusted.length + thinkingAdjusted.length
               const provider = providerOf(route)
               const region = provider.region(route, operation)
               const headers: Headers = {
                 "x-gateway-served-model": route.model.id,
                 "x-gateway-served-by": `${route.deployment.cloud}/${region}`,
                 "x-gateway-served-level": route.level,
-                ...(adjusted === undefined ? {} : { [adjustedHeader]: adjusted }),
-                ...prepared.headers
+                ...(observation.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted))
               }
               const send = Effect.suspend(() => {
                 observation.region = region

@@ -43,6 +43,7 @@ export class Observation implements RequestFacts {
   images = 0
   files = 0
   flags = 0
+  adjusted = 0
   events = 0
   firstEventAt: number | undefined
 

@@ -40,8 +40,8 @@ export interface Prepared {
   readonly maxOutput: number | undefined
   /** What was changed of the request, as `name:from->to` or `name:removed`; for the header `x-gateway-adjusted`. */
   readonly adjusted?: ReadonlyArray<string> | undefined
-  /** Headers of the surface's own. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The same of thinking, on the messages surface; for the header `x-gateway-thinking-adjusted`. */
+  readonly thinkingAdjusted?: ReadonlyArray<string> | undefined
 }
 
 /** A whole reply, as it goes to the caller. */

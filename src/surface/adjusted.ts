@@ -1,6 +1,4 @@
-/** The header `x-gateway-adjusted`: what the gateway changed of a request, so that nothing is changed in silence. */
-
-export const adjustedHeader = "x-gateway-adjusted"
+/** The headers that say what the gateway changed of a request, so that nothing is changed in silence (docs/api.md#adjusted-requests). */
 
 /** Longest value of the header, in characters of ASCII. */
 export const maxAdjusted = 1024
@@ -27,4 +25,16 @@ export const printAdjusted = (changes: ReadonlyArray<string>): string | undefine
     kept++
   }
   return `${value}, more:${entries.length - kept}`
+}
+
+/** `x-gateway-adjusted` and, for thinking on the messages surface, `x-gateway-thinking-adjusted`; each where there is something. */
+export const adjustedHeaders = (
+  changes: ReadonlyArray<string>,
+  thinking: ReadonlyArray<string>
+): Readonly<Record<string, string>> => {
+  const [adjusted, thinkingAdjusted] = [printAdjusted(changes), printAdjusted(thinking)]
+  return {
+    ...(adjusted === undefined ? {} : { "x-gateway-adjusted": adjusted }),
+    ...(thinkingAdjusted === undefined ? {} : { "x-gateway-thinking-adjusted": thinkingAdjusted })
+  }
 }

@@ -2,13 +2,15 @@
 import { Result } from "effect"
 import { ChatRequest } from "../api/Chat.ts"
 import type { ApiError } from "../api/Errors.ts"
+import { removed } from "../dialect/adjustments.ts"
 import { type Heading, renderCompletion } from "../dialect/completion.ts"
 import type { Dialect } from "../dialect/Dialect.ts"
 import { dialectOf } from "../dialect/dialects.ts"
 import { flagCall, governanceOf } from "../governance/flags.ts"
 import { internal, invalid } from "../model/GatewayError.ts"
 import type { Operation, Route } from "../model/Route.ts"
-import { strip } from "../wire/strip.ts"
+import type { JsonObject } from "../wire/json.ts"
+import { type Strip, strip } from "../wire/strip.ts"
 import { type ChatState, chatProtocol, chatTokens } from "./chatStream.ts"
 import { refuseOutside } from "./inlineMedia.ts"
 import { type Counts, type Prepared, surface } from "./Surface.ts"
@@ -46,6 +48,13 @@ const countsOf = ({ messages, tools }: ChatRequest): Counts => {
 /** What is forwarded as it came; messages and tools are read by their schema, and said anew by every dialect. */
 const unread = ({ messages: _, tools: __, tool_choice: ___, response_format: ____, ...rest }: ChatRequest) => rest
 
+/** The body as the deployment takes it; what it does not take is named, too. */
+const stripped = (body: JsonObject, fields: Strip, adjusted: ReadonlyArray<string>) => {
+  const gone = new Set<string>()
+  const bodies = [strip(body, fields, (path) => gone.add(removed(path)))]
+  return { bodies, adjusted: gone.size === 0 ? adjusted : [...adjusted, ...gone] }
+}
+
 export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
   purpose: "chat",
   schema: ChatRequest,
@@ -57,9 +66,9 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
     const refusal = refuseRetention(request) ?? refuseOutside(unread(request))
     if (refusal !== undefined) return Result.fail(invalid(refusal))
-    return Result.map(dialect.request(request, route), (said) => ({
+    return Result.map(dialect.request(request, route), ({ adjusted, body }) => ({
       operation: operations[route.deployment.api],
-      bodies: [strip(said, route.strip)],
+      ...stripped(body, route.strip, adjusted),
       stream: request.stream === true,
       maxOutput: request.max_completion_tokens ?? request.max_tokens ?? route.model.maxOutputTokens,
       dialect,

@@ -42,13 +42,14 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
   prepare: (request, route, { headers }) =>
     Result.map(
       prepareMessages(request, route, { betaHeader: headers["anthropic-beta"], counting: false }),
-      ({ body: { stream: asked, ...rest }, changes }) => ({
+      ({ body: { stream: asked, ...rest }, adjusted, thinkingAdjusted }) => ({
         operation: "messages" as const,
         bodies: [request.stream === true ? { ...rest, stream: true } : rest],
         stream: request.stream === true,
         maxOutput: request.max_tokens,
         model: route.model.id,
-        headers: changes.length === 0 ? undefined : { "x-gateway-thinking-adjusted": changes.join(", ") }
+        adjusted,
+        thinkingAdjusted
       })
     ),
   answer: ({ model }, { body }, scan) => {

@@ -1,5 +1,6 @@
 /** What of a native messages body is read, refused, adjusted or removed before it goes upstream (docs/api.md#messages). */
 import { Result } from "effect"
+import { removed } from "../dialect/adjustments.ts"
 import { adjustThinking } from "../dialect/thinking.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
@@ -67,8 +68,10 @@ const counted = ["messages", "system", "tools", "tool_choice", "thinking", "outp
 
 export interface PreparedBody {
   readonly body: Body
+  /** For `x-gateway-adjusted`. */
+  readonly adjusted: ReadonlyArray<string>
   /** For `x-gateway-thinking-adjusted`. */
-  readonly changes: ReadonlyArray<string>
+  readonly thinkingAdjusted: ReadonlyArray<string>
 }
 
 export const prepareMessages = (
@@ -97,10 +100,12 @@ export const prepareMessages = (
   const kept = options.counting
     ? Object.fromEntries(Object.entries(versioned).filter(([key]) => counted.includes(key)))
     : versioned
-  const adjusted = adjustThinking(kept, { model, deployment, betas, counting: options.counting })
-  const stripped = strip(adjusted.body, route.strip)
+  const { body, changes } = adjustThinking(kept, { model, deployment, betas, counting: options.counting })
+  const gone = new Set<string>()
+  const stripped = strip(body, route.strip, (path) => gone.add(path))
   return Result.succeed({
     body: betas.length === 0 ? stripped : { ...stripped, anthropic_beta: betas },
-    changes: adjusted.changes
+    adjusted: [...gone].map(removed),
+    thinkingAdjusted: changes
   })
 }

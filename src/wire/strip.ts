@@ -5,6 +5,8 @@ import { isObject, type Json, type JsonObject } from "./json.ts"
 export interface Strip {
   /** Fields that go. */
   readonly drop: ReadonlyArray<string>
+  /** What stands before a field of `drop` in its path, without brackets: `tools.`. */
+  readonly before: string
   /** Fields that are looked into. */
   readonly into: ReadonlyArray<{ readonly key: string; readonly elements: boolean; readonly inner: Strip }>
 }
@@ -17,7 +19,7 @@ interface Step {
 const stepsOf = (path: string): ReadonlyArray<Step> =>
   path.split(".").map((part) => ({ key: part.replace(/\[\]$/, ""), elements: part.endsWith("[]") }))
 
-const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>): Strip => {
+const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>, before = ""): Strip => {
   const deeper = new Map<string, { step: Step; rest: Array<ReadonlyArray<Step>> }>()
   const drop: Array<string> = []
   for (const [step, ...rest] of paths) {
@@ -30,41 +32,49 @@ const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>): Strip => {
       deeper.set(name, known)
     }
   }
-  const into = [...deeper.values()].map(({ step, rest }) => ({ ...step, inner: treeOf(rest) }))
-  return { drop, into }
+  const into = [...deeper.values()].map(({ step, rest }) => ({ ...step, inner: treeOf(rest, `${before}${step.key}.`) }))
+  return { drop, before, into }
 }
 
 export const compileStrip = (paths: ReadonlyArray<string> = []): Strip => treeOf(paths.map(stepsOf))
 
-/** The object without the fields; never changed itself, and shared where nothing goes. One walk, whatever the number of paths. */
-export const strip = (fields: JsonObject, { drop, into }: Strip): JsonObject => {
+/**
+ * The object without the fields; never changed itself, and shared where nothing goes. One walk, whatever the number of paths.
+ * `onDrop` is told the path of each field that went, as often as it went.
+ */
+export const strip = (
+  fields: JsonObject,
+  { drop, before, into }: Strip,
+  onDrop?: (path: string) => void
+): JsonObject => {
   let result = fields
   for (const key of drop) {
-    if (Object.hasOwn(result, key)) {
-      result = Object.fromEntries(Object.entries(result).filter(([name]) => !drop.includes(name)))
-      break
+    if (!Object.hasOwn(fields, key)) continue
+    if (result === fields) {
+      result = Object.fromEntries(Object.entries(fields).filter(([name]) => !drop.includes(name)))
     }
+    onDrop?.(before + key)
   }
   for (const { key, elements, inner } of into) {
     if (!Object.hasOwn(result, key)) continue
     const child = result[key]
-    const changed = elements ? stripAll(child, inner) : stripOne(child, inner)
+    const changed = elements ? stripAll(child, inner, onDrop) : stripOne(child, inner, onDrop)
     if (changed !== undefined && changed !== child) result = { ...result, [key]: changed }
   }
   return result
 }
 
-const stripOne = (value: Json | undefined, inner: Strip): Json | undefined =>
-  isObject(value) ? strip(value, inner) : value
+const stripOne = (value: Json | undefined, inner: Strip, onDrop?: (path: string) => void): Json | undefined =>
+  isObject(value) ? strip(value, inner, onDrop) : value
 
 /** The same array when nothing changed. */
-const stripAll = (value: Json | undefined, inner: Strip): Json | undefined => {
+const stripAll = (value: Json | undefined, inner: Strip, onDrop?: (path: string) => void): Json | undefined => {
   if (!Array.isArray(value)) return value
   const items: ReadonlyArray<Json> = value
   let changed: Array<Json> | undefined
   for (let at = 0; at < items.length; at++) {
     const item = items[at]
-    const next = stripOne(item, inner)
+    const next = stripOne(item, inner, onDrop)
     if (next === undefined || next === item) continue
     changed ??= [...items]
     changed[at] = next

@@ -113,6 +113,7 @@ describe("a usage record", () => {
     bytesOut: 0,
     tools: 0,
     images: 0,
+    adjusted: 0,
     files: 0,
     flags: 0,
     events: 0,

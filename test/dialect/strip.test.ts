@@ -17,8 +17,16 @@ describe("stripping", () => {
     [["list[].x"], { ...body, list: [{}, "text", {}, {}] }]
   ])("%j", (paths, expected) => {
     const before = structuredClone(body)
-    expect(strip(body, compileStrip(paths))).toEqual(expected)
+    const gone: Array<string> = []
+    expect(strip(body, compileStrip(paths), (path) => gone.push(path))).toEqual(expected)
+    expect(gone.length > 0).toBe(expected !== body)
     expect(body).toEqual(before)
+  })
+
+  it("tells what went, by its path", () => {
+    const gone: Array<string> = []
+    strip(body, compileStrip(["a.b", "a.c", "list[].x.y", "kept"]), (path) => gone.push(path))
+    expect(gone).toEqual(["kept", "a.b", "a.c", "list.x.y"])
   })
 
   it("takes parallel tool use off where the catalog says so", () => {

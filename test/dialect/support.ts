@@ -4,7 +4,7 @@ import { Result, Schema } from "effect"
 import { ChatRequest } from "../../src/api/Chat.ts"
 import type { Governance } from "../../src/api/Governance.ts"
 import type { ChunkWriter } from "../../src/dialect/completion.ts"
-import type { Answer, Dialect, Ending, Piece } from "../../src/dialect/Dialect.ts"
+import type { Answer, Dialect, Ending, Piece, Said } from "../../src/dialect/Dialect.ts"
 import { dialectOf } from "../../src/dialect/dialects.ts"
 import { Catalog, type Cloud, type Model } from "../../src/model/Catalog.ts"
 import type { GatewayError } from "../../src/model/GatewayError.ts"
@@ -54,8 +54,14 @@ export const dialect = (route: Route): Dialect => {
 }
 
 /** The upstream's body; throws the refusal. The request is frozen, so that a dialect that changes it throws. */
-export const say = (route: Route, fields: object): JsonObject =>
+export const say = (route: Route, fields: object): JsonObject => asked(route, fields).body
+
+/** The same with what was adjusted. */
+export const asked = (route: Route, fields: object): Said =>
   Result.getOrThrow(dialect(route).request(deepFreeze(chat(fields)), route))
+
+/** What was adjusted of a request. */
+export const adjusted = (route: Route, fields: object): ReadonlyArray<string> => asked(route, fields).adjusted
 
 /** Why something failed; throws if it did not. */
 export const failureOf = <E>(result: Result.Result<unknown, E>): E => Result.getOrThrow(Result.flip(result))

@@ -1,27 +1,42 @@
 /** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (docs/upstreams.md#anthropic-messages). */
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
-import { compact, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { compact, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
+import { changed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
-import { chatThinking, takes } from "../thinking.ts"
+import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
 import { canThink, type Turn, toConversation, withoutThinking } from "./turns.ts"
 
+/** What this dialect says of a request; the rest is named. */
+const saidFields: ReadonlySet<string> = new Set([
+  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
+  ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format", "user"]
+])
+
 export const request: Dialect["request"] = (chat, route) =>
-  Result.map(toConversation(chat), ({ system, turns }) => {
+  Result.map(toConversation(chat), ({ system, turns, opened }) => {
     const { model, deployment } = route
+    const adjusted: Array<string> = []
+    nameUnsaid(chat, saidFields, adjusted)
+    if (opened) adjusted.push("messages:assistant-first")
     const { effort, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
+    nameEffort(chat, effort, adjusted)
+    if (chatMaxTokens(chat) === undefined) adjusted.push(changed("max_tokens", undefined, maxTokens))
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"
-    const format = formatFor(chat, deployment.strip ?? [])
+    const format = formatFor(chat, deployment.strip ?? [], adjusted)
     const texts = format.instruction === undefined ? system : [...system, format.instruction]
-    return compact({
+    // Bedrock refuses some values of it (docs/upstreams.md#request-metadata).
+    const named = deployment.cloud === "vertex"
+    if (typeof chat.user === "string" && !named) adjusted.push(removed("user"))
+    const body = compact({
       max_tokens: maxTokens,
       system: texts.length === 0 ? undefined : texts.join("\n\n"),
       messages: (thinks ? turns : withoutThinking(turns)).map(({ role, content }) => ({ role, content })),
-      ...sampling(chat, takes(model.sampling, thinks)),
+      ...sampling(chat, takes(model.sampling, thinks), adjusted),
       stop_sequences: some(stopsOf(chat).filter((sequence) => sequence.trim() !== "")),
-      ...toolsFor(chat, turns, takes(model.forcedToolChoice, thinks)),
+      ...toolsFor(chat, turns, takes(model.forcedToolChoice, thinks), adjusted),
       thinking: thinks
         ? adaptive
           ? { type: "adaptive" }
@@ -30,22 +45,31 @@ export const request: Dialect["request"] = (chat, route) =>
           ? { type: "disabled" }
           : undefined,
       output_config: some({ ...(adaptive && thinks ? { effort } : {}), ...format.config }),
-      // Bedrock refuses some values of it (docs/upstreams.md#request-metadata).
-      metadata: typeof chat.user === "string" && deployment.cloud === "vertex" ? { user_id: chat.user } : undefined
+      metadata: typeof chat.user === "string" && named ? { user_id: chat.user } : undefined
     })
+    return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
 
 /** The vendor's temperature ends at 1, and newer models take only one of the two. */
-const sampling = (chat: ChatRequest, taken: boolean): JsonObject => {
+const sampling = (chat: ChatRequest, taken: boolean, adjusted: Array<string>): JsonObject => {
+  const [temperature, topP] = [numberOf(chat.temperature), numberOf(chat.top_p)]
+  if (temperature !== undefined && !taken) adjusted.push(removed("temperature"))
+  if (topP !== undefined && (!taken || temperature !== undefined)) adjusted.push(removed("top_p"))
   if (!taken) return {}
-  if (typeof chat.temperature === "number") return { temperature: Math.min(1, chat.temperature) }
-  return typeof chat.top_p === "number" ? { top_p: chat.top_p } : {}
+  if (temperature === undefined) return topP === undefined ? {} : { top_p: topP }
+  if (temperature > 1) adjusted.push(changed("temperature", temperature, 1))
+  return { temperature: Math.min(1, temperature) }
 }
 
 /** The vendor wants the tools that a history uses to be defined, also where none may be called any more. */
-const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, forcible: boolean): JsonObject => {
+const toolsFor = (
+  chat: ChatRequest,
+  turns: ReadonlyArray<Turn>,
+  forcible: boolean,
+  adjusted: Array<string>
+): JsonObject => {
   const tools = toolsOf(chat).map(tool)
-  if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, forcible) })
+  if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, forcible, adjusted) })
   const uses = turns.flatMap(({ content }) => content.filter((block) => block.type === "tool_use"))
   const names = [...new Set(uses.flatMap((use) => textOf(use.name) ?? []))]
   if (names.length === 0) return {}
@@ -62,11 +86,12 @@ const tool = (tool: ReturnType<typeof toolsOf>[number]): JsonObject =>
   })
 
 /** A forced choice that the model does not take beside thinking becomes `auto` (docs/api.md#reasoning, rule 6). */
-const toolChoice = (chat: ChatRequest, forcible: boolean): JsonObject | undefined => {
+const toolChoice = (chat: ChatRequest, forcible: boolean, adjusted: Array<string>): JsonObject | undefined => {
   const choice = chat.tool_choice ?? undefined
   if (choice === "none") return { type: "none" }
   const alone = chat.parallel_tool_calls === false
   if (choice === undefined && !alone) return undefined
+  if (!forcible) nameForced(chat, adjusted)
   const kind =
     choice === undefined || choice === "auto" || !forcible
       ? { type: "auto" }
@@ -80,13 +105,18 @@ const toolChoice = (chat: ChatRequest, forcible: boolean): JsonObject | undefine
  * `response_format`: the vendor's own structured output where the catalog does not strip it and the schema is strict;
  * else an instruction, because a forced tool is refused beside thinking.
  */
-const formatFor = (chat: ChatRequest, strip: ReadonlyArray<string>): { config: JsonObject; instruction?: string } => {
+const formatFor = (
+  chat: ChatRequest,
+  strip: ReadonlyArray<string>,
+  adjusted: Array<string>
+): { config: JsonObject; instruction?: string } => {
   const format = jsonFormat(chat)
   if (format === undefined) return { config: {} }
   const native = !strip.includes("output_config") && !strip.includes("output_config.format")
   if (native && format.strict && format.schema !== undefined) {
     return { config: { format: { type: "json_schema", schema: format.schema } } }
   }
+  adjusted.push(changed("response_format", format.schema === undefined ? "json_object" : "json_schema", "instruction"))
   const only = "and nothing else: no Markdown fences, no text before or after it."
   return format.schema === undefined
     ? { config: {}, instruction: `Answer with one JSON object ${only}` }

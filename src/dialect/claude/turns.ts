@@ -18,6 +18,8 @@ export interface Conversation {
   readonly system: ReadonlyArray<string>
   /** Alternating; tool results come first in theirs. */
   readonly turns: ReadonlyArray<Turn>
+  /** Whether a turn of the user's was added before the first, because that was the assistant's. */
+  readonly opened: boolean
 }
 
 /** Fails with `invalid` (400) where a tool call's arguments are no JSON object. */
@@ -58,15 +60,14 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
   }
   if (turns.length > 0) {
     const closed = turns.map(({ role, results, rest }) => ({ role, content: [...results, ...rest] }))
-    const [first] = closed
-    const begun =
-      first?.role === "assistant" ? [{ role: "user" as const, content: [textBlock(opening)] }, ...closed] : closed
-    return Result.succeed({ system, turns: trimPrefill(begun) })
+    const opened = closed[0]?.role === "assistant"
+    const begun = opened ? [{ role: "user" as const, content: [textBlock(opening)] }, ...closed] : closed
+    return Result.succeed({ system, turns: trimPrefill(begun), opened })
   }
   return system.length === 0
     ? Result.fail(invalid("messages: at least one message must have content"))
     : // A conversation of instructions only is said by the user, because there must be a turn.
-      Result.succeed({ system: [], turns: [{ role: "user", content: system.map(textBlock) }] })
+      Result.succeed({ system: [], turns: [{ role: "user", content: system.map(textBlock) }], opened: false })
 }
 
 /** A turn that messages are still added to. Nothing is spread into arguments: callers decide how much there is. */

@@ -10,6 +10,8 @@ import { opening, parseArguments } from "../schema.ts"
 export interface Contents {
   readonly system: ReadonlyArray<JsonObject>
   readonly contents: ReadonlyArray<JsonObject>
+  /** Whether a content of the user's was added before the first, because that was the model's. */
+  readonly opened: boolean
 }
 
 /** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
@@ -78,13 +80,14 @@ export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayEr
     return parts.length === 0 ? [] : [{ role: "user", parts }]
   })
   if (contents.length > 0) {
-    const begun = contents[0]?.role === "model" ? [{ role: "user", parts: [{ text: opening }] }, ...contents] : contents
-    return Result.succeed({ system, contents: begun })
+    const opened = contents[0]?.role === "model"
+    const begun = opened ? [{ role: "user", parts: [{ text: opening }] }, ...contents] : contents
+    return Result.succeed({ system, contents: begun, opened })
   }
   return system.length === 0
     ? Result.fail(invalid("messages: at least one message must have content"))
     : // A conversation of instructions only is said by the user, because there must be a turn.
-      Result.succeed({ system: [], contents: [{ role: "user", parts: system }] })
+      Result.succeed({ system: [], contents: [{ role: "user", parts: system }], opened: false })
 }
 
 /**

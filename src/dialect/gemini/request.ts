@@ -3,16 +3,28 @@ import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Model } from "../../model/Catalog.ts"
 import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
+import { nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
 import { geminiSchema } from "./schema.ts"
 
+/** What this dialect says of a request; the rest is named. */
+const saidFields: ReadonlySet<string> = new Set([
+  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
+  ...["temperature", "top_p", "stop", "seed", "presence_penalty", "frequency_penalty"],
+  ...["tools", "tool_choice", "response_format"]
+])
+
 export const request: Dialect["request"] = (chat, { model }) =>
-  Result.map(toContents(chat), ({ system, contents }) => {
+  Result.map(toContents(chat), ({ system, contents, opened }) => {
+    const adjusted: Array<string> = []
+    nameUnsaid(chat, saidFields, adjusted)
+    if (opened) adjusted.push("messages:assistant-first")
+    nameForced(chat, adjusted)
     const tools = toolsOf(chat).map(declaration)
-    return compact({
+    const body = compact({
       contents,
       systemInstruction: system.length === 0 ? undefined : { parts: system },
       tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
@@ -21,13 +33,16 @@ export const request: Dialect["request"] = (chat, { model }) =>
         tools.length === 0
           ? undefined
           : { functionCallingConfig: { mode: chat.tool_choice === "none" ? "NONE" : "AUTO" } },
-      generationConfig: generation(chat, model)
+      generationConfig: generation(chat, model, adjusted)
     })
+    return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
 
-const generation = (chat: ChatRequest, model: Model): JsonObject => {
+const generation = (chat: ChatRequest, model: Model, adjusted: Array<string>): JsonObject => {
   const effort = chatEffort(chat, model)
+  nameEffort(chat, effort, adjusted)
   const taken = takes(model.sampling, effort !== "none")
+  for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.push(removed(name))
   const format = jsonFormat(chat)
   const stops = stopsOf(chat)
   return compact({

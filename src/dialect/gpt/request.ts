@@ -6,6 +6,7 @@ import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../api/ChatMessage.ts"
 import { compact, isObject, type Json, type JsonObject } from "../../wire/json.ts"
+import { unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { parametersOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -32,8 +33,9 @@ export const request: Dialect["request"] = (chat, { model, deployment }) => {
   const noTools = toolsOf(chat).length === 0
   if (noTools) for (const field of ["tools", "tool_choice", "parallel_tool_calls"]) dropped.add(field)
   const forwarded = Object.entries(chat).filter(([name]) => !dropped.has(name))
-  return Result.succeed(
-    compact({
+  return Result.succeed({
+    adjusted: unadjusted,
+    body: compact({
       ...withoutNulls(Object.fromEntries(forwarded)),
       model: deployment.model,
       messages: chat.messages.map(message),
@@ -49,7 +51,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }) => {
       // Usage is always asked for, because records need it.
       ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
     })
-  )
+  })
 }
 
 /** Parameters that are given must be a schema of type object with properties (docs/upstreams.md#functions). */

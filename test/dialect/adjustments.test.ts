@@ -1,0 +1,69 @@
+/** What each dialect says that it changed of a request (docs/api.md#adjusted-requests). */
+import { describe, expect, it } from "@effect/vitest"
+import { adjusted, flash, opus, sonnet, sonnetBedrock, tool } from "./support.ts"
+
+const off = { reasoning_effort: "none", max_tokens: 100 }
+const tools = [tool("f")]
+
+describe("what was adjusted", () => {
+  it.each([
+    ["nothing", sonnet, { ...off, temperature: 1, stop: ["x"], user: "u", tools, tool_choice: "required" }, []],
+    [
+      "nothing of what asks for nothing",
+      sonnet,
+      { ...off, seed: null, logprobs: false, store: false, presence_penalty: 0, logit_bias: {}, modalities: ["text"] },
+      []
+    ],
+    [
+      "what no vendor but OpenAI has",
+      sonnet,
+      { ...off, seed: 1, logprobs: true },
+      ["seed:removed", "logprobs:removed"]
+    ],
+    ["a temperature above the vendor's", sonnet, { ...off, temperature: 1.7 }, ["temperature:1.7->1"]],
+    ["one of two", sonnet, { ...off, temperature: 0.5, top_p: 0.5 }, ["top_p:removed"]],
+    [
+      "sampling and force beside thinking",
+      sonnet,
+      { max_tokens: 9000, temperature: 0, tools, tool_choice: "required" },
+      ["temperature:removed", "tool_choice:required->auto"]
+    ],
+    ["a limit that was not given", sonnet, { reasoning_effort: "medium" }, ["max_tokens:unset->12288"]],
+    [
+      "an effort that the model does not have",
+      sonnet,
+      { max_tokens: 40_000, reasoning_effort: "xhigh" },
+      ["reasoning_effort:xhigh->high"]
+    ],
+    [
+      "an effort for which there is no room",
+      sonnet,
+      { max_tokens: 100, reasoning_effort: "low" },
+      ["reasoning_effort:low->none"]
+    ],
+    [
+      "an assistant that speaks first",
+      sonnet,
+      { ...off, messages: [{ role: "assistant", content: "Hi." }] },
+      ["messages:assistant-first"]
+    ],
+    ["a user that Bedrock does not take", sonnetBedrock, { ...off, user: "u" }, ["user:removed"]],
+    [
+      "a format that is an instruction",
+      sonnet,
+      { ...off, response_format: { type: "json_object" } },
+      ["response_format:json_object->instruction"]
+    ],
+    ["sampling that a model never takes", opus, { ...off, temperature: 1 }, ["temperature:removed"]],
+    ["nothing of Gemini's own", flash, { temperature: 1.7, seed: 1, presence_penalty: 1, tools }, []],
+    [
+      "a forced tool of Gemini's",
+      flash,
+      { tools, tool_choice: { type: "function", function: { name: "f" } } },
+      ["tool_choice:f->auto"]
+    ],
+    ["levels end at high", flash, { reasoning_effort: "max" }, ["reasoning_effort:max->high"]]
+  ])("%s", (_, route, fields, expected) => {
+    expect(adjusted(route, fields)).toEqual(expected)
+  })
+})

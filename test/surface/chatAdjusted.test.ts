@@ -1,0 +1,32 @@
+/** `x-gateway-adjusted` on the chat surface, and its count in the usage record (docs/api.md#adjusted-requests). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { chat } from "../support/chat.ts"
+import { type Gateway, startGateway } from "../support/gateway.ts"
+import { post } from "../support/http.ts"
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.stop())
+
+const model = "claude-sonnet-4-5:il5"
+
+describe("an adjusted request", () => {
+  for (const stream of [false, true]) {
+    it(`is named and counted${stream ? ", streamed" : ""}`, async () => {
+      const send = async (extra: object) => {
+        const { headers } = await post(`${gateway.url}/v1/chat/completions`, chat(model, "hi", { stream, ...extra }))
+        const id = headers.get("x-request-id")
+        const record = gateway.records().find(({ request_id }) => request_id === id)
+        return { header: headers.get("x-gateway-adjusted"), counts: record?.counts }
+      }
+      const adjusted = await send({ temperature: 1.7, logprobs: true, reasoning_effort: "none", max_tokens: 50 })
+      assert.strictEqual(adjusted.header, "logprobs:removed, temperature:1.7->1")
+      assert.deepInclude(adjusted.counts, { adjusted: 2 })
+      const plain = await send({ temperature: 1, reasoning_effort: "none", max_tokens: 50 })
+      assert.isNull(plain.header)
+      assert.notProperty(plain.counts, "adjusted")
+    })
+  }
+})
