@@ -1,5 +1,5 @@
 /** `x-gateway-adjusted` on the chat surface, and its count in the usage record (docs/api.md#adjusted-requests). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { chat } from "../support/chat.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
@@ -18,8 +18,9 @@ describe("an adjusted request", () => {
       const send = async (extra: object) => {
         const { headers } = await post(`${gateway.url}/v1/chat/completions`, chat(model, "hi", { stream, ...extra }))
         const id = headers.get("x-request-id")
-        const record = gateway.records().find(({ request_id }) => request_id === id)
-        return { header: headers.get("x-gateway-adjusted"), counts: record?.counts }
+        const find = () => gateway.records().find(({ request_id }) => request_id === id)
+        const record = await vi.waitFor(() => find() ?? assert.fail("no record yet"))
+        return { header: headers.get("x-gateway-adjusted"), counts: record.counts }
       }
       const adjusted = await send({ temperature: 1.7, logprobs: true, reasoning_effort: "none", max_tokens: 50 })
       assert.strictEqual(adjusted.header, "logprobs:removed, temperature:1.7->1")
