@@ -5,6 +5,7 @@ import { formatBoundary } from "./model/Boundary.ts"
 import { clouds as allClouds, type Cloud } from "./model/Catalog.ts"
 import { leftOutLines, loadCatalog } from "./model/CatalogStore.ts"
 import { requestable } from "./model/Resolver.ts"
+import { endWithNpm } from "./npmParent.ts"
 import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
 import { activeClouds, type CloudSettings, sitesOf } from "./settings/clouds.ts"
 import { isLoopback } from "./settings/fields.ts"
@@ -132,6 +133,7 @@ The reference is at ${address}/docs; a chat in the terminal is: npm run gateway 
 
 /** Only what is served with is loaded: a first process that has workers serves nothing, and has a third less memory. */
 export const serve = Effect.gen(function* () {
+  if (!isWorker) yield* Effect.forkScoped(endWithNpm)
   const loaded = yield* loadWithSandbox
   const { gateway: settings, forWorkers } = loaded
   const whenListening = (port: number) => (isWorker ? reportReady(port) : announce(loaded, port))

@@ -49,9 +49,16 @@ describe("variables that are no settings", () => {
       .filter((file) => file.endsWith(".ts"))
       .map((file) => readFileSync(join(root, file), "utf8"))
       .join("\n")
-    const named = [...source.matchAll(/"((?:GATEWAY|VERTEX|BEDROCK|AZURE|NODE)_[A-Z_]+[A-Z])"/g)].map(
+    const quoted = [...source.matchAll(/"((?:GATEWAY|VERTEX|BEDROCK|AZURE|NODE)_[A-Z_]+[A-Z])"/g)].map(
       ([, name = ""]) => name
     )
+    // What help, errors and manifests tell an operator to set has to be one, too.
+    const deploy = join(root, "../deploy")
+    const manifests = readdirSync(deploy, { recursive: true, encoding: "utf8" })
+      .filter((file) => /\.(ya?ml|md)$|Containerfile$/.test(file))
+      .map((file) => readFileSync(join(deploy, file), "utf8"))
+    const told = [source, ...manifests].flatMap((text) => text.match(/\bGATEWAY_[A-Z_]*[A-Z]\b/g) ?? [])
+    const named = [...quoted, ...told]
     assert.include(named, "GATEWAY_REDIS_URL")
     assert.isAbove(new Set(named).size, 40)
     assert.deepStrictEqual(unknownSettings(Object.fromEntries(named.map((name) => [name, "x"]))), [])

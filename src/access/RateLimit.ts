@@ -111,9 +111,10 @@ const makeStream = (shared: Ledger["Service"], local: Ledger["Service"], lease: 
           })
       )
     )
-    // A slot that cannot be given back now comes back at the end of its lease.
-    yield* Effect.acquireRelease(acquire, ({ ledger }) =>
-      Effect.ignore(watch(ledger.settle(request.account, request.id, 0)))
-    )
+    // A slot that cannot be given back now comes back at the end of its lease. What the local count does says nothing of the store.
+    yield* Effect.acquireRelease(acquire, ({ ledger }) => {
+      const settle = ledger.settle(request.account, request.id, 0)
+      return Effect.ignore(ledger === shared ? watch(settle) : settle)
+    })
   })
 }

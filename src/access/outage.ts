@@ -1,5 +1,5 @@
 /** Says once that a store is lost and once that it is back, and counts what failed meanwhile. */
-import { Duration, Effect, Metric } from "effect"
+import { Context, Duration, Effect, Metric } from "effect"
 
 /** Longest wait for the shared store; one that is slower counts as lost. */
 export const storePatience = Duration.seconds(1)
@@ -12,9 +12,13 @@ const failures = Metric.counter("gateway_access_store_failures_total", {
 /** 1 while the last operation of that `use` worked, 0 while it did not. */
 const up = Metric.gauge("gateway_access_store_up", { description: "Whether the store of limits and quotas works" })
 
-/** A watch over the operations of one use. `consequence` is what the log line says happens while the store is lost. */
+/**
+ * A watch over the operations of one use. `consequence` is what the log line says happens while the store is lost. A store that
+ * was opened is well until an operation fails, so that an alert can tell a lost store from a gateway that is gone.
+ */
 export const makeWatch = (use: string, consequence: string) => {
   let lost = false
+  Metric.withAttributes(up, { use }).updateUnsafe(1, Context.empty())
   const turn = (to: boolean) =>
     Effect.suspend(() => {
       if (lost === to) return Effect.void

@@ -1,8 +1,9 @@
 /** `chat`: a conversation with a model from the terminal, through the typed client (docs/operation.md#commands). */
-import { Config, Data, Effect, Option, Redacted, Result, Stream, Terminal } from "effect"
+import { Config, Data, Effect, Option, Pull, Queue, Redacted, Result, Stream, Terminal } from "effect"
 import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { type ChatMessage, type Client, isModelName, type ModelName, makeClient } from "../Client.ts"
+import { type CommandName, helpText, readLine, refuseModel, unknownText } from "./chatCommands.ts"
 import {
   addChunk,
   coloured,
@@ -27,47 +28,134 @@ export interface Conversation {
   readonly style: Style
 }
 
-/** One question and its streamed answer. */
+/** What the next question is asked with. */
+interface State {
+  readonly model: ModelName
+  readonly system: string | undefined
+  readonly messages: ReadonlyArray<ChatMessage>
+}
+
+type Print = (text: string) => Effect.Effect<void>
+
+/** Waits for Ctrl-C. Keys are read one by one meanwhile, so that it reaches neither npm nor its shell, which would end. */
+const interrupted = Effect.gen(function* () {
+  const terminal = yield* Terminal.Terminal
+  const keys = yield* terminal.readInput
+  return yield* Queue.take(keys).pipe(
+    Effect.forever,
+    Pull.catchDone(() => Effect.void)
+  )
+}).pipe(Effect.scoped)
+
+/** One question and its streamed answer, of which what was said is kept when a person ends it. */
 const turn = Effect.fnUntraced(function* (
-  { client, model, style }: Conversation,
-  messages: ReadonlyArray<ChatMessage>,
-  print: (text: string) => Effect.Effect<void>
+  { client, interactive, style }: Conversation,
+  { model, system, messages }: State,
+  print: Print
 ) {
-  const { body, headers } = yield* client.chat.completions({
-    model,
-    messages,
-    stream: true,
-    stream_options: { include_usage: true }
-  })
   let answer = emptyAnswer
-  yield* Stream.runForEach(body, (chunk) => {
-    answer = addChunk(answer, chunk)
-    return print(printable(said(chunk)))
+  const answered = Effect.gen(function* () {
+    const { body, headers } = yield* client.chat.completions({
+      model,
+      messages: system === undefined ? messages : [{ role: "system", content: system }, ...messages],
+      stream: true,
+      stream_options: { include_usage: true }
+    })
+    yield* Stream.runForEach(body, (chunk) => {
+      answer = addChunk(answer, chunk)
+      return print(printable(said(chunk)))
+    })
+    yield* print(`\n${footer(answer, headers, style)}\n`)
   })
-  yield* print(`\n${footer(answer, headers, style)}\n`)
+  if (interactive) {
+    const stopped = Effect.andThen(
+      interrupted,
+      Effect.suspend(() => print(`\n${style.dim("Stopped.")}\n`))
+    )
+    yield* Effect.raceFirst(answered, stopped)
+  } else yield* answered
   return answer.text
 })
 
-/** Asks line by line until the input ends or, at a terminal, a line is empty. A turn that failed is forgotten. */
+/** What a command does to the state; undefined ends the chat. */
+const obey = Effect.fnUntraced(function* (
+  { client, style }: Conversation,
+  state: State,
+  { name, argument }: { readonly name: CommandName; readonly argument: string },
+  print: Print
+) {
+  const tell = (text: string) => print(`${style.dim(printable(text))}\n`)
+  if (name === "exit") return undefined
+  if (name === "clear") {
+    yield* tell("The conversation is forgotten.")
+    return { ...state, messages: [] }
+  }
+  if (name === "system") {
+    yield* tell(argument === "" ? "There is no system message now." : "The system message is set.")
+    return { ...state, system: argument === "" ? undefined : argument }
+  }
+  if (name === "model") {
+    const { body } = yield* client.models.list()
+    const available = body.data.map(({ id }) => id)
+    if (argument === "") yield* tell(`${state.model} is asked. The key may use:\n  ${available.join("\n  ")}`)
+    else {
+      const refusal = refuseModel(argument, available)
+      if (refusal === undefined && isModelName(argument)) {
+        yield* tell(`${argument} is asked from now on.`)
+        return { ...state, model: argument }
+      }
+      yield* tell(refusal ?? `${argument} has no level`)
+    }
+    return state
+  }
+  yield* tell(helpText)
+  return state
+})
+
+/**
+ * Asks line by line until the input ends or, at a terminal, a line is empty. A turn that failed is forgotten. Commands are for
+ * a person: a piped line is always a question.
+ */
 export const converse = Effect.fnUntraced(function* (conversation: Conversation) {
   const { model, url, interactive, style } = conversation
   const terminal = yield* Terminal.Terminal
   const print = (text: string) => Effect.orDie(terminal.display(text))
   if (interactive) yield* print(greeting(model, url, style))
-  let messages: ReadonlyArray<ChatMessage> = []
+  let state: State = { model, system: undefined, messages: [] }
+
+  const ask = Effect.fnUntraced(function* (text: string) {
+    const asked = { ...state, messages: [...state.messages, { role: "user", content: text } as const] }
+    const answer = yield* turn(conversation, asked, print)
+    if (answer !== "") state = { ...asked, messages: [...asked.messages, { role: "assistant", content: answer }] }
+  })
+
   while (true) {
     if (interactive) yield* print("\n> ")
-    const line = yield* Effect.option(terminal.readLine)
-    if (Option.isNone(line) || (interactive && line.value.trim() === "")) return
-    if (line.value.trim() === "") continue
-    const asked: ReadonlyArray<ChatMessage> = [...messages, { role: "user", content: line.value }]
-    const answered = yield* Effect.result(turn(conversation, asked, print))
-    if (Result.isSuccess(answered)) messages = [...asked, { role: "assistant", content: answered.success }]
-    else {
-      const message = explainFailure(answered.failure, url, style)
+    const typed = yield* Effect.option(terminal.readLine)
+    if (Option.isNone(typed)) return
+    const text = printable(typed.value)
+    if (text.trim() === "") {
+      if (interactive) return
+      continue
+    }
+    const line = interactive ? readLine(text) : ({ _tag: "Message", text } as const)
+    if (line._tag === "Unknown") {
+      yield* print(`${style.dim(unknownText(line.name))}\n`)
+      continue
+    }
+    const done = yield* Effect.result(
+      line._tag === "Message"
+        ? Effect.as(ask(line.text), true)
+        : Effect.map(obey(conversation, state, line, print), (next) => {
+            if (next !== undefined) state = next
+            return next !== undefined
+          })
+    )
+    if (Result.isFailure(done)) {
+      const message = explainFailure(done.failure, url, style)
       if (!interactive) return yield* new ChatError({ message })
       yield* print(`\n${style.bold("Error:")} ${message}\n`)
-    }
+    } else if (!done.success) return
   }
 })
 

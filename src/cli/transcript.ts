@@ -41,7 +41,7 @@ export const addChunk = (answer: Answer, chunk: CompletionChunk): Answer => ({
 })
 
 export const greeting = (model: string, url: string, style: Style): string =>
-  `${style.bold("Usage notice.")} ${usageNotice}\n${style.dim(`${model} at ${url}. An empty line or Ctrl-D ends the conversation.`)}\n`
+  `${style.bold("Usage notice.")} ${usageNotice}\n${style.dim(`${model} at ${url}. /help lists the commands; an empty line or Ctrl-D ends the chat.`)}\n`
 
 const finishes: Readonly<Record<string, string>> = {
   length: "The answer stopped at its token limit.",

@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Queue, Terminal } from "effect"
+import { type Cause, ConfigProvider, Effect, Queue, Terminal } from "effect"
 import { Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import { makeClient } from "../../src/Client.ts"
@@ -8,15 +8,33 @@ import { chatCommand, converse } from "../../src/cli/chat.ts"
 import { plain } from "../../src/cli/transcript.ts"
 import { gateway } from "../support/gateway.ts"
 
+const until = (holds: () => boolean) =>
+  Effect.void.pipe(Effect.delay("2 millis"), Effect.repeat({ until: () => holds() }))
+
+/** At a terminal that shows this, Ctrl-C is pressed once. */
+const stopAt = "wordc"
+
 /** A terminal at which these lines are typed; what it shows is kept. */
 const typed = (...lines: ReadonlyArray<string>) => {
   const rest = [...lines]
   let shown = ""
+  let pressed = false
   const terminal = Terminal.make({
     columns: Effect.succeed(80),
     rows: Effect.succeed(24),
     size: Effect.die("not asked for"),
-    readInput: Effect.flatMap(Queue.make<Terminal.UserInput, never>(), () => Effect.die("not asked for")),
+    readInput: Effect.tap(Queue.make<Terminal.UserInput, Cause.Done>(), (keys) =>
+      Effect.forkScoped(
+        until(() => !pressed && shown.includes(stopAt)).pipe(
+          Effect.andThen(
+            Effect.suspend(() => {
+              pressed = true
+              return Queue.end(keys)
+            })
+          )
+        )
+      )
+    ),
     readLine: Effect.suspend(() => {
       const line = rest.shift()
       return line === undefined ? Effect.fail(new Terminal.QuitError({})) : Effect.succeed(line)
@@ -31,7 +49,7 @@ const typed = (...lines: ReadonlyArray<string>) => {
 
 const talk = (interactive: boolean, ...lines: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const { url } = yield* gateway()
+    const { url, records } = yield* gateway(lines.some((line) => line.includes("events=")) ? { pace: 1 } : {})
     const client = yield* makeClient({ baseUrl: url, apiKey: "sandbox-key", retries: 0 }).pipe(
       Effect.provide(FetchHttpClient.layer)
     )
@@ -40,7 +58,7 @@ const talk = (interactive: boolean, ...lines: ReadonlyArray<string>) =>
       Effect.provideService(Terminal.Terminal, terminal),
       Effect.result
     )
-    return { shown: shown(), result }
+    return { shown: shown(), result, records }
   })
 
 describe("chat", () => {
@@ -73,6 +91,49 @@ describe("chat", () => {
       const bad = yield* talk(false, "[sandbox: status=500]", "[sandbox: text=Two.]")
       assert.strictEqual(bad.result._tag, "Failure")
       assert.notInclude(bad.shown, "Two.")
+    })
+  )
+
+  it.live("ends the answer, not itself, when Ctrl-C is pressed, and goes on with what was said", () =>
+    Effect.gen(function* () {
+      const { shown, result, records } = yield* talk(true, "[sandbox: events=5000]", "And now?", "")
+      assert.strictEqual(result._tag, "Success")
+      assert.match(shown, /worda wordb wordc [^>]*\nStopped\.\n\n> .*This is turn 2/s)
+      yield* until(() => records().length === 2)
+      assert.sameMembers(
+        records().map(({ outcome }) => outcome),
+        ["cancelled", "ok"]
+      )
+    })
+  )
+
+  it.live("obeys its commands at a terminal", () =>
+    Effect.gen(function* () {
+      const { shown } = yield* talk(
+        true,
+        ...["/help", "/modle", "/model", "/model gpt-5.1:il6", "/model gpt-5.1:il5", "/system Be brief.", "One"],
+        ...["Two", "/clear", "Three", "/system", "/exit", "Four"]
+      )
+      const said = shown.split("\n> ")
+      const about = (n: number, pattern: RegExp) => assert.match(said[n] ?? "", pattern)
+      assert.strictEqual(said.length, 13)
+      about(1, /\/clear +forgets the conversation/)
+      about(2, /no \/modle; is \/model meant\?/)
+      about(3, /^claude-sonnet-4-5:il5 is asked\. .*\n {2}gpt-5\.1:il5\n/s)
+      about(4, /"gpt-5\.1:il6" is no model ID .*; near: .*gpt-5\.1:il5/)
+      about(5, /gpt-5\.1:il5 is asked from now on/)
+      about(6, /system message is set/)
+      about(7, /served by azure\/usgov at il5/)
+      about(8, /This is turn 2/)
+      about(9, /forgotten/)
+      assert.notInclude(said[10], "This is turn")
+      about(11, /no system message now/)
+    })
+  )
+
+  it.live("takes what is piped for questions, also what looks like a command", () =>
+    Effect.gen(function* () {
+      assert.match((yield* talk(false, "/exit", "[sandbox: text=Two.]")).shown, /served by.*\nTwo\.\n/s)
     })
   )
 
