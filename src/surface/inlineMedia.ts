@@ -7,7 +7,7 @@
  * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/measure`).
  */
 import { mimes } from "../dialect/media.ts"
-import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 const images = mimes("image")
 const files = mimes("pdf")
@@ -121,27 +121,38 @@ const pathOf = (node: Node, key: string): string => {
   return path.length > maxPath ? `${path.slice(0, maxPath)}…` : path
 }
 
-/** Why a body may not leave, with the place of what is wrong; undefined where everything is inline. */
+/**
+ * Why a body may not leave, with the place of what is wrong; undefined where everything is inline.
+ *
+ * Keys are listed before they are read: over objects of many shapes V8 throws the compiled code of a `for (key in object)` away
+ * again and again, and the walk would stay interpreted.
+ */
 export const refuseOutside = (body: JsonObject): string | undefined => {
   const queue: Array<Node> = [{ value: body, key: "", inArray: false, parent: undefined }]
   for (let head = 0; head < queue.length; head++) {
     const node = queue[head] as Node
-    const { value: holder } = node
-    const inArray = Array.isArray(holder)
-    const fields = isObject(holder) ? holder : undefined
-    if (fields?.type === "item_reference") {
-      return `${pathOf(node.parent ?? node, node.key)}: items cannot be referred to, because nothing is stored; send the item itself`
-    }
-    const data = fields === undefined || node.parent === undefined ? undefined : dataOf.get(fields.type)
-    for (const key in holder) {
-      const value = (holder as Readonly<Record<string, Json>>)[key]
-      if (value === null || value === undefined) continue
-      if (fields !== undefined) {
-        if (key === data || (node.parent === undefined && ownFields.has(key))) continue
-        const refusal = value === false ? undefined : ruleOf(key)?.(value, fields)
-        if (refusal !== undefined) return `${pathOf(node, key)}: ${refusal}`
+    const { value: holder, parent } = node
+    if (Array.isArray(holder)) {
+      for (let index = 0; index < holder.length; index++) {
+        const value: Json = holder[index]
+        if (typeof value === "object" && value !== null) {
+          queue.push({ value, key: String(index), inArray: true, parent: node })
+        }
       }
-      if (typeof value === "object") queue.push({ value, key, inArray, parent: node })
+      continue
+    }
+    const fields = holder as JsonObject
+    if (fields.type === "item_reference") {
+      return `${pathOf(parent ?? node, node.key)}: items cannot be referred to, because nothing is stored; send the item itself`
+    }
+    const data = parent === undefined ? undefined : dataOf.get(fields.type)
+    for (const key of Object.keys(fields)) {
+      const value = fields[key]
+      if (value === null || value === undefined) continue
+      if (key === data || (parent === undefined && ownFields.has(key))) continue
+      const refusal = value === false ? undefined : ruleOf(key)?.(value, fields)
+      if (refusal !== undefined) return `${pathOf(node, key)}: ${refusal}`
+      if (typeof value === "object") queue.push({ value, key, inArray: false, parent: node })
     }
   }
   return undefined
