@@ -56,7 +56,13 @@ const loadWithSandbox = Effect.gen(function* () {
   }
   // The clouds that a worker finds in its environment are the sandbox's already: it is the first process that runs them.
   if (isWorker || sandbox === "off" || (sandbox === "auto" && configured)) {
-    const result: Loaded = { ...loaded, sandbox: isWorker && sandbox === "on", forWorkers: { GATEWAY_SANDBOX: "off" } }
+    const simulated = isWorker && sandbox === "on"
+    const result: Loaded = {
+      ...loaded,
+      clouds: { ...loaded.clouds, simulated },
+      sandbox: simulated,
+      forWorkers: { GATEWAY_SANDBOX: "off" }
+    }
     return result
   }
   const { Sandbox } = yield* Effect.promise(() => import("./sandbox/Sandbox.ts"))
@@ -68,7 +74,7 @@ const loadWithSandbox = Effect.gen(function* () {
   const { clouds } = yield* load(simulated)
   const result: Loaded = {
     gateway: loaded.gateway,
-    clouds,
+    clouds: { ...clouds, simulated: true },
     sandbox: true,
     forWorkers: { ...withoutClouds(env), ...simulated, GATEWAY_SANDBOX: "on" }
   }

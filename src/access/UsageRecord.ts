@@ -3,7 +3,7 @@
  * how it ended. Never a payload, a file name, a header or a secret.
  */
 import { Schema } from "effect"
-import { Cloud } from "../model/Catalog.ts"
+import { ServedCloud } from "../model/Catalog.ts"
 import { Outcome } from "../model/Outcome.ts"
 import type { RequestFacts } from "../model/RequestFacts.ts"
 import { surfaceNames } from "../model/Route.ts"
@@ -23,7 +23,7 @@ export const UsageRecord = Schema.Struct({
   /** The ID that was asked for, as the caller wrote it, cut at 256 characters. */
   model: Schema.NullOr(Schema.String),
   /** Who served it; null when the request got no cloud. `model` is the base name. */
-  deployment: Schema.NullOr(Schema.Struct({ cloud: Cloud, region: Schema.String, model: Schema.String })),
+  deployment: Schema.NullOr(Schema.Struct({ cloud: ServedCloud, region: Schema.String, model: Schema.String })),
   level: Schema.NullOr(Schema.String),
   upstream_request_id: Schema.NullOr(Schema.String),
   /** The status line that the caller saw, also of a stream that failed later; null when the caller left before it. */
@@ -70,7 +70,7 @@ export const recordLine = (record: UsageRecord): string => {
  * `now` is in milliseconds since the epoch.
  */
 export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): UsageRecord | undefined => {
-  const { surface, route, region, tokens, quota, startedAt, firstEventAt } = facts
+  const { surface, route, cloud, region, tokens, quota, startedAt, firstEventAt } = facts
   if (surface === undefined) return undefined
   return {
     time: new Date(startedAt).toISOString(),
@@ -80,9 +80,9 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
     surface,
     model: facts.modelId ?? null,
     deployment:
-      route === undefined || region === undefined
+      route === undefined || cloud === undefined || region === undefined
         ? null
-        : { cloud: route.deployment.cloud, region, model: route.model.id },
+        : { cloud, region, model: route.model.id },
     level: route?.level ?? null,
     upstream_request_id: facts.upstreamRequestId ?? null,
     status: facts.status === 0 ? null : facts.status,

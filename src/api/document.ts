@@ -21,7 +21,7 @@ const headers: Readonly<Record<string, JsonObject>> = {
     "3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11"
   ),
   link: header("Where the usage notice is.", text, '</>; rel="terms-of-service"'),
-  "x-gateway-served-by": header("The cloud and region that served the request.", text, "bedrock/us-gov-west-1"),
+  "x-gateway-served-by": header("The cloud and region that the request went to.", text, "bedrock/us-gov-west-1"),
   "x-gateway-served-level": header("The level that it was served at.", text, "il5"),
   "x-gateway-served-model": header("The base model that served the request.", text, "claude-sonnet-4-5"),
   "x-gateway-thinking-adjusted": header(
@@ -49,7 +49,9 @@ const headers: Readonly<Record<string, JsonObject>> = {
 }
 
 const every = ["x-request-id", "link"]
-const served = ["x-gateway-served-by", "x-gateway-served-level", "x-gateway-served-model", "x-gateway-adjusted"]
+/** Where the text went, also where nothing came back. */
+const proof = ["x-gateway-served-by", "x-gateway-served-level", "x-gateway-served-model"]
+const served = [...proof, "x-gateway-adjusted"]
 const limits = ["requests", "tokens"].flatMap((what) =>
   ["limit", "remaining", "reset"].map((which) => `x-ratelimit-${which}-${what}`)
 )
@@ -84,7 +86,10 @@ const describeStream = (media: Json): JsonObject => {
   }
 }
 
-const errorReply = (reply: JsonObject, status: string, messages: boolean): JsonObject => {
+/** Of those that may come after a cloud was asked. */
+const afterCloud: ReadonlySet<string> = new Set(["400", "429", "502", "504"])
+
+const errorReply = (reply: JsonObject, status: string, messages: boolean, operation: string): JsonObject => {
   const error = errors[status]
   if (error === undefined) return reply
   const { type, message, meaning } = error
@@ -93,7 +98,12 @@ const errorReply = (reply: JsonObject, status: string, messages: boolean): JsonO
   return {
     ...reply,
     description: meaning,
-    headers: references([...every, "x-should-retry", ...(status === "429" || status === "503" ? ["retry-after"] : [])]),
+    headers: references([
+      ...every,
+      "x-should-retry",
+      ...(status === "429" || status === "503" ? ["retry-after"] : []),
+      ...(operation in replyHeaders && afterCloud.has(status) ? proof : [])
+    ]),
     content: { "application/json": { ...json, example } }
   }
 }
@@ -113,7 +123,7 @@ const operation = (path: string, op: JsonObject): JsonObject => {
         { ...reply, description: "The server is shutting down: send requests elsewhere.", headers: references(every) }
       ]
     }
-    if (status !== "200") return [status, errorReply(reply, status, path.startsWith("/v1/messages"))]
+    if (status !== "200") return [status, errorReply(reply, status, path.startsWith("/v1/messages"), name)]
     const stream = content["text/event-stream"]
     return [
       status,

@@ -10,6 +10,10 @@ export const Cloud = Schema.Literals(["vertex", "bedrock", "azure"])
 export type Cloud = typeof Cloud.Type
 export const clouds: ReadonlyArray<Cloud> = Cloud.literals
 
+/** A cloud as replies and records name it: a simulated one is never named like a real one. */
+export const ServedCloud = Schema.Literals([...Cloud.literals, "sandbox-vertex", "sandbox-bedrock", "sandbox-azure"])
+export type ServedCloud = typeof ServedCloud.Type
+
 /**
  * What a model is of: messages-format (`claude`), Google-family (`gemini`), GPT-class with or without
  * open weights (`gpt`), and embedding models. It names the dialect and the endpoints that take the model.

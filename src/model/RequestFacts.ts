@@ -1,4 +1,5 @@
 /** What one request came to, for those who record it: usage records, spans, metrics, log lines. It holds no payload. */
+import type { ServedCloud } from "./Catalog.ts"
 import type { Outcome } from "./Outcome.ts"
 import type { Route, SurfaceName } from "./Route.ts"
 import type { Tokens } from "./Tokens.ts"
@@ -19,7 +20,9 @@ export interface RequestFacts {
   /** The ID that was asked for, as the caller wrote it. */
   readonly modelId: string | undefined
   readonly route: Route | undefined
-  /** The region, location or resource that was asked; undefined when nothing was sent to a cloud. */
+  /** The cloud that was asked; undefined when none was. */
+  readonly cloud: ServedCloud | undefined
+  /** The region, location or resource that was asked last; undefined when no cloud was. */
   readonly region: string | undefined
   readonly upstreamRequestId: string | undefined
   /** The status line; 0 until there is one. */

@@ -19,6 +19,8 @@ export interface Ask {
   readonly route: Route
   readonly operation: Operation
   readonly body: Body
+  /** Told which region is asked, so that the last one told is the one that may have seen the text. */
+  readonly asked: { region: string | undefined }
   /** Ends the call from outside, with the failure that its reader will see. */
   readonly stopper: Stopper
   /** The span of the request that asks. */

@@ -18,7 +18,7 @@ import type { CredentialError } from "./credentials/CredentialError.ts"
 import { decoding } from "./decoding.ts"
 import { dispatchOpen, dispatchWhole, type Head, type OpenReply, type WholeReply } from "./dispatch.ts"
 import { faultError, malformed, type Scrub, statusFault } from "./fault.ts"
-import type { Reply, Streamed } from "./Provider.ts"
+import type { Ask, Reply, Streamed } from "./Provider.ts"
 import type { ReplyHeaders } from "./replyHeaders.ts"
 import type { Stopper } from "./Stopper.ts"
 import type { Target } from "./Target.ts"
@@ -51,6 +51,7 @@ export interface Call {
   readonly scrub: Scrub
   readonly span: CallSpanOptions
   readonly parent: Tracer.AnySpan | undefined
+  readonly asked: Ask["asked"]
   readonly stopper: Stopper
 }
 
@@ -85,13 +86,15 @@ export class Upstream extends Context.Service<
       const whole: Dispatch<WholeReply> = (options, stopper) => dispatchWhole(dispatcher, options, stopper, limitOf)
       const open: Dispatch<OpenReply> = (options, stopper) => dispatchOpen(dispatcher, options, stopper)
 
-      const attempt = <A extends Head>(call: Call, region: string, dispatch: Dispatch<A>) =>
-        Effect.flatMap(Effect.mapError(call.prepare(region), credentialsUnavailable), (wire) =>
+      const attempt = <A extends Head>(call: Call, region: string, dispatch: Dispatch<A>) => {
+        call.asked.region = region
+        return Effect.flatMap(Effect.mapError(call.prepare(region), credentialsUnavailable), (wire) =>
           Effect.map(
             guarded(`${call.cloud}/${region}`, dispatch(optionsOf(wire, call.body), call.stopper)),
             (reply): Attempt<A> => ({ wire, region, reply })
           )
         )
+      }
 
       /** A connection that failed before the request was sent is tried once more, elsewhere if there is an elsewhere. */
       const reach = <A extends Head>(call: Call, dispatch: Dispatch<A>) => {
@@ -111,7 +114,7 @@ export class Upstream extends Context.Service<
           const { status } = first.reply
           if (call.refresh === undefined || (status !== 401 && status !== 403)) return Effect.succeed(first)
           return discard(first.reply).pipe(
-            Effect.andThen(Effect.mapError(call.refresh(first.wire), credentialsUnavailable)),
+            Effect.andThen(Effect.mapError(call.refresh(first.wire), (error) => credentialsUnavailable(error, status))),
             Effect.andThen(attempt(call, first.region, dispatch))
           )
         })
@@ -223,11 +226,13 @@ const ended = <A>(span: CallSpan, effect: Effect.Effect<A, GatewayError>): Effec
     return Effect.void
   })
 
-const credentialsUnavailable = (error: CredentialError) =>
+/** `refused`: the status with which the cloud turned down the ones before. */
+const credentialsUnavailable = (error: CredentialError, refused?: number) =>
   new GatewayError({
     reason: "upstream",
     message: "the gateway could not get credentials for the cloud that serves this model",
     code: "credentials",
+    upstreamStatus: refused,
     detail: error.message
   })
 

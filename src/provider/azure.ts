@@ -36,7 +36,7 @@ export const azure = Layer.effect(
       })
     })
 
-    const call = ({ route, operation, body, stopper, parent }: Ask, stream: boolean): Call => {
+    const call = ({ route, operation, body, asked, stopper, parent }: Ask, stream: boolean): Call => {
       const at = target(route, operation, stream, settings.region)
       return {
         cloud: "azure",
@@ -52,6 +52,7 @@ export const azure = Layer.effect(
         scrub: scrub(route),
         span: spanOf(route, operation, at, stream),
         parent,
+        asked,
         stopper
       }
     }

@@ -87,7 +87,7 @@ export const bedrock = Layer.effect(
       })
     })
 
-    const call = ({ route, operation, body: given, stopper, parent }: Ask, stream: boolean): Call => {
+    const call = ({ route, operation, body: given, asked, stopper, parent }: Ask, stream: boolean): Call => {
       const body = JSON.stringify(bodyOf(operation, given))
       const at = (region: string) => target(route, operation, stream, region)
       const framed = stream && operation === "messages"
@@ -116,6 +116,7 @@ export const bedrock = Layer.effect(
         scrub: scrub(route),
         span: spanOf(route, operation, at(regions(route)[0] ?? settings.region), stream),
         parent,
+        asked,
         stopper
       }
     }

@@ -70,7 +70,7 @@ export const vertex = Layer.effect(
       })
     })
 
-    const call = ({ route, operation, body: given, stopper, parent }: Ask, stream: boolean): Call => {
+    const call = ({ route, operation, body: given, asked, stopper, parent }: Ask, stream: boolean): Call => {
       const { body, betas } = bodyOf(route, operation, given, stream)
       const at = (location: string) => target(route, operation, stream, location)
       const regions = locations(route, operation)
@@ -92,6 +92,7 @@ export const vertex = Layer.effect(
         scrub: scrub(route),
         span: spanOf(route, operation, at(regions[0] ?? settings.location), stream),
         parent,
+        asked,
         stopper
       }
     }

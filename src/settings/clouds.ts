@@ -135,6 +135,8 @@ export type AzureSettings = Config.Success<typeof azure>
 
 /** Which clouds are configured, and how. */
 export interface CloudSettings {
+  /** Whether they are the sandbox's: replies and records then say so. */
+  readonly simulated: boolean
   readonly vertex: Option.Option<VertexSettings>
   readonly bedrock: Option.Option<BedrockSettings>
   readonly azure: Option.Option<AzureSettings>
@@ -170,6 +172,7 @@ const when = <A>(name: string, config: Config.Config<A>) =>
 
 /** Every cloud that is configured. */
 export const cloudsConfig = Config.all({
+  simulated: Config.succeed(false),
   vertex: when("VERTEX_PROJECT", vertex),
   bedrock: when("BEDROCK_REGION", bedrock),
   azure: when("AZURE_OPENAI_ENDPOINT", azure)

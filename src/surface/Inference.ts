@@ -25,6 +25,7 @@ import { cloudProviders } from "./cloudProviders.ts"
 import { makeEnds } from "./ends.ts"
 import { makeHold } from "./hold.ts"
 import { CurrentObservation, type Observation } from "./Observation.ts"
+import { isUnsent, servedHeaders } from "./proof.ts"
 import type { Answer, Arrival, NamesModel, Prepared, Surface } from "./Surface.ts"
 import { makeStreamReply } from "./streamReply.ts"
 
@@ -56,7 +57,7 @@ export class Inference extends Context.Service<
       const settings = yield* Settings
       const catalog = yield* CatalogStore
       const room = yield* BodyRoom
-      const providerOf = yield* cloudProviders
+      const { cloudOf, providerOf } = yield* cloudProviders
       const hold = makeHold(yield* RateLimit, yield* Quota)
       const reply = makeStreamReply(settings, yield* makeEnds)
       const ceiling = Duration.toMillis(settings.requestCeiling)
@@ -139,7 +140,10 @@ export class Inference extends Context.Service<
             return Effect.fail(error)
           }
           const one = (body: (typeof bodies)[number]) =>
-            Effect.flatMap(provider.send({ route, operation, body, stopper, parent: observation.span }), read)
+            Effect.flatMap(
+              provider.send({ route, operation, body, stopper, parent: observation.span, asked: observation }),
+              read
+            )
           const [only] = bodies
           const { errorAt, join } = surface
           const answered =
@@ -155,7 +159,10 @@ export class Inference extends Context.Service<
                 )
           return Effect.onExit(
             Effect.map(answered, (answer) =>
-              HttpServerResponse.text(answer?.body ?? "", { contentType: "application/json", headers })
+              HttpServerResponse.text(answer?.body ?? "", {
+                contentType: "application/json",
+                headers: { ...servedHeaders(observation), ...headers }
+              })
             ),
             () => {
               clearTimeout(timer)
@@ -189,15 +196,10 @@ export class Inference extends Context.Service<
               const { adjusted = none, thinkingAdjusted = none } = prepared
               observation.adjusted = adjusted.length + thinkingAdjusted.length
               const provider = providerOf(route)
-              const region = provider.region(route, operation)
-              const headers: Headers = {
-                "x-gateway-served-model": route.model.id,
-                "x-gateway-served-by": `${route.deployment.cloud}/${region}`,
-                "x-gateway-served-level": route.level,
-                ...(observation.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted))
-              }
+              const headers: Headers = observation.adjusted === 0 ? {} : adjustedHeaders(adjusted, thinkingAdjusted)
               const send = Effect.suspend(() => {
-                observation.region = region
+                observation.cloud = cloudOf(route)
+                observation.region = provider.region(route, operation)
                 return stream && protocol !== undefined
                   ? reply({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
                   : whole(surface, ready.success, provider, observation, headers)
@@ -212,6 +214,9 @@ export class Inference extends Context.Service<
             })
             return Effect.catch(Effect.flatMap(body, serve), (error) => {
               observation.refuse(error)
+              if (!isUnsent(error)) {
+                observation.replyHeaders = { ...observation.replyHeaders, ...servedHeaders(observation) }
+              }
               const refused = Effect.fail(surface.error(error))
               return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
             })

@@ -5,6 +5,7 @@
 import { Context, type Tracer } from "effect"
 import type { Reservation } from "../access/Quota.ts"
 import type { CallerIdentity } from "../api/Security.ts"
+import type { ServedCloud } from "../model/Catalog.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import { type Outcome, outcomeOf } from "../model/Outcome.ts"
 import type { RequestFacts } from "../model/RequestFacts.ts"
@@ -22,6 +23,7 @@ export class Observation implements RequestFacts {
   caller: CallerIdentity | undefined
   modelId: string | undefined
   route: Route | undefined
+  cloud: ServedCloud | undefined
   region: string | undefined
   upstreamRequestId: string | undefined
   status = 0

@@ -1,6 +1,6 @@
-/** Picks the provider of a route, among the clouds that are active. */
+/** Picks the provider of a route, among the clouds that are active, and says what the cloud is called. */
 import { Context, Effect } from "effect"
-import type { Cloud } from "../model/Catalog.ts"
+import type { Cloud, ServedCloud } from "../model/Catalog.ts"
 import type { Route } from "../model/Route.ts"
 import { Provider } from "../provider/Provider.ts"
 import { Providers } from "../provider/Providers.ts"
@@ -11,12 +11,15 @@ import { activeClouds } from "../settings/clouds.ts"
 export const cloudProviders = Effect.gen(function* () {
   const providers = yield* Providers
   const active = new Map<Cloud, Provider["Service"]>()
-  for (const cloud of activeClouds(yield* Clouds)) {
+  const settings = yield* Clouds
+  for (const cloud of activeClouds(settings)) {
     active.set(cloud, Context.get(yield* providers.contextEffect(cloud), Provider))
   }
-  return (route: Route): Provider["Service"] => {
+  const cloudOf = ({ deployment: { cloud } }: Route): ServedCloud => (settings.simulated ? `sandbox-${cloud}` : cloud)
+  const providerOf = (route: Route): Provider["Service"] => {
     const provider = active.get(route.deployment.cloud)
     if (provider === undefined) throw new Error(`no provider for ${route.deployment.cloud}`) // the resolver answers active clouds only
     return provider
   }
+  return { cloudOf, providerOf }
 })

@@ -21,6 +21,7 @@ import { paced } from "../stream/heartbeat.ts"
 import { speak } from "../stream/protocol.ts"
 import type { makeEnds } from "./ends.ts"
 import type { Observation } from "./Observation.ts"
+import { servedHeaders } from "./proof.ts"
 import type { Prepared } from "./Surface.ts"
 
 export interface StreamReplyOptions<S extends Progress> {
@@ -104,7 +105,8 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       operation: prepared.operation,
       body: prepared.bodies[0] ?? {},
       stopper,
-      parent: observation.span
+      parent: observation.span,
+      asked: observation
     }
     const chunks = Stream.unwrap(
       Effect.map(provider.stream(ask), (streamed) => {
@@ -122,7 +124,12 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
     const items = yield* paced(frames, every)
     return HttpServerResponse.stream(items.pipe(endInBand(lastWords), encode(onWrite)), {
       contentType: "text/event-stream; charset=utf-8",
-      headers: { ...options.headers, "cache-control": "no-cache", "x-accel-buffering": "no" }
+      headers: {
+        ...servedHeaders(observation),
+        ...options.headers,
+        "cache-control": "no-cache",
+        "x-accel-buffering": "no"
+      }
     })
   })
 }

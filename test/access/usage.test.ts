@@ -100,6 +100,7 @@ describe("a usage record", () => {
     keyId: undefined,
     modelId: undefined,
     route: undefined,
+    cloud: undefined,
     region: undefined,
     upstreamRequestId: undefined,
     status: 0,

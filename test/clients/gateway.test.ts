@@ -38,7 +38,7 @@ describe("against the gateway", () => {
         const request = { model: "claude-sonnet-4-5:il5", messages: user("[sandbox: text=One two three.]") } as const
         const { body, headers } = yield* client.chat.completions(request)
         assert.strictEqual(body.choices[0]?.message.content, "One two three.")
-        assert.deepInclude(headers, { servedBy: "bedrock/us-gov-west-1", servedLevel: "il5" })
+        assert.deepInclude(headers, { servedBy: "sandbox-bedrock/us-gov-west-1", servedLevel: "il5" })
         assert.match(headers.requestId ?? "", /^[0-9a-f-]{36}$/)
 
         const streamed = yield* client.chat.completions({

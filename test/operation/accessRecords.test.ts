@@ -23,10 +23,10 @@ const recordOf = async (gateway: Gateway, id: string | null): Promise<UsageRecor
 }
 
 const served = {
-  messages: { cloud: "bedrock", region: "us-gov-west-1", model: "claude-sonnet-4-5" },
-  chat: { cloud: "azure", region: "usgov", model: "gpt-5.1" },
-  responses: { cloud: "azure", region: "usgov", model: "gpt-5.1" },
-  embeddings: { cloud: "bedrock", region: "us-gov-west-1", model: "titan-embed-text-v2" }
+  messages: { cloud: "sandbox-bedrock", region: "us-gov-west-1", model: "claude-sonnet-4-5" },
+  chat: { cloud: "sandbox-azure", region: "usgov", model: "gpt-5.1" },
+  responses: { cloud: "sandbox-azure", region: "usgov", model: "gpt-5.1" },
+  embeddings: { cloud: "sandbox-bedrock", region: "us-gov-west-1", model: "titan-embed-text-v2" }
 } as const
 
 describe("usage records", () => {

@@ -66,7 +66,7 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
 
   const layer = gatewayLayer({
     settings: loaded.gateway,
-    clouds: loaded.clouds,
+    clouds: { ...loaded.clouds, simulated: sandbox !== undefined },
     docs: options.docs === true,
     sandbox: given.GATEWAY_KEYS_FILE === undefined
   }).pipe(Layer.provide(collect(logs)), Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace")))

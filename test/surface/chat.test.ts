@@ -51,7 +51,7 @@ describe("an answer", () => {
       }
       assert.strictEqual(got.headers.get("x-gateway-served-model"), name)
       assert.strictEqual(got.headers.get("x-gateway-served-level"), id.slice(name.length + 1))
-      assert.match(got.headers.get("x-gateway-served-by") ?? "", /^(vertex|bedrock|azure)\/[a-z0-9-]+$/)
+      assert.match(got.headers.get("x-gateway-served-by") ?? "", /^sandbox-(vertex|bedrock|azure)\/[a-z0-9-]+$/)
       assert.match(got.headers.get("x-request-id") ?? "", uuid)
       assert.match(got.headers.get("link") ?? "", /rel="terms-of-service"/)
       assert.notMatch(got.text, /<reasoning>|upstream|us-gov|sandbox-project/)

@@ -47,7 +47,7 @@ describe("with the sandbox", () => {
     assert.isAbove(usage.prompt_tokens, 0)
     assert.strictEqual(usage.total_tokens, usage.prompt_tokens)
     assert.strictEqual(got.headers.get("x-gateway-served-model"), "titan-embed-text-v2")
-    assert.match(got.headers.get("x-gateway-served-by") ?? "", /^bedrock\//)
+    assert.match(got.headers.get("x-gateway-served-by") ?? "", /^sandbox-bedrock\//)
     assert.strictEqual(got.headers.get("x-gateway-served-level"), "il5")
   })
 

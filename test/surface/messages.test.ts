@@ -142,13 +142,13 @@ describe("what the model's API refuses or fails at", () => {
 
 describe("a reply", () => {
   for (const [model, servedBy] of [
-    ["claude-sonnet-4-5:il2", "vertex/us-east5"],
-    ["claude-sonnet-4-5:fedramp-high", "vertex/us-east5"],
-    ["claude-sonnet-4-5:il4", "bedrock/us-gov-west-1"],
-    ["claude-sonnet-4-5:il5", "bedrock/us-gov-west-1"],
-    ["claude-sonnet-4-5:itar", "bedrock/us-gov-west-1"],
-    ["claude-sonnet-4-5:fedramp-high+itar", "bedrock/us-gov-west-1"],
-    ["claude-opus-4-7:il2", "vertex/us-east5"]
+    ["claude-sonnet-4-5:il2", "sandbox-vertex/us-east5"],
+    ["claude-sonnet-4-5:fedramp-high", "sandbox-vertex/us-east5"],
+    ["claude-sonnet-4-5:il4", "sandbox-bedrock/us-gov-west-1"],
+    ["claude-sonnet-4-5:il5", "sandbox-bedrock/us-gov-west-1"],
+    ["claude-sonnet-4-5:itar", "sandbox-bedrock/us-gov-west-1"],
+    ["claude-sonnet-4-5:fedramp-high+itar", "sandbox-bedrock/us-gov-west-1"],
+    ["claude-opus-4-7:il2", "sandbox-vertex/us-east5"]
   ] as const) {
     const base = model.slice(0, model.lastIndexOf(":"))
     const level = model.slice(base.length + 1)

@@ -140,7 +140,7 @@ describe("what is read", () => {
   it("carries the headers of a reply", async () => {
     const got = await count(message("claude-sonnet-4-5:il5"))
     assert.strictEqual(got.headers.get("x-gateway-served-model"), "claude-sonnet-4-5")
-    assert.strictEqual(got.headers.get("x-gateway-served-by"), "bedrock/us-gov-west-1")
+    assert.strictEqual(got.headers.get("x-gateway-served-by"), "sandbox-bedrock/us-gov-west-1")
     assert.strictEqual(got.headers.get("x-gateway-served-level"), "il5")
     assert.isNull(got.headers.get("x-gateway-thinking-adjusted"))
   })
