@@ -1,45 +1,79 @@
 /** `POST /v1/chat/completions`: the OpenAI chat format, for models of every vendor (docs/api.md#chat-completions). */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { atMost, ChatMessage, chatLimits, Tool, ToolCall, ToolChoice, toolChoices } from "./ChatMessage.ts"
-import { ApiErrors } from "./Errors.ts"
-import { Facts } from "./facts.ts"
-import { ModelField, more, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
+import { ModelField, more, notAnObject, nullable, object, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
-import { ApiKey } from "./Security.ts"
 
 export const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).annotate({
   description:
     "Values that a model does not have become the nearest one that it has; models that do not reason ignore it."
 })
 
-export const ChatRequest = Schema.StructWithRest(
-  Schema.Struct({
-    model: ModelField,
-    messages: Schema.Array(ChatMessage).check(
-      Schema.isMinLength(1, { message: "at least one message" }),
-      atMost(chatLimits.messages, "messages")
-    ),
-    temperature: nullable(
-      Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }, { message: "must be between 0 and 2" }))
-    ),
-    top_p: nullable(
-      Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }, { message: "must be between 0 and 1" }))
-    ),
-    max_tokens: nullable(PositiveInt),
-    max_completion_tokens: nullable(PositiveInt),
-    stream: nullable(Schema.Boolean),
-    stream_options: nullable(Schema.StructWithRest(Schema.Struct({ include_usage: nullable(Schema.Boolean) }), rest)),
-    stop: nullable(
-      Schema.Union([Schema.String, Schema.Array(Schema.String)]),
-      "must be a string or an array of strings"
-    ),
-    tools: nullable(Schema.Array(Tool).check(atMost(chatLimits.tools, "tools"))),
-    tool_choice: nullable(ToolChoice, toolChoices),
-    reasoning_effort: nullable(ReasoningEffort)
+const between = (minimum: number, maximum: number) =>
+  Schema.Finite.check(Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` }))
+
+/** What the gateway acts on, whatever the vendor. */
+export const chatFields = {
+  model: ModelField,
+  messages: Schema.Array(ChatMessage)
+    .check(Schema.isMinLength(1, { message: "at least one message" }), atMost(chatLimits.messages, "messages"))
+    .annotate({
+      description: "The conversation so far, oldest message first.",
+      examples: [[{ role: "user", content: "What is FedRAMP High?" }]]
+    }),
+  temperature: nullable(between(0, 2), {
+    description: "How much chance there is in the words; removed while Claude and the GPT-5 models think.",
+    example: 0.2
   }),
-  rest
-).annotate({ identifier: "ChatRequest", message: notAnObject })
+  top_p: nullable(between(0, 1), {
+    description: "The share of likely words to choose from; removed while Claude and the GPT-5 models think.",
+    example: 0.9
+  }),
+  max_tokens: nullable(PositiveInt, {
+    description: "The older name of `max_completion_tokens`, which wins where both are given.",
+    example: 500
+  }),
+  max_completion_tokens: nullable(PositiveInt, {
+    description: "The most tokens that the reply may have, thinking included.",
+    example: 500
+  }),
+  stream: nullable(Schema.Boolean, {
+    description: "Whether the reply comes as server-sent events.",
+    default: false,
+    example: true
+  }),
+  stream_options: nullable(
+    object({
+      include_usage: nullable(Schema.Boolean, {
+        description: "Whether the final chunk has `usage`.",
+        default: false,
+        example: true
+      })
+    }),
+    { description: "What a stream also tells.", example: { include_usage: true } }
+  ),
+  stop: nullable(Schema.Union([Schema.String, Schema.Array(Schema.String)]), {
+    message: "must be a string or an array of strings",
+    description: "Texts that end the reply before they appear in it.",
+    example: ["END"]
+  }),
+  tools: nullable(Schema.Array(Tool).check(atMost(chatLimits.tools, "tools")), {
+    description: "Functions that the model may ask the caller to call."
+  }),
+  tool_choice: nullable(ToolChoice, {
+    message: toolChoices,
+    description: "Whether and which tool is called; becomes `auto` while Claude thinks, and on Gemini.",
+    default: "auto",
+    example: "required"
+  }),
+  reasoning_effort: nullable(ReasoningEffort, {
+    description: "How much the model thinks first; absent, the catalog's default for the model.",
+    example: "low"
+  })
+}
+
+/** What the gateway is sure of once it has judged a body. Everything else in it is as it came (docs/api.md#chat-completions). */
+export const ChatRequest = Schema.StructWithRest(Schema.Struct(chatFields), rest).annotate({ message: notAnObject })
 export type ChatRequest = typeof ChatRequest.Type
 
 export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate({
@@ -143,25 +177,3 @@ export const ChatEvent = Schema.Struct({
   event: Schema.Literal("message"),
   data: Schema.Union([Schema.Literal("[DONE]"), Schema.fromJsonString(Schema.Union([CompletionChunk, StreamError]))])
 })
-
-export class ChatGroup extends HttpApiGroup.make("chat")
-  .add(
-    HttpApiEndpoint.post("completions", "/v1/chat/completions", {
-      payload: ChatRequest,
-      success: [Completion, HttpApiSchema.StreamSse({ events: ChatEvent })],
-      error: ApiErrors
-    })
-      .annotate(Facts, { surface: "chat", purpose: "chat", streamed: true, screened: "chat" })
-      .annotateMerge(
-        OpenApi.annotations({
-          identifier: "createChatCompletion",
-          summary: "Create a chat completion",
-          description:
-            "The chat completions format for models of every vendor. The level in `model` decides which cloud serves the request."
-        })
-      )
-  )
-  .middleware(ApiKey)
-  .annotateMerge(
-    OpenApi.annotations({ title: "Chat completions", description: "The OpenAI format, for models of every vendor." })
-  ) {}

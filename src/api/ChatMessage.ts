@@ -1,6 +1,6 @@
 /** What a chat conversation is made of: messages and their parts, tools and calls (docs/api.md#chat-messages). */
 import { Schema } from "effect"
-import { fitsText, nullable, ParsedJson, rest } from "./fields.ts"
+import { fitsText, nullable, ParsedJson, rest, said } from "./fields.ts"
 
 /** Limits (docs/api.md#limits) that the schema enforces; those on media are in `dialect/media`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
@@ -14,13 +14,22 @@ const stringOnly = (role: string) => `must be a string (${role} content has no p
 const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
 
 export const TextPart = Schema.StructWithRest(
-  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("text"), text: said(Schema.String, "The text.", "What is in this picture?") }),
   rest
 ).annotate({ identifier: "TextPart" })
 export const ImagePart = Schema.StructWithRest(
   Schema.Struct({
     type: Schema.Literal("image_url"),
-    image_url: Schema.StructWithRest(Schema.Struct({ url: Schema.String }), rest)
+    image_url: Schema.StructWithRest(
+      Schema.Struct({
+        url: said(
+          Schema.String,
+          "A data URI, `data:<mime>;base64,<bytes>`, of type image/jpeg, image/png, image/gif or image/webp.",
+          "data:image/png;base64,iVBORw0KGgo="
+        )
+      }),
+      rest
+    )
   }),
   rest
 ).annotate({
@@ -31,7 +40,20 @@ export const ImagePart = Schema.StructWithRest(
 export const FilePart = Schema.StructWithRest(
   Schema.Struct({
     type: Schema.Literal("file"),
-    file: Schema.StructWithRest(Schema.Struct({ filename: nullable(Schema.String), file_data: Schema.String }), rest)
+    file: Schema.StructWithRest(
+      Schema.Struct({
+        filename: nullable(Schema.String, {
+          description: "The file's name, of which a harmless title is made.",
+          example: "report.pdf"
+        }),
+        file_data: said(
+          Schema.String,
+          "A data URI of type application/pdf.",
+          "data:application/pdf;base64,JVBERi0xLjcK"
+        )
+      }),
+      rest
+    )
   }),
   rest
 ).annotate({
@@ -47,19 +69,31 @@ export type ContentPart = typeof ContentPart.Type
 export const toolName = /^[a-zA-Z0-9_-]{1,64}$/u
 const ToolName = Schema.String.check(
   Schema.isPattern(toolName, { message: "must be 1 to 64 characters of a-z, A-Z, 0-9, _ and -" })
-)
+).annotate({ description: "The function's name.", examples: ["get_weather"] })
 
 /**
  * Google's and Anthropic's own replay data, given back by callers that echo the message
  * (docs/decisions.md#tool-loops-that-survive-thinking).
  */
-const ExtraContent = nullable(ParsedJson)
+const ExtraContent = nullable(ParsedJson, {
+  description: "What a vendor needs back in the next request: return the message unchanged."
+})
 
 export const ToolCall = Schema.StructWithRest(
   Schema.Struct({
-    id: Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
-    type: nullable(Schema.Literal("function")),
-    function: Schema.StructWithRest(Schema.Struct({ name: ToolName, arguments: Schema.String }), rest),
+    id: said(
+      Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
+      "What a tool message names to answer this call.",
+      "call_1"
+    ),
+    type: nullable(Schema.Literal("function"), { description: "The kind of tool.", example: "function" }),
+    function: Schema.StructWithRest(
+      Schema.Struct({
+        name: ToolName,
+        arguments: said(Schema.String, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
+      }),
+      rest
+    ),
     extra_content: ExtraContent
   }),
   rest
@@ -68,7 +102,13 @@ export type ToolCall = typeof ToolCall.Type
 
 /** One schema a role, and not one for both: a literal is what a union tells its members, and so its errors, apart by. */
 const instructions = <R extends "system" | "developer">(role: R) =>
-  Schema.StructWithRest(Schema.Struct({ role: Schema.Literal(role), content: plainText(role) }), rest)
+  Schema.StructWithRest(
+    Schema.Struct({
+      role: Schema.Literal(role),
+      content: said(plainText(role), "What the model is to obey.", "Answer in one sentence.")
+    }),
+    rest
+  )
 const SystemMessage = instructions("system").annotate({ identifier: "SystemMessage" })
 const DeveloperMessage = instructions("developer").annotate({
   identifier: "DeveloperMessage",
@@ -78,7 +118,9 @@ const UserMessage = Schema.StructWithRest(
   Schema.Struct({
     role: Schema.Literal("user"),
     content: Schema.Union([Text, Schema.Array(ContentPart)]).annotate({
-      message: "must be a string (at most 2 MiB) or an array of parts of type text, image_url or file"
+      message: "must be a string (at most 2 MiB) or an array of parts of type text, image_url or file",
+      description: "What the user says, as text or as parts.",
+      examples: ["What is FedRAMP High?"]
     })
   }),
   rest
@@ -86,8 +128,14 @@ const UserMessage = Schema.StructWithRest(
 const AssistantMessage = Schema.StructWithRest(
   Schema.Struct({
     role: Schema.Literal("assistant"),
-    content: nullable(plainText("assistant"), stringOnly("assistant")),
-    tool_calls: nullable(Schema.Array(ToolCall).check(atMost(chatLimits.toolCalls, "tool calls"))),
+    content: nullable(plainText("assistant"), {
+      message: stringOnly("assistant"),
+      description: "What the model said; null beside `tool_calls`.",
+      example: "FedRAMP High is the strictest baseline."
+    }),
+    tool_calls: nullable(Schema.Array(ToolCall).check(atMost(chatLimits.toolCalls, "tool calls")), {
+      description: "The calls that the model asked for, each of which a tool message answers."
+    }),
     extra_content: ExtraContent
   }),
   rest
@@ -105,8 +153,12 @@ const AssistantMessage = Schema.StructWithRest(
 const ToolMessage = Schema.StructWithRest(
   Schema.Struct({
     role: Schema.Literal("tool"),
-    content: plainText("tool"),
-    tool_call_id: Schema.String.check(atMost(chatLimits.toolCallId, "characters"))
+    content: said(plainText("tool"), "What the tool answered.", "21 °C"),
+    tool_call_id: said(
+      Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
+      "The `id` of the call that this answers.",
+      "call_1"
+    )
   }),
   rest
 ).annotate({ identifier: "ToolMessage", description: "What a tool answered." })
@@ -129,9 +181,19 @@ export const Tool = Schema.StructWithRest(
     function: Schema.StructWithRest(
       Schema.Struct({
         name: ToolName,
-        description: nullable(Schema.String.check(atMost(chatLimits.description, "characters"))),
-        parameters: nullable(Schema.Record(Schema.String, ParsedJson)),
-        strict: nullable(Schema.Boolean)
+        description: nullable(Schema.String.check(atMost(chatLimits.description, "characters")), {
+          description: "What the function does, for the model.",
+          example: "The weather in a city"
+        }),
+        parameters: nullable(Schema.Record(Schema.String, ParsedJson), {
+          description: "The parameters as a JSON Schema of type object.",
+          example: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+        }),
+        strict: nullable(Schema.Boolean, {
+          description: "Whether the arguments must follow the schema exactly.",
+          default: false,
+          example: true
+        })
       }),
       rest
     )

@@ -22,9 +22,38 @@ export const more = [
   )
 ] as const
 
-/** SDKs send `null` for an absent optional field. `message` says what the field must be, where the types alone say it badly. */
-export const nullable = <S extends Schema.Top>(schema: S, message?: string) =>
-  Schema.optionalKey(Schema.NullOr(schema).annotate({ message: message ?? mustBe(schema.ast) }))
+/** What a schema says about a field. */
+export interface Notes<A> {
+  /** One sentence. */
+  readonly description?: string
+  readonly example?: A
+  /** What holds where the field is absent. */
+  readonly default?: A
+  /** What the field must be, where the types alone say it badly. */
+  readonly message?: string
+}
+
+const annotations = <A>({ example, ...notes }: Notes<A>) =>
+  example === undefined ? notes : { ...notes, examples: [example] }
+
+/** SDKs send `null` for an absent optional field. */
+export const nullable = <S extends Schema.Top>(schema: S, notes: Notes<S["Type"]> = {}) =>
+  Schema.optionalKey(Schema.NullOr(schema).annotate({ message: mustBe(schema.ast), ...annotations(notes) }))
+
+/** A field of a reply that a cloud may leave out. */
+export const maybe = <S extends Schema.Top>(schema: S, description?: string) =>
+  Schema.optionalKey(Schema.NullOr(schema).annotate(description === undefined ? {} : { description }))
+
+/** An object with these fields, and with others that are not ours to judge. */
+export const object = <const F extends Schema.Struct.Fields>(fields: F, identifier?: string, description?: string) =>
+  Schema.StructWithRest(Schema.Struct(fields), rest).annotate({
+    ...(identifier === undefined ? {} : { identifier }),
+    ...(description === undefined ? {} : { description })
+  })
+
+/** A required field, with what it says about itself. */
+export const said = <S extends Schema.Top>(schema: S, description: string, example?: S["Type"]) =>
+  schema.annotate({ description, ...(example === undefined ? {} : { examples: [example] }) })
 
 /** The composite model ID; the resolver judges it. */
 export const ModelField = Schema.String.check(

@@ -16,25 +16,27 @@ import { Context, Effect, Layer, Redacted, type Schema, type Stream } from "effe
 import { type HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import type { ChatRequest, Completion, CompletionChunk } from "../api/Chat.ts"
+import type { Completion, CompletionChunk } from "../api/Chat.ts"
+import type { ChatRequest } from "../api/ChatGroup.ts"
 import type { EmbeddingList, EmbeddingsRequest } from "../api/Embeddings.ts"
 import { ApiError, MessagesError } from "../api/Errors.ts"
-import type { CountReply, CountRequest, Message, MessagesRequest } from "../api/Messages.ts"
-import type { ResponseObject, ResponsesRequest } from "../api/Responses.ts"
+import type { Message } from "../api/MessagesEvents.ts"
+import type { CountReply, CountRequest, MessagesRequest } from "../api/MessagesGroup.ts"
+import type { ResponsesRequest } from "../api/ResponsesGroup.ts"
+import type { ResponseObject } from "../api/ResponsesReply.ts"
 import { ApiKey, MessagesKey } from "../api/Security.ts"
 import type { Draining, Health, ModelList } from "../api/System.ts"
+import { readEvents, type StreamError } from "./events.ts"
+import { type GatewayHeaders, readHeaders } from "./headers.ts"
+import type { ModelName } from "./ModelName.ts"
 import {
   chatReader,
   type MessageStreamEvent,
   messagesReader,
   type Reader,
   type ResponseStreamEvent,
-  readEvents,
-  responsesReader,
-  type StreamError
-} from "./events.ts"
-import { type GatewayHeaders, readHeaders } from "./headers.ts"
-import type { ModelName } from "./ModelName.ts"
+  responsesReader
+} from "./readers.ts"
 import { type RetryOptions, withRetries } from "./retry.ts"
 
 /** What the gateway answered, and who answered. */

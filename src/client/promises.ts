@@ -1,15 +1,19 @@
 /** The client for programs that do not use Effect: promises, async iterables, abort signals. */
 import { Cause, Effect, Exit, Stream } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
-import type { ChatRequest, Completion, CompletionChunk } from "../api/Chat.ts"
+import type { Completion, CompletionChunk } from "../api/Chat.ts"
+import type { ChatRequest } from "../api/ChatGroup.ts"
 import type { EmbeddingList, EmbeddingsRequest } from "../api/Embeddings.ts"
-import type { CountReply, CountRequest, Message, MessagesRequest } from "../api/Messages.ts"
-import type { ResponseObject, ResponsesRequest } from "../api/Responses.ts"
+import type { Message } from "../api/MessagesEvents.ts"
+import type { CountReply, CountRequest, MessagesRequest } from "../api/MessagesGroup.ts"
+import type { ResponsesRequest } from "../api/ResponsesGroup.ts"
+import type { ResponseObject } from "../api/ResponsesReply.ts"
 import type { Draining, Health, ModelList } from "../api/System.ts"
-import type { MessageStreamEvent, ResponseStreamEvent, StreamError } from "./events.ts"
+import type { StreamError } from "./events.ts"
 import { type Client, type ClientOptions, makeClient, type Reply, type WithModel } from "./GatewayClient.ts"
 import type { GatewayHeaders } from "./headers.ts"
 import type { ModelName } from "./ModelName.ts"
+import type { MessageStreamEvent, ResponseStreamEvent } from "./readers.ts"
 
 export interface CallOptions {
   /** Ends the call, at any moment; it then rejects with the signal's reason. */

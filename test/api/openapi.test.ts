@@ -2,11 +2,14 @@ import { assert, describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Api } from "../../src/api/Api.ts"
-import { ChatRequest, Completion } from "../../src/api/Chat.ts"
+import { Completion } from "../../src/api/Chat.ts"
+import { CreateChatCompletion } from "../../src/api/ChatGroup.ts"
 import { EmbeddingList, EmbeddingsRequest } from "../../src/api/Embeddings.ts"
 import { ApiErrorBody, MessagesErrorBody } from "../../src/api/Errors.ts"
-import { CountReply, CountRequest, Message, MessagesRequest } from "../../src/api/Messages.ts"
-import { ResponseObject, ResponsesRequest } from "../../src/api/Responses.ts"
+import { Message } from "../../src/api/MessagesEvents.ts"
+import { CountMessageTokens, CountReply, CreateMessage } from "../../src/api/MessagesGroup.ts"
+import { CreateResponse } from "../../src/api/ResponsesGroup.ts"
+import { ResponseObject } from "../../src/api/ResponsesReply.ts"
 import { Health, ModelList } from "../../src/api/System.ts"
 import { usageNotice } from "../../src/api/usageNotice.ts"
 import { parsed } from "../support/http.ts"
@@ -133,10 +136,10 @@ describe("the OpenAPI document", () => {
   const schemas: Readonly<
     Record<string, readonly [reply: Schema.ConstraintDecoder<unknown>, request?: Schema.ConstraintDecoder<unknown>]>
   > = {
-    createChatCompletion: [Completion, ChatRequest],
-    createMessage: [Message, MessagesRequest],
-    countMessageTokens: [CountReply, CountRequest],
-    createResponse: [ResponseObject, ResponsesRequest],
+    createChatCompletion: [Completion, CreateChatCompletion],
+    createMessage: [Message, CreateMessage],
+    countMessageTokens: [CountReply, CountMessageTokens],
+    createResponse: [ResponseObject, CreateResponse],
     createEmbeddings: [EmbeddingList, EmbeddingsRequest],
     listModels: [ModelList],
     getHealth: [Health]

@@ -1,0 +1,112 @@
+/** `POST /v1/chat/completions` as it is documented: what the gateway acts on, and what it passes or translates. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { ChatEvent, Completion, chatFields } from "./Chat.ts"
+import { ApiErrors } from "./Errors.ts"
+import { Facts } from "./facts.ts"
+import { nullable, object, ParsedJson, rest, said } from "./fields.ts"
+import { kind, kinds } from "./kinds.ts"
+import { ApiKey } from "./Security.ts"
+
+const penalty = (what: string) =>
+  nullable(Schema.Finite.check(Schema.isBetween({ minimum: -2, maximum: 2 })), {
+    description: `How much ${what} count against a word; GPT models and Gemini.`,
+    example: 0.5
+  })
+
+const ResponseFormat = kinds(
+  [
+    kind("text", {}, undefined, "Any text."),
+    kind("json_object", {}, undefined, "A JSON object; the messages must ask for JSON."),
+    kind(
+      "json_schema",
+      {
+        json_schema: object({
+          name: said(Schema.String, "The schema's name.", "weather"),
+          description: nullable(Schema.String, { description: "What the schema is for.", example: "The weather" }),
+          schema: nullable(Schema.Record(Schema.String, ParsedJson), {
+            description: "A JSON Schema of type object.",
+            example: { type: "object", properties: { city: { type: "string" } } }
+          }),
+          strict: nullable(Schema.Boolean, {
+            description: "Whether the reply must follow the schema exactly.",
+            default: false,
+            example: true
+          })
+        })
+      },
+      undefined,
+      "JSON that follows a schema."
+    )
+  ],
+  { identifier: "ResponseFormat" }
+)
+
+/** Forwarded to GPT models, translated where another vendor has the same thing, and otherwise ignored. */
+const passedFields = {
+  response_format: nullable(ResponseFormat, {
+    description: "What the reply is: text, JSON, or JSON of a schema; for every vendor.",
+    default: { type: "text" },
+    example: { type: "json_object" }
+  }),
+  parallel_tool_calls: nullable(Schema.Boolean, {
+    description: "Whether one reply may call several tools.",
+    default: true,
+    example: false
+  }),
+  seed: nullable(Schema.Int, {
+    description: "The same seed and request tend to give the same reply; GPT models and Gemini.",
+    example: 7
+  }),
+  frequency_penalty: penalty("the times it was used"),
+  presence_penalty: penalty("its having been used"),
+  logit_bias: nullable(Schema.Record(Schema.String, Schema.Finite), {
+    description: "Token IDs that become likelier (up to 100) or less likely (down to -100); GPT models.",
+    example: { "50256": -100 }
+  }),
+  logprobs: nullable(Schema.Boolean, {
+    description: "Whether the reply has the log probabilities of its tokens; GPT models that do not think.",
+    default: false,
+    example: true
+  }),
+  top_logprobs: nullable(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 })), {
+    description: "How many alternatives of each token `logprobs` lists.",
+    example: 3
+  }),
+  user: nullable(Schema.String, { description: "A name of yours for the end user; no secret.", example: "u-1" }),
+  store: nullable(Schema.Literal(false), {
+    description: "Nothing is stored, whatever this says.",
+    default: false,
+    example: false
+  }),
+  n: nullable(Schema.Literal(1), { description: "There is one choice.", default: 1, example: 1 })
+}
+
+/** What the document says and the client's types want: {@link chatFields} and the fields that are passed on. */
+export const CreateChatCompletion = Schema.StructWithRest(
+  Schema.Struct({ ...chatFields, ...passedFields }),
+  rest
+).annotate({ identifier: "ChatRequest" })
+export type ChatRequest = typeof CreateChatCompletion.Type
+
+export class ChatGroup extends HttpApiGroup.make("chat")
+  .add(
+    HttpApiEndpoint.post("completions", "/v1/chat/completions", {
+      payload: CreateChatCompletion,
+      success: [Completion, HttpApiSchema.StreamSse({ events: ChatEvent })],
+      error: ApiErrors
+    })
+      .annotate(Facts, { surface: "chat", purpose: "chat", streamed: true, screened: "chat" })
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "createChatCompletion",
+          summary: "Create a chat completion",
+          description:
+            "The chat completions format for models of every vendor. The level in `model` decides which cloud serves the request."
+        })
+      )
+  )
+  .middleware(ApiKey)
+  .annotateMerge(
+    OpenApi.annotations({ title: "Chat completions", description: "The OpenAI format, for models of every vendor." })
+  ) {}

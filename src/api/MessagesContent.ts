@@ -1,0 +1,141 @@
+/** Content blocks of the messages format, as callers send them (docs/api.md#messages). Images and documents come inline. */
+import { Schema } from "effect"
+import { nullable, object, ParsedJson, said } from "./fields.ts"
+import { kind, kinds } from "./kinds.ts"
+
+const CacheControl = object(
+  {
+    type: Schema.Literal("ephemeral"),
+    ttl: nullable(Schema.Literals(["5m", "1h"]), {
+      description: "How long the cloud may reuse what it read.",
+      default: "5m",
+      example: "1h"
+    })
+  },
+  "CacheControl"
+)
+/** May stand at every block and tool. */
+export const cached = {
+  cache_control: nullable(CacheControl, {
+    description: "The prompt up to here may be reused.",
+    example: { type: "ephemeral" }
+  })
+}
+const citations = {
+  citations: nullable(object({ enabled: nullable(Schema.Boolean) }), {
+    description: "Whether the reply may cite this.",
+    example: { enabled: true }
+  })
+}
+
+export const TextBlockParam = kind(
+  "text",
+  { text: said(Schema.String, "The text.", "What is FedRAMP High?"), ...cached },
+  "TextBlockParam"
+)
+
+export const ImageBlock = kind(
+  "image",
+  {
+    source: object({
+      type: Schema.Literal("base64"),
+      media_type: Schema.Literals(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+      data: said(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
+    }),
+    ...cached
+  },
+  "ImageBlock",
+  "An image, inline. URLs and stored files are refused."
+)
+
+const searchResult = kind(
+  "search_result",
+  {
+    source: said(Schema.String, "Where it was found: a text that the model may cite.", "handbook, page 12"),
+    title: said(Schema.String, "Its title.", "Baselines"),
+    content: Schema.Array(TextBlockParam),
+    ...citations,
+    ...cached
+  },
+  "SearchResultBlock"
+)
+
+const plainSource = kind("text", { media_type: Schema.Literal("text/plain"), data: Schema.String })
+const pdfSource = kind("base64", {
+  media_type: Schema.Literal("application/pdf"),
+  data: said(Schema.String, "The bytes in base64.", "JVBERi0xLjcK")
+})
+const blocksSource = kind("content", {
+  content: Schema.Union([Schema.String, Schema.Array(Schema.Union([TextBlockParam, ImageBlock]))])
+})
+export const DocumentBlock = kind(
+  "document",
+  {
+    source: Schema.Union([pdfSource, plainSource, blocksSource]),
+    title: nullable(Schema.String, { description: "The document's title.", example: "Report" }),
+    context: nullable(Schema.String, { description: "What the model is told of it.", example: "Draft of May" }),
+    ...citations,
+    ...cached
+  },
+  "DocumentBlock",
+  "A PDF or a text, inline. URLs and stored files are refused."
+)
+
+const toolUse = kind(
+  "tool_use",
+  {
+    id: said(Schema.String, "What a tool_result names to answer this call.", "toolu_01"),
+    name: said(Schema.String, "The tool's name.", "get_weather"),
+    input: Schema.Record(Schema.String, ParsedJson).annotate({
+      description: "The arguments.",
+      examples: [{ city: "Denver" }]
+    }),
+    ...cached
+  },
+  "ToolUseBlockParam"
+)
+
+const resultContent = kinds([TextBlockParam, ImageBlock, DocumentBlock, searchResult])
+const toolResult = kind(
+  "tool_result",
+  {
+    tool_use_id: said(Schema.String, "The `id` of the call that this answers.", "toolu_01"),
+    content: nullable(Schema.Union([Schema.String, Schema.Array(resultContent)]), {
+      description: "What the tool answered.",
+      example: "21 °C"
+    }),
+    is_error: nullable(Schema.Boolean, { description: "Whether the tool failed.", default: false, example: true }),
+    ...cached
+  },
+  "ToolResultBlock"
+)
+
+export const thinkingBlock = kind(
+  "thinking",
+  {
+    thinking: said(Schema.String, "What the model thought.", "Three baselines exist…"),
+    signature: said(Schema.String, "The vendor's own; return it unchanged.", "EqQBCgIYAhIM")
+  },
+  "ThinkingBlock"
+)
+export const redactedThinkingBlock = kind(
+  "redacted_thinking",
+  { data: said(Schema.String, "Encrypted; return it unchanged.", "EmwKAhgBEgy") },
+  "RedactedThinkingBlock"
+)
+
+export const ContentBlockParam = kinds(
+  [TextBlockParam, ImageBlock, DocumentBlock, searchResult, toolUse, toolResult, thinkingBlock, redactedThinkingBlock],
+  { identifier: "ContentBlockParam" }
+)
+
+export const MessageParam = object(
+  {
+    role: said(Schema.Literals(["user", "assistant", "system"]), "Who speaks.", "user"),
+    content: Schema.Union([Schema.String, Schema.Array(ContentBlockParam)]).annotate({
+      description: "A text, or blocks.",
+      examples: ["What is FedRAMP High?"]
+    })
+  },
+  "MessageParam"
+)

@@ -1,0 +1,136 @@
+/** Items of the responses format, as callers send them (docs/api.md#responses). Images and files come inline. */
+import { Schema } from "effect"
+import { nullable, object, ParsedJson, said } from "./fields.ts"
+import { kind, kinds } from "./kinds.ts"
+
+const id = { id: nullable(Schema.String, { description: "The item's ID, as a reply gave it.", example: "msg_01" }) }
+const status = nullable(Schema.Literals(["in_progress", "completed", "incomplete"]), {
+  description: "How far the item is, as a reply gave it.",
+  example: "completed"
+})
+const callId = said(Schema.String, "What an output names to answer this call.", "call_1")
+const answers = said(Schema.String, "The `call_id` of the call that this answers.", "call_1")
+
+export const inputText = kind(
+  "input_text",
+  { text: said(Schema.String, "The text.", "What is in this picture?") },
+  "InputText"
+)
+const inputImage = kind(
+  "input_image",
+  {
+    image_url: said(
+      Schema.String,
+      "A data URI of type image/jpeg, image/png, image/gif or image/webp; URLs and file IDs are refused.",
+      "data:image/png;base64,iVBORw0KGgo="
+    ),
+    detail: nullable(Schema.Literals(["low", "high", "auto", "original"]), {
+      description: "How closely the model looks.",
+      default: "auto",
+      example: "low"
+    })
+  },
+  "InputImage"
+)
+const inputFile = kind(
+  "input_file",
+  {
+    filename: nullable(Schema.String, { description: "The file's name.", example: "report.pdf" }),
+    file_data: said(
+      Schema.String,
+      "A data URI of type application/pdf; URLs and file IDs are refused.",
+      "data:application/pdf;base64,JVBERi0xLjcK"
+    )
+  },
+  "InputFile"
+)
+const saidBefore = [
+  kind("output_text", { text: said(Schema.String, "What the model said.", "It is a chart.") }),
+  kind("refusal", { refusal: said(Schema.String, "Why the model did not answer.", "I cannot help with that.") })
+] as const
+
+const InputContent = kinds([inputText, inputImage, inputFile, ...saidBefore], { identifier: "InputContent" })
+const output = Schema.Union([Schema.String, Schema.Array(kinds([inputText, inputImage, inputFile]))]).annotate({
+  description: "What the tool answered.",
+  examples: ["21 °C"]
+})
+
+const message = object(
+  {
+    type: nullable(Schema.Literal("message"), {
+      description: "May be left out.",
+      default: "message",
+      example: "message"
+    }),
+    role: said(Schema.Literals(["user", "assistant", "system", "developer"]), "Who speaks.", "user"),
+    content: Schema.Union([Schema.String, Schema.Array(InputContent)]).annotate({
+      description: "A text, or parts.",
+      examples: ["What is FedRAMP High?"]
+    }),
+    ...id,
+    status
+  },
+  "InputMessage"
+)
+
+export const functionCall = kind(
+  "function_call",
+  {
+    call_id: callId,
+    name: said(Schema.String, "The function to call.", "get_weather"),
+    arguments: said(Schema.String, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}'),
+    ...id,
+    status
+  },
+  "FunctionCall"
+)
+export const customCall = kind(
+  "custom_tool_call",
+  {
+    call_id: callId,
+    name: said(Schema.String, "The tool to call.", "run_sql"),
+    input: said(Schema.String, "What the model wrote for it.", "select 1"),
+    ...id
+  },
+  "CustomToolCall"
+)
+const summaryText = object({ type: Schema.Literal("summary_text"), text: Schema.String })
+export const reasoning = kind(
+  "reasoning",
+  {
+    summary: said(Schema.Array(summaryText), "What the model thought, in short.", []),
+    content: nullable(Schema.Array(object({ type: Schema.Literal("reasoning_text"), text: Schema.String })), {
+      description: "What the model thought, where it says so."
+    }),
+    ...id,
+    status
+  },
+  "ReasoningItem",
+  "What the model thought. Its encrypted content never leaves the cloud, so it is left out of an input."
+)
+/** Calls of tools whose definition is the vendor's, and which the caller executes. */
+export const localCalls = [
+  kind("local_shell_call", { call_id: callId, action: ParsedJson, ...id }, "LocalShellCall"),
+  kind("shell_call", { call_id: callId, action: ParsedJson, ...id }, "ShellCall"),
+  kind("apply_patch_call", { call_id: callId, operation: ParsedJson, ...id }, "ApplyPatchCall")
+] as const
+
+export const InputItem = kinds(
+  [
+    message,
+    functionCall,
+    kind("function_call_output", { call_id: answers, output, ...id, status }, "FunctionCallOutput"),
+    customCall,
+    kind("custom_tool_call_output", { call_id: answers, output, ...id }, "CustomToolCallOutput"),
+    reasoning,
+    ...localCalls,
+    kind("local_shell_call_output", { output: said(Schema.String, "What the shell printed.", "ok") }),
+    kind("shell_call_output", { call_id: answers, output: ParsedJson }),
+    kind("apply_patch_call_output", {
+      call_id: answers,
+      status: said(Schema.Literals(["completed", "failed"]), "Whether the patch was applied.", "completed"),
+      output: nullable(Schema.String, { description: "What happened.", example: "applied" })
+    })
+  ],
+  { identifier: "InputItem" }
+)

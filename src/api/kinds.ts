@@ -1,0 +1,68 @@
+/**
+ * Unions whose members are told apart by a literal, and which pass what they do not know: a vendor adds kinds of items, blocks and
+ * events before this contract hears of them.
+ */
+import { Schema, type SchemaAST } from "effect"
+import { object } from "./fields.ts"
+
+/** A member: an object of this `type`. */
+export const kind = <const N extends string, const F extends Schema.Struct.Fields>(
+  type: N,
+  fields: F,
+  identifier?: string,
+  description?: string
+) => object({ type: Schema.Literal(type), ...fields }, identifier, description)
+
+const literals = (ast: SchemaAST.AST | undefined): ReadonlyArray<string> => {
+  if (ast?._tag === "Literal" && typeof ast.literal === "string") return [ast.literal]
+  return ast?._tag === "Union" ? ast.types.flatMap(literals) : []
+}
+
+const fieldOf = (ast: SchemaAST.AST, name: string): SchemaAST.AST | undefined =>
+  ast._tag === "Objects" ? ast.propertySignatures.find((property) => property.name === name)?.type : undefined
+
+type Member<M extends ReadonlyArray<Schema.Top>> = Schema.Codec<M[number]["Type"], M[number]["Encoded"]>
+
+/** Anything that is not one of the names: `not` says it in JSON Schema. */
+export const otherThan = (names: ReadonlyArray<string>) => {
+  const known = new Set(names)
+  return Schema.String.check(
+    Schema.makeFilter((name) => !known.has(name), { toJsonSchema: () => ({ not: { enum: [...known] } }) })
+  )
+}
+
+/**
+ * The members, and every object of another `type`. Typed as its members only: beside an object of any type no other could be
+ * told apart.
+ */
+export const kinds = <const M extends ReadonlyArray<Schema.Top>>(
+  members: M,
+  notes: { readonly identifier?: string; readonly description?: string; readonly message?: string } = {}
+): Member<M> => {
+  const names = members.flatMap(({ ast }) => literals(fieldOf(ast, "type")))
+  const other = object({ type: otherThan(names) }, undefined, "Of another type: passed on as it came.")
+  return Schema.Union([...members, other]).annotate(notes) as unknown as Member<M>
+}
+
+/** A text with known values, which may grow: typed so that an editor offers these. */
+export const oneOf = <const N extends ReadonlyArray<string>>(...names: N) =>
+  Schema.Union([Schema.Literals(names), Schema.String]) as unknown as Schema.Codec<N[number] | (string & {})>
+
+type Events<E extends Readonly<Record<string, Schema.Struct.Fields>>> = {
+  readonly [K in keyof E & string]: {
+    readonly event: K
+    readonly data: Schema.Struct<E[K]>["Type"] & { readonly type: K; readonly [x: string]: unknown }
+  }
+}[keyof E & string]
+
+/** The events of a stream, each named like the `type` of its data, which is JSON. Events of other names pass. */
+export const eventKinds = <const E extends Readonly<Record<string, Schema.Struct.Fields>>>(events: E) => {
+  const known = Object.entries(events).map(([name, fields]) =>
+    Schema.Struct({ event: Schema.Literal(name), data: Schema.fromJsonString(kind(name, fields)) })
+  )
+  const other = otherThan(Object.keys(events))
+  return Schema.Union([
+    ...known,
+    Schema.Struct({ event: other, data: Schema.fromJsonString(object({ type: other })) })
+  ]) as unknown as Schema.Codec<Events<E>, { readonly event: string; readonly data: string }>
+}
