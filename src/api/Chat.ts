@@ -1,7 +1,7 @@
 /** `POST /v1/chat/completions`: the OpenAI chat format, for models of every vendor (docs/api.md#chat-completions). */
 import { Schema } from "effect"
 import { atMost, ChatMessage, chatLimits, Tool, ToolCall, ToolChoice, toolChoices } from "./ChatMessage.ts"
-import { ModelField, more, notAnObject, nullable, object, PositiveInt, rest } from "./fields.ts"
+import { ModelField, more, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 
 export const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).annotate({
@@ -43,13 +43,16 @@ export const chatFields = {
     example: true
   }),
   stream_options: nullable(
-    object({
-      include_usage: nullable(Schema.Boolean, {
-        description: "Whether the final chunk has `usage`.",
-        default: false,
-        example: true
-      })
-    }),
+    Schema.StructWithRest(
+      Schema.Struct({
+        include_usage: nullable(Schema.Boolean, {
+          description: "Whether the final chunk has `usage`.",
+          default: false,
+          example: true
+        })
+      }),
+      rest
+    ),
     { description: "What a stream also tells.", example: { include_usage: true } }
   ),
   stop: nullable(Schema.Union([Schema.String, Schema.Array(Schema.String)]), {

@@ -4,7 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { ChatEvent, Completion, chatFields } from "./Chat.ts"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { nullable, object, ParsedJson, rest, said } from "./fields.ts"
+import { nullable, object, ParsedJson, said } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -83,10 +83,7 @@ const passedFields = {
 }
 
 /** What the document says and the client's types want: {@link chatFields} and the fields that are passed on. */
-export const CreateChatCompletion = Schema.StructWithRest(
-  Schema.Struct({ ...chatFields, ...passedFields }),
-  rest
-).annotate({ identifier: "ChatRequest" })
+export const CreateChatCompletion = object({ ...chatFields, ...passedFields }, "ChatRequest")
 export type ChatRequest = typeof CreateChatCompletion.Type
 
 export class ChatGroup extends HttpApiGroup.make("chat")

@@ -12,7 +12,7 @@ export const notAnObject = "must be a JSON object"
 export const rest = [Schema.Record(Schema.String, ParsedJson)] as const
 
 /**
- * The same in replies, but of type `unknown`: beside an index of JSON, TypeScript refuses optional fields in declarations where
+ * The same of type `unknown`, for what is typed for callers: beside an index of JSON, TypeScript refuses optional fields in declarations where
  * `exactOptionalPropertyTypes` is off, as it is in most projects that use the client.
  */
 export const more = [
@@ -46,7 +46,7 @@ export const maybe = <S extends Schema.Top>(schema: S, description?: string) =>
 
 /** An object with these fields, and with others that are not ours to judge. */
 export const object = <const F extends Schema.Struct.Fields>(fields: F, identifier?: string, description?: string) =>
-  Schema.StructWithRest(Schema.Struct(fields), rest).annotate({
+  Schema.StructWithRest(Schema.Struct(fields), more).annotate({
     ...(identifier === undefined ? {} : { identifier }),
     ...(description === undefined ? {} : { description })
   })
