@@ -1,0 +1,148 @@
+import { spawnSync } from "node:child_process"
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { documentsOf, listedIn, type Manifest, root, text, yaml } from "../support/deployFiles.ts"
+import { render } from "../support/goTemplate.ts"
+
+const folder = join(root, "deploy/helm")
+const names = readdirSync(join(folder, "templates")).sort()
+const templates = Object.fromEntries(names.map((name) => [name, text(`deploy/helm/templates/${name}`)]))
+const { appVersion, name: chartName, version } = yaml("deploy/helm/Chart.yaml")
+const schema = JSON.parse(text("deploy/helm/values.schema.json"))
+
+type Values = Readonly<Record<string, Manifest>>
+const merged = (values: Values, over: Values): Values => ({
+  ...values,
+  ...Object.fromEntries(
+    Object.entries(over).map(([key, value]) => [
+      key,
+      typeof value === "object" && !Array.isArray(value) ? merged(values[key] ?? {}, value) : value
+    ])
+  )
+})
+
+/** What `helm template gateway` makes of these values. */
+const rendered = (over: Values): ReadonlyArray<Manifest> => {
+  const root = {
+    Values: merged(yaml("deploy/helm/values.yaml"), over),
+    Release: { Name: "gateway", Namespace: "model-gateway", Service: "Helm" },
+    Chart: { Name: chartName, Version: version, AppVersion: appVersion }
+  }
+  return names.filter((name) => name.endsWith(".yaml")).flatMap((name) => documentsOf(render(templates, name, root)))
+}
+
+const cloudsOf = (way: string) =>
+  ["vertex", "bedrock", "azure"].map((cloud) => listedIn(`deploy/kubernetes/egress/${way}/${cloud}`)[0])
+const everything: Values = {
+  image: { digest: `sha256:${"0".repeat(64)}` },
+  imagePullSecrets: [{ name: "registry" }],
+  settings: { BEDROCK_REGION: "us-gov-west-1" },
+  certificate: { enabled: true },
+  serviceAccount: { annotations: { "eks.amazonaws.com/role-arn": "arn:aws-us-gov:iam::1:role/gateway" } },
+  podLabels: { "azure.workload.identity/use": "true" },
+  egress: { cidrs: { vertex: ["199.36.153.4/30"] }, fqdns: { azure: ["my-resource.openai.azure.us"] } }
+}
+
+/** What only one of the two ways to deploy has: Helm's labels, the sum of the settings, the place of the image. */
+const common = (manifest: Manifest): Manifest =>
+  JSON.parse(
+    JSON.stringify(manifest, (key, value) =>
+      /^(helm\.sh\/chart|checksum\/settings|app\.kubernetes\.io\/(instance|managed-by|version))$/.test(key)
+        ? undefined
+        : key === "image"
+          ? "government-model-gateway"
+          : value
+    )
+  )
+const byName = (manifests: ReadonlyArray<Manifest>) =>
+  Object.fromEntries(manifests.map((manifest) => [`${manifest.kind} ${manifest.metadata.name}`, common(manifest)]))
+
+describe("the Helm chart", () => {
+  it("makes what the Kubernetes manifests are", () => {
+    assert.deepEqual(byName(rendered({})), byName(listedIn("deploy/kubernetes/base")))
+  })
+
+  it("opens the same ways out", () => {
+    const cidrs = Object.fromEntries(
+      cloudsOf("cidr").map(({ metadata, spec }) => [
+        metadata.name.replace("gateway-", ""),
+        spec.egress[0].to.map(({ ipBlock }: Manifest) => ipBlock.cidr)
+      ])
+    )
+    const policies = rendered({ egress: { cidrs } }).filter(({ metadata }) =>
+      /^gateway-(?!settings)/.test(metadata.name)
+    )
+    assert.deepEqual(byName(policies), byName(cloudsOf("cidr")))
+    for (const policy of cloudsOf("fqdn")) {
+      const cloud = policy.metadata.name.replace("gateway-", "")
+      // A pattern without * is a name.
+      const [dns, { toFQDNs, ...out }] = policy.spec.egress
+      const patterns = toFQDNs.map(({ matchName, matchPattern = matchName }: Manifest) => matchPattern)
+      const [made] = rendered({ egress: { fqdns: { [cloud]: patterns } } }).filter(
+        ({ kind }) => kind === "CiliumNetworkPolicy"
+      )
+      assert.deepEqual(made.spec.egress, [
+        dns,
+        { toFQDNs: patterns.map((matchPattern: string) => ({ matchPattern })), ...out }
+      ])
+      for (const pattern of patterns)
+        assert.match(pattern, new RegExp(schema.$defs.fqdns.additionalProperties.items.pattern))
+    }
+  })
+
+  it("makes the certificate that the Kubernetes component makes", () => {
+    const made = rendered({ certificate: { enabled: true } }).filter(({ kind }) => kind === "Certificate")
+    assert.deepEqual(made.map(common), listedIn("deploy/kubernetes/cert-manager").map(common))
+  })
+
+  it("replaces the pods when a setting changes, and takes values where they belong", () => {
+    const pod = (values: Values) => rendered(values).find(({ kind }) => kind === "Deployment").spec.template
+    const sum = (values: Values) => pod(values).metadata.annotations["checksum/settings"]
+    assert.match(sum({}), /^[0-9a-f]{64}$/)
+    assert.notStrictEqual(sum({}), sum({ settings: { GATEWAY_PORT: "8443" } }))
+    const all = rendered(everything)
+    assert.include(pod(everything).spec.containers[0].image, `:${appVersion}@sha256:0`)
+    assert.deepInclude(pod(everything).metadata.labels, everything.podLabels)
+    assert.deepStrictEqual(pod(everything).spec.imagePullSecrets, everything.imagePullSecrets)
+    assert.deepStrictEqual(
+      all.find(({ kind }) => kind === "ServiceAccount").metadata.annotations,
+      everything.serviceAccount.annotations
+    )
+    assert.strictEqual(all.find(({ kind }) => kind === "ConfigMap").data.BEDROCK_REGION, "us-gov-west-1")
+  })
+
+  it("has a schema of all its values, which refuses the whole Internet", () => {
+    const values = yaml("deploy/helm/values.yaml")
+    const { global: _, ...stated } = schema.properties
+    assert.sameMembers(Object.keys(stated), Object.keys(values))
+    assert.isFalse(schema.additionalProperties)
+    const cidr = new RegExp(schema.$defs.cidrs.additionalProperties.items.pattern)
+    for (const good of ["199.36.153.4/30", "10.0.0.0/8", "2600:2d00:2:1000::/56"]) assert.match(good, cidr)
+    for (const bad of ["0.0.0.0/0", "0.0.0.0/1", "128.0.0.0/1", "::/0", "2000::/3", "10.0.0.1"])
+      assert.notMatch(bad, cidr)
+    const fqdn = new RegExp(schema.$defs.fqdns.additionalProperties.items.pattern)
+    for (const bad of ["*", "*.com", "amazonaws.com", "*.*", "*.*.*"]) assert.notMatch(bad, fqdn)
+  })
+
+  const helm = (...args: ReadonlyArray<string>) => spawnSync("helm", args, { encoding: "utf8" })
+  it.runIf(helm("version").status === 0)("is rendered by Helm as it is here", () => {
+    for (const values of [{}, everything]) {
+      const sets = Object.entries(values).map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+      const { status, stderr, stdout } = helm(
+        ...["template", "gateway", folder, "--namespace", "model-gateway", "--kube-version", "1.31.0"],
+        ...sets.flatMap((set) => ["--set-json", set])
+      )
+      assert.strictEqual(status, 0, stderr)
+      // Helm sums what its own writer of YAML made of the settings.
+      const whole = (manifests: ReadonlyArray<Manifest>) =>
+        Object.fromEntries(
+          manifests.map((manifest) => [
+            `${manifest.kind} ${manifest.metadata.name}`,
+            JSON.stringify(manifest).replace(/("checksum\/settings":)"[0-9a-f]{64}"/, "$1sum")
+          ])
+        )
+      assert.deepEqual(whole(documentsOf(stdout)), whole(rendered(values)))
+    }
+  })
+})
