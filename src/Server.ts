@@ -28,7 +28,7 @@ import { healthLayer, modelsLayer } from "./surface/system.ts"
 /** The endpoints, and the documents about them where they are public. */
 const routes = ({ docs, sandbox, settings }: GatewayOptions) =>
   Layer.mergeAll(
-    HttpApiBuilder.layer(Api, docs ? { openapiPath: "/openapi.json" } : {}).pipe(
+    HttpApiBuilder.layer(Api).pipe(
       Layer.provide([surfacesLayer, modelsLayer, healthLayer]),
       Layer.provide(apiKeyLayer)
     ),

@@ -92,7 +92,7 @@ type Caller = NodeJS.WritableStream & { readonly destroyed?: boolean }
 const refuse = (socket: Caller, status: string, message: string) => {
   const body = JSON.stringify({ error: { type: "invalid_request_error", message } })
   socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nlink: </>; rel="terms-of-service"\r\nconnection: close\r\n\r\n${body}`
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nx-should-retry: ${status.startsWith("408")}\r\nlink: </>; rel="terms-of-service"\r\nconnection: close\r\n\r\n${body}`
   )
 }
 

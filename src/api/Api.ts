@@ -3,7 +3,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { ChatGroup } from "./ChatGroup.ts"
 import { completeDocument } from "./document.ts"
 import { EmbeddingsGroup } from "./Embeddings.ts"
-import { endpointsOf, pathsOf } from "./facts.ts"
+import { type Endpoint, endpointsOf, pathsOf } from "./facts.ts"
 import { MessagesGroup } from "./MessagesGroup.ts"
 import { ResponsesGroup } from "./ResponsesGroup.ts"
 import { HealthGroup, ModelsGroup } from "./System.ts"
@@ -18,12 +18,12 @@ export class Api extends HttpApi.make("gateway")
       version,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
       servers: [{ url: "/", description: "The gateway that serves this document" }],
-      transform: completeDocument,
+      transform: completeDocument(() => endpoints),
       description: `One address for hosted language models on government-authorized clouds. Name a model as \`<base_model>:<level>\`; the level decides which cloud serves the request.\n\n> **Usage notice.** ${usageNotice}`
     })
   ) {}
 
 /** Every endpoint, with what the gateway knows of it. */
-export const endpoints = endpointsOf(Api)
+export const endpoints: ReadonlyMap<string, Endpoint> = endpointsOf(Api)
 /** Where each purpose is served: what a caller at the wrong endpoint is told. */
 export const purposePaths = pathsOf(endpoints)

@@ -124,7 +124,30 @@ export const Completion = Schema.StructWithRest(
     x_gateway_governance: Schema.optionalKey(Governance)
   }),
   more
-).annotate({ identifier: "ChatCompletion" })
+).annotate({
+  identifier: "ChatCompletion",
+  examples: [
+    {
+      id: "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11",
+      object: "chat.completion",
+      created: 1_767_225_600,
+      model: "claude-sonnet-4-5:il5",
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: "assistant",
+            content: "FedRAMP High is the strictest of the three FedRAMP baselines.",
+            refusal: null
+          },
+          logprobs: null,
+          finish_reason: "stop"
+        }
+      ],
+      usage: { prompt_tokens: 14, completion_tokens: 17, total_tokens: 31 }
+    }
+  ]
+})
 export type Completion = typeof Completion.Type
 
 const ToolCallDelta = Schema.StructWithRest(

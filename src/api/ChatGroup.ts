@@ -4,9 +4,18 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { ChatEvent, Completion, chatFields } from "./Chat.ts"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { nullable, object, ParsedJson, said } from "./fields.ts"
+import { nullable, object, ParsedJson, said, streaming } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 import { ApiKey } from "./Security.ts"
+
+const question = [{ role: "user", content: "What is FedRAMP High?" }] as const
+const sample = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1767225600,"model":"claude-sonnet-4-5:il5","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1767225600,"model":"claude-sonnet-4-5:il5","choices":[{"index":0,"delta":{"content":"FedRAMP"},"finish_reason":null}]}
+
+data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1767225600,"model":"claude-sonnet-4-5:il5","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]`
 
 const penalty = (what: string) =>
   nullable(Schema.Finite.check(Schema.isBetween({ minimum: -2, maximum: 2 })), {
@@ -83,7 +92,31 @@ const passedFields = {
 }
 
 /** What the document says and the client's types want: {@link chatFields} and the fields that are passed on. */
-export const CreateChatCompletion = object({ ...chatFields, ...passedFields }, "ChatRequest")
+export const CreateChatCompletion = object({ ...chatFields, ...passedFields }, "ChatRequest").annotate({
+  examples: [
+    { model: "claude-sonnet-4-5:il5", messages: question },
+    {
+      model: "gemini-3-flash:fedramp-high",
+      messages: question,
+      stream: true,
+      stream_options: { include_usage: true }
+    },
+    {
+      model: "gpt-5.1:il5",
+      messages: [{ role: "user", content: "What is the weather in Denver?" }],
+      tools: [
+        {
+          type: "function",
+          function: {
+            name: "get_weather",
+            description: "The weather in a city",
+            parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+          }
+        }
+      ]
+    }
+  ]
+})
 export type ChatRequest = typeof CreateChatCompletion.Type
 
 export class ChatGroup extends HttpApiGroup.make("chat")
@@ -98,8 +131,10 @@ export class ChatGroup extends HttpApiGroup.make("chat")
         OpenApi.annotations({
           identifier: "createChatCompletion",
           summary: "Create a chat completion",
-          description:
-            "The chat completions format for models of every vendor. The level in `model` decides which cloud serves the request."
+          description: streaming(
+            "The chat completions format for models of every vendor. The level in `model` decides which cloud serves the request.",
+            sample
+          )
         })
       )
   )

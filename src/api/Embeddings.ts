@@ -17,12 +17,27 @@ export const EmbeddingsRequest = Schema.StructWithRest(
     model: ModelField,
     // Twice, because the decoder reports an element that is no string at its own place.
     input: Schema.Union([Schema.String, Schema.Array(Schema.String.annotate({ message: textOnly }))]).annotate({
-      message: textOnly
+      message: textOnly,
+      description:
+        "The text, or up to 512 of them with 2 MiB of UTF-8 in all; each at most 8,192 tokens, and none empty.",
+      examples: [["first text", "second text"]]
     }),
-    encoding_format: nullable(Schema.Literals(["float", "base64"]).annotate({ message: 'must be "float" or "base64"' }))
+    encoding_format: nullable(
+      Schema.Literals(["float", "base64"]).annotate({ message: 'must be "float" or "base64"' }),
+      {
+        message: 'must be "float" or "base64"',
+        description: "How each vector is written: numbers, or the base64 of little-endian float32 values.",
+        default: "float",
+        example: "base64"
+      }
+    )
   }),
   rest
-).annotate({ identifier: "EmbeddingsRequest", message: notAnObject })
+).annotate({
+  identifier: "EmbeddingsRequest",
+  message: notAnObject,
+  examples: [{ model: "titan-embed-text-v2:il5", input: ["first text", "second text"] }]
+})
 export type EmbeddingsRequest = typeof EmbeddingsRequest.Type
 
 export const EmbeddingList = Schema.Struct({
@@ -38,7 +53,17 @@ export const EmbeddingList = Schema.Struct({
   ),
   model: Schema.String,
   usage: Schema.Struct({ prompt_tokens: Schema.Int, total_tokens: Schema.Int })
-}).annotate({ identifier: "EmbeddingList" })
+}).annotate({
+  identifier: "EmbeddingList",
+  examples: [
+    {
+      object: "list",
+      data: [{ object: "embedding", index: 0, embedding: [0.0123, -0.0456, 0.0789] }],
+      model: "titan-embed-text-v2:il5",
+      usage: { prompt_tokens: 2, total_tokens: 2 }
+    }
+  ]
+})
 export type EmbeddingList = typeof EmbeddingList.Type
 
 export class EmbeddingsGroup extends HttpApiGroup.make("embeddings")

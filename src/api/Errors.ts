@@ -41,7 +41,9 @@ const Detail = Schema.Struct({
 })
 const MessagesDetail = Schema.Struct({
   ...Detail.fields,
-  details: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+  details: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)).annotate({
+    description: "What a client library reads of an error beside its message; rarely there."
+  })
 })
 
 export const ApiErrorBody = Schema.Struct({ error: Detail }).annotate({
@@ -60,10 +62,82 @@ export const messagesErrorBody = ({ type, message, details }: MessagesError): ty
   error: { type, message, ...(details === undefined ? {} : { details }) }
 })
 
+/** What each status means, and an error that has it. */
+export const statuses: Readonly<
+  Record<string, { readonly meaning: string; readonly type: ErrorType; readonly message: string }>
+> = {
+  "400": {
+    meaning: "The request is not valid; the message says what is wrong, where, and what would work.",
+    type: "invalid_request_error",
+    message: "max_tokens: must be a positive integer"
+  },
+  "401": {
+    meaning: "The API key is missing or not valid.",
+    type: "authentication_error",
+    message: "the API key is missing or not valid: send it in x-api-key"
+  },
+  "403": {
+    meaning:
+      "The API key is missing or not valid (`authentication_error`; 401 on the messages endpoints), or may not use this model or level (`permission_error`).",
+    type: "permission_error",
+    message: "this key may not use the level itar"
+  },
+  "405": {
+    meaning: "Another method than that of the path; `allow` names the right one.",
+    type: "invalid_request_error",
+    message: "DELETE is not allowed here: use POST"
+  },
+  "408": {
+    meaning: "The request took too long to arrive.",
+    type: "invalid_request_error",
+    message: "the request body took too long"
+  },
+  "413": {
+    meaning: "The request body is too large.",
+    type: "invalid_request_error",
+    message: "the request body is larger than 20971520 bytes"
+  },
+  "415": {
+    meaning: "The body is not JSON, or is compressed.",
+    type: "invalid_request_error",
+    message: "Content-Type must be application/json"
+  },
+  "429": {
+    meaning: "A limit of the key's or of the cloud's is exceeded: try again after `retry-after`.",
+    type: "rate_limit_error",
+    message: "the cloud that serves this model is limiting requests"
+  },
+  "431": {
+    meaning: "The headers are too large. It is said before the path is known, and so in the same shape everywhere.",
+    type: "invalid_request_error",
+    message: "the request's headers are too large"
+  },
+  "500": { meaning: "The gateway failed.", type: "api_error", message: "internal error" },
+  "502": {
+    meaning: "The cloud that serves the model failed or could not be reached.",
+    type: "api_error",
+    message: "the cloud that serves this model could not be reached"
+  },
+  "503": {
+    meaning: "The gateway has too much to do, or a store of limits is lost: try again after `retry-after`.",
+    type: "api_error",
+    message: "the gateway has as many requests in hand as it takes; try again in a moment"
+  },
+  "504": {
+    meaning: "The request took longer than it may.",
+    type: "api_error",
+    message: "the reply took longer than a request may take"
+  }
+}
+
+const described = (status: number) => ({ description: statuses[String(status)]?.meaning ?? "" })
+
 const apiError = (status: number) =>
   ApiErrorBody.pipe(
     Schema.decodeTo(
-      Schema.instanceOf(ApiError).check(Schema.makeFilter((error) => error.status === status)),
+      Schema.instanceOf(ApiError)
+        .check(Schema.makeFilter((error) => error.status === status))
+        .annotate(described(status)),
       SchemaTransformation.transform({
         decode: ({ error }) => new ApiError({ status, ...error }),
         encode: apiErrorBody
@@ -72,13 +146,31 @@ const apiError = (status: number) =>
     HttpApiSchema.status(status)
   )
 
+const messagesErrorOf = (status: number) =>
+  Schema.instanceOf(MessagesError)
+    .check(Schema.makeFilter((error) => error.status === status))
+    .annotate(described(status))
+
 const messagesError = (status: number) =>
   MessagesErrorBody.pipe(
     Schema.decodeTo(
-      Schema.instanceOf(MessagesError).check(Schema.makeFilter((error) => error.status === status)),
+      messagesErrorOf(status),
       SchemaTransformation.transform({
         decode: ({ error }) => new MessagesError({ status, ...error }),
         encode: messagesErrorBody
+      })
+    ),
+    HttpApiSchema.status(status)
+  )
+
+/** A refusal from before the path was known, which has the general shape on the messages endpoints too. */
+const unroutedError = (status: number) =>
+  ApiErrorBody.pipe(
+    Schema.decodeTo(
+      messagesErrorOf(status),
+      SchemaTransformation.transform({
+        decode: ({ error }) => new MessagesError({ status, ...error }),
+        encode: ({ type, message }): typeof ApiErrorBody.Type => ({ error: { type, message } })
       })
     ),
     HttpApiSchema.status(status)
@@ -88,10 +180,12 @@ const messagesError = (status: number) =>
 const apiErrors = {
   400: apiError(400),
   403: apiError(403),
+  405: apiError(405),
   408: apiError(408),
   413: apiError(413),
   415: apiError(415),
   429: apiError(429),
+  431: apiError(431),
   500: apiError(500),
   502: apiError(502),
   503: apiError(503),
@@ -101,10 +195,12 @@ const messagesErrors = {
   400: messagesError(400),
   401: messagesError(401),
   403: messagesError(403),
+  405: messagesError(405),
   408: messagesError(408),
   413: messagesError(413),
   415: messagesError(415),
   429: messagesError(429),
+  431: unroutedError(431),
   500: messagesError(500),
   502: messagesError(502),
   503: messagesError(503),
@@ -113,8 +209,10 @@ const messagesErrors = {
 
 /** Statuses of the chat completions, responses and embeddings endpoints. */
 export const ApiErrors = Object.values(apiErrors)
+/** Statuses of the health endpoint beside its own 503: no key, no body. */
+export const HealthErrors = [apiErrors[400], apiErrors[405], apiErrors[408], apiErrors[431], apiErrors[500]]
 /** Statuses of the models endpoint, which takes no body. */
-export const ListErrors = [apiErrors[403], apiErrors[429], apiErrors[500], apiErrors[503]]
+export const ListErrors = [...HealthErrors, apiErrors[403], apiErrors[429], apiErrors[503]]
 /** What the key's own check answers. */
 export const KeyErrors = [apiErrors[403], apiErrors[429], apiErrors[503]]
 /** Statuses of the messages endpoints: a missing or invalid key is 401 here. */

@@ -64,7 +64,20 @@ export const Message = object(
     x_gateway_governance: Schema.optionalKey(Governance)
   },
   "Message"
-)
+).annotate({
+  examples: [
+    {
+      id: "msg_01",
+      type: "message",
+      role: "assistant",
+      model: "claude-sonnet-4-5",
+      content: [{ type: "text", text: "FedRAMP High is the strictest of the three FedRAMP baselines." }],
+      stop_reason: "end_turn",
+      stop_sequence: null,
+      usage: { input_tokens: 14, output_tokens: 17 }
+    }
+  ]
+})
 export type Message = typeof Message.Type
 
 const Delta = kinds(

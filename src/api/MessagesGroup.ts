@@ -3,11 +3,30 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { MessagesErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { ModelField, nullable, object, PositiveInt, said } from "./fields.ts"
+import { ModelField, nullable, object, PositiveInt, said, streaming } from "./fields.ts"
 import { MessageParam, TextBlockParam } from "./MessagesContent.ts"
 import { Message, MessagesEvent } from "./MessagesEvents.ts"
 import { MessagesToolChoice, MessagesTools, OutputConfig, Thinking } from "./MessagesTools.ts"
 import { MessagesKey } from "./Security.ts"
+
+const question = [{ role: "user", content: "What is FedRAMP High?" }] as const
+const sample = `event: message_start
+data: {"type":"message_start","message":{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":14,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"FedRAMP"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":17}}
+
+event: message_stop
+data: {"type":"message_stop"}`
 
 const share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
@@ -84,15 +103,28 @@ export const CreateMessage = object(
     })
   },
   "MessagesRequest"
-)
+).annotate({
+  examples: [
+    { model: "claude-sonnet-4-5:il5", max_tokens: 300, messages: question },
+    {
+      model: "claude-sonnet-4-5:il2",
+      max_tokens: 4096,
+      thinking: { type: "enabled", budget_tokens: 1024 },
+      stream: true,
+      messages: question
+    }
+  ]
+})
 export type MessagesRequest = typeof CreateMessage.Type
 
-export const CountMessageTokens = object(inputFields, "CountTokensRequest")
+export const CountMessageTokens = object(inputFields, "CountTokensRequest").annotate({
+  examples: [{ model: "claude-sonnet-4-5:il5", messages: question }]
+})
 export type CountRequest = typeof CountMessageTokens.Type
 
 export const CountReply = Schema.Struct({
   input_tokens: said(Schema.Int, "What the same request would report as `usage.input_tokens`.", 14)
-}).annotate({ identifier: "CountTokensReply" })
+}).annotate({ identifier: "CountTokensReply", examples: [{ input_tokens: 14 }] })
 
 export class MessagesGroup extends HttpApiGroup.make("messages")
   .add(
@@ -106,8 +138,10 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         OpenApi.annotations({
           identifier: "createMessage",
           summary: "Create a message",
-          description:
-            "The native messages format. Replies carry x-gateway-served-model, x-gateway-served-by, x-gateway-served-level and, when a thinking request was adjusted, x-gateway-thinking-adjusted."
+          description: streaming(
+            "The native messages format, for Claude models. Fields that are not listed pass to the model's own API.",
+            sample
+          )
         })
       ),
     HttpApiEndpoint.post("countTokens", "/v1/messages/count_tokens", {

@@ -3,12 +3,21 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { ModelField, nullable, object, ParsedJson, PositiveInt, said } from "./fields.ts"
+import { ModelField, nullable, object, ParsedJson, PositiveInt, said, streaming } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 import { InputItem } from "./ResponsesInput.ts"
 import { ResponseObject, ResponsesEvent } from "./ResponsesReply.ts"
 import { ResponsesTool, ResponsesToolChoice } from "./ResponsesTools.ts"
 import { ApiKey } from "./Security.ts"
+
+const sample = `event: response.created
+data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_01","object":"response","status":"in_progress"}}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_01","output_index":0,"content_index":0,"delta":"FedRAMP"}
+
+event: response.completed
+data: {"type":"response.completed","sequence_number":9,"response":{"id":"resp_01","object":"response","status":"completed"}}`
 
 const between = (minimum: number, maximum: number) => Schema.Finite.check(Schema.isBetween({ minimum, maximum }))
 const refused = <S extends Schema.Top>(schema: S, description: string) => nullable(schema, { description })
@@ -140,7 +149,12 @@ export const CreateResponse = object(
     prompt: refused(Schema.Never, "Refused, because nothing is stored: send the text itself.")
   },
   "ResponsesRequest"
-)
+).annotate({
+  examples: [
+    { model: "gpt-5.1:il5", input: "What is FedRAMP High?" },
+    { model: "gpt-5.1:il5", input: "What is FedRAMP High?", stream: true }
+  ]
+})
 export type ResponsesRequest = typeof CreateResponse.Type
 
 export class ResponsesGroup extends HttpApiGroup.make("responses")
@@ -155,8 +169,10 @@ export class ResponsesGroup extends HttpApiGroup.make("responses")
         OpenApi.annotations({
           identifier: "createResponse",
           summary: "Create a response",
-          description:
-            "The responses format, for GPT-class models on Azure. Nothing is stored: send the full input each turn."
+          description: streaming(
+            "The responses format, for GPT-class models on Azure. Nothing is stored: send the full input each turn. Fields that are not listed pass to the cloud.",
+            sample
+          )
         })
       )
   )

@@ -72,7 +72,32 @@ export const ResponseObject = object(
     x_gateway_governance: Schema.optionalKey(Governance)
   },
   "Response"
-)
+).annotate({
+  examples: [
+    {
+      id: "resp_01",
+      object: "response",
+      created_at: 1_767_225_600,
+      status: "completed",
+      model: "gpt-5.1",
+      output: [
+        {
+          type: "message",
+          id: "msg_01",
+          role: "assistant",
+          content: [
+            {
+              type: "output_text",
+              text: "FedRAMP High is the strictest of the three FedRAMP baselines.",
+              annotations: []
+            }
+          ]
+        }
+      ],
+      usage: { input_tokens: 14, output_tokens: 17, total_tokens: 31 }
+    }
+  ]
+})
 export type ResponseObject = typeof ResponseObject.Type
 
 const order = { sequence_number: maybe(Schema.Int, "The event's place in the stream.") }

@@ -1,27 +1,43 @@
 /** `GET /v1/models` and `GET /health`. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { ListErrors } from "./Errors.ts"
+import { HealthErrors, ListErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
+import { said } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
+import { service, version } from "./version.ts"
 
 export const ModelObject = Schema.Struct({
   id: Schema.String.annotate({ description: "The composite ID to use in requests." }),
   object: Schema.Literal("model"),
-  created: Schema.Int,
-  owned_by: Schema.String
+  created: said(Schema.Int, "When the model was added, in seconds since 1970.", 1_759_104_000),
+  owned_by: said(Schema.String, "Who made the model.", "anthropic")
 }).annotate({ identifier: "Model" })
 
 export const ModelList = Schema.Struct({
   object: Schema.Literal("list"),
   data: Schema.Array(ModelObject)
-}).annotate({ identifier: "ModelList" })
+}).annotate({
+  identifier: "ModelList",
+  examples: [
+    {
+      object: "list",
+      data: [{ id: "claude-sonnet-4-5:il5", object: "model", created: 1_759_104_000, owned_by: "anthropic" }]
+    }
+  ]
+})
 
-const health = { service: Schema.String, version: Schema.String }
-export const Health = Schema.Struct({ status: Schema.Literal("ok"), ...health }).annotate({ identifier: "Health" })
+const health = {
+  service: said(Schema.String, "The name of this service.", service),
+  version: said(Schema.String, "The version of its build.", version)
+}
+export const Health = Schema.Struct({ status: Schema.Literal("ok"), ...health }).annotate({
+  identifier: "Health",
+  examples: [{ status: "ok", service, version }]
+})
 /** While the server shuts down: send new requests elsewhere. */
 export const Draining = Schema.Struct({ status: Schema.Literal("draining"), ...health })
-  .annotate({ identifier: "Draining" })
+  .annotate({ identifier: "Draining", examples: [{ status: "draining", service, version }] })
   .pipe(HttpApiSchema.status(503))
 
 export class ModelsGroup extends HttpApiGroup.make("models")
@@ -32,7 +48,7 @@ export class ModelsGroup extends HttpApiGroup.make("models")
         OpenApi.annotations({
           identifier: "listModels",
           summary: "List model IDs",
-          description: "Every composite ID that can be requested, of the clouds that are active."
+          description: "Every composite ID that the key may use, of the clouds that are active."
         })
       )
   )
@@ -41,7 +57,7 @@ export class ModelsGroup extends HttpApiGroup.make("models")
 
 export class HealthGroup extends HttpApiGroup.make("health", { topLevel: true })
   .add(
-    HttpApiEndpoint.get("health", "/health", { success: [Health, Draining] })
+    HttpApiEndpoint.get("health", "/health", { success: [Health, Draining], error: HealthErrors })
       .annotate(Facts, { surface: undefined, purpose: undefined, streamed: false, screened: undefined })
       .annotateMerge(
         OpenApi.annotations({

@@ -1,8 +1,11 @@
 /**
- * What the OpenAPI document says beyond the schemas: headers, examples, what each status means, and streams in the way
- * that generators of other languages read them.
+ * What the OpenAPI document says beyond the schemas: headers, and examples and streams in the way that generators of other
+ * languages read them.
  */
-import { errors, examples } from "./examples.ts"
+import type { Purpose } from "../model/names.ts"
+import { statuses } from "./Errors.ts"
+import type { EndpointFacts } from "./facts.ts"
+import { headers, headersOf } from "./headers.ts"
 
 type Json = unknown
 type JsonObject = { [key: string]: Json }
@@ -11,58 +14,6 @@ const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 const object = (value: unknown): JsonObject => (isObject(value) ? value : {})
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
-
-const header = (description: string, schema: JsonObject, example: Json) => ({ description, schema, example })
-const text = { type: "string" }
-const headers: Readonly<Record<string, JsonObject>> = {
-  "x-request-id": header(
-    "The gateway's ID of the request, which its operator can look up.",
-    { type: "string", format: "uuid" },
-    "3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11"
-  ),
-  link: header("Where the usage notice is.", text, '</>; rel="terms-of-service"'),
-  "x-gateway-served-by": header("The cloud and region that the request went to.", text, "bedrock/us-gov-west-1"),
-  "x-gateway-served-level": header("The level that it was served at.", text, "il5"),
-  "x-gateway-served-model": header("The base model that served the request.", text, "claude-sonnet-4-5"),
-  "x-gateway-thinking-adjusted": header(
-    "Only when a thinking request was adjusted: what was changed.",
-    text,
-    "budget_tokens:32000->7168"
-  ),
-  "x-gateway-adjusted": header(
-    "Only when the gateway changed something of the request: name:from->to or name:removed, joined by commas, at most 1 KiB.",
-    { type: "string", maxLength: 1024 },
-    "web_search:removed"
-  ),
-  "x-should-retry": header(
-    "Whether the same request may succeed later; the vendors' client libraries obey it.",
-    { type: "string", enum: ["true", "false"] },
-    "true"
-  ),
-  "retry-after": header("Seconds to wait before the next attempt.", { type: "integer", minimum: 0 }, 5),
-  "x-ratelimit-limit-requests": header("Requests a minute that the key has.", { type: "integer" }, 60),
-  "x-ratelimit-remaining-requests": header("Those that are left.", { type: "integer" }, 59),
-  "x-ratelimit-reset-requests": header("When all of them are free again.", text, "1s"),
-  "x-ratelimit-limit-tokens": header("Tokens a month that the key has.", { type: "integer" }, 1_000_000),
-  "x-ratelimit-remaining-tokens": header("Those that are left.", { type: "integer" }, 999_000),
-  "x-ratelimit-reset-tokens": header("When all of them are free again.", text, "216h30m5s")
-}
-
-const every = ["x-request-id", "link"]
-/** Where the text went, also where nothing came back. */
-const proof = ["x-gateway-served-by", "x-gateway-served-level", "x-gateway-served-model"]
-const served = [...proof, "x-gateway-adjusted"]
-const limits = ["requests", "tokens"].flatMap((what) =>
-  ["limit", "remaining", "reset"].map((which) => `x-ratelimit-${which}-${what}`)
-)
-/** Those of a reply, by operation. */
-const replyHeaders: Readonly<Record<string, ReadonlyArray<string>>> = {
-  createChatCompletion: [...served, ...limits],
-  createMessage: [...served, "x-gateway-thinking-adjusted", ...limits],
-  countMessageTokens: [...served, "x-gateway-thinking-adjusted"],
-  createResponse: [...served, ...limits],
-  createEmbeddings: [...served, ...limits]
-}
 
 const references = (names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
@@ -86,72 +37,67 @@ const describeStream = (media: Json): JsonObject => {
   }
 }
 
-/** Of those that may come after a cloud was asked. */
-const afterCloud: ReadonlySet<string> = new Set(["400", "429", "502", "504"])
+/** Names of the examples that a request schema gives, by what they show. */
+const exampleNames = (value: Json): readonly [name: string, summary: string] => {
+  if (object(value).stream === true) return ["stream", "As a stream"]
+  return object(value).tools === undefined ? ["question", "A request"] : ["tools", "With a tool"]
+}
 
-const errorReply = (reply: JsonObject, status: string, messages: boolean, operation: string): JsonObject => {
-  const error = errors[status]
-  if (error === undefined) return reply
-  const { type, message, meaning } = error
-  const example = messages ? { type: "error", error: { type, message } } : { error: { type, message } }
-  const json = object(object(reply.content)["application/json"])
+/** What a media type shows, from the examples of its schema: most tools look nowhere else. */
+const shown = (media: Json, schemas: JsonObject, name: (value: Json) => readonly [name: string, summary: string]) => {
+  const { $ref } = object(object(media).schema)
+  const { examples } = object(typeof $ref === "string" ? schemas[$ref.split("/").at(-1) ?? ""] : undefined)
+  if (!Array.isArray(examples)) return object(media)
+  const named = examples.map((value) => {
+    const [key, summary] = name(value)
+    return [key, { summary, value }]
+  })
+  return { ...object(media), examples: Object.fromEntries(named) }
+}
+
+const errorOf = (content: JsonObject, status: string): JsonObject => {
+  const json = object(content["application/json"])
+  const { type, message } = statuses[status] ?? {}
+  const messages = object(json.schema).$ref === "#/components/schemas/MessagesErrorBody"
   return {
-    ...reply,
-    description: meaning,
-    headers: references([
-      ...every,
-      "x-should-retry",
-      ...(status === "429" || status === "503" ? ["retry-after"] : []),
-      ...(operation in replyHeaders && afterCloud.has(status) ? proof : [])
-    ]),
-    content: { "application/json": { ...json, example } }
+    "application/json": { ...json, example: { ...(messages ? { type: "error" } : {}), error: { type, message } } }
   }
 }
 
-const streaming = (sample: string): string =>
-  `With \`stream: true\` the reply is a stream of server-sent events. It is complete only with its last event; an error event ends it too.\n\n\`\`\`\n${sample}\n\`\`\``
-
-const operation = (path: string, op: JsonObject): JsonObject => {
-  const name = String(op.operationId)
-  const example = examples[name]
-  const replies = Object.entries(object(op.responses)).map(([status, value]): [string, JsonObject] => {
-    const reply = object(value)
-    const content = object(reply.content)
-    if (name === "getHealth" && status === "503") {
-      return [
-        status,
-        { ...reply, description: "The server is shutting down: send requests elsewhere.", headers: references(every) }
-      ]
+const replyOf = (endpoint: EndpointFacts, schemas: JsonObject, status: string, given: Json): JsonObject => {
+  const reply = object(given)
+  const content = object(reply.content)
+  const own = endpoint.surface === undefined && status === "503"
+  const headers = references(headersOf(endpoint, status))
+  if (status !== "200" && !own) return { ...reply, headers, content: errorOf(content, status) }
+  const json = shown(content["application/json"], schemas, () => ["reply", "A reply"])
+  const stream = content["text/event-stream"]
+  return {
+    ...reply,
+    description: own
+      ? "The gateway is shutting down: send requests elsewhere."
+      : stream === undefined
+        ? "The reply."
+        : "The reply: JSON, or with `stream: true` server-sent events.",
+    headers,
+    content: {
+      "application/json": json,
+      ...(stream === undefined ? {} : { "text/event-stream": describeStream(stream) })
     }
-    if (status !== "200") return [status, errorReply(reply, status, path.startsWith("/v1/messages"), name)]
-    const stream = content["text/event-stream"]
-    return [
-      status,
-      {
-        ...reply,
-        description:
-          stream === undefined ? "The reply." : "The reply: JSON, or with `stream: true` server-sent events.",
-        headers: references([...every, ...(replyHeaders[name] ?? [])]),
-        content: {
-          "application/json": {
-            ...object(content["application/json"]),
-            ...(example && { examples: { reply: { summary: "A reply", value: example.reply } } })
-          },
-          ...(stream === undefined ? {} : { "text/event-stream": describeStream(stream) })
-        }
-      }
-    ]
-  })
+  }
+}
+
+const operation = (endpoint: EndpointFacts, schemas: JsonObject, op: JsonObject): JsonObject => {
   const body = object(op.requestBody)
-  const json = object(object(body.content)["application/json"])
-  const stream = example?.stream
+  const json = object(body.content)["application/json"]
   return {
     ...op,
-    ...(stream === undefined ? {} : { description: `${String(op.description)}\n\n${streaming(stream)}` }),
-    responses: Object.fromEntries(replies),
+    responses: Object.fromEntries(
+      Object.entries(object(op.responses)).map(([status, reply]) => [status, replyOf(endpoint, schemas, status, reply)])
+    ),
     ...(op.requestBody === undefined
       ? {}
-      : { requestBody: { ...body, content: { "application/json": { ...json, examples: example?.requests ?? {} } } } })
+      : { requestBody: { ...body, content: { "application/json": shown(json, schemas, exampleNames) } } })
   }
 }
 
@@ -177,16 +123,58 @@ const plain = (value: Json): Json => {
 }
 
 /** Completes the document that the contract yields. */
-export const completeDocument = (document: { [key: string]: Json }): { [key: string]: Json } => {
-  const plainer = object(plain(document))
-  const paths = Object.entries(object(plainer.paths)).map(([path, item]) => [
-    path,
-    Object.fromEntries(Object.entries(object(item)).map(([method, op]) => [method, operation(path, object(op))]))
-  ])
-  return {
-    ...plainer,
-    info: { ...object(plainer.info), contact: { name: "The operator of this gateway" } },
-    paths: Object.fromEntries(paths),
-    components: { ...object(plainer.components), headers }
+export const completeDocument =
+  (endpoints: () => ReadonlyMap<string, EndpointFacts>) =>
+  (document: JsonObject): JsonObject => {
+    const plainer = object(plain(document))
+    const components = object(plainer.components)
+    const known = endpoints()
+    const paths = Object.entries(object(plainer.paths)).map(([path, item]) => {
+      const facts = known.get(path)
+      if (facts === undefined) return [path, item]
+      const operations = Object.entries(object(item)).map(([method, op]) => [
+        method,
+        operation(facts, object(components.schemas), object(op))
+      ])
+      return [path, Object.fromEntries(operations)]
+    })
+    return {
+      ...plainer,
+      info: { ...object(plainer.info), contact: { name: "The operator of this gateway" } },
+      paths: Object.fromEntries(paths),
+      components: { ...components, headers }
+    }
   }
+
+/**
+ * The document of a gateway: the IDs that it serves are the examples of each `model`, and a request that shows another one
+ * shows the first of them. `ids` says which it serves for a purpose.
+ */
+export const withModels = (
+  document: JsonObject,
+  endpoints: ReadonlyMap<string, EndpointFacts>,
+  ids: (purpose: Purpose) => ReadonlyArray<string>
+): JsonObject => {
+  const whole = structuredClone(document)
+  const schemas = object(object(whole.components).schemas)
+  for (const [path, { purpose }] of endpoints) {
+    const served = purpose === undefined ? [] : ids(purpose)
+    const [first] = served
+    const media = object(
+      object(object(object(object(object(whole.paths)[path]).post).requestBody).content)["application/json"]
+    )
+    const name = object(media.schema).$ref
+    if (first === undefined || typeof name !== "string") continue
+    const schema = object(schemas[name.split("/").at(-1) ?? ""])
+    const model = object(object(schema.properties).model)
+    model.examples = served
+    const values = [
+      ...(Array.isArray(schema.examples) ? schema.examples : []),
+      ...Object.values(object(media.examples)).map((example) => object(example).value)
+    ]
+    for (const value of values) {
+      if (isObject(value) && !served.includes(String(value.model))) value.model = first
+    }
+  }
+  return whole
 }

@@ -68,3 +68,7 @@ export const maxTextBytes = 2_097_152
 /** A UTF-16 unit needs at most three bytes, so only long strings are encoded to be counted. */
 export const fitsText = (text: string): boolean =>
   text.length * 3 <= maxTextBytes || new TextEncoder().encode(text).length <= maxTextBytes
+
+/** What a streaming endpoint's description shows of its stream. */
+export const streaming = (description: string, sample: string): string =>
+  `${description}\n\nWith \`stream: true\` the reply is a stream of server-sent events. It is complete only with its last event; an error event ends it too.\n\n\`\`\`\n${sample}\n\`\`\``

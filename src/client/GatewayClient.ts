@@ -75,7 +75,7 @@ export interface Client {
   readonly embeddings: { readonly create: (request: Model<EmbeddingsRequest>) => Call<EmbeddingList, ApiError> }
   readonly models: { readonly list: () => Call<typeof ModelList.Type, ApiError> }
   /** Never sent again: an answer of 503 is the answer. */
-  readonly health: () => Call<typeof Health.Type | typeof Draining.Type, never>
+  readonly health: () => Call<typeof Health.Type | typeof Draining.Type, ApiError>
 }
 
 export interface ClientOptions extends RetryOptions {

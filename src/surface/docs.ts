@@ -1,14 +1,17 @@
 /**
- * The documents that need no key: `/`, `/docs`, and with the endpoints `/openapi.json`
+ * The documents that need no key: `/`, `/docs` and `/openapi.json`
  * (docs/decisions.md#documents-without-a-key). They work without any other server: the browser is told to load nothing and to
  * talk to nobody but the gateway.
  */
 import { createHash } from "node:crypto"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiScalar } from "effect/http-api"
-import { Api } from "../api/Api.ts"
+import { HttpApiScalar, OpenApi } from "effect/http-api"
+import { Api, endpoints } from "../api/Api.ts"
+import { withModels } from "../api/document.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
+import type { Purpose } from "../model/names.ts"
+import type { Index } from "../model/Resolver.ts"
 import { landingPage, landingPolicy, welcome } from "./landing.ts"
 
 export interface DocsOptions {
@@ -32,17 +35,52 @@ const referencePolicy = (html: string): string => {
 const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
   body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
 
-/** The page is the same for everyone, so its policy is made once. */
-const withPolicy = HttpRouter.middleware(
-  Effect.sync(() => {
-    let policy: string | undefined
+const purposes: ReadonlyArray<Purpose> = ["chat", "messages", "responses", "embeddings", "count"]
+
+/** The document with the IDs of the catalog in force, made once for each catalog. */
+const makeDocument = Effect.map(CatalogStore, (catalog) => {
+  let of: Index | undefined
+  let text = ""
+  return (): string => {
+    const index = catalog.current()
+    if (index !== of) {
+      const ids = Object.fromEntries(
+        purposes.map((purpose) => [
+          purpose,
+          index.list.map(({ id }) => id).filter((id) => Result.isSuccess(index.resolve(id, purpose)))
+        ])
+      )
+      text = JSON.stringify(withModels({ ...OpenApi.fromApi(Api) }, endpoints, (purpose) => ids[purpose] ?? []))
+      of = index
+    }
+    return text
+  }
+})
+
+/** The reference comes with the document of the contract in it, as one line of script. */
+const embedded = /^(\s*content: )\{.*\}$/m
+const escaped = (json: string): string =>
+  json.replace(/[<>&\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
+/** The page is the same for everyone, so it and its policy are made once for each document. */
+const inForce = HttpRouter.middleware(
+  Effect.map(makeDocument, (document) => {
+    let of: string | undefined
+    let page: HttpServerResponse.HttpServerResponse | undefined
     return Effect.map((response: HttpServerResponse.HttpServerResponse) => {
-      policy ??= referencePolicy(textOf(response))
-      return HttpServerResponse.setHeaders(response, {
-        "content-security-policy": policy,
-        "referrer-policy": "no-referrer",
-        "cache-control": "no-cache"
-      })
+      const json = document()
+      if (page === undefined || json !== of) {
+        const html = textOf(response).replace(embedded, (_, start: string) => start + escaped(json))
+        page = HttpServerResponse.html(html).pipe(
+          HttpServerResponse.setHeaders({
+            "content-security-policy": referencePolicy(html),
+            "referrer-policy": "no-referrer",
+            "cache-control": "no-cache"
+          })
+        )
+        of = json
+      }
+      return page
     })
   })
 )
@@ -58,7 +96,7 @@ const reference = ({ sandbox }: DocsOptions) => {
     telemetry: false,
     favicon: "data:,"
   }
-  return HttpApiScalar.layer(Api, { path: "/docs", scalar }).pipe(Layer.provide(withPolicy.layer))
+  return HttpApiScalar.layer(Api, { path: "/docs", scalar }).pipe(Layer.provide(inForce.layer))
 }
 
 const host = /^[A-Za-z0-9.-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:]+\](:\d{1,5})?$/
@@ -84,4 +122,12 @@ const landing = ({ sandbox, tls }: DocsOptions) =>
     })
   )
 
-export const docsLayer = (options: DocsOptions) => Layer.merge(reference(options), landing(options))
+const openapi = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const document = yield* makeDocument
+    const serve = Effect.sync(() => HttpServerResponse.text(document(), { contentType: "application/json" }))
+    yield* router.add("GET", "/openapi.json", serve)
+  })
+)
+
+export const docsLayer = (options: DocsOptions) => Layer.mergeAll(reference(options), landing(options), openapi)
