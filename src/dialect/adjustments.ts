@@ -26,6 +26,9 @@ const idle: ReadonlyMap<string, ReadonlyArray<Json>> = new Map([
 ])
 
 const asksNothing = (name: string, value: Json): boolean =>
+  name === "parallel_tool_calls" ? value !== false : isIdle(name, value)
+
+const isIdle = (name: string, value: Json): boolean =>
   value === null ||
   value === false ||
   (typeof value === "object" && Object.keys(value).length === 0) ||

@@ -1,5 +1,5 @@
 /** What the three dialects' answers have in common (docs/api.md#chat-answers). */
-import { randomBytes } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import type { FinishReason, Usage } from "../api/Chat.ts"
 import type { ToolCall } from "../api/ChatMessage.ts"
 import type { Tokens } from "../model/Tokens.ts"
@@ -8,6 +8,13 @@ import type { Answer, Piece, Served } from "./Dialect.ts"
 
 /** Unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini). */
 export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
+
+/** Longest ID of a call, in characters (docs/api.md#limits). */
+const maxCallId = 256
+
+/** An ID as callers may give it back: one that is longer becomes a digest of itself, the same each time. */
+export const callId = (id: string): string =>
+  id.length <= maxCallId ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 48)}`
 
 export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage => ({
   prompt_tokens: input,

@@ -7,6 +7,7 @@ import type { ChatRequest } from "../api/Chat.ts"
 import type { ContentPart } from "../api/ChatMessage.ts"
 import type { Model } from "../model/Catalog.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
+import type { Json } from "../wire/json.ts"
 import { sanitizeFilename } from "./filename.ts"
 
 /** Per message; sizes in bytes decoded, and in base64 characters of images and files together (docs/decisions.md#sizes). */
@@ -15,10 +16,14 @@ export const mediaLimits = { images: 20, files: 5, bytes: 3_500_000, base64: 4_7
 type Kind = Model["inputs"][number]
 
 /** A user's part, ready for a vendor's words: text, or base64 data of a known type. */
-export type UserPart =
+export type UserPart = (
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image"; readonly mime: string; readonly data: string }
   | { readonly type: "pdf"; readonly mime: string; readonly data: string; readonly filename: string }
+) & {
+  /** The part's own `cache_control`, as it came. */
+  readonly cache?: Json | undefined
+}
 
 /** What each type's bytes begin with. */
 const signatures: Readonly<Record<string, { readonly kind: Kind; readonly begins: (head: string) => boolean }>> = {
@@ -113,12 +118,13 @@ export const userParts = (content: string | ReadonlyArray<ContentPart>): Readonl
   typeof content === "string"
     ? [{ type: "text", text: content }]
     : content.map((part): UserPart => {
-        if (part.type === "text") return { type: "text", text: part.text }
+        const cache = part.cache_control
+        if (part.type === "text") return { type: "text", text: part.text, cache }
         const { uri } = uriOf(part)
         const comma = uri.indexOf(",")
         const mime = uri.slice("data:".length, uri.indexOf(";"))
         const data = uri.slice(comma + 1)
         return part.type === "file"
-          ? { type: "pdf", mime, data, filename: sanitizeFilename(part.file.filename) }
-          : { type: "image", mime, data }
+          ? { type: "pdf", mime, data, cache, filename: sanitizeFilename(part.file.filename) }
+          : { type: "image", mime, data, cache }
       })

@@ -1,7 +1,7 @@
 /** What a caller asks for as JSON, and what its tools take. */
 import type { ChatRequest } from "../api/Chat.ts"
-import type { Tool, ToolCall } from "../api/ChatMessage.ts"
-import { isObject, type JsonObject, objectOf, parseObject } from "../wire/json.ts"
+import type { ChatMessage, Tool, ToolCall } from "../api/ChatMessage.ts"
+import { isObject, type JsonObject, objectOf, parseObject, textOf } from "../wire/json.ts"
 
 /** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs). */
 export const parametersOf = (tool: Tool): JsonObject => {
@@ -36,6 +36,10 @@ export const stopsOf = (chat: ChatRequest): ReadonlyArray<string> => {
   const stop = chat.stop ?? []
   return (typeof stop === "string" ? [stop] : stop).filter((sequence) => sequence !== "")
 }
+
+/** What an assistant's message says in words: its content, and a refusal, which other vendors have no field for. */
+export const assistantTexts = (message: Extract<ChatMessage, { readonly role: "assistant" }>): ReadonlyArray<string> =>
+  [message.content ?? "", textOf(message.refusal) ?? ""].filter((text) => text.trim() !== "")
 
 /** Said by the user where a caller's history begins with the assistant, as a greeting does: both vendors want the user first. */
 export const opening = "(The assistant speaks first.)"

@@ -38,6 +38,17 @@ const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>, before = ""): Strip =
 
 export const compileStrip = (paths: ReadonlyArray<string> = []): Strip => treeOf(paths.map(stepsOf))
 
+/** Whether the field at the path goes, itself or with what holds it. */
+export const drops = (fields: Strip, path: string): boolean => {
+  let at: Strip | undefined = fields
+  for (const { key, elements } of stepsOf(path)) {
+    if (at === undefined) return false
+    if (at.drop.includes(key)) return true
+    at = at.into.find((step) => step.key === key && step.elements === elements)?.inner
+  }
+  return false
+}
+
 /**
  * The object without the fields; never changed itself, and shared where nothing goes. One walk, whatever the number of paths.
  * `onDrop` is told the path of each field that went, as often as it went.

@@ -4,7 +4,7 @@ import type { ChatRequest, FinishReason } from "../../api/Chat.ts"
 import type { ToolCall } from "../../api/ChatMessage.ts"
 import { misshapen } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, isShallow, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { makeAnswer, makeCall, noUsage } from "../answer.ts"
+import { callId, makeAnswer, makeCall, noUsage } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
 import { jsonFormat } from "../schema.ts"
 import { noFilter, type TextFilter } from "../textFilter.ts"
@@ -28,7 +28,9 @@ export const reply: Dialect["reply"] = (body, route, chat) => {
       const own = thinkingExtra(thinking)
       thinking = []
       if (toolCalls.length === 0) extra = own
-      toolCalls.push(makeCall(textOf(block.id) ?? "", textOf(block.name) ?? "", JSON.stringify(block.input ?? {}), own))
+      toolCalls.push(
+        makeCall(callId(textOf(block.id) ?? ""), textOf(block.name) ?? "", JSON.stringify(block.input ?? {}), own)
+      )
     }
   }
   return Result.succeed(

@@ -1,11 +1,15 @@
 /** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (docs/upstreams.md#anthropic-messages). */
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
+import type { Tool } from "../../api/ChatMessage.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
+import { drops, type Strip } from "../../wire/strip.ts"
 import { changed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
+import { marked } from "./cache.ts"
+import { isEnforceable, jsonInstruction, takesFormat } from "./structured.ts"
 import { canThink, type Turn, toConversation, withoutThinking } from "./turns.ts"
 
 /** What this dialect says of a request; the rest is named. */
@@ -25,18 +29,18 @@ export const request: Dialect["request"] = (chat, route) =>
     if (chatMaxTokens(chat) === undefined) adjusted.push(changed("max_tokens", undefined, maxTokens))
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"
-    const format = formatFor(chat, deployment.strip ?? [], adjusted)
-    const texts = format.instruction === undefined ? system : [...system, format.instruction]
+    const format = formatFor(chat, route.strip, adjusted)
+    const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
     // Bedrock refuses some values of it (docs/upstreams.md#request-metadata).
     const named = deployment.cloud === "vertex"
     if (typeof chat.user === "string" && !named) adjusted.push(removed("user"))
     const body = compact({
       max_tokens: maxTokens,
-      system: texts.length === 0 ? undefined : texts.join("\n\n"),
+      system: texts.length === 0 ? undefined : texts.some(isMarked) ? texts : texts.map(textIn).join("\n\n"),
       messages: (thinks ? turns : withoutThinking(turns)).map(({ role, content }) => ({ role, content })),
       ...sampling(chat, takes(model.sampling, thinks), adjusted),
       stop_sequences: some(stopsOf(chat).filter((sequence) => sequence.trim() !== "")),
-      ...toolsFor(chat, turns, takes(model.forcedToolChoice, thinks), adjusted),
+      ...toolsFor(chat, turns, { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted }),
       thinking: thinks
         ? adaptive
           ? { type: "adaptive" }
@@ -61,15 +65,18 @@ const sampling = (chat: ChatRequest, taken: boolean, adjusted: Array<string>): J
   return { temperature: Math.min(1, temperature) }
 }
 
+interface ToolRules {
+  /** Whether a forced choice is taken. */
+  readonly forcible: boolean
+  readonly strip: Strip
+  readonly adjusted: Array<string>
+}
+
 /** The vendor wants the tools that a history uses to be defined, also where none may be called any more. */
-const toolsFor = (
-  chat: ChatRequest,
-  turns: ReadonlyArray<Turn>,
-  forcible: boolean,
-  adjusted: Array<string>
-): JsonObject => {
-  const tools = toolsOf(chat).map(tool)
-  if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, forcible, adjusted) })
+const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: ToolRules): JsonObject => {
+  const tools = toolsOf(chat).map((given) => toolFor(given, rules))
+  if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, rules) })
+  if (chat.tool_choice !== undefined && chat.tool_choice !== null) rules.adjusted.push(removed("tool_choice"))
   const uses = turns.flatMap(({ content }) => content.filter((block) => block.type === "tool_use"))
   const names = [...new Set(uses.flatMap((use) => textOf(use.name) ?? []))]
   if (names.length === 0) return {}
@@ -77,54 +84,61 @@ const toolsFor = (
   return { tools: names.map((name) => ({ name, input_schema })), tool_choice: { type: "none" } }
 }
 
-const tool = (tool: ReturnType<typeof toolsOf>[number]): JsonObject =>
-  compact({
-    name: tool.function.name,
-    description: tool.function.description ?? undefined,
-    input_schema: parametersOf(tool),
-    strict: tool.function.strict === true ? true : undefined
-  })
+const toolFor = (tool: Tool, { strip, adjusted }: ToolRules): JsonObject => {
+  const schema = parametersOf(tool)
+  const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && isEnforceable(schema)
+  if (tool.function.strict === true && !strict) adjusted.push(removed("tools.function.strict"))
+  return marked(
+    compact({
+      name: tool.function.name,
+      description: tool.function.description ?? undefined,
+      input_schema: schema,
+      strict: strict ? true : undefined
+    }),
+    tool.cache_control ?? tool.function.cache_control
+  )
+}
+
+const oneCall = "tool_choice.disable_parallel_tool_use"
 
 /** A forced choice that the model does not take beside thinking becomes `auto` (docs/api.md#reasoning, rule 6). */
-const toolChoice = (chat: ChatRequest, forcible: boolean, adjusted: Array<string>): JsonObject | undefined => {
+const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules): JsonObject | undefined => {
   const choice = chat.tool_choice ?? undefined
   if (choice === "none") return { type: "none" }
   const alone = chat.parallel_tool_calls === false
   if (choice === undefined && !alone) return undefined
   if (!forcible) nameForced(chat, adjusted)
+  if (alone && drops(strip, oneCall)) adjusted.push(removed("parallel_tool_calls"))
   const kind =
     choice === undefined || choice === "auto" || !forcible
       ? { type: "auto" }
       : choice === "required"
         ? { type: "any" }
         : { type: "tool", name: choice.function.name }
-  return alone ? { ...kind, disable_parallel_tool_use: true } : kind
+  return alone && !drops(strip, oneCall) ? { ...kind, disable_parallel_tool_use: true } : kind
 }
 
 /**
- * `response_format`: the vendor's own structured output where the catalog does not strip it and the schema is strict;
- * else an instruction, because a forced tool is refused beside thinking.
+ * `response_format`: the vendor's own structured output where the deployment takes it and the schema is one that it can enforce;
+ * else an instruction, because a forced tool is refused beside thinking (docs/decisions.md#structured-output).
  */
 const formatFor = (
   chat: ChatRequest,
-  strip: ReadonlyArray<string>,
+  strip: Strip,
   adjusted: Array<string>
 ): { config: JsonObject; instruction?: string } => {
   const format = jsonFormat(chat)
   if (format === undefined) return { config: {} }
-  const native = !strip.includes("output_config") && !strip.includes("output_config.format")
-  if (native && format.strict && format.schema !== undefined) {
-    return { config: { format: { type: "json_schema", schema: format.schema } } }
+  const { schema } = format
+  if (schema !== undefined && takesFormat(strip) && isEnforceable(schema)) {
+    return { config: { format: { type: "json_schema", schema } } }
   }
-  adjusted.push(changed("response_format", format.schema === undefined ? "json_object" : "json_schema", "instruction"))
-  const only = "and nothing else: no Markdown fences, no text before or after it."
-  return format.schema === undefined
-    ? { config: {}, instruction: `Answer with one JSON object ${only}` }
-    : {
-        config: {},
-        instruction: `Answer with one JSON value that conforms to this JSON Schema, ${only}\n${JSON.stringify(format.schema)}`
-      }
+  adjusted.push(changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction"))
+  return { config: {}, instruction: jsonInstruction(schema) }
 }
+
+const isMarked = (block: JsonObject): boolean => block.cache_control !== undefined
+const textIn = (block: JsonObject): string => textOf(block.text) ?? ""
 
 const some = <A extends Json>(value: A): A | undefined =>
   (Array.isArray(value) ? value.length : Object.keys(objectOf(value)).length) === 0 ? undefined : value

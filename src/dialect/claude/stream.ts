@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
-import { addText, finishOf } from "../answer.ts"
+import { addText, callId, finishOf } from "../answer.ts"
 import type { Dialect, Piece } from "../Dialect.ts"
 import { claudeFault } from "./faults.ts"
 import { filterFor, finishReasonOf, thinkingExtra } from "./reply.ts"
@@ -37,7 +37,7 @@ export const stream: Dialect["stream"] = (route, chat) => {
     out.push({
       type: "call",
       index,
-      id: textOf(block.id) ?? "",
+      id: callId(textOf(block.id) ?? ""),
       name: textOf(block.name) ?? "",
       extra,
       messageExtra: index === 0 ? extra : undefined

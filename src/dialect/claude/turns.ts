@@ -6,7 +6,8 @@ import type { ChatMessage, ToolCall } from "../../api/ChatMessage.ts"
 import { type GatewayError, invalid } from "../../model/GatewayError.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
 import { type UserPart, userParts } from "../media.ts"
-import { opening, parseArguments } from "../schema.ts"
+import { assistantTexts, opening, parseArguments } from "../schema.ts"
+import { marked, markedLast } from "./cache.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"
@@ -14,8 +15,8 @@ export interface Turn {
 }
 
 export interface Conversation {
-  /** All system texts, in order. */
-  readonly system: ReadonlyArray<string>
+  /** All system texts, in order, as blocks. */
+  readonly system: ReadonlyArray<JsonObject>
   /** Alternating; tool results come first in theirs. */
   readonly turns: ReadonlyArray<Turn>
   /** Whether a turn of the user's was added before the first, because that was the assistant's. */
@@ -24,7 +25,7 @@ export interface Conversation {
 
 /** Fails with `invalid` (400) where a tool call's arguments are no JSON object. */
 export const toConversation = (chat: ChatRequest): Result.Result<Conversation, GatewayError> => {
-  const system: Array<string> = []
+  const system: Array<JsonObject> = []
   const turns: Array<OpenTurn> = []
   const turnOf = (role: Turn["role"]): OpenTurn => {
     const last = turns.at(-1)
@@ -42,13 +43,13 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
     switch (message.role) {
       case "system":
       case "developer":
-        if (message.content.trim() !== "") system.push(message.content)
+        if (message.content.trim() !== "") system.push(marked(textBlock(message.content), message.cache_control))
         break
       case "user":
-        add("user", userParts(message.content).flatMap(userBlock))
+        add("user", markedLast(userParts(message.content).flatMap(userBlock), message.cache_control))
         break
       case "tool":
-        turnOf("user").results.push(toolResult(message.tool_call_id, message.content))
+        turnOf("user").results.push(marked(toolResult(message.tool_call_id, message.content), message.cache_control))
         break
       case "assistant": {
         const blocks = assistantBlocks(message, `messages[${index}]`)
@@ -67,7 +68,7 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
   return system.length === 0
     ? Result.fail(invalid("messages: at least one message must have content"))
     : // A conversation of instructions only is said by the user, because there must be a turn.
-      Result.succeed({ system: [], turns: [{ role: "user", content: system.map(textBlock) }], opened: false })
+      Result.succeed({ system: [], turns: [{ role: "user", content: system }], opened: false })
 }
 
 /** A turn that messages are still added to. Nothing is spread into arguments: callers decide how much there is. */
@@ -81,9 +82,10 @@ const textBlock = (text: string): JsonObject => ({ type: "text", text })
 
 /** The vendor refuses texts of nothing but whitespace. */
 const userBlock = (part: UserPart): ReadonlyArray<JsonObject> => {
-  if (part.type === "text") return part.text.trim() === "" ? [] : [textBlock(part.text)]
+  if (part.type === "text") return part.text.trim() === "" ? [] : [marked(textBlock(part.text), part.cache)]
   const source = { type: "base64", media_type: part.mime, data: part.data }
-  return part.type === "image" ? [{ type: "image", source }] : [{ type: "document", source, title: part.filename }]
+  const block = part.type === "image" ? { type: "image", source } : { type: "document", source, title: part.filename }
+  return [marked(block, part.cache)]
 }
 
 const toolResult = (id: string, content: string): JsonObject => ({
@@ -102,8 +104,7 @@ const assistantBlocks = (
   message: AssistantMessage,
   at: string
 ): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
-  const text = message.content ?? ""
-  const blocks = text.trim() === "" ? [] : [textBlock(text)]
+  const blocks = assistantTexts(message).map(textBlock)
   for (const [index, call] of (message.tool_calls ?? []).entries()) {
     const input = parseArguments(call)
     if (input === undefined) {
@@ -112,10 +113,15 @@ const assistantBlocks = (
       )
     }
     if (index > 0) for (const block of thinkingBlocks(call.extra_content)) blocks.push(block)
-    blocks.push({ type: "tool_use", id: vendorId(call.id), name: call.function.name, input })
+    const use = { type: "tool_use", id: vendorId(call.id), name: vendorName(call.function.name), input }
+    blocks.push(marked(use, call.cache_control))
   }
-  return Result.succeed(blocks.length === 0 ? [] : [...firstThinking(message), ...blocks])
+  if (blocks.length === 0) return Result.succeed([])
+  return Result.succeed([...firstThinking(message), ...markedLast(blocks, message.cache_control)])
 }
+
+/** Models of other vendors may call tools by names that this one does not take in a history (`functions.get`). */
+const vendorName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 200) || "unnamed"
 
 export const isThinking = (block: JsonObject): boolean =>
   block.type === "thinking" || block.type === "redacted_thinking"
@@ -137,7 +143,7 @@ const trimPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
   const last = turns.at(-1)
   const block = last?.content.at(-1)
   if (last?.role !== "assistant" || typeof block?.text !== "string") return turns
-  const content = [...last.content.slice(0, -1), textBlock(block.text.trimEnd())]
+  const content = [...last.content.slice(0, -1), { ...block, text: block.text.trimEnd() }]
   return [...turns.slice(0, -1), { role: "assistant", content }]
 }
 

@@ -3,9 +3,9 @@ import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../api/ChatMessage.ts"
 import { type GatewayError, invalid } from "../../model/GatewayError.ts"
-import { type JsonObject, objectOf, parseObject, textOf } from "../../wire/json.ts"
+import { compact, type JsonObject, objectOf, parseObject, textOf } from "../../wire/json.ts"
 import { type UserPart, userParts } from "../media.ts"
-import { opening, parseArguments } from "../schema.ts"
+import { assistantTexts, opening, parseArguments } from "../schema.ts"
 
 export interface Contents {
   readonly system: ReadonlyArray<JsonObject>
@@ -25,7 +25,7 @@ interface Content {
 /** The calls of one turn: results go into one content right behind it, in the order of the calls. */
 interface Results {
   readonly slots: Array<JsonObject | undefined>
-  readonly positions: Map<string, { readonly slot: number; readonly name: string }>
+  readonly positions: Map<string, { readonly slot: number; readonly id: string | undefined; readonly name: string }>
 }
 
 /** Fails with `invalid` (400) for a result without its call, and for arguments that are no JSON object. */
@@ -68,7 +68,11 @@ export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayEr
           )
         }
         results.slots[place.slot] = {
-          functionResponse: { name: vendorName(place.name), response: responseOf(message.content) }
+          functionResponse: compact({
+            id: place.id,
+            name: historyName(place.name),
+            response: responseOf(message.content)
+          })
         }
         break
       }
@@ -96,6 +100,9 @@ export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayEr
  */
 const aliasPrefix = "t."
 export const vendorName = (name: string): string => (/^[a-zA-Z_]/.test(name) ? name : `${aliasPrefix}${name}`)
+
+/** In a history there may be names that other vendors' models made up. */
+const historyName = (name: string): string => vendorName(name.replace(/[^a-zA-Z0-9_.:-]/g, "_").slice(0, 126))
 export const callerName = (name: string): string =>
   name.startsWith(aliasPrefix) ? name.slice(aliasPrefix.length) : name
 
@@ -116,7 +123,7 @@ const assistantParts = (
   message: AssistantMessage,
   at: string
 ): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
-  const parts: Array<JsonObject> = message.content ? [{ text: message.content }] : []
+  const parts: Array<JsonObject> = assistantTexts(message).map((text) => ({ text }))
   for (const [index, call] of (message.tool_calls ?? []).entries()) {
     const args = parseArguments(call)
     if (args === undefined) {
@@ -126,7 +133,7 @@ const assistantParts = (
     }
     const signature = signatureOf(call) ?? (index === 0 ? skipSignature : undefined)
     parts.push({
-      functionCall: { name: vendorName(call.function.name), args },
+      functionCall: compact({ id: vendorId(call), name: historyName(call.function.name), args }),
       ...(signature === undefined ? {} : { thoughtSignature: signature })
     })
   }
@@ -139,8 +146,15 @@ const signatureOf = (call: ToolCall): string | undefined => {
   return signature === "" ? undefined : signature
 }
 
+/**
+ * The vendor's own ID of a call, where it gave one (`callExtra` in its reply). Others are not sent: a cloud whose API has no such field
+ * refuses it (docs/upstreams.md#gemini).
+ */
+const vendorId = (call: ToolCall): string | undefined =>
+  textOf(objectOf(objectOf(call.extra_content).google).function_call_id)
+
 const positionsOf = (calls: ReadonlyArray<ToolCall>): Results["positions"] =>
-  new Map(calls.map((call, slot) => [call.id, { slot, name: call.function.name }]))
+  new Map(calls.map((call, slot) => [call.id, { slot, id: vendorId(call), name: call.function.name }]))
 
 /** A result is an object as it is, or the output of one. */
 const responseOf = (content: string): JsonObject =>

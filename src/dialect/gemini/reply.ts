@@ -3,8 +3,8 @@ import { Result } from "effect"
 import type { FinishReason } from "../../api/Chat.ts"
 import type { ToolCall } from "../../api/ChatMessage.ts"
 import { type Broken, misshapen, unfinished } from "../../model/UpstreamFault.ts"
-import { arrayOf, isObject, isShallow, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
+import { arrayOf, compact, isObject, isShallow, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { callId, makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
 import { callerName } from "./contents.ts"
 import { readUsage } from "./usage.ts"
@@ -48,16 +48,19 @@ export interface Call {
   readonly extra: JsonObject | undefined
 }
 
-/** A call arrives whole; its ID is ours, because the vendor has none. */
+/** A call arrives whole; its ID is ours where the vendor gave none. What the vendor needs back rides on the call. */
 export const callIn = (part: Json): Call | undefined => {
   const { functionCall, thoughtSignature } = objectOf(part)
   if (!isObject(functionCall)) return undefined
-  const signature = textOf(thoughtSignature)
+  const google = compact({
+    thought_signature: textOf(thoughtSignature),
+    function_call_id: textOf(functionCall.id) || undefined
+  })
   return {
-    id: newCallId(),
+    id: callId(textOf(functionCall.id) || newCallId()),
     name: callerName(textOf(functionCall.name) ?? ""),
     args: JSON.stringify(functionCall.args ?? {}),
-    extra: signature === undefined ? undefined : { google: { thought_signature: signature } }
+    extra: Object.keys(google).length === 0 ? undefined : { google }
   }
 }
 

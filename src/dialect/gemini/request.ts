@@ -2,13 +2,13 @@
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Model } from "../../model/Catalog.ts"
-import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
+import { compact, isObject, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
-import { geminiSchema } from "./schema.ts"
+import { answerSchema, toolSchema } from "./schema.ts"
 
 /** What this dialect says of a request; the rest is named. */
 const saidFields: ReadonlySet<string> = new Set([
@@ -22,8 +22,10 @@ export const request: Dialect["request"] = (chat, { model }) =>
     const adjusted: Array<string> = []
     nameUnsaid(chat, saidFields, adjusted)
     if (opened) adjusted.push("messages:assistant-first")
+    if (hasMarks(chat)) adjusted.push(removed("cache_control"))
     nameForced(chat, adjusted)
     const tools = toolsOf(chat).map(declaration)
+    if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.push(removed("tools.function.strict"))
     const body = compact({
       contents,
       systemInstruction: system.length === 0 ? undefined : { parts: system },
@@ -54,10 +56,20 @@ const generation = (chat: ChatRequest, model: Model, adjusted: Array<string>): J
     presencePenalty: numberOf(chat.presence_penalty),
     frequencyPenalty: numberOf(chat.frequency_penalty),
     responseMimeType: format === undefined ? undefined : "application/json",
-    responseJsonSchema: format?.schema === undefined ? undefined : geminiSchema(format.schema),
+    responseJsonSchema:
+      format?.schema === undefined
+        ? undefined
+        : answerSchema(format.schema, (keyword) => adjusted.push(removed(`response_format.${keyword}`))),
     thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
   })
 }
+
+/** Whether something is marked for a cache: this vendor keeps prompts by itself. */
+const hasMarks = ({ messages, tools }: ChatRequest): boolean =>
+  messages.some(
+    ({ cache_control, content }) =>
+      isObject(cache_control) || (Array.isArray(content) && content.some((part) => isObject(part.cache_control)))
+  ) || (tools ?? []).some((tool) => isObject(tool.cache_control ?? tool.function.cache_control))
 
 /** Google's levels end at high (docs/api.md#reasoning, rule 8). */
 const levels = {
@@ -70,11 +82,14 @@ const levels = {
   max: "HIGH"
 } as const
 
+/** Keywords that say parameters without `properties`. */
+const said = ["anyOf", "oneOf", "allOf", "$ref", "additionalProperties", "patternProperties"]
+
 /** A function without parameters has no schema: the vendor refuses an object without properties. */
 const declaration = (tool: ReturnType<typeof toolsOf>[number]): JsonObject => {
-  const parameters = geminiSchema(parametersOf(tool))
+  const parameters = toolSchema(parametersOf(tool))
   const bare =
-    Object.keys(objectOf(parameters.properties)).length === 0 && !("anyOf" in parameters) && !("$ref" in parameters)
+    Object.keys(objectOf(parameters.properties)).length === 0 && !said.some((keyword) => keyword in parameters)
   return compact({
     name: vendorName(tool.function.name),
     description: tool.function.description ?? undefined,

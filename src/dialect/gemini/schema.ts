@@ -1,7 +1,7 @@
 /**
- * Gemini takes a subset of JSON Schema, and one keyword outside it fails the request (docs/decisions.md#geminis-schemas,
- * docs/upstreams.md#gemini-schemas). What can be said within the subset is rewritten, the rest is left out: the model then knows
- * less, and the caller still checks what comes back.
+ * Gemini's two kinds of JSON Schema (docs/decisions.md#geminis-schemas, docs/upstreams.md#gemini-schemas). Parameters of tools are
+ * taken as they are. The schema of an answer has a subset, and one keyword outside it fails the request: what can be said within
+ * the subset is rewritten, the rest is left out and named, and the caller still checks what comes back.
  */
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 
@@ -23,6 +23,8 @@ const plainKeywords = new Set([
   "required",
   "propertyOrdering"
 ])
+/** Said in other words, or of no meaning for the model. */
+const rewritten = new Set(["$ref", "allOf", "$schema", "$comment"])
 const schemaKeywords = new Set(["items", "additionalProperties"])
 const listKeywords = new Set(["prefixItems", "anyOf", "oneOf"])
 const mapKeywords: ReadonlyMap<string, string> = new Map([
@@ -31,10 +33,17 @@ const mapKeywords: ReadonlyMap<string, string> = new Map([
   ["definitions", "$defs"]
 ])
 
-/** The schema in Gemini's words; the input is never changed. */
-export const geminiSchema = (schema: JsonObject, depth = 0): JsonObject => {
+/** A tool's parameters: all but `$schema`, which is no part of a nested schema. Shared where nothing goes. */
+export const toolSchema = (schema: JsonObject): JsonObject => {
+  if (!("$schema" in schema)) return schema
+  const { $schema: _, ...rest } = schema
+  return rest
+}
+
+/** The schema of an answer in Gemini's words; the input is never changed. `onDrop` is told each keyword that is left out. */
+export const answerSchema = (schema: JsonObject, onDrop: (keyword: string) => void, depth = 0): JsonObject => {
   if (depth > maxDepth) return {}
-  const inner = (value: Json): Json => (isObject(value) ? geminiSchema(value, depth + 1) : value)
+  const inner = (value: Json): Json => (isObject(value) ? answerSchema(value, onDrop, depth + 1) : value)
   const said: Record<string, Json> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     const map = mapKeywords.get(keyword)
@@ -45,7 +54,7 @@ export const geminiSchema = (schema: JsonObject, depth = 0): JsonObject => {
     else if (map !== undefined) {
       const entries = Object.entries(objectOf(value)).map(([name, property]) => [name, inner(property)])
       said[map] = { ...objectOf(said[map]), ...Object.fromEntries(entries) }
-    }
+    } else if (!rewritten.has(keyword)) onDrop(keyword)
   }
   const reference = textOf(schema.$ref)
   if (reference !== undefined) {
@@ -54,7 +63,7 @@ export const geminiSchema = (schema: JsonObject, depth = 0): JsonObject => {
     return { ...named, $ref: reference.replace("#/definitions/", "#/$defs/") }
   }
   const parts = arrayOf(schema.allOf).filter(isObject)
-  return parts.length === 0 ? said : merge([said, ...parts.map((part) => geminiSchema(part, depth + 1))])
+  return parts.length === 0 ? said : merge([said, ...parts.map((part) => answerSchema(part, onDrop, depth + 1))])
 }
 
 /** There is no `allOf`: its parts are one schema, with all their properties. */

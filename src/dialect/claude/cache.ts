@@ -1,0 +1,21 @@
+/**
+ * Marks of the prompt cache (docs/decisions.md#prompt-caching). A chat request has the vendor's own `cache_control`, where other
+ * gateways take it: on a part, on a message as a whole, on a tool or its function, on a call.
+ */
+import { compact, isObject, type Json, type JsonObject, textOf } from "../../wire/json.ts"
+
+/** The mark in the vendor's words; undefined where there is none. What else a caller puts into it is not sent. */
+const markOf = (given: Json | undefined): JsonObject | undefined =>
+  isObject(given) && given.type === "ephemeral" ? compact({ type: "ephemeral", ttl: textOf(given.ttl) }) : undefined
+
+/** The block with the mark, where there is one. */
+export const marked = (block: JsonObject, given: Json | undefined): JsonObject => {
+  const mark = markOf(given)
+  return mark === undefined ? block : { ...block, cache_control: mark }
+}
+
+/** The blocks, with the mark of their message on the last: it says that everything up to there is to be kept. */
+export const markedLast = (blocks: ReadonlyArray<JsonObject>, given: Json | undefined): ReadonlyArray<JsonObject> => {
+  const last = blocks.at(-1)
+  return last === undefined || markOf(given) === undefined ? blocks : [...blocks.slice(0, -1), marked(last, given)]
+}

@@ -1,0 +1,84 @@
+/**
+ * Structured output: the vendor's own where the deployment takes it, else an instruction
+ * (docs/decisions.md#structured-output, docs/upstreams.md#structured-output-of-claude).
+ */
+import { isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
+import { drops, type Strip } from "../../wire/strip.ts"
+
+/** Whether the deployment takes `output_config.format`. */
+export const takesFormat = (strip: Strip): boolean => !drops(strip, "output_config.format")
+
+/** The instruction that stands for a format; `schema` is undefined for any object. */
+export const jsonInstruction = (schema: JsonObject | undefined): string => {
+  const only = "and nothing else: no Markdown fences, no text before or after it."
+  return schema === undefined
+    ? `Answer with one JSON object ${only}`
+    : `Answer with one JSON value that conforms to this JSON Schema, ${only}\n${JSON.stringify(schema)}`
+}
+
+/** Keywords at which the vendor refuses a schema that it is to enforce. */
+const refused: ReadonlySet<string> = new Set([
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+  ...["minLength", "maxLength", "pattern", "maxItems", "uniqueItems", "contains", "prefixItems"],
+  ...["minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"],
+  ...["oneOf", "not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems"]
+])
+const maps: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"])
+/** Keywords whose values are no schemas. */
+const values: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "examples"])
+
+/** The references that are followed. */
+const definition = /^#\/(?:\$defs|definitions)\/[^/]+$/
+
+/** Levels of a schema that are looked into. */
+const maxDepth = 64
+
+/** Whether the vendor can enforce the schema: objects are closed, nothing refers to itself, no keyword is outside its subset. */
+export const isEnforceable = (schema: JsonObject): boolean => isClosed(schema, 0) && !isRecursive(schema)
+
+const isClosed = (schema: Json, depth: number): boolean => {
+  if (Array.isArray(schema)) return schema.every((item) => isClosed(item, depth + 1))
+  if (!isObject(schema)) return true
+  if (depth > maxDepth) return false
+  if (schema.type === "object" && schema.additionalProperties !== false) return false
+  return Object.entries(schema).every(([keyword, value]) => {
+    if (refused.has(keyword)) return false
+    if (keyword === "minItems") return value === 0 || value === 1
+    if (keyword === "$ref") return typeof value === "string" && definition.test(value)
+    if (values.has(keyword)) return true
+    return maps.has(keyword) && isObject(value)
+      ? Object.values(value).every((inner) => isClosed(inner, depth + 1))
+      : isClosed(value, depth + 1)
+  })
+}
+
+const referencesIn = (schema: Json, found: Set<string>): Set<string> => {
+  if (Array.isArray(schema)) for (const item of schema) referencesIn(item, found)
+  else if (isObject(schema)) {
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (keyword === "$ref" && typeof value === "string") found.add(value)
+      else referencesIn(value, found)
+    }
+  }
+  return found
+}
+
+/** Whether a definition refers to itself, at once or through others. */
+const isRecursive = (schema: JsonObject): boolean => {
+  const references = new Map(
+    ["$defs", "definitions"].flatMap((map) =>
+      Object.entries(objectOf(schema[map])).map(([name, inner]): [string, Set<string>] => [
+        `#/${map}/${name}`,
+        referencesIn(inner, new Set())
+      ])
+    )
+  )
+  // Whatever refers to nothing more is settled; what is left in the end refers to itself.
+  for (let before = -1; before !== references.size; ) {
+    before = references.size
+    for (const [name, others] of references) {
+      if (![...others].some((other) => references.has(other))) references.delete(name)
+    }
+  }
+  return references.size > 0
+}
