@@ -79,6 +79,9 @@ const ExtraContent = nullable(ParsedJson, {
   description: "What a vendor needs back in the next request: return the message unchanged."
 })
 
+/** In a history there is whatever a model called it, also what it made up (`functions.get`). */
+const CalledName = said(Schema.String, "The function's name, as the model wrote it.", "get_weather")
+
 export const ToolCall = Schema.StructWithRest(
   Schema.Struct({
     id: said(
@@ -89,7 +92,7 @@ export const ToolCall = Schema.StructWithRest(
     type: nullable(Schema.Literal("function"), { description: "The kind of tool.", example: "function" }),
     function: Schema.StructWithRest(
       Schema.Struct({
-        name: ToolName,
+        name: CalledName,
         arguments: said(Schema.String, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
       }),
       rest
@@ -206,14 +209,20 @@ export const Tool = Schema.StructWithRest(
 })
 export type Tool = typeof Tool.Type
 
-export const toolChoices = 'must be "auto", "none", "required" or {"type":"function","function":{"name":…}}'
+const choices = ["auto", "none", "required"] as const
+export const toolChoices =
+  "must be auto, none or required, or an object of type function with the name of a function, as in the OpenAI format"
 export const ToolChoice = Schema.Union([
-  Schema.Literals(["auto", "none", "required"]).annotate({ message: toolChoices }),
+  Schema.Literals(choices).annotate({ message: toolChoices }),
   Schema.StructWithRest(
     Schema.Struct({
       type: Schema.Literal("function"),
       function: Schema.StructWithRest(Schema.Struct({ name: ToolName }), rest)
     }),
     rest
-  )
+  ),
+  Schema.StructWithRest(Schema.Struct({ type: Schema.Literals(choices) }), rest).annotate({
+    description: "The same as the word alone; some clients say it so."
+  })
 ]).annotate({ message: toolChoices })
+export type ToolChoice = typeof ToolChoice.Type

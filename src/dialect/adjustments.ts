@@ -5,6 +5,7 @@
 import type { ChatRequest } from "../api/Chat.ts"
 import type { Effort } from "../model/Catalog.ts"
 import type { Json } from "../wire/json.ts"
+import { chosen } from "./schema.ts"
 
 /** Of a request that is said as it came. */
 export const unadjusted: ReadonlyArray<string> = Object.freeze([])
@@ -49,9 +50,8 @@ export const nameEffort = (chat: ChatRequest, effort: Effort, adjusted: Array<st
 }
 
 /** A forced choice of a tool that becomes `auto`. */
-export const nameForced = ({ tool_choice: choice }: ChatRequest, adjusted: Array<string>): void => {
+export const nameForced = (chat: ChatRequest, adjusted: Array<string>): void => {
+  const choice = chosen(chat)
   if (choice === "required") adjusted.push(changed("tool_choice", choice, "auto"))
-  else if (typeof choice === "object" && choice !== null) {
-    adjusted.push(changed("tool_choice", choice.function.name, "auto"))
-  }
+  else if (typeof choice === "object") adjusted.push(changed("tool_choice", choice.name, "auto"))
 }

@@ -12,6 +12,14 @@ export const parametersOf = (tool: Tool): JsonObject => {
 /** The tools of a request; an empty list is none. */
 export const toolsOf = (chat: ChatRequest): ReadonlyArray<Tool> => chat.tools ?? []
 
+/** What a choice of tools comes to: a word, or the name of the one tool; undefined where nothing was said. */
+export const chosen = ({
+  tool_choice: choice
+}: ChatRequest): "auto" | "none" | "required" | { readonly name: string } | undefined => {
+  if (choice === undefined || choice === null || typeof choice === "string") return choice ?? undefined
+  return choice.type === "function" ? { name: choice.function.name } : choice.type
+}
+
 /** A call's arguments as an object, without any where the text is empty; undefined where they are none. */
 export const parseArguments = (call: ToolCall): JsonObject | undefined =>
   call.function.arguments.trim() === "" ? {} : parseObject(call.function.arguments)

@@ -120,6 +120,7 @@ table(
     ["stop as a string", chat({ stop: "x" })],
     ["stop as a list", chat({ stop: ["x", "y"] })],
     ["a tool choice by word", chat({ tool_choice: "required" })],
+    ["a tool choice by word in an object", chat({ tool_choice: { type: "auto" } })],
     ["a tool choice by name", chat({ tool_choice: { type: "function", function: { name: "f" } } })],
     ["every effort", chat({ reasoning_effort: "none" })]
   ],

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { compileStrip, strip } from "../../src/wire/strip.ts"
-import { say, sonnet, sonnetBedrock, tool } from "./support.ts"
+import { compileStrip, drops, strip } from "../../src/wire/strip.ts"
 
 describe("stripping", () => {
   const body = {
@@ -29,10 +28,14 @@ describe("stripping", () => {
     expect(gone).toEqual(["kept", "a.b", "a.c", "list.x.y"])
   })
 
-  it("takes parallel tool use off where the catalog says so", () => {
-    const fields = { tools: [tool("f")], parallel_tool_calls: false }
-    const choice = (route: typeof sonnet) => strip(say(route, fields), route.strip).tool_choice
-    expect(choice(sonnet)).toEqual({ type: "auto", disable_parallel_tool_use: true })
-    expect(choice(sonnetBedrock)).toEqual({ type: "auto" })
+  it.each([
+    ["a", true],
+    ["a.b", true],
+    ["list[].x", false],
+    ["list[].x.y", true],
+    ["list.x.y", false],
+    ["kept", false]
+  ])("knows whether %s goes", (path, expected) => {
+    expect(drops(compileStrip(["a", "list[].x.y"]), path)).toBe(expected)
   })
 })

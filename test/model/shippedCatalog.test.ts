@@ -63,10 +63,17 @@ describe("the shipped catalog", () => {
       for (const { cloud, strip = [], interleavedBudget, betas = [], countBetas = [] } of deployments) {
         if (family !== "claude") continue
         const budgeted = thinking.api === "budgeted"
-        for (const field of ["context_management", "tools[].defer_loading", "tools[].cache_control.ttl"]) {
+        for (const field of ["context_management", "tools[].defer_loading", "tools[].cache_control.scope"]) {
           assert.include(strip, field, id)
         }
-        assert.strictEqual(strip.includes("output_config"), budgeted, id)
+        // docs/upstreams.md#structured-output-of-claude.
+        const format = ["output_config", "output_config.format"].every((field) => !strip.includes(field))
+        assert.strictEqual(format, budgeted === (cloud === "bedrock"), id)
+        assert.strictEqual(
+          strip.some((field) => ["output_config", "output_config.effort"].includes(field)),
+          budgeted,
+          id
+        )
         assert.strictEqual(interleavedBudget === true, budgeted && cloud === "bedrock", id)
         assert.strictEqual(betas.includes("interleaved-thinking-2025-05-14"), budgeted, id)
         for (const beta of countBetas) assert.include(betas, beta)

@@ -182,10 +182,10 @@ layer(Sandbox.layer({ pace: 0 }))("what simulated Claude refuses", (it) => {
         "invalid beta flag"
       )
       assert.match(messageIn(yield* send({ temperature: null })), /found: Null/)
-      assert.match(
-        messageIn(yield* send({ tools, tool_choice: { type: "auto", disable_parallel_tool_use: true } })),
-        /disable_parallel_tool_use: Extra/
-      )
+      assert.match(messageIn(yield* send({ output_config: { effort: "low" } })), /output_config.effort: Extra inputs/)
+      const alone = { tools, tool_choice: { type: "auto", disable_parallel_tool_use: true } }
+      const format = { type: "json_schema", schema: { type: "object", properties: {}, additionalProperties: false } }
+      for (const over of [alone, { output_config: { format } }]) assert.strictEqual((yield* send(over)).status, 200)
       const wide = {
         thinking: { type: "enabled", budget_tokens: 9000 },
         anthropic_beta: ["interleaved-thinking-2025-05-14"]

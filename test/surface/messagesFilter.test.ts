@@ -14,7 +14,7 @@ const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
 const sentHeaders = () => gateway.calls().at(-1)?.headers ?? {}
 const both = ["/v1/messages", "/v1/messages/count_tokens"]
 const cache = { type: "ephemeral", ttl: "1h", scope: "global" }
-const kept = { type: "ephemeral" }
+const kept = { type: "ephemeral", ttl: "1h" }
 
 for (const model of ["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5", "claude-opus-4-7:il2", "claude-opus-4-7:il5"]) {
   describe(model, () => {

@@ -6,7 +6,7 @@ import { compact, type Json, type JsonObject, numberOf, objectOf, textOf } from 
 import { drops, type Strip } from "../../wire/strip.ts"
 import { changed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
 import { marked } from "./cache.ts"
 import { isEnforceable, jsonInstruction, takesFormat } from "./structured.ts"
@@ -103,7 +103,7 @@ const oneCall = "tool_choice.disable_parallel_tool_use"
 
 /** A forced choice that the model does not take beside thinking becomes `auto` (docs/api.md#reasoning, rule 6). */
 const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules): JsonObject | undefined => {
-  const choice = chat.tool_choice ?? undefined
+  const choice = chosen(chat)
   if (choice === "none") return { type: "none" }
   const alone = chat.parallel_tool_calls === false
   if (choice === undefined && !alone) return undefined
@@ -114,7 +114,7 @@ const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules)
       ? { type: "auto" }
       : choice === "required"
         ? { type: "any" }
-        : { type: "tool", name: choice.function.name }
+        : { type: "tool", name: choice.name }
   return alone && !drops(strip, oneCall) ? { ...kind, disable_parallel_tool_use: true } : kind
 }
 

@@ -5,7 +5,7 @@ import type { Model } from "../../model/Catalog.ts"
 import { compact, isObject, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
 import { answerSchema, toolSchema } from "./schema.ts"
@@ -32,9 +32,7 @@ export const request: Dialect["request"] = (chat, { model }) =>
       tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
       // A forced choice is not translated (docs/api.md#reasoning, rule 7).
       toolConfig:
-        tools.length === 0
-          ? undefined
-          : { functionCallingConfig: { mode: chat.tool_choice === "none" ? "NONE" : "AUTO" } },
+        tools.length === 0 ? undefined : { functionCallingConfig: { mode: chosen(chat) === "none" ? "NONE" : "AUTO" } },
       generationConfig: generation(chat, model, adjusted)
     })
     return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }

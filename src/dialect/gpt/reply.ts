@@ -4,7 +4,7 @@ import type { FinishReason } from "../../api/Chat.ts"
 import type { Route } from "../../model/Route.ts"
 import { misshapen } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
+import { callId, makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
 import { noFilter, type TextFilter } from "../textFilter.ts"
 import { reasoningFilter } from "./reasoningTags.ts"
@@ -46,7 +46,9 @@ export const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonOb
 /** Open-weight models' IDs may be positional (`call_0`), and come again in the next turn; ours do not. */
 export const uniqueId = (id: Json | undefined, { model }: Route): string => {
   const given = textOf(id) ?? ""
-  return given === "" || (model.thinking.tagged === true && /^[a-z]*[-_:]?\d{1,4}$/i.test(given)) ? newCallId() : given
+  return given === "" || (model.thinking.tagged === true && /^[a-z]*[-_:]?\d{1,4}$/i.test(given))
+    ? newCallId()
+    : callId(given)
 }
 
 export const finishReasonOf = (reason: string | undefined): FinishReason => finishReasons.get(reason ?? "") ?? "stop"

@@ -5,10 +5,10 @@
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../api/ChatMessage.ts"
-import { compact, isObject, type Json, type JsonObject } from "../../wire/json.ts"
+import { compact, type Json, type JsonObject } from "../../wire/json.ts"
 import { unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { parametersOf, toolsOf } from "../schema.ts"
+import { chosen, parametersOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
 /**
@@ -47,7 +47,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }) => {
         ? undefined
         : isForced(chat) && !takes(model.forcedToolChoice, thinks)
           ? "auto"
-          : toolChoice(chat.tool_choice),
+          : toolChoice(chat),
       // Usage is always asked for, because records need it.
       ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
     })
@@ -64,13 +64,15 @@ const tool = (tool: Tool): JsonObject => {
 }
 
 /** Nothing but the name: a definition beside it is one that the screen has not read. */
-const toolChoice = (choice: ChatRequest["tool_choice"]): Json | undefined =>
-  choice === undefined || choice === null || typeof choice === "string"
-    ? (choice ?? undefined)
-    : { type: "function", function: { name: choice.function.name } }
+const toolChoice = (chat: ChatRequest): Json | undefined => {
+  const choice = chosen(chat)
+  return typeof choice === "object" ? { type: "function", function: choice } : choice
+}
 
-const isForced = (chat: ChatRequest): boolean =>
-  chat.tool_choice === "required" || isObject(chat.tool_choice ?? undefined)
+const isForced = (chat: ChatRequest): boolean => {
+  const choice = chosen(chat)
+  return choice === "required" || typeof choice === "object"
+}
 
 /** What a message may hold. SDKs keep notes of their own in it (`parsed`), and other vendors get theirs back in it. */
 const messageFields = new Set(["role", "content", "name", "refusal", "tool_call_id"])

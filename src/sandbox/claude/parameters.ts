@@ -63,7 +63,7 @@ export const topFields = ({ platform, model, betas: asked, counting }: ClaudeCon
     ...counted,
     ...["max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "metadata"],
     platform === "vertex" ? "stream" : "anthropic_beta",
-    ...(model.efforts.length > 0 ? ["output_config"] : []),
+    ...(outputFields({ platform, model }).length > 0 ? ["output_config"] : []),
     ...(asked.some((beta) => /^(?:context-management|compact)-/.test(beta)) ? ["context_management"] : [])
   ]
 }
@@ -193,7 +193,7 @@ export const choiceOf = (
   if (!isObject(choice)) throw new Refusal(400, "tool_choice: Input should be a valid dictionary")
   const type = stringOf(choice.type)
   check(tools.length > 0, "tool_choice: tool_choice may only be specified while providing tools.")
-  const parallel = context.platform === "vertex" && type !== "none" ? ["disable_parallel_tool_use"] : []
+  const parallel = type === "none" ? [] : ["disable_parallel_tool_use"]
   onlyFields(choice, ["type", ...(type === "tool" ? ["name"] : []), ...parallel], `tool_choice.${type}`)
   check(
     ["auto", "any", "tool", "none"].includes(type),
@@ -211,14 +211,16 @@ export const choiceOf = (
   return { name }
 }
 
+/** What `output_config` may hold. Sources: AWS's and Google's pages on structured outputs of Claude. */
+const outputFields = ({ platform, model }: Pick<ClaudeContext, "platform" | "model">): ReadonlyArray<string> => {
+  const native = platform === "bedrock" ? model.version >= 4.5 && model.version < 4.7 : model.version >= 4.6
+  return [...(model.efforts.length > 0 ? ["effort"] : []), ...(native ? ["format"] : [])]
+}
+
 /** Checks `output_config`; its JSON Schema, where it has one. */
 export const checkOutput = (body: JsonObject, { platform, model }: ClaudeContext): JsonObject | undefined => {
   const config = objectOf(body.output_config)
-  onlyFields(
-    config,
-    platform === "bedrock" && model.version >= 4.7 ? ["effort"] : ["effort", "format"],
-    "output_config"
-  )
+  onlyFields(config, outputFields({ platform, model }), "output_config")
   const effort = config.effort
   check(
     effort === undefined || model.efforts.includes(stringOf(effort)),

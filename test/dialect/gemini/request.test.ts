@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { geminiSchema } from "../../../src/dialect/gemini/schema.ts"
-import type { Json, JsonObject } from "../../../src/wire/json.ts"
-import { call, flash, hear, refusal, routeOf, say, tool } from "../support.ts"
+import { answerSchema } from "../../../src/dialect/gemini/schema.ts"
+import { arrayOf, type Json, type JsonObject, objectOf } from "../../../src/wire/json.ts"
+import { adjusted, call, flash, hear, refusal, routeOf, say, tool } from "../support.ts"
 
 const user = (content: string) => ({ role: "user", content })
 const result = (tool_call_id: string, content: string) => ({ role: "tool", tool_call_id, content })
@@ -230,13 +230,64 @@ describe("schemas", () => {
     [{ properties: { ["__proto__"]: { type: "string" } } }, { properties: { ["__proto__"]: { type: "string" } } }]
   ])("%j", (schema, expected) => {
     const before = JSON.stringify(schema)
-    expect(geminiSchema(schema)).toEqual(expected)
+    expect(answerSchema(schema, () => {})).toEqual(expected)
     expect(JSON.stringify(schema)).toBe(before)
   })
 
   it("are bounded in depth", () => {
     let schema: JsonObject = { type: "string" }
     for (let depth = 0; depth < 10_000; depth++) schema = { items: schema }
-    expect(JSON.stringify(geminiSchema(schema)).length).toBeLessThan(1000)
+    expect(JSON.stringify(answerSchema(schema, () => {})).length).toBeLessThan(1000)
+  })
+})
+
+it("takes a tool's parameters as they are", () => {
+  const parameters = {
+    type: "object",
+    properties: { a: { type: "string", pattern: "^x", minLength: 1, default: "x", not: { const: "y" } } },
+    allOf: [{ required: ["a"] }]
+  }
+  const body = say(flash, { tools: [tool("f", { $schema: "http://json-schema.org/draft-07/schema#", ...parameters })] })
+  const [declared] = arrayOf(objectOf(arrayOf(body.tools)[0]).functionDeclarations)
+  expect(objectOf(declared).parametersJsonSchema).toEqual(parameters)
+})
+
+it("names what it leaves out of an answer's schema", () => {
+  const schema = { type: "object", $schema: "x", properties: { a: { type: "string", minLength: 1 } } }
+  const response_format = { type: "json_schema", json_schema: { name: "x", schema } }
+  expect(adjusted(flash, { response_format })).toEqual(["response_format.minLength:removed"])
+})
+
+describe("the vendor's own IDs of calls", () => {
+  const answered = (id: string | undefined) =>
+    hear(flash, {
+      candidates: [
+        {
+          content: { parts: [{ functionCall: { name: "f", args: {}, ...(id === undefined ? {} : { id }) } }] },
+          finishReason: "STOP"
+        }
+      ]
+    }).toolCalls
+  const replayed = (given: ReturnType<typeof answered>) => {
+    const messages = [
+      { role: "user", content: "a" },
+      { role: "assistant", content: null, tool_calls: given },
+      { role: "tool", tool_call_id: given[0]?.id, content: "x" }
+    ]
+    const [, model, user] = arrayOf(say(flash, { messages }).contents).map(objectOf)
+    const first = (content: JsonObject | undefined) => objectOf(arrayOf(content?.parts)[0])
+    return [objectOf(first(model).functionCall).id, objectOf(first(user).functionResponse).id]
+  }
+
+  it("go both ways, whatever their length", () => {
+    expect(answered("fc-1")[0]?.id).toBe("fc-1")
+    for (const id of ["fc-1", "x".repeat(400)]) expect(replayed(answered(id))).toEqual([id, id])
+    const [long] = answered("x".repeat(400))
+    expect(long?.id).toMatch(/^call_[0-9a-f]{48}$/)
+    expect(long?.id).toBe(answered("x".repeat(400))[0]?.id)
+  })
+
+  it("are not sent where there were none", () => {
+    for (const id of [undefined, ""]) expect(replayed(answered(id))).toEqual([undefined, undefined])
   })
 })
