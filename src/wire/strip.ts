@@ -70,10 +70,16 @@ export const strip = (
     if (!Object.hasOwn(result, key)) continue
     const child = result[key]
     const changed = elements ? stripAll(child, inner, onDrop) : stripOne(child, inner, onDrop)
-    if (changed !== undefined && changed !== child) result = { ...result, [key]: changed }
+    if (changed === undefined || changed === child) continue
+    // An object of which nothing is left says nothing.
+    if (isObject(changed) && Object.keys(changed).length === 0) result = without(result, key)
+    else result = { ...result, [key]: changed }
   }
   return result
 }
+
+const without = (fields: JsonObject, key: string): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => name !== key))
 
 const stripOne = (value: Json | undefined, inner: Strip, onDrop?: (path: string) => void): Json | undefined =>
   isObject(value) ? strip(value, inner, onDrop) : value

@@ -13,6 +13,7 @@ describe("stripping", () => {
     [["a"], { list: body.list, kept: body.kept }],
     [["a.b"], { ...body, a: { c: 2 } }],
     [["list[].x.y"], { ...body, list: [{ x: { z: 2 } }, "text", { x: "text" }, {}] }],
+    [["a.b", "a.c"], { list: body.list, kept: body.kept }],
     [["list[].x"], { ...body, list: [{}, "text", {}, {}] }]
   ])("%j", (paths, expected) => {
     const before = structuredClone(body)
