@@ -18,7 +18,7 @@ import { type MetricsPortError, prometheusLayer } from "./telemetry/prometheus.t
 const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
 
 /** A variable of the exporter; the one for the signal goes before the one for all. */
-const exporterVariable = (env: Environment, signal: Signal, name: string): string | undefined =>
+export const exporterVariable = (env: Environment, signal: Signal, name: string): string | undefined =>
   env[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`] || undefined
 
 const exporters = (env: Environment, signal: Signal): ReadonlyArray<string> =>

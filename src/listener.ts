@@ -61,6 +61,13 @@ const checkTls = (options: SecureContextOptions) =>
       })
   })
 
+/** The files that TLS is made from, once they have been read and fit each other; undefined without TLS. */
+export const checkTlsFiles = Effect.fnUntraced(function* (settings: TlsSettings) {
+  const files = yield* tlsFiles(settings)
+  if (files !== undefined) yield* checkTls(yield* readTls(files))
+  return files
+})
+
 /**
  * Node's defaults, reviewed: headers within `GATEWAY_HEADERS_TIMEOUT`, and so a TLS handshake; a whole request within that
  * and the body's time, for bodies that no handler reads; idle connections kept for 65 s, longer than load balancers keep

@@ -43,6 +43,10 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     ...["access", "api", "dialect", "governance", "model", "provider", "settings", "stream", "telemetry", "wire"],
     ...["Settings.ts", "nodeHttp.ts"]
   ],
+  doctor: [
+    ...["access", "model", "provider", "settings", "surface", "wire"],
+    ...["Settings.ts", "Telemetry.ts", "listener.ts", "unknownSettings.ts"]
+  ],
   sandbox: ["model", "wire", "nodeHttp.ts"]
 }
 

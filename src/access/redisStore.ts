@@ -122,6 +122,28 @@ const layerConnection = (url: string): Layer.Layer<Redis.Redis | NodeRedis.NodeR
     )
   })
 
+/** What `doctor` asks of a Redis: how fast it answers (milliseconds), which it is, and whether it runs the scripts. */
+export const probeRedis = (url: string) =>
+  Effect.gen(function* () {
+    const redis = yield* Redis.Redis
+    const startedAt = performance.now()
+    yield* redis.send("PING")
+    const latency = performance.now() - startedAt
+    const info = String(yield* redis.send("INFO", "server"))
+    const { hold, settle } = yield* makeLedger
+    const account: Account = { name: `probe:${crypto.randomUUID()}`, keep: Duration.seconds(1) }
+    yield* hold({ account, id: "probe", amount: 1, limit: 1, lease: Duration.seconds(1) })
+    yield* settle(account, "probe", 0)
+    return { latency, version: /^redis_version:(\S+)/m.exec(info)?.[1] ?? "of a version that it does not tell" }
+  }).pipe(
+    Effect.provide(layerConnection(url)),
+    Effect.mapError((error) =>
+      error instanceof LedgerError
+        ? error
+        : new LedgerError({ message: `cannot use the Redis at GATEWAY_REDIS_URL: ${reasonOf(error)}` })
+    )
+  )
+
 /** The ledger and the buckets of the rate limiter in the Redis at `url` (`GATEWAY_REDIS_URL`). */
 export const layerRedis = (url: string): Layer.Layer<Ledger | RateLimiter.RateLimiterStore, LedgerError> =>
   Layer.mergeAll(Layer.effect(Ledger, makeLedger), RateLimiter.layerStoreRedis({ prefix: `${prefix}rate:` })).pipe(

@@ -1,4 +1,4 @@
-/** The commands: `serve`, `keys`, `catalog`, `usage`, `chat`, with their help. */
+/** The commands: `serve`, `keys`, `catalog`, `usage`, `doctor`, `chat`, with their help. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -13,6 +13,7 @@ import { bestSites } from "../model/Partition.ts"
 import { environment, load } from "../Settings.ts"
 import { sitesOf } from "../settings/clouds.ts"
 import { chatCommand } from "./chat.ts"
+import { doctorCommand } from "./doctor.ts"
 import { usageCommand } from "./usage.ts"
 
 const settings = Effect.suspend(() => load(environment()))
@@ -123,7 +124,7 @@ const serveCommand = Command.make("serve", {}, () => serve).pipe(
 
 const gateway = Command.make("gateway").pipe(
   Command.withDescription("Government Model Gateway"),
-  Command.withSubcommands([serveCommand, keys, catalog, usageCommand, chatCommand])
+  Command.withSubcommands([serveCommand, keys, catalog, usageCommand, doctorCommand, chatCommand])
 )
 
 /** What the process's arguments ask for. */

@@ -2,6 +2,7 @@
 import { Effect, Layer, Option } from "effect"
 import type { Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
+import type { AzureSettings } from "../settings/clouds.ts"
 import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { azure as azureCredential } from "./credentials/azure.ts"
@@ -10,22 +11,26 @@ import { type Ask, Provider } from "./Provider.ts"
 import { makeTargets } from "./Target.ts"
 import { type Call, Upstream } from "./Upstream.ts"
 
+/** What is configured, or a managed identity. */
+export const credentialOf = (settings: AzureSettings) =>
+  azureCredential({
+    endpoint: new URL(settings.endpoint),
+    apiKey: Option.getOrUndefined(settings.apiKey),
+    tenantId: Option.getOrUndefined(settings.tenantId),
+    clientId: Option.getOrUndefined(settings.clientId),
+    clientSecret: Option.getOrUndefined(settings.clientSecret),
+    clientCertificatePath: Option.getOrUndefined(settings.clientCertificatePath),
+    federatedTokenFile: Option.getOrUndefined(settings.federatedTokenFile),
+    authorityHost: Option.getOrUndefined(settings.authorityHost)
+  })
+
 export const azure = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ azure }) => Effect.fromOption(azure))
     const upstream = yield* Upstream
     const endpoint = new URL(settings.endpoint)
-    const credential = yield* azureCredential({
-      endpoint,
-      apiKey: Option.getOrUndefined(settings.apiKey),
-      tenantId: Option.getOrUndefined(settings.tenantId),
-      clientId: Option.getOrUndefined(settings.clientId),
-      clientSecret: Option.getOrUndefined(settings.clientSecret),
-      clientCertificatePath: Option.getOrUndefined(settings.clientCertificatePath),
-      federatedTokenFile: Option.getOrUndefined(settings.federatedTokenFile),
-      authorityHost: Option.getOrUndefined(settings.authorityHost)
-    })
+    const credential = yield* credentialOf(settings)
 
     const target = makeTargets({
       cloud: "azure",

@@ -18,7 +18,8 @@ const anthropicVersion = "bedrock-2023-05-31"
 
 const framesType = "application/vnd.amazon.eventstream"
 
-const host = ({ fips }: BedrockSettings, region: string) =>
+/** Where a region is reached. */
+export const host = ({ fips }: BedrockSettings, region: string) =>
   `https://bedrock-runtime${fips ? "-fips" : ""}.${region}.amazonaws.com`
 
 const path = (route: Route, operation: Operation, stream: boolean) => {
@@ -64,17 +65,16 @@ const native = (operation: Operation, reply: Reply): Effect.Effect<Reply, Gatewa
   return Effect.fail(malformed)
 }
 
+/** What is configured, or the AWS default chain. */
+export const credentialOf = ({ bearerToken, fips, keys, region }: BedrockSettings) =>
+  aws({ region, fips, bearerToken: Option.getOrUndefined(bearerToken), keys: Option.getOrUndefined(keys) })
+
 export const bedrock = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ bedrock }) => Effect.fromOption(bedrock))
     const upstream = yield* Upstream
-    const credential = yield* aws({
-      region: settings.region,
-      fips: settings.fips,
-      bearerToken: Option.getOrUndefined(settings.bearerToken),
-      keys: Option.getOrUndefined(settings.keys)
-    })
+    const credential = yield* credentialOf(settings)
 
     const regions = (route: Route) => route.deployment.regions ?? [settings.region]
 

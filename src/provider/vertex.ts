@@ -14,7 +14,8 @@ import { type Call, Upstream } from "./Upstream.ts"
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
 const anthropicVersion = "vertex-2023-10-16"
 
-const host = (location: string) =>
+/** Where a location is reached. */
+export const host = (location: string) =>
   location === "us"
     ? `https://aiplatform.${location}.rep.googleapis.com`
     : `https://${location}-aiplatform.googleapis.com`
@@ -46,15 +47,16 @@ const bodyOf = (route: Route, operation: Operation, body: Body, stream: boolean)
   }
 }
 
+/** What is configured, or Application Default Credentials. */
+export const credentialOf = ({ accessToken, project }: VertexSettings) =>
+  google({ project, accessToken: Option.getOrUndefined(accessToken) })
+
 export const vertex = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ vertex }) => Effect.fromOption(vertex))
     const upstream = yield* Upstream
-    const credential = yield* google({
-      project: settings.project,
-      accessToken: Option.getOrUndefined(settings.accessToken)
-    })
+    const credential = yield* credentialOf(settings)
 
     const locations = (route: Route, operation: Operation): ReadonlyArray<string> =>
       operation === "count" && Option.isSome(settings.countLocation)

@@ -1,0 +1,139 @@
+/** Checks of the clouds that ask them for nothing: credentials, and the clock. */
+import { request as httpRequest } from "node:http"
+import { request as httpsRequest } from "node:https"
+import { Duration, Effect, Option } from "effect"
+import type { Cloud } from "../model/Catalog.ts"
+import * as azure from "../provider/azure.ts"
+import * as bedrock from "../provider/bedrock.ts"
+import * as vertex from "../provider/vertex.ts"
+import type { CloudSettings } from "../settings/clouds.ts"
+import { type Check, fail, ok, type Said, warn } from "./Finding.ts"
+
+interface Reached {
+  readonly cloud: Cloud
+  /** Which credential is configured. */
+  readonly kind: string
+  /** Gets it, as a call would. */
+  readonly obtain: Effect.Effect<unknown, { readonly message: string }>
+  readonly origin: string
+}
+
+/** The active clouds. */
+const reached = ({ vertex: v, bedrock: b, azure: a }: CloudSettings): ReadonlyArray<Reached> => [
+  ...Option.match(v, {
+    onNone: () => [],
+    onSome: (settings) => [
+      {
+        cloud: "vertex" as const,
+        kind: Option.isSome(settings.accessToken) ? "VERTEX_ACCESS_TOKEN" : "Application Default Credentials",
+        obtain: Effect.scoped(Effect.flatMap(vertex.credentialOf(settings), ({ headers }) => headers)),
+        origin: Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location))
+      }
+    ]
+  }),
+  ...Option.match(b, {
+    onNone: () => [],
+    onSome: (settings) => {
+      const origin = Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, settings.region))
+      const signed = { method: "POST", url: new URL(origin), headers: {}, body: "", region: settings.region }
+      return [
+        {
+          cloud: "bedrock" as const,
+          kind: Option.isSome(settings.bearerToken)
+            ? "AWS_BEARER_TOKEN_BEDROCK"
+            : Option.isSome(settings.keys)
+              ? "AWS_ACCESS_KEY_ID"
+              : "the AWS default chain",
+          obtain: Effect.flatMap(bedrock.credentialOf(settings), ({ sign }) => sign(signed)),
+          origin
+        }
+      ]
+    }
+  }),
+  ...Option.match(a, {
+    onNone: () => [],
+    onSome: (settings) => [
+      {
+        cloud: "azure" as const,
+        kind: Option.isSome(settings.apiKey)
+          ? "AZURE_OPENAI_API_KEY"
+          : `Entra ID, ${
+              Option.isSome(settings.clientSecret)
+                ? "client secret"
+                : Option.isSome(settings.clientCertificatePath)
+                  ? "client certificate"
+                  : Option.isSome(settings.federatedTokenFile)
+                    ? "workload identity"
+                    : "managed identity"
+            }`,
+        obtain: Effect.scoped(Effect.flatMap(azure.credentialOf(settings), ({ headers }) => headers)),
+        origin: settings.endpoint
+      }
+    ]
+  })
+]
+
+/** A value that is set is not asked for: only a call shows whether the cloud takes it. */
+const isFixed = (kind: string): boolean => /^[A-Z_]+$/.test(kind)
+
+const credentialSaid = ({ kind, obtain }: Reached): Effect.Effect<Said> =>
+  obtain.pipe(
+    Effect.as(
+      kind === "VERTEX_ACCESS_TOKEN"
+        ? warn(
+            `${kind} is set: a token that is not renewed, and ends within the hour`,
+            "Unset it, and use Application Default Credentials."
+          )
+        : ok(isFixed(kind) ? `${kind} is set (--live shows whether it is taken)` : `got by ${kind}`)
+    ),
+    Effect.catch(({ message }) =>
+      Effect.succeed(fail(message, "Give this process an identity: docs/operation.md#running says which."))
+    )
+  )
+
+/** The `Date` of whatever the cloud answers to `HEAD /`. Redirects are not followed. */
+const dateOf = (origin: string) =>
+  Effect.callback<Date | undefined, { readonly message: string }>((resume) => {
+    const { protocol } = new URL(origin)
+    const request = (protocol === "https:" ? httpsRequest : httpRequest)(origin, { method: "HEAD" }, (response) => {
+      const date = new Date(response.headers.date ?? "")
+      response.destroy()
+      resume(Effect.succeed(Number.isNaN(date.getTime()) ? undefined : date))
+    })
+    request.once("error", ({ message }) => resume(Effect.fail({ message })))
+    request.end()
+    return Effect.sync(() => void request.destroy())
+  })
+
+/** AWS refuses a signature that is five minutes off; tokens of the others begin and end by the clock, too. */
+const clockFails = 240
+const clockWarns = 30
+
+const clockSaid = ({ origin }: Reached): Effect.Effect<Said> =>
+  dateOf(origin).pipe(
+    Effect.map((date) => {
+      const { host } = new URL(origin)
+      if (date === undefined) return ok(`${host} answers, and does not tell the time`)
+      // The header has whole seconds.
+      const off = Math.round((Date.now() - date.getTime()) / 1000)
+      const what = `${host} answers; this clock is ${Math.abs(off)} s ${off < 0 ? "behind" : "ahead"}`
+      if (Math.abs(off) <= clockWarns) return ok(what)
+      const mend = "Set the clock of this machine (chrony, systemd-timesyncd): signatures and tokens depend on it."
+      return Math.abs(off) >= clockFails ? fail(what, mend) : warn(what, mend)
+    }),
+    Effect.catch(({ message }) =>
+      Effect.succeed(
+        fail(
+          `${new URL(origin).host} cannot be reached: ${message}`,
+          "Look at DNS, firewall, private endpoint and NODE_EXTRA_CA_CERTS."
+        )
+      )
+    )
+  )
+
+/** Of each active cloud one check of its credentials and one of its clock. Token services may take their time. */
+export const cloudChecks = (clouds: CloudSettings): ReadonlyArray<Check> =>
+  reached(clouds).flatMap((one) => [
+    { name: `credentials ${one.cloud}`, look: credentialSaid(one), within: Duration.seconds(20) },
+    { name: `reach ${one.cloud}`, look: clockSaid(one) }
+  ])

@@ -1,0 +1,221 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Context, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { explainSetting } from "../../src/cli/explainSetting.ts"
+import { examine } from "../../src/doctor/examine.ts"
+import { type Finding, runChecks } from "../../src/doctor/Finding.ts"
+import { isWell, reportText } from "../../src/doctor/report.ts"
+import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { hasRedis, testRedis } from "../access/redis.ts"
+import { start } from "../operation/child.ts"
+import { answering, fakeUpstream, reply } from "../support/fakeUpstream.ts"
+import { cloudsAt, gateway } from "../support/gateway.ts"
+import { cert, key } from "../support/selfSigned.ts"
+
+const directory = mkdtempSync(join(tmpdir(), "gateway-doctor-"))
+const file = (name: string, text: string, mode = 0o600) => {
+  const path = join(directory, name)
+  writeFileSync(path, text, { mode })
+  return path
+}
+const taken = createServer()
+let port = 0
+beforeAll(async () => {
+  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
+  const address = taken.address()
+  port = typeof address === "object" && address !== null ? address.port : 0
+})
+afterAll(() => {
+  taken.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+const base = {
+  GATEWAY_PORT: "0",
+  GATEWAY_STATE_DIR: join(directory, "state"),
+  GATEWAY_KEYS_FILE: join(directory, "none")
+}
+
+const look = (environment: Readonly<Record<string, string>>, live = false) =>
+  examine({ environment: { ...base, ...environment }, live, explain: explainSetting }).pipe(
+    Effect.provide(NodeServices.layer)
+  )
+
+/** `state: what -> mend` of each finding of a check. */
+const said = (findings: ReadonlyArray<Finding>, check: string) =>
+  findings
+    .filter((finding) => finding.check === check)
+    .map(({ mend, state, what }) => `${state}: ${what}${mend === undefined ? "" : ` -> ${mend}`}`)
+    .join("\n")
+
+describe("doctor", () => {
+  it.live("finds clouds that answer well, one deployment by one", () =>
+    Effect.gen(function* () {
+      const sandbox = Context.get(yield* Layer.build(Sandbox.layer({ pace: 0 })), Sandbox)
+      const found = yield* look(sandbox.environment, true)
+      assert.isTrue(isWell(found), reportText(found))
+      assert.match(said(found, "clouds"), /^ok: vertex at us-east5.*\nok: bedrock at us-gov-west-1.*\nok: azure at /)
+      for (const cloud of ["vertex", "bedrock", "azure"]) {
+        assert.match(said(found, `credentials ${cloud}`), /is set/)
+        assert.match(said(found, `reach ${cloud}`), /^ok: .* answers; this clock is 0 s ahead/)
+      }
+      const asked = said(found, "live").split("\n")
+      assert.isAbove(asked.length, 10)
+      for (const line of asked) assert.match(line, /^ok: \S+ on (\w+\/\S+): \S+ answered in \d+ ms$/)
+      assert.lengthOf(sandbox.calls(), asked.length + 3)
+    })
+  )
+
+  it.live("says what the refusals of a cloud mean", () =>
+    Effect.gen(function* () {
+      const upstream = yield* Effect.acquireRelease(
+        Effect.promise(() =>
+          fakeUpstream(answering(reply("403 Forbidden", '{"message":"no access for secret-project"}')))
+        ),
+        ({ stop }) => Effect.promise(stop)
+      )
+      const found = yield* look(cloudsAt(upstream.url), true)
+      assert.isFalse(isWell(found))
+      assert.match(
+        said(found, "live"),
+        /^fail: claude-\S+ on vertex\/us-east5: .*status 403\) -> The identity may not use this model/
+      )
+      assert.notInclude(reportText(found), "secret")
+    })
+  )
+
+  const cases: ReadonlyArray<
+    readonly [what: string, environment: () => Readonly<Record<string, string>>, check: string, says: RegExp]
+  > = [
+    ["a misspelt setting", () => ({ GATEWAY_HARTBEAT: "1" }), "settings", /\nwarn: .*is GATEWAY_HEARTBEAT meant\?/],
+    ["a wrong setting", () => ({ GATEWAY_WORKERS: "many" }), "settings", /^fail: GATEWAY_WORKERS must be auto .* -> /],
+    ["no cloud", () => ({ GATEWAY_SANDBOX: "off" }), "clouds", /^fail: no cloud .* -> Set VERTEX_PROJECT/],
+    [
+      "a place that may serve nothing",
+      () => ({ BEDROCK_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "x" }),
+      "catalog",
+      /^fail: .*no model ID.*\nwarn: .*us-east-1/s
+    ],
+    ["no catalog", () => ({ GATEWAY_CATALOG_FILE: join(directory, "none") }), "catalog", /^fail: .*no such file/],
+    ["no keys", () => ({}), "key file", /^warn: .*none does not exist.* -> .*keys create/],
+    [
+      "keys that others may read",
+      () => ({ GATEWAY_KEYS_FILE: file("keys.json", '{"version":1,"keys":[]}', 0o644) }),
+      "key file",
+      /^warn: .*none of 0.*\nwarn: .*others may read it \(mode 0644\) -> chmod 600/s
+    ],
+    ["broken keys", () => ({ GATEWAY_KEYS_FILE: file("broken.json", "{") }), "key file", /^fail: .*is not a key file/],
+    ["half of TLS", () => ({ GATEWAY_TLS_CERT: file("cert.pem", cert) }), "tls", /^fail: .*GATEWAY_TLS_KEY is not set/],
+    [
+      "a port that is taken",
+      () => ({ GATEWAY_PORT: String(port) }),
+      "ports",
+      /^fail: 127\.0\.0\.1:\d+ is taken -> .*GATEWAY_PORT/
+    ],
+    [
+      "a metrics port that is taken",
+      () => ({ GATEWAY_METRICS_PORT: String(port) }),
+      "ports",
+      /^ok.*\nfail: .* taken -> .*GATEWAY_METRICS_PORT/
+    ],
+    [
+      "a Redis that is down",
+      () => ({ GATEWAY_REDIS_URL: "redis://:secret@127.0.0.1:1" }),
+      "redis",
+      /^fail: .*ECONNREFUSED (?!.*secret).* -> /
+    ],
+    [
+      "a collector that is down",
+      () => ({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" }),
+      "collector",
+      /^warn: 127\.0\.0\.1:1 cannot be reached/
+    ],
+    [
+      "a usage log without a directory",
+      () => ({ GATEWAY_USAGE_LOG: join(directory, "no/usage") }),
+      "usage log",
+      /^fail: .*no does not exist/
+    ],
+    ["more requests than files", () => ({ GATEWAY_MAX_IN_FLIGHT: "99999999" }), "open files", /^warn: .* -> Raise it/]
+  ]
+  it.live.each(cases)("finds %s", ([, environment, check, says]) =>
+    Effect.map(look(environment()), (found) => assert.match(said(found, check), says))
+  )
+
+  it.live("knows the gateway that is running", () =>
+    Effect.gen(function* () {
+      const running = yield* gateway()
+      assert.match(
+        said(yield* look({ GATEWAY_PORT: String(running.port) }), "ports"),
+        /^ok: .* a gateway is running there/
+      )
+    })
+  )
+
+  it.effect("knows when a certificate ends", () =>
+    Effect.gen(function* () {
+      const tls = { GATEWAY_TLS_CERT: file("c.pem", cert), GATEWAY_TLS_KEY: file("k.pem", key, 0o640) }
+      const at = (time: string) =>
+        Effect.andThen(
+          TestClock.setTime(Date.parse(time)),
+          Effect.map(look(tls), (found) => said(found, "tls"))
+        )
+      assert.match(yield* at("2026-11-01"), /^fail: .*not valid yet.*\nwarn: .*others may read it \(mode 0640\)/)
+      assert.match(yield* at("2027-01-01"), /^ok: .*\(CN=localhost\) is valid until 2126-10-28/)
+      assert.match(yield* at("2126-10-18"), /^warn: .*expires on 2126-10-28, in 11 days -> Renew/)
+      assert.match(yield* at("2127-01-01"), /^fail: .*expired on 2126-10-28 -> Renew/)
+    })
+  )
+
+  it.live.skipIf(!hasRedis)("knows a Redis that is well", () =>
+    Effect.gen(function* () {
+      const redis = yield* Effect.acquireRelease(Effect.promise(testRedis), ({ stop }) => Effect.promise(stop))
+      const found = yield* look({ GATEWAY_REDIS_URL: redis.url })
+      assert.match(said(found, "redis"), /Redis \d+\.\d+\.\d+ answers in \d+\.\d ms, and runs the scripts/)
+    })
+  )
+
+  it.effect("waits for no check for long, and survives one that breaks", () =>
+    Effect.gen(function* () {
+      const running = yield* Effect.forkChild(
+        runChecks([
+          { name: "hangs", look: Effect.never },
+          { name: "breaks", look: Effect.die(new Error("a\nbug")) },
+          { name: "fails", look: Effect.fail({ message: "no" }) }
+        ])
+      )
+      yield* TestClock.adjust("8 seconds")
+      const found = yield* Fiber.join(running)
+      assert.deepStrictEqual(
+        found.map(({ check, state, what }) => [check, state, what]),
+        [
+          ["hangs", "fail", "no answer within 8 s"],
+          ["breaks", "fail", "a bug"],
+          ["fails", "fail", "no"]
+        ]
+      )
+    }).pipe(Effect.provide(NodeServices.layer), Effect.scoped)
+  )
+
+  it.concurrent("tells a script by its exit code, and in JSON", async () => {
+    const [well, unwell] = await Promise.all([
+      start(["doctor", "--json"]).ended,
+      start(["doctor"], { GATEWAY_PORT: String(port) }).ended
+    ])
+    assert.strictEqual(well.code, 0)
+    const { findings } = JSON.parse(well.stdout)
+    assert.include(
+      findings.map(({ check }: Finding) => check),
+      "ports"
+    )
+    assert.strictEqual(unwell.code, 1)
+    assert.match(unwell.stdout, /^fail {2}ports .*taken\n {6,}-> Stop/m)
+    assert.match(unwell.stdout, /\n1 wrong, \d+ to look at, \d+ well\n$/)
+    assert.strictEqual(unwell.stderr, "")
+  })
+})
