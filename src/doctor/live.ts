@@ -46,9 +46,9 @@ const byCode: Readonly<Record<string, string>> = {
 const mendOf = ({ code, upstreamStatus = 0 }: GatewayError): string =>
   byStatus[upstreamStatus] ?? byCode[code ?? ""] ?? "Try again; if it stays, look at the cloud's status page."
 
-type Provide = Effect.Success<typeof cloudProviders>
+type Clouded = Effect.Success<typeof cloudProviders>
 
-const ask = (entry: Entry, region: string | undefined, providerOf: Provide): Effect.Effect<Said> =>
+const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: Clouded): Effect.Effect<Said> =>
   Effect.gen(function* () {
     const { deployment } = entry
     const route = region === undefined ? entry : { ...entry, deployment: { ...deployment, regions: [region] as const } }
@@ -56,7 +56,7 @@ const ask = (entry: Entry, region: string | undefined, providerOf: Provide): Eff
     if (Result.isFailure(ready)) return fail(`${entry.id}: ${ready.failure.message}`, mendOf(ready.failure))
     const { bodies, operation } = ready.success
     const provider = providerOf(route)
-    const where = `${entry.model.id} on ${deployment.cloud}/${provider.region(route, operation)}`
+    const where = `${entry.model.id} on ${cloudOf(route)}/${provider.region(route, operation)}`
     const startedAt = yield* Clock.currentTimeMillis
     const [body = {}] = bodies
     return yield* provider.send({ route, operation, body, stopper: new Stopper(), parent: undefined }).pipe(
@@ -114,8 +114,8 @@ export const liveCheck = ({ settings, clouds, catalog, sites }: LiveOptions): Ch
     look: Effect.gen(function* () {
       if (asked.length === 0) return ok("no deployment is served here")
       const context = yield* Layer.build(layer)
-      const providerOf = yield* Effect.provideContext(cloudProviders, context)
-      return yield* Effect.forEach(asked, ({ entry, region }) => ask(entry, region, providerOf), { concurrency })
+      const clouded = yield* Effect.provideContext(cloudProviders, context)
+      return yield* Effect.forEach(asked, ({ entry, region }) => ask(entry, region, clouded), { concurrency })
     })
   }
 }
