@@ -59,7 +59,8 @@ const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: 
     const where = `${entry.model.id} on ${cloudOf(route)}/${provider.region(route, operation)}`
     const startedAt = yield* Clock.currentTimeMillis
     const [body = {}] = bodies
-    return yield* provider.send({ route, operation, body, stopper: new Stopper(), parent: undefined }).pipe(
+    const asked: { region: string | undefined } = { region: undefined }
+    return yield* provider.send({ route, operation, body, asked, stopper: new Stopper(), parent: undefined }).pipe(
       Effect.flatMap(({ region, span }) => {
         span.end()
         return Effect.map(Clock.currentTimeMillis, (now) => ok(`${where}: ${region} answered in ${now - startedAt} ms`))
