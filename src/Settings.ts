@@ -78,6 +78,8 @@ const gateway = Config.all({
     Config.withDefault("1"),
     Config.map((workers) => (workers === "auto" ? availableParallelism() : Number(workers)))
   ),
+  /** `required`: the start is refused unless Node computes with a FIPS provider. */
+  fips: Config.Literals(["off", "required"], "GATEWAY_FIPS").pipe(Config.withDefault("off" as const)),
   /** TLS, and client certificates when a CA is given: paths of PEM files. */
   tlsCert: optional("GATEWAY_TLS_CERT"),
   tlsKey: optional("GATEWAY_TLS_KEY"),

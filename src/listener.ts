@@ -6,6 +6,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, Duration, Effect, FileSystem, Layer, Option } from "effect"
 import { createServer } from "./nodeHttp.ts"
 import type { GatewaySettings } from "./Settings.ts"
+import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchFile } from "./watchFile.ts"
 
 /** The gateway cannot take connections. `message` says what the operator can do. */
@@ -46,7 +47,8 @@ const readTls = Effect.fnUntraced(function* ({ cert, key, clientCa }: TlsFiles) 
     cert: yield* read("GATEWAY_TLS_CERT", cert),
     key: yield* read("GATEWAY_TLS_KEY", key),
     ...(clientCa === undefined ? {} : { ca: yield* read("GATEWAY_TLS_CLIENT_CA", clientCa) }),
-    minVersion: "TLSv1.2"
+    ...tlsPolicy,
+    honorCipherOrder: true
   }
   return options
 })
@@ -99,7 +101,7 @@ type Caller = NodeJS.WritableStream & { readonly destroyed?: boolean }
 const refuse = (socket: Caller, status: string, message: string) => {
   const body = JSON.stringify({ error: { type: "invalid_request_error", message } })
   socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nx-should-retry: ${status.startsWith("408")}\r\nlink: </>; rel="terms-of-service"\r\nconnection: close\r\n\r\n${body}`
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nx-should-retry: ${status.startsWith("408")}\r\nlink: </>; rel="terms-of-service"\r\ncache-control: no-store\r\nconnection: close\r\n\r\n${body}`
   )
 }
 

@@ -1,16 +1,17 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Data, Duration, Effect, Layer, Option } from "effect"
-import { formatBoundary } from "./model/Boundary.ts"
-import { clouds as allClouds, type Cloud } from "./model/Catalog.ts"
+import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { leftOutLines, loadCatalog } from "./model/CatalogStore.ts"
 import { requestable } from "./model/Resolver.ts"
 import { endWithNpm } from "./npmParent.ts"
 import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
 import { activeClouds, type CloudSettings, sitesOf } from "./settings/clouds.ts"
+import { declarationsOf } from "./settings/declarations.ts"
 import { isLoopback } from "./settings/fields.ts"
 import { settle } from "./settle.ts"
 import { logsLayer } from "./telemetry/logs.ts"
+import { applyTlsPolicy } from "./tlsPolicy.ts"
 import { unknownSettingLines } from "./unknownSettings.ts"
 import { isWorker, reportReady, runWorkers } from "./workers.ts"
 
@@ -37,6 +38,7 @@ const withoutClouds = (env: Environment): Readonly<Record<string, string>> =>
 const loadWithSandbox = Effect.gen(function* () {
   const env = environment()
   const loaded = yield* load(env)
+  yield* requireFips(loaded.gateway)
   const configured = activeClouds(loaded.clouds).size > 0
   const { host, sandbox, sandboxPace } = loaded.gateway
   if (sandbox === "off" && !configured) {
@@ -81,33 +83,12 @@ const loadWithSandbox = Effect.gen(function* () {
   return result
 })
 
-const declarations: Readonly<Record<Cloud, string>> = {
-  vertex: "VERTEX_BASE_URL",
-  bedrock: "BEDROCK_BASE_URL",
-  azure: "AZURE_OPENAI_ENDPOINT"
-}
-
-/** What the boundary rests on beside the partition table: declared addresses, and certificates that Node believes. */
-const declared = ({ gateway, clouds, sandbox }: Loaded): ReadonlyArray<string> => {
-  const { vertex, bedrock, azure } = clouds
-  const addresses = {
-    vertex: Option.isSome(vertex) ? Option.all([vertex.value.baseUrl, vertex.value.boundary]) : Option.none(),
-    bedrock: Option.isSome(bedrock) ? Option.all([bedrock.value.baseUrl, bedrock.value.boundary]) : Option.none(),
-    azure: Option.flatMap(azure, ({ endpoint, boundary }) => Option.map(boundary, (own) => [endpoint, own] as const))
-  }
-  const lines = sandbox
-    ? []
-    : allClouds.flatMap((cloud) =>
-        Option.match(addresses[cloud], {
-          onNone: () => [],
-          onSome: ([url, boundary]) =>
-            isLoopback(new URL(url).hostname)
-              ? []
-              : [`${declarations[cloud]} ${url} declared ${formatBoundary(boundary)}`]
-        })
-      )
-  return [...lines, ...Option.toArray(Option.map(gateway.extraCaCerts, (file) => `NODE_EXTRA_CA_CERTS ${file}`))]
-}
+/** What the boundary rests on beside the partition table: declared addresses, certificates that Node believes, its OpenSSL. */
+const foundations = ({ gateway, clouds }: Loaded): ReadonlyArray<string> => [
+  ...declarationsOf(clouds).map(({ setting, url, serves }) => `${setting} ${url} declared ${serves}`),
+  ...Option.toArray(Option.map(gateway.extraCaCerts, (file) => `NODE_EXTRA_CA_CERTS ${file}`)),
+  describeCrypto(cryptoFacts())
+]
 
 /** The one line that says the gateway serves (docs/operation.md#commands), and a first request for the sandbox. */
 const announce = (loaded: Loaded, port: number) =>
@@ -120,7 +101,7 @@ const announce = (loaded: Loaded, port: number) =>
     const facts = [
       `clouds: ${sandbox ? "sandbox" : [...active].join(", ")}`,
       `${list.length} model IDs`,
-      ...declared(loaded)
+      ...foundations(loaded)
     ]
     yield* Console.log(`listening on ${address} (${facts.join("; ")})`)
     for (const line of [...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
@@ -140,6 +121,7 @@ The reference is at ${address}/docs; a chat in the terminal is: npm run gateway 
 /** Only what is served with is loaded: a first process that has workers serves nothing, and has a third less memory. */
 export const serve = Effect.gen(function* () {
   if (!isWorker) yield* Effect.forkScoped(endWithNpm)
+  applyTlsPolicy()
   const loaded = yield* loadWithSandbox
   const { gateway: settings, forWorkers } = loaded
   const whenListening = (port: number) => (isWorker ? reportReady(port) : announce(loaded, port))

@@ -27,9 +27,11 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   wire: [],
   "watchFile.ts": [],
   "nodeHttp.ts": [],
+  "tlsPolicy.ts": [],
   model: ["wire", "watchFile.ts"],
   settings: ["model", "wire"],
   "Settings.ts": ["model", "settings", "wire"],
+  "fips.ts": ["Settings.ts"],
   api: ["model", "wire"],
   client: ["api", "wire"],
   governance: ["wire"],
@@ -37,11 +39,11 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   usage: ["access", "wire"],
   telemetry: ["api", "model", "wire", "Settings.ts", "nodeHttp.ts"],
   dialect: ["api", "governance", "model", "wire"],
-  provider: ["model", "settings", "telemetry", "wire", "Settings.ts"],
+  provider: ["model", "settings", "telemetry", "wire", "Settings.ts", "tlsPolicy.ts"],
   stream: ["governance", "model", "wire"],
   surface: [
     ...["access", "api", "dialect", "governance", "model", "provider", "settings", "stream", "telemetry", "wire"],
-    ...["Settings.ts", "nodeHttp.ts"]
+    ...["Settings.ts", "fips.ts", "nodeHttp.ts"]
   ],
   doctor: [
     ...["access", "model", "provider", "settings", "surface", "wire"],

@@ -29,7 +29,27 @@ export const ModelList = Schema.Struct({
 
 const health = {
   service: said(Schema.String, "The name of this service.", service),
-  version: said(Schema.String, "The version of its build.", version)
+  version: said(Schema.String, "The version of its build.", version),
+  boundary: Schema.optionalKey(
+    Schema.Struct({
+      declared: said(
+        Schema.Record(Schema.String, Schema.String),
+        "Addresses of the operator's own by their setting, with what may be served there.",
+        { BEDROCK_BASE_URL: "fedramp-high,il5,itar" }
+      ),
+      extra_certificates: said(
+        Schema.Boolean,
+        "Whether certificates are believed beside those that come with the program.",
+        false
+      )
+    }).annotate({ description: "For requests with a key: what the boundary rests on beside the partition table." })
+  ),
+  crypto: Schema.optionalKey(
+    Schema.Struct({
+      openssl: said(Schema.String, "The version of OpenSSL.", "3.5.8"),
+      fips: said(Schema.Boolean, "Whether it computes with a FIPS provider.", true)
+    }).annotate({ description: "For requests with a key: the cryptography in use." })
+  )
 }
 export const Health = Schema.Struct({ status: Schema.Literal("ok"), ...health }).annotate({
   identifier: "Health",
@@ -63,7 +83,8 @@ export class HealthGroup extends HttpApiGroup.make("health", { topLevel: true })
         OpenApi.annotations({
           identifier: "getHealth",
           summary: "Health",
-          description: "Whether this process takes requests. Needs no key."
+          description:
+            "Whether this process takes requests. Needs no key; with one it also says what the boundary rests on."
         })
       )
   )

@@ -10,6 +10,7 @@ import { CircuitBreaker } from "effect/persistence"
 import type { Cloud } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import { type CallSpan, type CallSpanOptions, makeCallSpans } from "../telemetry/callSpan.ts"
+import { tlsPolicy } from "../tlsPolicy.ts"
 import type { Decoder } from "../wire/Event.ts"
 import { type JsonObject, readExactObject } from "../wire/json.ts"
 import { makeBreaker } from "./breaker.ts"
@@ -201,7 +202,7 @@ export class Upstream extends Context.Service<
         allowH2: false,
         keepAliveTimeout: 30_000,
         maxHeaderSize: 32 * 1024,
-        connect: { timeout: 5_000 }
+        connect: { timeout: 5_000, ...tlsPolicy }
       })
     ),
     Layer.provide(CircuitBreaker.layerStoreMemory())

@@ -53,6 +53,11 @@ const isHttps = ({ source }: Request): boolean =>
 /** The link to the usage notice that every reply carries (docs/api.md#usage-notice). */
 const link = '</>; rel="terms-of-service"'
 
+/** For callers that came by TLS: a year, in which their browsers come by nothing else. */
+const strictTransport = { "strict-transport-security": "max-age=31536000" }
+/** What the API says is nobody's to keep; the documents say for themselves how they are kept. */
+const notStored = { "cache-control": "no-store" }
+
 export const frontDoor = HttpRouter.middleware(
   Effect.gen(function* () {
     const settings = yield* Settings
@@ -60,6 +65,7 @@ export const frontDoor = HttpRouter.middleware(
     const drain = yield* Drain
     const watch = yield* makeRequestWatch
     const clock = yield* Clock.Clock
+    const tls = Option.isSome(settings.tlsCert)
     let inFlight = 0
 
     /** Why no route is asked. */
@@ -79,6 +85,8 @@ export const frontDoor = HttpRouter.middleware(
         ...observation.replyHeaders,
         ...idHeaders(observation.path, observation.id),
         ...(drain.draining() ? { connection: "close" } : {}),
+        ...(tls ? strictTransport : {}),
+        ...(documents.has(observation.path) ? {} : notStored),
         link,
         "x-content-type-options": "nosniff"
       })

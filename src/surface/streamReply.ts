@@ -127,7 +127,6 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       headers: {
         ...servedHeaders(observation),
         ...options.headers,
-        "cache-control": "no-cache",
         "x-accel-buffering": "no"
       }
     })

@@ -1,12 +1,15 @@
 /** The model list and the health check. */
-import { Effect, Result } from "effect"
+import { Clock, Effect, Option, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { permits } from "../access/Keys.ts"
+import { Keys, permits } from "../access/Keys.ts"
 import { Api } from "../api/Api.ts"
 import { Caller } from "../api/Security.ts"
 import { service, version } from "../api/version.ts"
+import { cryptoFacts } from "../fips.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
+import { Clouds, Settings } from "../Settings.ts"
+import { declarationsOf } from "../settings/declarations.ts"
 import { Drain } from "./Drain.ts"
 
 /** Every ID that the caller can request, in catalog order (docs/api.md#model-list). */
@@ -27,16 +30,29 @@ export const modelsLayer = HttpApiBuilder.group(
   })
 )
 
+/** Who has a key is told what the boundary rests on beside the partition table (docs/operation.md#what-may-serve-what). */
 export const healthLayer = HttpApiBuilder.group(
   Api,
   "health",
   Effect.fn(function* (handlers) {
     const drain = yield* Drain
-    return handlers.handle("health", () =>
+    const keys = yield* Keys
+    const clock = yield* Clock.Clock
+    const { extraCaCerts } = yield* Settings
+    const foundations = {
+      boundary: {
+        declared: Object.fromEntries(declarationsOf(yield* Clouds).map(({ setting, serves }) => [setting, serves])),
+        extra_certificates: Option.isSome(extraCaCerts)
+      },
+      crypto: cryptoFacts()
+    }
+    return handlers.handle("health", ({ request }) =>
       Effect.sync(() => {
         const draining = drain.draining()
+        const key = request.headers["x-api-key"]
+        const known = key !== undefined && Result.isSuccess(keys.authenticate(key, clock.currentTimeMillisUnsafe()))
         return HttpServerResponse.jsonUnsafe(
-          { status: draining ? "draining" : "ok", service, version },
+          { status: draining ? "draining" : "ok", service, version, ...(known ? foundations : {}) },
           { status: draining ? 503 : 200 }
         )
       })

@@ -222,7 +222,7 @@ describe("the start says", () => {
     assert.lengthOf(lines, 1)
     assert.include(lines[0], "Bedrock region us-east-1 is not in the partition table and may serve nothing: ")
     assert.include(lines[0], "gpt-oss-120b:il5+itar")
-    assert.match(gateway.stdout(), /\(clouds: vertex, bedrock; 24 model IDs\)/)
+    assert.match(gateway.stdout(), /\(clouds: vertex, bedrock; 24 model IDs; OpenSSL [\d.]+ without FIPS provider\)/)
   }, 60_000)
 
   it.concurrent("what is declared, and which certificates are believed", async () => {

@@ -68,7 +68,50 @@ const failure = (promise: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof Error ? `${error.message} ${"code" in error ? String(error.code) : ""}` : "")
   )
 
+/** The headers of `/health`, by TLS. */
+const headersOf = (port: number) =>
+  new Promise<Readonly<Record<string, unknown>>>((resolve, reject) => {
+    request({ host: "127.0.0.1", port, path: "/health", ca: text("ca.pem"), agent: false }, (response) => {
+      response.resume()
+      resolve(response.headers)
+    })
+      .on("error", reject)
+      .end()
+  })
+
 describe.concurrent("TLS", () => {
+  it("is spoken as 1.2 with ECDHE and AES-GCM or as 1.3, over P-256 or P-384, and asks browsers to stay with it", async () => {
+    const gateway = await startGateway({ settings: settings({ cert: "server.pem", key: "server.key" }) })
+    try {
+      const old = { minVersion: "TLSv1.2", maxVersion: "TLSv1.2" } as const
+      const now = { minVersion: "TLSv1.3" } as const
+      const taken: ReadonlyArray<ConnectionOptions> = [
+        { ...old, ciphers: "ECDHE-ECDSA-AES256-GCM-SHA384", ecdhCurve: "P-384:P-256" },
+        { ...old, ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256", ecdhCurve: "P-256" },
+        { ...now, ecdhCurve: "P-256" },
+        { ...now, ecdhCurve: "X25519:P-384" }
+      ]
+      for (const options of taken) assert.strictEqual(await health(gateway.port, options), 200)
+      const refused: ReadonlyArray<ConnectionOptions> = [
+        { ...old, ciphers: "ECDHE-ECDSA-CHACHA20-POLY1305" },
+        { ...old, ciphers: "ECDHE-ECDSA-AES128-SHA256" },
+        { ...old, ecdhCurve: "X25519" },
+        { ...now, ciphers: "TLS_CHACHA20_POLY1305_SHA256" },
+        { ...now, ecdhCurve: "X25519" },
+        { ...now, ecdhCurve: "P-521" },
+        { ...now, sigalgs: "ed25519" }
+      ]
+      for (const options of refused) {
+        assert.notStrictEqual(await failure(health(gateway.port, options)), "none", JSON.stringify(options))
+      }
+      const headers = await headersOf(gateway.port)
+      assert.strictEqual(headers["strict-transport-security"], "max-age=31536000")
+      assert.strictEqual(headers["cache-control"], "no-store")
+    } finally {
+      await gateway.stop()
+    }
+  })
+
   it("is announced as https, and plain HTTP gets nothing", async () => {
     const gateway = await serve(settings({ cert: "server.pem", key: "server.key" }))
     try {

@@ -118,7 +118,7 @@ describe("the headers", () => {
     upstream.use(streaming(saying("x").map(sseFrame)))
     const got = await ask()
     assert.match(got.headers.get("content-type") ?? "", /^text\/event-stream/)
-    assert.match(got.headers.get("cache-control") ?? "", /no-cache/)
+    assert.match(got.headers.get("cache-control") ?? "", /no-store/)
     assert.strictEqual(got.headers.get("x-accel-buffering"), "no")
     assert.isNull(got.headers.get("content-length"))
     assert.isNull(got.headers.get("content-encoding"))
