@@ -1,41 +1,53 @@
-/** Tokens that a key may use in a calendar month (docs/api.md#authentication, docs/decisions.md#limits-and-quotas). */
-import { Context, DateTime, Duration, Effect, Layer, Schedule, type Scope } from "effect"
+/**
+ * What a key and its team may use in a month and in a day: tokens, and a cost (docs/api.md#authentication,
+ * docs/decisions.md#limits-and-quotas).
+ */
+import { Clock, Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
+import type { CallerIdentity } from "../api/Security.ts"
+import type { Prices } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
-import { type Account, Ledger, type LedgerError } from "./Ledger.ts"
+import { costOf } from "../model/prices.ts"
+import { type Charge, type Demand, Ledger, type LedgerError, type Standing } from "./Ledger.ts"
+import { accountOf, type Budget, budgetsOf, keyUser, monthAt } from "./limits.ts"
 import { makeWatch } from "./outage.ts"
 import { rateHeaders } from "./rateHeaders.ts"
 
-/** Prompts that a cloud adds for tools and thinking, in tokens. */
-const overhead = 1024
-/** An image's tokens do not depend on its bytes; this is more than any listed model charges for one. */
-const mediumTokens = 8192
+/** Bytes of text that are about a token. */
+const bytesPerToken = 4
+/** About what an image or a page of a file is charged. */
+const mediumTokens = 1600
+/** Output for which there must be room. */
+const leastOutput = 256
 /** More than any request uses: a cloud's nonsense must not overflow the count. */
-const mostTokens = 1e12
+const mostUsed = 1e12
+/** When another try makes sense that running requests stand in the way of, in seconds. */
+const whileRunning = 5
 
-/**
- * At most how many tokens a request can use: a token is at least a byte of the body, and the output is at most `maxOutput`.
- * `media` is the number of images and files.
- */
-export const estimateTokens = (bodyBytes: number, maxOutput: number, media = 0): number =>
-  Math.ceil(bodyBytes) + Math.ceil(maxOutput) + overhead + media * mediumTokens
+/** About how many tokens an input is. `media` is the number of images and files, whose bytes are no text. */
+export const estimateInput = (textBytes: number, media: number): number =>
+  Math.ceil(textBytes / bytesPerToken) + media * mediumTokens
 
-/** A key that has a quota. */
-export interface QuotaKey {
-  readonly id: string
-  readonly monthlyTokens: number
+/** What a request asks for. */
+export interface Wanted {
+  /** Tokens of the input, about. */
+  readonly input: number
+  /** Tokens that the output may have. */
+  readonly output: number
+  /** Absent where the deployment has no prices. */
+  readonly prices?: Prices | undefined
 }
 
 export interface Reservation {
-  /** Tokens held for the request. */
+  /** Tokens held for the request: as many as it may want, or less where less is left. */
   readonly reserved: number
-  /** `x-ratelimit-*-tokens` of the reply. */
+  /** `x-ratelimit-*-tokens` of the reply, of the limit that is nearest to its end; none where only the cost is limited. */
   readonly headers: Readonly<Record<string, string>>
   /**
-   * Says how many tokens the request has used so far, input and output. The last word counts, so a stream says it as it learns;
+   * Says how many tokens the request has used so far, input and output, and what they cost in millionths. The last word counts;
    * what was never said is 0. After settling it changes nothing.
    */
-  readonly use: (tokens: number) => void
-  /** What is charged so far; what was charged, once settled. */
+  readonly use: (tokens: number, cost?: number) => void
+  /** Tokens that are charged so far; that were charged, once settled. */
   readonly charged: () => number
   /** Charges what was used and gives the rest back, once. The scope does it when nothing else has, whatever way out it takes. */
   readonly settle: Effect.Effect<void>
@@ -50,10 +62,11 @@ export class Quota extends Context.Service<
   Quota,
   {
     /**
-     * Holds `upperBound` tokens of the key's month until the scope closes. Fails with `quota` and the seconds to the end of the
-     * month when they do not fit, and with `overloaded` while the store is lost: a quota that cannot be counted is not given.
+     * Holds what a request of the caller's may use until the scope closes, in every limit of the key and its team or in none. Fails
+     * with `quota` where it does not fit, with `forbidden` where a cost is limited and there are no prices, and with `overloaded`
+     * while the store is lost: a quota that cannot be counted is not given.
      */
-    readonly reserve: (key: QuotaKey, upperBound: number) => Effect.Effect<Reservation, GatewayError, Scope.Scope>
+    readonly reserve: (caller: CallerIdentity, wanted: Wanted) => Effect.Effect<Reservation, GatewayError, Scope.Scope>
     /** Tokens charged to a key this month, running requests excluded. */
     readonly used: (keyId: string) => Effect.Effect<number, LedgerError>
   }
@@ -62,92 +75,163 @@ export class Quota extends Context.Service<
     Layer.effect(Quota, make(Duration.fromInputUnsafe(options.lease)))
 }
 
-interface Month extends Account {
-  /** Seconds to its end. */
-  readonly rest: number
-  readonly next: string
+const unpriced = ({ name }: { readonly name: string }) =>
+  new GatewayError({
+    reason: "forbidden",
+    message: `The team ${name} has a limit on its cost, and this model has no price at this level. Ask the operator for a price in the catalog, or use another model.`
+  })
+
+const lost = new GatewayError({
+  reason: "overloaded",
+  message: "The quota of this API key cannot be checked at the moment. Try again shortly.",
+  retryAfter: 5,
+  code: "quota-store"
+})
+
+/** Amounts of a budget, as a person reads them. */
+const amounts = ({ unit }: Budget, currency: string | undefined) => {
+  const shown = (amount: number) => (unit === "cost" ? String(Math.floor(amount / 10_000) / 100) : String(amount))
+  return { shown, what: unit === "cost" ? (currency ?? "") : "tokens" }
 }
 
-/** The UTC calendar month of a key, which is the request's even when it ends in the next one. */
-const monthOf = (keyId: string) =>
-  Effect.map(DateTime.now, (now): Month => {
-    const next = DateTime.add(DateTime.startOf(now, "month"), { months: 1 })
-    const rest = Math.max(1, Math.ceil((DateTime.toEpochMillis(next) - DateTime.toEpochMillis(now)) / 1000))
-    return {
-      name: `${keyId}:${DateTime.formatIso(now).slice(0, 7)}`,
-      keep: Duration.sum(Duration.seconds(rest), Duration.days(1)),
-      rest,
-      next: DateTime.formatIsoDateUtc(next)
-    }
-  })
+interface Refusal {
+  readonly message: string
+  /** Undefined where no wait helps. */
+  readonly seconds: number | undefined
+}
 
-const refusal = (limit: number, asked: number, left: number, month: Month) =>
-  new GatewayError({
+/** Why a demand does not fit, and when it will. */
+const explain = (budget: Budget, least: number, { held, spent }: Standing, currency: string | undefined): Refusal => {
+  const { limit, period, whose } = budget
+  const { shown, what } = amounts(budget, currency)
+  const all = `${shown(limit)} ${what} ${period.kind === "month" ? "of this month" : "of today"}`
+  const next = `The next ${period.kind} starts on ${period.next} (UTC).`
+  const free = Math.max(0, limit - spent)
+  const needs = `This request needs at least ${shown(least)} ${what}`
+  if (spent >= limit) return { message: `${whose.name} has used its ${all}. ${next}`, seconds: period.rest }
+  if (least > limit) {
+    return { message: `${needs}, more than all of ${whose.own} ${all}. Shorten it.`, seconds: undefined }
+  }
+  if (least > free) {
+    return {
+      message: `${needs}, and ${shown(free)} of ${whose.own} ${all} are left. Shorten it. ${next}`,
+      seconds: period.rest
+    }
+  }
+  return {
+    message: `${needs}, and running requests hold ${shown(held)} of the ${shown(free)} that are left of ${whose.own} ${all}. Try again when one has ended.`,
+    seconds: whileRunning
+  }
+}
+
+interface Priced extends Demand {
+  readonly budget: Budget
+}
+
+/** Input and output where there is room; at least the input and a short answer. */
+const demandOf = (budget: Budget, { input, output, prices }: Wanted): Priced => {
+  const short = Math.min(output, leastOutput)
+  const of = (tokens: number) =>
+    budget.unit === "tokens" || prices === undefined ? input + tokens : costOf(prices, { input, output: tokens })
+  return { budget, account: budget.account, limit: budget.limit, amount: of(output), least: of(short) }
+}
+
+/** Of what does not fit, that which takes the longest to. */
+const refusal = (demands: ReadonlyArray<Priced>, standings: ReadonlyArray<Standing>, currency: string | undefined) => {
+  let worst: (Refusal & { readonly budget: Budget; readonly left: number }) | undefined
+  for (const [n, { budget, least }] of demands.entries()) {
+    const standing = standings[n] ?? { spent: 0, held: 0 }
+    const left = Math.max(0, budget.limit - standing.spent - standing.held)
+    if (left >= least) continue
+    const why = explain(budget, least, standing, currency)
+    const longer = (why.seconds ?? Number.POSITIVE_INFINITY) > (worst?.seconds ?? Number.POSITIVE_INFINITY)
+    if (worst === undefined || longer || why.seconds === undefined) worst = { ...why, budget, left }
+  }
+  if (worst === undefined) return lost // a ledger that refuses names what does not fit
+  const { budget, left, message, seconds } = worst
+  return new GatewayError({
     reason: "quota",
-    message:
-      left === 0
-        ? `This API key has used its ${limit} tokens of this month. The next month starts on ${month.next} (UTC).`
-        : `This request may use up to ${asked} tokens, and ${left} of this API key's ${limit} tokens of this month are free. ` +
-          `Ask for fewer output tokens, shorten the request, or wait for running requests to end; the next month starts on ${month.next} (UTC).`,
-    retryAfter: month.rest,
-    headers: rateHeaders("tokens", limit, left, month.rest)
+    message,
+    retryAfter: seconds,
+    headers: budget.unit === "cost" ? {} : rateHeaders("tokens", budget.limit, left, budget.period.rest)
   })
+}
 
 const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
   const ledger = yield* Ledger
   const scope = yield* Effect.scope
-  const watch = makeWatch("quota", "Requests of keys with a monthly quota are refused until it is back.")
+  const watch = makeWatch("quota", "Requests of keys and teams with a quota are refused until it is back.")
 
   // What was used is owed, so it is settled whenever the store is back; only the end of the process gives up, and says so.
-  const settleLater = (account: Account, id: string, tokens: number) =>
-    ledger.settle(account, id, tokens).pipe(
+  const settleLater = (id: string, charges: ReadonlyArray<Charge>) =>
+    ledger.settle(id, charges).pipe(
       Effect.retry(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])),
       Effect.onInterrupt(() =>
-        Effect.logError("Used tokens were not charged to the quota").pipe(
-          Effect.annotateLogs({ account: account.name, tokens })
+        Effect.forEach(charges, ({ account, amount }) =>
+          amount === 0
+            ? Effect.void
+            : Effect.logError("What was used was not charged to the quota").pipe(
+                Effect.annotateLogs({ account: account.name, amount })
+              )
         )
       ),
       Effect.forkIn(scope)
     )
 
-  const reserve = Effect.fnUntraced(function* ({ id: keyId, monthlyTokens: limit }: QuotaKey, upperBound: number) {
-    const month = yield* monthOf(keyId)
+  const reserve = Effect.fnUntraced(function* (caller: CallerIdentity, wanted: Wanted) {
+    const { team } = caller
+    if (team?.monthlyCost !== undefined && wanted.prices === undefined) return yield* unpriced(team)
+    const demands = budgetsOf(caller, yield* Clock.currentTimeMillis).map((budget) => demandOf(budget, wanted))
     const id = crypto.randomUUID()
     let used = 0
+    let cost = 0
     let settled = false
+    const charges = () =>
+      demands.map(({ account, budget }): Charge => ({ account, amount: budget.unit === "cost" ? cost : used }))
     const settle = Effect.suspend(() => {
       if (settled) return Effect.void
       settled = true
-      return Effect.catch(watch(ledger.settle(month, id, used)), () => settleLater(month, id, used))
+      return Effect.catch(watch(ledger.settle(id, charges())), () => settleLater(id, charges()))
     }).pipe(Effect.uninterruptible, Effect.asVoid)
 
-    const hold = watch(ledger.hold({ account: month, id, amount: upperBound, limit, lease })).pipe(
-      Effect.mapError(
-        () =>
-          new GatewayError({
-            reason: "overloaded",
-            message: "The monthly quota of this API key cannot be checked at the moment. Try again shortly.",
-            retryAfter: 5,
-            code: "quota-store"
-          })
+    const hold = watch(ledger.hold({ id, demands, lease })).pipe(
+      Effect.catch(({ doubtful }) =>
+        doubtful === true ? Effect.andThen(settleLater(id, charges()), Effect.fail(lost)) : Effect.fail(lost)
       ),
       Effect.filterOrFail(
         ({ granted }) => granted,
-        ({ left }) => refusal(limit, upperBound, left, month)
+        ({ shares }) => refusal(demands, shares, wanted.prices?.currency)
       )
     )
-    const { left } = yield* Effect.acquireRelease(hold, () => settle)
+    const { shares } = yield* Effect.acquireRelease(hold, () => settle)
+    let reserved = wanted.input + wanted.output
+    let headers: Readonly<Record<string, string>> = {}
+    let fewest = Number.POSITIVE_INFINITY
+    for (const [n, { budget }] of demands.entries()) {
+      const { amount, held, spent } = shares[n] ?? { amount: 0, held: 0, spent: 0 }
+      const left = budget.limit - spent - held - amount
+      if (budget.unit === "cost") continue
+      reserved = Math.min(reserved, amount)
+      if (left >= fewest) continue
+      fewest = left
+      headers = rateHeaders("tokens", budget.limit, left, budget.period.rest)
+    }
     return {
-      reserved: upperBound,
-      headers: rateHeaders("tokens", limit, left, month.rest),
-      use: (tokens: number) => {
-        if (!settled && Number.isFinite(tokens)) used = Math.min(mostTokens, Math.max(0, Math.ceil(tokens)))
+      reserved,
+      headers,
+      use: (tokens: number, price = 0) => {
+        if (settled || !Number.isFinite(tokens)) return
+        used = Math.min(mostUsed, Math.max(0, Math.ceil(tokens)))
+        cost = Math.min(mostUsed, price)
       },
       charged: () => used,
       settle
     }
   })
 
-  const used = (keyId: string) => Effect.flatMap(monthOf(keyId), ledger.spent)
+  const used = (keyId: string) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.map(ledger.spent([accountOf(keyUser(keyId), monthAt(now)).name]), ([spent = 0]) => spent)
+    )
   return Quota.of({ reserve, used })
 })

@@ -1,9 +1,10 @@
-/** How often and how much at a time a key may ask (docs/api.md#authentication). */
+/** How often and how much at a time a key and its team may ask (docs/api.md#authentication). */
 import { Context, Duration, Effect, Layer, type Scope } from "effect"
-import * as RateLimiter from "effect/persistence/RateLimiter"
+import type { CallerIdentity } from "../api/Security.ts"
 import { GatewayError } from "../model/GatewayError.ts"
-import { type Hold, Ledger, type LedgerError } from "./Ledger.ts"
-import { makeWatch, storePatience } from "./outage.ts"
+import { bucketWindow, type Demand, Ledger, type LedgerError, type Taken } from "./Ledger.ts"
+import { type Limit, limitsOf } from "./limits.ts"
+import { makeWatch } from "./outage.ts"
 import { rateHeaders } from "./rateHeaders.ts"
 import { makeSqliteStore } from "./sqliteStore.ts"
 
@@ -12,108 +13,112 @@ export interface RateLimitOptions {
   readonly streamCeiling: Duration.Input
 }
 
-/** A key that has a limit of requests. */
-export interface RequestsKey {
-  readonly id: string
-  readonly requestsPerMinute: number
-}
-
-/** A key that has a limit of streams. */
-export interface StreamsKey {
-  readonly id: string
-  /** At the same time. */
-  readonly streams: number
-}
-
 type Headers = Readonly<Record<string, string>>
 
 export class RateLimit extends Context.Service<
   RateLimit,
   {
     /**
-     * Takes one request out of the key's token bucket, which holds a minute's requests. Returns the headers of the reply; fails
-     * with `rate-limit`, the same headers and the seconds to wait.
+     * Takes one request out of the buckets of the key and its team, each of which holds a minute's requests; out of both or none.
+     * Returns the headers of the reply; fails with `rate-limit`, the same headers and the seconds to wait.
      */
-    readonly take: (key: RequestsKey) => Effect.Effect<Headers, GatewayError>
-    /** Takes one of the key's streams until the scope closes; fails with `rate-limit` when all are in use. */
-    readonly stream: (key: StreamsKey) => Effect.Effect<void, GatewayError, Scope.Scope>
+    readonly take: (caller: CallerIdentity) => Effect.Effect<Headers, GatewayError>
+    /** Takes one of the streams of the key and its team until the scope closes; fails with `rate-limit` when all are in use. */
+    readonly stream: (caller: CallerIdentity) => Effect.Effect<void, GatewayError, Scope.Scope>
   }
 >()("gateway/access/RateLimit") {
   /** Counts in the shared store, and in this process alone while that store is lost. */
-  static readonly layer = (
-    options: RateLimitOptions
-  ): Layer.Layer<RateLimit, LedgerError, Ledger | RateLimiter.RateLimiterStore> =>
+  static readonly layer = (options: RateLimitOptions): Layer.Layer<RateLimit, LedgerError, Ledger> =>
     Layer.effect(
       RateLimit,
       Effect.gen(function* () {
+        const shared = yield* Ledger
         const local = yield* makeSqliteStore(":memory:")
-        const localLimiter = yield* RateLimiter.make.pipe(Effect.provide(local))
-        const sharedLimiter = yield* RateLimiter.make
         return RateLimit.of({
-          take: makeTake(sharedLimiter, localLimiter),
-          stream: makeStream(yield* Ledger, Context.get(local, Ledger), Duration.fromInputUnsafe(options.streamCeiling))
+          take: makeTake(shared, local),
+          stream: makeStream(shared, local, Duration.fromInputUnsafe(options.streamCeiling))
         })
       })
     )
 }
 
-const exceeded = (limit: number, seconds: number) =>
-  new GatewayError({
-    reason: "rate-limit",
-    message: `This API key may send ${limit} requests a minute. Try again in ${seconds} s.`,
-    retryAfter: seconds,
-    headers: rateHeaders("requests", limit, 0, 60)
-  })
+/** Seconds until a bucket holds so many. */
+const secondsUntil = (tokens: number, left: number, limit: number): number =>
+  Math.max(0, ((tokens - left) * bucketWindow) / limit / 1000)
 
-const makeTake = (shared: RateLimiter.RateLimiter, local: RateLimiter.RateLimiter) => {
+const exceeded = ({ limit, whose }: Limit, left: number) => {
+  const seconds = Math.max(1, Math.ceil(secondsUntil(1, left, limit)))
+  return new GatewayError({
+    reason: "rate-limit",
+    message: `${whose.name} may send ${limit} requests a minute. Try again in ${seconds} s.`,
+    retryAfter: seconds,
+    headers: rateHeaders("requests", limit, 0, secondsUntil(limit, left, limit))
+  })
+}
+
+/** Of so many the one that ranks lowest. */
+const lowest = (count: number, rank: (n: number) => number): number => {
+  let found = 0
+  for (let n = 1; n < count; n++) if (rank(n) < rank(found)) found = n
+  return found
+}
+
+const makeTake = (shared: Ledger["Service"], local: Ledger["Service"]) => {
   const watch = makeWatch("rate-limit", "Requests a minute are counted by each process for itself.")
-  return ({ id, requestsPerMinute: limit }: RequestsKey): Effect.Effect<Headers, GatewayError> => {
-    // Exceeding the limit is a success of the store; only the store's own failure may fall through to the local count.
-    const consume = (limiter: RateLimiter.RateLimiter) =>
-      limiter.consume({ key: id, limit, window: "1 minute", algorithm: "token-bucket", onExceeded: "fail" }).pipe(
-        Effect.map(({ remaining, resetAfter }) =>
-          rateHeaders("requests", limit, remaining, Duration.toSeconds(resetAfter))
-        ),
-        Effect.catchReason("RateLimiterError", "RateLimitExceeded", ({ retryAfter }) =>
-          Effect.succeed(exceeded(limit, Math.max(1, Math.ceil(Duration.toSeconds(retryAfter)))))
-        )
+  return (caller: CallerIdentity): Effect.Effect<Headers, GatewayError> => {
+    const limits = limitsOf(caller, "requestsPerMinute")
+    const buckets = limits.map(({ limit, user }) => ({ name: user, limit }))
+    const answer = ({ granted, left }: Taken): Effect.Effect<Headers, GatewayError> => {
+      const leftOf = (n: number) => left[n] ?? 0
+      const wait = (n: number) => secondsUntil(1, leftOf(n), limits[n]?.limit ?? 1)
+      const at = lowest(limits.length, granted ? leftOf : (n) => -wait(n))
+      const limit = limits[at]
+      if (limit === undefined) return Effect.succeed({})
+      if (!granted) return Effect.fail(exceeded(limit, leftOf(at)))
+      return Effect.succeed(
+        rateHeaders("requests", limit.limit, leftOf(at), secondsUntil(limit.limit, leftOf(at), limit.limit))
       )
-    return watch(Effect.timeout(consume(shared), storePatience)).pipe(
-      Effect.catch(() => Effect.orDie(consume(local))),
-      Effect.flatMap((result) => (result instanceof GatewayError ? Effect.fail(result) : Effect.succeed(result)))
+    }
+    return Effect.flatMap(
+      Effect.catch(watch(shared.take(buckets)), () => Effect.orDie(local.take(buckets))),
+      answer
     )
   }
 }
 
+const noStream = (full: ReadonlyArray<Limit>) =>
+  new GatewayError({
+    reason: "rate-limit",
+    message: `${full
+      .map(({ limit, whose }) => `${whose.name} may run ${limit} ${limit === 1 ? "stream" : "streams"} at a time.`)
+      .join(" ")} Try again when one has ended.`,
+    retryAfter: 1
+  })
+
 const makeStream = (shared: Ledger["Service"], local: Ledger["Service"], lease: Duration.Duration) => {
   const watch = makeWatch("streams", "Streams at a time are counted by each process for itself.")
-  return Effect.fnUntraced(function* ({
-    id,
-    streams: limit
-  }: StreamsKey): Effect.fn.Return<void, GatewayError, Scope.Scope> {
-    const request: Hold = {
-      account: { name: `${id}:streams`, keep: Duration.times(lease, 2) },
-      id: crypto.randomUUID(),
-      amount: 1,
-      limit,
-      lease
-    }
-    const holdIn = (ledger: Ledger["Service"]) => Effect.map(ledger.hold(request), (held) => ({ held, ledger }))
+  const keep = Duration.times(lease, 2)
+  return Effect.fnUntraced(function* (caller: CallerIdentity): Effect.fn.Return<void, GatewayError, Scope.Scope> {
+    const limits = limitsOf(caller, "streams")
+    const demands = limits.map(
+      ({ limit, user }): Demand => ({ account: { name: `${user}:streams`, keep }, limit, amount: 1, least: 1 })
+    )
+    const id = crypto.randomUUID()
+    const holdIn = (ledger: Ledger["Service"]) =>
+      Effect.map(ledger.hold({ id, demands, lease }), (held) => ({ held, ledger }))
     const acquire = watch(holdIn(shared)).pipe(
       Effect.catch(() => Effect.orDie(holdIn(local))),
       Effect.filterOrFail(
         ({ held }) => held.granted,
-        () =>
-          new GatewayError({
-            reason: "rate-limit",
-            message: `This API key may run ${limit} ${limit === 1 ? "stream" : "streams"} at a time. Try again when one has ended.`,
-            retryAfter: 1
-          })
+        ({ held }) => noStream(limits.filter(({ limit }, n) => (held.shares[n]?.held ?? 0) >= limit))
       )
     )
     // A slot that cannot be given back now comes back at the end of its lease. What the local count does says nothing of the store.
     yield* Effect.acquireRelease(acquire, ({ ledger }) => {
-      const settle = ledger.settle(request.account, request.id, 0)
+      const settle = ledger.settle(
+        id,
+        demands.map(({ account }) => ({ account, amount: 0 }))
+      )
       return Effect.ignore(ledger === shared ? watch(settle) : settle)
     })
   })

@@ -1,8 +1,5 @@
 /** Says once that a store is lost and once that it is back, and counts what failed meanwhile. */
-import { Context, Duration, Effect, Metric } from "effect"
-
-/** Longest wait for the shared store; one that is slower counts as lost. */
-export const storePatience = Duration.seconds(1)
+import { Context, Effect, Metric } from "effect"
 
 /** Operations on the shared store that failed, by `use`: `rate-limit`, `streams`, `quota`. */
 const failures = Metric.counter("gateway_access_store_failures_total", {
@@ -32,7 +29,7 @@ export const makeWatch = (use: string, consequence: string) => {
     }).pipe(Effect.annotateLogs({ use }))
   return <A, E extends { readonly message: string }, R>(operation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     operation.pipe(
-      Effect.tap(() => turn(false)),
+      Effect.tap(() => (lost ? turn(false) : Effect.void)),
       Effect.tapError((error) =>
         Effect.andThen(
           Metric.update(Metric.withAttributes(failures, { use }), 1),

@@ -3,94 +3,197 @@
  * atomic there.
  *
  * An account is a hash: `spent`, `held` (the sum of the holds) and a field for each hold. A sorted set has the holds by the end
- * of their lease, on the server's clock.
+ * of their lease. A bucket is a hash: `tokens`, and when it had them (`at`). Times are the server's.
  */
 
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { type Cause, Duration, Effect, Layer, References } from "effect"
-import * as RateLimiter from "effect/persistence/RateLimiter"
+import { Duration, Effect, Layer, References } from "effect"
 import * as Redis from "effect/persistence/Redis"
-import { type Account, type Hold, Ledger, LedgerError } from "./Ledger.ts"
-import { storePatience } from "./outage.ts"
+import {
+  type Account,
+  type Bucket,
+  batchMemory,
+  bucketWindow,
+  type Charge,
+  type Hold,
+  Ledger,
+  LedgerError
+} from "./Ledger.ts"
 
 const prefix = "gateway:"
-// The braces keep the two keys of an account in one slot of a cluster.
-const keysOf = (account: Account) => [`${prefix}{${account.name}}`, `${prefix}{${account.name}}:leases`] as const
+const nameOf = (account: string): string => `${prefix}{${account}}`
+const keysOf = ({ name }: Account): ReadonlyArray<string> => [nameOf(name), `${nameOf(name)}:leases`]
+const millis = (duration: Duration.Duration): number => Math.ceil(Duration.toMillis(duration))
 
 const holdScript = Redis.script(
-  ({ account, amount, id, lease, limit }: Hold) => [
-    ...keysOf(account),
+  ({ demands, id, lease }: Hold) => [
+    ...demands.flatMap(({ account }) => keysOf(account)),
     id,
-    amount,
-    limit,
-    Math.ceil(Duration.toMillis(lease)),
-    Math.ceil(Duration.toMillis(account.keep))
+    millis(lease),
+    ...demands.flatMap(({ account, amount, least, limit }) => [amount, least, limit, millis(account.keep)])
   ],
   {
-    numberOfKeys: 2,
+    numberOfKeys: ({ demands }) => 2 * demands.length,
     lua: `
-local id, amount, limit, lease, keep = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local id, lease = ARGV[1], tonumber(ARGV[2])
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- A hold whose lease is over holds nothing, but stays known, so that a late settlement still counts, once.
-for _, over in ipairs(redis.call("ZRANGEBYSCORE", KEYS[2], "-inf", now)) do
-  redis.call("HINCRBY", KEYS[1], "held", 0 - tonumber(redis.call("HGET", KEYS[1], "hold:" .. over) or 0))
-  redis.call("HSET", KEYS[1], "hold:" .. over, 0)
-  redis.call("ZREM", KEYS[2], over)
+local answer, amounts = { 1 }, {}
+for n = 1, #KEYS / 2 do
+  local account, leases = KEYS[2 * n - 1], KEYS[2 * n]
+  -- A hold whose lease is over holds nothing, but stays known, so that a late settlement still counts, once.
+  for _, over in ipairs(redis.call("ZRANGEBYSCORE", leases, "-inf", now)) do
+    redis.call("HINCRBY", account, "held", 0 - tonumber(redis.call("HGET", account, "hold:" .. over) or 0))
+    redis.call("HSET", account, "hold:" .. over, 0)
+    redis.call("ZREM", leases, over)
+  end
+  local spent, held = unpack(redis.call("HMGET", account, "spent", "held"))
+  spent, held = tonumber(spent or 0), tonumber(held or 0)
+  local left = tonumber(ARGV[4 * n + 1]) - spent - held
+  if left < tonumber(ARGV[4 * n]) then answer[1] = 0 end
+  amounts[n] = math.min(tonumber(ARGV[4 * n - 1]), left)
+  answer[3 * n - 1], answer[3 * n], answer[3 * n + 1] = spent, held, amounts[n]
 end
-local left = limit - tonumber(redis.call("HGET", KEYS[1], "spent") or 0) - tonumber(redis.call("HGET", KEYS[1], "held") or 0)
-if amount > left then return { 0, math.max(0, left) } end
-redis.call("HINCRBY", KEYS[1], "held", amount)
-redis.call("HSET", KEYS[1], "hold:" .. id, amount)
-redis.call("ZADD", KEYS[2], now + lease, id)
-redis.call("PEXPIRE", KEYS[1], keep)
-redis.call("PEXPIRE", KEYS[2], keep)
-return { 1, left - amount }
+if answer[1] == 0 then return answer end
+for n, amount in ipairs(amounts) do
+  local account, leases, keep = KEYS[2 * n - 1], KEYS[2 * n], ARGV[4 * n + 2]
+  redis.call("HINCRBY", account, "held", amount)
+  redis.call("HSET", account, "hold:" .. id, amount)
+  redis.call("ZADD", leases, now + lease, id)
+  redis.call("PEXPIRE", account, keep)
+  redis.call("PEXPIRE", leases, keep)
+end
+return answer
 `
   }
-).withReturnType<readonly [granted: number, left: number]>()
+).withReturnType<ReadonlyArray<number>>()
+
+const chargeOf = ({ account, amount }: Charge) => [amount, millis(account.keep)]
 
 const settleScript = Redis.script(
-  (account: Account, id: string, spent: number) => [
-    ...keysOf(account),
+  (id: string, charges: ReadonlyArray<Charge>) => [
+    ...charges.flatMap(({ account }) => keysOf(account)),
     id,
-    spent,
-    Math.ceil(Duration.toMillis(account.keep))
+    ...charges.flatMap(chargeOf)
   ],
   {
-    numberOfKeys: 2,
+    numberOfKeys: (_, charges) => 2 * charges.length,
     lua: `
-local held = redis.call("HGET", KEYS[1], "hold:" .. ARGV[1])
-if not held then return 0 end
-redis.call("HDEL", KEYS[1], "hold:" .. ARGV[1])
-redis.call("ZREM", KEYS[2], ARGV[1])
--- A subtraction, because the minus sign makes "-0" of 0, which Redis refuses.
-redis.call("HINCRBY", KEYS[1], "held", 0 - tonumber(held))
-redis.call("HINCRBY", KEYS[1], "spent", ARGV[2])
-redis.call("PEXPIRE", KEYS[1], ARGV[3])
+for n = 1, #KEYS / 2 do
+  local account, leases = KEYS[2 * n - 1], KEYS[2 * n]
+  local held = redis.call("HGET", account, "hold:" .. ARGV[1])
+  if held then
+    redis.call("HDEL", account, "hold:" .. ARGV[1])
+    redis.call("ZREM", leases, ARGV[1])
+    -- A subtraction, because the minus sign makes "-0" of 0, which Redis refuses.
+    redis.call("HINCRBY", account, "held", 0 - tonumber(held))
+    redis.call("HINCRBY", account, "spent", ARGV[2 * n])
+    redis.call("PEXPIRE", account, ARGV[2 * n + 1])
+  end
+end
 return 1
 `
   }
 ).withReturnType<number>()
 
-const reasonOf = (error: Redis.RedisError | Cause.TimeoutError): string => {
-  if (error._tag === "TimeoutError") return "no answer in time"
-  return error.cause instanceof Error ? error.cause.message : "no connection"
-}
+const chargeScript = Redis.script(
+  (id: string, charges: ReadonlyArray<Charge>) => [
+    `${prefix}batch:${id}`,
+    ...charges.map(({ account }) => nameOf(account.name)),
+    batchMemory,
+    ...charges.flatMap(chargeOf)
+  ],
+  {
+    numberOfKeys: (_, charges) => 1 + charges.length,
+    lua: `
+if not redis.call("SET", KEYS[1], 1, "NX", "PX", ARGV[1]) then return 0 end
+for n = 2, #KEYS do
+  redis.call("HINCRBY", KEYS[n], "spent", ARGV[2 * n - 2])
+  redis.call("PEXPIRE", KEYS[n], ARGV[2 * n - 1])
+end
+return 1
+`
+  }
+).withReturnType<number>()
+
+const takeScript = Redis.script(
+  (buckets: ReadonlyArray<Bucket>) => [
+    ...buckets.map(({ name }) => `${prefix}bucket:{${name}}`),
+    bucketWindow,
+    ...buckets.map(({ limit }) => limit)
+  ],
+  {
+    numberOfKeys: (buckets) => buckets.length,
+    lua: `
+local window = tonumber(ARGV[1])
+local time = redis.call("TIME")
+local now = time[1] * 1000 + time[2] / 1000
+local taken, left = 1, {}
+for n, bucket in ipairs(KEYS) do
+  local limit = tonumber(ARGV[n + 1])
+  local tokens, at = unpack(redis.call("HMGET", bucket, "tokens", "at"))
+  left[n] = tokens and math.min(limit, tokens + math.max(0, now - at) * limit / window) or limit
+  if left[n] < 1 then taken = 0 end
+end
+local answer = { tostring(taken) }
+for n, bucket in ipairs(KEYS) do
+  if taken == 1 then
+    left[n] = left[n] - 1
+    redis.call("HSET", bucket, "tokens", left[n], "at", now)
+    redis.call("PEXPIRE", bucket, window)
+  end
+  answer[n + 1] = string.format("%.17g", left[n])
+end
+return answer
+`
+  }
+).withReturnType<ReadonlyArray<string>>()
+
+const reasonOf = ({ cause }: Redis.RedisError): string => (cause instanceof Error ? cause.message : "no connection")
+
+/** A Redis that is silent for as many steps counts as lost. */
+const steps = 10
+const step = Duration.millis(100)
+
+/**
+ * The wait for an answer goes in steps, and what has come is read between them: a process that is busy for a second is not taken
+ * for a Redis that is silent.
+ */
+const patience = Effect.andThen(
+  Effect.repeat(Effect.sleep(step), { times: steps - 1 }),
+  Effect.fail(new LedgerError({ message: "Redis: no answer in time", doubtful: true }))
+)
 
 const makeLedger = Effect.map(Redis.Redis, (redis) => {
   const hold = redis.eval(holdScript)
   const settle = redis.eval(settleScript)
-  const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>) =>
-    effect.pipe(
-      Effect.timeout(storePatience),
-      Effect.mapError((error) => new LedgerError({ message: `Redis: ${reasonOf(error)}` }))
+  const charge = redis.eval(chargeScript)
+  const take = redis.eval(takeScript)
+  const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>): Effect.Effect<A, LedgerError> =>
+    Effect.raceFirst(
+      Effect.mapError(effect, (error) => new LedgerError({ message: `Redis: ${reasonOf(error)}` })),
+      patience
     )
   return Ledger.of({
-    hold: (request) => Effect.map(bounded(hold(request)), ([granted, left]) => ({ granted: granted === 1, left })),
-    settle: (account, id, spent) => Effect.asVoid(bounded(settle(account, id, spent))),
-    spent: (account) =>
-      Effect.map(bounded(redis.send<string | null>("HGET", keysOf(account)[0], "spent")), (spent) => Number(spent ?? 0))
+    hold: (request) =>
+      Effect.map(bounded(hold(request)), ([granted, ...numbers]) => ({
+        granted: granted === 1,
+        shares: request.demands.map((_, n) => {
+          const [spent = 0, held = 0, amount = 0] = numbers.slice(3 * n)
+          return { spent, held, amount }
+        })
+      })),
+    settle: (id, charges) => Effect.asVoid(bounded(settle(id, charges))),
+    charge: (id, charges) => Effect.asVoid(bounded(charge(id, charges))),
+    spent: (names) =>
+      Effect.forEach(
+        names,
+        (name) =>
+          Effect.map(bounded(redis.send<string | null>("HGET", nameOf(name), "spent")), (spent) => Number(spent ?? 0)),
+        { concurrency: 1000 }
+      ),
+    take: (buckets) =>
+      Effect.map(bounded(take(buckets)), ([granted, ...left]) => ({ granted: granted === "1", left: left.map(Number) }))
   })
 })
 
@@ -132,8 +235,12 @@ export const probeRedis = (url: string) =>
     const info = String(yield* redis.send("INFO", "server"))
     const { hold, settle } = yield* makeLedger
     const account: Account = { name: `probe:${crypto.randomUUID()}`, keep: Duration.seconds(1) }
-    yield* hold({ account, id: "probe", amount: 1, limit: 1, lease: Duration.seconds(1) })
-    yield* settle(account, "probe", 0)
+    yield* hold({
+      id: "probe",
+      demands: [{ account, limit: 1, amount: 1, least: 1 }],
+      lease: Duration.seconds(1)
+    })
+    yield* settle("probe", [{ account, amount: 0 }])
     return { latency, version: /^redis_version:(\S+)/m.exec(info)?.[1] ?? "of a version that it does not tell" }
   }).pipe(
     Effect.provide(layerConnection(url)),
@@ -144,12 +251,13 @@ export const probeRedis = (url: string) =>
     )
   )
 
-/** The ledger and the buckets of the rate limiter in the Redis at `url` (`GATEWAY_REDIS_URL`). */
-export const layerRedis = (url: string): Layer.Layer<Ledger | RateLimiter.RateLimiterStore, LedgerError> =>
-  Layer.mergeAll(Layer.effect(Ledger, makeLedger), RateLimiter.layerStoreRedis({ prefix: `${prefix}rate:` })).pipe(
+/** The ledger in the Redis at `url` (`GATEWAY_REDIS_URL`). */
+export const layerRedis = (url: string): Layer.Layer<Ledger, LedgerError> =>
+  Layer.effect(Ledger, makeLedger).pipe(
     Layer.provide(layerConnection(url)),
     Layer.catch((error) =>
-      Layer.effectContext(
+      Layer.effect(
+        Ledger,
         Effect.fail(
           new LedgerError({ message: `cannot connect to the Redis at GATEWAY_REDIS_URL: ${reasonOf(error)}` })
         )

@@ -9,9 +9,8 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
-import * as RateLimiter from "effect/persistence/RateLimiter"
-import { Ledger, LedgerError } from "./Ledger.ts"
+import { Clock, Duration, Effect, Layer, Schedule } from "effect"
+import { batchMemory, bucketWindow, type Charge, type Demand, Ledger, LedgerError, type Share } from "./Ledger.ts"
 
 const schema = `
   PRAGMA journal_mode = WAL;
@@ -20,15 +19,37 @@ const schema = `
   CREATE TABLE IF NOT EXISTS hold (
     id TEXT PRIMARY KEY, account TEXT NOT NULL, amount INTEGER NOT NULL, expires INTEGER NOT NULL, process INTEGER NOT NULL
   ) STRICT;
-  CREATE INDEX IF NOT EXISTS hold_account ON hold (account);
+  CREATE INDEX IF NOT EXISTS hold_of_account ON hold (account, expires, amount);
+  CREATE TABLE IF NOT EXISTS ended (name TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+  CREATE INDEX IF NOT EXISTS ended_at ON ended (at);
   CREATE TABLE IF NOT EXISTS bucket (key TEXT PRIMARY KEY, tokens REAL NOT NULL, refilled REAL NOT NULL) STRICT;
 `
+
+/** The longest that another process may hold up this one, in milliseconds; then the call waits without blocking. */
+const busyTimeout = 20
+const busy: Schedule.Schedule<unknown> = Schedule.spaced("10 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
+
+class Busy extends LedgerError {}
+
+/** SQLITE_BUSY, and those that extend it. */
+const isBusy = (cause: unknown): boolean =>
+  typeof cause === "object" && cause !== null && "errcode" in cause && (Number(cause.errcode) & 0xff) === 5
 
 const attempt = <A>(run: () => A): Effect.Effect<A, LedgerError> =>
   Effect.try({
     try: run,
-    catch: (cause) => new LedgerError({ message: cause instanceof Error ? cause.message : String(cause) })
+    catch: (cause) => {
+      const message = cause instanceof Error ? cause.message : String(cause)
+      return isBusy(cause) ? new Busy({ message }) : new LedgerError({ message })
+    }
   })
+
+const patiently = <A>(run: () => A): Effect.Effect<A, LedgerError> =>
+  Effect.catchIf(
+    attempt(run),
+    (error) => error instanceof Busy,
+    () => Effect.retry(attempt(run), { while: (error) => error instanceof Busy, schedule: busy })
+  )
 
 const isRunning = (process_: number): boolean => {
   try {
@@ -39,6 +60,9 @@ const isRunning = (process_: number): boolean => {
   }
 }
 
+/** Accounts of a day (`<key id>:2026-11-22`) are of no use for longer. */
+const daysKept = 40
+
 const prepare = (database: DatabaseSync, path: string): void => {
   database.exec(schema)
   // Holds of processes that are gone come back now, not at the end of their lease. A process starts without any, so holds
@@ -47,123 +71,125 @@ const prepare = (database: DatabaseSync, path: string): void => {
     const gone = Number(owner) === process.pid ? path !== ":memory:" : !isRunning(Number(owner))
     if (gone) database.prepare("DELETE FROM hold WHERE process = ?").run(Number(owner))
   }
+  const days = new Date(Date.now() - daysKept * 86_400_000).toISOString().slice(0, 10)
+  database
+    .prepare(
+      "DELETE FROM account WHERE name GLOB '*:[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]' AND substr(name, -10) < ?"
+    )
+    .run(days)
 }
 
+/** A hold is a row for each of its accounts. */
+const rowOf = (id: string, n: number): string => (n === 0 ? id : `${id}/${n}`)
+
 const make = (database: DatabaseSync) => {
-  const hold = database.prepare(
-    `INSERT INTO hold SELECT :id, :account, :amount, :expires, :process
-     WHERE :amount + coalesce((SELECT spent FROM account WHERE name = :account), 0)
-       + coalesce((SELECT sum(amount) FROM hold WHERE account = :account AND expires > :now), 0) <= :limit`
+  const standing = database.prepare(
+    `SELECT coalesce((SELECT spent FROM account WHERE name = :account), 0) AS spent,
+       coalesce((SELECT sum(amount) FROM hold WHERE account = :account AND expires > :now), 0) AS held`
   )
-  const taken = database.prepare(
-    `SELECT coalesce((SELECT spent FROM account WHERE name = :account), 0)
-       + coalesce((SELECT sum(amount) FROM hold WHERE account = :account AND expires > :now), 0) AS amount`
-  )
-  const release = database.prepare("DELETE FROM hold WHERE id = ?")
+  const insert = database.prepare("INSERT INTO hold VALUES (?, ?, ?, ?, ?)")
+  const release = database.prepare("DELETE FROM hold WHERE id = ? AND account = ?")
   const spend = database.prepare(
     "INSERT INTO account VALUES (?, ?) ON CONFLICT DO UPDATE SET spent = spent + excluded.spent"
   )
-  const spent = database.prepare("SELECT spent AS amount FROM account WHERE name = ?")
+  const spent = database.prepare("SELECT spent FROM account WHERE name = ?")
+  const forget = database.prepare("DELETE FROM ended WHERE at < ?")
+  const end = database.prepare("INSERT OR IGNORE INTO ended VALUES (?, ?)")
   const bucket = database.prepare("SELECT tokens, refilled FROM bucket WHERE key = ?")
   const fill = database.prepare("INSERT OR REPLACE INTO bucket VALUES (?, ?, ?)")
 
-  const transaction = <A>(run: () => A): A => {
-    database.exec("BEGIN IMMEDIATE")
-    try {
-      const result = run()
-      database.exec("COMMIT")
-      return result
-    } catch (error) {
-      database.exec("ROLLBACK")
-      throw error
-    }
+  const atomic = <A>(run: (now: number) => A): Effect.Effect<A, LedgerError> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      patiently(() => {
+        database.exec("BEGIN IMMEDIATE")
+        try {
+          const result = run(now)
+          database.exec("COMMIT")
+          return result
+        } catch (error) {
+          database.exec("ROLLBACK")
+          throw error
+        }
+      })
+    )
+
+  const shareOf = ({ account, amount, limit }: Demand, now: number): Share => {
+    const row = standing.get({ account: account.name, now })
+    const before = { spent: Number(row?.spent), held: Number(row?.held) }
+    return { ...before, amount: Math.min(amount, limit - before.spent - before.held) }
   }
 
-  const ledger = Ledger.of({
-    hold: ({ account, amount, id, lease, limit }) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        attempt(() => {
-          const expires = now + Math.ceil(Duration.toMillis(lease))
-          const { changes } = hold.run({ id, account: account.name, amount, expires, process: process.pid, now, limit })
-          return {
-            granted: Number(changes) === 1,
-            left: Math.max(0, limit - Number(taken.get({ account: account.name, now })?.amount))
+  return Ledger.of({
+    hold: ({ demands, id, lease }) =>
+      atomic((now) => {
+        const shares = demands.map((demand) => shareOf(demand, now))
+        const granted = demands.every(({ least }, n) => (shares[n]?.amount ?? -1) >= least)
+        const expires = now + Math.ceil(Duration.toMillis(lease))
+        if (granted) {
+          for (const [n, { account }] of demands.entries()) {
+            insert.run(rowOf(id, n), account.name, shares[n]?.amount ?? 0, expires, process.pid)
           }
-        })
-      ),
-    settle: (account, id, amount) =>
-      attempt(() =>
-        transaction(() => {
-          if (Number(release.run(id).changes) === 1 && amount > 0) spend.run(account.name, amount)
-        })
-      ),
-    spent: ({ name }) => attempt(() => Number(spent.get(name)?.amount ?? 0))
-  })
-
-  const tokenBucket = (options: {
-    readonly key: string
-    readonly tokens: number
-    readonly limit: number
-    readonly refillRate: Duration.Duration
-    readonly allowOverflow: boolean
-  }) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      attempt(() =>
-        transaction((): readonly [remaining: number, elapsedMillis: number] => {
-          const step = Duration.toMillis(options.refillRate)
-          const row = bucket.get(options.key)
-          const refilled = Number(row?.refilled ?? now)
+        }
+        return { granted, shares }
+      }),
+    settle: (id, charges) =>
+      atomic(() => {
+        for (const [n, { account, amount }] of charges.entries()) {
+          if (Number(release.run(rowOf(id, n), account.name).changes) === 1 && amount > 0) {
+            spend.run(account.name, amount)
+          }
+        }
+      }),
+    charge: (id, charges: ReadonlyArray<Charge>) =>
+      atomic((now) => {
+        forget.run(now - batchMemory)
+        if (Number(end.run(id, now).changes) === 0) return
+        for (const { account, amount } of charges) spend.run(account.name, amount)
+      }),
+    spent: (names) => patiently(() => names.map((name) => Number(spent.get(name)?.spent ?? 0))),
+    take: (buckets) =>
+      atomic((now) => {
+        const left = buckets.map(({ limit, name }) => {
+          const row = bucket.get(name)
+          if (row === undefined) return limit
           // A clock that was set back must not freeze the bucket until it has caught up.
-          const steps = Math.max(0, Math.floor((now - refilled) / step))
-          const tokens = Math.min(options.limit, Number(row?.tokens ?? options.limit) + steps)
-          const since = tokens >= options.limit || refilled > now ? now : refilled + steps * step
-          const rest = tokens - options.tokens
-          fill.run(options.key, rest >= 0 || options.allowOverflow ? rest : tokens, since)
-          return [rest, now - since]
+          const elapsed = Math.max(0, now - Number(row.refilled))
+          return Math.min(limit, Number(row.tokens) + (elapsed * limit) / bucketWindow)
         })
-      ).pipe(
-        Effect.mapError(
-          ({ message }) =>
-            new RateLimiter.RateLimiterError({ reason: new RateLimiter.RateLimitStoreError({ message }) })
-        )
-      )
-    )
-  return { ledger, tokenBucket }
+        const granted = left.every((tokens) => tokens >= 1)
+        if (!granted) return { granted, left }
+        for (const [n, { name }] of buckets.entries()) fill.run(name, (left[n] ?? 1) - 1, now)
+        return { granted, left: left.map((tokens) => tokens - 1) }
+      })
+  })
 }
 
-/** A ledger and the buckets of the rate limiter in a SQLite file, or in memory (`:memory:`); closed with the scope. */
-export const makeSqliteStore = Effect.fnUntraced(function* (path: string) {
-  const explain = Effect.mapError(
+const explain = (path: string) =>
+  Effect.mapError(
     ({ message }: LedgerError) =>
       new LedgerError({
         message: `cannot open ${path}: ${message}. Without the file the month's counts start from zero.`
       })
   )
+
+/** A ledger in a SQLite file, or in memory (`:memory:`); closed with the scope. */
+export const makeSqliteStore = Effect.fnUntraced(function* (path: string) {
   const database = yield* Effect.acquireRelease(
-    explain(attempt(() => new DatabaseSync(path, { timeout: 1000 }))),
+    explain(path)(attempt(() => new DatabaseSync(path, { timeout: busyTimeout }))),
     (database) => Effect.sync(() => database.close())
   )
-  yield* attempt(() => prepare(database, path)).pipe(
-    // Processes that start together may meet while the file is made.
-    Effect.retry({
-      while: ({ message }) => message.includes("locked"),
-      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: 20 }))
-    }),
-    explain
-  )
-  const { ledger, tokenBucket } = make(database)
-  const memory = yield* RateLimiter.RateLimiterStore.pipe(Effect.provide(RateLimiter.layerStoreMemory))
-  return Context.make(Ledger, ledger).pipe(
-    Context.add(RateLimiter.RateLimiterStore, RateLimiter.RateLimiterStore.of({ ...memory, tokenBucket }))
-  )
+  // Processes that start together may meet while the file is made.
+  yield* explain(path)(patiently(() => prepare(database, path)))
+  return make(database)
 })
 
 /** Counts that end with the process: for the sandbox and tests. */
-export const layerMemory = Layer.effectContext(makeSqliteStore(":memory:"))
+export const layerMemory = Layer.effect(Ledger, makeSqliteStore(":memory:"))
 
 /** Counts in `<directory>/quota.sqlite`, which is made when it is missing (`GATEWAY_STATE_DIR`). */
 export const layerFile = (directory: string) =>
-  Layer.effectContext(
+  Layer.effect(
+    Ledger,
     attempt(() => void mkdirSync(directory, { recursive: true, mode: 0o700 })).pipe(
       Effect.mapError(
         ({ message }) =>

@@ -63,6 +63,31 @@ const Region = Schema.String.check(
   )
 )
 
+const Price = Schema.Finite.check(
+  Schema.isBetween({ minimum: 0, maximum: 1_000_000 }),
+  Schema.makeFilter((price) =>
+    Math.abs(price * 1e6 - Math.round(price * 1e6)) < 1e-3
+      ? undefined
+      : "a price has at most six digits after its point"
+  )
+)
+
+/** What a million tokens cost there. None is shipped: they are the operator's contract (docs/decisions.md#prices). */
+export const Prices = Schema.Struct({
+  /** ISO 4217, the same in the whole catalog. */
+  currency: Schema.String.check(Schema.isPattern(/^[A-Z]{3}$/, { message: "a currency is a code such as USD" })),
+  /** Since when they hold; for people. */
+  date: Schema.String.check(
+    Schema.isPattern(/^\d{4}-\d\d-\d\d$/, { message: "the date of prices is one such as 2026-11-01" })
+  ),
+  input: Price,
+  output: Price,
+  /** Input read from a prompt cache, and written to one; as `input` where they are absent. */
+  cacheRead: Schema.optionalKey(Price),
+  cacheWrite: Schema.optionalKey(Price)
+})
+export type Prices = typeof Prices.Type
+
 const When = Schema.Literals(["always", "without-thinking", "never"])
 
 /** One place where a model runs. */
@@ -92,7 +117,8 @@ export const Deployment = Schema.Struct({
         Schema.isPattern(/^\w+(\[\])?(\.\w+(\[\])?)*$/, { message: "a field to strip is a path like a.b or tools[].c" })
       )
     )
-  )
+  ),
+  prices: Schema.optionalKey(Prices)
 })
 export type Deployment = typeof Deployment.Type
 

@@ -83,6 +83,19 @@ function* checkModel(model: Model, at: string): Generator<string> {
   }
 }
 
+/** Costs of all deployments are added up. */
+function* checkCurrency({ models }: Catalog): Generator<string> {
+  let currency: string | undefined
+  for (const [index, { deployments }] of models.entries()) {
+    for (const [at, { prices }] of deployments.entries()) {
+      currency ??= prices?.currency
+      if (prices !== undefined && prices.currency !== currency) {
+        yield `models[${index}].deployments[${at}].prices.currency: ${prices.currency}, but prices before it are in ${currency}; one catalog has one currency`
+      }
+    }
+  }
+}
+
 function* checkModels({ models }: Catalog): Generator<string> {
   const first = new Map<string, number>()
   for (const [index, model] of models.entries()) {
@@ -122,7 +135,7 @@ export const checkCatalogJson = (json: unknown): Result.Result<Catalog, Readonly
       )
     )
   }
-  const problems = [...checkModels(decoded.success)]
+  const problems = [...checkModels(decoded.success), ...checkCurrency(decoded.success)]
   return problems.length > 0 ? Result.fail(problems) : Result.succeed(decoded.success)
 }
 

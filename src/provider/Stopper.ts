@@ -2,6 +2,8 @@
 import type { GatewayError } from "../model/GatewayError.ts"
 
 export class Stopper {
+  /** Whether a call has been sent to a cloud, which may work on it then. */
+  sent = false
   private stopped: GatewayError | undefined
   private readonly calls = new Set<(error: GatewayError) => void>()
 

@@ -56,6 +56,7 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
     if (this.over) controller.abort(abandoned)
+    else this.stopper.sent = true
   }
 
   onResponseStart(

@@ -5,7 +5,7 @@
 import { Context, Duration, Effect, Layer, Result, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { permits } from "../access/Keys.ts"
-import { Quota } from "../access/Quota.ts"
+import { estimateInput, Quota } from "../access/Quota.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
 import { Caller, type CallerIdentity } from "../api/Security.ts"
@@ -74,7 +74,7 @@ export class Inference extends Context.Service<
         observation: Observation,
         headers: Arrival["headers"]
       ): Result.Result<{ readonly route: Route; readonly prepared: P }, GatewayError> => {
-        const { tools, images, files } = surface.counts(request)
+        const { tools, images, files, mediaBytes } = surface.counts(request)
         observation.tools = tools
         observation.images = images
         observation.files = files
@@ -92,10 +92,12 @@ export class Inference extends Context.Service<
           }
         }
         const { id, startedAt } = observation
-        return Result.map(surface.prepare(request, route, { id, startedAt, headers }), (prepared) => ({
-          route,
-          prepared
-        }))
+        return Result.map(surface.prepare(request, route, { id, startedAt, headers }), (prepared) => {
+          if (prepared.maxOutput !== undefined) {
+            observation.inputEstimate = estimateInput(Math.max(0, observation.bytesIn - mediaBytes), images + files)
+          }
+          return { route, prepared }
+        })
       }
 
       /** What a call came to goes to its span and to the request; several calls of a request add up. */
@@ -124,6 +126,7 @@ export class Inference extends Context.Service<
       ) =>
         Effect.suspend(() => {
           const stopper = new Stopper()
+          observation.call = stopper
           const timer = setTimeout(stopper.stop, ceiling, ceilingError)
           const { operation, bodies } = prepared
           const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {

@@ -11,6 +11,7 @@ import { type Outcome, outcomeOf } from "../model/Outcome.ts"
 import type { RequestFacts } from "../model/RequestFacts.ts"
 import type { Route, SurfaceName } from "../model/Route.ts"
 import type { Tokens } from "../model/Tokens.ts"
+import type { Stopper } from "../provider/Stopper.ts"
 import { errorHeaders } from "./wireError.ts"
 
 export class Observation implements RequestFacts {
@@ -39,6 +40,10 @@ export class Observation implements RequestFacts {
   streamEnd: RequestFacts["streamEnd"]
   tokens: Tokens | undefined
   finishReason: string | undefined
+  /** About how many tokens the input is; undefined where nothing is charged. */
+  inputEstimate: number | undefined
+  /** The calls to the cloud, once there are any. */
+  call: Stopper | undefined
   bytesIn = 0
   bytesOut = 0
   tools = 0

@@ -28,6 +28,8 @@ export interface Counts {
   readonly tools: number
   readonly images: number
   readonly files: number
+  /** Bytes of the body that are images and files, about: they are no text. */
+  readonly mediaBytes: number
 }
 
 /** What is asked of the cloud. */
@@ -36,7 +38,7 @@ export interface Prepared {
   /** One body for each call: one, but for embeddings. */
   readonly bodies: ReadonlyArray<Body>
   readonly stream: boolean
-  /** Tokens that the reply may have at most, for the quota; undefined where nothing is charged. */
+  /** Tokens that are reserved for the reply (`reservedOutput`); undefined where nothing is charged. */
   readonly maxOutput: number | undefined
   /** What was changed of the request, as `name:from->to` or `name:removed`; for the header `x-gateway-adjusted`. */
   readonly adjusted?: ReadonlyArray<string> | undefined

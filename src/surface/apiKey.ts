@@ -2,6 +2,7 @@
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { Keys } from "../access/Keys.ts"
+import { limitsRequests } from "../access/limits.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
 import { ApiKey, Caller, MessagesKey } from "../api/Security.ts"
@@ -43,11 +44,11 @@ const check = <E extends ApiError | MessagesError>(wire: (error: GatewayError) =
               Option.isSome(request) && sentOnlyAuthorization(request.value) ? onlyAuthorization : found.failure
             )
           }
-          const { id, requestsPerMinute } = found.success
-          observation.caller = found.success
-          const go = Effect.provideService(handler, Caller, found.success)
-          if (requestsPerMinute === undefined) return go
-          return Effect.matchEffect(limit.take({ id, requestsPerMinute }), {
+          const caller = found.success
+          observation.caller = caller
+          const go = Effect.provideService(handler, Caller, caller)
+          if (!limitsRequests(caller)) return go
+          return Effect.matchEffect(limit.take(caller), {
             onFailure: refuse,
             onSuccess: (headers) => {
               observation.replyHeaders = headers

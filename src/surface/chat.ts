@@ -6,6 +6,7 @@ import { removed } from "../dialect/adjustments.ts"
 import { type Heading, renderCompletion } from "../dialect/completion.ts"
 import type { Dialect } from "../dialect/Dialect.ts"
 import { dialectOf } from "../dialect/dialects.ts"
+import { reservedOutput } from "../dialect/reservedOutput.ts"
 import { flagCall, governanceOf } from "../governance/flags.ts"
 import { internal, invalid } from "../model/GatewayError.ts"
 import type { Operation, Route } from "../model/Route.ts"
@@ -35,14 +36,20 @@ const operations: Readonly<Record<Route["deployment"]["api"], Operation>> = {
 const countsOf = ({ messages, tools }: ChatRequest): Counts => {
   let images = 0
   let files = 0
+  let mediaBytes = 0
   for (const { content } of messages) {
     if (!Array.isArray(content)) continue
-    for (const { type } of content) {
-      if (type === "image_url") images++
-      else if (type === "file") files++
+    for (const part of content) {
+      if (part.type === "image_url") {
+        images++
+        mediaBytes += part.image_url.url.length
+      } else if (part.type === "file") {
+        files++
+        mediaBytes += part.file.file_data?.length ?? 0
+      }
     }
   }
-  return { tools: tools?.length ?? 0, images, files }
+  return { tools: tools?.length ?? 0, images, files, mediaBytes }
 }
 
 /** What is forwarded as it came; messages and tools are read by their schema, and said anew by every dialect. */
@@ -70,7 +77,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
       operation: operations[route.deployment.api],
       ...stripped(body, route.strip, adjusted),
       stream: request.stream === true,
-      maxOutput: request.max_completion_tokens ?? request.max_tokens ?? route.model.maxOutputTokens,
+      maxOutput: reservedOutput(body, route.model),
       dialect,
       route,
       request,

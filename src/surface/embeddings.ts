@@ -46,7 +46,7 @@ export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiErro
   purpose: "embeddings",
   schema: EmbeddingsRequest,
   error: apiError,
-  counts: () => ({ tools: 0, images: 0, files: 0 }),
+  counts: () => ({ tools: 0, images: 0, files: 0, mediaBytes: 0 }),
   prepare: ({ input: given, encoding_format, model }) => {
     const input = typeof given === "string" ? [given] : given
     const refused = refuseInput(input)

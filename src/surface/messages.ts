@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { MessagesError } from "../api/Errors.ts"
 import { CountRequest, MessagesRequest } from "../api/Messages.ts"
 import { tokensOf } from "../dialect/claude/usage.ts"
+import { reservedOutput } from "../dialect/reservedOutput.ts"
 import { flagInput, governanceOf } from "../governance/flags.ts"
 import type { ScanMode } from "../governance/scan.ts"
 import { misshapen } from "../model/UpstreamFault.ts"
@@ -46,7 +47,7 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
         operation: "messages" as const,
         bodies: [request.stream === true ? { ...rest, stream: true } : rest],
         stream: request.stream === true,
-        maxOutput: request.max_tokens,
+        maxOutput: reservedOutput(rest, route.model),
         model: route.model.id,
         adjusted,
         thinkingAdjusted

@@ -5,7 +5,7 @@ import { adjustThinking } from "../dialect/thinking.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { Body } from "../provider/Provider.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { strip } from "../wire/strip.ts"
 import { refuseOutside } from "./inlineMedia.ts"
 import { refuseServerTools } from "./serverTools.ts"
@@ -23,34 +23,39 @@ const threadUnsupported = new GatewayError({
 export interface Media {
   readonly images: number
   readonly files: number
+  /** Bytes of their base64. */
+  readonly mediaBytes: number
 }
 
+/** A document may be text, whose bytes are the text's. */
+const encodedBytes = ({ source }: JsonObject): number => {
+  const { data, type } = objectOf(source)
+  return type === "base64" ? (textOf(data) ?? "").length : 0
+}
+
+const none: Media = { images: 0, files: 0, mediaBytes: 0 }
+const plus = (a: Media, b: Media): Media => ({
+  images: a.images + b.images,
+  files: a.files + b.files,
+  mediaBytes: a.mediaBytes + b.mediaBytes
+})
+
 const mediaOfBlocks = (blocks: Json | undefined): Media => {
-  let images = 0
-  let files = 0
+  let media = none
   for (const block of arrayOf(blocks)) {
     if (!isObject(block)) continue
-    if (block.type === "image") images++
-    else if (block.type === "document") files++
-    else if (block.type === "tool_result") {
-      const nested = mediaOfBlocks(block.content)
-      images += nested.images
-      files += nested.files
-    }
+    if (block.type === "image") media = plus(media, { images: 1, files: 0, mediaBytes: encodedBytes(block) })
+    else if (block.type === "document") media = plus(media, { images: 0, files: 1, mediaBytes: encodedBytes(block) })
+    else if (block.type === "tool_result") media = plus(media, mediaOfBlocks(block.content))
   }
-  return { images, files }
+  return media
 }
 
 /** How many images and documents a request brings. */
 export const mediaOf = (request: JsonObject): Media => {
-  let images = 0
-  let files = 0
-  for (const message of arrayOf(request.messages)) {
-    const media = mediaOfBlocks(objectOf(message).content)
-    images += media.images
-    files += media.files
-  }
-  return { images, files }
+  let media = none
+  for (const message of arrayOf(request.messages)) media = plus(media, mediaOfBlocks(objectOf(message).content))
+  return media
 }
 
 /** Betas of the body and of the header, the ones the deployment takes, each once. */

@@ -2,8 +2,10 @@
 import { Result } from "effect"
 import type { ApiError } from "../api/Errors.ts"
 import { ResponsesRequest } from "../api/Responses.ts"
+import { reservedOutput } from "../dialect/reservedOutput.ts"
 import { misshapen } from "../model/UpstreamFault.ts"
 import { prepareResponses, screenedTools } from "./responsesBody.ts"
+import { inputMedia } from "./responsesMedia.ts"
 import { rewriteResponse } from "./responsesReply.ts"
 import { type ResponsesState, responsesProtocol } from "./responsesStream.ts"
 import { type Prepared, surface } from "./Surface.ts"
@@ -13,18 +15,16 @@ export const responses = surface<ResponsesRequest, Prepared, ApiError, Responses
   purpose: "responses",
   schema: ResponsesRequest,
   error: apiError,
-  counts: ({ tools }) => ({ tools: tools?.length ?? 0, images: 0, files: 0 }),
+  counts: (request) => ({ tools: request.tools?.length ?? 0, ...inputMedia(request.input) }),
   tools: screenedTools,
   prepare: (request, route) =>
     Result.map(prepareResponses(request, route), ({ adjusted, body }) => {
-      const { max_output_tokens: asked } = request
-      const { maxOutputTokens } = route.model
       return {
         operation: "responses" as const,
         bodies: [body],
         stream: request.stream === true,
         adjusted,
-        maxOutput: typeof asked === "number" && asked > 0 ? Math.min(asked, maxOutputTokens) : maxOutputTokens
+        maxOutput: reservedOutput(body, route.model)
       }
     }),
   answer: (_, { text, body }, scan) => {

@@ -44,6 +44,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
     const state = protocol.initial()
     const calls = makeAccumulator(limits.scanMode)
     const stopper = new Stopper()
+    observation.call = stopper
     const deadlines = makeDeadlines({
       idle: limits.streamIdleTimeout,
       ceiling: limits.streamCeiling,

@@ -5,7 +5,7 @@ import { Quota } from "../../src/access/Quota.ts"
 import { RateLimit } from "../../src/access/RateLimit.ts"
 import { layerRedis } from "../../src/access/redisStore.ts"
 import { hasOwnRedis, startRedis } from "./redis.ts"
-import { keyWith } from "./support.ts"
+import { keyWith, whole } from "./support.ts"
 
 const collect = (lines: Array<string>) => Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
 
@@ -42,12 +42,12 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
         const limit = yield* RateLimit
         assert.deepStrictEqual(yield* storeUp, { quota: 1, "rate-limit": 1, streams: 1 })
         const key = keyWith({ monthlyTokens: 1000, requestsPerMinute: 2, streams: 1 })
-        const running = yield* quota.reserve(key, 100)
+        const running = yield* quota.reserve(key, whole(100))
         yield* limit.take(key)
         redis.process?.kill("SIGKILL")
         yield* Effect.promise(redis.stop)
 
-        const error = yield* Effect.flip(Effect.scoped(quota.reserve(key, 100)))
+        const error = yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(100))))
         assert.deepStrictEqual([error.reason, error.retryAfter], ["overloaded", 5])
         assert.strictEqual(error.code, "quota-store")
         yield* limit.take(key)
@@ -65,7 +65,7 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
           Effect.promise(() => startRedis(port)),
           (again) => Effect.promise(again.stop)
         )
-        yield* soon(Effect.scoped(quota.reserve(key, 100)))
+        yield* soon(Effect.scoped(quota.reserve(key, whole(100))))
         yield* limit.take(key)
         assert.isTrue(lines.some((line) => line.includes("is back")))
       }).pipe(Effect.provide(stores(redis.url, lines)))
@@ -80,10 +80,10 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
         yield* Effect.gen(function* () {
           const quota = yield* Quota
           const key = keyWith({ monthlyTokens: 1000 })
-          const running = yield* quota.reserve(key, 100)
+          const running = yield* quota.reserve(key, whole(100))
           redis.process?.kill("SIGSTOP")
           const start = performance.now()
-          const error = yield* Effect.flip(Effect.scoped(quota.reserve(key, 100)))
+          const error = yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(100))))
           assert.strictEqual(error.reason, "overloaded")
           running.use(40)
           yield* running.settle

@@ -6,10 +6,8 @@ import { layerFile } from "../../src/access/sqliteStore.ts"
 const [directory = "", times = "0"] = process.argv.slice(2)
 const account = { name: "a", keep: Duration.days(1) }
 const hold = (amount: number) => ({
-  account,
   id: crypto.randomUUID(),
-  amount,
-  limit: 10_000,
+  demands: [{ account, amount, least: amount, limit: 10_000 }],
   lease: Duration.hours(1)
 })
 
@@ -20,7 +18,7 @@ const program = Effect.gen(function* () {
     const one = hold(1)
     const { granted } = yield* ledger.hold(one)
     if (!granted) break
-    yield* ledger.settle(account, one.id, 1)
+    yield* ledger.settle(one.id, [{ account, amount: 1 }])
     process.stdout.write(`${n}\n`)
     if (n % 50 === 0) yield* Effect.yieldNow
   }

@@ -20,7 +20,7 @@ const spend = (directory: string, times: number, killAfter = Number.POSITIVE_INF
     child.once("close", () => resume(Effect.succeed(lines)))
   })
 
-const spent = Effect.flatMap(Ledger, (ledger) => ledger.spent(account))
+const spent = Effect.flatMap(Ledger, (ledger) => Effect.map(ledger.spent([account.name]), ([spent = 0]) => spent))
 
 describe("counts in a file", () => {
   it.live("a killed process loses nothing that it settled, and what it held comes back", () =>
@@ -31,8 +31,10 @@ describe("counts in a file", () => {
         const used = yield* spent
         // It may have been killed between a settlement and its line.
         assert.isTrue(printed >= 100 && (used === printed || used === printed + 1), `${used} of ${printed}`)
-        const all = { account, id: "rest", amount: 10_000 - used, limit: 10_000, lease: Duration.hours(1) }
-        assert.deepStrictEqual(yield* (yield* Ledger).hold(all), { granted: true, left: 0 })
+        const rest = 10_000 - used
+        const all = { id: "rest", demands: [{ account, amount: rest, least: rest, limit: 10_000 }], lease: "1 hour" }
+        const held = yield* (yield* Ledger).hold({ ...all, lease: Duration.hours(1) })
+        assert.deepStrictEqual(held, { granted: true, shares: [{ spent: used, held: 0, amount: rest }] })
       }).pipe(Effect.provide(layerFile(directory)))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )

@@ -15,6 +15,9 @@ export const keyWith = <L extends Partial<Key>>(limits: L): Key & L => ({
   ...limits
 })
 
+/** A request that takes so many tokens or none. */
+export const whole = (tokens: number) => ({ input: tokens, output: 0 })
+
 /** A key file's path in a directory of its own. */
 export const keyFile = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem

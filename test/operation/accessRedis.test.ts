@@ -11,7 +11,7 @@ import { ask, openSurface, requestOf } from "./surfaces.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-redis-access-"))
 const racing = "[sandbox: delay=200ms]"
-const reserved = Buffer.byteLength(JSON.stringify(requestOf("chat", racing)[1])) + 100 + 1024
+const reserved = Math.ceil(Buffer.byteLength(JSON.stringify(requestOf("chat", racing)[1])) / 4) + 100
 const { file, secrets } = keysFileWith(directory, {
   rate: { requestsPerMinute: 5 },
   streams: { streams: 1 },

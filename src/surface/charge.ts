@@ -1,0 +1,33 @@
+/** What a request is charged: what the cloud counted, or about what it cost the cloud (docs/decisions.md#limits-and-quotas). */
+import type { Outcome } from "../model/Outcome.ts"
+import { costOf } from "../model/prices.ts"
+import type { Tokens } from "../model/Tokens.ts"
+import type { Observation } from "./Observation.ts"
+
+/** The caller gave up what the cloud was at, or the gateway did. */
+const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
+
+const bytesPerToken = 4
+
+/**
+ * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is
+ * free. An event of a stream is about a token.
+ */
+export const chargedTokens = (observation: Observation): Tokens | undefined => {
+  const { bytesOut, call, events, inputEstimate, outcome, status, streamEnd, tokens } = observation
+  if (inputEstimate === undefined || call?.sent !== true) return tokens
+  const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
+  if (ended && tokens !== undefined) return tokens
+  const output = Math.max(tokens?.output ?? 0, events)
+  if (ended) return { input: inputEstimate, output: Math.max(output, Math.ceil(bytesOut / bytesPerToken)) }
+  if (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome)) {
+    return { ...tokens, input: Math.max(tokens?.input ?? 0, inputEstimate), output }
+  }
+  return events === 0 ? tokens : { ...tokens, input: tokens?.input ?? inputEstimate, output }
+}
+
+/** The same in millionths of the currency; undefined where nothing is charged or there are no prices. */
+export const chargedCost = ({ route }: Observation, tokens: Tokens | undefined): number | undefined => {
+  const prices = route?.deployment.prices
+  return prices === undefined || tokens === undefined ? undefined : costOf(prices, tokens)
+}
