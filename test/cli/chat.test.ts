@@ -69,7 +69,7 @@ describe("chat", () => {
       assert.include(shown, "Usage notice.")
       assert.match(
         shown,
-        /> First answer\.\nserved by bedrock\/us-gov-west-1 at il5 · \d+ tokens in, \d+ out · request/
+        /> First answer\.\nserved by sandbox-bedrock\/us-gov-west-1 at il5 · \d+ tokens in, \d+ out · request/
       )
       assert.include(shown, "This is turn 2")
     })
@@ -123,7 +123,7 @@ describe("chat", () => {
       about(4, /"gpt-5\.1:il6" is no model ID .*; near: .*gpt-5\.1:il5/)
       about(5, /gpt-5\.1:il5 is asked from now on/)
       about(6, /system message is set/)
-      about(7, /served by azure\/usgov at il5/)
+      about(7, /served by sandbox-azure\/usgov at il5/)
       about(8, /This is turn 2/)
       about(9, /forgotten/)
       assert.notInclude(said[10], "This is turn")
