@@ -69,6 +69,8 @@ export interface StreamReader {
   readonly end: (out: Array<Piece>) => Result.Result<Ending, UpstreamFault>
   /** Whether the upstream's own terminal event has been seen, so that nothing more need be awaited. */
   readonly ended: () => boolean
+  /** Whether the answer is complete although the upstream goes on, so that the call is to be ended. */
+  readonly stopped?: () => boolean
   /** Tokens known so far, for the usage record of a stream that is cut. */
   readonly usage: () => Usage | undefined
 }

@@ -43,6 +43,14 @@ export const nameUnsaid = (chat: ChatRequest, said: ReadonlySet<string>, adjuste
   }
 }
 
+/** Names those of the parameters that are given and ask for something. */
+export const nameRemoved = (chat: ChatRequest, names: ReadonlyArray<string>, adjusted: Array<string>): void => {
+  for (const name of names) {
+    const value = chat[name]
+    if (value !== undefined && !asksNothing(name, value)) adjusted.push(removed(name))
+  }
+}
+
 /** An effort that was asked for and is not the one that is sent. */
 export const nameEffort = (chat: ChatRequest, effort: Effort, adjusted: Array<string>): void => {
   const asked = chat.reasoning_effort

@@ -11,9 +11,14 @@ import { reply as geminiReply } from "./gemini/reply.ts"
 import { request as geminiRequest } from "./gemini/request.ts"
 import { stream as geminiStream } from "./gemini/stream.ts"
 import { reply as gptReply } from "./gpt/reply.ts"
-import { request as gptRequest } from "./gpt/request.ts"
+import { request as gptRequest, unsaidStops } from "./gpt/request.ts"
 import { stream as gptStream } from "./gpt/stream.ts"
 import { checkMedia } from "./media.ts"
+import { reply as responsesReply } from "./responses/reply.ts"
+import { request as responsesRequest } from "./responses/request.ts"
+import { stream as responsesStream } from "./responses/stream.ts"
+import { stopsOf } from "./schema.ts"
+import { stopping } from "./stops.ts"
 
 /**
  * Parameters that are refused whatever the model: tools in a form that the screen does not read, and what makes a cloud
@@ -46,7 +51,9 @@ const checked = (dialect: Dialect): Dialect => ({
 const dialects = {
   messages: checked({ request: claudeRequest, reply: claudeReply, stream: claudeStream }),
   content: checked({ request: geminiRequest, reply: geminiReply, stream: geminiStream }),
-  chat: checked({ request: gptRequest, reply: gptReply, stream: gptStream })
+  chat: checked(stopping({ request: gptRequest, reply: gptReply, stream: gptStream }, unsaidStops)),
+  // Its API has no stop sequences.
+  responses: checked(stopping({ request: responsesRequest, reply: responsesReply, stream: responsesStream }, stopsOf))
 }
 
 /** The dialect of the API that serves the route; undefined for embeddings, which have none. */

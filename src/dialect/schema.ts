@@ -20,6 +20,9 @@ export const chosen = ({
   return choice.type === "function" ? { name: choice.function.name } : choice.type
 }
 
+/** In a history there may be names that a model made up; OpenAI's APIs take those that a tool may have. */
+export const historyName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed"
+
 /** A call's arguments as an object, without any where the text is empty; undefined where they are none. */
 export const parseArguments = (call: ToolCall): JsonObject | undefined =>
   call.function.arguments.trim() === "" ? {} : parseObject(call.function.arguments)

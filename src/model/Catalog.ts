@@ -93,8 +93,8 @@ const When = Schema.Literals(["always", "without-thinking", "never"])
 /** One place where a model runs. */
 export const Deployment = Schema.Struct({
   cloud: Cloud,
-  /** Which of the cloud's APIs serves it: Anthropic messages, Gemini content, OpenAI chat, or Titan embeddings. */
-  api: Schema.Literals(["messages", "content", "chat", "embeddings"]),
+  /** Which of the cloud's APIs serves it: Anthropic messages, Gemini content, OpenAI chat or responses, or Titan embeddings. */
+  api: Schema.Literals(["messages", "content", "chat", "responses", "embeddings"]),
   /** The upstream's ID: sent verbatim, never derived. */
   model: UpstreamId,
   authorization: Authorization,

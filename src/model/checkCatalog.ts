@@ -8,17 +8,17 @@ import { authorizedLevels } from "./Level.ts"
 
 type Api = Deployment["api"]
 
-const apiOf: Readonly<Record<Family, Api>> = {
-  claude: "messages",
-  gemini: "content",
-  gpt: "chat",
-  embedding: "embeddings"
+const apisOfFamily: Readonly<Record<Family, ReadonlyArray<Api>>> = {
+  claude: ["messages"],
+  gemini: ["content"],
+  gpt: ["chat", "responses"],
+  embedding: ["embeddings"]
 }
 
 const apisOf: Readonly<Record<Cloud, ReadonlyArray<Api>>> = {
   vertex: ["messages", "content"],
-  bedrock: ["messages", "chat", "embeddings"],
-  azure: ["chat"]
+  bedrock: ["messages", "chat", "responses", "embeddings"],
+  azure: ["chat", "responses"]
 }
 
 const thinkingOf: Readonly<Record<Family, ReadonlyArray<Model["thinking"]["api"]>>> = {
@@ -52,7 +52,8 @@ function* checkThinking({ family, thinking }: Model, at: string): Generator<stri
 
 function* checkDeployment({ family, thinking }: Model, deployment: Deployment, at: string): Generator<string> {
   const { api, cloud } = deployment
-  if (api !== apiOf[family]) yield `${at}.api: ${api} is not for family ${family}, which takes ${apiOf[family]}`
+  const served = apisOfFamily[family]
+  if (!served.includes(api)) yield `${at}.api: ${api} is not for family ${family}, which takes ${served.join(", ")}`
   if (!apisOf[cloud].includes(api)) {
     yield `${at}.api: ${cloud} does not serve ${api}, only ${apisOf[cloud].join(", ")}`
   }
@@ -62,8 +63,8 @@ function* checkDeployment({ family, thinking }: Model, deployment: Deployment, a
   if (deployment.interleavedBudget === true && thinking.api !== "budgeted") {
     yield `${at}.interleavedBudget: only for budgeted thinking`
   }
-  if (deployment.responses === true && (cloud !== "azure" || api !== "chat")) {
-    yield `${at}.responses: only for azure with api chat`
+  if (deployment.responses === true && (cloud !== "azure" || !apisOfFamily.gpt.includes(api))) {
+    yield `${at}.responses: only for azure with api ${apisOfFamily.gpt.join(" or ")}`
   }
 }
 

@@ -50,6 +50,8 @@ export interface Streamed extends Answered {
   readonly chunks: Stream.Stream<ReadonlyArray<Event>, GatewayError>
   /** The reply has said its last word; its connection may be used again. */
   readonly release: () => void
+  /** Nothing more of the reply is wanted: the call is ended. */
+  readonly close: () => void
 }
 
 export class Provider extends Context.Service<

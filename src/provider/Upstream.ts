@@ -181,6 +181,7 @@ export class Upstream extends Context.Service<
           requestId: requestIdOf(reply.headers),
           span,
           release: reply.release,
+          close: reply.close,
           chunks: Stream.fromPull(Effect.succeed(decoding(reply, makeDecoder(), span, call.scrub)))
         }
       })

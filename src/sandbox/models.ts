@@ -40,6 +40,8 @@ export interface GptModel {
   readonly defaultEffort: string
   readonly images: boolean
   readonly maxOutput: number
+  /** Chat completions take no tools while it reasons: from GPT-5.4 on. */
+  readonly toolsByResponses: boolean
 }
 
 const overheads: ReadonlyArray<readonly [number, readonly [number, number]]> = [
@@ -116,7 +118,8 @@ const gpt = (base: string): GptModel => ({
   efforts: ["none", "low", "medium", "high", "xhigh"],
   defaultEffort: /gpt-5\.1/.test(base) ? "none" : "medium",
   images: true,
-  maxOutput: 128_000
+  maxOutput: 128_000,
+  toolsByResponses: /gpt-5\.[4-9]/.test(base)
 })
 
 /** The GPT model that a Bedrock ID names on the OpenAI-compatible route: gpt-oss bare or as a profile, GPT as a profile only. */
@@ -130,7 +133,8 @@ export const bedrockGpt = (id: string): GptModel | undefined => {
       efforts: ["minimal", "low", "medium", "high"],
       defaultEffort: "medium",
       images: false,
-      maxOutput: 16_384
+      maxOutput: 16_384,
+      toolsByResponses: false
     }
   }
   const named = /^us-gov\.openai\.(gpt-5\.[6-9](?:-[a-z]+)?)$/.exec(id)?.[1]

@@ -30,6 +30,8 @@ export interface Summary {
 export interface Progress {
   /** `complete`: the terminal event has been said, and nothing is said after it. A fault ends the reply in-band. */
   end: "complete" | UpstreamFault | undefined
+  /** Set where the reply is complete and the upstream is not: it is not waited for, and its call is ended. */
+  early?: boolean
 }
 
 /**

@@ -30,6 +30,7 @@ const operations: Readonly<Record<Route["deployment"]["api"], Operation>> = {
   messages: "messages",
   content: "content",
   chat: "chat",
+  responses: "responses",
   embeddings: "embeddings"
 }
 

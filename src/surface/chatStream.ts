@@ -118,6 +118,7 @@ export const chatProtocol = (options: {
       }
       if (state.reader.ended()) {
         finish(state, frames)
+        state.early = state.reader.stopped?.() === true
         break
       }
     }

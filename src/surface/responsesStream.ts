@@ -2,7 +2,7 @@
  * The responses stream: forwarded as it comes, but for what carries calls or encrypted reasoning, and its end
  * (docs/api.md#responses-stream).
  */
-import { responsesFault } from "../dialect/gpt/faults.ts"
+import { responsesFault } from "../dialect/responses/faults.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import { unreadable } from "../model/UpstreamFault.ts"
 import type { Frame, Progress, Protocol, Summary } from "../stream/Frame.ts"

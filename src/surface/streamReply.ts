@@ -119,7 +119,13 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
     )
     const frames = chunks.pipe(
       deadlines.watch,
-      speak({ protocol, state, onEvents, onComplete: () => opened?.release(), errorOf }),
+      speak({
+        protocol,
+        state,
+        onEvents,
+        onComplete: () => (state.early === true ? opened?.close() : opened?.release()),
+        errorOf
+      }),
       governed(calls)
     )
     const items = yield* paced(frames, every)

@@ -1,6 +1,6 @@
 /** What each dialect says that it changed of a request (docs/api.md#adjusted-requests). */
 import { describe, expect, it } from "@effect/vitest"
-import { adjusted, flash, opus, sonnet, sonnetBedrock, tool } from "./support.ts"
+import { adjusted, azure, flash, opus, oss, sonnet, sonnetBedrock, terra, tool } from "./support.ts"
 
 const off = { reasoning_effort: "none", max_tokens: 100 }
 const tools = [tool("f")]
@@ -62,6 +62,39 @@ describe("what was adjusted", () => {
       { tools, tool_choice: { type: "function", function: { name: "f" } } },
       ["tool_choice:f->auto"]
     ],
+    [
+      "sampling beside GPT's thinking",
+      azure,
+      { temperature: 1, logprobs: true, top_logprobs: 2, presence_penalty: 0, logit_bias: { 1: 1 }, store: true },
+      ["temperature:removed", "logprobs:removed", "top_logprobs:removed", "logit_bias:removed", "store:removed"]
+    ],
+    [
+      "probabilities that would show gpt-oss's reasoning",
+      oss,
+      { temperature: 1, logprobs: true, reasoning_effort: "none" },
+      ["logprobs:removed", "reasoning_effort:none->low"]
+    ],
+    ["nothing of GPT's own", azure, { reasoning_effort: "none", temperature: 1, logprobs: true, seed: 1, tools }, []],
+    [
+      "what the responses API does not have",
+      terra,
+      {
+        reasoning_effort: "none",
+        seed: 1,
+        presence_penalty: 1,
+        top_p: 0.5,
+        max_tokens: 9,
+        prediction: { type: "content" }
+      },
+      ["seed:removed", "presence_penalty:removed", "prediction:removed", "max_tokens:9->16"]
+    ],
+    [
+      "what is the responses API's own",
+      terra,
+      { previous_response_id: "resp_1", include: ["x"], truncation: "auto", input: "hi", instructions: "i" },
+      ["previous_response_id:removed", "include:removed", "truncation:removed", "input:removed", "instructions:removed"]
+    ],
+    ["nothing that it says in other words", terra, { verbosity: "low", response_format: { type: "json_object" } }, []],
     ["levels end at high", flash, { reasoning_effort: "max" }, ["reasoning_effort:max->high"]]
   ])("%s", (_, route, fields, expected) => {
     expect(adjusted(route, fields)).toEqual(expected)

@@ -1,5 +1,6 @@
 /**
- * Both directions of the three dialects, as files that are read: the upstream's body for a request, and the completion
+ * Both directions of the dialects, as files that are read: the upstream's body for a request with
+ * what was adjusted, and the completion
  * and the chunks for an upstream's reply and stream. `UPDATE_GOLDEN=1` writes what is expected anew.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
@@ -8,7 +9,7 @@ import { Result, Schema } from "effect"
 import { Completion } from "../../src/api/Chat.ts"
 import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
 import { Cloud } from "../../src/model/Catalog.ts"
-import { chunksOf, folded, foldedAnswer, hear, hearStream, routeOf, say, withoutRandomIds } from "./support.ts"
+import { asked, chunksOf, folded, foldedAnswer, hear, hearStream, routeOf, withoutRandomIds } from "./support.ts"
 
 const Golden = Schema.Struct({
   route: Schema.Struct({ model: Schema.String, cloud: Cloud }),
@@ -31,8 +32,10 @@ describe.each(readdirSync(folder))("%s", (name) => {
     const heading = { id: "chatcmpl-golden", created: 1, model: "x:il2" }
     const completion = renderCompletion(answer, heading)
     const writer = makeChunkWriter({ ...heading, includeUsage: true })
+    const { adjusted, body: upstream } = asked(route, golden.chat)
     const said = withoutRandomIds({
-      upstream: say(route, golden.chat),
+      upstream,
+      adjusted,
       completion: JSON.parse(JSON.stringify(completion)),
       chunks: [...chunksOf(writer, heard.pieces, heard.ending), "[DONE]"].map((data) => `data: ${data}`)
     })

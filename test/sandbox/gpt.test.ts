@@ -20,6 +20,16 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
     /'temperature' is not supported/,
     "bedrock"
   ],
+  ["a stop sequence while it reasons", { reasoning_effort: "low", stop: ["x"] }, /'stop' is not supported/],
+  [
+    "tools beside reasoning, from GPT-5.4 on",
+    {
+      model: "us-gov.openai.gpt-5.6-terra",
+      tools: [{ type: "function", function: { name: "look_up", parameters: { type: "object", properties: {} } } }]
+    },
+    /use \/v1\/responses or set reasoning_effort to 'none'/,
+    "bedrock"
+  ],
   ["an effort it has not", { reasoning_effort: "minimal" }, /'minimal' is not supported/],
   ["no reasoning on gpt-oss", { model: OSS, reasoning_effort: "none" }, /'none' is not supported/, "bedrock"],
   ["logit_bias on gpt-oss", { model: OSS, logit_bias: {} }, /'logit_bias' is not supported/, "bedrock"],

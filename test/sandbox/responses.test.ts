@@ -14,6 +14,11 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
   ["a small limit", { max_output_tokens: 15 }, />= 16/],
   ["sampling while it reasons", { reasoning: { effort: "low" }, temperature: 1 }, /'temperature' is not supported/],
   ["a file", { input: [user([{ type: "input_file", file_data: "x" }])] }, /does not support file content/],
+  [
+    "a long ID of a call",
+    { input: [user("a"), { ...called, call_id: "x".repeat(65) }] },
+    /maximum length 64, but got a string with length 65/
+  ],
   ["a call without its output", { input: [user("a"), called] }, /No tool output found for function call call_1/],
   [
     "an output without its call",
@@ -49,6 +54,25 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
       })
     )
   }
+
+  it.effect("answers on Bedrock too, with probabilities where they are asked for", () =>
+    Effect.gen(function* () {
+      const body = {
+        model: "us-gov.openai.gpt-5.6-terra",
+        input: "[sandbox: text=Hi there]",
+        tools: flat,
+        reasoning: { effort: "none" },
+        include: ["message.output_text.logprobs"]
+      }
+      const got = yield* post(openai("responses", "bedrock"), body)
+      const { model, output, content_filters } = JSON.parse(got.text)
+      assert.strictEqual(model, body.model)
+      assert.isUndefined(content_filters)
+      const [part] = output[0].content
+      assert.strictEqual(part.logprobs.map(({ token }: { readonly token: string }) => token).join(""), part.text)
+      assert.strictEqual((yield* post(openai("responses", "bedrock"), { ...body, model: "gpt-5.1" })).status, 404)
+    })
+  )
 
   it.effect("streams the documented sequence", () =>
     Effect.gen(function* () {

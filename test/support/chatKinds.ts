@@ -2,6 +2,7 @@
 import { chunkFrame, exceptionFrame } from "../provider/framing/frames.ts"
 import { frameHead, type Handler, reply, sseHead, streaming } from "./fakeUpstream.ts"
 import { parsed } from "./http.ts"
+import { frameOf, functionCall, numbered, opening, responseOf, textEvents, textItem } from "./responses.ts"
 
 export interface SaidCall {
   readonly id: string
@@ -153,6 +154,54 @@ const gptEvents =
       "[DONE]"
     ]
   }
+// GPT by the responses API
+
+const responsesItems = (said: Said): ReadonlyArray<Json> => [
+  ...(said.texts === undefined ? [] : [textItem(said.texts.join(""))]),
+  ...(said.calls ?? []).map(({ id, name, pieces }, index) => ({
+    ...functionCall(index, pieces.join(""), name),
+    call_id: id
+  }))
+]
+const responsesWhole = (said: Said): Json & { readonly status: string } => {
+  const finish = finishIn(said)
+  const status = finish === "length" || finish === "content_filter" ? "incomplete" : "completed"
+  const reason = finish === "length" ? "max_output_tokens" : "content_filter"
+  return {
+    ...responseOf(responsesItems(said)),
+    model: "upstream-model-id",
+    status,
+    incomplete_details: status === "incomplete" ? { reason } : null,
+    usage: {
+      input_tokens: 10,
+      input_tokens_details: { cached_tokens: 4 },
+      output_tokens: 7,
+      output_tokens_details: { reasoning_tokens: 2 },
+      total_tokens: 17
+    }
+  }
+}
+const responsesEvents = (said: Said): ReadonlyArray<Json> => {
+  const whole = responsesWhole(said)
+  const at = said.texts === undefined ? 0 : 1
+  const items = responsesItems(said)
+  return numbered([
+    opening,
+    ...(said.texts === undefined ? [] : textEvents(0, said.texts)),
+    ...(said.calls ?? []).flatMap(({ id, name, pieces }, index) => {
+      const place = { output_index: at + index, item_id: `fc_${index}` }
+      const item = { ...functionCall(index, "", name), call_id: id, status: "in_progress" }
+      return [
+        { type: "response.output_item.added", output_index: at + index, item },
+        ...pieces.map((delta) => ({ type: "response.function_call_arguments.delta", ...place, delta })),
+        { type: "response.function_call_arguments.done", ...place, arguments: pieces.join("") },
+        { type: "response.output_item.done", output_index: at + index, item: items[at + index] }
+      ]
+    }),
+    { type: `response.${whole.status}`, response: whole }
+  ])
+}
+
 const sse =
   (end: string) =>
   (event: Json | string): string =>
@@ -216,11 +265,17 @@ export const kinds: ReadonlyArray<Kind> = [
   {
     name: "GPT on Bedrock",
     model: "gpt-5.6-terra:il5",
-    whole: gptWhole(true),
-    events: gptEvents(true, false),
-    frame: sse("\r\n\r\n"),
+    whole: responsesWhole,
+    events: responsesEvents,
+    frame: (event) => `event: ${typeof event === "string" ? "x" : event.type}\n${sse("\n\n")(event)}`,
     head: sseHead,
-    inBand: (status) => gptError(status, "\r\n\r\n")
+    inBand: (status) =>
+      frameOf({
+        type: "error",
+        code: status === 429 ? "rate_limit_exceeded" : "server_error",
+        message: "upstream words",
+        param: null
+      })
   },
   {
     name: "gpt-oss on Bedrock",

@@ -17,7 +17,7 @@ let gateway: Gateway
 /** Reads whatever it is sent without looking at it; ticks where a stream is asked for. */
 const cloud = createServer((request, response) => {
   request.resume()
-  const tick = 'data: {"choices":[{"index":0,"delta":{"content":"tick"},"finish_reason":null}]}\n\n'
+  const tick = 'data: {"type":"response.output_text.delta","output_index":0,"delta":"tick"}\n\n'
   if (request.headers.accept?.includes("event-stream")) {
     response.writeHead(200, { "content-type": "text/event-stream" })
     const timer = setInterval(() => response.write(tick), 5)
@@ -27,9 +27,11 @@ const cloud = createServer((request, response) => {
   const kind = kinds.find(({ name }) =>
     request.url?.includes("gemini")
       ? name === "Gemini"
-      : request.url?.includes("chat/completions")
-        ? name.startsWith("GPT")
-        : true
+      : request.url?.includes("responses")
+        ? name === "GPT on Bedrock"
+        : request.url?.includes("chat/completions")
+          ? name.startsWith("GPT")
+          : true
   )
   request.on("end", () => {
     response.writeHead(200, { "content-type": "application/json" })

@@ -2,10 +2,11 @@
  * Vendors that do it their way, in what they take and in what they stream (docs/decisions.md#tool-calls-of-gemini,
  * docs/decisions.md#geminis-schemas, docs/decisions.md#unknown-stop-reasons).
  */
+import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { chat, folded, functionTool, ok } from "../support/chat.ts"
 import { kinds, saying, sixModels } from "../support/chatKinds.ts"
-import { answering, fakeUpstream } from "../support/fakeUpstream.ts"
+import { answering, chunk, fakeUpstream } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
 
@@ -145,7 +146,7 @@ describe("streams of vendors that do it their way", () => {
 
   it("unknown finish reasons become a valid one, everywhere", async () => {
     assert.strictEqual(
-      (await hear("GPT on Bedrock", [gpt({ content: "a" }), gpt({}, "brand_new"), "[DONE]"])).finishReason,
+      (await hear("GPT on Azure", [gpt({ content: "a" }), gpt({}, "brand_new"), "[DONE]"])).finishReason,
       "stop"
     )
     assert.strictEqual(
@@ -164,4 +165,30 @@ describe("streams of vendors that do it their way", () => {
     ])
     assert.strictEqual(got.content, "Hello <b>there")
   })
+})
+
+describe("stop sequences that a vendor does not take", () => {
+  for (const name of ["GPT on Azure", "GPT on Bedrock"]) {
+    it(`${name}: the stream ends before them, and the call to the cloud with it`, async () => {
+      const kind = kinds.find((kind) => kind.name === name) ?? assert.fail(name)
+      // Claims to go on for a minute after the sequence.
+      const goesOn = Array.from({ length: 60 }, () => "on and on ")
+      const frames = kind.events({ texts: ["one E", "ND two", ...goesOn] }).map(kind.frame)
+      const cloud = await fakeUpstream(async (socket) => {
+        socket.write(kind.head)
+        for (const frame of frames) {
+          if (socket.closed) return
+          socket.write(chunk(frame))
+          await sleep(String(frame).includes("on and on") ? 1000 : 1, undefined, { ref: false })
+        }
+      })
+      const other = await startGateway({ settings: cloudsAt(cloud.url) })
+      const got = folded((await create(chat(kind.model, "hi", { stream: true, stop: ["END"] }), other)).text)
+      assert.deepStrictEqual([got.content, got.finishReason, got.done], ["one ", "stop", true])
+      await cloud.abandoned(900)
+      assert.notProperty(JSON.parse(cloud.received[0]?.body ?? "{}"), "stop")
+      await other.stop()
+      await cloud.stop()
+    })
+  }
 })

@@ -5,10 +5,11 @@
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../api/ChatMessage.ts"
+import type { Route } from "../../model/Route.ts"
 import { compact, type Json, type JsonObject } from "../../wire/json.ts"
-import { unadjusted } from "../adjustments.ts"
+import { changed, nameEffort, nameForced, nameRemoved, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { chosen, parametersOf, toolsOf } from "../schema.ts"
+import { chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
 /**
@@ -24,34 +25,55 @@ const samplingFields = [
   "logit_bias"
 ]
 /** The gateway's own business, or the store's, which is never used. */
-const ownFields = ["model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "store", "n"]
+const ownFields = [
+  "model",
+  "messages",
+  "max_tokens",
+  "max_completion_tokens",
+  "stream",
+  "stream_options",
+  "store",
+  "n",
+  "reasoning_effort"
+]
+
+/** Those that would show tagged reasoning, token by token. */
+const tokenFields = ["logprobs", "top_logprobs"]
+const toolFields = ["tools", "tool_choice", "parallel_tool_calls"]
+
+/** Stop sequences are refused where sampling is; they are watched for here. */
+export const unsaidStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
+  takes(model.sampling, chatEffort(chat, model) !== "none") ? [] : stopsOf(chat)
 
 export const request: Dialect["request"] = (chat, { model, deployment }) => {
+  const adjusted: Array<string> = []
   const effort = chatEffort(chat, model)
   const thinks = effort !== "none"
-  const dropped = new Set([...ownFields, "reasoning_effort", ...(takes(model.sampling, thinks) ? [] : samplingFields)])
   const noTools = toolsOf(chat).length === 0
-  if (noTools) for (const field of ["tools", "tool_choice", "parallel_tool_calls"]) dropped.add(field)
+  const taken = takes(model.sampling, thinks)
+  const refused = [...(taken ? [] : samplingFields), ...(model.thinking.tagged === true ? tokenFields : [])]
+  nameRemoved(chat, [...refused, "store"], adjusted)
+  nameEffort(chat, effort, adjusted)
+  const forcible = takes(model.forcedToolChoice, thinks)
+  if (!noTools && !forcible) nameForced(chat, adjusted)
+  // Not available with this effort (docs/upstreams.md#reasoning-models).
+  const alone = effort === "minimal" && !noTools
+  if (alone && chat.parallel_tool_calls === true) adjusted.push(changed("parallel_tool_calls", "true", "false"))
+  const dropped = new Set([...ownFields, ...refused, ...(taken ? [] : ["stop"]), ...(noTools ? toolFields : [])])
   const forwarded = Object.entries(chat).filter(([name]) => !dropped.has(name))
-  return Result.succeed({
-    adjusted: unadjusted,
-    body: compact({
-      ...withoutNulls(Object.fromEntries(forwarded)),
-      model: deployment.model,
-      messages: chat.messages.map(message),
-      tools: noTools ? undefined : toolsOf(chat).map(tool),
-      max_completion_tokens: chatMaxTokens(chat),
-      reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
-      ...(effort === "minimal" && !noTools ? { parallel_tool_calls: false } : {}),
-      tool_choice: noTools
-        ? undefined
-        : isForced(chat) && !takes(model.forcedToolChoice, thinks)
-          ? "auto"
-          : toolChoice(chat),
-      // Usage is always asked for, because records need it.
-      ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
-    })
+  const body = compact({
+    ...withoutNulls(Object.fromEntries(forwarded)),
+    model: deployment.model,
+    messages: chat.messages.map(message),
+    tools: noTools ? undefined : toolsOf(chat).map(tool),
+    max_completion_tokens: chatMaxTokens(chat),
+    reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
+    ...(alone ? { parallel_tool_calls: false } : {}),
+    tool_choice: noTools ? undefined : isForced(chat) && !forcible ? "auto" : toolChoice(chat),
+    // Usage is always asked for, because records need it.
+    ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
   })
+  return Result.succeed({ body, adjusted: adjusted.length === 0 ? unadjusted : adjusted })
 }
 
 /** Parameters that are given must be a schema of type object with properties (docs/upstreams.md#functions). */
@@ -104,5 +126,5 @@ const withoutNulls = (fields: { readonly [key: string]: Json | undefined }): Jso
 const toolCall = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
   id,
   type: "function",
-  function: { name, arguments: args }
+  function: { name: historyName(name), arguments: args }
 })

@@ -37,7 +37,9 @@ export const azure = (options: AzureOptions) => {
       return jsonReply(400, { error: { code: "BadRequest", message: "API version not supported" } })
     }
     const deployment = match[1] === undefined ? undefined : decodeURIComponent(match[1])
-    return match[2] === "responses" ? answerResponses(request, find) : answerChat(request, find, "azure", deployment)
+    return match[2] === "responses"
+      ? answerResponses(request, find, "azure")
+      : answerChat(request, find, "azure", deployment)
   }
   return (request: CloudRequest): Reply => {
     const reply = answer(request)

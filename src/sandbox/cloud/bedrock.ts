@@ -6,6 +6,7 @@ import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
 import { isObject, type JsonObject, listOf, objectOf, parseJson, stringOf } from "../json.ts"
 import { bedrockClaude, bedrockGpt, isTitan } from "../models.ts"
 import { answerChat } from "../openai/chat.ts"
+import { answerResponses } from "../openai/responses.ts"
 import { digest } from "../signature.ts"
 import { embedTitan } from "../titan/embeddings.ts"
 import { chunkFrame, exceptionFrame } from "./eventStream.ts"
@@ -160,7 +161,7 @@ const modelReply = (request: CloudRequest, id: string, operation: string, known:
   }
 }
 
-/** Plays Amazon Bedrock's runtime: InvokeModel for Claude and Titan, CountTokens, and the OpenAI-compatible chat route. */
+/** Plays Amazon Bedrock's runtime: InvokeModel for Claude and Titan, CountTokens, and the OpenAI-compatible routes. */
 export const bedrock = (options: BedrockOptions) => {
   const known = (id: string) => options.models === undefined || options.models.has(id)
   const answer = async (request: CloudRequest): Promise<Reply> => {
@@ -171,8 +172,12 @@ export const bedrock = (options: BedrockOptions) => {
       if (error instanceof Refusal) return awsReply(error.status, error.message, error.code)
       throw error
     }
-    if (request.path === "/openai/v1/chat/completions" && request.method === "POST") {
-      return answerChat(request, (id) => (known(id) ? bedrockGpt(id) : undefined), "bedrock")
+    const find = (id: string) => (known(id) ? bedrockGpt(id) : undefined)
+    if (request.method === "POST" && request.path === "/openai/v1/chat/completions") {
+      return answerChat(request, find, "bedrock")
+    }
+    if (request.method === "POST" && request.path === "/openai/v1/responses") {
+      return answerResponses(request, find, "bedrock")
     }
     const match = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|count-tokens)$/.exec(request.path)
     if (match === null || request.method !== "POST") {

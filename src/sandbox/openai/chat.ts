@@ -6,7 +6,15 @@ import type { GptModel } from "../models.ts"
 import { digest } from "../signature.ts"
 import { fragments } from "../tokens.ts"
 import { type ChatRequest, readChat } from "./chatRequest.ts"
-import { failedReply, filteredReply, filterResults, openaiError, type Platform, refusedReply } from "./shared.ts"
+import {
+  failedReply,
+  filteredReply,
+  filterResults,
+  logprob,
+  openaiError,
+  type Platform,
+  refusedReply
+} from "./shared.ts"
 
 /** Open-weight models put their reasoning before the text, in tags that a stream may split. */
 const contentOf = (plan: Plan, model: GptModel): ReadonlyArray<string> => {
@@ -36,6 +44,8 @@ const toolCalls = (plan: Plan, model: GptModel, seed: string) =>
     type: "function",
     function: { name: call.name, arguments: call.json }
   }))
+
+const fingerprint = "fp_sandbox"
 
 interface Identity {
   readonly id: string
@@ -67,14 +77,17 @@ const completion = (
           role: "assistant",
           content: content === "" ? null : content,
           refusal: null,
+          annotations: [],
           ...(calls.length > 0 ? { tool_calls: calls } : {})
         },
-        logprobs: null,
+        logprobs: request.logprobs ? { content: contentOf(plan, model).map(logprob), refusal: null } : null,
         finish_reason: finishOf(plan),
         ...(azure ? { content_filter_results: filterResults() } : {})
       }
     ],
     ...(azure ? { prompt_filter_results: [{ prompt_index: 0, content_filter_results: filterResults() }] } : {}),
+    service_tier: "default",
+    system_fingerprint: fingerprint,
     usage: usageOf(plan, request, model)
   }
 }
@@ -90,9 +103,21 @@ const framesOf = (
   const end = platform === "bedrock" ? "\r\n\r\n" : "\n\n"
   const usage = request.includeUsage ? { usage: null } : {}
   const frame = (data: JsonObject, word = false): Frame => ({ bytes: `data: ${JSON.stringify(data)}${end}`, word })
-  const shell = { id, object: "chat.completion.chunk", created, model: name }
-  const choice = (delta: JsonObject, finish: string | null = null, word = false): Frame =>
-    frame({ ...shell, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage }, word)
+  const shell = {
+    id,
+    object: "chat.completion.chunk",
+    created,
+    model: name,
+    service_tier: "default",
+    system_fingerprint: fingerprint
+  }
+  const choice = (delta: JsonObject, finish: string | null = null, word = false): Frame => {
+    const likely =
+      word && request.logprobs && typeof delta.content === "string"
+        ? { content: [logprob(delta.content)], refusal: null }
+        : null
+    return frame({ ...shell, choices: [{ index: 0, delta, logprobs: likely, finish_reason: finish }], ...usage }, word)
+  }
   const empty = { id: "", object: "", created: 0, model: "" }
   const azure = platform === "azure"
   return [

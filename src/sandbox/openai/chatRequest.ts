@@ -13,6 +13,7 @@ export interface ChatRequest {
   readonly promptTokens: number
   readonly stream: boolean
   readonly includeUsage: boolean
+  readonly logprobs: boolean
 }
 
 const SAMPLING = [
@@ -125,7 +126,7 @@ export const readChat = (body: JsonObject, model: GptModel, platform: Platform):
   const messages = objectsOf(body.messages)
   checkMessages(messages, model)
   const effort = effortOf(body.reasoning_effort, "reasoning_effort", model)
-  checkSampling(body, SAMPLING, model, effort)
+  checkSampling(body, [...SAMPLING, "stop"], model, effort)
   insist(
     !model.inlineReasoning || body.logit_bias === undefined,
     "Unsupported parameter: 'logit_bias' is not supported with this model.",
@@ -157,6 +158,11 @@ export const readChat = (body: JsonObject, model: GptModel, platform: Platform):
     return toolOf(objectOf(tool.function), `tools[${index}].function`)
   })
   insist(
+    !model.toolsByResponses || tools.length === 0 || effort === "none",
+    `Function tools with reasoning_effort are not supported for ${model.base} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`,
+    "reasoning_effort"
+  )
+  insist(
     tools.length > 0 || !Array.isArray(body.tools),
     "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.",
     "tools",
@@ -186,6 +192,7 @@ export const readChat = (body: JsonObject, model: GptModel, platform: Platform):
   return {
     stream,
     includeUsage: objectOf(body.stream_options).include_usage === true,
+    logprobs: body.logprobs === true,
     promptTokens:
       3 +
       messages.reduce(

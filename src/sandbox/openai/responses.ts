@@ -8,14 +8,27 @@ import { fragments } from "../tokens.ts"
 import { unknownModel } from "./chat.ts"
 import { ENCRYPTED } from "./responsesInput.ts"
 import { type ResponsesRequest, readResponses } from "./responsesRequest.ts"
-import { failedReply, filteredReply, filterResults, openaiError, refusedReply } from "./shared.ts"
+import {
+  failedReply,
+  filteredReply,
+  filterResults,
+  logprob,
+  openaiError,
+  type Platform,
+  refusedReply
+} from "./shared.ts"
 
 type Item = JsonObject & { readonly id: string; readonly type: string }
 
 const incompleteReason = (plan: Plan): string | undefined =>
   plan.stop === "length" ? "max_output_tokens" : plan.stop === "refusal" ? "content_filter" : undefined
 
-const textPart = (text: string): JsonObject => ({ type: "output_text", annotations: [], logprobs: [], text })
+const textPart = (text: ReadonlyArray<string>, likely: boolean): JsonObject => ({
+  type: "output_text",
+  annotations: [],
+  logprobs: likely ? text.map(logprob) : [],
+  text: text.join("")
+})
 
 const summaryPart = (plan: Plan): JsonObject => ({ type: "summary_text", text: plan.thinking.join("") })
 
@@ -37,7 +50,15 @@ const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyA
         ]),
     ...(plan.text.length === 0
       ? []
-      : [{ id: id("msg", 0), type: "message", status, role: "assistant", content: [textPart(plan.text.join(""))] }]),
+      : [
+          {
+            id: id("msg", 0),
+            type: "message",
+            status,
+            role: "assistant",
+            content: [textPart(plan.text, request.logprobs)]
+          }
+        ]),
     ...plan.calls.map((call, index) => {
       const callId = `call_${digest(seed, "call", String(index)).slice(0, 24)}`
       const { type, namespace } = request.kinds.get(call.name) ?? { type: "function", namespace: undefined }
@@ -64,7 +85,13 @@ const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyA
   ]
 }
 
-const responseOf = (body: JsonObject, request: ResponsesRequest, model: GptModel, seed: string): JsonObject => ({
+const responseOf = (
+  body: JsonObject,
+  request: ResponsesRequest,
+  model: GptModel,
+  seed: string,
+  platform: Platform
+): JsonObject => ({
   id: `resp_${seed.slice(0, 48)}`,
   object: "response",
   created_at: Math.floor(Date.now() / 1000),
@@ -75,7 +102,7 @@ const responseOf = (body: JsonObject, request: ResponsesRequest, model: GptModel
   instructions: body.instructions ?? null,
   max_output_tokens: body.max_output_tokens ?? null,
   metadata: body.metadata ?? {},
-  model: `${model.base}-2025-11-13`,
+  model: platform === "azure" ? `${model.base}-2025-11-13` : stringOf(body.model),
   output: [],
   parallel_tool_calls: body.parallel_tool_calls ?? true,
   previous_response_id: null,
@@ -91,16 +118,26 @@ const responseOf = (body: JsonObject, request: ResponsesRequest, model: GptModel
   user: null
 })
 
-const finished = (start: JsonObject, plan: Plan, request: ResponsesRequest, items: ReadonlyArray<Item>): JsonObject => {
+const finished = (
+  start: JsonObject,
+  plan: Plan,
+  request: ResponsesRequest,
+  items: ReadonlyArray<Item>,
+  platform: Platform
+): JsonObject => {
   const reason = incompleteReason(plan)
   return {
     ...start,
     status: reason === undefined ? "completed" : "incomplete",
     incomplete_details: reason === undefined ? null : { reason },
     output: items,
-    content_filters: [
-      { blocked: reason === "content_filter", source_type: "completion", content_filter_results: filterResults() }
-    ],
+    ...(platform === "azure"
+      ? {
+          content_filters: [
+            { blocked: reason === "content_filter", source_type: "completion", content_filter_results: filterResults() }
+          ]
+        }
+      : {}),
     usage: {
       input_tokens: request.inputTokens,
       input_tokens_details: { cached_tokens: Math.min(request.turn.directives.cached, request.inputTokens) },
@@ -116,7 +153,7 @@ interface Event {
   readonly word?: boolean
 }
 
-const itemEvents = (item: Item, index: number, plan: Plan): ReadonlyArray<Event> => {
+const itemEvents = (item: Item, index: number, plan: Plan, likely: boolean): ReadonlyArray<Event> => {
   const at = { item_id: item.id, output_index: index }
   const added = (open: JsonObject): Event => ({
     data: { type: "response.output_item.added", output_index: index, item: { ...item, ...open } }
@@ -142,13 +179,13 @@ const itemEvents = (item: Item, index: number, plan: Plan): ReadonlyArray<Event>
       const text = plan.text.join("")
       return [
         added({ status: "in_progress", content: [] }),
-        { data: { type: "response.content_part.added", ...part, part: textPart("") } },
+        { data: { type: "response.content_part.added", ...part, part: textPart([], false) } },
         ...plan.text.map((delta) => ({
-          data: { type: "response.output_text.delta", ...part, delta, logprobs: [] },
+          data: { type: "response.output_text.delta", ...part, delta, logprobs: likely ? [logprob(delta)] : [] },
           word: true
         })),
-        { data: { type: "response.output_text.done", ...part, text, logprobs: [] } },
-        { data: { type: "response.content_part.done", ...part, part: textPart(text) } },
+        { data: { type: "response.output_text.done", ...part, text, logprobs: likely ? plan.text.map(logprob) : [] } },
+        { data: { type: "response.content_part.done", ...part, part: textPart(plan.text, likely) } },
         done
       ]
     }
@@ -173,31 +210,35 @@ const itemEvents = (item: Item, index: number, plan: Plan): ReadonlyArray<Event>
 
 const sse = (data: JsonObject): string => `event: ${stringOf(data.type)}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** Answers a Responses request on Azure OpenAI. */
-export const answerResponses = (request: CloudRequest, find: (id: string) => GptModel | undefined): Reply => {
+/** Answers a Responses request. `find` knows the models; an unknown one gets the cloud's own 404. */
+export const answerResponses = (
+  request: CloudRequest,
+  find: (id: string) => GptModel | undefined,
+  platform: Platform
+): Reply => {
   const body = parseJson(request.body.toString())
   if (!isObject(body)) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
   const model = find(stringOf(body.model))
-  if (model === undefined) return unknownModel("azure", stringOf(body.model))
+  if (model === undefined) return unknownModel(platform, stringOf(body.model))
   try {
     const read = readResponses(body, model)
     const { directives } = read.turn
     if (directives.status !== undefined) {
-      return { ...failedReply("azure", directives.status.code, directives.status.retryAfter), delay: directives.delay }
+      return { ...failedReply(platform, directives.status.code, directives.status.retryAfter), delay: directives.delay }
     }
     if (directives.flags.has("filter-prompt")) return { ...filteredReply(), delay: directives.delay }
     const other = detour(directives)
     if (other !== undefined) return other
     const seed = digest(request.path, request.body)
     const plan = planOf(read.turn)
-    const start = responseOf(body, read, model, seed)
+    const start = responseOf(body, read, model, seed, platform)
     const items = itemsOf(plan, read, seed)
-    const end = finished(start, plan, read, items)
+    const end = finished(start, plan, read, items, platform)
     if (read.stream) {
       const events: ReadonlyArray<Event> = [
         { data: { type: "response.created", response: start } },
         { data: { type: "response.in_progress", response: start } },
-        ...items.flatMap((item, index) => itemEvents(item, index, plan)),
+        ...items.flatMap((item, index) => itemEvents(item, index, plan, read.logprobs)),
         { data: { type: `response.${stringOf(end.status)}`, response: end } }
       ]
       const frames = events.map(
@@ -231,7 +272,7 @@ export const answerResponses = (request: CloudRequest, find: (id: string) => Gpt
       })
     }
     const { exception } = directives
-    if (exception !== undefined) return failedReply("azure", exceptionStatus[exception.name] ?? 500)
+    if (exception !== undefined) return failedReply(platform, exceptionStatus[exception.name] ?? 500)
     return unstreamed(jsonReply(200, end), directives)
   } catch (error) {
     return refusedReply(error)

@@ -122,6 +122,12 @@ export const checkInput = (items: ReadonlyArray<JsonObject>, model: GptModel): v
   for (const [index, item] of items.entries()) {
     const path = `input[${index}]`
     const id = stringOf(item.call_id)
+    insist(
+      id.length <= 64,
+      `Invalid '${path}.call_id': string too long. Expected a string with maximum length 64, but got a string with length ${id.length} instead.`,
+      `${path}.call_id`,
+      "string_above_max_length"
+    )
     checkId(item, path)
     if (isCall(item)) {
       const field = asked[typeOf(item)] ?? ""

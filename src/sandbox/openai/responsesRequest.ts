@@ -15,6 +15,7 @@ export interface ResponsesRequest {
   readonly effort: string
   readonly summary: boolean
   readonly encrypted: boolean
+  readonly logprobs: boolean
   /** What calls of a tool are like, by its name. */
   readonly kinds: ReadonlyMap<string, ToolKind>
 }
@@ -165,7 +166,7 @@ const limitOf = (body: JsonObject, model: GptModel): number | undefined => {
   return limit
 }
 
-/** Checks a Responses request as Azure does, and reads what it asks. Throws an `OpenAiRefusal`. */
+/** Checks a Responses request as the clouds do, and reads what it asks. Throws an `OpenAiRefusal`. */
 export const readResponses = (body: JsonObject, model: GptModel): ResponsesRequest => {
   onlyParameters(body, PARAMETERS, "")
   const previous = body.previous_response_id
@@ -203,6 +204,7 @@ export const readResponses = (body: JsonObject, model: GptModel): ResponsesReque
     effort,
     summary: (reasoning.summary ?? reasoning.generate_summary ?? null) !== null,
     encrypted: listOf(body.include).includes("reasoning.encrypted_content"),
+    logprobs: listOf(body.include).includes("message.output_text.logprobs"),
     kinds,
     inputTokens:
       countTokens(stringOf(body.instructions)) +

@@ -74,6 +74,14 @@ export const filterResults = (): JsonObject =>
     ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }])
   )
 
+/** How likely a token was, as the APIs say it; here a piece of text is a token. */
+export const logprob = (token: string): JsonObject => ({
+  token,
+  logprob: -0.01,
+  bytes: [...Buffer.from(token)],
+  top_logprobs: []
+})
+
 /** A refusal as a reply. */
 export const refusedReply = (error: unknown): Reply => {
   if (error instanceof OpenAiRefusal)

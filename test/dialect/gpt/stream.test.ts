@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { responsesFault } from "../../../src/dialect/gpt/faults.ts"
 import { cut, refused, unreadable } from "../../../src/model/UpstreamFault.ts"
 import { type Json, type JsonObject, textOf } from "../../../src/wire/json.ts"
 import { azure, dialect, eventOf, failureOf, hearStream } from "../support.ts"
@@ -104,19 +103,5 @@ describe("streams", () => {
   ])("the in-band error %j stands for %i", (error, status) => {
     const fault = failureOf(hearStream(azure, [delta({ content: "a" }), { error }]))
     expect(fault).toEqual(refused(status, textOf(error.message)))
-  })
-})
-
-describe("an error event of the responses API", () => {
-  it.each<[JsonObject, number, string]>([
-    [{ code: "rate_limit_exceeded", message: "m" }, 429, "m"],
-    [{ code: "too_many_requests", message: "m" }, 429, "m"],
-    [{ code: "invalid_prompt", message: "bad" }, 400, "bad"],
-    [{ code: "server_error", message: "deployments/secret" }, 500, "deployments/secret"],
-    [{ code: "constructor" }, 500, "the model failed"],
-    [{ code: null, message: null }, 500, "the model failed"],
-    [{}, 500, "the model failed"]
-  ])("%j stands for %i", (detail, status, message) => {
-    expect(responsesFault(detail)).toEqual(refused(status, message))
   })
 })

@@ -1,0 +1,148 @@
+/** OpenAI's responses API: what is answered in a stream (docs/upstreams.md#responses-api). */
+import { Result } from "effect"
+import type { FinishReason, Usage } from "../../api/Chat.ts"
+import { cut, type UpstreamFault, unreadable } from "../../model/UpstreamFault.ts"
+import {
+  arrayOf,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  readObject,
+  textOf
+} from "../../wire/json.ts"
+import { addText, finishOf as finishWith, servedOf } from "../answer.ts"
+import type { Dialect, Piece, Served } from "../Dialect.ts"
+import { responsesFault } from "./faults.ts"
+import { annotationsOf, between, finishOf, idOf } from "./reply.ts"
+import { readUsage } from "./usage.ts"
+
+/** A call that has begun. */
+interface Call {
+  readonly index: number
+  /** Whether arguments came in pieces. */
+  told: boolean
+  done: boolean
+}
+
+export const stream: Dialect["stream"] = (route) => {
+  /** By their places in the output. */
+  const calls = new Map<number, Call>()
+  const messages = new Set<number>()
+  /** The message whose text was said last. */
+  let speaking: number | undefined
+  let finish: FinishReason | undefined
+  let usage: Usage | undefined
+  let served: Served | undefined
+
+  const callAt = (at: number, item: JsonObject, out: Array<Piece>): Call => {
+    const known = calls.get(at)
+    if (known !== undefined) return known
+    const begun = { index: calls.size, told: false, done: false }
+    calls.set(at, begun)
+    out.push({ type: "call", index: begun.index, id: idOf(item), name: textOf(item.name) ?? "" })
+    return begun
+  }
+
+  /** Of a call that never began they are nothing yet: the whole item says them. */
+  const args = (call: Call | undefined, text: Json | undefined, out: Array<Piece>): void => {
+    if (call === undefined || typeof text !== "string" || text === "") return
+    call.told = true
+    out.push({ type: "arguments", index: call.index, text })
+  }
+
+  const say = (at: number, text: Json | undefined, logprobs: Json | undefined, out: Array<Piece>): void => {
+    if (typeof text !== "string" || text === "") return
+    messages.add(at)
+    if (speaking !== undefined && speaking !== at) addText(between, out)
+    speaking = at
+    const likely = arrayOf(logprobs)
+    addText(text, out, likely.length === 0 ? undefined : { content: likely, refusal: null })
+  }
+
+  const refuse = (at: number, text: Json | undefined, out: Array<Piece>): void => {
+    if (typeof text !== "string" || text === "") return
+    messages.add(at)
+    out.push({ type: "refusal", text })
+  }
+
+  const annotate = (annotations: ReadonlyArray<Json>, out: Array<Piece>): void => {
+    const said = annotationsOf({ annotations })
+    if (said.length > 0) out.push({ type: "annotations", annotations: said })
+  }
+
+  /** A whole item: what of it did not come in pieces. */
+  const settle = (at: number, item: JsonObject, out: Array<Piece>): void => {
+    if (item.type === "function_call") {
+      const call = callAt(at, item, out)
+      if (call.done) return
+      if (!call.told) args(call, item.arguments, out)
+      call.done = true
+      out.push({ type: "call-end", index: call.index })
+    } else if (item.type === "message" && !messages.has(at)) {
+      for (const part of arrayOf(item.content).map(objectOf)) {
+        say(at, part.type === "output_text" ? part.text : undefined, part.logprobs, out)
+        refuse(at, part.type === "refusal" ? part.refusal : undefined, out)
+        annotate(arrayOf(part.annotations), out)
+      }
+    }
+  }
+
+  const conclude = (status: string, given: JsonObject, out: Array<Piece>): UpstreamFault | undefined => {
+    const response: JsonObject = { ...given, status }
+    usage = readUsage(response.usage, route)
+    served = servedOf(response)
+    const finished = finishOf(response)
+    if (Result.isFailure(finished)) return finished.failure
+    for (const [at, item] of arrayOf(response.output).entries()) settle(at, objectOf(item), out)
+    finish = finished.success
+    return undefined
+  }
+
+  return {
+    step: ({ data }, out) => {
+      if (finish !== undefined) return undefined
+      const fields = readObject(data)
+      // It has no last word of chat's kind; one is not an end.
+      if (fields === undefined) return data === "[DONE]" ? undefined : unreadable
+      const at = numberOf(fields.output_index) ?? 0
+      switch (fields.type) {
+        case "response.output_text.delta":
+          say(at, fields.delta, fields.logprobs, out)
+          break
+        case "response.function_call_arguments.delta":
+          args(calls.get(at), fields.delta, out)
+          break
+        case "response.output_item.added": {
+          const item = objectOf(fields.item)
+          if (item.type === "function_call") callAt(at, item, out)
+          break
+        }
+        case "response.output_item.done":
+          settle(at, objectOf(fields.item), out)
+          break
+        case "response.refusal.delta":
+          refuse(at, fields.delta, out)
+          break
+        case "response.output_text.annotation.added":
+          annotate([fields.annotation ?? null], out)
+          break
+        case "response.completed":
+        case "response.incomplete":
+        case "response.failed":
+          return conclude(fields.type.slice("response.".length), objectOf(fields.response), out)
+        case "error":
+          return responsesFault(isObject(fields.error) ? fields.error : fields)
+      }
+      return undefined
+    },
+    end: (out) => {
+      if (finish === undefined) return Result.fail(cut)
+      for (const { index, done } of calls.values()) if (!done) out.push({ type: "call-end", index })
+      return Result.succeed({ finishReason: finishWith(finish, calls.size), usage, served })
+    },
+    ended: () => finish !== undefined,
+    usage: () => usage
+  }
+}
