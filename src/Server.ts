@@ -32,7 +32,7 @@ const routes = ({ docs, sandbox, settings }: GatewayOptions) =>
       Layer.provide([surfacesLayer, modelsLayer, healthLayer]),
       Layer.provide(apiKeyLayer)
     ),
-    docs ? docsLayer({ sandbox, tls: isTls(settings) }) : Layer.empty,
+    docsLayer({ docs, sandbox, tls: isTls(settings) }),
     frontDoor
   )
 
@@ -43,7 +43,7 @@ const services = Inference.layer.pipe(Layer.provide(Providers.layer), Layer.prov
 export interface GatewayOptions {
   readonly settings: GatewaySettings
   readonly clouds: CloudSettings
-  /** Whether `/`, `/docs` and `/openapi.json` are served. */
+  /** Whether `/docs` and `/openapi.json` are served. */
   readonly docs: boolean
   /** Whether the sandbox's key works, and no other. */
   readonly sandbox: boolean

@@ -6,6 +6,7 @@ import { availableParallelism } from "node:os"
 import { Config, ConfigProvider, Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
 import { type CloudSettings, cloudsConfig } from "./settings/clouds.ts"
 import { count, duration, optional, port, text } from "./settings/fields.ts"
+import { isNetworkList } from "./settings/networks.ts"
 
 const minutes = (n: number) => Duration.minutes(n)
 const seconds = (n: number) => Duration.seconds(n)
@@ -41,6 +42,12 @@ const SurfaceList = Schema.String.check(
   )
 )
 
+const NetworkList = Schema.String.check(
+  Schema.makeFilter((list) =>
+    isNetworkList(list) ? undefined : "must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8"
+  )
+)
+
 const gateway = Config.all({
   /** Where it listens. Port 0 picks a free one. */
   host: text("GATEWAY_HOST").pipe(Config.withDefault("127.0.0.1")),
@@ -64,7 +71,7 @@ const gateway = Config.all({
   streamCeiling: duration("GATEWAY_STREAM_CEILING", minutes(15)),
   /** Longest silence of an upstream stream. */
   streamIdleTimeout: duration("GATEWAY_STREAM_IDLE_TIMEOUT", minutes(5)),
-  /** Whether `/`, `/docs` and `/openapi.json` are served; `public` in the sandbox, else `off`. */
+  /** Whether `/docs` and `/openapi.json` are served, and `/` says more than the usage notice; `public` in the sandbox, else `off`. */
   docs: Config.option(Config.Literals(["public", "off"], "GATEWAY_DOCS")),
   /** Time between SSE comments on a silent stream; also the wait for the first frame before 200 is committed. */
   heartbeat: duration("GATEWAY_HEARTBEAT", seconds(15)),
@@ -101,6 +108,8 @@ const gateway = Config.all({
   screenMode: Config.Literals(["spec", "strict"], "GATEWAY_SCREEN_MODE").pipe(Config.withDefault("spec" as const)),
   /** `spec` reads calls as a URL parser does; `strict` undoes encodings too, and counts bare host names. */
   scanMode: Config.Literals(["spec", "strict"], "GATEWAY_SCAN_MODE").pipe(Config.withDefault("spec" as const)),
+  /** Networks whose `X-Forwarded-For` says who called. */
+  trustedProxies: Config.option(Config.schema(NetworkList, "GATEWAY_TRUSTED_PROXIES")),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Prometheus metrics, when set. */

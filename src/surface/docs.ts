@@ -12,9 +12,11 @@ import { withModels } from "../api/document.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
 import type { Purpose } from "../model/names.ts"
 import type { Index } from "../model/Resolver.ts"
-import { landingPage, landingPolicy, welcome } from "./landing.ts"
+import { landingPage, landingPolicy, notice, welcome } from "./landing.ts"
 
 export interface DocsOptions {
+  /** Whether the documents are public; the usage notice always is. */
+  readonly docs: boolean
   /** Whether the sandbox's key is filled in. */
   readonly sandbox: boolean
   /** Whether the gateway itself speaks TLS. */
@@ -103,13 +105,13 @@ const host = /^[A-Za-z0-9.-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:]+\](:\d{1,5})?$/
 /** The page is HTML unless JSON is what was asked for. */
 const wantsJson = (accept: string): boolean => accept.includes("application/json") && !accept.includes("text/html")
 
-const landing = ({ sandbox, tls }: DocsOptions) =>
+const landing = ({ docs, sandbox, tls }: DocsOptions) =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const catalog = yield* CatalogStore
       const page = Effect.gen(function* () {
         const { headers } = yield* HttpServerRequest.HttpServerRequest
-        const content = welcome(catalog.current().list, sandbox)
+        const content = docs ? welcome(catalog.current().list, sandbox) : notice
         const common = { "cache-control": "no-cache", vary: "accept" }
         if (wantsJson(headers.accept ?? "")) return HttpServerResponse.jsonUnsafe(content, { headers: common })
         const name = host.test(headers.host ?? "") ? headers.host : "localhost"
@@ -130,4 +132,5 @@ const openapi = HttpRouter.use(
   })
 )
 
-export const docsLayer = (options: DocsOptions) => Layer.mergeAll(reference(options), landing(options), openapi)
+export const docsLayer = (options: DocsOptions) =>
+  options.docs ? Layer.mergeAll(reference(options), landing(options), openapi) : landing(options)

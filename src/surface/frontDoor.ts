@@ -14,9 +14,10 @@ import { makeRequestWatch } from "../telemetry/requestSpan.ts"
 import { Drain } from "./Drain.ts"
 import { makeFinish } from "./finishRequest.ts"
 import { CurrentObservation, Observation } from "./Observation.ts"
+import { makeSourceOf } from "./source.ts"
 import { errorReply, idHeaders } from "./wireError.ts"
 
-/** Served where the operator allows it (`GATEWAY_DOCS`). */
+/** The usage notice, and what is served where the operator allows it (`GATEWAY_DOCS`). */
 const documents: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"])
 
 const noRoute = (method: string, path: string): GatewayError => {
@@ -66,6 +67,7 @@ export const frontDoor = HttpRouter.middleware(
     const watch = yield* makeRequestWatch
     const clock = yield* Clock.Clock
     const tls = Option.isSome(settings.tlsCert)
+    const sourceOf = makeSourceOf(settings.trustedProxies)
     let inFlight = 0
 
     /** Why no route is asked. */
@@ -103,7 +105,7 @@ export const frontDoor = HttpRouter.middleware(
           startedAt: clock.currentTimeMillisUnsafe(),
           method: request.method,
           path,
-          source: Option.getOrUndefined(request.remoteAddress),
+          source: sourceOf(request),
           surface: endpoints.get(path)?.surface
         })
         const { end, span } = watch.open(observation, {

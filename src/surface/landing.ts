@@ -6,11 +6,16 @@ import { type Cloud, clouds } from "../model/Catalog.ts"
 import { type Level, levels } from "../model/Level.ts"
 import type { Entry } from "../model/Route.ts"
 
-/** What a caller is told before it has a key: clouds and levels, no model names. */
-export interface Welcome {
+/** What everyone is told: every reply links to the notice. */
+export interface Notice {
   readonly service: string
   readonly version: string
   readonly notice: string
+  readonly links: { readonly health: string }
+}
+
+/** What a caller is told before it has a key, where the documents are public: clouds and levels, no model names. */
+export interface Welcome extends Notice {
   readonly sandbox: boolean
   readonly clouds: ReadonlyArray<{ readonly cloud: Cloud; readonly levels: ReadonlyArray<Level> }>
   /** How many model IDs can be requested. */
@@ -18,10 +23,10 @@ export interface Welcome {
   readonly links: { readonly docs: string; readonly openapi: string; readonly health: string }
 }
 
+export const notice: Notice = { service, version, notice: usageNotice, links: { health: "/health" } }
+
 export const welcome = (list: ReadonlyArray<Entry>, sandbox: boolean): Welcome => ({
-  service,
-  version,
-  notice: usageNotice,
+  ...notice,
   sandbox,
   clouds: clouds
     .map((cloud) => {
@@ -82,8 +87,25 @@ const trial = (origin: string): string => `<h2>Try it</h2>
   -d '{"model":"claude-sonnet-4-5:il5","stream":true,
        "messages":[{"role":"user","content":"What can you do?"}]}'</code></pre>`
 
+const documents = ({ links }: Welcome): string => `<a href="${links.docs}">Interactive reference</a>
+<a href="${links.openapi}">OpenAPI document</a>
+`
+
+const active = (page: Welcome): string => `<h2>What is active</h2>
+<p>${page.models} model IDs of the form <code>base_model:level</code>. The level decides which cloud serves a request${page.sandbox ? " (here: simulated clouds)" : ""}.</p>
+<table>
+${page.clouds.map(cloudRow).join("\n")}
+</table>
+<p class="soft">With a key, <code>GET /v1/models</code> lists the IDs that it may use.</p>
+`
+
+const key = `<h2>A key</h2>
+<p>Every request but the health check needs a key in <code>x-api-key</code>. The operator of this gateway issues it.</p>`
+
 /** `origin`: the address that the reader came by. */
-export const landingPage = (page: Welcome, origin: string): string => `<!doctype html>
+export const landingPage = (page: Notice | Welcome, origin: string): string => {
+  const open = "clouds" in page ? page : undefined
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -97,18 +119,11 @@ export const landingPage = (page: Welcome, origin: string): string => `<!doctype
 <p class="soft">Hosted language models on government-authorized clouds, at one address. Version ${escape(page.version)}.</p>
 <p class="notice" role="note"><strong>Usage notice.</strong> ${escape(page.notice)}</p>
 <nav aria-label="Documents">
-<a href="${page.links.docs}">Interactive reference</a>
-<a href="${page.links.openapi}">OpenAPI document</a>
-<a href="${page.links.health}">Health</a>
+${open === undefined ? "" : documents(open)}<a href="${page.links.health}">Health</a>
 </nav>
-<h2>What is active</h2>
-<p>${page.models} model IDs of the form <code>base_model:level</code>. The level decides which cloud serves a request${page.sandbox ? " (here: simulated clouds)" : ""}.</p>
-<table>
-${page.clouds.map(cloudRow).join("\n")}
-</table>
-<p class="soft">With a key, <code>GET /v1/models</code> lists the IDs that it may use.</p>
-${page.sandbox ? trial(origin) : "<h2>A key</h2>\n<p>Every request but the health check needs a key in <code>x-api-key</code>. The operator of this gateway issues it.</p>"}
+${open === undefined ? "" : active(open)}${open?.sandbox === true ? trial(origin) : key}
 </main>
 </body>
 </html>
 `
+}

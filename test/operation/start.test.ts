@@ -109,6 +109,10 @@ describe("a setting that is wrong", () => {
       { GATEWAY_DRAIN_DELAY: "soon" },
       'GATEWAY_DRAIN_DELAY must be a time such as "500 millis", "30 seconds" or "5 minutes"'
     ],
+    [
+      { GATEWAY_TRUSTED_PROXIES: "10.0.0.0/40" },
+      "GATEWAY_TRUSTED_PROXIES must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8"
+    ],
     [{ GATEWAY_PORT: "http" }, "GATEWAY_PORT must be a whole number"],
     [{ GATEWAY_PORT: "70000" }, "GATEWAY_PORT must be between 0 and 65535"],
     [{ GATEWAY_MAX_IN_FLIGHT: "0" }, "GATEWAY_MAX_IN_FLIGHT must be greater than 0"],

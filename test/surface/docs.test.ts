@@ -67,6 +67,24 @@ describe("/", () => {
   })
 })
 
+describe("without public documents", () => {
+  it("/ still shows the usage notice that every reply links to, and nothing of what is active", async () => {
+    const closed = await startGateway()
+    try {
+      const page = await get(closed.url)
+      assert.strictEqual(page.status, 200)
+      assert.include(page.text, usageNotice)
+      assert.notMatch(page.text, /Vertex|Bedrock|Azure|il5|sandbox-key|href="\/(docs|openapi)/)
+      for (const style of inline(page, "style")) assert.include(policyOf(page), hash(style))
+      const { json } = await get(closed.url, { accept: "application/json" })
+      const links = { health: "/health" }
+      assert.deepStrictEqual(json, { service: "government-model-gateway", version, notice: usageNotice, links })
+    } finally {
+      await closed.stop()
+    }
+  })
+})
+
 describe("/docs", () => {
   it("is whole in one page whose policy lets it talk to the gateway only", async () => {
     const page = await get(`${gateway.url}/docs`)
@@ -151,7 +169,7 @@ describe("/docs", () => {
 describe("without documents", () => {
   it("none of them is there", async () => {
     const quiet = await startGateway()
-    for (const path of ["/", "/docs", "/openapi.json"]) {
+    for (const path of ["/docs", "/openapi.json"]) {
       const { status, json } = await get(quiet.url + path)
       assert.strictEqual(status, 404, path)
       assert.strictEqual(json.error.type, "not_found_error")

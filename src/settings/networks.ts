@@ -1,0 +1,38 @@
+/** Networks by their CIDRs (RFC 4632): `10.0.0.0/8,fd00::/8,192.0.2.7`. */
+import { BlockList, isIP } from "node:net"
+
+interface Network {
+  readonly address: string
+  readonly bits: number
+  readonly family: "ipv4" | "ipv6"
+}
+
+/** One network, or the address of one host; undefined for anything else, and for all of the Internet. */
+const parseNetwork = (text: string): Network | undefined => {
+  const [address = "", prefix, ...more] = text.trim().split("/")
+  const version = isIP(address)
+  if (version === 0 || address.includes("%") || more.length > 0) return undefined
+  const most = version === 4 ? 32 : 128
+  const bits = prefix === undefined ? most : /^\d{1,3}$/.test(prefix) ? Number(prefix) : 0
+  return bits < 1 || bits > most ? undefined : { address, bits, family: version === 4 ? "ipv4" : "ipv6" }
+}
+
+export const isNetworkList = (text: string): boolean =>
+  text.split(",").every((part) => parseNetwork(part) !== undefined)
+
+/** An address as one text, whichever way the socket says it: an IPv4 address in IPv6 is an IPv4 address. */
+export const plainAddress = (address: string): string =>
+  address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "")
+
+/** Whether an address is in one of the networks of a list that `isNetworkList` takes. */
+export const makeIsIn = (list: string): ((address: string) => boolean) => {
+  const networks = new BlockList()
+  for (const part of list.split(",")) {
+    const network = parseNetwork(part)
+    if (network !== undefined) networks.addSubnet(network.address, network.bits, network.family)
+  }
+  return (address) => {
+    const version = isIP(address)
+    return version !== 0 && networks.check(address, version === 4 ? "ipv4" : "ipv6")
+  }
+}

@@ -1,0 +1,36 @@
+/** Who called, for records: the connection's other end, or behind proxies of the operator's own what they say (docs/operation.md#usage-records). */
+import { isIP } from "node:net"
+import { Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { makeIsIn, plainAddress } from "../settings/networks.ts"
+
+/** A hop as proxies write it: an address, maybe with a port, IPv6 in brackets then. */
+const hopOf = (text: string): string | undefined => {
+  const hop = text.trim()
+  const address = plainAddress(/^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop)
+  return isIP(address) === 0 ? undefined : address
+}
+
+/** Most hops that are read. */
+const maxHops = 32
+
+/**
+ * `trusted`: the networks whose `X-Forwarded-For` is believed (`GATEWAY_TRUSTED_PROXIES`). Each proxy adds at the right whom it
+ * was called by, so the list is read from there, as far as those who wrote it are trusted. The rest is whatever a caller wrote.
+ */
+export const makeSourceOf = (trusted: Option.Option<string>) => {
+  const isTrusted = Option.isSome(trusted) ? makeIsIn(trusted.value) : undefined
+  return ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest): string | undefined => {
+    if (Option.isNone(remoteAddress)) return undefined
+    let source = plainAddress(remoteAddress.value)
+    const forwarded = headers["x-forwarded-for"]
+    if (isTrusted === undefined || forwarded === undefined) return source
+    const hops = forwarded.split(",")
+    for (let at = hops.length - 1; at >= Math.max(0, hops.length - maxHops) && isTrusted(source); at--) {
+      const hop = hopOf(hops[at] ?? "")
+      if (hop === undefined) break
+      source = hop
+    }
+    return source
+  }
+}
