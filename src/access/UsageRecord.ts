@@ -23,7 +23,15 @@ export const UsageRecord = Schema.Struct({
   /** The ID that was asked for, as the caller wrote it, cut at 256 characters. */
   model: Schema.NullOr(Schema.String),
   /** Who served it; null when the request got no cloud. `model` is the base name. */
-  deployment: Schema.NullOr(Schema.Struct({ cloud: ServedCloud, region: Schema.String, model: Schema.String })),
+  deployment: Schema.NullOr(
+    Schema.Struct({
+      cloud: ServedCloud,
+      region: Schema.String,
+      model: Schema.String,
+      /** All the regions that were asked, when it was more than one. */
+      tried: Schema.optional(Schema.Array(Schema.String))
+    })
+  ),
   level: Schema.NullOr(Schema.String),
   upstream_request_id: Schema.NullOr(Schema.String),
   /** The status line that the caller saw, also of a stream that failed later; null when the caller left before it. */
@@ -82,7 +90,7 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
     deployment:
       route === undefined || cloud === undefined || region === undefined
         ? null
-        : { cloud, region, model: route.model.id },
+        : { cloud, region, model: route.model.id, tried: facts.tried.length > 1 ? facts.tried : undefined },
     level: route?.level ?? null,
     upstream_request_id: facts.upstreamRequestId ?? null,
     status: facts.status === 0 ? null : facts.status,

@@ -5,6 +5,7 @@ import type { GatewayError } from "../model/GatewayError.ts"
 import type { Sites } from "../model/Partition.ts"
 import { requestable } from "../model/Resolver.ts"
 import type { Entry } from "../model/Route.ts"
+import type { Asked } from "../provider/Provider.ts"
 import { Providers } from "../provider/Providers.ts"
 import { Stopper } from "../provider/Stopper.ts"
 import { Upstream } from "../provider/Upstream.ts"
@@ -56,24 +57,24 @@ const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: 
     if (Result.isFailure(ready)) return fail(`${entry.id}: ${ready.failure.message}`, mendOf(ready.failure))
     const { bodies, operation } = ready.success
     const provider = providerOf(route)
-    const where = `${entry.model.id} on ${cloudOf(route)}/${provider.region(route, operation)}`
     const startedAt = yield* Clock.currentTimeMillis
     const [body = {}] = bodies
-    const asked: { region: string | undefined } = { region: undefined }
+    const asked: Asked = { keyId: undefined, region: undefined, tried: [] }
+    const where = () => `${entry.model.id} on ${cloudOf(route)}${asked.region === undefined ? "" : `/${asked.region}`}`
     return yield* provider.send({ route, operation, body, asked, stopper: new Stopper(), parent: undefined }).pipe(
-      Effect.flatMap(({ region, span }) => {
+      Effect.flatMap(({ span }) => {
         span.end()
-        return Effect.map(Clock.currentTimeMillis, (now) => ok(`${where}: ${region} answered in ${now - startedAt} ms`))
+        return Effect.map(Clock.currentTimeMillis, (now) => ok(`${where()} answered in ${now - startedAt} ms`))
       }),
       Effect.catch((error) => {
         const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`
-        return Effect.succeed(fail(`${where}: ${error.message}${status}`, mendOf(error)))
+        return Effect.succeed(fail(`${where()}: ${error.message}${status}`, mendOf(error)))
       }),
       Effect.timeoutOrElse({
         duration: patience,
         orElse: () =>
-          Effect.succeed(
-            fail(`${where}: no answer within ${Duration.toSeconds(patience)} s`, "Look at the cloud's status page.")
+          Effect.sync(() =>
+            fail(`${where()}: no answer within ${Duration.toSeconds(patience)} s`, "Look at the cloud's status page.")
           )
       })
     )

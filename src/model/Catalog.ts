@@ -100,6 +100,8 @@ export const Deployment = Schema.Struct({
   authorization: Authorization,
   /** Regions inside one boundary that may stand in for each other; without it the region of the settings. */
   regions: Schema.optionalKey(Schema.NonEmptyArray(Region)),
+  /** How many of the keys each of the regions gets, against the others; 1 where nothing is said. */
+  weights: Schema.optionalKey(Schema.Record(Region, Schema.Finite.check(Schema.isGreaterThan(0)))),
   /** Whether the deployment also serves the responses API (docs/api.md#responses). */
   responses: Schema.optionalKey(Schema.Boolean),
   /** The ID that the count endpoint wants; absent: no counting on this deployment. */

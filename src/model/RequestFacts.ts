@@ -24,6 +24,8 @@ export interface RequestFacts {
   readonly cloud: ServedCloud | undefined
   /** The region, location or resource that was asked last; undefined when no cloud was. */
   readonly region: string | undefined
+  /** All the regions that were asked, where the deployment has several. */
+  readonly tried: ReadonlyArray<string>
   readonly upstreamRequestId: string | undefined
   /** The status line; 0 until there is one. */
   readonly status: number

@@ -60,6 +60,9 @@ function* checkDeployment({ family, thinking }: Model, deployment: Deployment, a
   for (const field of messagesOnly) {
     if (deployment[field] !== undefined && api !== "messages") yield `${at}.${field}: only for api messages`
   }
+  const unlisted = Object.keys(deployment.weights ?? {}).filter((region) => !deployment.regions?.includes(region))
+  if (unlisted.length > 0) yield `${at}.weights: ${unlisted.join(", ")} is not among the regions`
+  if (new Set(deployment.regions).size < (deployment.regions?.length ?? 0)) yield `${at}.regions: must differ`
   if (deployment.interleavedBudget === true && thinking.api !== "budgeted") {
     yield `${at}.interleavedBudget: only for budgeted thinking`
   }

@@ -14,13 +14,21 @@ import type { Stopper } from "./Stopper.ts"
 /** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
 export type Body = JsonObject
 
+/** On whose behalf a cloud is asked. */
+export interface Asked {
+  readonly keyId: string | undefined
+  /** Told which region is asked, so that the last one told is the one that may have seen the text. */
+  region: string | undefined
+  /** Told every region that is asked, where there is a choice. */
+  tried: ReadonlyArray<string>
+}
+
 /** What is asked of a cloud. */
 export interface Ask {
   readonly route: Route
   readonly operation: Operation
   readonly body: Body
-  /** Told which region is asked, so that the last one told is the one that may have seen the text. */
-  readonly asked: { region: string | undefined }
+  readonly asked: Asked
   /** Ends the call from outside, with the failure that its reader will see. */
   readonly stopper: Stopper
   /** The span of the request that asks. */
@@ -57,8 +65,6 @@ export interface Streamed extends Answered {
 export class Provider extends Context.Service<
   Provider,
   {
-    /** What `x-gateway-served-by` calls the place where a route is served. */
-    readonly region: (route: Route, operation: Operation) => string
     readonly send: (ask: Ask) => Effect.Effect<Reply, GatewayError>
     /** The scope ends the call. */
     readonly stream: (ask: Ask) => Effect.Effect<Streamed, GatewayError, Scope.Scope>

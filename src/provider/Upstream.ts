@@ -7,23 +7,20 @@ import { isUtf8 } from "node:buffer"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Cause, Context, Effect, Exit, Layer, Option, Pull, type Scope, Stream, type Tracer } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import type { Cloud } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import { type CallSpan, type CallSpanOptions, makeCallSpans } from "../telemetry/callSpan.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
 import type { Decoder } from "../wire/Event.ts"
 import { type JsonObject, readExactObject } from "../wire/json.ts"
+import { type Attempt, type Choice, makeAttempts, type Sender, type Wire } from "./attempts.ts"
 import { makeBreaker } from "./breaker.ts"
 import { responseAttributes } from "./callAttributes.ts"
-import type { CredentialError } from "./credentials/CredentialError.ts"
 import { decoding } from "./decoding.ts"
 import { dispatchOpen, dispatchWhole, type Head, type OpenReply, type WholeReply } from "./dispatch.ts"
 import { faultError, malformed, type Scrub, statusFault } from "./fault.ts"
-import type { Ask, Reply, Streamed } from "./Provider.ts"
+import type { Reply, Streamed } from "./Provider.ts"
 import type { ReplyHeaders } from "./replyHeaders.ts"
 import type { Stopper } from "./Stopper.ts"
-import type { Target } from "./Target.ts"
-import { isUnreachable } from "./transport.ts"
 
 /** Largest JSON reply that is read, in bytes. */
 const maxReplyBytes = 32 * 1024 * 1024
@@ -31,28 +28,14 @@ const maxReplyBytes = 32 * 1024 * 1024
 const maxErrorBytes = 64 * 1024
 const limitOf = (status: number): number => (status === 200 ? maxReplyBytes : maxErrorBytes)
 
-/** One attempt as it is sent. */
-export interface Wire {
-  readonly target: Target
-  readonly headers: Readonly<Record<string, string>>
-}
-
 /** One call, with all that a provider knows of it. */
-export interface Call {
-  readonly cloud: Cloud
-  /** In order of preference, all inside one boundary. */
-  readonly regions: ReadonlyArray<string>
-  /** Address and headers with credentials, for one attempt. */
-  readonly prepare: (region: string) => Effect.Effect<Wire, CredentialError>
-  /** Gets new credentials after a refusal; absent when they are fixed. */
-  readonly refresh?: ((sent: Wire) => Effect.Effect<void, CredentialError>) | undefined
+export interface Call extends Choice {
   readonly body: string
   /** What the reply must say it is, lower case. */
   readonly contentType: string
   readonly scrub: Scrub
   readonly span: CallSpanOptions
   readonly parent: Tracer.AnySpan | undefined
-  readonly asked: Ask["asked"]
   readonly stopper: Stopper
 }
 
@@ -83,42 +66,30 @@ export class Upstream extends Context.Service<
         bodyTimeout: 0
       })
 
-      type Dispatch<A> = (options: ReturnType<typeof optionsOf>, stopper: Stopper) => Effect.Effect<A, GatewayError>
-      const whole: Dispatch<WholeReply> = (options, stopper) => dispatchWhole(dispatcher, options, stopper, limitOf)
-      const open: Dispatch<OpenReply> = (options, stopper) => dispatchOpen(dispatcher, options, stopper)
-
-      const attempt = <A extends Head>(call: Call, region: string, dispatch: Dispatch<A>) => {
-        call.asked.region = region
-        return Effect.flatMap(Effect.mapError(call.prepare(region), credentialsUnavailable), (wire) =>
-          Effect.map(
-            guarded(`${call.cloud}/${region}`, dispatch(optionsOf(wire, call.body), call.stopper)),
-            (reply): Attempt<A> => ({ wire, region, reply })
-          )
-        )
-      }
-
-      /** A connection that failed before the request was sent is tried once more, elsewhere if there is an elsewhere. */
-      const reach = <A extends Head>(call: Call, dispatch: Dispatch<A>) => {
-        const [first = "", second = first] = call.regions
-        return Effect.catchIf(attempt(call, first, dispatch), isUnreachable, (error) =>
-          error.code === "connect-timeout" && second === first ? Effect.fail(error) : attempt(call, second, dispatch)
-        )
-      }
-
-      /** With new credentials, where the cloud refused the ones it was sent. */
-      const authorized = <A extends Head>(
+      const attempt = makeAttempts()
+      const sender = <A extends Head>(
         call: Call,
-        dispatch: Dispatch<A>,
+        dispatch: (options: ReturnType<typeof optionsOf>) => Effect.Effect<A, GatewayError>,
         discard: (reply: A) => Effect.Effect<unknown>
-      ) =>
-        Effect.flatMap(reach(call, dispatch), (first) => {
-          const { status } = first.reply
-          if (call.refresh === undefined || (status !== 401 && status !== 403)) return Effect.succeed(first)
-          return discard(first.reply).pipe(
-            Effect.andThen(Effect.mapError(call.refresh(first.wire), (error) => credentialsUnavailable(error, status))),
-            Effect.andThen(attempt(call, first.region, dispatch))
+      ): Sender<A> => ({
+        send: ({ deployment }, region, wire) =>
+          guarded(`${deployment.cloud}/${region}`, dispatch(optionsOf(wire, call.body))),
+        discard
+      })
+      const whole = (call: Call) =>
+        attempt(
+          call,
+          sender(
+            call,
+            (options) => dispatchWhole(dispatcher, options, call.stopper, limitOf),
+            () => Effect.void
           )
-        })
+        )
+      const open = (call: Call) =>
+        attempt(
+          call,
+          sender(call, (options) => dispatchOpen(dispatcher, options, call.stopper), collect)
+        )
 
       /** What the span says of the attempt that counts. */
       const answered = (span: CallSpan, { region, wire, reply }: Attempt<Head>) => {
@@ -147,27 +118,18 @@ export class Upstream extends Context.Service<
               body: body.object
             })
           }
-          return ended(
-            span,
-            Effect.flatMap(
-              authorized(call, whole, () => Effect.void),
-              read
-            )
-          )
+          return ended(call, span, Effect.flatMap(whole(call), read))
         })
 
       const stream = Effect.fnUntraced(function* (call: Call, makeDecoder: () => Decoder) {
         const span = openSpan(call.span, call.parent)
-        span.set({ "gateway.region": call.regions[0] })
         const last = yield* ended(
+          call,
           span,
-          Effect.flatMap(
-            authorized(call, open, (reply) => collect(reply)),
-            (last) => {
-              answered(span, last)
-              return accepted(call, last)
-            }
-          )
+          Effect.flatMap(open(call), (last) => {
+            answered(span, last)
+            return accepted(call, last)
+          })
         )
         const { reply, region } = last
         // A body that has not ended takes its connection with it.
@@ -210,18 +172,16 @@ export class Upstream extends Context.Service<
   )
 }
 
-/** One answered request, whatever its status. */
-interface Attempt<A extends Head> {
-  readonly wire: Wire
-  readonly region: string
-  readonly reply: A
-}
-
 /** A call that fails, or is given up before it is answered, is over. */
-const ended = <A>(span: CallSpan, effect: Effect.Effect<A, GatewayError>): Effect.Effect<A, GatewayError> =>
+const ended = <A>(
+  { asked }: Call,
+  span: CallSpan,
+  effect: Effect.Effect<A, GatewayError>
+): Effect.Effect<A, GatewayError> =>
   Effect.onExit(effect, (exit) => {
     if (Exit.isSuccess(exit)) return Effect.void
     const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    span.set({ "gateway.region": asked.region })
     if (error === undefined) span.cancelled()
     else span.fail(error)
     span.end()
@@ -229,15 +189,6 @@ const ended = <A>(span: CallSpan, effect: Effect.Effect<A, GatewayError>): Effec
   })
 
 /** `refused`: the status with which the cloud turned down the ones before. */
-const credentialsUnavailable = (error: CredentialError, refused?: number) =>
-  new GatewayError({
-    reason: "upstream",
-    message: "the gateway could not get credentials for the cloud that serves this model",
-    code: "credentials",
-    upstreamStatus: refused,
-    detail: error.message
-  })
-
 const unexpected = (what: string, code: "content-type" | "redirect" | "invalid-utf8" | "too-large", status?: number) =>
   new GatewayError({
     reason: "upstream",

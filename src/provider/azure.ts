@@ -44,7 +44,7 @@ export const azure = Layer.effect(
     const call = ({ route, operation, body, asked, stopper, parent }: Ask, stream: boolean): Call => {
       const at = target(route, operation, stream, settings.region)
       return {
-        cloud: "azure",
+        deployment: route.deployment,
         regions: [settings.region],
         prepare: () =>
           Effect.map(credential.headers, (headers) => ({
@@ -68,7 +68,6 @@ export const azure = Layer.effect(
       ])
 
     return Provider.of({
-      region: () => settings.region,
       send: (ask) => upstream.send(call(ask, false)),
       stream: (ask) => upstream.stream(call(ask, true), sse),
       faultError: (route, fault) => faultError(fault, scrub(route))

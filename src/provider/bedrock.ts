@@ -93,7 +93,7 @@ export const bedrock = Layer.effect(
       const framed = stream && operation === "messages"
       const accept = framed ? framesType : stream ? "text/event-stream" : "application/json"
       return {
-        cloud: "bedrock",
+        deployment: route.deployment,
         regions: regions(route),
         prepare: (region) => {
           const to = at(region)
@@ -127,7 +127,6 @@ export const bedrock = Layer.effect(
       ])
 
     return Provider.of({
-      region: (route) => regions(route)[0] ?? settings.region,
       send: (ask) => Effect.flatMap(upstream.send(call(ask, false)), (reply) => native(ask.operation, reply)),
       stream: (ask) => upstream.stream(call(ask, true), ask.operation === "messages" ? eventStream : sse),
       faultError: (route, fault) => faultError(fault, scrub(route))

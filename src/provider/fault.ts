@@ -103,7 +103,7 @@ export const errorMessage = (body: string): string | undefined => {
 }
 
 /** Only a number of seconds is passed on. */
-const retryAfterOf = (headers: ReplyHeaders): number | undefined => {
+export const retryAfterOf = (headers: ReplyHeaders): number | undefined => {
   const value = headers["retry-after"]
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) : undefined
 }

@@ -77,7 +77,7 @@ export const vertex = Layer.effect(
       const at = (location: string) => target(route, operation, stream, location)
       const regions = locations(route, operation)
       return {
-        cloud: "vertex",
+        deployment: route.deployment,
         regions,
         prepare: (location) =>
           Effect.map(credential.headers, (headers) => ({
@@ -105,7 +105,6 @@ export const vertex = Layer.effect(
       ])
 
     return Provider.of({
-      region: (route, operation) => locations(route, operation)[0] ?? settings.location,
       send: (ask) => upstream.send(call(ask, false)),
       stream: (ask) => upstream.stream(call(ask, true), sse),
       faultError: (route, fault) => faultError(fault, scrub(route))

@@ -195,14 +195,13 @@ export class Inference extends Context.Service<
               const ready = prepare(surface, value, caller, observation, request.headers)
               if (Result.isFailure(ready)) return Effect.fail(ready.failure)
               const { prepared, route } = ready.success
-              const { maxOutput, operation, stream } = prepared
+              const { maxOutput, stream } = prepared
               const { adjusted = none, thinkingAdjusted = none } = prepared
               observation.adjusted = adjusted.length + thinkingAdjusted.length
               const provider = providerOf(route)
               const headers: Headers = observation.adjusted === 0 ? {} : adjustedHeaders(adjusted, thinkingAdjusted)
               const send = Effect.suspend(() => {
                 observation.cloud = cloudOf(route)
-                observation.region = provider.region(route, operation)
                 return stream && protocol !== undefined
                   ? reply({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
                   : whole(surface, ready.success, provider, observation, headers)

@@ -26,6 +26,7 @@ export class Observation implements RequestFacts {
   route: Route | undefined
   cloud: ServedCloud | undefined
   region: string | undefined
+  tried: ReadonlyArray<string> = []
   upstreamRequestId: string | undefined
   status = 0
   failure: string | undefined

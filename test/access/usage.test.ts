@@ -102,6 +102,7 @@ describe("a usage record", () => {
     route: undefined,
     cloud: undefined,
     region: undefined,
+    tried: [],
     upstreamRequestId: undefined,
     status: 0,
     failure: undefined,

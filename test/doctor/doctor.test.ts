@@ -62,11 +62,11 @@ describe("doctor", () => {
       assert.match(said(found, "clouds"), /^ok: vertex at us-east5.*\nok: bedrock at us-gov-west-1.*\nok: azure at /)
       for (const cloud of ["vertex", "bedrock", "azure"]) {
         assert.match(said(found, `credentials ${cloud}`), /is set/)
-        assert.match(said(found, `reach ${cloud}`), /^ok: .* answers; this clock is 0 s ahead/)
+        assert.match(said(found, `reach ${cloud}`), /^ok: .* answers; this clock is [01] s (?:ahead|behind)/)
       }
       const asked = said(found, "live").split("\n")
       assert.isAbove(asked.length, 10)
-      for (const line of asked) assert.match(line, /^ok: \S+ on (\w+\/\S+): \S+ answered in \d+ ms$/)
+      for (const line of asked) assert.match(line, /^ok: \S+ on (\w+\/\S+) answered in \d+ ms$/)
       assert.lengthOf(sandbox.calls(), asked.length + 3)
     })
   )

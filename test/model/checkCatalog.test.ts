@@ -69,6 +69,12 @@ describe("checkCatalog", () => {
       { deployments: [{ ...azure, regions: ["global"] }] },
       ["models[0].deployments[0].regions[0]: a region is a place inside the boundary, never global"]
     ],
+    [{ deployments: [{ ...azure, regions: ["us", "us"] }] }, ["models[0].deployments[0].regions: must differ"]],
+    [
+      { deployments: [{ ...azure, regions: ["us"], weights: { us: 2, "us-east5": 1 } }] },
+      ["models[0].deployments[0].weights: us-east5 is not among the regions"]
+    ],
+    [{ deployments: [{ ...azure, regions: ["us"], weights: { us: 0 } }] }, ["models[0].deployments[0].weights.us"]],
     [{ ownedBy: "OpenAI" }, ["models[0].ownedBy: a vendor key is lowercase"]],
     [{ extra: 1 }, ["models[0].extra: unknown key"]],
     [{ "a\nb": 1 }, [String.raw`models[0]["a\nb"]: unknown key`]],
