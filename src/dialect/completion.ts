@@ -46,6 +46,8 @@ export const renderCompletion = (
 
 /** Writes the chunks of one stream, as the JSON text of each. It has state: whether the role has been said. */
 export interface ChunkWriter {
+  /** The role's chunk, once. */
+  readonly begin: () => string | undefined
   /** Adds the chunk of a piece to `out`, the role's before the first; a piece without a delta adds nothing. */
   readonly write: (piece: Piece, out: Array<string>) => void
   /** The one final chunk, with usage where it was asked for and the flag where there is one; the role's first, if unsaid. */
@@ -65,6 +67,11 @@ export const makeChunkWriter = ({
   let begun = false
 
   return {
+    begin: () => {
+      if (begun) return undefined
+      begun = true
+      return role
+    },
     write: (piece, out) => {
       const delta = deltaOf(piece)
       if (delta === undefined) return

@@ -4,11 +4,11 @@ import type { ChatRequest } from "../api/Chat.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { reply as claudeReply } from "./claude/reply.ts"
-import { request as claudeRequest } from "./claude/request.ts"
+import { request as claudeRequest, unsaidStops as claudeStops } from "./claude/request.ts"
 import { stream as claudeStream } from "./claude/stream.ts"
 import type { Dialect } from "./Dialect.ts"
 import { reply as geminiReply } from "./gemini/reply.ts"
-import { request as geminiRequest } from "./gemini/request.ts"
+import { request as geminiRequest, unsaidStops as geminiStops } from "./gemini/request.ts"
 import { stream as geminiStream } from "./gemini/stream.ts"
 import { reply as gptReply } from "./gpt/reply.ts"
 import { request as gptRequest, unsaidStops } from "./gpt/request.ts"
@@ -49,8 +49,8 @@ const checked = (dialect: Dialect): Dialect => ({
 })
 
 const dialects = {
-  messages: checked({ request: claudeRequest, reply: claudeReply, stream: claudeStream }),
-  content: checked({ request: geminiRequest, reply: geminiReply, stream: geminiStream }),
+  messages: checked(stopping({ request: claudeRequest, reply: claudeReply, stream: claudeStream }, claudeStops)),
+  content: checked(stopping({ request: geminiRequest, reply: geminiReply, stream: geminiStream }, geminiStops)),
   chat: checked(stopping({ request: gptRequest, reply: gptReply, stream: gptStream }, unsaidStops)),
   // Its API has no stop sequences.
   responses: checked(stopping({ request: responsesRequest, reply: responsesReply, stream: responsesStream }, stopsOf))

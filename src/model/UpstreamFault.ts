@@ -2,6 +2,7 @@
  * How an upstream failed, in its own terms, wherever it said so: by an HTTP status, by a frame, or inside a reply that began
  * well. What it means to the caller is decided in one place (`provider/fault.ts`).
  */
+import { arrayOf, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 /** The upstream said that it failed. */
 export interface Refused {
@@ -44,3 +45,16 @@ export const misshapen = broken("shape", "the cloud that serves this model sent 
 export const unreadable = broken("event", "the cloud that serves this model sent an event that cannot be read")
 export const unfinished = (reason: string): Broken =>
   broken("finish", `the model ended without a usable answer (${reason})`)
+
+/** How Google and Anthropic say that a call took too long, whatever its HTTP status. */
+const timeouts: ReadonlySet<unknown> = new Set(["DEADLINE_EXCEEDED", "timeout_error"])
+export const isTimeout = ({ status, type }: JsonObject): boolean => timeouts.has(status) || timeouts.has(type)
+
+/** Seconds to wait, of the `google.rpc.RetryInfo` in the details of Google's errors (`34.07s`). */
+export const retryDelayOf = ({ details }: JsonObject): number | undefined => {
+  for (const detail of arrayOf(details)) {
+    const delay = textOf(objectOf(detail).retryDelay)
+    if (delay !== undefined && /^\d{1,6}(\.\d{1,9})?s$/.test(delay)) return Math.ceil(Number(delay.slice(0, -1)))
+  }
+  return undefined
+}

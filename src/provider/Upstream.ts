@@ -11,7 +11,7 @@ import { GatewayError } from "../model/GatewayError.ts"
 import { type CallSpan, type CallSpanOptions, makeCallSpans } from "../telemetry/callSpan.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
 import type { Decoder } from "../wire/Event.ts"
-import { type JsonObject, readExactObject } from "../wire/json.ts"
+import { type JsonObject, readExactObject, readWrittenObject } from "../wire/json.ts"
 import { type Attempt, type Choice, makeAttempts, type Sender, type Wire } from "./attempts.ts"
 import { makeBreaker } from "./breaker.ts"
 import { responseAttributes } from "./callAttributes.ts"
@@ -214,6 +214,9 @@ interface Body {
   readonly object: JsonObject
 }
 
+/** Replies that call tools with JSON values, which are printed again. */
+const hasInput = /"(?:input|functionCall)"/
+
 /** Text that is not UTF-8 is not repaired: the caller would take the repairs for the model's words. */
 const readReply = (call: Call, reply: WholeReply): Body | GatewayError => {
   const { bytes, status, headers } = reply
@@ -223,7 +226,7 @@ const readReply = (call: Call, reply: WholeReply): Body | GatewayError => {
   if (bytes === undefined) return unexpected("a reply that is too large", "too-large")
   if (!isUtf8(bytes)) return unexpected("a reply that is not valid UTF-8", "invalid-utf8")
   const text = bytes.toString("utf8")
-  const object = readExactObject(text)
+  const object = hasInput.test(text) ? readWrittenObject(text) : readExactObject(text)
   return object === undefined ? malformed : { text, object }
 }
 

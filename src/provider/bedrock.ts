@@ -1,6 +1,7 @@
 /** Amazon Bedrock: InvokeModel for Claude and Titan, the OpenAI-compatible route for GPT (docs/upstreams.md#amazon-bedrock). */
 import { Effect, Layer, Option } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
+import { withoutMetrics } from "../model/invocationMetrics.ts"
 import type { Operation, Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
@@ -53,9 +54,8 @@ const bodyOf = (operation: Operation, body: Body): Body => {
 /** Bedrock's words for a count and its own additions to a message, in the words of the messages format. */
 const native = (operation: Operation, reply: Reply): Effect.Effect<Reply, GatewayError> => {
   if (operation === "messages") {
-    if (!("amazon-bedrock-invocationMetrics" in reply.body)) return Effect.succeed(reply)
-    const { "amazon-bedrock-invocationMetrics": _, ...body } = reply.body
-    return Effect.succeed({ ...reply, body })
+    const body = withoutMetrics(reply.body)
+    return Effect.succeed(body === reply.body ? reply : { ...reply, body })
   }
   if (operation !== "count") return Effect.succeed(reply)
   const count = reply.body.inputTokens

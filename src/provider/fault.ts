@@ -3,9 +3,16 @@
  * well (docs/api.md#what-becomes-of-a-clouds-error). The one place where an upstream's words are freed of what is the operator's.
  */
 import { type Code, GatewayError, type Reason } from "../model/GatewayError.ts"
-import { misshapen, type Refused, refused, type UpstreamFault } from "../model/UpstreamFault.ts"
+import {
+  isTimeout,
+  misshapen,
+  type Refused,
+  refused,
+  retryDelayOf,
+  type UpstreamFault
+} from "../model/UpstreamFault.ts"
 import type { FramingFailure } from "../wire/Event.ts"
-import { objectOf } from "../wire/json.ts"
+import { type JsonObject, objectOf } from "../wire/json.ts"
 import type { ReplyHeaders } from "./replyHeaders.ts"
 import { brokenOff } from "./transport.ts"
 
@@ -95,12 +102,15 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-/** The words of an error body of Anthropic, Google (also wrapped in an array), AWS, Azure or OpenAI. */
-export const errorMessage = (body: string): string | undefined => {
+/** The error body of Anthropic, Google (also wrapped in an array), AWS, Azure or OpenAI. */
+const errorBody = (body: string): JsonObject => {
   const json = parseJson(body)
-  const top = objectOf(Array.isArray(json) ? json[0] : json)
-  return nonEmpty(objectOf(top.error).message) ?? nonEmpty(top.message) ?? nonEmpty(top.Message)
+  return objectOf(Array.isArray(json) ? json[0] : json)
 }
+
+/** Its words. */
+const messageOf = (top: JsonObject): string | undefined =>
+  nonEmpty(objectOf(top.error).message) ?? nonEmpty(top.message) ?? nonEmpty(top.Message)
 
 /** Only a number of seconds is passed on. */
 export const retryAfterOf = (headers: ReplyHeaders): number | undefined => {
@@ -110,9 +120,11 @@ export const retryAfterOf = (headers: ReplyHeaders): number | undefined => {
 
 /** A reply whose status is no success. */
 export const statusFault = (status: number, headers: ReplyHeaders, body: string): Refused => {
+  const top = errorBody(body)
+  const error = objectOf(top.error)
   const exception = headers["x-amzn-errortype"]?.split(/[:,]/)[0]
-  const effective = exception === "ServiceQuotaExceededException" ? 429 : status
-  return refused(effective, errorMessage(body), retryAfterOf(headers))
+  const effective = exception === "ServiceQuotaExceededException" ? 429 : isTimeout(error) ? 504 : status
+  return refused(effective, messageOf(top), retryAfterOf(headers) ?? retryDelayOf(error))
 }
 
 /** The HTTP status that each exception frame of Bedrock stands for. */

@@ -110,6 +110,9 @@ export const chatProtocol = (options: {
     const pieces: Array<Piece> = []
     for (const event of events) {
       const fault = state.reader.step(event, pieces)
+      // The caller sees life with the upstream's first event, and not only when the model has thought.
+      const role = fault === undefined ? state.writer.begin() : undefined
+      if (role !== undefined) frames.push({ data: role })
       write(state, pieces, frames)
       pieces.length = 0
       if (fault !== undefined) {

@@ -6,6 +6,7 @@ import { claudeFault } from "../dialect/claude/faults.ts"
 import { overlayUsage, tokensOf } from "../dialect/claude/usage.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
+import { fillUsage } from "../model/invocationMetrics.ts"
 import { unreadable } from "../model/UpstreamFault.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import type { Event } from "../wire/Event.ts"
@@ -112,6 +113,8 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
       return { event: name, data }
     }
     case "message_stop":
+      if (numberOf(state.usage.output_tokens) === undefined)
+        state.usage = fillUsage(state.usage, objectOf(readObject(data)))
       state.end = "complete"
       return messageStop
     case "error":

@@ -87,7 +87,25 @@ export const readExactObject = (text: string): JsonObject | undefined => {
   return isObject(value) ? value : undefined
 }
 
-/** The same of a text that a caller sent: undefined, too, where it is nested too deep to be printed. */
+/** Numbers that JavaScript would print otherwise than they were written keep their text: `1.0`, `1e3`. */
+const writtenNumber = (_key: string, value: unknown, context?: Source): unknown =>
+  typeof value === "number" && context?.source !== undefined && String(value) !== context.source
+    ? rawJson(context.source)
+    : value
+
+/** What such a number may look like outside strings. */
+const reprinted = /(?:^|[[,:\s])-?(?:0(?=[,\s\]}])|\d+(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]|\.\d{15})|\d{16})/
+
+/**
+ * The object that a text is, with every number as it was written, for what is printed again; undefined where it is none. Such
+ * numbers are no JavaScript numbers any more: counts, which are plain integers, are.
+ */
+export const readWrittenObject = (text: string): JsonObject | undefined => {
+  const value = attempt(reprinted.test(text) ? (text) => JSON.parse(text, writtenNumber) : JSON.parse, text)
+  return isObject(value) ? value : undefined
+}
+
+/** The object that a text of a caller is, exactly: undefined, too, where it is nested too deep to be printed. */
 export const parseObject = (text: string): JsonObject | undefined => {
   const value = readExactObject(text)
   return value !== undefined && isShallow(value) ? value : undefined

@@ -4,7 +4,7 @@ import { Result, Schema } from "effect"
 import { stopFilter } from "../../src/dialect/stops.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../support/responses.ts"
-import { azure, chat, dialect, eventOf, folded, hearStream, say, terra } from "./support.ts"
+import { azure, chat, dialect, eventOf, flash, folded, hearStream, say, sonnet, terra } from "./support.ts"
 
 const fragment = Schema.Literals(["a", "b", "ab", "ba", "aab", "\n", " "])
 const text = Schema.Array(fragment)
@@ -88,5 +88,31 @@ describe("a dialect whose vendor takes none", () => {
     const say = (reasoning_effort: string) =>
       Result.getOrThrow(dialect(azure).reply(body, azure, chat({ stop: "END", reasoning_effort }))).content
     expect([say("low"), say("none")]).toEqual(["one ", "one END two"])
+  })
+
+  it("watches for whitespace on Claude, streamed and not", () => {
+    const stop = ["END", "\n\n"]
+    expect(say(sonnet, { stop }).stop_sequences).toEqual(["END"])
+    const content = [
+      { type: "text", text: "one\n\ntwo" },
+      { type: "tool_use", id: "t", name: "f", input: {} }
+    ]
+    const cut = Result.getOrThrow(dialect(sonnet).reply({ content, stop_reason: "tool_use" }, sonnet, chat({ stop })))
+    expect(cut).toMatchObject({ content: "one", toolCalls: [], finishReason: "stop" })
+    const events = ["one\n", "\ntwo"].map((text) => ({
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "text_delta", text }
+    }))
+    const heard = Result.getOrThrow(hearStream(sonnet, events, chat({ stop })))
+    expect(heard).toMatchObject({ pieces: [{ text: "one" }], ending: { finishReason: "stop" } })
+  })
+
+  it("watches for those that are too many for Gemini", () => {
+    const stop = ["1", "2", "3", "4", "5", "6"]
+    expect(say(flash, { stop }).generationConfig).toMatchObject({ stopSequences: stop.slice(0, 5) })
+    const event = { candidates: [{ content: { parts: [{ text: "a 6 b" }] }, finishReason: "STOP" }] }
+    const heard = Result.getOrThrow(hearStream(flash, [event], chat({ stop })))
+    expect(heard).toMatchObject({ pieces: [{ text: "a " }], ending: { finishReason: "stop" } })
   })
 })

@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { cut, misshapen, refused, unfinished, unreadable } from "../../src/model/UpstreamFault.ts"
-import { errorMessage, faultError, framingError, makeScrub, statusFault } from "../../src/provider/fault.ts"
+import { faultError, framingError, makeScrub, statusFault } from "../../src/provider/fault.ts"
 import { FramingError, UpstreamException } from "../../src/wire/Event.ts"
 
 const scrub = makeScrub([
@@ -68,13 +68,35 @@ describe("words that are passed on", () => {
   })
 
   it("are found in every vendor's error body", () => {
-    assert.strictEqual(errorMessage('{"type":"error","error":{"type":"e","message":"a"}}'), "a")
-    assert.strictEqual(errorMessage('[{"error":{"code":400,"message":"b"}}]'), "b")
-    assert.strictEqual(errorMessage('{"message":"c"}'), "c")
-    assert.strictEqual(errorMessage('{"Message":"d"}'), "d")
+    const words = (body: string) => statusFault(400, {}, body).message
+    assert.strictEqual(words('{"type":"error","error":{"type":"e","message":"a"}}'), "a")
+    assert.strictEqual(words('[{"error":{"code":400,"message":"b"}}]'), "b")
+    assert.strictEqual(words('{"message":"c"}'), "c")
+    assert.strictEqual(words('{"Message":"d"}'), "d")
     for (const body of ["", "<html>", "null", "[]", '{"error":"e"}', '{"message":""}']) {
-      assert.isUndefined(errorMessage(body), body)
+      assert.isUndefined(words(body), body)
     }
+  })
+
+  it.each([
+    [{ error: { code: 499, status: "DEADLINE_EXCEEDED" } }, 499],
+    [[{ error: { status: "DEADLINE_EXCEEDED" } }], 500],
+    [{ type: "error", error: { type: "timeout_error" } }, 500]
+  ])("%j is a call that took too long, whatever its status", (body, status) => {
+    assert.strictEqual(faultError(statusFault(status, {}, JSON.stringify(body)), (text) => text).reason, "timeout")
+  })
+
+  it.each([
+    ["34.07s", 35],
+    ["5s", 5],
+    ["soon", undefined],
+    ["-1s", undefined],
+    [7, undefined]
+  ])("Google's delay of %j", (retryDelay, expected) => {
+    const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo" }, { retryDelay }]
+    const body = JSON.stringify({ error: { code: 429, status: "RESOURCE_EXHAUSTED", details } })
+    assert.strictEqual(statusFault(429, {}, body).retryAfter, expected)
+    assert.strictEqual(statusFault(429, { "retry-after": "9" }, body).retryAfter, 9)
   })
 })
 

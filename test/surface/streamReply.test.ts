@@ -55,6 +55,62 @@ const recordOf = async (id: string | null) => {
   throw new Error("there is no record")
 }
 
+describe("a stop sequence that the vendor does not take", () => {
+  for (const model of [il2, il5]) {
+    it(`${model}: ends the reply, and the call to the cloud`, async () => {
+      const framed = model === il2 ? sseFrame : bedrockFrame
+      const before = upstream.connections()
+      upstream.use(async (socket) => {
+        socket.write(model === il2 ? sseHead : frameHead)
+        for (const event of saying("one\n", "\ntwo").slice(0, -3)) socket.write(chunk(framed(event)))
+      })
+      const body = { model, stream: true, stop: "\n\n", messages: [{ role: "user", content: "hi" }] }
+      const got = await post(`${gateway.url}/v1/chat/completions`, body)
+      const events = eventsIn(got.text)
+      assert.strictEqual(events.at(-1)?.data, "[DONE]")
+      const choices = events.flatMap(({ json }) => json?.choices ?? [])
+      assert.deepStrictEqual(
+        choices.map(({ delta, finish_reason }) => [delta.role ?? delta.content, finish_reason]),
+        [
+          ["assistant", null],
+          ["one", null],
+          [undefined, "stop"]
+        ]
+      )
+      await upstream.abandoned()
+      assert.isAbove(upstream.connections().closed, before.closed)
+      const record = await recordOf(got.headers.get("x-request-id"))
+      assert.include(record, { outcome: "ok", stream_end: "complete" })
+      assert.deepInclude(record.tokens, { input: 10 })
+    })
+  }
+})
+
+it("chat: the role comes with the cloud's first event", async () => {
+  let go = () => {}
+  upstream.use(async (socket) => {
+    socket.write(sseHead)
+    const [first, ...rest] = saying("hi")
+    if (first !== undefined) socket.write(chunk(sseFrame(first)))
+    await new Promise<void>((resolve) => {
+      go = resolve
+    })
+    for (const event of rest) socket.write(chunk(sseFrame(event)))
+    socket.write(lastChunk)
+  })
+  const body = { model: il2, stream: true, messages: [{ role: "user", content: "hi" }] }
+  const response = await fetch(`${patient.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "x-api-key": "sandbox-key", "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+  const reader = response.body?.getReader()
+  const first = new TextDecoder().decode((await reader?.read())?.value)
+  assert.match(first, /^data: .*"delta":\{"role":"assistant"\}/)
+  go()
+  for (let end = false; !end; ) end = (await reader?.read())?.done ?? true
+})
+
 describe("the beginning", () => {
   it("a refusal within the heartbeat keeps its status and retry-after, though the head took its time", async () => {
     upstream.use(async (socket) => {

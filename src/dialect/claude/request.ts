@@ -39,7 +39,7 @@ export const request: Dialect["request"] = (chat, route) =>
       system: texts.length === 0 ? undefined : texts.some(isMarked) ? texts : texts.map(textIn).join("\n\n"),
       messages: (thinks ? turns : withoutThinking(turns)).map(({ role, content }) => ({ role, content })),
       ...sampling(chat, takes(model.sampling, thinks), adjusted),
-      stop_sequences: some(stopsOf(chat).filter((sequence) => sequence.trim() !== "")),
+      stop_sequences: some(stopsOf(chat).filter((sequence) => !isBlank(sequence))),
       ...toolsFor(chat, turns, { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted }),
       thinking: thinks
         ? adaptive
@@ -53,6 +53,11 @@ export const request: Dialect["request"] = (chat, route) =>
     })
     return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
+
+const isBlank = (text: string): boolean => text.trim() === ""
+
+/** The vendor refuses sequences of nothing but whitespace. */
+export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
 
 /** The vendor's temperature ends at 1, and newer models take only one of the two. */
 const sampling = (chat: ChatRequest, taken: boolean, adjusted: Array<string>): JsonObject => {

@@ -1,5 +1,6 @@
 /** Anthropic's Messages API: what is answered in a stream (docs/upstreams.md#anthropic-stream-events). */
 import { Result } from "effect"
+import { fillUsage } from "../../model/invocationMetrics.ts"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, callId, finishOf } from "../answer.ts"
@@ -91,6 +92,7 @@ export const stream: Dialect["stream"] = (route, chat) => {
           stopReason = textOf(objectOf(fields.delta).stop_reason) ?? stopReason
           break
         case "message_stop":
+          usage = fillUsage(usage, fields)
           ended = true
           break
         case "error":

@@ -1,5 +1,5 @@
 /** How Google's API fails inside a stream that began well. */
-import { type Refused, refused } from "../../model/UpstreamFault.ts"
+import { isTimeout, type Refused, refused, retryDelayOf } from "../../model/UpstreamFault.ts"
 import { type JsonObject, numberOf, textOf } from "../../wire/json.ts"
 
 /** The statuses of google.rpc, as those of HTTP. */
@@ -16,5 +16,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
 ])
 
 /** Of the `error` of an event. Its `code`, which is HTTP's, may be missing in a stream. */
-export const geminiFault = (error: JsonObject): Refused =>
-  refused(numberOf(error.code) ?? statuses.get(textOf(error.status) ?? "") ?? 500, textOf(error.message))
+export const geminiFault = (error: JsonObject): Refused => {
+  const status = isTimeout(error) ? 504 : (numberOf(error.code) ?? statuses.get(textOf(error.status) ?? "") ?? 500)
+  return refused(status, textOf(error.message), retryDelayOf(error))
+}

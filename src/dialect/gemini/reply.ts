@@ -7,6 +7,7 @@ import { arrayOf, compact, isObject, isShallow, type Json, type JsonObject, obje
 import { callId, makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
 import { callerName } from "./contents.ts"
+import { finishOfReason } from "./finish.ts"
 import { readUsage } from "./usage.ts"
 
 export const reply: Dialect["reply"] = (body, route) => {
@@ -71,32 +72,15 @@ export const brokenIn = (body: JsonObject): Broken | undefined => {
     if (isObject(functionCall) && !isShallow(functionCall.args)) return misshapen
   }
   const reason = textOf(candidateOf(body).finishReason)
-  return reason !== undefined && failures.has(reason) ? unfinished(reason) : undefined
+  return reason !== undefined && finishOfReason(reason) === "failed" ? unfinished(reason) : undefined
 }
-
-const failures: ReadonlySet<string> = new Set([
-  "MALFORMED_FUNCTION_CALL",
-  "MALFORMED_RESPONSE",
-  "UNEXPECTED_TOOL_CALL",
-  "TOO_MANY_TOOL_CALLS"
-])
 
 /** How the answer ended, if this says so: a finish reason, or a prompt that was blocked and has no candidate. */
 export const finishReasonOf = (body: JsonObject): FinishReason | undefined => {
   const reason = textOf(candidateOf(body).finishReason)
-  if (reason !== undefined) return finishReasons.get(reason) ?? "stop"
+  if (reason !== undefined) {
+    const finish = finishOfReason(reason)
+    return finish === "failed" ? undefined : finish
+  }
   return textOf(objectOf(body.promptFeedback).blockReason) === undefined ? undefined : "content_filter"
 }
-
-const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
-  ["MAX_TOKENS", "length"],
-  ["CONTINUATION", "length"],
-  ["SAFETY", "content_filter"],
-  ["RECITATION", "content_filter"],
-  ["BLOCKLIST", "content_filter"],
-  ["PROHIBITED_CONTENT", "content_filter"],
-  ["SPII", "content_filter"],
-  ["IMAGE_SAFETY", "content_filter"],
-  ["IMAGE_PROHIBITED_CONTENT", "content_filter"],
-  ["IMAGE_RECITATION", "content_filter"]
-])

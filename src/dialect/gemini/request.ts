@@ -44,7 +44,7 @@ const generation = (chat: ChatRequest, model: Model, adjusted: Array<string>): J
   const taken = takes(model.sampling, effort !== "none")
   for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.push(removed(name))
   const format = jsonFormat(chat)
-  const stops = stopsOf(chat)
+  const stops = stopsOf(chat).slice(0, maxStops)
   return compact({
     maxOutputTokens: chatMaxTokens(chat),
     temperature: taken ? numberOf(chat.temperature) : undefined,
@@ -61,6 +61,10 @@ const generation = (chat: ChatRequest, model: Model, adjusted: Array<string>): J
     thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
   })
 }
+
+/** Most stop sequences that the vendor takes (docs/upstreams.md#gemini). */
+const maxStops = 5
+export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).slice(maxStops)
 
 /** Whether something is marked for a cache: this vendor keeps prompts by itself. */
 const hasMarks = ({ messages, tools }: ChatRequest): boolean =>

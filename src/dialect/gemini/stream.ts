@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { FinishReason } from "../../api/Chat.ts"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
-import { isObject, type Json, readExactObject, readObject } from "../../wire/json.ts"
+import { isObject, type Json, readObject, readWrittenObject } from "../../wire/json.ts"
 import { addText, finishOf } from "../answer.ts"
 import type { Dialect, Piece } from "../Dialect.ts"
 import { geminiFault } from "./faults.ts"
@@ -30,7 +30,7 @@ export const stream: Dialect["stream"] = (route) => {
   return {
     step: ({ data }, out) => {
       // Only arguments need numbers as they were written, and to keep those takes longer.
-      const body = data.includes("functionCall") ? readExactObject(data) : readObject(data)
+      const body = data.includes("functionCall") ? readWrittenObject(data) : readObject(data)
       if (body === undefined) return unreadable
       if (isObject(body.error)) return geminiFault(body.error)
       // Counts come once, or as totals so far: the latest of each is right (docs/upstreams.md#gemini-usage).

@@ -1,5 +1,9 @@
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
 import { overlayUsage, tokensOf } from "../../../src/dialect/claude/usage.ts"
+import { withoutMetrics } from "../../../src/model/invocationMetrics.ts"
+import type { JsonObject } from "../../../src/wire/json.ts"
+import { hearStream, sonnetBedrock } from "../support.ts"
 
 it.each([
   [{}, { input: 0, output: 0 }],
@@ -31,3 +35,30 @@ it.each([
   ],
   [{ a: 5 }, { a: 0 }, { a: 0 }]
 ])("%j, then %j, is %j", (before, after, expected) => expect(overlayUsage(before, after)).toEqual(expected))
+
+describe("Bedrock's own counts", () => {
+  const counts = { inputTokenCount: 5, outputTokenCount: 7, cacheReadInputTokenCount: 1 }
+  const metrics = { "amazon-bedrock-invocationMetrics": counts }
+
+  it("fill what the events of a stream do not count", () => {
+    const events = (usage: JsonObject) => [
+      { type: "message_start", message: { usage } },
+      { type: "message_stop", ...metrics }
+    ]
+    const usageOf = (usage: JsonObject) => Result.getOrThrow(hearStream(sonnetBedrock, events(usage))).ending.usage
+    expect(usageOf({})).toMatchObject({ prompt_tokens: 6, completion_tokens: 7 })
+    expect(usageOf({ input_tokens: 50, output_tokens: null })).toMatchObject({
+      prompt_tokens: 51,
+      completion_tokens: 7
+    })
+  })
+
+  it("fill the usage of a whole message, and are no part of it", () => {
+    expect(withoutMetrics({ type: "message", ...metrics })).toEqual({
+      type: "message",
+      usage: { input_tokens: 5, output_tokens: 7, cache_read_input_tokens: 1 }
+    })
+    const counted = { type: "message", usage: { input_tokens: 1, output_tokens: 2, cache_read_input_tokens: 0 } }
+    expect(withoutMetrics({ ...counted, ...metrics })).toEqual(counted)
+  })
+})

@@ -15,23 +15,28 @@ describe("replies", () => {
     ["SAFETY", "content_filter"],
     ["RECITATION", "content_filter"],
     ["SPII", "content_filter"],
-    ["LANGUAGE", "stop"],
-    ["UNHEARD_OF", "stop"]
+    ["LANGUAGE", "content_filter"],
+    ["OTHER", "content_filter"],
+    ["UNHEARD_OF", "content_filter"]
   ])("%s is %s, streamed and not", (reason, expected) => {
     const body = candidate(reason, { text: "a" })
     expect(hear(flash, body).finishReason).toBe(expected)
     expect(Result.getOrThrow(hearStream(flash, [body])).ending.finishReason).toBe(expected)
   })
 
-  it.each(["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"])(
-    "%s is the upstream's failure, streamed and not",
-    (reason) => {
-      const failures = [dialect(flash).reply(candidate(reason), flash), hearStream(flash, [candidate(reason)])]
-      for (const failure of failures.map(failureOf)) {
-        expect(failure).toEqual(unfinished(reason))
-      }
+  it.each([
+    "NO_IMAGE",
+    "FINISH_REASON_UNSPECIFIED",
+    "MALFORMED_FUNCTION_CALL",
+    "MALFORMED_RESPONSE",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS"
+  ])("%s is the upstream's failure, streamed and not", (reason) => {
+    const failures = [dialect(flash).reply(candidate(reason), flash), hearStream(flash, [candidate(reason)])]
+    for (const failure of failures.map(failureOf)) {
+      expect(failure).toEqual(unfinished(reason))
     }
-  )
+  })
 
   it("a blocked prompt is filtered content", () => {
     const blocked = { promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 3 } }

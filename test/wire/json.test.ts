@@ -1,0 +1,33 @@
+/** Numbers in JSON that is printed again. */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { numberOf, readWrittenObject } from "../../src/wire/json.ts"
+
+describe("numbers as they were written", () => {
+  it.each([
+    "1.0",
+    "1e3",
+    "-0",
+    "-0.0",
+    "1E+2",
+    "0.10",
+    "9007199254740993",
+    "0.1234567890123456789",
+    "1e999",
+    "1.50e-7"
+  ])("%s", (number) => {
+    for (const text of [`{"a":${number}}`, `{"a":[1,${number}]}`, `{"a":{"b":${number},"c":"1.0"}}`]) {
+      assert.strictEqual(JSON.stringify(readWrittenObject(text)), text)
+    }
+  })
+
+  it("are JavaScript's where that makes no difference", () => {
+    const read = readWrittenObject('{"a":1.0,"b":12,"c":-1.5,"d":"1.0"}')
+    assert.deepStrictEqual([numberOf(read?.b), numberOf(read?.c), read?.d], [12, -1.5, "1.0"])
+  })
+
+  it.prop("any number", { value: Schema.Finite }, ({ value }) => {
+    const text = `{"a":${JSON.stringify(value)}}`
+    assert.strictEqual(JSON.stringify(readWrittenObject(text)), text)
+  })
+})
