@@ -196,7 +196,8 @@ export type CompletionChunk = typeof CompletionChunk.Type
 
 /** A failure after the first byte: the last event of such a stream, without `[DONE]`. */
 const StreamError = Schema.Struct({
-  error: Schema.StructWithRest(Schema.Struct({ type: Schema.String, message: Schema.String }), more)
+  error: Schema.StructWithRest(Schema.Struct({ type: Schema.String, message: Schema.String }), more),
+  x_gateway_governance: Schema.optionalKey(Governance)
 }).annotate({ identifier: "ChatStreamError" })
 
 export const ChatEvent = Schema.Struct({

@@ -60,7 +60,8 @@ export const ModelField = Schema.String.check(
   Schema.isNonEmpty({ message: "must name a model, as <base_model>:<level>" })
 ).annotate({ description: "Composite ID, `<base_model>:<level>`.", examples: ["claude-sonnet-4-5:il5"] })
 
-export const PositiveInt = Schema.Int.check(Schema.isGreaterThan(0, { message: "must be a positive integer" }))
+const positive = { message: "must be a positive integer" }
+export const PositiveInt = Schema.Number.check(Schema.isInt(positive), Schema.isGreaterThan(0, positive))
 
 /** 2 MiB of UTF-8 (docs/api.md#limits). */
 export const maxTextBytes = 2_097_152

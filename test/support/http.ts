@@ -1,6 +1,7 @@
 /** Callers: one that reads a reply to its end, one that speaks raw bytes, and readers of what they got. */
 import { connect, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
+import { breaches } from "./contract.ts"
 
 /** A reply, read to its end; `json` is undefined for what is none. */
 export interface Got {
@@ -34,9 +35,13 @@ export const open = (
     headers: Object.fromEntries(Object.entries({ ...key, ...headers }).filter(([, value]) => value !== ""))
   })
 
+/** Reads a reply to its end; what comes must be what the contract says. */
 const read = async (response: Response): Promise<Got> => {
   const text = await response.text()
-  return { status: response.status, headers: response.headers, text, json: parsed(text) }
+  const got = { status: response.status, headers: response.headers, text, json: parsed(text) }
+  const problems = breaches(new URL(response.url).pathname, got)
+  if (problems.length > 0) throw new Error(`not as the contract says: ${problems.join("; ")}`)
+  return got
 }
 
 /** Posts and reads the whole reply. */

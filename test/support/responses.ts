@@ -73,7 +73,13 @@ export const opening: UpstreamEvent = {
 /** The events of a text item. */
 export const textEvents = (index: number, words: ReadonlyArray<string>): ReadonlyArray<UpstreamEvent> => [
   { type: "response.output_item.added", output_index: index, item: { ...textItem(""), content: [] } },
-  ...words.map((delta) => ({ type: "response.output_text.delta", item_id: "msg_1", output_index: index, delta })),
+  ...words.map((delta) => ({
+    type: "response.output_text.delta",
+    item_id: "msg_1",
+    output_index: index,
+    content_index: 0,
+    delta
+  })),
   { type: "response.output_item.done", output_index: index, item: textItem(words.join("")) }
 ]
 

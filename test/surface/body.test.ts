@@ -9,7 +9,14 @@ import { type Got, open, post, raw, rawPost } from "../support/http.ts"
 let upstream: FakeUpstream
 let gateway: Gateway
 beforeAll(async () => {
-  upstream = await fakeUpstream(answering(reply("200 OK", '{"type":"message","role":"assistant","content":[]}')))
+  upstream = await fakeUpstream(
+    answering(
+      reply(
+        "200 OK",
+        '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
+      )
+    )
+  )
   gateway = await startGateway({ settings: cloudsAt(upstream.url) })
 })
 afterAll(async () => {
@@ -149,12 +156,19 @@ describe("what passes through unchanged", () => {
       answering(
         reply(
           "200 OK",
-          `{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":${input}}]}`
+          `{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[{"type":"tool_use","id":"t","name":"n","input":${input}}]}`
         )
       )
     )
     const got = await create(text(""))
-    upstream.use(answering(reply("200 OK", '{"type":"message","role":"assistant","content":[]}')))
+    upstream.use(
+      answering(
+        reply(
+          "200 OK",
+          '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
+        )
+      )
+    )
     assert.strictEqual(got.status, 200)
     assert.include(got.text, input)
   })

@@ -40,7 +40,14 @@ describe.concurrent("five seconds", () => {
     const ask = () => post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il5"))
     try {
       for (let n = 0; n < 10; n++) await ask()
-      upstream.use(answering(reply("200 OK", '{"type":"message","role":"assistant","content":[]}')))
+      upstream.use(
+        answering(
+          reply(
+            "200 OK",
+            '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
+          )
+        )
+      )
       assert.match((await ask()).headers.get("retry-after") ?? "", /^[1-5]$/)
       await sleep(5_300)
       for (let n = 0; n < 5; n++) assert.strictEqual((await ask()).status, 200)

@@ -107,7 +107,10 @@ for (const { model, head, frame } of clouds) {
         )
         upstream.use(
           answering(
-            reply("200 OK", `{"type":"message","role":"assistant","content":[${content}],"stop_reason":"tool_use"}`)
+            reply(
+              "200 OK",
+              `{"id":"msg_1","type":"message","role":"assistant","usage":{"input_tokens":1,"output_tokens":1},"content":[${content}],"stop_reason":"tool_use"}`
+            )
           )
         )
         const got = await ask(model, false)
@@ -223,7 +226,14 @@ for (const { model, head, frame } of clouds) {
 describe("the screen of tool definitions", () => {
   const tools = [{ name: "notify", input_schema: { type: "object", properties: { webhook_url: { type: "string" } } } }]
   it("is off on this surface", async () => {
-    upstream.use(answering(reply("200 OK", '{"type":"message","role":"assistant","content":[]}')))
+    upstream.use(
+      answering(
+        reply(
+          "200 OK",
+          '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
+        )
+      )
+    )
     const got = await post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il5", "hi", { tools }))
     assert.strictEqual(got.status, 200)
   })

@@ -43,7 +43,7 @@ const create = (extra: Readonly<Record<string, unknown>> = {}) => post(url(), as
 
 describe("a whole reply", () => {
   it("is the upstream's own bytes", async () => {
-    const bytes = `{ "object" : "response",\n "id":"resp_1","status":"completed", "output":[{"type":"message","content":[{"type":"output_text","text":"h\\u00e9 \\ud83d\\ude00 \\/"}]}],
+    const bytes = `{ "object" : "response",\n "id":"resp_1","status":"completed", "created_at":1, "model":"m", "output":[{"id":"msg_1","role":"assistant","type":"message","content":[{"type":"output_text","text":"h\\u00e9 \\ud83d\\ude00 \\/"}]}],
  "usage":null, "big":12345678901234567890, "huge":1e400, "one":1.0, "twice":1, "twice":2 }`
     answering(bytes)
     const got = await create()
