@@ -1,16 +1,12 @@
 /** The AI SDK with its OpenAI-compatible provider against every kind of upstream. */
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { APICallError, generateText, jsonSchema, type ModelMessage, Output, stepCountIs, streamText, tool } from "ai"
 import { dataUri } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const modelOf = (id: string, headers: Record<string, string> = { "x-api-key": "sandbox-key" }) =>
   createOpenAICompatible({

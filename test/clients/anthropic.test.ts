@@ -1,14 +1,10 @@
 /** The vendor's own client, unchanged, against the gateway. */
 import Anthropic from "@anthropic-ai/sdk"
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { type Gateway, startGateway } from "../support/gateway.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 /**
  * The client sends what it is given as a bearer, which is ignored; the key is the header `x-api-key`

@@ -1,17 +1,13 @@
 /** Embeddings as applications ask for them: OpenAI's SDK, LangChain, the AI SDK. */
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { OpenAIEmbeddings } from "@langchain/openai"
 import { cosineSimilarity, embed, embedMany } from "ai"
 import OpenAI from "openai"
-import { type Gateway, startGateway } from "../support/gateway.ts"
+import { sharedGateway } from "../support/shared.ts"
 
 const model = "titan-embed-text-v2:il5"
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const key = { "x-api-key": "sandbox-key" }
 const texts = ["The cat sleeps on the warm sofa", "A cat sleeps on a sofa", "Quarterly tax returns of a company"]

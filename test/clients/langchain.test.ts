@@ -2,19 +2,15 @@
  * LangChain's OpenAI chat model against every kind of upstream. `ChatOpenAI` itself sends models whose names look new to
  * `/v1/responses`, so that its chat-completions half is what a caller of several vendors wants.
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { AIMessageChunk, type BaseMessage, HumanMessage, SystemMessage, ToolMessage } from "@langchain/core/messages"
 import { tool } from "@langchain/core/tools"
 import { ChatOpenAICompletions } from "@langchain/openai"
 import { dataUri } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const modelOf = (model: string, fields: ConstructorParameters<typeof ChatOpenAICompletions>[0] = {}) =>
   new ChatOpenAICompletions({

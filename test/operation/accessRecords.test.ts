@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { UsageRecord } from "../../src/access/UsageRecord.ts"
 import { chunk, fakeUpstream, httpHead, reply, streaming as sending, sseHead } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { get } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 import { until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
 import { ask, inference, openSurface, readUntil, requestOf, streaming, usageIn } from "./surfaces.ts"
@@ -30,11 +31,7 @@ const served = {
 } as const
 
 describe("usage records", () => {
-  let gateway: Gateway
-  beforeAll(async () => {
-    gateway = await startGateway({ settings: { GATEWAY_KEYS_FILE: file } })
-  })
-  afterAll(() => gateway.stop())
+  const gateway = sharedGateway({ settings: { GATEWAY_KEYS_FILE: file } })
   const idOf = ({ headers }: { readonly headers: Headers }) => headers.get("x-request-id")
 
   for (const surface of inference) {

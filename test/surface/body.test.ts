@@ -2,27 +2,20 @@
 import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
-import { answering, type FakeUpstream, fakeUpstream, reply } from "../support/fakeUpstream.ts"
+import { answering, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { type Got, open, post, raw, rawPost } from "../support/http.ts"
+import { sharedUpstream } from "../support/shared.ts"
 
-let upstream: FakeUpstream
-let gateway: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(
-    answering(
-      reply(
-        "200 OK",
-        '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
-      )
+const { gateway, upstream } = sharedUpstream(
+  {},
+  answering(
+    reply(
+      "200 OK",
+      '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
     )
   )
-  gateway = await startGateway({ settings: cloudsAt(upstream.url) })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.stop()
-})
+)
 
 const model = "claude-sonnet-4-5:il2"
 const create = (body: string | Uint8Array, headers: Record<string, string> = {}) =>

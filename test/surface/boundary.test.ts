@@ -1,18 +1,14 @@
 /** Requests that would reach outside the boundary are refused before anything goes upstream, and what is left out is named. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { GatewayError, type Reason } from "../../src/model/GatewayError.ts"
 import { errorHeaders } from "../../src/surface/wireError.ts"
 import { chat, functionTool } from "../support/chat.ts"
 import { message } from "../support/claude.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
 import { eventsIn, post } from "../support/http.ts"
 import { ask, toolWith, weather } from "../support/responses.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const send = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   post(gateway.url + path, body, headers)

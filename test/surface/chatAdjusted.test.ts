@@ -1,14 +1,10 @@
 /** `x-gateway-adjusted` on the chat surface, and its count in the usage record (docs/api.md#adjusted-requests). */
-import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { chat } from "../support/chat.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const model = "claude-sonnet-4-5:il5"
 

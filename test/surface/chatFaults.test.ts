@@ -1,34 +1,18 @@
 /** Chat streams that are framed badly, that fail, and that callers leave (docs/api.md#when-a-cloud-fails). */
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { chat, folded, functionTool } from "../support/chat.ts"
 import { type Kind, kinds, type Said, saying } from "../support/chatKinds.ts"
-import {
-  answering,
-  chunk,
-  type FakeUpstream,
-  fakeUpstream,
-  type Handler,
-  lastChunk,
-  reply,
-  streaming
-} from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { answering, chunk, fakeUpstream, type Handler, lastChunk, reply, streaming } from "../support/fakeUpstream.ts"
+import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { open, post, raw, rawPost } from "../support/http.ts"
+import { sharedUpstream } from "../support/shared.ts"
 
 const path = "/v1/chat/completions"
-let upstream: FakeUpstream
-let gateway: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(answering(""))
-  gateway = await startGateway({
-    settings: { ...cloudsAt(upstream.url), GATEWAY_STREAM_IDLE_TIMEOUT: "600 millis", GATEWAY_HEARTBEAT: "150 millis" }
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.stop()
-})
+const { gateway, upstream } = sharedUpstream(
+  { GATEWAY_STREAM_IDLE_TIMEOUT: "600 millis", GATEWAY_HEARTBEAT: "150 millis" },
+  answering("")
+)
 
 const ask = (model: string, extra: Record<string, unknown> = {}, content: unknown = "hi") =>
   post(gateway.url + path, chat(model, content, { stream: true, stream_options: { include_usage: true }, ...extra }))

@@ -1,15 +1,11 @@
 /** Chat completions: the limits, at N and at N + 1 (docs/api.md#limits). */
-import { afterAll, beforeAll, describe, it } from "@effect/vitest"
+import { describe, it } from "@effect/vitest"
 import { chat, functionTool, ok, refused } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const create = (body: unknown, headers: Record<string, string> = {}) =>
   post(`${gateway.url}/v1/chat/completions`, body, headers)

@@ -1,15 +1,11 @@
 /** Images and PDFs: inline data URIs only, within their limits (docs/api.md#images-and-pdfs, docs/api.md#limits). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { chat, dataUri, file, image, ok } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const create = (body: unknown) => post(`${gateway.url}/v1/chat/completions`, body)
 const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")

@@ -1,15 +1,11 @@
 /** Chat completions: what is refused, and what a cloud refuses (docs/api.md#errors). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { chat, functionTool, ok, refused } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const create = (body: unknown, headers: Record<string, string> = {}) =>
   post(`${gateway.url}/v1/chat/completions`, body, headers)

@@ -2,18 +2,14 @@
  * Tool choice, and tool loops that survive thinking (docs/api.md#tool-use, docs/api.md#reasoning,
  * docs/decisions.md#tool-loops-that-survive-thinking).
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { chat, folded, functionTool, ok } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
 const path = "/v1/chat/completions"
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const create = (body: unknown, at = gateway) => post(at.url + path, body)
 const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")

@@ -3,19 +3,16 @@
  * docs/decisions.md#geminis-schemas, docs/decisions.md#unknown-stop-reasons).
  */
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { chat, folded, functionTool, ok } from "../support/chat.ts"
 import { kinds, saying, sixModels } from "../support/chatKinds.ts"
 import { answering, chunk, fakeUpstream } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
 const path = "/v1/chat/completions"
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const create = (body: unknown, at = gateway) => post(at.url + path, body)
 const object = (properties: Record<string, unknown>) => ({ type: "object", properties })

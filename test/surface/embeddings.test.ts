@@ -1,10 +1,10 @@
 /** The embeddings surface (docs/api.md#embeddings). */
 import type { Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { type FakeUpstream, fakeUpstream, type Received, reply } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { type Received, reply } from "../support/fakeUpstream.ts"
 import { type Got, open, post } from "../support/http.ts"
+import { sharedGateway, sharedUpstream } from "../support/shared.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const model = "titan-embed-text-v2:il5"
@@ -24,11 +24,7 @@ const floats = (base64: string): ReadonlyArray<number> => {
 }
 
 describe("with the sandbox", () => {
-  let gateway: Gateway
-  beforeAll(async () => {
-    gateway = await startGateway()
-  })
-  afterAll(() => gateway.stop())
+  const gateway = sharedGateway()
   const embed = (input: unknown, extra: Readonly<Record<string, unknown>> = {}, headers: Record<string, string> = {}) =>
     post(`${gateway.url}/v1/embeddings`, { model, input, ...extra }, headers)
 
@@ -211,16 +207,7 @@ describe("with the sandbox", () => {
 })
 
 describe("calls side by side", () => {
-  let upstream: FakeUpstream
-  let gateway: Gateway
-  beforeAll(async () => {
-    upstream = await fakeUpstream(() => {})
-    gateway = await startGateway({ settings: { ...cloudsAt(upstream.url), GATEWAY_EMBEDDINGS_CONCURRENCY: "3" } })
-  })
-  afterAll(async () => {
-    await gateway.stop()
-    await upstream.stop()
-  })
+  const { gateway, upstream } = sharedUpstream({ GATEWAY_EMBEDDINGS_CONCURRENCY: "3" })
   const texts = Array.from({ length: 10 }, (_, at) => `t${at}`)
   const embed = (input: unknown) => post(`${gateway.url}/v1/embeddings`, { model, input })
   const vector = (value: number, tokens: unknown = 2) =>

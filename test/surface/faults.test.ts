@@ -2,20 +2,12 @@
 import { createServer as createTlsServer } from "node:https"
 import { createServer, type Server } from "node:net"
 import { gzipSync } from "node:zlib"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { message, saying, sseFrame } from "../support/claude.ts"
-import {
-  answering,
-  chunk,
-  type FakeUpstream,
-  fakeUpstream,
-  type Handler,
-  httpHead,
-  reply,
-  streaming
-} from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { answering, chunk, fakeUpstream, type Handler, httpHead, reply, streaming } from "../support/fakeUpstream.ts"
+import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { type Got, post } from "../support/http.ts"
+import { sharedUpstream } from "../support/shared.ts"
 
 const good = JSON.stringify({
   id: "msg_1",
@@ -29,18 +21,10 @@ const good = JSON.stringify({
 })
 const models = ["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5"]
 
-let upstream: FakeUpstream
-let gateway: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(answering(reply("200 OK", good)))
-  gateway = await startGateway({
-    settings: { ...cloudsAt(upstream.url), GATEWAY_REQUEST_CEILING: "400 millis", GATEWAY_HEARTBEAT: "2 seconds" }
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.stop()
-})
+const { gateway, upstream } = sharedUpstream(
+  { GATEWAY_REQUEST_CEILING: "400 millis", GATEWAY_HEARTBEAT: "2 seconds" },
+  answering(reply("200 OK", good))
+)
 
 const ask = (model: string, stream = false) => post(`${gateway.url}/v1/messages`, message(model, "hi", { stream }))
 

@@ -1,6 +1,6 @@
 /** Failures that a cloud reports inside its stream, and the framings that it may use (docs/api.md#when-a-cloud-fails). */
 import { gzipSync } from "node:zlib"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import {
   bedrockFrame,
   blockStart,
@@ -13,21 +13,12 @@ import {
   textDelta,
   type UpstreamEvent
 } from "../support/claude.ts"
-import { type FakeUpstream, fakeUpstream, frameHead, httpHead, streaming } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { frameHead, httpHead, streaming } from "../support/fakeUpstream.ts"
 import { eventsIn, post } from "../support/http.ts"
 import { brokenInBand } from "../support/inBand.ts"
+import { sharedUpstream } from "../support/shared.ts"
 
-let upstream: FakeUpstream
-let gateway: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({ settings: cloudsAt(upstream.url) })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.stop()
-})
+const { gateway, upstream } = sharedUpstream()
 
 const ask = (model: string) => post(`${gateway.url}/v1/messages`, message(model, "hi", { stream: true }))
 const begun = [messageStart(), blockStart(0, { type: "text", text: "" }), textDelta(0, "hel")]

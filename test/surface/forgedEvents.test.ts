@@ -1,23 +1,14 @@
 /** An upstream's event whose type holds line breaks is no way to say further events (docs/api.md#when-a-cloud-fails). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { chunkFrame } from "../provider/framing/frames.ts"
 import { bedrockFrame, blockStart, message, messageStart, messageStop, sseFrame, textDelta } from "../support/claude.ts"
-import { type FakeUpstream, fakeUpstream, frameHead, sseHead, streaming } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { frameHead, sseHead, streaming } from "../support/fakeUpstream.ts"
 import { eventsIn, post } from "../support/http.ts"
 import { brokenInBand } from "../support/inBand.ts"
 import { ask, opening } from "../support/responses.ts"
+import { sharedUpstream } from "../support/shared.ts"
 
-let upstream: FakeUpstream
-let gateway: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({ settings: cloudsAt(upstream.url) })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.stop()
-})
+const { gateway, upstream } = sharedUpstream()
 
 const begun = [messageStart(), blockStart(0, { type: "text", text: "" }), textDelta(0, "hel")]
 

@@ -1,17 +1,14 @@
 /** What every request meets first, and what no endpoint answers (docs/api.md#errors). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
 import { fakeUpstream } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { type Got, get, open, post, raw, rawPost } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const key = { "x-api-key": "sandbox-key" }
 const refused = (got: Got, status: number, type: string, messages = false) => {

@@ -1,15 +1,12 @@
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { eventsIn, type Got, post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const create = (body: unknown, headers: Record<string, string> = {}) =>
   post(`${gateway.url}/v1/messages`, body, headers)

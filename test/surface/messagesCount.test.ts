@@ -1,14 +1,10 @@
 /** Counting (docs/api.md#counting-tokens). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const count = (body: unknown) => post(`${gateway.url}/v1/messages/count_tokens`, body)
 const create = (body: unknown) => post(`${gateway.url}/v1/messages`, body)

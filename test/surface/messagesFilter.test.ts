@@ -1,14 +1,10 @@
 /** What a cloud's API does not take is removed, not rejected (docs/api.md#removed-fields). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
 const sentHeaders = () => gateway.calls().at(-1)?.headers ?? {}

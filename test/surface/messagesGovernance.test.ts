@@ -1,5 +1,5 @@
 /** Flags on returned tool calls, the same streamed or not (docs/api.md#tool-call-scan, docs/api.md#messages-stream). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import {
   bedrockFrame,
   blockStart,
@@ -14,28 +14,12 @@ import {
   toolCall,
   type UpstreamEvent
 } from "../support/claude.ts"
-import {
-  answering,
-  type FakeUpstream,
-  fakeUpstream,
-  frameHead,
-  reply,
-  sseHead,
-  streaming
-} from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { answering, frameHead, reply, sseHead, streaming } from "../support/fakeUpstream.ts"
+import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { eventsIn, post } from "../support/http.ts"
+import { sharedUpstream } from "../support/shared.ts"
 
-let upstream: FakeUpstream
-let gateway: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({ settings: cloudsAt(upstream.url) })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.stop()
-})
+const { gateway, upstream } = sharedUpstream()
 
 const clouds = [
   { model: "claude-sonnet-4-5:il2", head: sseHead, frame: sseFrame },

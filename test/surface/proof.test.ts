@@ -7,6 +7,7 @@ import { answering, type FakeUpstream, fakeUpstream, reply } from "../support/fa
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
 import { cert, key } from "../support/selfSigned.ts"
+import { sharedGateway } from "../support/shared.ts"
 
 const proof = (headers: Headers) => headers.get("x-gateway-served-by")
 const level = (headers: Headers) => headers.get("x-gateway-served-level")
@@ -20,11 +21,7 @@ const recordOf = async (gateway: Gateway, headers: Headers) => {
 }
 
 describe("in the sandbox", () => {
-  let gateway: Gateway
-  beforeAll(async () => {
-    gateway = await startGateway()
-  })
-  afterAll(() => gateway.stop())
+  const gateway = sharedGateway()
 
   const surfaces = [
     ["messages", "sandbox-bedrock/us-gov-west-1"],

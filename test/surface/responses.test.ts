@@ -1,17 +1,13 @@
 /** What a responses request is refused for, and what of it goes upstream (docs/api.md#responses). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { forbiddenNames } from "../../src/governance/screen.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
 import { type Got, post } from "../support/http.ts"
 import { ask, toolWith, weather } from "../support/responses.ts"
+import { sharedGateway } from "../support/shared.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-})
-afterAll(() => gateway.stop())
+const gateway = sharedGateway()
 
 const create = (body: unknown, headers: Record<string, string> = {}) =>
   post(`${gateway.url}/v1/responses`, body, headers)

@@ -1,8 +1,7 @@
 /** What the caller gets of an upstream's stream that fails (docs/decisions.md#responses-surface). */
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
-import { chunk, type FakeUpstream, fakeUpstream, sseHead, streaming } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { assert, beforeEach, describe, it } from "@effect/vitest"
+import { chunk, sseHead, streaming } from "../support/fakeUpstream.ts"
 import { eventsIn, open, post, type SseEvent } from "../support/http.ts"
 import {
   ask,
@@ -16,18 +15,11 @@ import {
   numbered,
   opening
 } from "../support/responses.ts"
+import { sharedUpstream } from "../support/shared.ts"
 
-let upstream: FakeUpstream
-let gateway: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({
-    settings: { ...cloudsAt(upstream.url), GATEWAY_HEARTBEAT: "200 millis", GATEWAY_STREAM_IDLE_TIMEOUT: "700 millis" }
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.stop()
+const { gateway, upstream } = sharedUpstream({
+  GATEWAY_HEARTBEAT: "200 millis",
+  GATEWAY_STREAM_IDLE_TIMEOUT: "700 millis"
 })
 beforeEach(() => upstream.use(() => {}))
 

@@ -1,8 +1,7 @@
 /** What the caller gets of an upstream's whole response, and what is recorded (docs/api.md#responses). */
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
-import { type FakeUpstream, fakeUpstream, reply, streaming } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { assert, beforeEach, describe, it } from "@effect/vitest"
+import { reply, streaming } from "../support/fakeUpstream.ts"
 import { type Got, post, raw, rawPost } from "../support/http.ts"
 import {
   ask,
@@ -19,17 +18,9 @@ import {
   secret,
   textItem
 } from "../support/responses.ts"
+import { sharedUpstream } from "../support/shared.ts"
 
-let upstream: FakeUpstream
-let gateway: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({ settings: cloudsAt(upstream.url) })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.stop()
-})
+const { gateway, upstream } = sharedUpstream()
 beforeEach(() => upstream.use(() => {}))
 
 const url = () => `${gateway.url}/v1/responses`

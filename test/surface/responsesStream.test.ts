@@ -1,7 +1,6 @@
 /** What the caller gets of an upstream's stream that goes well (docs/api.md#responses-stream). */
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
-import { type FakeUpstream, fakeUpstream, streaming } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { assert, beforeEach, describe, it } from "@effect/vitest"
+import { streaming } from "../support/fakeUpstream.ts"
 import { eventsIn, post, type SseEvent } from "../support/http.ts"
 import {
   ask,
@@ -21,17 +20,9 @@ import {
   textEvents,
   textItem
 } from "../support/responses.ts"
+import { sharedUpstream } from "../support/shared.ts"
 
-let upstream: FakeUpstream
-let gateway: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({ settings: cloudsAt(upstream.url) })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.stop()
-})
+const { gateway, upstream } = sharedUpstream()
 beforeEach(() => upstream.use(() => {}))
 
 const url = () => `${gateway.url}/v1/responses`
