@@ -63,7 +63,7 @@ const access = (options: GatewayOptions) => {
   const { settings, sandbox } = options
   const lease = Duration.sum(settings.streamCeiling, Duration.minutes(1))
   return Layer.mergeAll(
-    sandbox ? Keys.sandbox : Keys.layer({ file: settings.keysFile }),
+    sandbox ? Keys.sandbox : Keys.layer({ file: settings.keysFile, grace: settings.keysGrace }),
     usageLog(options),
     Layer.mergeAll(RateLimit.layer({ streamCeiling: settings.streamCeiling }), Quota.layer({ lease })).pipe(
       Layer.provide(store(options))

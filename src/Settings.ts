@@ -60,6 +60,8 @@ const gateway = Config.all({
   catalogFile: optional("GATEWAY_CATALOG_FILE"),
   /** Where the key digests are. */
   keysFile: text("GATEWAY_KEYS_FILE").pipe(Config.withDefault("keys.json")),
+  /** How long the keys outlive a key file that is gone or broken. */
+  keysGrace: duration("GATEWAY_KEYS_GRACE", minutes(10)),
   /** Shared limits and quotas. */
   redisUrl: Config.option(Config.map(Config.schema(RedisUrl, "GATEWAY_REDIS_URL"), (url) => Redacted.make(url))),
   /** The embedded quota store. */

@@ -12,6 +12,8 @@ export interface WatchOptions<A, E extends { readonly message: string }, R> {
   readonly take: (changed: A) => Effect.Effect<void, E, R>
   /** The log line about what went wrong, which says what holds meanwhile. */
   readonly complaint: (message: string) => string
+  /** Told after every look whether what it says is in force. */
+  readonly looked?: ((well: boolean) => Effect.Effect<void>) | undefined
 }
 
 /**
@@ -23,7 +25,8 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
   initial,
   every,
   take,
-  complaint
+  complaint,
+  looked = () => Effect.void
 }: WatchOptions<A, E, R>): Effect.Effect<void, never, R | Scope.Scope> =>
   Effect.suspend(() => {
     let taken = initial
@@ -35,11 +38,12 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
         taken = latest
       }
       trouble = ""
+      yield* looked(true)
     }).pipe(
       Effect.catch(({ message }) => {
-        if (message === trouble) return Effect.void
+        const said = message === trouble
         trouble = message
-        return Effect.logError(complaint(message))
+        return Effect.andThen(said ? Effect.void : Effect.logError(complaint(message)), looked(false))
       })
     )
     return Effect.sleep(every).pipe(

@@ -2,7 +2,7 @@
 import { hash, randomBytes } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { levels } from "../model/Level.ts"
-import { FileError, readIfExists, withLock, writeAtomic } from "./files.ts"
+import { FileError, readOwned, withLock, writeAtomic } from "./files.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
@@ -68,7 +68,7 @@ export const parseKeys = (path: string, text: string): Effect.Effect<ReadonlyArr
 
 /** The keys of a file, none when there is no file. */
 export const readKeys = Effect.fnUntraced(function* (path: string) {
-  const text = yield* readIfExists(path)
+  const text = yield* readOwned(path)
   return text === undefined ? [] : yield* parseKeys(path, text)
 })
 

@@ -1,22 +1,12 @@
 /** Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). */
 import { timingSafeEqual } from "node:crypto"
-import {
-  Clock,
-  Context,
-  DateTime,
-  Deferred,
-  type Duration,
-  Effect,
-  type FileSystem,
-  Layer,
-  Result,
-  Schedule
-} from "effect"
+import { Clock, Context, DateTime, Deferred, Duration, Effect, type FileSystem, Layer, Result, Schedule } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Level } from "../model/Level.ts"
 import { watchFile } from "../watchFile.ts"
-import { FileError, readIfExists } from "./files.ts"
+import { FileError, readOwned } from "./files.ts"
 import { digestOf, type Key, parseKeys } from "./KeyFile.ts"
+import { makeGrace } from "./keysGrace.ts"
 
 export type { Key } from "./KeyFile.ts"
 
@@ -89,6 +79,8 @@ export interface KeysOptions {
   readonly file: string
   /** Time between two looks at the file; default 1 second. A revoked key stops working within it. */
   readonly poll?: Duration.Input | undefined
+  /** How long the keys outlive a file that is gone or broken (`GATEWAY_KEYS_GRACE`); default 10 minutes. */
+  readonly grace?: Duration.Duration | undefined
 }
 
 export class Keys extends Context.Service<
@@ -106,34 +98,42 @@ export class Keys extends Context.Service<
 >()("gateway/access/Keys") {
   /**
    * The keys of a file, which is read again as long as the layer lives. A missing file is no keys, with a warning; a broken one
-   * fails the layer at the start and is ignored, with an error line, later.
+   * fails the layer at the start. Later it is ignored, with an error line, until the grace is over: then no key works.
    */
   static readonly layer = ({
     file,
-    poll = "1 second"
+    poll = "1 second",
+    grace = Duration.minutes(10)
   }: KeysOptions): Layer.Layer<Keys, FileError, FileSystem.FileSystem> =>
     Layer.effect(
       Keys,
       Effect.gen(function* () {
-        const text = yield* readIfExists(file)
-        const { service, replace, tick } = make(text === undefined ? [] : yield* parseKeys(file, text))
+        const text = yield* readOwned(file)
+        let known = text === undefined ? [] : yield* parseKeys(file, text)
+        const { service, replace, tick } = make(known)
+        const use = (keys: ReadonlyArray<Key>) =>
+          Effect.andThen(
+            Effect.sync(() => replace(keys)),
+            tick
+          )
         if (text === undefined) {
           yield* Effect.logWarning(
             `There are no API keys: ${file} does not exist. Create a key: npm run gateway -- keys create --name NAME`
           )
         }
         yield* watchFile({
-          read: readIfExists(file),
+          read: readOwned(file),
           initial: text,
           every: poll,
           take: Effect.fnUntraced(function* (latest) {
             if (latest === undefined) return yield* new FileError({ message: `${file} is gone` })
-            const keys = yield* parseKeys(file, latest)
-            replace(keys)
-            yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: keys.length }))
-            yield* tick
+            known = yield* parseKeys(file, latest)
+            yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: known.length }))
+            yield* use(known)
           }),
-          complaint: (message) => `${message}. The API keys that were read before stay in force.`
+          complaint: (message) =>
+            `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is mended.`,
+          looked: makeGrace({ file, grace, end: use([]), restore: Effect.suspend(() => use(known)) })
         })
         // Keys expire without a change of the file.
         yield* tick.pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)

@@ -19,6 +19,28 @@ export const readIfExists = Effect.fnUntraced(function* (path: string) {
   )
 })
 
+/** Group and others may write. */
+const writableByOthers = 0o022
+
+/** The same, of a file that decides who may do what: it must be nobody's to change but its owner's. */
+export const readOwned = Effect.fnUntraced(function* (path: string) {
+  const fs = yield* FileSystem.FileSystem
+  const info = yield* fs.stat(path).pipe(
+    Effect.catchIf(
+      (error) => error.reason._tag === "NotFound",
+      () => Effect.undefined
+    ),
+    Effect.mapError(fileError("read", path))
+  )
+  if (info !== undefined && (info.mode & writableByOthers) !== 0) {
+    const mode = (info.mode & 0o777).toString(8).padStart(4, "0")
+    return yield* new FileError({
+      message: `${path} may be written by others than its owner (mode ${mode}). Check what it says, then: chmod go-w ${path}`
+    })
+  }
+  return yield* readIfExists(path)
+})
+
 /** Replaces a file in one step: readers see the old text or the new one. Readable by the owner only (mode 0600). */
 export const writeAtomic = Effect.fnUntraced(function* (path: string, text: string) {
   const fs = yield* FileSystem.FileSystem

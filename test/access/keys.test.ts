@@ -1,6 +1,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Exit, Fiber, FileSystem, Layer, Logger, Result } from "effect"
+import { Clock, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric, Result } from "effect"
+import type { PlatformError } from "effect/PlatformError"
 import { TestClock } from "effect/testing"
 import { type Key, readKeys } from "../../src/access/KeyFile.ts"
 import { Keys, permits } from "../../src/access/Keys.ts"
@@ -119,6 +120,61 @@ describe("Keys", () => {
       yield* fs.writeFileString(file, "{")
       const exit = yield* Effect.exit(Effect.provide(accepts(""), Keys.layer({ file })))
       assert.isTrue(Exit.isFailure(exit))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("the keys of a file that is gone or broken end after the grace, and come back with it", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      const secret = secretIn(yield* createKey(file, { name: "x" }))
+      const text = yield* fs.readFileString(file)
+      const up = Effect.map(Metric.snapshot, (metrics) =>
+        metrics.flatMap((metric) => (metric.id === "gateway_keys_file_up" ? [Object(metric.state).value] : []))
+      )
+      const said = (words: string) => lines.filter((line) => line.includes(file) && line.includes(words)).length
+      const ways: ReadonlyArray<Effect.Effect<void, PlatformError>> = [
+        fs.remove(file),
+        fs.writeFileString(file, "{"),
+        fs.chmod(file, 0o666)
+      ]
+      yield* Effect.gen(function* () {
+        for (const [at, spoil] of ways.entries()) {
+          assert.deepStrictEqual(yield* up, [1])
+          const ended = yield* Effect.forkChild((yield* Keys).ended((yield* only(file)).id))
+          yield* spoil
+          yield* eventually(Effect.map(up, ([value]) => value === 0))
+          assert.isTrue(yield* accepts(secret))
+          yield* TestClock.adjust("9 minutes")
+          assert.isTrue(yield* accepts(secret))
+          assert.strictEqual(said("API keys have ended"), at)
+          yield* TestClock.adjust("1 minute")
+          yield* eventually(Effect.map(accepts(secret), (accepted) => !accepted))
+          yield* Fiber.join(ended)
+          // The same text: nothing has changed since it was read.
+          yield* fs.writeFileString(file, text)
+          yield* fs.chmod(file, 0o600)
+          yield* eventually(accepts(secret))
+          assert.strictEqual(said("work again"), at + 1)
+        }
+      }).pipe(Effect.provide(Keys.layer({ file }).pipe(Layer.provide(logs))), Effect.provide(logs))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect.each([0o620, 0o602, 0o666])("a file of mode %o is refused, by commands too", (mode) =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      yield* createKey(file, { name: "x" })
+      yield* fs.chmod(file, mode)
+      const start = Effect.provide(accepts(""), Keys.layer({ file }))
+      for (const use of [Effect.asVoid(start), Effect.asVoid(createKey(file, { name: "y" }))]) {
+        const error = yield* Effect.flip(use)
+        assert.include(error.message, `${file} may be written by others than its owner (mode 0${mode.toString(8)})`)
+        assert.include(error.message, `chmod go-w ${file}`)
+      }
+      yield* fs.chmod(file, 0o644)
+      yield* Effect.provide(accepts(""), Keys.layer({ file }))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
