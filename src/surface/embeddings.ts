@@ -79,8 +79,9 @@ export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiErro
       flags: 0
     }
   },
-  errorAt: (error, at) => {
-    const words = error.reason === "invalid" ? describeTooLong(error.message) : undefined
-    return new GatewayError({ ...error, message: `input[${at}]: ${words ?? error.message}` })
-  }
+  /** Only what the cloud says of a string is about that string; the others would have failed too. */
+  errorAt: (error, at) =>
+    error.reason === "invalid"
+      ? new GatewayError({ ...error, message: `input[${at}]: ${describeTooLong(error.message) ?? error.message}` })
+      : error
 })

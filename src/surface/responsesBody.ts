@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { ResponsesRequest } from "../api/Responses.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
-import { type Json, type JsonObject, objectOf } from "../wire/json.ts"
+import { isObject, type Json, type JsonObject } from "../wire/json.ts"
 import { refuseOutside } from "./inlineMedia.ts"
 import { buildChoice, buildTools, refuseTools, screened } from "./responsesTools.ts"
 import type { ScreenedTool } from "./Surface.ts"
@@ -30,6 +30,23 @@ const refuseState = (body: ResponsesRequest): string | undefined => {
   }
   return refuseRetention(body)
 }
+
+/** Fields and items that would have the cloud put what was said into an encrypted item, which does not leave. */
+const refuseSealed = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>): string | undefined => {
+  const { context_management } = body
+  const asked = Array.isArray(context_management) && context_management.length > 0
+  if (asked || isObject(context_management ?? undefined)) {
+    return "context_management: not available, because compacted items are encrypted and encrypted content is not passed on; shorten the input yourself"
+  }
+  const at = items.findIndex(({ type }) => type === "compaction" || type === "compaction_trigger")
+  return at < 0
+    ? undefined
+    : `input[${at}].type: ${JSON.stringify(items[at]?.type)} is not available, because encrypted content is not passed on; send the messages themselves`
+}
+
+/** Sampling is refused beside reasoning, so that who asks for it alone is not given the catalog's effort. */
+const samples = ({ temperature, top_p, top_logprobs }: ResponsesRequest): boolean =>
+  [temperature, top_p, top_logprobs].some((value) => value !== undefined && value !== null)
 
 /**
  * Reasoning items came from here without their encrypted content, so the upstream could not use them; and it would miss
@@ -73,6 +90,7 @@ export const prepareResponses = (
   const choice = buildChoice(request.tool_choice)
   const refusal =
     refuseState(request) ??
+    refuseSealed(request, items) ??
     refuseTools([...own.refused, ...brought.flatMap(({ refused }) => refused)]) ??
     choice.refusal ??
     refuseOutside(typeof request.input === "string" ? request : { ...request, input: walked(items) })
@@ -86,25 +104,28 @@ export const prepareResponses = (
     tools: given,
     tool_choice: _____,
     include,
+    reasoning,
     ...rest
   } = request
   const included = (include ?? []).filter((name) => name !== encrypted)
-  const reasoning = objectOf(request.reasoning ?? undefined)
+  const adjusted = [...own.adjusted, ...brought.flatMap((tools) => tools.adjusted)]
+  if (included.length < (include ?? []).length) adjusted.push(`include.${encrypted}:removed`)
+  if (items.some(({ type }) => type === "reasoning")) adjusted.push("input.reasoning:removed")
+  const effort = route.model.thinking.default
+  const unreasoned = (reasoning ?? undefined) === undefined && effort !== "none" && samples(request)
+  if (unreasoned) adjusted.push(`reasoning.effort:${effort}->unset`)
   const rebuilt = items.map((item, at) =>
     item.tools === undefined ? item : { ...item, tools: brought[at]?.tools ?? [] }
   )
   const body: { [key: string]: Json } = {
     ...rest,
     input: typeof request.input === "string" ? request.input : withoutReasoning(rebuilt),
-    reasoning: { ...reasoning, effort: reasoning.effort ?? route.model.thinking.default },
     store: false
   }
+  if (!unreasoned) body.reasoning = { ...reasoning, effort: reasoning?.effort ?? effort }
   // A list of which nothing is left is none.
   if (Array.isArray(given) && (own.tools.length > 0 || given.length === 0)) body.tools = own.tools
   if (choice.choice !== undefined) body.tool_choice = choice.choice
   if (included.length > 0) body.include = included
-  return Result.succeed({
-    body,
-    adjusted: [...own.adjusted, ...brought.flatMap(({ adjusted }) => adjusted)]
-  })
+  return Result.succeed({ body, adjusted })
 }

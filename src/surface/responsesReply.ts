@@ -7,13 +7,23 @@ import type { Summary } from "../stream/Frame.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import type { Answer } from "./Surface.ts"
 
-export const secretField = "encrypted_content"
+const secretField = "encrypted_content"
+const sealedType = "compaction"
+
+/** Whether something may have to be taken out of a text of JSON. */
+export const mayHide = (text: string): boolean => text.includes(secretField) || text.includes(sealedType)
+
+/** An item that is nothing but its encrypted content, so that OpenAI's schema demands it: it is left out whole. */
+export const isSealed = (item: Json | undefined): boolean =>
+  isObject(item) && (item.type === sealedType || (typeof item[secretField] === "string" && item.type !== "reasoning"))
 
 /** An output item without its encrypted reasoning. */
 const exposed = ({ [secretField]: _, ...item }: JsonObject): JsonObject => item
 const exposedItem = (item: Json): Json => (isObject(item) ? exposed(item) : item)
 export const exposedResponse = (response: JsonObject): JsonObject =>
-  Array.isArray(response.output) ? { ...response, output: response.output.map(exposedItem) } : response
+  Array.isArray(response.output)
+    ? { ...response, output: response.output.filter((item) => !isSealed(item)).map(exposedItem) }
+    : response
 
 /** An event: its item, or the whole response that openings and ends carry. */
 export const exposedEvent = (event: JsonObject): JsonObject => ({
@@ -81,7 +91,7 @@ export const rewriteResponse = (text: string, response: JsonObject, scan: ScanMo
   const flags: ReadonlyArray<Flag> = callsOf(response).flatMap((call) => flagCall(call, scan) ?? [])
   const governance = governanceOf(flags)
   const summary = { ...summarize(response), flags: flags.length }
-  if (governance === undefined && !text.includes(secretField)) return { ...summary, body: text }
+  if (governance === undefined && !mayHide(text)) return { ...summary, body: text }
   const shown = exposedResponse(response)
   return {
     ...summary,

@@ -9,12 +9,14 @@ import type { Frame, Progress, Protocol, Summary } from "../stream/Frame.ts"
 import type { Event } from "../wire/Event.ts"
 import { isObject, type JsonObject, numberOf, readExactObject, textOf } from "../wire/json.ts"
 import { isEventName } from "../wire/sse.ts"
-import { callOf, callsOf, exposedEvent, exposedResponse, secretField, summarize } from "./responsesReply.ts"
+import { callOf, callsOf, exposedEvent, exposedResponse, isSealed, mayHide, summarize } from "./responsesReply.ts"
 import { apiError } from "./wireError.ts"
 
 export interface ResponsesState extends Progress {
   /** Items whose arguments have come, in pieces or whole. */
   readonly told: Set<number>
+  /** Places of items that are left out, as the upstream counts them. */
+  readonly sealed: Set<number>
   summary: Summary
   /** The data of the last event that was passed on. */
   lastData: string
@@ -39,7 +41,7 @@ const finish = (state: ResponsesState, name: string, data: string): Frame | unde
   state.end = "complete"
   state.summary = summarize(response)
   const print = (shown: JsonObject): Frame => ({ event: name, data: JSON.stringify({ ...fields, response: shown }) })
-  const hidden = data.includes(secretField)
+  const hidden = mayHide(data)
   return {
     ...(hidden ? print(exposedResponse(response)) : { event: name, data }),
     calls: callsOf(response).map((call) => ({ type: "whole", id: call.id, name: call.name, text: call.arguments })),
@@ -60,7 +62,11 @@ const broken = (state: ResponsesState): undefined => {
 const item = (state: ResponsesState, name: string, data: string): Frame | undefined => {
   const fields = readExactObject(data)
   if (fields === undefined) return broken(state)
-  const frame = { event: name, data: data.includes(secretField) ? JSON.stringify(exposedEvent(fields)) : data }
+  if (name.endsWith("added") && isSealed(fields.item)) {
+    state.sealed.add(keyOf(fields))
+    return undefined
+  }
+  const frame = { event: name, data: mayHide(data) ? JSON.stringify(exposedEvent(fields)) : data }
   const call = callOf(fields.item)
   if (call === undefined) return frame
   const key = keyOf(fields)
@@ -71,12 +77,24 @@ const item = (state: ResponsesState, name: string, data: string): Frame | undefi
   }
 }
 
+/** Places without those that are left out: clients append item by item. Undefined for an event of an item that is. */
+const renumbered = ({ sealed }: ResponsesState, event: Event): Event | undefined => {
+  const fields = readExactObject(event.data)
+  const place = numberOf(fields?.output_index)
+  if (fields === undefined || place === undefined) return event
+  if (sealed.has(place)) return undefined
+  const before = [...sealed].filter((at) => at < place).length
+  return before === 0 ? event : { ...event, data: JSON.stringify({ ...fields, output_index: place - before }) }
+}
+
 /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
 const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefined => {
   const name = event ?? textOf(readExactObject(data)?.type) ?? ""
   if (!isEventName(name)) return broken(state)
   if (terminal.has(name)) return finish(state, name, data)
   switch (name) {
+    case "response.compaction.compacting":
+      return undefined
     case "error": {
       const fields = readExactObject(data) ?? {}
       state.end = responsesFault(isObject(fields.error) ? fields.error : fields)
@@ -102,7 +120,7 @@ const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefin
     }
     default: {
       if (!data.startsWith("{") || !data.endsWith("}")) return broken(state)
-      if (!data.includes(secretField)) return name === "" ? undefined : { event: name, data }
+      if (!mayHide(data)) return name === "" ? undefined : { event: name, data }
       const fields = readExactObject(data)
       return fields === undefined ? broken(state) : { event: name, data: JSON.stringify(exposedEvent(fields)) }
     }
@@ -113,13 +131,15 @@ export const responsesProtocol: Protocol<ResponsesState> = {
   initial: () => ({
     end: undefined,
     told: new Set(),
+    sealed: new Set(),
     summary: { tokens: undefined, finishReason: undefined },
     lastData: ""
   }),
   step: (state, events) => {
     const frames: Array<Frame> = []
     for (const event of events) {
-      const frame = frameOf(state, event)
+      const shown = state.sealed.size === 0 ? event : renumbered(state, event)
+      const frame = shown === undefined ? undefined : frameOf(state, shown)
       if (frame !== undefined) frames.push(frame)
       if (state.end !== undefined) break
       state.lastData = event.data

@@ -264,13 +264,6 @@ describe("calls side by side", () => {
     assert.deepInclude(find(), { surface: "embeddings", tokens: { input: 2, output: 0 } })
   })
 
-  it("a cloud that fails at one string is reported with its index, too", async () => {
-    upstream.use((socket, request) =>
-      socket.write(textOf(request) === "t1" ? reply("500 Internal Server Error", "{}") : vector(0))
-    )
-    refused(await embed(texts), 502, "api_error", /^input\[1\]: /)
-  })
-
   it("a caller that leaves ends all of them within a second", async () => {
     const before = upstream.received.length
     let aborted = 0
@@ -311,4 +304,13 @@ describe("calls side by side", () => {
       refused(await embed("a"), 502, "api_error", /cannot be read/)
     })
   }
+
+  it.each([
+    ["500 Internal Server Error", 502, "api_error"],
+    ["429 Too Many Requests", 429, "rate_limit_error"],
+    ["403 Forbidden", 502, "api_error"]
+  ])("a service that fails with %s blames no string", async (status, code, type) => {
+    upstream.use((socket) => socket.write(reply(status, "{}")))
+    refused(await embed(texts), code, type, /^the (?:cloud|model)/)
+  })
 })

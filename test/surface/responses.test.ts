@@ -220,9 +220,25 @@ describe("what goes upstream", () => {
     assert.strictEqual(none.status, 200, none.text)
     assert.strictEqual(sent().temperature, 0.5)
     assert.strictEqual(sent().top_p, 0.9)
-    refused(await create(ask("hi", sampling)), 400, "invalid_request_error", /temperature/)
+    refused(
+      await create(ask("hi", { ...sampling, reasoning: { effort: "low" } })),
+      400,
+      "invalid_request_error",
+      /temperature/
+    )
     assert.strictEqual(sent().temperature, 0.5)
   })
+
+  for (const sampling of [{ temperature: 0 }, { top_p: 0.9 }, { top_logprobs: 2 }]) {
+    it(`gives ${Object.keys(sampling)} without reasoning no effort beside it, and says so`, async () => {
+      const got = await create(ask("hi", { ...sampling, reasoning: null }))
+      assert.strictEqual(got.status, 200, got.text)
+      assert.deepStrictEqual(sent(), { model: "gpt-5.1", input: "hi", ...sampling, store: false })
+      assert.strictEqual(got.headers.get("x-gateway-adjusted"), "reasoning.effort:high->unset")
+      await create(ask("hi", { reasoning: { summary: "auto" }, [Object.keys(sampling)[0] ?? ""]: null }))
+      assert.strictEqual(sent().reasoning.effort, "high")
+    })
+  }
 
   for (const choice of ["auto", "none", "required"]) {
     it(`tool_choice ${choice}`, async () => {
@@ -258,8 +274,9 @@ describe("what goes upstream", () => {
   })
 
   it("does not ask for encrypted reasoning, and keeps what else is included", async () => {
-    await create(ask("hi", { include: ["reasoning.encrypted_content"] }))
+    const got = await create(ask("hi", { include: ["reasoning.encrypted_content"] }))
     assert.notProperty(sent(), "include")
+    assert.strictEqual(got.headers.get("x-gateway-adjusted"), "include.reasoning.encrypted_content:removed")
     await create(ask("hi", { include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }))
     assert.deepStrictEqual(sent().include, ["message.output_text.logprobs"])
   })

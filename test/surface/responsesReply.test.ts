@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, beforeEach, describe, it } from "@effect/vitest"
 import { reply, streaming } from "../support/fakeUpstream.ts"
-import { type Got, post, raw, rawPost } from "../support/http.ts"
+import { eventsIn, type Got, post, raw, rawPost } from "../support/http.ts"
 import {
   ask,
   callEvents,
@@ -16,6 +16,7 @@ import {
   opening,
   responseOf,
   secret,
+  textEvents,
   textItem
 } from "../support/responses.ts"
 import { sharedUpstream } from "../support/shared.ts"
@@ -69,6 +70,69 @@ describe("a whole reply", () => {
     assert.notInclude(got.text, "encrypted_content")
     assert.include(got.text, '"created_at":12345678901234567890')
     assert.deepStrictEqual(got.json.output, [shown, hello])
+  })
+
+  it("loses items that are nothing without their encrypted content, and so does a stream", async () => {
+    const sealed = { id: "cmp_1", type: "compaction", encrypted_content: "gAAAA-secret" }
+    const unknown = { id: "x_1", type: "vault", encrypted_content: "gAAAA-secret" }
+    const output = [sealed, hello, unknown, functionCall(1, link)]
+    answering(responseOf(output))
+    const whole = await create()
+    assert.deepStrictEqual(whole.json.output, [hello, functionCall(1, link)])
+    assert.deepStrictEqual(whole.json.x_gateway_governance, { flags: [linkFlag] })
+
+    const added = (output_index: number, item: object) => ({ type: "response.output_item.added", output_index, item })
+    const done = (output_index: number, item: object) => ({ type: "response.output_item.done", output_index, item })
+    const call = callEvents(1, [link]).map((event) => ({ ...event, output_index: 3 }))
+    upstream.use(
+      streaming(
+        frames([
+          opening,
+          added(0, { id: "cmp_1", type: "compaction" }),
+          { type: "response.compaction.compacting", output_index: 0, item_id: "cmp_1", delta: "secret" },
+          done(0, sealed),
+          ...textEvents(1, ["hel", "lo"]),
+          added(2, unknown),
+          done(2, unknown),
+          ...call,
+          ending(output)
+        ])
+      )
+    )
+    const got = await create({ stream: true })
+    assert.notInclude(got.text, "secret")
+    const events = eventsIn(got.text).map(({ json }) => json)
+    // Clients append item by item.
+    const places = events.filter(({ type }) => type === "response.output_item.added").map((event) => event.output_index)
+    assert.deepStrictEqual(places, [0, 1])
+    const within = events.flatMap(({ output_index }) => (output_index === undefined ? [] : [output_index]))
+    assert.deepStrictEqual([...new Set(within)], [0, 1])
+    assert.deepStrictEqual(events.at(-1).response.output, whole.json.output)
+    assert.deepStrictEqual(events.at(-1).response.x_gateway_governance, { flags: [linkFlag] })
+  })
+
+  it("is not asked for them", async () => {
+    const before = upstream.received.length
+    for (const [fields, path] of [
+      [{ context_management: [{ type: "compaction", compact_threshold: 1000 }] }, "context_management"],
+      [
+        {
+          input: [
+            { role: "user", content: "hi" },
+            { type: "compaction", encrypted_content: "x" }
+          ]
+        },
+        "input[1].type"
+      ],
+      [{ input: [{ type: "compaction_trigger" }] }, "input[0].type"]
+    ] as const) {
+      const got = await create(fields)
+      assert.strictEqual(got.status, 400, got.text)
+      assert.isTrue(got.json.error.message.startsWith(`${path}: `), got.text)
+    }
+    assert.strictEqual(upstream.received.length, before)
+    answering(responseOf([hello]))
+    assert.strictEqual((await create({ context_management: [] })).status, 200)
   })
 
   it("keeps text that speaks of encrypted_content", async () => {

@@ -6,6 +6,8 @@ import { type JsonObject, textOf } from "../../wire/json.ts"
 const statuses: ReadonlyMap<string, number> = new Map([
   ["rate_limit_exceeded", 429],
   ["too_many_requests", 429],
+  ["timeout", 504],
+  ["timeout_error", 504],
   ["invalid_prompt", 400]
 ])
 

@@ -98,6 +98,8 @@ describe("streams", () => {
     [{ code: "content_filter", message: "bad" }, 400],
     [{ status: 400, message: "bad" }, 400],
     [{ code: 504 }, 504],
+    [{ type: "timeout_error" }, 504],
+    [{ code: "DEADLINE_EXCEEDED" }, 504],
     [{ type: "server_error" }, 500],
     [{ code: "DeploymentNotFound", message: "deployments/secret" }, 500]
   ])("the in-band error %j stands for %i", (error, status) => {

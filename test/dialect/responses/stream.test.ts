@@ -101,6 +101,7 @@ describe("an error event of the responses API", () => {
     [{ code: "too_many_requests", message: "m" }, 429, "m"],
     [{ code: "invalid_prompt", message: "bad" }, 400, "bad"],
     [{ code: "server_error", message: "deployments/secret" }, 500, "deployments/secret"],
+    [{ code: "timeout", message: "m" }, 504, "m"],
     [{ code: "constructor" }, 500, "the model failed"],
     [{ code: null, message: null }, 500, "the model failed"],
     [{}, 500, "the model failed"]
