@@ -3,6 +3,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { CloudQuota } from "./access/CloudQuota.ts"
 import { Keys } from "./access/Keys.ts"
 import { Quota } from "./access/Quota.ts"
 import { RateLimit } from "./access/RateLimit.ts"
@@ -65,6 +66,7 @@ const access = (options: GatewayOptions) => {
   return Layer.mergeAll(
     sandbox ? Keys.sandbox : Keys.layer({ file: settings.keysFile, grace: settings.keysGrace }),
     usageLog(options),
+    CloudQuota.layer({ wait: settings.queueWait, share: settings.cloudQuotaShare }),
     Layer.mergeAll(RateLimit.layer({ streamCeiling: settings.streamCeiling }), Quota.layer({ lease })).pipe(
       Layer.provide(store(options))
     )

@@ -16,6 +16,11 @@ const Workers = Schema.String.check(
   Schema.isPattern(/^(auto|[1-9]\d{0,3})$/, { message: "must be auto (one a core), or a whole number from 1" })
 )
 
+/** A part of a whole, above 0 and up to 1. */
+const Share = Schema.NumberFromString.check(
+  Schema.makeFilter((share) => (share > 0 && share <= 1 ? undefined : "must be above 0 and up to 1"))
+)
+
 const RedisUrl = Schema.String.check(
   Schema.makeFilter((value) =>
     /^rediss?:\/\//.test(value) && URL.canParse(value)
@@ -82,6 +87,10 @@ const gateway = Config.all({
   bodyTimeout: duration("GATEWAY_BODY_TIMEOUT", seconds(30)),
   /** Requests at once; more get 503 with `retry-after`. */
   maxInFlight: count("GATEWAY_MAX_IN_FLIGHT", 10_000),
+  /** How long a request may wait for the quota that a deployment has with its cloud. */
+  queueWait: duration("GATEWAY_QUEUE_WAIT", seconds(0)),
+  /** The part of the clouds' quotas in the catalog that this process may use. */
+  cloudQuotaShare: Config.schema(Share, "GATEWAY_CLOUD_QUOTA_SHARE").pipe(Config.withDefault(1)),
   /** Processes sharing the port. */
   workers: Config.schema(Workers, "GATEWAY_WORKERS").pipe(
     Config.withDefault("1"),

@@ -50,6 +50,7 @@ const environmentOf = (
 ) => ({
   ...environment,
   GATEWAY_MAX_IN_FLIGHT: String(Math.ceil(settings.maxInFlight / settings.workers)),
+  GATEWAY_CLOUD_QUOTA_SHARE: String(settings.cloudQuotaShare / settings.workers),
   ...Option.match(settings.metricsPort, {
     onNone: () => ({}),
     onSome: (base) => ({ GATEWAY_METRICS_PORT: String(base === 0 ? 0 : base + slot) })

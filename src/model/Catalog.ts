@@ -102,6 +102,13 @@ export const Deployment = Schema.Struct({
   regions: Schema.optionalKey(Schema.NonEmptyArray(Region)),
   /** How many of the keys each of the regions gets, against the others; 1 where nothing is said. */
   weights: Schema.optionalKey(Schema.Record(Region, Schema.Finite.check(Schema.isGreaterThan(0)))),
+  /** What the operator may ask of the cloud in a minute, in all regions together. The gateway keeps to it (`CloudQuota`). */
+  quota: Schema.optionalKey(
+    Schema.Struct({
+      requests: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
+      tokens: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
+    })
+  ),
   /** Whether the deployment also serves the responses API (docs/api.md#responses). */
   responses: Schema.optionalKey(Schema.Boolean),
   /** The ID that the count endpoint wants; absent: no counting on this deployment. */

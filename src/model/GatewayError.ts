@@ -29,7 +29,7 @@ export type Reason =
  * What exactly happened, for records, spans and whoever decides by it. A request's code is that of its first failure.
  *
  * - Of ours: `screen` a tool that names a destination; `ceiling`, `idle` the deadlines; `revoked`, `drained` why a running stream
- *   was ended; `quota-store` the store of quotas is lost; `cancelled` a call that was given up.
+ *   was ended; `quota-store` the store of quotas is lost; `cloud-quota` the operator's quota with a cloud is used up; `cancelled` a call that was given up.
  * - Of reaching a cloud: `connect`, `connect-timeout` before anything was sent; `connection`, `certificate`, `credentials`,
  *   `circuit-open`, `redirect`, `content-type`, `too-large`, `invalid-utf8`, `bad-frame`.
  * - Of what a cloud said: `upstream-invalid`, `upstream-refused`, `upstream-rate-limit`, `upstream-timeout`, `upstream-error`; and
@@ -42,6 +42,7 @@ export type Code =
   | "revoked"
   | "drained"
   | "quota-store"
+  | "cloud-quota"
   | "cancelled"
   | "connect"
   | "connect-timeout"

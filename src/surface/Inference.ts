@@ -4,6 +4,7 @@
  */
 import { Context, Duration, Effect, Layer, Result, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { CloudQuota } from "../access/CloudQuota.ts"
 import { permits } from "../access/Keys.ts"
 import { estimateInput, Quota } from "../access/Quota.ts"
 import { RateLimit } from "../access/RateLimit.ts"
@@ -58,7 +59,7 @@ export class Inference extends Context.Service<
       const catalog = yield* CatalogStore
       const room = yield* BodyRoom
       const { cloudOf, providerOf } = yield* cloudProviders
-      const hold = makeHold(yield* RateLimit, yield* Quota)
+      const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
       const reply = makeStreamReply(settings, yield* makeEnds)
       const ceiling = Duration.toMillis(settings.requestCeiling)
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
@@ -206,7 +207,7 @@ export class Inference extends Context.Service<
                   ? reply({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
                   : whole(surface, ready.success, provider, observation, headers)
               })
-              const held = hold(caller, observation, { stream, maxOutput })
+              const held = hold(caller, observation, { calls: prepared.bodies.length, stream, maxOutput })
               const go = held === undefined ? send : Effect.andThen(held, send)
               return isLarge(observation.bytesIn) ? Effect.andThen(Effect.yieldNow, go) : go
             }
