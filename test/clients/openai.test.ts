@@ -1,16 +1,15 @@
 /** The official OpenAI SDK against every kind of upstream: what its users do works unchanged. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, beforeAll, describe, it } from "@effect/vitest"
 import OpenAI from "openai"
 import { ParsingToolFunction } from "openai/lib/RunnableFunction"
 import type { ChatCompletionMessageParam, ChatCompletionTool } from "openai/resources/chat/completions"
 import { dataUri } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
+const gateway = sharedGateway()
 let client: OpenAI
 beforeAll(async () => {
-  gateway = await startGateway()
   client = new OpenAI({
     baseURL: `${gateway.url}/v1`,
     apiKey: "anything",
@@ -18,7 +17,6 @@ beforeAll(async () => {
     maxRetries: 0
   })
 })
-afterAll(() => gateway.stop())
 
 const say = (content: string): Array<ChatCompletionMessageParam> => [{ role: "user", content }]
 const weather: ChatCompletionTool = {

@@ -1,22 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { body, call, image, result, SONNET, thinking, tools, user } from "./claudeRequests.ts"
 import { bedrock, claude, dataIn, messageIn, PNG, post } from "./support.ts"
-
-const SONNET = "claude-sonnet-4-5@20250929"
-const user = (content: unknown) => ({ role: "user", content })
-const body = (over: object = {}) => ({
-  anthropic_version: "vertex-2023-10-16",
-  max_tokens: 4000,
-  messages: [user("Hello")],
-  ...over
-})
-const tools = [{ name: "look_up", description: "", input_schema: { type: "object", properties: {} } }]
-const thinking = { type: "enabled", budget_tokens: 1024 }
-const call = { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "look_up", input: {} }] }
-const result = { type: "tool_result", tool_use_id: "toolu_1", content: "found" }
-const image = (media_type: string, data = PNG) =>
-  user([{ type: "image", source: { type: "base64", media_type, data } }])
 
 /** What is wrong with a body, and the words that the vendor refuses it with. */
 const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [

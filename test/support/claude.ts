@@ -1,5 +1,6 @@
 /** Requests and upstream replies in the messages format. */
 import { chunkFrame } from "../provider/framing/frames.ts"
+import { frameHead, sseHead } from "./fakeUpstream.ts"
 
 export { exceptionFrame } from "../provider/framing/frames.ts"
 
@@ -71,3 +72,13 @@ export const toolCall = (index: number, id: string, name: string, pieces: Readon
 export const sseFrame = (event: UpstreamEvent): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 /** An event as Bedrock frames it. */
 export const bedrockFrame = (event: UpstreamEvent): Buffer => chunkFrame(JSON.stringify(event))
+
+/** The clouds that stream Claude: a model of each, the head of its stream and its framing. */
+export const claudeClouds: ReadonlyArray<{
+  readonly model: string
+  readonly head: string
+  readonly frame: (event: UpstreamEvent) => string | Buffer
+}> = [
+  { model: "claude-sonnet-4-5:il2", head: sseHead, frame: sseFrame },
+  { model: "claude-sonnet-4-5:il5", head: frameHead, frame: bedrockFrame }
+]

@@ -1,16 +1,8 @@
 /** Callers that leave or do not read (docs/api.md#what-callers-may-send, docs/decisions.md#callers-that-leave). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
-import {
-  bedrockFrame,
-  blockStart,
-  message,
-  messageStart,
-  sseFrame,
-  textDelta,
-  type UpstreamEvent
-} from "../support/claude.ts"
-import { chunk, type FakeUpstream, fakeUpstream, frameHead, type Handler, sseHead } from "../support/fakeUpstream.ts"
+import { blockStart, claudeClouds, message, messageStart, sseFrame, textDelta } from "../support/claude.ts"
+import { chunk, type FakeUpstream, fakeUpstream, type Handler, sseHead } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { open, raw, rawPost } from "../support/http.ts"
 
@@ -25,21 +17,11 @@ afterEach(async () => {
   await upstream.stop()
 })
 
-interface Cloud {
-  readonly model: string
-  readonly head: string
-  readonly frame: (event: UpstreamEvent) => string | Buffer
-}
-const clouds: ReadonlyArray<Cloud> = [
-  { model: "claude-sonnet-4-5:il2", head: sseHead, frame: sseFrame },
-  { model: "claude-sonnet-4-5:il5", head: frameHead, frame: bedrockFrame }
-]
-
 const asked = async () => {
   while (upstream.received.length === 0) await sleep(5)
 }
 
-for (const { model, head, frame } of clouds) {
+for (const { model, head, frame } of claudeClouds) {
   const begin: Handler = (socket) => {
     socket.write(head)
     for (const event of [messageStart(), blockStart(0, { type: "text", text: "" }), textDelta(0, "hello")]) {

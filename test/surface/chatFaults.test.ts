@@ -1,33 +1,15 @@
 /** Chat streams that are framed badly, that fail, and that callers leave (docs/api.md#when-a-cloud-fails). */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { chat, folded, functionTool } from "../support/chat.ts"
+import { chat } from "../support/chat.ts"
 import { type Kind, kinds, type Said, saying } from "../support/chatKinds.ts"
+import { calling, rounded, sharedChatStreams, tools } from "../support/chatStreams.ts"
 import { answering, chunk, fakeUpstream, type Handler, lastChunk, reply, streaming } from "../support/fakeUpstream.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
-import { open, post, raw, rawPost } from "../support/http.ts"
-import { sharedUpstream } from "../support/shared.ts"
+import { open, raw, rawPost } from "../support/http.ts"
 
-const path = "/v1/chat/completions"
-const { gateway, upstream } = sharedUpstream(
-  { GATEWAY_STREAM_IDLE_TIMEOUT: "600 millis", GATEWAY_HEARTBEAT: "150 millis" },
-  answering("")
-)
-
-const ask = (model: string, extra: Record<string, unknown> = {}, content: unknown = "hi") =>
-  post(gateway.url + path, chat(model, content, { stream: true, stream_options: { include_usage: true }, ...extra }))
-/** What the caller gets of this upstream stream. */
-const hear = async (kind: Kind, handler: Handler, extra: Record<string, unknown> = {}) => {
-  upstream.use(handler)
-  const got = await ask(kind.model, extra)
-  assert.strictEqual(got.status, 200, got.text)
-  return { ...folded(got.text), text: got.text }
-}
+const { ask, hear, path, upstream } = sharedChatStreams()
 const framed = (kind: Kind, said: Said) => kind.events(said).map(kind.frame)
-const tools = [
-  functionTool("get_weather", { type: "object", properties: { city: { type: "string" } } }),
-  functionTool("f")
-]
 
 const failed = (got: Awaited<ReturnType<typeof hear>>, type = "api_error", message = /./) => {
   assert.strictEqual(got.error?.type, type, got.text)
@@ -36,15 +18,6 @@ const failed = (got: Awaited<ReturnType<typeof hear>>, type = "api_error", messa
   assert.notMatch(got.text, /\[DONE\]/)
   assert.notMatch(got.text, /"finish_reason":"/)
   assert.notMatch(got.error.message, /upstream words|us-gov|secret|127\.0\.0\.1/)
-}
-
-const rounded: Said = { texts: ["Hello", " wörld 🌍"], calls: [] }
-const calling: Said = {
-  texts: ["Let me look."],
-  calls: [
-    { id: "call_abc123", name: "get_weather", pieces: ['{"city":', '"Os', 'lo"}'] },
-    { id: "call_def456", name: "f", pieces: ['{"u":"htt', "ps://evil.exa", 'mple/x"}'] }
-  ]
 }
 
 describe("framing", () => {

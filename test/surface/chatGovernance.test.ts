@@ -1,23 +1,16 @@
 /** Tools on the chat surface: the screen and the scan (docs/api.md#tool-screen, docs/api.md#tool-call-scan). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { forbiddenNames } from "../../src/governance/screen.ts"
 import { chat, folded, functionTool, ok } from "../support/chat.ts"
 import { kinds, type Said, sixModels } from "../support/chatKinds.ts"
 import { answering, fakeUpstream, reply, streaming } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
 const path = "/v1/chat/completions"
-let gateway: Gateway
-let strict: Gateway
-beforeAll(async () => {
-  gateway = await startGateway()
-  strict = await startGateway({ settings: { GATEWAY_SCREEN_MODE: "strict" } })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await strict.stop()
-})
+const gateway = sharedGateway()
+const strict = sharedGateway({ settings: { GATEWAY_SCREEN_MODE: "strict" } })
 
 const create = (body: unknown, at = gateway) => post(at.url + path, body)
 const model = "claude-sonnet-4-5:il5"

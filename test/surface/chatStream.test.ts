@@ -1,50 +1,13 @@
 /** Chat streams over every kind of upstream: order, and the same as unstreamed (docs/api.md#chat-stream). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { chat, folded, foldedWhole, functionTool } from "../support/chat.ts"
-import { type Kind, kinds, type Said, saying, sixModels } from "../support/chatKinds.ts"
-import { answering, type FakeUpstream, fakeUpstream, type Handler } from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { chat, folded, foldedWhole } from "../support/chat.ts"
+import { kinds, saying, sixModels } from "../support/chatKinds.ts"
+import { calling, rounded, sharedChatStreams, tools } from "../support/chatStreams.ts"
 import { eventsIn, post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-const path = "/v1/chat/completions"
-let upstream: FakeUpstream
-let gateway: Gateway
-let sandbox: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(answering(""))
-  gateway = await startGateway({
-    settings: { ...cloudsAt(upstream.url), GATEWAY_STREAM_IDLE_TIMEOUT: "600 millis", GATEWAY_HEARTBEAT: "150 millis" }
-  })
-  sandbox = await startGateway()
-})
-afterAll(async () => {
-  await gateway.stop()
-  await sandbox.stop()
-  await upstream.stop()
-})
-
-const ask = (model: string, extra: Record<string, unknown> = {}, content: unknown = "hi") =>
-  post(gateway.url + path, chat(model, content, { stream: true, stream_options: { include_usage: true }, ...extra }))
-/** What the caller gets of this upstream stream. */
-const hear = async (kind: Kind, handler: Handler, extra: Record<string, unknown> = {}) => {
-  upstream.use(handler)
-  const got = await ask(kind.model, extra)
-  assert.strictEqual(got.status, 200, got.text)
-  return { ...folded(got.text), text: got.text }
-}
-const tools = [
-  functionTool("get_weather", { type: "object", properties: { city: { type: "string" } } }),
-  functionTool("f")
-]
-
-const rounded: Said = { texts: ["Hello", " wörld 🌍"], calls: [] }
-const calling: Said = {
-  texts: ["Let me look."],
-  calls: [
-    { id: "call_abc123", name: "get_weather", pieces: ['{"city":', '"Os', 'lo"}'] },
-    { id: "call_def456", name: "f", pieces: ['{"u":"htt', "ps://evil.exa", 'mple/x"}'] }
-  ]
-}
+const { gateway, hear, path, upstream } = sharedChatStreams()
+const sandbox = sharedGateway()
 
 describe("order and shape", () => {
   for (const kind of kinds) {

@@ -1,19 +1,18 @@
 import { createHash } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { usageNotice } from "../../src/api/usageNotice.ts"
 import { version } from "../../src/api/version.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { type Got, get, type parsed, post, raw } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let gateway: Gateway
+const gateway = sharedGateway({ docs: true })
 let document: ReturnType<typeof parsed>
 beforeAll(async () => {
-  gateway = await startGateway({ docs: true })
   document = (await get(`${gateway.url}/openapi.json`)).json
 })
-afterAll(() => gateway.stop())
 
 const policyOf = ({ headers }: Got) => headers.get("content-security-policy") ?? ""
 const inline = ({ text }: Got, tag: "script" | "style") =>

@@ -2,22 +2,13 @@
 import type { Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
+import { refused } from "../support/chat.ts"
 import { type Received, reply } from "../support/fakeUpstream.ts"
-import { type Got, open, post } from "../support/http.ts"
+import { open, post } from "../support/http.ts"
 import { sharedGateway, sharedUpstream } from "../support/shared.ts"
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const model = "titan-embed-text-v2:il5"
 
-const refused = (got: Got, status: number, type: string, text: RegExp) => {
-  assert.strictEqual(got.status, status, got.text)
-  assert.match(got.headers.get("content-type") ?? "", /^application\/json/)
-  assert.deepStrictEqual(Object.keys(got.json), ["error"])
-  assert.deepStrictEqual(Object.keys(got.json.error), ["type", "message"])
-  assert.strictEqual(got.json.error.type, type)
-  assert.match(got.json.error.message, text)
-  assert.match(got.headers.get("x-request-id") ?? "", uuid)
-}
 const floats = (base64: string): ReadonlyArray<number> => {
   const bytes = Buffer.from(base64, "base64")
   return Array.from({ length: bytes.length / 4 }, (_, at) => bytes.readFloatLE(at * 4))

@@ -21,10 +21,7 @@ const good = JSON.stringify({
 })
 const models = ["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5"]
 
-const { gateway, upstream } = sharedUpstream(
-  { GATEWAY_REQUEST_CEILING: "400 millis", GATEWAY_HEARTBEAT: "2 seconds" },
-  answering(reply("200 OK", good))
-)
+const { gateway, upstream } = sharedUpstream({ GATEWAY_HEARTBEAT: "2 seconds" }, answering(reply("200 OK", good)))
 
 const ask = (model: string, stream = false) => post(`${gateway.url}/v1/messages`, message(model, "hi", { stream }))
 

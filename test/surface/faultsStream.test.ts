@@ -1,71 +1,37 @@
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { chunkFrame } from "../provider/framing/frames.ts"
 import {
-  bedrockFrame,
   blockStart,
   blockStop,
+  claudeClouds,
   message,
   messageDelta,
   messageStart,
   messageStop,
   saying,
-  sseFrame,
-  textDelta,
-  type UpstreamEvent
+  textDelta
 } from "../support/claude.ts"
-import {
-  chunk,
-  type FakeUpstream,
-  fakeUpstream,
-  frameHead,
-  type Handler,
-  httpHead,
-  lastChunk,
-  sseHead,
-  streaming
-} from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { chunk, type Handler, httpHead, lastChunk, sseHead, streaming } from "../support/fakeUpstream.ts"
 import { eventsIn, open, post } from "../support/http.ts"
 import { brokenInBand } from "../support/inBand.ts"
+import { sharedGatewayAt, sharedUpstream } from "../support/shared.ts"
 
-let upstream: FakeUpstream
-/** With the limits of production, and with short ones. */
-let gateway: Gateway
-let hasty: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({ settings: cloudsAt(upstream.url) })
-  hasty = await startGateway({
-    settings: {
-      ...cloudsAt(upstream.url),
-      GATEWAY_HEARTBEAT: "60 millis",
-      GATEWAY_STREAM_IDLE_TIMEOUT: "300 millis",
-      GATEWAY_STREAM_CEILING: "900 millis"
-    }
-  })
+/** With the limits of production. */
+const { gateway, upstream } = sharedUpstream()
+/** With short ones. */
+const hasty = sharedGatewayAt(upstream, {
+  GATEWAY_HEARTBEAT: "60 millis",
+  GATEWAY_STREAM_IDLE_TIMEOUT: "300 millis",
+  GATEWAY_STREAM_CEILING: "900 millis"
 })
-afterAll(async () => {
-  await gateway.stop()
-  await hasty.stop()
-  await upstream.stop()
-})
-
-interface Cloud {
-  readonly model: string
-  readonly head: string
-  readonly frame: (event: UpstreamEvent) => string | Buffer
-}
-const clouds: ReadonlyArray<Cloud> = [
-  { model: "claude-sonnet-4-5:il2", head: sseHead, frame: sseFrame },
-  { model: "claude-sonnet-4-5:il5", head: frameHead, frame: bedrockFrame }
-]
+const watchful = sharedGatewayAt(upstream, { GATEWAY_STREAM_IDLE_TIMEOUT: "700 millis" })
 
 const ask = (model: string, at = gateway) => post(`${at.url}/v1/messages`, message(model, "hi", { stream: true }))
 
 const begun = [messageStart(), blockStart(0, { type: "text", text: "" }), textDelta(0, "hel")]
 const rest = [textDelta(0, "lo"), blockStop(0), messageDelta(), messageStop]
 
-for (const { model, head, frame } of clouds) {
+for (const { model, head, frame } of claudeClouds) {
   const pieces = begun.map(frame)
   const send = (socket: Parameters<Handler>[0]) => {
     socket.write(head)
@@ -203,8 +169,8 @@ for (const { model, head, frame } of clouds) {
     })
 
     it("a slow stream that is alive is not ended by the idle limit", async () => {
-      upstream.use(streaming([...pieces, ...rest.map(frame)], { head, pause: 80 }))
-      const got = await ask(model, hasty)
+      upstream.use(streaming([...pieces, ...rest.map(frame)], { head, pause: 150 }))
+      const got = await ask(model, watchful)
       assert.deepStrictEqual(eventsIn(got.text).at(-1)?.json, { type: "message_stop" })
       assert.notMatch(got.text, /event: error/)
     })

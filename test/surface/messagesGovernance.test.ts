@@ -1,30 +1,24 @@
 /** Flags on returned tool calls, the same streamed or not (docs/api.md#tool-call-scan, docs/api.md#messages-stream). */
 import { assert, describe, it } from "@effect/vitest"
 import {
-  bedrockFrame,
   blockStart,
   blockStop,
+  claudeClouds,
   exceptionFrame,
   jsonDelta,
   message,
   messageDelta,
   messageStart,
   messageStop,
-  sseFrame,
   toolCall,
   type UpstreamEvent
 } from "../support/claude.ts"
-import { answering, frameHead, reply, sseHead, streaming } from "../support/fakeUpstream.ts"
+import { answering, frameHead, reply, streaming } from "../support/fakeUpstream.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { eventsIn, post } from "../support/http.ts"
 import { sharedUpstream } from "../support/shared.ts"
 
 const { gateway, upstream } = sharedUpstream()
-
-const clouds = [
-  { model: "claude-sonnet-4-5:il2", head: sseHead, frame: sseFrame },
-  { model: "claude-sonnet-4-5:il5", head: frameHead, frame: bedrockFrame }
-] as const
 
 const ask = (model: string, stream: boolean) => post(`${gateway.url}/v1/messages`, message(model, "hi", { stream }))
 const rest = [messageDelta("tool_use"), messageStop]
@@ -80,7 +74,7 @@ const flagsOf = (calls: ReadonlyArray<Call>, destinations: ReadonlyArray<Readonl
 const cut = (text: string, size: number) =>
   Array.from({ length: Math.ceil(text.length / size) }, (_, n) => text.slice(n * size, (n + 1) * size))
 
-for (const { model, head, frame } of clouds) {
+for (const { model, head, frame } of claudeClouds) {
   describe(model, () => {
     for (const [name, [calls, destinations]] of Object.entries(cases)) {
       const flags = flagsOf(calls, destinations)

@@ -1,11 +1,10 @@
 /** What a responses request is refused for, and what of it goes upstream (docs/api.md#responses). */
 import { assert, describe, it } from "@effect/vitest"
 import { forbiddenNames } from "../../src/governance/screen.ts"
-import { type Got, post } from "../support/http.ts"
+import { refused } from "../support/chat.ts"
+import { post } from "../support/http.ts"
 import { ask, toolWith, weather } from "../support/responses.ts"
 import { sharedGateway } from "../support/shared.ts"
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 const gateway = sharedGateway()
 
@@ -13,16 +12,6 @@ const create = (body: unknown, headers: Record<string, string> = {}) =>
   post(`${gateway.url}/v1/responses`, body, headers)
 const sentText = () => gateway.calls().at(-1)?.body ?? "null"
 const sent = () => JSON.parse(sentText())
-
-const refused = (got: Got, status: number, type: string, text: RegExp) => {
-  assert.strictEqual(got.status, status, got.text)
-  assert.match(got.headers.get("content-type") ?? "", /^application\/json/)
-  assert.deepStrictEqual(Object.keys(got.json), ["error"])
-  assert.deepStrictEqual(Object.keys(got.json.error), ["type", "message"])
-  assert.strictEqual(got.json.error.type, type)
-  assert.match(got.json.error.message, text)
-  assert.match(got.headers.get("x-request-id") ?? "", uuid)
-}
 
 const user = (...content: ReadonlyArray<unknown>) => [{ role: "user", content }]
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -1,8 +1,8 @@
 /** What the caller gets of an upstream's stream that fails (docs/decisions.md#responses-surface). */
 import { setTimeout as sleep } from "node:timers/promises"
-import { assert, beforeEach, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { chunk, sseHead, streaming } from "../support/fakeUpstream.ts"
-import { eventsIn, open, post, type SseEvent } from "../support/http.ts"
+import { eventsIn, open, type SseEvent } from "../support/http.ts"
 import {
   ask,
   callEvents,
@@ -15,24 +15,12 @@ import {
   numbered,
   opening
 } from "../support/responses.ts"
-import { sharedUpstream } from "../support/shared.ts"
+import { sharedResponses } from "../support/responsesStreams.ts"
 
-const { gateway, upstream } = sharedUpstream({
+const { create, streamed, upstream, url } = sharedResponses({
   GATEWAY_HEARTBEAT: "200 millis",
   GATEWAY_STREAM_IDLE_TIMEOUT: "700 millis"
 })
-beforeEach(() => upstream.use(() => {}))
-
-const url = () => `${gateway.url}/v1/responses`
-const create = (extra: Readonly<Record<string, unknown>> = {}) => post(url(), ask("hi", extra))
-/** The caller's events of a stream that the upstream sends in these network writes. */
-const streamed = async (pieces: ReadonlyArray<string | Uint8Array>): Promise<ReadonlyArray<SseEvent>> => {
-  upstream.use(streaming(pieces))
-  const got = await create({ stream: true })
-  assert.strictEqual(got.status, 200, got.text)
-  assert.match(got.headers.get("content-type") ?? "", /^text\/event-stream/)
-  return eventsIn(got.text)
-}
 
 describe("a stream that fails", () => {
   /** Events before the failure, then exactly one error event, which goes on counting; no terminal success. */

@@ -1,6 +1,6 @@
 /** What the caller gets of an upstream's whole response, and what is recorded (docs/api.md#responses). */
 import { setTimeout as sleep } from "node:timers/promises"
-import { assert, beforeEach, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { reply, streaming } from "../support/fakeUpstream.ts"
 import { eventsIn, type Got, post, raw, rawPost } from "../support/http.ts"
 import {
@@ -19,19 +19,14 @@ import {
   textEvents,
   textItem
 } from "../support/responses.ts"
-import { sharedUpstream } from "../support/shared.ts"
+import { sharedResponses } from "../support/responsesStreams.ts"
 
-const { gateway, upstream } = sharedUpstream()
-beforeEach(() => upstream.use(() => {}))
-
-const url = () => `${gateway.url}/v1/responses`
+const { create, gateway, upstream, url } = sharedResponses()
 /** Makes the upstream answer every request with this. */
 const answering = (body: string | object, status = "200 OK", headers: Record<string, string> = {}) => {
   const text = typeof body === "string" ? body : JSON.stringify(body)
   upstream.use((socket) => socket.write(reply(status, text, { "content-type": "application/json", ...headers })))
 }
-
-const create = (extra: Readonly<Record<string, unknown>> = {}) => post(url(), ask("hi", extra))
 
 describe("a whole reply", () => {
   it("is the upstream's own bytes", async () => {

@@ -1,9 +1,6 @@
 /** What the caller gets of an upstream's stream that goes well (docs/api.md#responses-stream). */
-import { assert, beforeEach, describe, it } from "@effect/vitest"
-import { streaming } from "../support/fakeUpstream.ts"
-import { eventsIn, post, type SseEvent } from "../support/http.ts"
+import { assert, describe, it } from "@effect/vitest"
 import {
-  ask,
   callEvents,
   ending,
   flag,
@@ -20,21 +17,9 @@ import {
   textEvents,
   textItem
 } from "../support/responses.ts"
-import { sharedUpstream } from "../support/shared.ts"
+import { sharedResponses } from "../support/responsesStreams.ts"
 
-const { gateway, upstream } = sharedUpstream()
-beforeEach(() => upstream.use(() => {}))
-
-const url = () => `${gateway.url}/v1/responses`
-const create = (extra: Readonly<Record<string, unknown>> = {}) => post(url(), ask("hi", extra))
-/** The caller's events of a stream that the upstream sends in these network writes. */
-const streamed = async (pieces: ReadonlyArray<string | Uint8Array>): Promise<ReadonlyArray<SseEvent>> => {
-  upstream.use(streaming(pieces))
-  const got = await create({ stream: true })
-  assert.strictEqual(got.status, 200, got.text)
-  assert.match(got.headers.get("content-type") ?? "", /^text\/event-stream/)
-  return eventsIn(got.text)
-}
+const { streamed } = sharedResponses()
 
 describe("a stream", () => {
   it("passes on every event as it came, in order", async () => {

@@ -1,18 +1,11 @@
 /** `GATEWAY_SCAN_MODE` reaches every surface, whole and streamed (docs/api.md#tool-call-scan). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { type Gateway, startGateway } from "../support/gateway.ts"
+import { assert, describe, it } from "@effect/vitest"
+import type { Gateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sharedGateway } from "../support/shared.ts"
 
-let spec: Gateway
-let strict: Gateway
-beforeAll(async () => {
-  spec = await startGateway()
-  strict = await startGateway({ settings: { GATEWAY_SCAN_MODE: "strict" } })
-})
-afterAll(async () => {
-  await spec.stop()
-  await strict.stop()
-})
+const spec = sharedGateway()
+const strict = sharedGateway({ settings: { GATEWAY_SCAN_MODE: "strict" } })
 
 // A destination that only strict sees: percent-encoded.
 const asked = '[sandbox: tool=f args={"u":"https%3A%2F%2Fevil.example%2Fa"}]'

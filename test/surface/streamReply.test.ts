@@ -1,42 +1,20 @@
 /** How a streamed reply begins and ends, and what is recorded of it (docs/architecture.md#the-stream-path). */
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { bedrockFrame, exceptionFrame, message, messageStart, saying, sseFrame, textDelta } from "../support/claude.ts"
-import {
-  chunk,
-  type FakeUpstream,
-  fakeUpstream,
-  frameHead,
-  type Handler,
-  lastChunk,
-  reply,
-  sseHead,
-  streaming
-} from "../support/fakeUpstream.ts"
-import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
+import { chunk, frameHead, type Handler, lastChunk, reply, sseHead, streaming } from "../support/fakeUpstream.ts"
 import { eventsIn, open, post, raw, rawPost } from "../support/http.ts"
+import { sharedGatewayAt, sharedUpstream } from "../support/shared.ts"
 
-let upstream: FakeUpstream
-let gateway: Gateway
+const { gateway, upstream } = sharedUpstream({
+  GATEWAY_HEARTBEAT: "100 millis",
+  GATEWAY_STREAM_IDLE_TIMEOUT: "350 millis",
+  GATEWAY_STREAM_CEILING: "700 millis"
+})
 /** Waits longer for the first frame. */
-let patient: Gateway
-beforeAll(async () => {
-  upstream = await fakeUpstream(() => {})
-  gateway = await startGateway({
-    settings: {
-      ...cloudsAt(upstream.url),
-      GATEWAY_HEARTBEAT: "100 millis",
-      GATEWAY_STREAM_IDLE_TIMEOUT: "350 millis",
-      GATEWAY_STREAM_CEILING: "700 millis"
-    }
-  })
-  patient = await startGateway({ settings: { ...cloudsAt(upstream.url), GATEWAY_HEARTBEAT: "1 second" } })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await patient.stop()
-  await upstream.stop()
-})
+const patient = sharedGatewayAt(upstream, { GATEWAY_HEARTBEAT: "1 second" })
+/** Waits as long as in production for all that follows. */
+const steady = sharedGatewayAt(upstream, { GATEWAY_HEARTBEAT: "100 millis" })
 
 const il2 = "claude-sonnet-4-5:il2"
 const il5 = "claude-sonnet-4-5:il5"
@@ -130,7 +108,7 @@ describe("the beginning", () => {
 
   it("a throttle after 200 is committed comes in-band, after the heartbeats", async () => {
     upstream.use(streaming([exceptionFrame("throttlingException", "{}")], { head: frameHead, pause: 250 }))
-    const got = await ask(il5)
+    const got = await ask(il5, steady)
     assert.strictEqual(got.status, 200)
     assert.match(got.text, /^(: keep-alive\n\n)+event: error\n/)
     assert.strictEqual(eventsIn(got.text)[0]?.json.error.type, "rate_limit_error")
@@ -141,7 +119,7 @@ describe("the beginning", () => {
       await sleep(200)
       socket.write(reply("400 Bad Request", '{"error":{"message":"too long"}}'))
     })
-    const [error] = eventsIn((await ask()).text)
+    const [error] = eventsIn((await ask(il2, steady)).text)
     assert.deepStrictEqual(error?.json, {
       type: "error",
       error: { type: "invalid_request_error", message: "too long" }
