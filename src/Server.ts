@@ -73,6 +73,17 @@ const access = (options: GatewayOptions) => {
   )
 }
 
+/** The page on the metrics port, loaded only where there is one. */
+const status = ({ metricsPort }: GatewaySettings) =>
+  Option.isNone(metricsPort)
+    ? Layer.empty
+    : Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("./status/layer.ts")),
+          ({ statusLayer }) => statusLayer
+        )
+      )
+
 /** Serves until its scope closes. */
 export const gatewayLayer = (options: GatewayOptions) => {
   const { settings, clouds } = options
@@ -82,6 +93,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
       lean(HttpServer.serve(app), HttpServer.HttpServer).pipe(Layer.provideMerge(listenerLayer(settings)))
     )
   ).pipe(
+    Layer.merge(status(settings)),
     Layer.provide([services, NodeHttpServer.layerHttpServices]),
     Layer.provide(access(options)),
     Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, sites: sitesOf(clouds), paths: purposePaths })),

@@ -123,8 +123,9 @@ const gateway = Config.all({
   trustedProxies: Config.option(Config.schema(NetworkList, "GATEWAY_TRUSTED_PROXIES")),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
-  /** Prometheus metrics, when set. */
+  /** Prometheus metrics and the status page, when a port is set. */
   metricsPort: Config.option(port("GATEWAY_METRICS_PORT")),
+  metricsHost: text("GATEWAY_METRICS_HOST").pipe(Config.withDefault("127.0.0.1")),
   /** Upstream calls of one embeddings request at a time. */
   embeddingsConcurrency: count("GATEWAY_EMBEDDINGS_CONCURRENCY", 8),
   /** Node's own: without the check of certificates nobody knows which boundary answers. */

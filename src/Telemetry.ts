@@ -62,14 +62,14 @@ const exportLayer = (env: Environment) =>
 
 /** Everything that is told of the running gateway. Provide it last: it is there before the rest, and after it. */
 export const telemetryLayer = (
-  settings: Pick<GatewaySettings, "host" | "logFormat" | "logLevel" | "metricsPort">,
+  settings: Pick<GatewaySettings, "logFormat" | "logLevel" | "metricsHost" | "metricsPort">,
   env: Environment = environment()
 ): Layer.Layer<never, MetricsPortError> =>
   Layer.mergeAll(
     exportLayer(env),
     Option.match(settings.metricsPort, {
       onNone: () => Layer.empty,
-      onSome: (port) => prometheusLayer({ host: settings.host, port })
+      onSome: (port) => prometheusLayer({ host: settings.metricsHost, port })
     }),
     // The front door makes the server span: the router's would have query strings, and no word of a stream that broke off.
     Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)

@@ -5,6 +5,7 @@ import { gatewayLayer } from "./Server.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
 import { settle } from "./settle.ts"
+import { activityLayer } from "./status/Activity.ts"
 import { Drain } from "./surface/Drain.ts"
 import { telemetryLayer } from "./Telemetry.ts"
 
@@ -45,6 +46,7 @@ export const serveHere = <E, R>(options: ServeOptions<E, R>) => {
   const docs = Option.getOrElse(settings.docs, () => (sandbox ? "public" : "off")) === "public"
   return Layer.mergeAll(Layer.effectDiscard(listening(options)), drainOnShutdown(settings)).pipe(
     Layer.provide(gatewayLayer({ settings, clouds, docs, sandbox })),
+    Layer.provide(activityLayer(Option.isSome(settings.metricsPort))),
     Layer.provide(telemetryLayer(settings)),
     Layer.launch
   )

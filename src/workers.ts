@@ -2,6 +2,7 @@
 import cluster from "node:cluster"
 import { Clock, Data, Deferred, Duration, Effect, Option, Runtime } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
+import { relayStates } from "./status/siblings.ts"
 
 /** The first worker ended before it listened. It has said why, so nothing more is printed. */
 class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly message: string }> {
@@ -90,6 +91,7 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOpt
   const { settings } = options
   const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
   const first = yield* Deferred.make<number, WorkerFailed>()
+  if (Option.isSome(settings.metricsPort)) yield* relayStates
 
   const keep = Effect.fnUntraced(function* (slot: number, ready: Deferred.Deferred<number, WorkerFailed>) {
     if (slot > 0) yield* Deferred.await(first)

@@ -37,13 +37,14 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   governance: ["wire"],
   access: ["api", "model", "wire", "Settings.ts", "watchFile.ts"],
   usage: ["access", "wire"],
-  telemetry: ["api", "model", "wire", "Settings.ts", "nodeHttp.ts"],
+  telemetry: ["api", "model", "settings", "wire", "Settings.ts", "nodeHttp.ts"],
+  status: ["access", "api", "model", "telemetry", "wire", "Settings.ts"],
   dialect: ["api", "governance", "model", "wire"],
   provider: ["model", "settings", "telemetry", "wire", "Settings.ts", "tlsPolicy.ts"],
   stream: ["governance", "model", "wire"],
   surface: [
-    ...["access", "api", "dialect", "governance", "model", "provider", "settings", "stream", "telemetry", "wire"],
-    ...["Settings.ts", "fips.ts", "nodeHttp.ts"]
+    ...["access", "api", "dialect", "governance", "model", "provider", "settings", "status", "stream"],
+    ...["telemetry", "wire", "Settings.ts", "fips.ts", "nodeHttp.ts"]
   ],
   doctor: [
     ...["access", "model", "provider", "settings", "surface", "wire"],

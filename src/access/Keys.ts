@@ -94,6 +94,8 @@ export class Keys extends Context.Service<
     readonly authenticate: (secret: string, now: number) => Result.Result<Key, GatewayError>
     /** Ends, within a poll, when the key is revoked, expired or removed, so that its running streams can be ended. */
     readonly ended: (id: string) => Effect.Effect<void>
+    /** The keys that are in force, and since when (milliseconds since the epoch). */
+    readonly inForce: () => { readonly keys: ReadonlyArray<Key>; readonly since: number }
   }
 >()("gateway/access/Keys") {
   /**
@@ -157,6 +159,7 @@ export class Keys extends Context.Service<
 const make = (initial: ReadonlyArray<Key>) => {
   let secrets = secretsOf(initial)
   let byId = indexById(initial)
+  let since = Date.now()
   const waiting = new Map<string, Deferred.Deferred<void>>()
 
   const authenticate = (presented: string, now: number): Result.Result<Key, GatewayError> => {
@@ -187,6 +190,8 @@ const make = (initial: ReadonlyArray<Key>) => {
   const replace = (keys: ReadonlyArray<Key>) => {
     secrets = secretsOf(keys)
     byId = indexById(keys)
+    since = Date.now()
   }
-  return { service: Keys.of({ authenticate, ended }), replace, tick }
+  const inForce = () => ({ keys: [...byId.values()], since })
+  return { service: Keys.of({ authenticate, ended, inForce }), replace, tick }
 }

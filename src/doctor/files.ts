@@ -16,9 +16,9 @@ const attempt = <A>(promise: () => Promise<A>) =>
     catch: (cause) => ({ message: cause instanceof Error ? cause.message : String(cause) })
   })
 
-/** Who else may read or write a file; undefined where its owner is alone with it, and on systems without modes. */
+/** What users beside the owner and its group may do, or the group may change; undefined on systems without modes. */
 const othersMay = (mode: number): string | undefined => {
-  if (process.platform === "win32" || (mode & 0o077) === 0) return undefined
+  if (process.platform === "win32" || (mode & 0o026) === 0) return undefined
   return `${(mode & 0o022) === 0 ? "read" : "change"} it (mode ${(mode & 0o777).toString(8).padStart(4, "0")})`
 }
 

@@ -33,6 +33,7 @@ const isGateway = (host: string, port: number, path: string, says: RegExp) => {
 }
 
 interface Port {
+  readonly host: string
   readonly port: number
   readonly setting: string
   /** What a gateway answers there. */
@@ -41,14 +42,14 @@ interface Port {
 }
 
 const portLook = Effect.fnUntraced(function* (
-  { host, tlsCert }: GatewaySettings,
-  { path, port, says, setting }: Port
+  { tlsCert }: GatewaySettings,
+  { host, path, port, says, setting }: Port
 ): Effect.fn.Return<Said> {
   const code = yield* listenError(host, port)
   const where = `${host}:${port}`
   if (code === undefined) return ok(port === 0 ? `${host}: a free port is picked` : `${where} is free`)
   if (code !== "EADDRINUSE") {
-    const mend = `Set ${setting} and GATEWAY_HOST to a port and an address that can be listened on.`
+    const mend = `Set ${setting} and ${setting.replace("PORT", "HOST")} to a port and an address that can be listened on.`
     return fail(`${where} ${reasons[code] ?? code}`, mend)
   }
   if (yield* isGateway(host, port, path, says)) return ok(`${where}: a gateway is running there`)
@@ -66,12 +67,13 @@ export const portsCheck = (settings: GatewaySettings): Check => ({
   name: "ports",
   look: Effect.forEach(
     [
-      { port: settings.port, setting: "GATEWAY_PORT", ...health },
+      { host: settings.host, port: settings.port, setting: "GATEWAY_PORT", ...health },
       ...Option.match(settings.metricsPort, {
         onNone: () => [],
         // Each worker has a port of its own for its metrics, counted up from the first.
         onSome: (first) =>
           Array.from({ length: first === 0 ? 1 : Math.min(settings.workers, 64) }, (_, slot) => ({
+            host: settings.metricsHost,
             port: first + slot,
             setting: "GATEWAY_METRICS_PORT",
             ...metrics

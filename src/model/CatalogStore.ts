@@ -67,6 +67,8 @@ export class CatalogStore extends Context.Service<
   {
     /** Called once a request, so that a request sees one catalog from end to end. Costs nothing. */
     readonly current: () => Index
+    /** Since when it is in force, in milliseconds since the epoch. */
+    readonly since: () => number
   }
 >()("gateway/model/CatalogStore") {
   /**
@@ -81,9 +83,10 @@ export class CatalogStore extends Context.Service<
     Layer.effect(
       CatalogStore,
       Effect.gen(function* () {
+        let since = Date.now()
         if (Option.isNone(file)) {
           const index = makeIndex(yield* loadCatalog(file), sites, paths)
-          return CatalogStore.of({ current: () => index })
+          return CatalogStore.of({ current: () => index, since: () => since })
         }
         const path = file.value
         const read = readCatalog(yield* FileSystem.FileSystem, path)
@@ -97,12 +100,13 @@ export class CatalogStore extends Context.Service<
           every: pollInterval,
           take: Effect.fnUntraced(function* (text) {
             index = yield* indexOf(text)
+            since = Date.now()
             yield* Effect.logInfo(`${path}: catalog reloaded, ${index.list.length} IDs`)
             yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))
           }),
           complaint: (message) => `${message}\n  The catalog in force stays.`
         })
-        return CatalogStore.of({ current: () => index })
+        return CatalogStore.of({ current: () => index, since: () => since })
       })
     )
 }

@@ -3,6 +3,7 @@ import { Effect, type Tracer } from "effect"
 import { UsageLog } from "../access/UsageLog.ts"
 import { usageRecordOf } from "../access/UsageRecord.ts"
 import type { RequestFacts } from "../model/RequestFacts.ts"
+import { Activity } from "../status/Activity.ts"
 import { makeRecordRequest } from "../telemetry/metrics.ts"
 import { makeRequestLog } from "../telemetry/requestLog.ts"
 
@@ -10,11 +11,13 @@ export const makeFinish = Effect.gen(function* () {
   const records = yield* UsageLog
   const recordRequest = makeRecordRequest()
   const log = yield* makeRequestLog
+  const activity = yield* Activity
   /** `left`: the caller left before the end. `now` is in milliseconds since the epoch, `span` the request's. */
   return (facts: RequestFacts, left: boolean, now: number, span: Tracer.AnySpan | undefined): void => {
     if (facts.path === "/health") return
     const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
     recordRequest(facts, outcome, now)
+    activity?.record(facts, outcome, now)
     const record = usageRecordOf(facts, left, now)
     if (record !== undefined) records.record(record)
     log(facts, outcome, now, span)

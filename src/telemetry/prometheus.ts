@@ -1,12 +1,26 @@
-/** Prometheus metrics on a port of their own (`GATEWAY_METRICS_PORT`), away from callers. */
-
-import { Data, Effect, Layer } from "effect"
+/** Prometheus metrics on a port of their own (`GATEWAY_METRICS_PORT`), away from callers. Others may serve there, too. */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Context, Data, Effect, Layer, type Scope } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { createServer } from "../nodeHttp.ts"
+import { isLoopback } from "../settings/fields.ts"
 import { prometheusName } from "./metrics.ts"
 
 /** The metrics port cannot be listened on. */
 export class MetricsPortError extends Data.TaggedError("MetricsPortError")<{ readonly message: string }> {}
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+export class MetricsPort extends Context.Service<
+  MetricsPort,
+  {
+    /** Answers `GET` (and `HEAD`) of a path until the scope closes. */
+    readonly serve: (path: string, handler: Handler) => Effect.Effect<void, never, Scope.Scope>
+  }
+>()("gateway/telemetry/MetricsPort") {}
+
+/** The name in a `Host` header, without its port. */
+const nameOf = (host: string): string => host.replace(/:\d+$/, "")
 
 /**
  * `GET /metrics` in Prometheus' text format, until the scope closes. Port 0 picks a free one; the log names it.
@@ -17,17 +31,35 @@ export class MetricsPortError extends Data.TaggedError("MetricsPortError")<{ rea
 export const prometheusLayer = (options: {
   readonly host: string
   readonly port: number
-}): Layer.Layer<never, MetricsPortError> =>
-  Layer.effectDiscard(
+}): Layer.Layer<MetricsPort, MetricsPortError> =>
+  Layer.effect(
+    MetricsPort,
     Effect.gen(function* () {
       const context = yield* Effect.context<never>()
+      const metrics: Handler = (_, response) => {
+        response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" })
+        response.end(PrometheusMetrics.formatUnsafe(context, { metricNameMapper: prometheusName }))
+      }
+      const handlers = new Map<string, Handler>([["/metrics", metrics]])
+      /** Why a request is not answered. On loopback a page from elsewhere must not come by a name of its own (DNS rebinding). */
+      const refuse = ({ headers, method, url = "" }: IncomingMessage): readonly [number, string] | undefined => {
+        if (!handlers.has(url)) return [404, "not found"]
+        if (method !== "GET" && method !== "HEAD") return [405, "only GET"]
+        const named = nameOf(headers.host ?? options.host)
+        return isLoopback(options.host) && !isLoopback(named)
+          ? [421, "this is not the host that was asked for"]
+          : undefined
+      }
       const server = createServer((request, response) => {
         request.resume()
-        const found = request.url === "/metrics" && (request.method === "GET" || request.method === "HEAD")
-        response.writeHead(found ? 200 : 404, { "content-type": "text/plain; version=0.0.4; charset=utf-8" })
-        response.end(
-          found ? PrometheusMetrics.formatUnsafe(context, { metricNameMapper: prometheusName }) : "not found\n"
-        )
+        const refused = refuse(request)
+        if (refused === undefined) return handlers.get(request.url ?? "")?.(request, response)
+        const [status, text] = refused
+        response.writeHead(status, {
+          "content-type": "text/plain; charset=utf-8",
+          ...(status === 405 ? { allow: "GET, HEAD" } : {})
+        })
+        response.end(`${text}\n`)
       })
       yield* Effect.acquireRelease(
         Effect.callback<void, MetricsPortError>((resume) => {
@@ -44,6 +76,16 @@ export const prometheusLayer = (options: {
       )
       const address = server.address()
       const port = typeof address === "object" && address !== null ? address.port : options.port
-      yield* Effect.logInfo(`metrics on http://${options.host}:${port}/metrics`)
+      const shown = options.host.includes(":") ? `[${options.host}]` : options.host
+      yield* Effect.logInfo(`metrics on http://${shown}:${port}/metrics, status on http://${shown}:${port}/`)
+      return MetricsPort.of({
+        serve: (path, handler) =>
+          Effect.asVoid(
+            Effect.acquireRelease(
+              Effect.sync(() => handlers.set(path, handler)),
+              () => Effect.sync(() => handlers.delete(path))
+            )
+          )
+      })
     })
   )

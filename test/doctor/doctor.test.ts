@@ -159,13 +159,13 @@ describe("doctor", () => {
 
   it.effect("knows when a certificate ends", () =>
     Effect.gen(function* () {
-      const tls = { GATEWAY_TLS_CERT: file("c.pem", cert), GATEWAY_TLS_KEY: file("k.pem", key, 0o640) }
+      const tls = { GATEWAY_TLS_CERT: file("c.pem", cert), GATEWAY_TLS_KEY: file("k.pem", key, 0o644) }
       const at = (time: string) =>
         Effect.andThen(
           TestClock.setTime(Date.parse(time)),
           Effect.map(look(tls), (found) => said(found, "tls"))
         )
-      assert.match(yield* at("2026-11-01"), /^fail: .*not valid yet.*\nwarn: .*others may read it \(mode 0640\)/)
+      assert.match(yield* at("2026-11-01"), /^fail: .*not valid yet.*\nwarn: .*others may read it \(mode 0644\)/)
       assert.match(yield* at("2027-01-01"), /^ok: .*\(CN=localhost\) is valid until 2126-10-28/)
       assert.match(yield* at("2126-10-18"), /^warn: .*expires on 2126-10-28, in 11 days -> Renew/)
       assert.match(yield* at("2127-01-01"), /^fail: .*expired on 2126-10-28 -> Renew/)

@@ -1,0 +1,210 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { Keys } from "../../src/access/Keys.ts"
+import { LedgerError } from "../../src/access/Ledger.ts"
+import { Quota } from "../../src/access/Quota.ts"
+import { shippedCatalog } from "../../src/model/CatalogStore.ts"
+import type { Outcome } from "../../src/model/Outcome.ts"
+import { requestable } from "../../src/model/Resolver.ts"
+import { ActivityLog } from "../../src/status/Activity.ts"
+import { bucketOf, buckets, percentile } from "../../src/status/histogram.ts"
+import { hourOf, joinCounts, joinDeployments } from "../../src/status/join.ts"
+import type { ProcessState } from "../../src/status/processState.ts"
+import { makeUse, type Use } from "../../src/status/use.ts"
+import { Observation } from "../../src/surface/Observation.ts"
+import { keyWith } from "../access/support.ts"
+
+const [route] = requestable(Result.getOrThrow(shippedCatalog), {
+  bedrock: { place: "us-gov-west-1", declared: undefined }
+}).list
+if (route === undefined) throw new Error("the shipped catalog serves nothing")
+
+/** Noon, at the beginning of a minute. */
+const noon = Date.UTC(2026, 10, 22, 12)
+const minute = 60_000
+
+interface Past {
+  readonly endedAt: number
+  readonly took?: number
+  readonly first?: number
+  readonly outcome?: Outcome
+  readonly failure?: string
+  readonly region?: string | undefined
+  readonly flags?: number
+  readonly surface?: "chat" | "count_tokens"
+}
+
+const record = (log: ActivityLog, past: Past) => {
+  const { endedAt, failure, first, flags = 0, outcome = "ok", region, surface = "chat", took = 100 } = past
+  const startedAt = endedAt - took
+  const facts = new Observation({ id: "", startedAt, method: "POST", path: "/", source: "10.1.2.3", surface })
+  facts.route = route
+  facts.region = "region" in past ? region : "us-gov-west-1"
+  facts.status = outcome === "ok" ? 200 : 502
+  facts.failure = failure
+  facts.firstEventAt = first === undefined ? undefined : startedAt + first
+  facts.flags = flags
+  log.record(facts, outcome, endedAt)
+}
+
+const stateOf = (log: ActivityLog, now: number): ProcessState => ({
+  ...log.snapshot(now),
+  pid: 1,
+  startedAt: 0,
+  memory: 0,
+  requestsInFlight: 0,
+  streamsInFlight: 0,
+  openCircuits: [],
+  lostStores: []
+})
+
+const only = (logs: ReadonlyArray<ActivityLog>, now: number) => {
+  const [one] = joinDeployments(logs.map((log) => stateOf(log, now))).values()
+  const { cloud, lastError, minutes = [], model, region } = one ?? {}
+  return { cloud, lastError, model, region, hour: hourOf(minutes, now) }
+}
+
+describe("the histogram", () => {
+  it("tells percentiles within 9 % from a millisecond to half an hour", () => {
+    for (let milliseconds = 1; milliseconds < 1_800_000; milliseconds = Math.ceil(milliseconds * 1.07)) {
+      const counts = new Uint32Array(buckets)
+      counts[bucketOf(milliseconds)] = 3
+      const told = percentile(counts, 0.95) ?? 0
+      assert.isAtMost(Math.abs(told - milliseconds), 0.091 * milliseconds + 0.5, String(milliseconds))
+    }
+    assert.strictEqual(bucketOf(1e12), buckets - 1)
+    assert.strictEqual(bucketOf(-5), 0)
+    assert.isUndefined(percentile(new Uint32Array(buckets), 0.5))
+  })
+
+  it("counts by rank", () => {
+    const counts = new Uint32Array(buckets)
+    counts[bucketOf(64)] = 95
+    counts[bucketOf(4096)] = 5
+    assert.strictEqual(percentile(counts, 0.5), 64)
+    assert.strictEqual(percentile(counts, 0.95), 64)
+    assert.strictEqual(percentile(counts, 0.96), 4096)
+  })
+})
+
+describe("the last hour", () => {
+  it("has requests, failures, times and the last error by minute, and forgets what is older", () => {
+    const log = new ActivityLog()
+    record(log, { endedAt: noon, took: 512, first: 64 })
+    record(log, { endedAt: noon + 1, took: 512, first: 64 })
+    record(log, { endedAt: noon + 5 * minute, outcome: "upstream_error", failure: "upstream-rate-limit" })
+    record(log, { endedAt: noon + 5 * minute, outcome: "cancelled", took: 64 })
+    const now = noon + 59 * minute
+    const { cloud, hour, lastError, model, region } = only([log], now)
+    assert.deepStrictEqual([cloud, region, model], [route.deployment.cloud, "us-gov-west-1", route.model.id])
+    assert.deepStrictEqual([hour.requests, hour.failures, hour.p50, hour.p95, hour.first50], [4, 1, 512, 512, 64])
+    assert.deepStrictEqual(lastError, { at: noon + 5 * minute, code: "upstream-rate-limit", status: 502 })
+    assert.deepStrictEqual(hour.minutes?.requests.slice(0, 6), [2, 0, 0, 0, 0, 2])
+    assert.deepStrictEqual(hour.minutes?.failures.slice(0, 6), [0, 0, 0, 0, 0, 1])
+    assert.deepStrictEqual(hour.minutes?.p50.slice(0, 6), [512, null, null, null, null, 64])
+    assert.deepStrictEqual(only([log], now + minute).hour.requests, 2)
+    assert.deepStrictEqual(only([log], now + 6 * minute).hour, {
+      requests: 0,
+      failures: 0,
+      p50: undefined,
+      p95: undefined,
+      first50: undefined,
+      first95: undefined
+    })
+  })
+
+  it("reuses the room of a minute that is over", () => {
+    const log = new ActivityLog()
+    for (let n = 0; n < 200; n++) record(log, { endedAt: noon + n * minute })
+    const now = noon + 199 * minute
+    assert.lengthOf(log.snapshot(now).deployments[0]?.minutes ?? [], 60)
+    assert.deepStrictEqual(only([log], now).hour.minutes?.requests, new Array(60).fill(1))
+  })
+
+  it("is bounded in deployments", () => {
+    const log = new ActivityLog()
+    for (let n = 0; n < 1000; n++) record(log, { endedAt: noon, region: `region-${n}` })
+    assert.lengthOf(log.snapshot(noon).deployments, 256)
+  })
+
+  it("is the same from one process and from several", () => {
+    const all = new ActivityLog()
+    const some = [new ActivityLog(), new ActivityLog(), new ActivityLog()]
+    for (let n = 0; n < 300; n++) {
+      const failed = n % 7 === 0
+      const past: Past = {
+        endedAt: noon + ((n * 7919) % 3_600_000),
+        took: 1 + ((n * 37) % 5000),
+        first: (n * 13) % 900,
+        outcome: failed ? "timeout" : "ok"
+      }
+      record(all, past)
+      record(some[n % 3] ?? all, past)
+    }
+    const now = noon + 59 * minute
+    assert.deepStrictEqual(only(some, now), only([all], now))
+  })
+
+  it("counts refusals of our own by reason, and no deployment's", () => {
+    const log = new ActivityLog()
+    record(log, { endedAt: noon, outcome: "invalid", failure: "screen", region: undefined })
+    record(log, { endedAt: noon, outcome: "quota", failure: "quota" })
+    record(log, { endedAt: noon, outcome: "quota", failure: "quota" })
+    record(log, { endedAt: noon, flags: 3, surface: "count_tokens" })
+    const { deployments, flags, refusals } = log.snapshot(noon)
+    assert.lengthOf(deployments, 0)
+    assert.deepStrictEqual(joinCounts([refusals, { screen: 4 }]), [
+      { name: "screen", count: 5 },
+      { name: "quota", count: 2 }
+    ])
+    assert.deepStrictEqual(flags, { count_tokens: 3 })
+  })
+})
+
+describe("use", () => {
+  it.effect("is of keys with a limit, the fullest first, asked for every ten seconds at most", () =>
+    Effect.gen(function* () {
+      const keys = [
+        keyWith({ id: "a", name: "A", monthlyTokens: 1000 }),
+        keyWith({ id: "b", name: "B", monthlyTokens: 100 }),
+        keyWith({ id: "c", name: "C", monthlyTokens: 10 }),
+        keyWith({ id: "d", name: "D" })
+      ]
+      const spent: Readonly<Record<string, number>> = { a: 500, b: 90 }
+      const asked: Array<string> = []
+      const used = (id: string) => {
+        asked.push(id)
+        const tokens = spent[id]
+        return tokens === undefined ? Effect.fail(new LedgerError({ message: "lost" })) : Effect.succeed(tokens)
+      }
+      const use = yield* makeUse.pipe(
+        Effect.provide(
+          Layer.merge(
+            Layer.mock(Keys, {
+              authenticate: () => assert.fail("no secret is asked for"),
+              inForce: () => ({ keys, since: 0 })
+            }),
+            Layer.mock(Quota, { used })
+          )
+        )
+      )
+      yield* TestClock.setTime(noon)
+      const row = (id: string, name: string, used: number | null, limit: number): Use => ({
+        kind: "key",
+        id,
+        name,
+        used,
+        limit
+      })
+      const rows = [row("b", "B", 90, 100), row("a", "A", 500, 1000), row("c", "C", null, 10)]
+      assert.deepStrictEqual(yield* use, rows)
+      yield* TestClock.adjust("9 seconds")
+      assert.deepStrictEqual(yield* use, rows)
+      assert.deepStrictEqual(asked, ["a", "b", "c"])
+      yield* TestClock.adjust("1 second")
+      yield* use
+      assert.lengthOf(asked, 6)
+    })
+  )
+})

@@ -1,0 +1,130 @@
+import { writeFileSync } from "node:fs"
+import { request } from "node:http"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { type Browser, hasBrowser, startBrowser } from "../support/browser.ts"
+import { type GatewayProcess, message, post, startProcess } from "../telemetry/support.ts"
+
+let gateway: GatewayProcess
+let page = ""
+const send = async (body: unknown) => (await post(`${gateway.url}/v1/messages`, body)).text()
+
+beforeAll(async () => {
+  gateway = await startProcess({ GATEWAY_METRICS_PORT: "0", GATEWAY_WORKERS: "2" })
+  page = gateway.metrics().replace("/metrics", "/")
+  const calls = Array.from({ length: 8 }, () => send(message("A secret word", { stream: true })))
+  await Promise.all(calls)
+  await send(message("[sandbox: status=529]", { model: "claude-haiku-4-5:il2" }))
+  await send(message("Hello", { model: "nothing:il5" }))
+  await send(
+    message('[sandbox: tool=send args={"to":"https://a.example"}]', {
+      tools: [{ name: "send", input_schema: { type: "object" } }]
+    })
+  )
+}, 40_000)
+afterAll(() => gateway.stop())
+
+/** The first event for which it holds. */
+const eventThat = async (holds: (view: ReturnType<typeof Object>) => boolean) => {
+  const abort = new AbortController()
+  const response = await fetch(`${page}events`, { signal: abort.signal })
+  assert.strictEqual(response.headers.get("content-type"), "text/event-stream; charset=utf-8")
+  let text = ""
+  try {
+    for await (const chunk of response.body ?? []) {
+      text += new TextDecoder().decode(chunk)
+      const end = text.indexOf("\n\n")
+      if (end < 0) continue
+      const view = JSON.parse(text.slice("data: ".length, end))
+      if (holds(view)) return { view, text: text.slice(0, end) }
+      text = text.slice(end + 2)
+    }
+  } finally {
+    abort.abort()
+  }
+  return assert.fail("the events ended")
+}
+
+describe("the status page", () => {
+  it("is told of the requests of all workers, and of nothing that was said", async () => {
+    const total = (view: ReturnType<typeof Object>) =>
+      view.deployments.reduce((sum: number, { hour }: { hour: { requests: number } }) => sum + hour.requests, 0)
+    const { text, view } = await eventThat((view) => total(view) === 10)
+    assert.lengthOf(view.processes, 2)
+    assert.isTrue(view.setup.sandbox)
+    assert.strictEqual(view.setup.catalog.ids, 114)
+    assert.isAtMost(view.setup.keys.since, Date.now())
+    const of = (model: string, cloud: string) =>
+      view.deployments.find((one: { model: string; cloud: string }) => one.model === model && one.cloud === cloud)
+    const busy = of("claude-sonnet-4-5", "bedrock")
+    assert.deepStrictEqual([busy.region, busy.hour.requests, busy.hour.failures], ["us-gov-west-1", 9, 0])
+    assert.isAtMost(busy.hour.p50, busy.hour.p95)
+    assert.isAtMost(busy.hour.first50, busy.hour.p95)
+    assert.lengthOf(busy.hour.minutes.requests, 60)
+    assert.include(of("claude-haiku-4-5", "vertex").lastError, { code: "upstream-error", status: 502 })
+    assert.deepStrictEqual(view.refusals, [{ name: "invalid", count: 1 }])
+    assert.deepStrictEqual(view.flags, [{ name: "messages", count: 1 }])
+    for (const word of ["secret word", "sandbox-key", "a.example"]) assert.notInclude(text, word)
+  })
+
+  it("is itself and its events, and lets a browser load nothing else", async () => {
+    const response = await fetch(page)
+    const html = await response.text()
+    const policy = response.headers.get("content-security-policy") ?? ""
+    assert.match(
+      policy,
+      /^default-src 'none'; script-src 'sha256-[\w+/=]+'; style-src 'sha256-[\w+/=]+';.* connect-src 'self';/
+    )
+    assert.notMatch(policy, /unsafe|https?:/)
+    assert.notMatch(html, /https?:\/\/(?!www\.w3\.org\/2000\/svg)/)
+    assert.strictEqual((await fetch(page, { method: "POST" })).status, 405)
+    assert.strictEqual((await fetch(`${page}x`)).status, 404)
+  })
+
+  it("is not read by a page that comes by a name of its own", async () => {
+    const status = await new Promise((resolve) => {
+      request(page, { headers: { host: "rebound.example" } }, (response) => resolve(response.resume().statusCode)).end()
+    })
+    assert.strictEqual(status, 421)
+  })
+})
+
+describe.skipIf(!hasBrowser)("in a browser, the status page", () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await startBrowser()
+  }, 40_000)
+  afterAll(() => browser.stop())
+
+  it("shows what it is told, by keyboard too, and in both schemes", async () => {
+    const shown = await browser.open(page)
+    await shown.until("document.querySelectorAll('#rows svg').length > 0")
+    const all = Number(await shown.evaluate("document.querySelectorAll('#rows tr').length"))
+    assert.isAbove(all, 10)
+    assert.match(String(await shown.evaluate("document.querySelector('#live').textContent")), /^live, /)
+    assert.match(String(await shown.evaluate("document.body.innerText")), /upstream-error/)
+
+    const focused = () => shown.evaluate("document.activeElement.id || document.activeElement.className")
+    const path: Array<unknown> = []
+    for (let n = 0; n < 3; n++) {
+      await shown.press("Tab")
+      path.push(await focused())
+    }
+    assert.deepStrictEqual(path, ["skip", "busy", "deployments"])
+    await shown.evaluate("document.getElementById('busy').focus()")
+    await shown.press(" ")
+    await shown.until("document.querySelectorAll('#rows tr').length === 2")
+
+    const papers: Array<unknown> = []
+    for (const scheme of ["light", "dark"] as const) {
+      await shown.scheme(scheme)
+      papers.push(await shown.evaluate("getComputedStyle(document.body).backgroundColor"))
+      const image = await shown.screenshot()
+      assert.isAbove(image.length, 10_000)
+      const to = process.env.GATEWAY_TEST_SCREENSHOTS
+      if (to !== undefined) writeFileSync(`${to}/status-${scheme}.png`, image)
+    }
+    assert.strictEqual(new Set(papers).size, 2)
+    assert.deepStrictEqual(shown.complaints(), [])
+    assert.deepStrictEqual([...shown.requested()], [page, `${page}events`])
+  }, 40_000)
+})
