@@ -38,7 +38,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   access: ["api", "model", "wire", "Settings.ts", "watchFile.ts"],
   usage: ["access", "wire"],
   telemetry: ["api", "model", "settings", "wire", "Settings.ts", "nodeHttp.ts"],
-  status: ["access", "api", "model", "telemetry", "wire", "Settings.ts"],
+  status: ["access", "api", "model", "telemetry", "wire", "Settings.ts", "fips.ts"],
   dialect: ["api", "governance", "model", "wire"],
   provider: ["model", "settings", "telemetry", "wire", "Settings.ts", "tlsPolicy.ts"],
   stream: ["governance", "model", "wire"],
@@ -48,7 +48,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   doctor: [
     ...["access", "model", "provider", "settings", "surface", "wire"],
-    ...["Settings.ts", "Telemetry.ts", "listener.ts", "unknownSettings.ts"]
+    ...["Settings.ts", "Telemetry.ts", "fips.ts", "listener.ts", "unknownSettings.ts"]
   ],
   sandbox: ["model", "wire", "nodeHttp.ts"]
 }

@@ -24,7 +24,7 @@ export const examine = Effect.fnUntraced(function* ({ environment: env, explain,
   const loaded = yield* Effect.result(load(env))
   if (Result.isFailure(loaded)) {
     const problem = loaded.failure instanceof Config.ConfigError ? explain(loaded.failure) : String(loaded.failure)
-    return yield* runChecks([settingsCheck(env, problem), collectorCheck(env), fipsCheck])
+    return yield* runChecks([settingsCheck(env, problem), collectorCheck(env), fipsCheck(undefined)])
   }
   const { gateway, clouds } = loaded.success
   const catalog = live ? yield* Effect.option(loadCatalog(gateway.catalogFile)) : undefined
@@ -39,7 +39,7 @@ export const examine = Effect.fnUntraced(function* ({ environment: env, explain,
     ...cloudChecks(clouds),
     keysCheck(gateway),
     tlsCheck(gateway),
-    fipsCheck,
+    fipsCheck(gateway.fips === "required"),
     redisCheck(gateway),
     stateCheck(gateway),
     usageLogCheck(gateway),

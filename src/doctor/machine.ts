@@ -1,8 +1,8 @@
 /** Checks of the machine: ports, open files, FIPS. */
-import { getFips } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { createConnection, createServer } from "node:net"
 import { Effect, Option } from "effect"
+import { cryptoFacts, describeCrypto } from "../fips.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { type Check, fail, ok, type Said, warn } from "./Finding.ts"
 
@@ -104,16 +104,19 @@ export const filesLimitCheck = ({ maxInFlight, workers }: GatewaySettings): Chec
   )
 })
 
-export const fipsCheck: Check = {
+/** `required` is undefined where the settings cannot be read. */
+export const fipsCheck = (required: boolean | undefined): Check => ({
   name: "fips",
-  look: Effect.sync(() =>
-    ok(
-      getFips() === 1
-        ? `on (OpenSSL ${process.versions.openssl})`
-        : `off: Node ${process.versions.node} does not run on a FIPS provider`
-    )
-  )
-}
+  look: Effect.sync(() => {
+    const facts = cryptoFacts()
+    return required === true && !facts.fips
+      ? fail(
+          `${describeCrypto(facts)}, and GATEWAY_FIPS is required: the start fails`,
+          "Name OpenSSL's FIPS module in OPENSSL_CONF and set NODE_OPTIONS=--force-fips: see docs/fips.md."
+        )
+      : ok(describeCrypto(facts))
+  })
+})
 
 /** Whether something takes connections there. */
 export const connects = (host: string, port: number) =>

@@ -1,9 +1,10 @@
 /** What the page says of the setup: the deployments of the catalog, and what is in force since when. */
-import { getFips, X509Certificate } from "node:crypto"
+import { X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { Effect, Option } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { service, version } from "../api/version.ts"
+import { cryptoFacts } from "../fips.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
 import type { Level } from "../model/Level.ts"
 import { Clouds, Settings } from "../Settings.ts"
@@ -57,6 +58,7 @@ export const makeSetup = Effect.gen(function* () {
     ...(Option.isSome(clouds.azure) && { azure: clouds.azure.value.region })
   }
   const sandbox = clouds.simulated === true
+  const crypto = cryptoFacts()
   const certificateEnd = Option.getOrUndefined(Option.map(settings.tlsCert, makeCertificateEnd))
 
   const setup = (now: number): Setup => {
@@ -65,7 +67,7 @@ export const makeSetup = Effect.gen(function* () {
       service,
       version,
       sandbox,
-      fips: getFips() === 1,
+      fips: crypto.fips,
       catalog: {
         source: Option.getOrElse(settings.catalogFile, () => "shipped catalog"),
         since: catalog.since(),

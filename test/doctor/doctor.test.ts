@@ -101,6 +101,7 @@ describe("doctor", () => {
       "catalog",
       /^fail: .*no model ID.*\nwarn: .*us-east-1/s
     ],
+    ["no FIPS provider", () => ({ GATEWAY_FIPS: "required" }), "fips", /^fail: OpenSSL .* -> .*docs\/fips\.md/],
     ["no catalog", () => ({ GATEWAY_CATALOG_FILE: join(directory, "none") }), "catalog", /^fail: .*no such file/],
     ["no keys", () => ({}), "key file", /^warn: .*none does not exist.* -> .*keys create/],
     [
