@@ -117,6 +117,8 @@ export const Deployment = Schema.Struct({
   betas: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
   /** Betas that may be sent with a count. */
   countBetas: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  /** Whether system messages may stand between the other messages (docs/upstreams.md#system-messages). */
+  systemTurns: Schema.optionalKey(Schema.Boolean),
   /** Whether a budget above `max_tokens` is honoured with the interleaved-thinking beta. */
   interleavedBudget: Schema.optionalKey(Schema.Boolean),
   /** Fields the upstream refuses, removed before sending: `a.b`, `tools[].c` (of every element). */

@@ -27,6 +27,7 @@ import { makeEnds } from "./ends.ts"
 import { makeHold } from "./hold.ts"
 import { CurrentObservation, type Observation } from "./Observation.ts"
 import { isUnsent, servedHeaders } from "./proof.ts"
+import { makeRefusedFields, maxResent, refusedField } from "./refusedFields.ts"
 import type { Answer, Arrival, NamesModel, Prepared, Surface } from "./Surface.ts"
 import { makeStreamReply } from "./streamReply.ts"
 
@@ -38,6 +39,13 @@ export type Handler<E> = (
 type Headers = Readonly<Record<string, string>>
 
 const none: ReadonlyArray<never> = []
+
+/** A request that may be sent, and to whom. */
+interface Ready<P extends Prepared> {
+  readonly route: Route
+  readonly prepared: P
+}
+type Sent = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope>
 
 export class Inference extends Context.Service<
   Inference,
@@ -62,6 +70,7 @@ export class Inference extends Context.Service<
       const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
       const reply = makeStreamReply(settings, yield* makeEnds)
       const ceiling = Duration.toMillis(settings.requestCeiling)
+      const refusedFields = makeRefusedFields(Date.now)
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
 
       /** Which model, whether the key may use it, whether the tools may leave, and what to send. */
@@ -74,7 +83,7 @@ export class Inference extends Context.Service<
         caller: CallerIdentity,
         observation: Observation,
         headers: Arrival["headers"]
-      ): Result.Result<{ readonly route: Route; readonly prepared: P }, GatewayError> => {
+      ): Result.Result<Ready<P>, GatewayError> => {
         const { tools, images, files, mediaBytes } = surface.counts(request)
         observation.tools = tools
         observation.images = images
@@ -82,7 +91,7 @@ export class Inference extends Context.Service<
         observation.modelId = request.model
         const resolved = catalog.current().resolve(request.model, surface.purpose)
         if (Result.isFailure(resolved)) return Result.fail(resolved.failure)
-        const route = resolved.success
+        const route = refusedFields.apply(resolved.success)
         const permitted = permits(caller, { base: route.model.id, level: route.level })
         if (Result.isFailure(permitted)) return Result.fail(permitted.failure)
         observation.route = route
@@ -120,7 +129,7 @@ export class Inference extends Context.Service<
       /** All calls under one ceiling; the first that fails ends the others. */
       const whole = <P extends Prepared>(
         surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "answer" | "errorAt" | "join">,
-        { prepared, route }: { readonly prepared: P; readonly route: Route },
+        { prepared, route }: Ready<P>,
         provider: Provider["Service"],
         observation: Observation,
         headers: Headers
@@ -190,25 +199,33 @@ export class Inference extends Context.Service<
             const observation = Context.get(fiber.context, CurrentObservation)
             const caller = Context.getUnsafe(fiber.context, Caller)
 
-            const serve = (
-              value: Request
-            ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope> => {
-              const ready = prepare(surface, value, caller, observation, request.headers)
-              if (Result.isFailure(ready)) return Effect.fail(ready.failure)
-              const { prepared, route } = ready.success
-              const { maxOutput, stream } = prepared
-              const { adjusted = none, thinkingAdjusted = none } = prepared
-              observation.adjusted = adjusted.length + thinkingAdjusted.length
-              const provider = providerOf(route)
-              const headers: Headers = observation.adjusted === 0 ? {} : adjustedHeaders(adjusted, thinkingAdjusted)
-              const send = Effect.suspend(() => {
+            const serve = (value: Request): Sent => {
+              const readied = () => prepare(surface, value, caller, observation, request.headers)
+              /** Without a field that the cloud refuses by name, the request is sent again. */
+              const send = ({ prepared, route }: Ready<P>, resent: number): Sent => {
+                const { adjusted = none, stream, thinkingAdjusted = none } = prepared
+                observation.adjusted = adjusted.length + thinkingAdjusted.length
                 observation.cloud = cloudOf(route)
-                return stream && protocol !== undefined
-                  ? reply({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
-                  : whole(surface, ready.success, provider, observation, headers)
-              })
-              const held = hold(caller, observation, { calls: prepared.bodies.length, stream, maxOutput })
-              const go = held === undefined ? send : Effect.andThen(held, send)
+                const provider = providerOf(route)
+                const headers: Headers = observation.adjusted === 0 ? {} : adjustedHeaders(adjusted, thinkingAdjusted)
+                const sent =
+                  stream && protocol !== undefined
+                    ? reply({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
+                    : whole(surface, { prepared, route }, provider, observation, headers)
+                if (route.deployment.api !== "messages" || resent === maxResent) return sent
+                return Effect.catch(sent, (error) => {
+                  const field = refusedField(error, prepared.bodies[0] ?? {})
+                  if (field === undefined || !refusedFields.remember(route.deployment, field)) return Effect.fail(error)
+                  const again = readied()
+                  return Result.isFailure(again) ? Effect.fail(again.failure) : send(again.success, resent + 1)
+                })
+              }
+              const ready = readied()
+              if (Result.isFailure(ready)) return Effect.fail(ready.failure)
+              const { bodies, maxOutput, stream } = ready.success.prepared
+              const sent = Effect.suspend(() => send(ready.success, 0))
+              const held = hold(caller, observation, { calls: bodies.length, stream, maxOutput })
+              const go = held === undefined ? sent : Effect.andThen(held, sent)
               return isLarge(observation.bytesIn) ? Effect.andThen(Effect.yieldNow, go) : go
             }
 

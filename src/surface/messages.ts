@@ -9,6 +9,7 @@ import type { ScanMode } from "../governance/scan.ts"
 import { misshapen } from "../model/UpstreamFault.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { mediaOf, prepareMessages } from "./messagesBody.ts"
+import { withoutFence } from "./messagesFormat.ts"
 import { isCall, type MessagesState, messagesProtocol } from "./messagesStream.ts"
 import { type Prepared, surface } from "./Surface.ts"
 import { messagesError } from "./wireError.ts"
@@ -16,6 +17,8 @@ import { messagesError } from "./wireError.ts"
 interface PreparedMessages extends Prepared {
   /** The base model, which replies name. */
   readonly model: string
+  /** Whether an instruction stands for the format of the answer. */
+  readonly emulated: boolean
 }
 
 /** Flags of the calls in a whole reply (docs/api.md#tool-call-scan). */
@@ -43,18 +46,20 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
   prepare: (request, route, { headers }) =>
     Result.map(
       prepareMessages(request, route, { betaHeader: headers["anthropic-beta"], counting: false }),
-      ({ body: { stream: asked, ...rest }, adjusted, thinkingAdjusted }) => ({
+      ({ body: { stream: asked, ...rest }, adjusted, emulated, thinkingAdjusted }) => ({
         operation: "messages" as const,
         bodies: [request.stream === true ? { ...rest, stream: true } : rest],
         stream: request.stream === true,
         maxOutput: reservedOutput(rest, route.model),
         model: route.model.id,
+        emulated,
         adjusted,
         thinkingAdjusted
       })
     ),
-  answer: ({ model }, { body }, scan) => {
-    if (body.type !== "message") return Result.fail(misshapen)
+  answer: ({ emulated, model }, reply, scan) => {
+    if (reply.body.type !== "message") return Result.fail(misshapen)
+    const body = emulated ? withoutFence(reply.body) : reply.body
     const governance = governanceOfContent(body.content, scan)
     return Result.succeed({
       body: JSON.stringify({
@@ -67,7 +72,7 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
       flags: governance?.flags.length ?? 0
     })
   },
-  protocol: ({ model }) => messagesProtocol(model)
+  protocol: ({ emulated, model }) => messagesProtocol(model, emulated)
 })
 
 export const countTokens = surface<CountRequest, Prepared, MessagesError>({

@@ -1,13 +1,16 @@
 /** What of a native messages body is read, refused, adjusted or removed before it goes upstream (docs/api.md#messages). */
 import { Result } from "effect"
 import { removed } from "../dialect/adjustments.ts"
+import { foldSystem } from "../dialect/claude/systemTurns.ts"
 import { adjustThinking } from "../dialect/thinking.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { Body } from "../provider/Provider.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import { strip } from "../wire/strip.ts"
+import { type Strip, sparing, strip } from "../wire/strip.ts"
 import { refuseOutside } from "./inlineMedia.ts"
+import { formatted } from "./messagesFormat.ts"
+import { systemTurns } from "./refusedFields.ts"
 import { refuseServerTools } from "./serverTools.ts"
 
 /**
@@ -58,14 +61,35 @@ export const mediaOf = (request: JsonObject): Media => {
   return media
 }
 
-/** Betas of the body and of the header, the ones the deployment takes, each once. */
-const allowedBetas = (
-  body: JsonObject,
-  header: string | undefined,
-  allowed: ReadonlyArray<string>
-): ReadonlyArray<string> => {
-  const given = [...arrayOf(body.anthropic_beta), ...(header ?? "").split(",").map((beta) => beta.trim())]
-  return [...new Set(allowed.filter((beta) => given.includes(beta)))]
+/** Betas of the body and of the header, each once. */
+const betasGiven = (body: JsonObject, header: string | undefined): ReadonlyArray<string> => [
+  ...new Set([
+    ...arrayOf(body.anthropic_beta).flatMap((beta) => textOf(beta) ?? []),
+    ...(header ?? "").split(",").map((beta) => beta.trim())
+  ])
+]
+
+/** Betas that a cloud knows by another name (docs/upstreams.md#betas). */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ["advanced-tool-use-2025-11-20", "tool-search-tool-2025-10-19"]
+])
+
+/** Fields that a beta brings: the catalog strips them, because without their beta they are refused. */
+const betaFields: ReadonlyArray<readonly [beta: string, fields: ReadonlyArray<string>]> = [
+  ["tool-search-tool-", ["tools[].defer_loading"]],
+  ["compact-", ["context_management"]],
+  ["context-management-", ["context_management"]],
+  ["fine-grained-tool-streaming-", ["tools[].eager_input_streaming"]]
+]
+
+/** What goes, but for what the betas that are sent bring, unless the cloud has refused it all the same. */
+const stripFor = ({ refused, strip }: Route, betas: ReadonlyArray<string>): Strip => {
+  let kept = strip
+  for (const [prefix, fields] of betaFields) {
+    if (!betas.some((beta) => beta.startsWith(prefix))) continue
+    for (const field of fields) if (refused?.has(field) !== true) kept = sparing(kept, field)
+  }
+  return kept
 }
 
 /** Fields that can make a difference to a count. */
@@ -73,11 +97,20 @@ const counted = ["messages", "system", "tools", "tool_choice", "thinking", "outp
 
 export interface PreparedBody {
   readonly body: Body
+  /** Whether an instruction stands for the format of the answer. */
+  readonly emulated: boolean
   /** For `x-gateway-adjusted`. */
   readonly adjusted: ReadonlyArray<string>
   /** For `x-gateway-thinking-adjusted`. */
   readonly thinkingAdjusted: ReadonlyArray<string>
 }
+
+const saysNothing = (value: Json): boolean =>
+  value === null || (typeof value === "object" && Object.keys(value).length === 0)
+
+/** `path` is without brackets. */
+const wasRefused = ({ refused }: Route, path: string): boolean =>
+  refused !== undefined && [...refused.keys()].some((field) => field.replaceAll("[]", "") === path)
 
 export const prepareMessages = (
   given: JsonObject,
@@ -88,29 +121,34 @@ export const prepareMessages = (
   if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
   const refusal = refuseServerTools(given) ?? refuseOutside(given)
   if (refusal !== undefined) return Result.fail(invalid(refusal))
-  const betas = allowedBetas(
-    given,
-    options.betaHeader,
-    (options.counting ? deployment.countBetas : deployment.betas) ?? []
+  const asked = betasGiven(given, options.betaHeader)
+  const named = new Set(asked.map((beta) => otherNames.get(beta) ?? beta))
+  const betas = ((options.counting ? deployment.countBetas : deployment.betas) ?? []).filter((beta) => named.has(beta))
+  const adjusted = new Set<string>()
+  for (const beta of asked) {
+    if (beta !== "" && !betas.includes(otherNames.get(beta) ?? beta)) adjusted.add(removed(`anthropic-beta.${beta}`))
+  }
+  const { vendor_version, anthropic_version, anthropic_beta: _, model: __, thread: ___, ...rest } = given
+  const version = anthropic_version ?? vendor_version ?? undefined
+  const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
+  const { body: turned, folded } = foldSystem(
+    versioned,
+    deployment.systemTurns === true && route.refused?.has(systemTurns) !== true
   )
-  const {
-    vendor_version,
-    anthropic_version = vendor_version,
-    anthropic_beta: _,
-    model: __,
-    thread: ___,
-    ...rest
-  } = given
-  const versioned: JsonObject = anthropic_version === undefined ? rest : { ...rest, anthropic_version }
+  if (folded) adjusted.add("messages.role:system->user")
+  const { body: told, emulated } = formatted(turned, route.strip)
+  if (emulated) adjusted.add("output_config.format:json_schema->instruction")
   const kept = options.counting
-    ? Object.fromEntries(Object.entries(versioned).filter(([key]) => counted.includes(key)))
-    : versioned
+    ? Object.fromEntries(Object.entries(told).filter(([key]) => counted.includes(key)))
+    : told
   const { body, changes } = adjustThinking(kept, { model, deployment, betas, counting: options.counting })
-  const gone = new Set<string>()
-  const stripped = strip(body, route.strip, (path) => gone.add(path))
+  const stripped = strip(body, stripFor(route, betas), (path, value) => {
+    if (!saysNothing(value) || wasRefused(route, path)) adjusted.add(removed(path))
+  })
   return Result.succeed({
     body: betas.length === 0 ? stripped : { ...stripped, anthropic_beta: betas },
-    adjusted: [...gone].map(removed),
+    emulated,
+    adjusted: [...adjusted],
     thinkingAdjusted: changes
   })
 }

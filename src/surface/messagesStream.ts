@@ -21,6 +21,7 @@ import {
   textOf
 } from "../wire/json.ts"
 import { isEventName } from "../wire/sse.ts"
+import { fenceRemover } from "./messagesFormat.ts"
 import { messagesError } from "./wireError.ts"
 
 export interface MessagesState extends Progress {
@@ -28,6 +29,7 @@ export interface MessagesState extends Progress {
   readonly open: Set<number>
   usage: JsonObject
   stopReason: string | undefined
+  readonly unfence: ReturnType<typeof fenceRemover> | undefined
 }
 
 const governanceFrame = (governance: Governance): Frame => ({
@@ -127,12 +129,18 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
   return undefined
 }
 
-/** `model` is the base model, which the reply names in place of the upstream's. */
-export const messagesProtocol = (model: string): Protocol<MessagesState> => ({
-  initial: () => ({ end: undefined, open: new Set(), usage: {}, stopReason: undefined }),
+/** `model` is the base model, which the reply names in place of the upstream's. `fenced`: a fence around its texts is taken off. */
+export const messagesProtocol = (model: string, fenced = false): Protocol<MessagesState> => ({
+  initial: () => ({
+    end: undefined,
+    open: new Set(),
+    usage: {},
+    stopReason: undefined,
+    unfence: fenced ? fenceRemover() : undefined
+  }),
   step: (state, events) => {
     const frames: Array<Frame> = []
-    for (const event of events) {
+    for (const event of state.unfence?.(events) ?? events) {
       const frame = frameOf(state, model, event)
       if (frame !== undefined) frames.push(frame)
       if (state.end !== undefined) break

@@ -55,10 +55,15 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
     let opened: Streamed | undefined
     observation.stream = true
 
-    /** The reply is over, either way: flags and tokens go to the record and the span. */
-    const settle = (exit: Exit.Exit<unknown, unknown>) => {
+    const forget = () => {
       deadlines.clear()
       unwatch()
+    }
+    /** The reply is over, either way: flags and tokens go to the record and the span. */
+    const settle = (exit: Exit.Exit<unknown, unknown>) => {
+      forget()
+      // The request was sent again, and its record is of the last time.
+      if (observation.call !== stopper) return
       observation.flags = calls.flags().length
       if (opened !== undefined) {
         const { failure, finishReason, tokens } = protocol.summary(state)
@@ -128,7 +133,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       }),
       governed(calls)
     )
-    const items = yield* paced(frames, every)
+    const items = yield* Effect.onError(paced(frames, every), () => Effect.sync(forget))
     return HttpServerResponse.stream(items.pipe(endInBand(lastWords), encode(onWrite)), {
       contentType: "text/event-stream; charset=utf-8",
       headers: {

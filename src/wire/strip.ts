@@ -1,6 +1,9 @@
 /** Removes fields from JSON, by paths: `a.b` inside objects, `a[].b` in every element of an array. */
 import { isObject, type Json, type JsonObject } from "./json.ts"
 
+/** Told of each field that went: its path without brackets, and what it held. */
+export type OnDrop = (path: string, value: Json) => void
+
 /** Paths, taken apart once into a tree. */
 export interface Strip {
   /** Fields that go. */
@@ -38,6 +41,18 @@ const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>, before = ""): Strip =
 
 export const compileStrip = (paths: ReadonlyArray<string> = []): Strip => treeOf(paths.map(stepsOf))
 
+/** The same fields but one, which stays. */
+export const sparing = (fields: Strip, path: string): Strip => spare(fields, stepsOf(path))
+
+const spare = (fields: Strip, [step, ...rest]: ReadonlyArray<Step>): Strip => {
+  if (step === undefined) return fields
+  if (rest.length === 0) return { ...fields, drop: fields.drop.filter((key) => key !== step.key) }
+  const into = fields.into.map((one) =>
+    one.key === step.key && one.elements === step.elements ? { ...one, inner: spare(one.inner, rest) } : one
+  )
+  return { ...fields, into }
+}
+
 /** Whether the field at the path goes, itself or with what holds it. */
 export const drops = (fields: Strip, path: string): boolean => {
   let at: Strip | undefined = fields
@@ -51,20 +66,15 @@ export const drops = (fields: Strip, path: string): boolean => {
 
 /**
  * The object without the fields; never changed itself, and shared where nothing goes. One walk, whatever the number of paths.
- * `onDrop` is told the path of each field that went, as often as it went.
  */
-export const strip = (
-  fields: JsonObject,
-  { drop, before, into }: Strip,
-  onDrop?: (path: string) => void
-): JsonObject => {
+export const strip = (fields: JsonObject, { drop, before, into }: Strip, onDrop?: OnDrop): JsonObject => {
   let result = fields
   for (const key of drop) {
     if (!Object.hasOwn(fields, key)) continue
     if (result === fields) {
       result = Object.fromEntries(Object.entries(fields).filter(([name]) => !drop.includes(name)))
     }
-    onDrop?.(before + key)
+    onDrop?.(before + key, fields[key] ?? null)
   }
   for (const { key, elements, inner } of into) {
     if (!Object.hasOwn(result, key)) continue
@@ -81,11 +91,11 @@ export const strip = (
 const without = (fields: JsonObject, key: string): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => name !== key))
 
-const stripOne = (value: Json | undefined, inner: Strip, onDrop?: (path: string) => void): Json | undefined =>
+const stripOne = (value: Json | undefined, inner: Strip, onDrop?: OnDrop): Json | undefined =>
   isObject(value) ? strip(value, inner, onDrop) : value
 
 /** The same array when nothing changed. */
-const stripAll = (value: Json | undefined, inner: Strip, onDrop?: (path: string) => void): Json | undefined => {
+const stripAll = (value: Json | undefined, inner: Strip, onDrop?: OnDrop): Json | undefined => {
   if (!Array.isArray(value)) return value
   const items: ReadonlyArray<Json> = value
   let changed: Array<Json> | undefined

@@ -9,6 +9,8 @@ export interface MessageRules {
   readonly prefill: boolean
   /** API version 2026-10-21: no documents in assistant turns. */
   readonly strict: boolean
+  /** Takes system messages after a user's turn. */
+  readonly systemTurns: boolean
 }
 
 const fields: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -182,8 +184,24 @@ const checkPairs = (messages: ReadonlyArray<JsonObject>): void => {
   )
 }
 
+/** The turns, where the system messages among them are in places that they may have. */
+const withoutSystem = (messages: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
+  for (const [index, { role }] of messages.entries()) {
+    if (role !== "system") continue
+    check(index > 0, `messages.0: use the top-level 'system' parameter for the initial system prompt`)
+    check(messages[index - 1]?.role === "user", `messages.${index}: role 'system' must follow a user message`)
+    const next = messages[index + 1]?.role
+    check(
+      next === undefined || next === "assistant",
+      `messages.${index}: role 'system' must be last or before 'assistant'`
+    )
+  }
+  return messages.filter(({ role }) => role !== "system")
+}
+
 /** Checks the messages as the vendor does: roles, blocks, tool pairs, thinking blocks, prefill. */
-export const checkMessages = (messages: ReadonlyArray<JsonObject>, rules: MessageRules): void => {
+export const checkMessages = (given: ReadonlyArray<JsonObject>, rules: MessageRules): void => {
+  const messages = rules.systemTurns ? withoutSystem(given) : given
   check(messages.length > 0, "messages: at least one message is required")
   for (const [index, message] of messages.entries()) {
     const path = `messages.${index}`

@@ -116,7 +116,8 @@ export const readClaude = (body: JsonObject, context: ClaudeContext): ClaudeRequ
   checkMessages(messages, {
     thinking,
     prefill: thinking === "off" && model.version < 4.6,
-    strict: version === "2026-10-21"
+    strict: version === "2026-10-21",
+    systemTurns: platform === "vertex" && model.version >= 4.8
   })
   const instructions = systemOf(body)
   const users = messages.filter((message) => message.role === "user")
