@@ -111,7 +111,20 @@ describe("on the wire", () => {
       } else {
         const content = [{ type: "text", text: "```json\n{}\n```" }]
         const usage = { input_tokens: 1, output_tokens: 2 }
-        socket.write(reply("200 OK", JSON.stringify({ type: "message", role: "assistant", content, usage })))
+        socket.write(
+          reply(
+            "200 OK",
+            JSON.stringify({
+              id: "msg_1",
+              type: "message",
+              role: "assistant",
+              model: "m",
+              content,
+              stop_reason: "end_turn",
+              usage
+            })
+          )
+        )
       }
     })
     gateway = await startGateway({ settings: cloudsAt(upstream.url) })
