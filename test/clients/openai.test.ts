@@ -183,6 +183,46 @@ for (const model of sixModels) {
       assert.match(next.choices[0]?.message.content ?? "", /rain/)
     })
 
+    it("a forced tool without reasoning, as instructor asks for an answer", async () => {
+      const done = await client.chat.completions.create({
+        model,
+        messages: say('[sandbox: tool=get_weather args={"city":"Oslo"}]'),
+        tools: [weather],
+        tool_choice: { type: "function", function: { name: "get_weather" } },
+        reasoning_effort: "none"
+      })
+      const calls = done.choices[0]?.message.tool_calls ?? []
+      const names = calls.map((call) => call.type === "function" && call.function.name)
+      assert.deepStrictEqual([names, done.choices[0]?.finish_reason], [["get_weather"], "tool_calls"])
+    })
+
+    it("a stop sequence ends the answer before it, with reasoning on", async () => {
+      const asked = { model, messages: say("[sandbox: text=one two END three]"), stop: ["END"] }
+      const whole = await client.chat.completions.create(asked)
+      const streamed = await client.chat.completions.stream(asked).finalChatCompletion()
+      for (const { choices } of [whole, streamed]) {
+        assert.deepStrictEqual([choices[0]?.message.content?.trim(), choices[0]?.finish_reason], ["one two", "stop"])
+      }
+    })
+
+    it("probabilities where the model has them, and null where it has none", async () => {
+      const asked = {
+        model,
+        messages: say("[sandbox: text=one two]"),
+        reasoning_effort: "none",
+        logprobs: true
+      } as const
+      const whole = await client.chat.completions.create(asked)
+      const streamed = await client.chat.completions.stream(asked).finalChatCompletion()
+      const has = model.startsWith("gpt-5")
+      for (const { choices } of [whole, streamed]) {
+        const tokens = choices[0]?.logprobs?.content?.map(({ token }) => token).join("")
+        assert.strictEqual(tokens, has ? choices[0]?.message.content : undefined)
+      }
+      assert.strictEqual(whole.choices[0]?.logprobs === null, !has)
+      assert.isNull(whole.choices[0]?.message.refusal)
+    })
+
     it("images and PDFs where the model takes them", async () => {
       const parts: Array<OpenAI.ChatCompletionContentPart> = [{ type: "text", text: "What is this?" }]
       if (!model.startsWith("gpt-oss")) {

@@ -93,6 +93,40 @@ describe("responses.create", () => {
     assert.hasAllKeys(city, ["name", "people"])
   })
 
+  it("parses what the SDK's helpers ask for", async () => {
+    const reply = await client.responses.parse({
+      model,
+      input: '[sandbox: tool=get_weather args={"city":"Oslo"}]',
+      tools: [tool],
+      text: { format: { type: "json_schema", name: "city", strict: true, schema: { ...tool.parameters } } }
+    })
+    const [called] = callsIn(reply.output)
+    assert.deepPropertyVal(called, "parsed_arguments", { city: "Oslo" })
+    const said = await client.responses.parse({
+      model,
+      input: "A city",
+      text: { format: { type: "json_schema", name: "city", strict: true, schema: { ...tool.parameters } } }
+    })
+    assert.hasAllKeys(said.output_parsed, ["city"])
+  })
+
+  it("samples without reasoning", async () => {
+    const reply = await client.responses.create({ model, input: "hi", temperature: 0.2, top_p: 0.9 })
+    assert.deepStrictEqual([reply.temperature, reply.top_p, reply.reasoning?.effort], [0.2, 0.9, "none"])
+  })
+
+  it("gives probabilities where they are asked for", async () => {
+    const reply = await client.responses.create({
+      model,
+      input: "[sandbox: text=one two]",
+      reasoning: { effort: "none" },
+      include: ["message.output_text.logprobs"]
+    })
+    const parts = reply.output.flatMap((item) => (item.type === "message" ? item.content : []))
+    const tokens = parts.flatMap((part) => (part.type === "output_text" ? (part.logprobs ?? []) : []))
+    assert.strictEqual(tokens.map(({ token }) => token).join(""), reply.output_text)
+  })
+
   it("sees an inline image", async () => {
     const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     const reply = await client.responses.create({
