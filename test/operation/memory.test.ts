@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, it } from "@effect/vitest"
+import { emptyMessage } from "../support/claude.ts"
 import { fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
@@ -12,7 +13,7 @@ import { keysFileWith } from "./keysFile.ts"
 it("large requests that would fill the memory get 503, and leave nothing behind", async () => {
   const directory = mkdtempSync(join(tmpdir(), "gateway-memory-"))
   const { file, secrets } = keysFileWith(directory, { free: {} })
-  const answer = reply("200 OK", '{"type":"message","role":"assistant","content":[]}')
+  const answer = reply("200 OK", emptyMessage)
   // Slow enough that the requests are in hand together.
   const upstream = await fakeUpstream(async (socket) => {
     await sleep(1000)

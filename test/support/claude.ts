@@ -51,6 +51,10 @@ export const messageDelta = (stop_reason = "end_turn"): UpstreamEvent => ({
 })
 export const messageStop: UpstreamEvent = { type: "message_stop" }
 
+/** The least that a whole reply may be, as JSON. */
+export const emptyMessage =
+  '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
+
 /** The events of a reply that says this text. */
 export const saying = (...texts: ReadonlyArray<string>): ReadonlyArray<UpstreamEvent> => [
   messageStart(),

@@ -1,21 +1,13 @@
 /** What callers may send as a body (docs/api.md#what-callers-may-send). */
 import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { message } from "../support/claude.ts"
+import { emptyMessage, message } from "../support/claude.ts"
 import { answering, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { type Got, open, post, raw, rawPost } from "../support/http.ts"
 import { sharedUpstream } from "../support/shared.ts"
 
-const { gateway, upstream } = sharedUpstream(
-  {},
-  answering(
-    reply(
-      "200 OK",
-      '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
-    )
-  )
-)
+const { gateway, upstream } = sharedUpstream({}, answering(reply("200 OK", emptyMessage)))
 
 const model = "claude-sonnet-4-5:il2"
 const create = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
@@ -154,14 +146,7 @@ describe("what passes through unchanged", () => {
       )
     )
     const got = await create(text(""))
-    upstream.use(
-      answering(
-        reply(
-          "200 OK",
-          '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
-        )
-      )
-    )
+    upstream.use(answering(reply("200 OK", emptyMessage)))
     assert.strictEqual(got.status, 200)
     assert.include(got.text, input)
   })

@@ -2,7 +2,7 @@
 import { createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { message } from "../support/claude.ts"
+import { emptyMessage, message } from "../support/claude.ts"
 import { answering, fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
@@ -40,14 +40,7 @@ describe.concurrent("five seconds", () => {
     const ask = () => post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il5"))
     try {
       for (let n = 0; n < 10; n++) await ask()
-      upstream.use(
-        answering(
-          reply(
-            "200 OK",
-            '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
-          )
-        )
-      )
+      upstream.use(answering(reply("200 OK", emptyMessage)))
       assert.match((await ask()).headers.get("retry-after") ?? "", /^[1-5]$/)
       await sleep(5_300)
       for (let n = 0; n < 5; n++) assert.strictEqual((await ask()).status, 200)
