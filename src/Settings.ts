@@ -47,6 +47,27 @@ const SurfaceList = Schema.String.check(
   )
 )
 
+const ProxyUrl = Schema.String.check(
+  Schema.makeFilter((value) =>
+    /^https?:\/\/[^/?#]+\/?$/.test(value) && URL.canParse(value)
+      ? undefined
+      : "must be a URL such as http://proxy.example:3128, with a name and a password where it wants them"
+  )
+)
+
+/** Node's own way to a proxy is in force before the gateway is. */
+const NoNodeProxy = Schema.String.check(
+  Schema.makeFilter((value) =>
+    value === "1" ? "must not be 1, which sends what it likes by a proxy: set GATEWAY_HTTPS_PROXY instead" : undefined
+  )
+)
+
+const NoProxyOption = Schema.String.check(
+  Schema.makeFilter((value) =>
+    value.includes("--use-env-proxy") ? "must not have --use-env-proxy: set GATEWAY_HTTPS_PROXY instead" : undefined
+  )
+)
+
 const NetworkList = Schema.String.check(
   Schema.makeFilter((list) =>
     isNetworkList(list) ? undefined : "must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8"
@@ -121,6 +142,8 @@ const gateway = Config.all({
   scanMode: Config.Literals(["spec", "strict"], "GATEWAY_SCAN_MODE").pipe(Config.withDefault("spec" as const)),
   /** Networks whose `X-Forwarded-For` says who called. */
   trustedProxies: Config.option(Config.schema(NetworkList, "GATEWAY_TRUSTED_PROXIES")),
+  /** The one proxy for what goes to a cloud, credentials too; the usual proxy variables are ignored. */
+  httpsProxy: Config.option(Config.map(Config.schema(ProxyUrl, "GATEWAY_HTTPS_PROXY"), (url) => Redacted.make(url))),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Prometheus metrics and the status page, when a port is set. */
@@ -130,6 +153,8 @@ const gateway = Config.all({
   embeddingsConcurrency: count("GATEWAY_EMBEDDINGS_CONCURRENCY", 8),
   /** Node's own: without the check of certificates nobody knows which boundary answers. */
   rejectUnauthorized: Config.option(Config.schema(CertificatesChecked, "NODE_TLS_REJECT_UNAUTHORIZED")),
+  nodeProxy: Config.option(Config.schema(NoNodeProxy, "NODE_USE_ENV_PROXY")),
+  nodeOptions: Config.option(Config.schema(NoProxyOption, "NODE_OPTIONS")),
   /** Node's own: certificates that are believed beside those that come with Node. */
   extraCaCerts: optional("NODE_EXTRA_CA_CERTS")
 })
@@ -148,6 +173,14 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The process's environment. */
 export const environment = (): Environment => process.env
+
+/** Changes what libraries will find in it; undefined takes a variable away. */
+export const changeEnvironment = (changes: Environment): void => {
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) delete process.env[name]
+    else process.env[name] = value
+  }
+}
 
 /** An empty variable is an absent one, as deployment tools write them. */
 export const provider = (environment: Environment) =>

@@ -2,4 +2,5 @@
  * Node's `http`. An `import` of it reads every export, the lazy `WebSocket` too, and that loads Node's own undici: 25 ms and
  * 15 MiB for nothing. `getBuiltinModule` does not.
  */
-export const { createServer, IncomingMessage, ServerResponse } = process.getBuiltinModule("node:http")
+export const { createServer, IncomingMessage, ServerResponse, setGlobalProxyFromEnv } =
+  process.getBuiltinModule("node:http")

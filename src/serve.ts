@@ -5,6 +5,7 @@ import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { leftOutLines, loadCatalog } from "./model/CatalogStore.ts"
 import { requestable } from "./model/Resolver.ts"
 import { endWithNpm } from "./npmParent.ts"
+import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
 import { activeClouds, type CloudSettings, sitesOf } from "./settings/clouds.ts"
 import { declarationsOf } from "./settings/declarations.ts"
@@ -39,6 +40,7 @@ const loadWithSandbox = Effect.gen(function* () {
   const env = environment()
   const loaded = yield* load(env)
   yield* requireFips(loaded.gateway)
+  applyProxyRule(loaded.gateway)
   const configured = activeClouds(loaded.clouds).size > 0
   const { host, sandbox, sandboxPace } = loaded.gateway
   if (sandbox === "off" && !configured) {
@@ -87,6 +89,7 @@ const loadWithSandbox = Effect.gen(function* () {
 const foundations = ({ gateway, clouds }: Loaded): ReadonlyArray<string> => [
   ...declarationsOf(clouds).map(({ setting, url, serves }) => `${setting} ${url} declared ${serves}`),
   ...Option.toArray(Option.map(gateway.extraCaCerts, (file) => `NODE_EXTRA_CA_CERTS ${file}`)),
+  ...Option.toArray(Option.map(gateway.httpsProxy, (url) => `GATEWAY_HTTPS_PROXY ${shownProxy(url)}`)),
   describeCrypto(cryptoFacts())
 ]
 

@@ -48,7 +48,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   doctor: [
     ...["access", "model", "provider", "settings", "surface", "wire"],
-    ...["Settings.ts", "Telemetry.ts", "fips.ts", "listener.ts", "unknownSettings.ts"]
+    ...["Settings.ts", "Telemetry.ts", "fips.ts", "listener.ts", "proxy.ts", "tlsPolicy.ts", "unknownSettings.ts"]
   ],
   sandbox: ["model", "wire", "nodeHttp.ts"]
 }
@@ -67,7 +67,7 @@ describe("the rooms", () => {
 
   it("are all known", () => {
     const top = [
-      ...["Client.ts", "Server.ts", "Telemetry.ts", "cli", "listener.ts", "main.ts", "npmParent.ts"],
+      ...["Client.ts", "Server.ts", "Telemetry.ts", "cli", "listener.ts", "main.ts", "proxy.ts", "npmParent.ts"],
       ...["serve.ts", "serveHere.ts", "settle.ts", "unknownSettings.ts", "workers.ts"]
     ]
     const known = new Set([...Object.keys(rooms), ...top])

@@ -1,8 +1,10 @@
 /** Everything that `doctor` looks at (docs/operation.md#doctor). */
 import { Config, Effect, Result } from "effect"
 import { loadCatalog } from "../model/CatalogStore.ts"
+import { applyProxyRule } from "../proxy.ts"
 import { type Environment, load } from "../Settings.ts"
 import { sitesOf } from "../settings/clouds.ts"
+import { applyTlsPolicy } from "../tlsPolicy.ts"
 import { cloudChecks } from "./clouds.ts"
 import { runChecks } from "./Finding.ts"
 import { keysCheck, stateCheck, tlsCheck, usageLogCheck } from "./files.ts"
@@ -27,6 +29,8 @@ export const examine = Effect.fnUntraced(function* ({ environment: env, explain,
     return yield* runChecks([settingsCheck(env, problem), collectorCheck(env), fipsCheck(undefined)])
   }
   const { gateway, clouds } = loaded.success
+  applyTlsPolicy()
+  applyProxyRule(gateway)
   const catalog = live ? yield* Effect.option(loadCatalog(gateway.catalogFile)) : undefined
   const liveChecks =
     catalog?._tag === "Some"

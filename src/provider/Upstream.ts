@@ -9,12 +9,12 @@ import { Cause, Context, Effect, Exit, Layer, Option, Pull, type Scope, Stream, 
 import { CircuitBreaker } from "effect/persistence"
 import { GatewayError } from "../model/GatewayError.ts"
 import { type CallSpan, type CallSpanOptions, makeCallSpans } from "../telemetry/callSpan.ts"
-import { tlsPolicy } from "../tlsPolicy.ts"
 import type { Decoder } from "../wire/Event.ts"
 import { type JsonObject, readExactObject, readWrittenObject } from "../wire/json.ts"
 import { type Attempt, type Choice, makeAttempts, type Sender, type Wire } from "./attempts.ts"
 import { makeBreaker } from "./breaker.ts"
 import { responseAttributes } from "./callAttributes.ts"
+import { connections } from "./connections.ts"
 import { decoding } from "./decoding.ts"
 import { dispatchOpen, dispatchWhole, type Head, type OpenReply, type WholeReply } from "./dispatch.ts"
 import { faultError, malformed, type Scrub, statusFault } from "./fault.ts"
@@ -152,22 +152,8 @@ export class Upstream extends Context.Service<
     })
   )
 
-  /**
-   * With connections of its own: five seconds to connect, no response of more than 32 KiB of headers. HTTP/1.1 only: where
-   * HTTP/2 is allowed, undici lets all requests wait for the first handshake, so that one that hangs holds up the rest.
-   */
   static readonly live = Upstream.layer.pipe(
-    Layer.provide(
-      NodeHttpClient.layerDispatcherOptions({
-        // What has been admitted is sent at once: a limit here would be a queue that nobody sees.
-        connections: null,
-        pipelining: 1,
-        allowH2: false,
-        keepAliveTimeout: 30_000,
-        maxHeaderSize: 32 * 1024,
-        connect: { timeout: 5_000, ...tlsPolicy }
-      })
-    ),
+    Layer.provide(connections),
     Layer.provide(CircuitBreaker.layerStoreMemory())
   )
 }

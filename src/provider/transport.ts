@@ -9,7 +9,11 @@ const beforeSending = new Set([
   "EHOSTUNREACH",
   "ENETUNREACH",
   "EADDRNOTAVAIL",
-  "UND_ERR_CONNECT_TIMEOUT"
+  "UND_ERR_CONNECT_TIMEOUT",
+  // The proxy refused the tunnel, or could not be reached.
+  "UND_ERR_ABORTED",
+  "UND_ERR_PRX_TLS",
+  "UND_ERR_PRX_CONN"
 ])
 const certificate = /^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_SSL_)/
 

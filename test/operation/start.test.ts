@@ -113,6 +113,18 @@ describe("a setting that is wrong", () => {
       { GATEWAY_TRUSTED_PROXIES: "10.0.0.0/40" },
       "GATEWAY_TRUSTED_PROXIES must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8"
     ],
+    [
+      { GATEWAY_HTTPS_PROXY: "proxy.example:3128" },
+      "GATEWAY_HTTPS_PROXY must be a URL such as http://proxy.example:3128, with a name and a password where it wants them"
+    ],
+    [
+      { NODE_USE_ENV_PROXY: "1" },
+      "NODE_USE_ENV_PROXY must not be 1, which sends what it likes by a proxy: set GATEWAY_HTTPS_PROXY instead"
+    ],
+    [
+      { NODE_OPTIONS: "--force-fips --use-env-proxy" },
+      "NODE_OPTIONS must not have --use-env-proxy: set GATEWAY_HTTPS_PROXY instead"
+    ],
     [{ GATEWAY_PORT: "http" }, "GATEWAY_PORT must be a whole number"],
     [{ GATEWAY_PORT: "70000" }, "GATEWAY_PORT must be between 0 and 65535"],
     [{ GATEWAY_MAX_IN_FLIGHT: "0" }, "GATEWAY_MAX_IN_FLIGHT must be greater than 0"],

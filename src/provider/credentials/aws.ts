@@ -1,4 +1,5 @@
 /** Signatures and bearer keys for Bedrock. */
+import https from "node:https"
 import { Clock, Effect, Option, Redacted } from "effect"
 import { type AuthHeaders, type CredentialError, credentialError } from "./CredentialError.ts"
 
@@ -74,7 +75,11 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
     keys === undefined
       ? defaultProvider({
           parentClientConfig: { region }, // what STS falls back to; SSO keeps the region of its own profile
-          clientConfig: fips ? { useFipsEndpoint: true } : {} // else the library's own setting decides
+          clientConfig: {
+            ...(fips ? { useFipsEndpoint: true } : {}), // else the library's own setting decides
+            // Node's own, which goes by the operator's proxy where there is one; the library's own never does.
+            requestHandler: { httpsAgent: https.globalAgent }
+          }
         })
       : fixed(keys)
   const signer = new SignatureV4({

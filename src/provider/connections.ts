@@ -1,0 +1,66 @@
+/**
+ * The connections to the clouds: five seconds to connect, no response of more than 32 KiB of headers. HTTP/1.1 only: where HTTP/2
+ * is allowed, undici lets all requests wait for the first handshake, so that one that hangs holds up the rest.
+ */
+import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
+import Undici from "@effect/platform-node/Undici"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { Settings } from "../Settings.ts"
+import { hostOf, isLoopback } from "../settings/fields.ts"
+import { tlsPolicy } from "../tlsPolicy.ts"
+
+const timeout = 5_000
+
+const options: Undici.Agent.Options = {
+  // What has been admitted is sent at once: a limit here would be a queue that nobody sees.
+  connections: null,
+  pipelining: 1,
+  allowH2: false,
+  keepAliveTimeout: 30_000,
+  maxHeaderSize: 32 * 1024
+}
+
+const direct = () => new Undici.Agent({ ...options, connect: { timeout, ...tlsPolicy } })
+
+/** Through a tunnel (CONNECT), so that the proxy sees the host's name and nothing of the text. */
+class Proxied extends Undici.Dispatcher {
+  private readonly own = direct()
+  private readonly tunnel: Undici.ProxyAgent
+  /** Few: one an upstream. Loopback is this machine, which no proxy reaches. */
+  private readonly ways = new Map<string, Undici.Dispatcher>()
+
+  constructor(uri: string) {
+    super()
+    this.tunnel = new Undici.ProxyAgent({
+      ...options,
+      uri,
+      requestTls: { timeout, ...tlsPolicy },
+      proxyTls: { timeout, ...tlsPolicy },
+      clientFactory: (origin, own) => new Undici.Pool(origin, { ...own, headersTimeout: timeout })
+    })
+  }
+
+  override dispatch(call: Undici.Dispatcher.DispatchOptions, handler: Undici.Dispatcher.DispatchHandler): boolean {
+    const origin = String(call.origin)
+    const way = this.ways.get(origin) ?? (isLoopback(hostOf(origin)) ? this.own : this.tunnel)
+    this.ways.set(origin, way)
+    return way.dispatch(call, handler)
+  }
+
+  override async destroy(): Promise<void> {
+    await Promise.all([this.own.destroy(), this.tunnel.destroy()])
+  }
+}
+
+/** By the operator's proxy (`GATEWAY_HTTPS_PROXY`), or by none. */
+export const connections = Layer.effect(
+  Dispatcher,
+  Effect.flatMap(Settings, ({ httpsProxy }) =>
+    Effect.acquireRelease(
+      Effect.sync(() =>
+        Option.match(httpsProxy, { onNone: direct, onSome: (url) => new Proxied(Redacted.value(url)) })
+      ),
+      (dispatcher) => Effect.promise(() => dispatcher.destroy())
+    )
+  )
+)
