@@ -24,7 +24,7 @@ import { Observation } from "../src/surface/Observation.ts"
 import { makeRecordRequest } from "../src/telemetry/metrics.ts"
 import type { Event } from "../src/wire/Event.ts"
 import { parseExact, readExactObject } from "../src/wire/json.ts"
-import { makeMeasure } from "../src/wire/measure.ts"
+import { measure } from "../src/wire/measure.ts"
 import { sse } from "../src/wire/sseDecoder.ts"
 import * as calls from "./calls.ts"
 import { replies } from "./wire.ts"
@@ -80,7 +80,7 @@ const recordRequest = makeRecordRequest()
 
 stage("digest of the key", () => digestOf("gmg_0123456789012345678901234567890123456789012"))
 stage("request ID", () => crypto.randomUUID())
-stage("measure the body", () => makeMeasure(bytes).step())
+stage("measure the body", () => measure(bytes))
 stage("parse the body", () => JSON.parse(bytes.toString("utf8")))
 stage("judge it by the schema", () => decode(request))
 stage("resolve the model", () => index.resolve(request.model, "chat"))

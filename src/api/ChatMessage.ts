@@ -93,7 +93,7 @@ export const ToolCall = Schema.StructWithRest(
     function: Schema.StructWithRest(
       Schema.Struct({
         name: CalledName,
-        arguments: said(Schema.String, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
+        arguments: said(Text, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
       }),
       rest
     ),

@@ -2,6 +2,7 @@
 import type { ChatRequest } from "../api/Chat.ts"
 import type { ChatMessage, Tool, ToolCall } from "../api/ChatMessage.ts"
 import { isObject, type JsonObject, objectOf, parseObject, textOf } from "../wire/json.ts"
+import { readAhead } from "./jsonTexts.ts"
 
 /** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs). */
 export const parametersOf = (tool: Tool): JsonObject => {
@@ -24,8 +25,12 @@ export const chosen = ({
 export const historyName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed"
 
 /** A call's arguments as an object, without any where the text is empty; undefined where they are none. */
-export const parseArguments = (call: ToolCall): JsonObject | undefined =>
-  call.function.arguments.trim() === "" ? {} : parseObject(call.function.arguments)
+export const parseArguments = (call: ToolCall): JsonObject | undefined => {
+  const { arguments: text } = call.function
+  if (text.trim() === "") return {}
+  const read = readAhead(call)
+  return read === undefined ? parseObject(text) : read.value
+}
 
 /** `response_format`: any JSON object, or JSON of a schema; undefined for text. */
 export interface JsonFormat {

@@ -61,23 +61,25 @@ const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: 
     const [body = {}] = bodies
     const asked: Asked = { keyId: undefined, region: undefined, tried: [] }
     const where = () => `${entry.model.id} on ${cloudOf(route)}${asked.region === undefined ? "" : `/${asked.region}`}`
-    return yield* provider.send({ route, operation, body, asked, stopper: new Stopper(), parent: undefined }).pipe(
-      Effect.flatMap(({ span }) => {
-        span.end()
-        return Effect.map(Clock.currentTimeMillis, (now) => ok(`${where()} answered in ${now - startedAt} ms`))
-      }),
-      Effect.catch((error) => {
-        const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`
-        return Effect.succeed(fail(`${where()}: ${error.message}${status}`, mendOf(error)))
-      }),
-      Effect.timeoutOrElse({
-        duration: patience,
-        orElse: () =>
-          Effect.sync(() =>
-            fail(`${where()}: no answer within ${Duration.toSeconds(patience)} s`, "Look at the cloud's status page.")
-          )
-      })
-    )
+    return yield* provider
+      .send({ route, operation, body, large: false, asked, stopper: new Stopper(), parent: undefined })
+      .pipe(
+        Effect.flatMap(({ span }) => {
+          span.end()
+          return Effect.map(Clock.currentTimeMillis, (now) => ok(`${where()} answered in ${now - startedAt} ms`))
+        }),
+        Effect.catch((error) => {
+          const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`
+          return Effect.succeed(fail(`${where()}: ${error.message}${status}`, mendOf(error)))
+        }),
+        Effect.timeoutOrElse({
+          duration: patience,
+          orElse: () =>
+            Effect.sync(() =>
+              fail(`${where()}: no answer within ${Duration.toSeconds(patience)} s`, "Look at the cloud's status page.")
+            )
+        })
+      )
   })
 
 const patience = Duration.seconds(30)

@@ -62,6 +62,8 @@ const lookAlikes = new Map(
  */
 export const foldName = (name: string): string => {
   let folded = ""
-  for (const character of name.normalize("NFKD")) folded += lookAlikes.get(character) ?? character
+  // Marks are not kept, and putting many of them in order is what normalizing takes its time for.
+  for (const character of name.replace(/\p{M}/gu, "").normalize("NFKD"))
+    folded += lookAlikes.get(character) ?? character
   return folded.toLowerCase().replace(/[^\p{L}\p{N}]|\p{Default_Ignorable_Code_Point}/gu, "")
 }

@@ -28,6 +28,8 @@ export interface Ask {
   readonly route: Route
   readonly operation: Operation
   readonly body: Body
+  /** Whether printing it at once would hold up other requests. */
+  readonly large: boolean
   readonly asked: Asked
   /** Ends the call from outside, with the failure that its reader will see. */
   readonly stopper: Stopper

@@ -18,6 +18,7 @@ import { connections } from "./connections.ts"
 import { decoding } from "./decoding.ts"
 import { dispatchOpen, dispatchWhole, type Head, type OpenReply, type WholeReply } from "./dispatch.ts"
 import { faultError, malformed, type Scrub, statusFault } from "./fault.ts"
+import type { Outgoing } from "./Outgoing.ts"
 import type { Reply, Streamed } from "./Provider.ts"
 import type { ReplyHeaders } from "./replyHeaders.ts"
 import type { Stopper } from "./Stopper.ts"
@@ -30,7 +31,7 @@ const limitOf = (status: number): number => (status === 200 ? maxReplyBytes : ma
 
 /** One call, with all that a provider knows of it. */
 export interface Call extends Choice {
-  readonly body: string
+  readonly body: Outgoing
   /** What the reply must say it is, lower case. */
   readonly contentType: string
   readonly scrub: Scrub
@@ -56,40 +57,49 @@ export class Upstream extends Context.Service<
       const openSpan = yield* makeCallSpans
 
       /** Deadlines are ours; trace headers are not sent to clouds. */
-      const optionsOf = ({ target, headers }: Wire, body: string) => ({
+      const optionsOf = ({ target, headers }: Wire, { body, length }: ReturnType<Outgoing["forWire"]>) => ({
         origin: target.origin,
         path: target.path,
         method: "POST" as const,
-        headers: { "content-type": "application/json", ...headers },
-        body,
+        headers: {
+          "content-type": "application/json",
+          ...headers,
+          ...(length === undefined ? undefined : { "content-length": length })
+        },
+        // undici takes any iterable of bytes, which its types do not say.
+        body: body as string,
         headersTimeout: 0,
         bodyTimeout: 0
       })
 
+      /** The call with its body printed. */
+      const printed = <A, E>({ body: { printing } }: Call, then: () => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+        printing === undefined ? then() : Effect.flatMap(printing, then)
+
       const attempt = makeAttempts()
       const sender = <A extends Head>(
-        call: Call,
-        dispatch: (options: ReturnType<typeof optionsOf>) => Effect.Effect<A, GatewayError>,
+        dispatch: (wire: Wire) => Effect.Effect<A, GatewayError>,
         discard: (reply: A) => Effect.Effect<unknown>
       ): Sender<A> => ({
-        send: ({ deployment }, region, wire) =>
-          guarded(`${deployment.cloud}/${region}`, dispatch(optionsOf(wire, call.body))),
+        send: ({ deployment }, region, wire) => guarded(`${deployment.cloud}/${region}`, dispatch(wire)),
         discard
       })
-      const whole = (call: Call) =>
-        attempt(
-          call,
-          sender(
+      const whole = (call: Call) => {
+        const { body, stopper } = call
+        const dispatch = (wire: Wire) =>
+          dispatchWhole(dispatcher, optionsOf(wire, body.forWire(false)), stopper, limitOf)
+        return printed(call, () =>
+          attempt(
             call,
-            (options) => dispatchWhole(dispatcher, options, call.stopper, limitOf),
-            () => Effect.void
+            sender(dispatch, () => Effect.void)
           )
         )
-      const open = (call: Call) =>
-        attempt(
-          call,
-          sender(call, (options) => dispatchOpen(dispatcher, options, call.stopper), collect)
-        )
+      }
+      const open = (call: Call) => {
+        const { body, stopper } = call
+        const dispatch = (wire: Wire) => dispatchOpen(dispatcher, optionsOf(wire, body.forWire(true)), stopper)
+        return printed(call, () => attempt(call, sender(dispatch, collect)))
+      }
 
       /** What the span says of the attempt that counts. */
       const answered = (span: CallSpan, { region, wire, reply }: Attempt<Head>) => {
@@ -105,6 +115,7 @@ export class Upstream extends Context.Service<
           const span = openSpan(call.span, call.parent)
           const read = (last: Attempt<WholeReply>): Effect.Effect<Reply, GatewayError> => {
             answered(span, last)
+            call.body.release()
             const { headers } = last.reply
             const body = readReply(call, last.reply)
             if (body instanceof GatewayError) return Effect.fail(body)
@@ -128,6 +139,7 @@ export class Upstream extends Context.Service<
           span,
           Effect.flatMap(open(call), (last) => {
             answered(span, last)
+            call.body.release()
             return accepted(call, last)
           })
         )

@@ -7,6 +7,7 @@ import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { azure as azureCredential } from "./credentials/azure.ts"
 import { faultError, makeScrub } from "./fault.ts"
+import { Outgoing } from "./Outgoing.ts"
 import { type Ask, Provider } from "./Provider.ts"
 import { makeTargets } from "./Target.ts"
 import { type Call, Upstream } from "./Upstream.ts"
@@ -41,7 +42,7 @@ export const azure = Layer.effect(
       })
     })
 
-    const call = ({ route, operation, body, asked, stopper, parent }: Ask, stream: boolean): Call => {
+    const call = ({ route, operation, body, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
       const at = target(route, operation, stream, settings.region)
       return {
         deployment: route.deployment,
@@ -52,7 +53,7 @@ export const azure = Layer.effect(
             headers: { ...headers, accept: stream ? "text/event-stream" : "application/json" }
           })),
         refresh: Option.isSome(settings.apiKey) ? undefined : ({ headers }) => credential.refresh(headers),
-        body: JSON.stringify({ ...body, model: route.deployment.model }),
+        body: new Outgoing({ ...body, model: route.deployment.model }, { large }),
         contentType: stream ? "text/event-stream" : "application/json",
         scrub: scrub(route),
         span: spanOf(route, operation, at, stream),

@@ -5,11 +5,13 @@ import { withoutMetrics } from "../model/invocationMetrics.ts"
 import type { Operation, Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
+import { base64Json } from "../wire/print.ts"
 import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { aws } from "./credentials/aws.ts"
 import { faultError, makeScrub, malformed } from "./fault.ts"
 import { eventStream } from "./framing/eventStream.ts"
+import { Outgoing } from "./Outgoing.ts"
 import { type Ask, type Body, Provider, type Reply } from "./Provider.ts"
 import { makeTargets } from "./Target.ts"
 import { type Call, Upstream } from "./Upstream.ts"
@@ -43,7 +45,7 @@ const countBody = (body: Body): Body => {
   const thinking = body.thinking
   const budget = typeof thinking === "object" && thinking !== null ? Reflect.get(thinking, "budget_tokens") : undefined
   const invoke = { ...invokeBody(body), max_tokens: typeof budget === "number" ? budget + 1 : 1 }
-  return { input: { invokeModel: { body: Buffer.from(JSON.stringify(invoke)).toString("base64") } } }
+  return { input: { invokeModel: { body: base64Json(invoke) } } }
 }
 
 const bodyOf = (operation: Operation, body: Body): Body => {
@@ -87,8 +89,8 @@ export const bedrock = Layer.effect(
       })
     })
 
-    const call = ({ route, operation, body: given, asked, stopper, parent }: Ask, stream: boolean): Call => {
-      const body = JSON.stringify(bodyOf(operation, given))
+    const call = ({ route, operation, body: given, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
+      const body = new Outgoing(bodyOf(operation, given), { large, hashed: Option.isNone(settings.bearerToken) })
       const at = (region: string) => target(route, operation, stream, region)
       const framed = stream && operation === "messages"
       const accept = framed ? framesType : stream ? "text/event-stream" : "application/json"
@@ -102,10 +104,13 @@ export const bedrock = Layer.effect(
             accept,
             ...(framed ? { "x-amzn-bedrock-accept": "application/json" } : {})
           }
-          return Effect.map(credential.sign({ method: "POST", url: to.url, headers, body, region }), (signed) => ({
-            target: to,
-            headers: signed
-          }))
+          return Effect.map(
+            credential.sign({ method: "POST", url: to.url, headers, body: body.signable(), region }),
+            (signed) => ({
+              target: to,
+              headers: signed
+            })
+          )
         },
         refresh:
           Option.isSome(settings.bearerToken) || Option.isSome(settings.keys)

@@ -7,6 +7,7 @@ import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { google } from "./credentials/google.ts"
 import { faultError, makeScrub } from "./fault.ts"
+import { Outgoing } from "./Outgoing.ts"
 import { type Ask, type Body, Provider } from "./Provider.ts"
 import { makeTargets } from "./Target.ts"
 import { type Call, Upstream } from "./Upstream.ts"
@@ -72,7 +73,7 @@ export const vertex = Layer.effect(
       })
     })
 
-    const call = ({ route, operation, body: given, asked, stopper, parent }: Ask, stream: boolean): Call => {
+    const call = ({ route, operation, body: given, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
       const { body, betas } = bodyOf(route, operation, given, stream)
       const at = (location: string) => target(route, operation, stream, location)
       const regions = locations(route, operation)
@@ -89,7 +90,7 @@ export const vertex = Layer.effect(
             }
           })),
         refresh: Option.isSome(settings.accessToken) ? undefined : ({ headers }) => credential.refresh(headers),
-        body: JSON.stringify(body),
+        body: new Outgoing(body, { large }),
         contentType: stream ? "text/event-stream" : "application/json",
         scrub: scrub(route),
         span: spanOf(route, operation, at(regions[0] ?? settings.location), stream),

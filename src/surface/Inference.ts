@@ -10,7 +10,7 @@ import { estimateInput, Quota } from "../access/Quota.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
 import { Caller, type CallerIdentity } from "../api/Security.ts"
-import { screenTools } from "../governance/screen.ts"
+import { Screen } from "../governance/screen.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
@@ -19,6 +19,7 @@ import { Stopper } from "../provider/Stopper.ts"
 import { Settings } from "../Settings.ts"
 import { ceilingError } from "../stream/deadlines.ts"
 import type { Progress } from "../stream/Frame.ts"
+import { inOneTurn, inTurns } from "../wire/turns.ts"
 import { adjustedHeaders } from "./adjusted.ts"
 import { BodyRoom } from "./BodyRoom.ts"
 import { bodyReader, isLarge } from "./body.ts"
@@ -28,13 +29,20 @@ import { makeHold } from "./hold.ts"
 import { CurrentObservation, type Observation } from "./Observation.ts"
 import { isUnsent, servedHeaders } from "./proof.ts"
 import { makeRefusedFields, maxResent, refusedField } from "./refusedFields.ts"
-import type { Answer, Arrival, NamesModel, Prepared, Surface } from "./Surface.ts"
+import type { Answer, NamesModel, Prepared, Surface } from "./Surface.ts"
 import { makeStreamReply } from "./streamReply.ts"
 
 /** What an endpoint does with a request. */
 export type Handler<E> = (
   request: HttpServerRequest.HttpServerRequest
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
+
+/** A model that the caller may use. */
+interface Admitted {
+  readonly route: Route
+  /** Tokens that the request may come to. */
+  readonly inputEstimate: number
+}
 
 type Headers = Readonly<Record<string, string>>
 
@@ -45,6 +53,7 @@ interface Ready<P extends Prepared> {
   readonly route: Route
   readonly prepared: P
 }
+type Prepare<P extends Prepared> = Effect.Effect<Ready<P>, GatewayError>
 type Sent = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope>
 
 export class Inference extends Context.Service<
@@ -73,17 +82,13 @@ export class Inference extends Context.Service<
       const refusedFields = makeRefusedFields(Date.now)
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
 
-      /** Which model, whether the key may use it, whether the tools may leave, and what to send. */
-      const prepare = <Request extends NamesModel, P extends Prepared>(
-        surface: Pick<
-          Surface<Request, P, Progress, ApiError | MessagesError>,
-          "counts" | "prepare" | "purpose" | "tools"
-        >,
+      /** Which model, and whether the key may use it. */
+      const admit = <Request extends NamesModel>(
+        surface: Pick<Surface<Request, Prepared, Progress, ApiError | MessagesError>, "counts" | "purpose">,
         request: Request,
         caller: CallerIdentity,
-        observation: Observation,
-        headers: Arrival["headers"]
-      ): Result.Result<Ready<P>, GatewayError> => {
+        observation: Observation
+      ): Result.Result<Admitted, GatewayError> => {
         const { tools, images, files, mediaBytes } = surface.counts(request)
         observation.tools = tools
         observation.images = images
@@ -91,24 +96,29 @@ export class Inference extends Context.Service<
         observation.modelId = request.model
         const resolved = catalog.current().resolve(request.model, surface.purpose)
         if (Result.isFailure(resolved)) return Result.fail(resolved.failure)
-        const route = refusedFields.apply(resolved.success)
+        const route = resolved.success
         const permitted = permits(caller, { base: route.model.id, level: route.level })
         if (Result.isFailure(permitted)) return Result.fail(permitted.failure)
         observation.route = route
-        if (surface.tools !== undefined && settings.screenSurfaces.has(surface.purpose)) {
-          const refusal = screenTools(surface.tools(request), settings.screenMode)
-          if (refusal !== undefined) {
-            return Result.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
-          }
-        }
-        const { id, startedAt } = observation
-        return Result.map(surface.prepare(request, route, { id, startedAt, headers }), (prepared) => {
-          if (prepared.maxOutput !== undefined) {
-            observation.inputEstimate = estimateInput(Math.max(0, observation.bytesIn - mediaBytes), images + files)
-          }
-          return { route, prepared }
+        return Result.succeed({
+          route,
+          inputEstimate: estimateInput(Math.max(0, observation.bytesIn - mediaBytes), images + files)
         })
       }
+
+      /** Whether the tools may leave. */
+      const screenOf = <Request extends NamesModel>(
+        surface: Pick<Surface<Request, Prepared, Progress, ApiError | MessagesError>, "purpose" | "tools">,
+        request: Request
+      ): Screen | undefined =>
+        surface.tools !== undefined && settings.screenSurfaces.has(surface.purpose)
+          ? new Screen(surface.tools(request), settings.screenMode)
+          : undefined
+
+      const screened = (screen: Screen | undefined): Result.Result<void, GatewayError> =>
+        screen?.refusal === undefined
+          ? Result.void
+          : Result.fail(new GatewayError({ reason: "invalid", message: screen.refusal.message, code: "screen" }))
 
       /** What a call came to goes to its span and to the request; several calls of a request add up. */
       const learn = (observation: Observation, { span }: Reply, answer: Answer) => {
@@ -154,7 +164,15 @@ export class Inference extends Context.Service<
           }
           const one = (body: (typeof bodies)[number]) =>
             Effect.flatMap(
-              provider.send({ route, operation, body, stopper, parent: observation.span, asked: observation }),
+              provider.send({
+                route,
+                operation,
+                body,
+                large: isLarge(observation.bytesIn),
+                stopper,
+                parent: observation.span,
+                asked: observation
+              }),
               read
             )
           const [only] = bodies
@@ -192,41 +210,82 @@ export class Inference extends Context.Service<
       >(
         surface: Surface<Request, P, S, E>
       ): Handler<E> => {
-        const read = bodyReader(surface.schema, limits, room)
+        const read = bodyReader(surface.schema, limits, room, surface.texts)
         const { protocol } = surface
         return (request) =>
           Effect.withFiber((fiber) => {
             const observation = Context.get(fiber.context, CurrentObservation)
             const caller = Context.getUnsafe(fiber.context, Caller)
 
+            const prepare = (
+              value: Request,
+              { inputEstimate, route: resolved }: Admitted
+            ): Result.Result<Ready<P>, GatewayError> => {
+              const { id, startedAt } = observation
+              const route = refusedFields.apply(resolved)
+              observation.route = route
+              return Result.map(
+                surface.prepare(value, route, { id, startedAt, headers: request.headers }),
+                (prepared) => {
+                  if (prepared.maxOutput !== undefined) observation.inputEstimate = inputEstimate
+                  return { route, prepared }
+                }
+              )
+            }
+
+            /** Without a field that the cloud refuses by name, the request is sent again. */
+            const send = ({ prepared, route }: Ready<P>, readied: () => Prepare<P>, resent: number): Sent => {
+              const { adjusted = none, stream, thinkingAdjusted = none } = prepared
+              observation.adjusted = adjusted.length + thinkingAdjusted.length
+              observation.cloud = cloudOf(route)
+              const provider = providerOf(route)
+              const headers: Headers = observation.adjusted === 0 ? {} : adjustedHeaders(adjusted, thinkingAdjusted)
+              const sent =
+                stream && protocol !== undefined
+                  ? reply({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
+                  : whole(surface, { prepared, route }, provider, observation, headers)
+              if (route.deployment.api !== "messages" || resent === maxResent) return sent
+              return Effect.catch(sent, (error) => {
+                const field = refusedField(error, prepared.bodies[0] ?? {})
+                if (field === undefined || !refusedFields.remember(route.deployment, field)) return Effect.fail(error)
+                return Effect.flatMap(readied(), (again) => send(again, readied, resent + 1))
+              })
+            }
+
+            /** Within what the key may use. */
+            const held = (ready: Ready<P>, readied: () => Prepare<P>): Sent => {
+              const { bodies, maxOutput, stream } = ready.prepared
+              const sent = Effect.suspend(() => send(ready, readied, 0))
+              const holding = hold(caller, observation, { calls: bodies.length, stream, maxOutput })
+              return holding === undefined ? sent : Effect.andThen(holding, sent)
+            }
+
+            /** The same as for a small request, in slices. */
+            const serveLarge = Effect.fnUntraced(function* (value: Request) {
+              const admitted = yield* Effect.fromResult(admit(surface, value, caller, observation))
+              const screen = screenOf(surface, value)
+              if (screen !== undefined) yield* inTurns(screen.step)
+              yield* Effect.fromResult(screened(screen))
+              const readied = () =>
+                Effect.flatMap(
+                  inOneTurn(() => prepare(value, admitted)),
+                  Effect.fromResult
+                )
+              return yield* held(yield* readied(), readied)
+            })
+
             const serve = (value: Request): Sent => {
-              const readied = () => prepare(surface, value, caller, observation, request.headers)
-              /** Without a field that the cloud refuses by name, the request is sent again. */
-              const send = ({ prepared, route }: Ready<P>, resent: number): Sent => {
-                const { adjusted = none, stream, thinkingAdjusted = none } = prepared
-                observation.adjusted = adjusted.length + thinkingAdjusted.length
-                observation.cloud = cloudOf(route)
-                const provider = providerOf(route)
-                const headers: Headers = observation.adjusted === 0 ? {} : adjustedHeaders(adjusted, thinkingAdjusted)
-                const sent =
-                  stream && protocol !== undefined
-                    ? reply({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
-                    : whole(surface, { prepared, route }, provider, observation, headers)
-                if (route.deployment.api !== "messages" || resent === maxResent) return sent
-                return Effect.catch(sent, (error) => {
-                  const field = refusedField(error, prepared.bodies[0] ?? {})
-                  if (field === undefined || !refusedFields.remember(route.deployment, field)) return Effect.fail(error)
-                  const again = readied()
-                  return Result.isFailure(again) ? Effect.fail(again.failure) : send(again.success, resent + 1)
-                })
-              }
-              const ready = readied()
-              if (Result.isFailure(ready)) return Effect.fail(ready.failure)
-              const { bodies, maxOutput, stream } = ready.success.prepared
-              const sent = Effect.suspend(() => send(ready.success, 0))
-              const held = hold(caller, observation, { calls: bodies.length, stream, maxOutput })
-              const go = held === undefined ? sent : Effect.andThen(held, sent)
-              return isLarge(observation.bytesIn) ? Effect.andThen(Effect.yieldNow, go) : go
+              if (isLarge(observation.bytesIn)) return serveLarge(value)
+              const admitted = admit(surface, value, caller, observation)
+              if (Result.isFailure(admitted)) return Effect.fail(admitted.failure)
+              const screen = screenOf(surface, value)
+              if (screen !== undefined) while (!screen.step());
+              const left = screened(screen)
+              if (Result.isFailure(left)) return Effect.fail(left.failure)
+              const ready = prepare(value, admitted.success)
+              return Result.isFailure(ready)
+                ? Effect.fail(ready.failure)
+                : held(ready.success, () => Effect.fromResult(prepare(value, admitted.success)))
             }
 
             const body = read(request, (bytes) => {

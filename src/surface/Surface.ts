@@ -1,6 +1,7 @@
 /** What a surface is: pure functions that say what a request asks of a cloud, and what the cloud's reply says to the caller. */
 import type { Result, Schema } from "effect"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
+import type { JsonText } from "../dialect/jsonTexts.ts"
 import type { ScanMode } from "../governance/scan.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Operation, Purpose, Route } from "../model/Route.ts"
@@ -72,6 +73,8 @@ export interface Surface<
   readonly counts: (request: Request) => Counts
   /** Tools that the caller brings, where the operator may want them screened. */
   readonly tools?: ((request: Request) => ReadonlyArray<ScreenedTool>) | undefined
+  /** JSON inside the strings of a request, which counts like its body. */
+  readonly texts?: ((request: Request) => ReadonlyArray<JsonText>) | undefined
   /** What to send. Refuses what the surface does not take. */
   readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
   /** What a whole reply says; calls in it are scanned. */

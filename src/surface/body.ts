@@ -7,10 +7,15 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Duration, Effect, Result, Schema, SchemaIssue, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { issueWords } from "../api/words.ts"
+import type { JsonText } from "../dialect/jsonTexts.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
+import { type Budget, newBudget } from "../wire/budget.ts"
 import { parseExact } from "../wire/json.ts"
-import { makeMeasure } from "../wire/measure.ts"
+import { measure } from "../wire/measure.ts"
+import { Parse, type Refusal } from "../wire/parse.ts"
+import { inOneTurn, inTurns } from "../wire/turns.ts"
 import { type BodyRoom, noRoom } from "./BodyRoom.ts"
+import { readTexts, refuseTexts } from "./texts.ts"
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -102,33 +107,36 @@ const refuseBytes = (bytes: Buffer): GatewayError | undefined => {
   return isUtf8(bytes) ? undefined : invalid("the request body is not valid UTF-8")
 }
 
-/** Parsing exactly takes many times longer, which few bodies need. */
-const parseText = (text: string, unusual: boolean): Result.Result<unknown, GatewayError> =>
-  Result.try({ try: (): unknown => (unusual ? parseExact(text) : JSON.parse(text)), catch: notJson })
+/** Where and why a text is not taken; nothing of the text itself but names. */
+const refusalOf = ({ at, kind, message, path }: Refusal, bytes: Buffer): GatewayError =>
+  kind === "syntax"
+    ? invalid(`the request body is not valid JSON (at character ${bytes.toString("utf8", 0, at).length})`)
+    : invalid(`${path === "" ? "the request body" : path}: ${message}`)
+
+const resultOf = ({ refusal, value }: Parse, bytes: Buffer): Result.Result<unknown, GatewayError> =>
+  refusal === undefined ? Result.succeed(value) : Result.fail(refusalOf(refusal, bytes))
 
 const parse = (bytes: Buffer): Result.Result<unknown, GatewayError> => {
   const refused = refuseBytes(bytes)
   if (refused !== undefined) return Result.fail(refused)
-  const measure = makeMeasure(bytes)
-  while (!measure.step());
-  const problem = measure.problem()
-  return problem === undefined ? parseText(bytes.toString("utf8"), measure.unusual()) : Result.fail(invalid(problem))
+  const { over, unusual } = measure(bytes)
+  if (over) {
+    const parsing = new Parse(bytes, { budget: newBudget() })
+    while (!parsing.step());
+    return resultOf(parsing, bytes)
+  }
+  // Parsing exactly takes many times longer, which few bodies need.
+  const text = bytes.toString("utf8")
+  return Result.try({ try: (): unknown => (unusual ? parseExact(text) : JSON.parse(text)), catch: notJson })
 }
 
-/** The same in steps, with other requests served in between. */
-const parseLarge = Effect.fnUntraced(function* (bytes: Buffer) {
+/** The same in slices, with other requests served in between. */
+const parseLarge = Effect.fnUntraced(function* (bytes: Buffer, budget: Budget) {
   const refused = refuseBytes(bytes)
   if (refused !== undefined) return yield* refused
-  yield* Effect.yieldNow
-  const measure = makeMeasure(bytes)
-  while (!measure.step()) yield* Effect.yieldNow
-  const problem = measure.problem()
-  if (problem !== undefined) return yield* invalid(problem)
-  const text = bytes.toString("utf8")
-  yield* Effect.yieldNow
-  const value = yield* Effect.fromResult(parseText(text, measure.unusual()))
-  yield* Effect.yieldNow
-  return value
+  const parsing = new Parse(bytes, { budget })
+  yield* inTurns(parsing.step)
+  return yield* Effect.fromResult(resultOf(parsing, bytes))
 })
 
 const issueText = SchemaIssue.makeFormatterStandardSchemaV1({ leafHook: issueWords })
@@ -152,17 +160,26 @@ const describe = (error: Schema.SchemaError): string => {
 export const bodyReader = <A>(
   schema: Schema.ConstraintDecoder<unknown> & { readonly Type: A },
   limits: BodyLimits,
-  room: BodyRoom["Service"]
+  room: BodyRoom["Service"],
+  texts: ((request: A) => ReadonlyArray<JsonText>) | undefined = undefined
 ) => {
   const decode = Schema.decodeUnknownResult(schema)
   const judge = (value: unknown): Result.Result<A, GatewayError> => {
     const decoded = decode(value)
     return Result.isFailure(decoded) ? Result.fail(invalid(describe(decoded.failure))) : Result.succeed(value as A)
   }
-  const judgeLarge = Effect.fnUntraced(function* (bytes: Buffer) {
-    const judged = judge(yield* parseLarge(bytes))
-    yield* Effect.yieldNow
-    return yield* Effect.fromResult(judged)
+  const readSmall = (bytes: Buffer): Result.Result<A, GatewayError> => {
+    const judged = Result.flatMap(parse(bytes), judge)
+    if (texts === undefined || Result.isFailure(judged)) return judged
+    const refused = refuseTexts(texts(judged.success))
+    return refused === undefined ? judged : Result.fail(refused)
+  }
+  const readLarge = Effect.fnUntraced(function* (bytes: Buffer) {
+    const budget = newBudget()
+    const value = yield* parseLarge(bytes, budget)
+    const judged = yield* Effect.fromResult(yield* inOneTurn(() => judge(value)))
+    if (texts !== undefined) yield* readTexts(texts(judged), budget)
+    return judged
   })
   /** `onBytes` is told of the size, also of a body that is then refused. */
   return (
@@ -173,7 +190,7 @@ export const bodyReader = <A>(
     if (unsupported !== undefined) return Effect.fail(unsupported)
     const read = (bytes: Buffer): Effect.Effect<A, GatewayError> => {
       onBytes(bytes.length)
-      return isLarge(bytes.length) ? judgeLarge(bytes) : Effect.fromResult(Result.flatMap(parse(bytes), judge))
+      return isLarge(bytes.length) ? readLarge(bytes) : Effect.fromResult(readSmall(bytes))
     }
     return Number(request.headers["content-length"]) <= largeBytes
       ? Effect.flatMap(

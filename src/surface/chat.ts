@@ -6,6 +6,7 @@ import { removed } from "../dialect/adjustments.ts"
 import { type Heading, renderCompletion } from "../dialect/completion.ts"
 import type { Dialect } from "../dialect/Dialect.ts"
 import { dialectOf } from "../dialect/dialects.ts"
+import { jsonTexts } from "../dialect/jsonTexts.ts"
 import { reservedOutput } from "../dialect/reservedOutput.ts"
 import { flagCall, governanceOf } from "../governance/flags.ts"
 import { internal, invalid } from "../model/GatewayError.ts"
@@ -56,6 +57,14 @@ const countsOf = ({ messages, tools }: ChatRequest): Counts => {
 /** What is forwarded as it came; messages and tools are read by their schema, and said anew by every dialect. */
 const unread = ({ messages: _, tools: __, tool_choice: ___, response_format: ____, ...rest }: ChatRequest) => rest
 
+/** What of a request its reply is read by: the conversation is not held while a stream runs. */
+const replied = ({ model, response_format, stream_options }: ChatRequest): ChatRequest => ({
+  model,
+  messages: [],
+  ...(response_format === undefined ? undefined : { response_format }),
+  ...(stream_options === undefined ? undefined : { stream_options })
+})
+
 /** The body as the deployment takes it; what it does not take is named, too. */
 const stripped = (body: JsonObject, fields: Strip, adjusted: ReadonlyArray<string>) => {
   const gone = new Set<string>()
@@ -69,6 +78,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
   error: apiError,
   counts: countsOf,
   tools: (request) => (request.tools ?? []).map(({ function: { name, parameters } }) => ({ name, schema: parameters })),
+  texts: jsonTexts,
   prepare: (request, route, { id, startedAt }) => {
     const dialect = dialectOf(route)
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
@@ -81,7 +91,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
       maxOutput: reservedOutput(body, route.model),
       dialect,
       route,
-      request,
+      request: replied(request),
       heading: { id: `chatcmpl-${id}`, created: Math.floor(startedAt / 1000), model: request.model }
     }))
   },

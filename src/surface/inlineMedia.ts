@@ -4,7 +4,7 @@
  * that no cloud is asked to fetch anything. Text is not looked into, and neither is what a caller's own tools say: the input of
  * a call, the schema of a tool.
  *
- * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/measure`).
+ * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/budget`).
  */
 import { mimes } from "../dialect/media.ts"
 import { type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"

@@ -19,6 +19,7 @@ import type { Progress, Protocol } from "../stream/Frame.ts"
 import { governanceSoFar, governed } from "../stream/governed.ts"
 import { paced } from "../stream/heartbeat.ts"
 import { speak } from "../stream/protocol.ts"
+import { isLarge } from "./body.ts"
 import type { makeEnds } from "./ends.ts"
 import type { Observation } from "./Observation.ts"
 import { servedHeaders } from "./proof.ts"
@@ -110,6 +111,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       route,
       operation: prepared.operation,
       body: prepared.bodies[0] ?? {},
+      large: isLarge(observation.bytesIn),
       stopper,
       parent: observation.span,
       asked: observation

@@ -1,5 +1,6 @@
 /** JSON of which nothing is known: parsed exactly where it matters, and read without surprises. */
 import type { Schema } from "effect"
+import { exactNumberOf, isInexact, rawJson } from "./exactNumber.ts"
 
 export type Json = Schema.Json
 export type JsonObject = Schema.JsonObject
@@ -30,7 +31,7 @@ export const compact = (fields: { readonly [key: string]: Json | undefined }): J
 }
 
 /** Levels of nesting that are taken in tool arguments and results: printing JSON recurses, and must not run out of stack. */
-const maxNesting = 500
+export const maxNesting = 500
 
 /** Whether a value can be printed safely. Iterative, linear in its size. */
 export const isShallow = (value: Json | undefined): boolean => {
@@ -45,14 +46,10 @@ export const isShallow = (value: Json | undefined): boolean => {
 interface Source {
   readonly source?: string
 }
-/** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
-const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
 
 /** Integers beyond 2^53 and numbers beyond the range keep their text. */
 const exactNumber = (_key: string, value: unknown, context?: Source): unknown =>
-  typeof value === "number" && !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
-    ? rawJson(context?.source ?? "null")
-    : value
+  typeof value === "number" && isInexact(value) ? exactNumberOf(context?.source ?? "null") : value
 
 /**
  * What a number outside strings may look like that JavaScript cannot hold. Strings may look so too, which costs time and

@@ -28,6 +28,14 @@ describe("limits: N passes, N + 1 does not", () => {
     ],
     tools: [functionTool("f")]
   })
+  const withArguments = (text: string) => ({
+    ...withCalls(1),
+    messages: [
+      user,
+      { role: "assistant", content: null, tool_calls: [call("c0", text)] },
+      { role: "tool", tool_call_id: "c0", content: "r" }
+    ]
+  })
   const tools = (count: number) => ({ ...base, tools: Array.from({ length: count }, (_, n) => functionTool(`f${n}`)) })
   const rows: ReadonlyArray<readonly [string, (n: number) => unknown, number, RegExp]> = [
     ["messages", (n) => ({ ...base, messages: history(n) }), 2047, /^messages: at most 2,048 messages/],
@@ -51,6 +59,13 @@ describe("limits: N passes, N + 1 does not", () => {
       65_536,
       /^tools\[0\]\.function\.description: at most 65,536 characters/
     ],
+    ["bytes of arguments", (n) => withArguments(`{"a":"${"t".repeat(n - 8)}"}`), 2_097_152, /arguments: at most 2 MiB/],
+    [
+      "bytes of a name in arguments",
+      (n) => withArguments(`{"a":[{"${"n".repeat(n)}":1}]}`),
+      1024,
+      /^messages\[1\]\.tool_calls\[0\]\.function\.arguments\.a\[0\]: the name of a property is longer than 1,024/
+    ],
     ["bytes of a user's text", (n) => chat(model, "t".repeat(n)), 2_097_152, /^messages\[0\]\.content.*2 MiB/],
     [
       "bytes of a system text",
@@ -72,6 +87,15 @@ describe("limits: N passes, N + 1 does not", () => {
       refused(await create(body(name === "messages" ? 2049 : limit + 1)), 400, "invalid_request_error", text)
     })
   }
+
+  it("one budget of values for the body and what is inside it", async () => {
+    const list = (count: number) => `[1${",1".repeat(count)}]`
+    const body = (inside: number, beside: number) =>
+      `${JSON.stringify(withArguments(`{"a":${list(inside)}}`)).slice(0, -1)},"metadata":{"x":${list(beside)}}}`
+    const words = /^messages\[1\]\.tool_calls\[0\]\.function\.arguments\.a\[\d+\]: too many values/
+    refused(await post(`${gateway.url}/v1/chat/completions`, body(90_000, 90_000)), 400, "invalid_request_error", words)
+    ok(await post(`${gateway.url}/v1/chat/completions`, body(90_000, 50_000)))
+  })
 
   it("2,048 messages", async () => {
     ok(await create({ ...base, messages: [{ role: "system", content: "s" }, ...history(2047)] }))

@@ -4,6 +4,7 @@ import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../api/ChatMessage.ts"
 import { type GatewayError, invalid } from "../../model/GatewayError.ts"
 import { compact, type JsonObject, objectOf, parseObject, textOf } from "../../wire/json.ts"
+import { isObjectText, readAhead } from "../jsonTexts.ts"
 import { type UserPart, userParts } from "../media.ts"
 import { assistantTexts, opening, parseArguments } from "../schema.ts"
 
@@ -71,7 +72,7 @@ export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayEr
           functionResponse: compact({
             id: place.id,
             name: historyName(place.name),
-            response: responseOf(message.content)
+            response: responseOf(message)
           })
         }
         break
@@ -117,6 +118,7 @@ const userPart = (part: UserPart): ReadonlyArray<JsonObject> =>
 const withText = (parts: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
   parts.length === 0 || parts.some((part) => "text" in part) ? parts : [...parts, { text: " " }]
 
+type ToolMessage = Extract<ChatMessage, { readonly role: "tool" }>
 type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 
 const assistantParts = (
@@ -157,5 +159,9 @@ const positionsOf = (calls: ReadonlyArray<ToolCall>): Results["positions"] =>
   new Map(calls.map((call, slot) => [call.id, { slot, id: vendorId(call), name: call.function.name }]))
 
 /** A result is an object as it is, or the output of one. */
-const responseOf = (content: string): JsonObject =>
-  (/^\s*\{/.test(content) ? parseObject(content) : undefined) ?? { output: content }
+const responseOf = (message: ToolMessage): JsonObject => {
+  const { content } = message
+  if (!isObjectText(content)) return { output: content }
+  const read = readAhead(message)
+  return (read === undefined ? parseObject(content) : read.value) ?? { output: content }
+}

@@ -1,6 +1,7 @@
 /** Signatures and bearer keys for Bedrock. */
 import https from "node:https"
 import { Clock, Effect, Option, Redacted } from "effect"
+import { digestOf, type Signable } from "../Outgoing.ts"
 import { type AuthHeaders, type CredentialError, credentialError } from "./CredentialError.ts"
 
 export interface AwsOptions {
@@ -27,7 +28,7 @@ export interface SignableRequest {
   readonly url: URL
   /** Lower-case names. All are signed, so they must reach the cloud unchanged. */
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array
+  readonly body: Signable
   /** The region served by `url`, which is part of the signature. */
   readonly region: string
 }
@@ -82,11 +83,22 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
           }
         })
       : fixed(keys)
+  /** The digest of a body that has one, which is not hashed again in one piece. */
+  class BodySha256 extends Sha256 {
+    private known: Uint8Array | undefined
+    override update(data: Uint8Array) {
+      this.known = digestOf(data)
+      if (this.known === undefined) super.update(data)
+    }
+    override digest() {
+      return this.known === undefined ? super.digest() : Promise.resolve(this.known)
+    }
+  }
   const signer = new SignatureV4({
     service: "bedrock",
     region,
     credentials,
-    sha256: Sha256,
+    sha256: BodySha256,
     applyChecksum: false // the signature covers the body's hash; Bedrock does not need it as a header too
   })
 

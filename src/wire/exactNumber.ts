@@ -1,0 +1,17 @@
+/** Numbers that JavaScript cannot hold keep their text: IDs of 64 bits are common in tools' arguments. */
+
+/** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
+export const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
+
+/** The text of a value that `JSON.rawJSON` made. */
+export const isRaw: (value: object) => value is { readonly rawJSON: string } = Reflect.get(JSON, "isRawJSON")
+
+/** Whether printing the number would say another one: integers beyond 2^53, and what is beyond the range. */
+export const isInexact = (value: number): boolean =>
+  !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
+
+/** The number that a text is, or the text. */
+export const exactNumberOf = (text: string): unknown => {
+  const value = Number(text)
+  return isInexact(value) ? rawJson(text) : value
+}
