@@ -68,7 +68,7 @@ const access = (options: GatewayOptions) => {
     usageLog(options),
     CloudQuota.layer({ wait: settings.queueWait, share: settings.cloudQuotaShare }),
     Layer.mergeAll(RateLimit.layer({ streamCeiling: settings.streamCeiling }), Quota.layer({ lease })).pipe(
-      Layer.provide(store(options))
+      Layer.provideMerge(store(options))
     )
   )
 }

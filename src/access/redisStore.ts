@@ -7,8 +7,9 @@
  */
 
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
-import { Duration, Effect, Layer, References } from "effect"
+import { Clock, Duration, Effect, Layer, References } from "effect"
 import * as Redis from "effect/persistence/Redis"
+import { type Board, SharedBoard } from "./Board.ts"
 import {
   type Account,
   type Bucket,
@@ -164,16 +165,17 @@ const patience = Effect.andThen(
   Effect.fail(new LedgerError({ message: "Redis: no answer in time", doubtful: true }))
 )
 
+const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>): Effect.Effect<A, LedgerError> =>
+  Effect.raceFirst(
+    Effect.mapError(effect, (error) => new LedgerError({ message: `Redis: ${reasonOf(error)}` })),
+    patience
+  )
+
 const makeLedger = Effect.map(Redis.Redis, (redis) => {
   const hold = redis.eval(holdScript)
   const settle = redis.eval(settleScript)
   const charge = redis.eval(chargeScript)
   const take = redis.eval(takeScript)
-  const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>): Effect.Effect<A, LedgerError> =>
-    Effect.raceFirst(
-      Effect.mapError(effect, (error) => new LedgerError({ message: `Redis: ${reasonOf(error)}` })),
-      patience
-    )
   return Ledger.of({
     hold: (request) =>
       Effect.map(bounded(hold(request)), ([granted, ...numbers]) => ({
@@ -195,6 +197,33 @@ const makeLedger = Effect.map(Redis.Redis, (redis) => {
     take: (buckets) =>
       Effect.map(bounded(take(buckets)), ([granted, ...left]) => ({ granted: granted === "1", left: left.map(Number) }))
   })
+})
+
+const boardName = `${prefix}status`
+/** How long word that was left is true, in milliseconds. */
+const boardMemory = 10_000
+
+/** Each process has a key of its own, which ends by itself; a sorted set has their names by the time they were written. */
+const makeBoard = Effect.map(Redis.Redis, (redis): Board => {
+  const send = <A>(command: string, ...args: ReadonlyArray<string>) => bounded(redis.send<A>(command, ...args))
+  const oldest = Effect.map(Clock.currentTimeMillis, (now) => String(now - boardMemory))
+  return {
+    watch: Effect.asVoid(send("SET", `${boardName}:watched`, "1", "PX", String(boardMemory))),
+    watched: Effect.map(send<number>("EXISTS", `${boardName}:watched`), (count) => count === 1),
+    tell: Effect.fnUntraced(function* (id: string, text: string) {
+      yield* send("SET", `${boardName}:of:${id}`, text, "PX", String(boardMemory))
+      yield* send("ZADD", boardName, String(yield* Clock.currentTimeMillis), id)
+      yield* send("ZREMRANGEBYSCORE", boardName, "-inf", yield* oldest)
+      yield* send("PEXPIRE", boardName, String(boardMemory))
+    }),
+    told: Effect.gen(function* () {
+      const ids = yield* send<ReadonlyArray<string>>("ZRANGEBYSCORE", boardName, yield* oldest, "+inf")
+      const texts = yield* Effect.forEach(ids, (id) => send<string | null>("GET", `${boardName}:of:${id}`), {
+        concurrency: 16
+      })
+      return texts.filter((text) => text !== null)
+    })
+  }
 })
 
 /**
@@ -253,7 +282,7 @@ export const probeRedis = (url: string) =>
 
 /** The ledger in the Redis at `url` (`GATEWAY_REDIS_URL`). */
 export const layerRedis = (url: string): Layer.Layer<Ledger, LedgerError> =>
-  Layer.effect(Ledger, makeLedger).pipe(
+  Layer.merge(Layer.effect(Ledger, makeLedger), Layer.effect(SharedBoard, makeBoard)).pipe(
     Layer.provide(layerConnection(url)),
     Layer.catch((error) =>
       Layer.effect(

@@ -1,8 +1,12 @@
 /** What one process tells of itself, to its own page and to those of its siblings. */
+import { hostname } from "node:os"
 import { Context, Metric } from "effect"
 import type { ActivityLog, ActivitySnapshot } from "./Activity.ts"
 
 export interface ProcessState extends ActivitySnapshot {
+  /** Unique: process numbers are the same in every container. */
+  readonly instance: string
+  readonly host: string
   readonly pid: number
   /** Milliseconds since the epoch. */
   readonly startedAt: number
@@ -17,6 +21,8 @@ export interface ProcessState extends ActivitySnapshot {
 }
 
 const startedAt = Date.now()
+const instance = crypto.randomUUID()
+const host = hostname()
 
 /** The values of a gauge by one label, as the metrics have them. */
 const gauges = (name: string, label: string, snapshot: ReturnType<typeof Metric.snapshotUnsafe>) =>
@@ -32,6 +38,8 @@ export const processState = (activity: ActivityLog, now: number): ProcessState =
   const sum = (name: string) => gauges(name, "", metrics).reduce((total, { value }) => total + value, 0)
   return {
     ...activity.snapshot(now),
+    instance,
+    host,
     pid: process.pid,
     startedAt,
     memory: process.memoryUsage.rss(),

@@ -3,6 +3,7 @@ import { Clock, Effect } from "effect"
 import type { ActivityLog, LastError } from "./Activity.ts"
 import { type Hour, hourOf, joinCounts, joinDeployments, nameOf } from "./join.ts"
 import { type ProcessState, processState } from "./processState.ts"
+import { makeReplicas } from "./replicas.ts"
 import { type CatalogDeployment, makeSetup, type Setup } from "./setup.ts"
 import { makeSiblings } from "./siblings.ts"
 import { makeUse, type Use } from "./use.ts"
@@ -27,7 +28,7 @@ export interface View {
   /** Milliseconds since the epoch, as all times. */
   readonly now: number
   readonly setup: Setup
-  readonly processes: ReadonlyArray<Pick<ProcessState, "memory" | "pid" | "startedAt">>
+  readonly processes: ReadonlyArray<Pick<ProcessState, "host" | "memory" | "pid" | "startedAt">>
   readonly requestsInFlight: number
   readonly streamsInFlight: number
   readonly lostStores: ReadonlyArray<string>
@@ -66,19 +67,22 @@ export const makeView = (activity: ActivityLog) =>
   Effect.gen(function* () {
     const { deployments, setup } = yield* makeSetup
     const use = yield* makeUse
-    const siblings = yield* makeSiblings(() => processState(activity, Date.now()))
+    const own = () => processState(activity, Date.now())
+    const siblings = yield* makeSiblings(own)
+    const replicas = yield* makeReplicas(own)
     return Effect.gen(function* () {
-      const states = [...(yield* siblings)]
+      const others = [...(yield* replicas), ...(yield* siblings)]
       const used = yield* use
       const now = yield* Clock.currentTimeMillis
-      states.push(processState(activity, now))
+      // A sibling is told of by Redis, too, and later: what is known at first hand counts.
+      const states = [...new Map([...others, own()].map((state) => [state.instance, state])).values()]
       const sum = (of: (state: ProcessState) => number) => states.reduce((total, state) => total + of(state), 0)
       const view: View = {
         now,
         setup: setup(now),
         processes: states
-          .map(({ memory, pid, startedAt }) => ({ memory, pid, startedAt }))
-          .sort((a, b) => a.pid - b.pid),
+          .map(({ host, memory, pid, startedAt }) => ({ host, memory, pid, startedAt }))
+          .sort((a, b) => a.host.localeCompare(b.host) || a.pid - b.pid),
         requestsInFlight: sum((state) => state.requestsInFlight),
         streamsInFlight: sum((state) => state.streamsInFlight),
         lostStores: [...new Set(states.flatMap(({ lostStores }) => lostStores))],

@@ -50,6 +50,8 @@ const record = (log: ActivityLog, past: Past) => {
 
 const stateOf = (log: ActivityLog, now: number): ProcessState => ({
   ...log.snapshot(now),
+  instance: "1",
+  host: "h",
   pid: 1,
   startedAt: 0,
   memory: 0,

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { hasRedis, testRedis } from "../access/redis.ts"
 import { type Browser, hasBrowser, startBrowser } from "../support/browser.ts"
 import { type GatewayProcess, message, post, startProcess } from "../telemetry/support.ts"
 
@@ -24,9 +25,9 @@ beforeAll(async () => {
 afterAll(() => gateway.stop())
 
 /** The first event for which it holds. */
-const eventThat = async (holds: (view: ReturnType<typeof Object>) => boolean) => {
+const eventThat = async (holds: (view: ReturnType<typeof Object>) => boolean, at = page) => {
   const abort = new AbortController()
-  const response = await fetch(`${page}events`, { signal: abort.signal })
+  const response = await fetch(`${at}events`, { signal: abort.signal })
   assert.strictEqual(response.headers.get("content-type"), "text/event-stream; charset=utf-8")
   let text = ""
   try {
@@ -44,10 +45,11 @@ const eventThat = async (holds: (view: ReturnType<typeof Object>) => boolean) =>
   return assert.fail("the events ended")
 }
 
+const total = (view: ReturnType<typeof Object>) =>
+  view.deployments.reduce((sum: number, { hour }: { hour: { requests: number } }) => sum + hour.requests, 0)
+
 describe("the status page", () => {
   it("is told of the requests of all workers, and of nothing that was said", async () => {
-    const total = (view: ReturnType<typeof Object>) =>
-      view.deployments.reduce((sum: number, { hour }: { hour: { requests: number } }) => sum + hour.requests, 0)
     const { text, view } = await eventThat((view) => total(view) === 10)
     assert.lengthOf(view.processes, 2)
     assert.isTrue(view.setup.sandbox)
@@ -86,6 +88,24 @@ describe("the status page", () => {
     })
     assert.strictEqual(status, 421)
   })
+})
+
+describe.skipIf(!hasRedis)("with Redis, the status page", () => {
+  it("is told of every replica, and replicas tell only while somebody looks", async () => {
+    const redis = await testRedis()
+    const settings = { GATEWAY_METRICS_PORT: "0", GATEWAY_REDIS_URL: redis.url }
+    const replicas = await Promise.all([startProcess(settings), startProcess(settings)])
+    try {
+      for (const { url } of replicas) await (await post(`${url}/v1/messages`, message("Hello"))).text()
+      const [one] = replicas
+      const { view } = await eventThat((view) => total(view) === 2, one?.metrics().replace("/metrics", "/"))
+      assert.lengthOf(view.processes, 2)
+      assert.strictEqual(view.setup.store, "Redis")
+    } finally {
+      await Promise.all(replicas.map(({ stop }) => stop()))
+      await redis.stop()
+    }
+  }, 40_000)
 })
 
 describe.skipIf(!hasBrowser)("in a browser, the status page", () => {

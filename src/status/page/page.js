@@ -221,8 +221,8 @@ const setupRows = ({ processes, setup }) => [
         ? "cannot be read"
         : `until ${moment(setup.tlsUntil)}`
   ],
-  ...processes.map(({ memory, pid, startedAt }) => [
-    `Process ${pid}`,
+  ...processes.map(({ host, memory, pid, startedAt }) => [
+    `${host} ${pid}`,
     `since ${moment(startedAt)}, ${Math.round(memory / 1048576)} MiB`
   ])
 ]

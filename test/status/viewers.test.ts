@@ -1,0 +1,70 @@
+import { IncomingMessage, ServerResponse } from "node:http"
+import { Socket } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { makeViewers } from "../../src/status/viewers.ts"
+
+/** A viewer's connection: what it was sent, and how much of it is unread. */
+class Viewer extends ServerResponse {
+  readonly sent: Array<string> = []
+  unread = 0
+  gone = false
+  constructor() {
+    super(new IncomingMessage(new Socket()))
+    Object.defineProperty(this, "writableLength", { get: () => this.unread })
+  }
+  override write(text: unknown): boolean {
+    return this.sent.push(String(text)) > 0
+  }
+  override flushHeaders(): void {}
+  override destroy(): this {
+    this.gone = true
+    this.emit("close")
+    return this
+  }
+}
+
+describe("viewers", () => {
+  it.effect("share a look every two seconds, and nothing is looked at without any", () =>
+    Effect.gen(function* () {
+      let looks = 0
+      const watch = yield* makeViewers(Effect.sync(() => String(++looks)))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(looks, 0)
+      const first = new Viewer()
+      const second = new Viewer()
+      watch(first, {})
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(first.sent, ["data: 1\n\n"])
+      watch(second, {})
+      assert.deepStrictEqual(second.sent, ["data: 1\n\n"])
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual(looks, 3)
+      assert.deepStrictEqual(first.sent, second.sent)
+      first.destroy()
+      second.destroy()
+      yield* TestClock.adjust("1 minute")
+      assert.isAtMost(looks, 4)
+      const third = new Viewer()
+      watch(third, {})
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(third.sent, [`data: ${looks}\n\n`])
+    })
+  )
+
+  it.effect("are bounded, in number and in what they leave unread", () =>
+    Effect.gen(function* () {
+      const watch = yield* makeViewers(Effect.succeed("x"))
+      const all = Array.from({ length: 33 }, () => new Viewer())
+      for (const viewer of all) watch(viewer, {})
+      assert.deepStrictEqual([...new Set(all.slice(0, 32).map(({ statusCode }) => statusCode))], [200])
+      assert.strictEqual(all[32]?.statusCode, 503)
+      const [slow, quick] = all
+      if (slow !== undefined) slow.unread = 5_000_000
+      yield* TestClock.adjust("2 seconds")
+      assert.isTrue(slow?.gone)
+      assert.isFalse(quick?.gone)
+    })
+  )
+})
