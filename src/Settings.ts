@@ -3,9 +3,9 @@
  * reads the environment, but for the clouds' own credential libraries and the `OTEL_*` variables, which their libraries read.
  */
 import { availableParallelism } from "node:os"
-import { Config, ConfigProvider, Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
+import { Config, ConfigProvider, Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { type CloudSettings, cloudsConfig } from "./settings/clouds.ts"
-import { count, duration, optional, port, text } from "./settings/fields.ts"
+import { count, duration, isLoopback, optional, port, refuse, text } from "./settings/fields.ts"
 import { isNetworkList } from "./settings/networks.ts"
 
 const minutes = (n: number) => Duration.minutes(n)
@@ -74,7 +74,8 @@ const NetworkList = Schema.String.check(
   )
 )
 
-const gateway = Config.all({
+/** Where no setting contradicts another. */
+const own = Config.all({
   /** Where it listens. Port 0 picks a free one. */
   host: text("GATEWAY_HOST").pipe(Config.withDefault("127.0.0.1")),
   port: port("GATEWAY_PORT").pipe(Config.withDefault(8080)),
@@ -90,6 +91,8 @@ const gateway = Config.all({
   keysGrace: duration("GATEWAY_KEYS_GRACE", minutes(10)),
   /** Shared limits and quotas. */
   redisUrl: Config.option(Config.map(Config.schema(RedisUrl, "GATEWAY_REDIS_URL"), (url) => Redacted.make(url))),
+  /** Allows `redis://` to another machine. */
+  redisInsecure: Config.Boolean("GATEWAY_REDIS_INSECURE").pipe(Config.withDefault(false)),
   /** The embedded quota store. */
   stateDir: text("GATEWAY_STATE_DIR").pipe(Config.withDefault(".gateway")),
   /** Request body ceiling, in bytes. */
@@ -157,6 +160,19 @@ const gateway = Config.all({
   nodeOptions: Config.option(Config.schema(NoProxyOption, "NODE_OPTIONS")),
   /** Node's own: certificates that are believed beside those that come with Node. */
   extraCaCerts: optional("NODE_EXTRA_CA_CERTS")
+})
+
+const gateway = Config.flatMap(own, (settings) => {
+  const { redisInsecure, redisUrl } = settings
+  const plain = Option.filter(
+    Option.map(redisUrl, (url) => new URL(Redacted.value(url))),
+    ({ hostname, protocol }) => protocol === "redis:" && !isLoopback(hostname)
+  )
+  return Option.isSome(plain) && !redisInsecure
+    ? refuse(
+        "GATEWAY_REDIS_URL must be rediss://, with TLS, for a Redis that is not on this machine; on a network of its own GATEWAY_REDIS_INSECURE=true allows redis://"
+      )
+    : Config.succeed(settings)
 })
 
 export type GatewaySettings = Config.Success<typeof gateway>

@@ -94,6 +94,16 @@ describe("a declared boundary", () => {
   })
 })
 
+describe("GATEWAY_REDIS_URL", () => {
+  it.effect.each([
+    { GATEWAY_REDIS_URL: "redis://127.0.0.1:6379" },
+    { GATEWAY_REDIS_URL: "redis://localhost" },
+    { GATEWAY_REDIS_URL: "redis://[::1]:6379/1" },
+    { GATEWAY_REDIS_URL: "rediss://:p@redis.example:6379" },
+    { GATEWAY_REDIS_URL: "redis://redis:6379", GATEWAY_REDIS_INSECURE: "true" }
+  ])("%o is taken", (environment) => load(environment))
+})
+
 describe("GATEWAY_WORKERS", () => {
   it.effect.each([
     [undefined, 1],

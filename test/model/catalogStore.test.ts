@@ -15,7 +15,7 @@ const sites = bestSites(clouds)
 const Files = NodeFileSystem.layer
 
 /** A store on a file of its own, with what it logs. */
-const watched = (text: string) =>
+const watched = (text: string, at = sites) =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     const directory = yield* fs.makeTempDirectoryScoped()
@@ -26,7 +26,7 @@ const watched = (text: string) =>
       logged.push({ level: logLevel, text: String(message) })
     })
     const context = yield* Layer.build(
-      CatalogStore.layer({ file: Option.some(file), sites, paths }).pipe(Layer.provide(Logger.layer([logger])))
+      CatalogStore.layer({ file: Option.some(file), sites: at, paths }).pipe(Layer.provide(Logger.layer([logger])))
     )
     const { current } = Context.get(context, CatalogStore)
     const bases = () => [...new Set(current().list.map(({ model }) => model.id))]
@@ -89,6 +89,26 @@ describe("CatalogStore", () => {
       yield* fs.writeFileString(file, textOf("gpt-oss-120b"))
       yield* nextLog
       assert.deepStrictEqual(bases(), ["gpt-oss-120b"])
+    }).pipe(Effect.provide(Files))
+  )
+
+  it.effect("warns of IDs that a reloaded catalog claims and the table does not allow, and serves the rest", () =>
+    Effect.gen(function* () {
+      const { fs, file, bases, logged, nextLog } = yield* watched(textOf("gpt-5.1"), {
+        ...sites,
+        bedrock: { place: "us-east-1" }
+      })
+      yield* fs.writeFileString(file, textOf("gpt-5.1", "gpt-oss-120b", "titan-embed-text-v2"))
+      yield* nextLog
+      while (logged.length < 2) yield* nextLog
+      assert.deepStrictEqual(
+        logged.map(({ level }) => level),
+        ["Info", "Warn"]
+      )
+      const warning = logged.at(-1)?.text ?? ""
+      assert.match(warning, /^\d+ model IDs are not served: Bedrock region us-east-1 is not in the partition table/)
+      for (const id of ["gpt-oss-120b:il5", "titan-embed-text-v2:il5+itar"]) assert.include(warning, id)
+      assert.deepStrictEqual(bases(), ["gpt-5.1"])
     }).pipe(Effect.provide(Files))
   )
 

@@ -113,6 +113,13 @@ describe("a setting that is wrong", () => {
       { GATEWAY_TRUSTED_PROXIES: "10.0.0.0/40" },
       "GATEWAY_TRUSTED_PROXIES must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8"
     ],
+    ...["redis://redis:6379", "redis://:p@10.0.0.4"].map(
+      (url) =>
+        [
+          { GATEWAY_REDIS_URL: url },
+          "GATEWAY_REDIS_URL must be rediss://, with TLS, for a Redis that is not on this machine; on a network of its own GATEWAY_REDIS_INSECURE=true allows redis://"
+        ] as const
+    ),
     [
       { GATEWAY_HTTPS_PROXY: "proxy.example:3128" },
       "GATEWAY_HTTPS_PROXY must be a URL such as http://proxy.example:3128, with a name and a password where it wants them"
