@@ -147,5 +147,8 @@ export const checkCatalogJson = (json: unknown): Result.Result<Catalog, Readonly
 export const checkCatalog = (text: string): Result.Result<Catalog, ReadonlyArray<string>> =>
   Result.try({
     try: (): unknown => JSON.parse(text),
-    catch: (error) => [`catalog: not JSON: ${error instanceof Error ? error.message : String(error)}`]
+    catch: (error) => [
+      // V8 quotes the text, with its line breaks.
+      `catalog: not JSON: ${(error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ")}`
+    ]
   }).pipe(Result.flatMap(checkCatalogJson))

@@ -74,6 +74,12 @@ const delta = (state: MessagesState, data: string): Frame | undefined => {
     : { event: "content_block_delta", data }
 }
 
+/** An event's name and its data say the same: clients go by either, and a call is looked for by the name. */
+const agrees = (name: string, data: string): boolean => {
+  const type = textOf(readObject(data)?.type)
+  return type === undefined || type === name
+}
+
 /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
 const frameOf = (state: MessagesState, model: string, event: Event): Frame | undefined => {
   const { data } = event
@@ -84,13 +90,14 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
   }
   switch (name) {
     case "content_block_delta": {
-      const frame = delta(state, data)
+      // Most of all events, and not parsed: what does not even mention its name is another one.
+      const frame = data.includes(name) ? delta(state, data) : undefined
       if (frame === undefined) break
       return frame
     }
     case "message_start": {
       const fields = readExactObject(data)
-      if (fields === undefined) break
+      if (fields?.type !== name) break
       const message = objectOf(fields.message)
       state.usage = objectOf(message.usage)
       const calls = arrayOf(message.content).flatMap((block, at) => called(state, at, objectOf(block)))
@@ -99,17 +106,18 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
     }
     case "content_block_start": {
       const fields = readObject(data)
-      if (fields === undefined) break
+      if (fields?.type !== name) break
       return { event: name, data, calls: called(state, numberOf(fields.index) ?? -1, objectOf(fields.content_block)) }
     }
     case "content_block_stop": {
+      if (!data.includes(name)) break
       if (state.open.size === 0) return { event: name, data }
       const key = numberOf(readObject(data)?.index) ?? -1
       return state.open.delete(key) ? { event: name, data, calls: [{ type: "end", key }] } : { event: name, data }
     }
     case "message_delta": {
       const fields = readObject(data)
-      if (fields === undefined) break
+      if (fields?.type !== name) break
       state.usage = overlayUsage(state.usage, fields.usage)
       state.stopReason = string(objectOf(fields.delta).stop_reason)
       return { event: name, data }
@@ -123,7 +131,7 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
       state.end = claudeFault(objectOf(readObject(data)?.error))
       return undefined
     default:
-      if (looksLikeObject(data)) return name === "" ? undefined : { event: name, data }
+      if (looksLikeObject(data) && agrees(name, data)) return name === "" ? undefined : { event: name, data }
   }
   state.end = unreadable
   return undefined

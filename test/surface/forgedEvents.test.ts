@@ -50,3 +50,19 @@ describe.each(["\n", "\r", "\r\n", "\0"])("a type that holds %j", (breaking) => 
     assert.notInclude(got.text, "response.completed")
   })
 })
+
+describe("an event whose name and data say different things", () => {
+  it.each(["content_block_start", "content_block_delta", "content_block_stop", "message_delta", "ping"])(
+    "is an in-band error: %s",
+    async (name) => {
+      // A client that goes by the data would see a call that was not looked for under this name.
+      const call = { index: 1, content_block: { type: "tool_use", id: "toolu_1", name: "f", input: {} } }
+      const data = JSON.stringify({ type: name === "content_block_start" ? "ping" : "content_block_start", ...call })
+      const frames = [...begun.map(sseFrame), `event: ${name}\ndata: ${data}\n\n`, sseFrame(messageStop)]
+      upstream.use(streaming(frames, { head: sseHead }))
+      const got = await post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il2", "hi", { stream: true }))
+      brokenInBand(got)
+      assert.lengthOf(eventsIn(got.text), begun.length + 1)
+    }
+  )
+})

@@ -81,7 +81,7 @@ const checkText = (text: unknown, path: string): void => {
 
 const checkBlock = (block: JsonObject, role: string, path: string, rules: MessageRules): void => {
   const type = stringOf(block.type)
-  const own = fields[type]
+  const own = Object.hasOwn(fields, type) ? fields[type] : undefined
   if (own === undefined)
     throw new Refusal(400, `${path}: Input tag '${type}' found using 'type' does not match any of the expected tags`)
   onlyFields(block, ["type", "cache_control", ...own], `${path}.${type}`)
