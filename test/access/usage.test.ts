@@ -9,29 +9,7 @@ import { GatewayError } from "../../src/model/GatewayError.ts"
 import { outcomeOf } from "../../src/model/Outcome.ts"
 import type { RequestFacts } from "../../src/model/RequestFacts.ts"
 import { makeChainChecking } from "../../src/usage/chainCheck.ts"
-
-const record = (n: number, fields: Partial<UsageRecord> = {}): UsageRecord => ({
-  time: "2026-11-21T00:00:00.000Z",
-  request_id: `request-${n}`,
-  key_id: "key_1",
-  source: "127.0.0.1",
-  surface: "chat",
-  model: "gpt-5.1:il5",
-  deployment: { cloud: "azure", region: "usgov", model: "gpt-5.1" },
-  level: "il5",
-  upstream_request_id: null,
-  status: 200,
-  outcome: "ok",
-  stream: true,
-  stream_end: "complete",
-  tokens: { input: 10, output: 20 },
-  bytes: { in: 100, out: 200 },
-  counts: { tools: 0, images: 0, files: 0, flags: 0 },
-  duration_ms: 12.5,
-  first_event_ms: 3,
-  quota: null,
-  ...fields
-})
+import { record } from "../usage/records.ts"
 
 const idsOf = (text: string): ReadonlyArray<string> =>
   text
@@ -41,6 +19,18 @@ const idsOf = (text: string): ReadonlyArray<string> =>
 const ids = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => `request-${from + n}`)
 const recordAll = (log: UsageLog["Service"], from: number, to: number) =>
   Effect.sync(() => ids(from, to).forEach((_, n) => void log.record(record(from + n))))
+
+/** A disk that takes nothing while it is full, as it is at first. */
+const makeDisk = () => {
+  const disk = { full: true, written: "" }
+  const sink: Sink = (text) =>
+    Effect.suspend(() => {
+      if (disk.full) return Effect.fail({ message: "disk full" })
+      disk.written += text
+      return Effect.void
+    })
+  return Object.assign(disk, { sink })
+}
 
 /** What standard error and the log are told. */
 const listen = () => {
@@ -191,25 +181,18 @@ describe("the usage log", () => {
   it.effect("a sink that fails is tried again, and a record is on stderr or in the log, never nowhere", () =>
     Effect.gen(function* () {
       const { logged, provide, stderr } = listen()
-      let broken = true
-      let written = ""
-      const sink: Sink = (text) =>
-        Effect.suspend(() => {
-          if (broken) return Effect.fail({ message: "disk full" })
-          written += text
-          return Effect.void
-        })
+      const disk = makeDisk()
       yield* Effect.gen(function* () {
-        const log = yield* makeUsageLog(sink, { capacity: 10 })
+        const log = yield* makeUsageLog(disk.sink, { capacity: 10 })
         yield* recordAll(log, 1, 1)
         yield* TestClock.adjust("3 seconds")
         yield* recordAll(log, 2, 20)
         assert.deepStrictEqual(idsOf(stderr.join("\n")), ids(12, 20))
         assert.strictEqual(logged.filter((line) => line.includes("disk full")).length, 1)
-        broken = false
+        disk.full = false
         yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(idsOf(written), ids(1, 11))
-        assert.isTrue(written.startsWith("\n"))
+        assert.deepStrictEqual(idsOf(disk.written), ids(1, 11))
+        assert.isTrue(disk.written.startsWith("\n"))
         assert.include(logged.at(-1) ?? "", "written again")
         assert.match(JSON.stringify(yield* Metric.snapshot), /gateway_usage_records_total/)
       }).pipe(Effect.scoped, provide)
@@ -271,29 +254,22 @@ describe("the usage log", () => {
   it.effect("has a chain that is whole with what went to stderr, and shows that it did without", () =>
     Effect.gen(function* () {
       const { anchors, logged, provide, stderr } = listen()
-      let broken = true
-      let written = ""
-      const sink: Sink = (text) =>
-        Effect.suspend(() => {
-          if (broken) return Effect.fail({ message: "disk full" })
-          written += text
-          return Effect.void
-        })
+      const disk = makeDisk()
       yield* Effect.gen(function* () {
-        const log = yield* makeUsageLog(sink, { capacity: 10, flush: 0 })
+        const log = yield* makeUsageLog(disk.sink, { capacity: 10, flush: 0 })
         yield* recordAll(log, 1, 1)
         yield* TestClock.adjust("1 second")
         yield* recordAll(log, 2, 20)
-        broken = false
+        disk.full = false
         yield* TestClock.adjust("2 seconds")
-        broken = true
+        disk.full = true
         yield* recordAll(log, 21, 25)
       }).pipe(Effect.scoped, provide)
       assert.include(logged.join("\n"), "go to standard error; they are part of the chain")
       assert.include(logged.at(-1) ?? "", "14 usage records went to standard error")
-      assert.strictEqual(check(anchors, written, stderr.join("\n")).breaks, 0)
+      assert.strictEqual(check(anchors, disk.written, stderr.join("\n")).breaks, 0)
       assert.deepEqual(
-        check(anchors, written).breaksAt.map(({ kind, seq, through }) => [kind, seq, through]),
+        check(anchors, disk.written).breaksAt.map(({ kind, seq, through }) => [kind, seq, through]),
         [
           ["missing", 2, 10],
           ["missing", 21, 25]

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { message } from "../support/claude.ts"
+import { emptyMessage, message } from "../support/claude.ts"
 import { fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt } from "../support/gateway.ts"
 import { eventsIn, get, open, post } from "../support/http.ts"
@@ -52,24 +52,7 @@ describe.concurrent("GATEWAY_WORKERS", () => {
 
   it("limits hold across the processes", async () => {
     const directory = mkdtempSync(join(tmpdir(), "gateway-workers-"))
-    const upstream = await fakeUpstream((socket) =>
-      sleep(50).then(() =>
-        socket.write(
-          reply(
-            "200 OK",
-            JSON.stringify({
-              id: "msg_1",
-              type: "message",
-              role: "assistant",
-              model: "m",
-              content: [],
-              stop_reason: "end_turn",
-              usage: { input_tokens: 1, output_tokens: 1 }
-            })
-          )
-        )
-      )
-    )
+    const upstream = await fakeUpstream((socket) => sleep(50).then(() => socket.write(reply("200 OK", emptyMessage))))
     const { file, secrets } = keysFileWith(directory, { limited: { requestsPerMinute: 5 } })
     const gateway = await serve({ ...cloudsAt(upstream.url), GATEWAY_WORKERS: "2", GATEWAY_KEYS_FILE: file })
     try {

@@ -51,9 +51,19 @@ export const messageDelta = (stop_reason = "end_turn"): UpstreamEvent => ({
 })
 export const messageStop: UpstreamEvent = { type: "message_stop" }
 
-/** The least that a whole reply may be, as JSON. */
-export const emptyMessage =
-  '{"id":"msg_1","type":"message","role":"assistant","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[]}'
+/** A whole reply, of these blocks. */
+export const wholeMessage = (content: ReadonlyArray<unknown> = [], extra: Readonly<Record<string, unknown>> = {}) => ({
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model: "upstream-model-id",
+  content,
+  stop_reason: "end_turn",
+  stop_sequence: null,
+  usage: { input_tokens: 1, output_tokens: 1 },
+  ...extra
+})
+export const emptyMessage = JSON.stringify(wholeMessage())
 
 /** The events of a reply that says this text. */
 export const saying = (...texts: ReadonlyArray<string>): ReadonlyArray<UpstreamEvent> => [

@@ -3,22 +3,15 @@ import { createServer as createTlsServer } from "node:https"
 import { createServer, type Server } from "node:net"
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
-import { message, saying, sseFrame } from "../support/claude.ts"
+import { message, saying, sseFrame, wholeMessage } from "../support/claude.ts"
 import { answering, chunk, fakeUpstream, type Handler, httpHead, reply, streaming } from "../support/fakeUpstream.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { type Got, post } from "../support/http.ts"
 import { sharedUpstream } from "../support/shared.ts"
 
-const good = JSON.stringify({
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "upstream-model-id",
-  content: [{ type: "text", text: "hello" }],
-  stop_reason: "end_turn",
-  stop_sequence: null,
-  usage: { input_tokens: 3, output_tokens: 2 }
-})
+const good = JSON.stringify(
+  wholeMessage([{ type: "text", text: "hello" }], { usage: { input_tokens: 3, output_tokens: 2 } })
+)
 const models = ["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5"]
 
 const { gateway, upstream } = sharedUpstream({ GATEWAY_HEARTBEAT: "2 seconds" }, answering(reply("200 OK", good)))

@@ -5,7 +5,7 @@ import { makeRefusedFields, refusedField, systemTurns } from "../../src/surface/
 import type { JsonObject } from "../../src/wire/json.ts"
 import { drops } from "../../src/wire/strip.ts"
 import { sonnet } from "../dialect/support.ts"
-import { bedrockFrame, message, saying, sseFrame } from "../support/claude.ts"
+import { bedrockFrame, message, saying, sseFrame, wholeMessage } from "../support/claude.ts"
 import {
   chunk,
   type FakeUpstream,
@@ -111,20 +111,7 @@ describe("on the wire", () => {
       } else {
         const content = [{ type: "text", text: "```json\n{}\n```" }]
         const usage = { input_tokens: 1, output_tokens: 2 }
-        socket.write(
-          reply(
-            "200 OK",
-            JSON.stringify({
-              id: "msg_1",
-              type: "message",
-              role: "assistant",
-              model: "m",
-              content,
-              stop_reason: "end_turn",
-              usage
-            })
-          )
-        )
+        socket.write(reply("200 OK", JSON.stringify(wholeMessage(content, { usage }))))
       }
     })
     gateway = await startGateway({ settings: cloudsAt(upstream.url) })

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import { wholeMessage } from "../support/claude.ts"
 import { type FakeUpstream, fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
@@ -29,16 +30,7 @@ const catalog = {
   ]
 }
 
-const message = JSON.stringify({
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "m",
-  content: [{ type: "text", text: "Hi" }],
-  stop_reason: "end_turn",
-  stop_sequence: null,
-  usage: { input_tokens: 1, output_tokens: 1 }
-})
+const message = JSON.stringify(wholeMessage([{ type: "text", text: "Hi" }]))
 const events = [
   `event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}\n\n`,
   `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":1}}\n\n`,

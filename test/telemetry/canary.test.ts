@@ -11,7 +11,8 @@ import {
   messageDelta,
   messageStart,
   messageStop,
-  textDelta
+  textDelta,
+  wholeMessage
 } from "../support/claude.ts"
 import { type FakeUpstream, fakeUpstream, reply, streaming } from "../support/fakeUpstream.ts"
 import { cloudsAt } from "../support/gateway.ts"
@@ -66,16 +67,7 @@ const toolCall = [
   blockStop(1)
 ]
 
-const whole = {
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "claude",
-  content: [{ type: "text", text: `${canary}-completion` }],
-  stop_reason: "end_turn",
-  stop_sequence: null,
-  usage: { input_tokens: 1, output_tokens: 1 }
-}
+const whole = wholeMessage([{ type: "text", text: `${canary}-completion` }])
 
 /** What the cloud does, and what the caller gets for it. */
 const replies = [
