@@ -136,20 +136,21 @@ describe("shell", () => {
   const cli = (command: string, directory: string, input = "") =>
     run("bash", ["-c", command.replace("npm run gateway --", `${process.execPath} ${main}`)], input, directory)
 
-  it.concurrent("keys are created, listed, rotated and revoked as shown", async () => {
+  const isAboutKeys = (command: string) => /-- (keys|teams) /.test(command)
+  it.concurrent("keys and teams are created, listed, rotated and revoked as shown", async () => {
     const directory = join(home, "keys")
     mkdirSync(directory)
     let id = ""
-    for (const command of ours.filter((command) => command.includes("-- keys "))) {
+    for (const command of ours.filter(isAboutKeys)) {
       const said = await cli(command.replace(/\bID\b/, id), directory)
       id = /\bkey_\w+/.exec(said)?.[0] ?? id
-      if (/ (create|rotate) /.test(command)) assert.match(said, /\bgmg_[\w-]{40}/, command)
-      else assert.include(said, id, command)
+      if (/ keys (create|rotate) /.test(command)) assert.match(said, /\bgmg_[\w-]{40}/, command)
+      else assert.include(said, / teams /.test(command) ? "blue" : id, command)
     }
     assert.include(readFileSync(join(directory, "keys.json"), "utf8"), id)
   }, 60_000)
 
-  it.concurrent.each(ours.filter((command) => !command.includes("-- keys ")))("%s", async (command) => {
+  it.concurrent.each(ours.filter((command) => !isAboutKeys(command)))("%s", async (command) => {
     if (/-- chat /.test(command)) {
       const model = /--model (\S+):(\S+)/.exec(command)
       const said = await cli(`${command} --url ${gateway.url}`, home, "Why is the sky blue?\n")

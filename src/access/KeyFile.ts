@@ -15,10 +15,43 @@ export const ModelPattern = Schema.String.check(
   Schema.isNonEmpty()
 )
 
-/** One key. Times are UTC, written as ISO 8601. An absent limit is no limit; absent models or levels are all of them. */
+const Name = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(200))
+
+/** An absent limit is no limit. */
+const limits = {
+  requestsPerMinute: Schema.optional(Count),
+  /** Streams at the same time. */
+  streams: Schema.optional(Count),
+  /** Tokens in a UTC calendar month and in a UTC day, input and output together. */
+  monthlyTokens: Schema.optional(Count),
+  dailyTokens: Schema.optional(Count)
+}
+
+/** The name of a team or of a tag. */
+export const ShortName = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+    message: "expected 1 to 64 letters, digits, '.', '_' and '-'"
+  })
+)
+/** Records carry them. */
+export const maxTags = 16
+export const Tags = Schema.Record(ShortName, Schema.String.check(Schema.isMaxLength(200))).check(
+  Schema.makeFilter((tags) => Object.keys(tags).length <= maxTags || `at most ${maxTags} tags`)
+)
+
+/** A team: its limits hold for all its keys together. */
+export const Team = Schema.Struct({
+  name: ShortName,
+  ...limits,
+  /** In whole units of the catalog's currency, in a UTC calendar month. */
+  monthlyCost: Schema.optional(Count.check(Schema.isLessThanOrEqualTo(1_000_000_000)))
+})
+export type Team = typeof Team.Type
+
+/** One key. Times are UTC, written as ISO 8601. Absent models or levels are all of them. */
 export const Key = Schema.Struct({
   id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)),
-  name: Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(200)),
+  name: Name,
   /** SHA-256 of the secret, hex. The secret has 256 random bits, so it needs no salt and no slow hash. */
   digest: Digest,
   created: Schema.DateTimeUtcFromString,
@@ -26,24 +59,47 @@ export const Key = Schema.Struct({
   acknowledged: Schema.DateTimeUtcFromString,
   expires: Schema.optional(Schema.DateTimeUtcFromString),
   revoked: Schema.optional(Schema.DateTimeUtcFromString),
+  team: Schema.optional(ShortName),
+  /** Who answers for it; for people. */
+  owner: Schema.optional(Name),
+  tags: Schema.optional(Tags),
   models: Schema.optional(Schema.Array(ModelPattern).check(Schema.isMinLength(1))),
   levels: Schema.optional(Schema.Array(Schema.Literals(levels)).check(Schema.isMinLength(1))),
-  requestsPerMinute: Schema.optional(Count),
-  /** Streams at the same time. */
-  streams: Schema.optional(Count),
-  /** Tokens in a UTC calendar month, input and output together. */
-  monthlyTokens: Schema.optional(Count),
+  ...limits,
   /** The secret before the last rotation, which works until then. */
   previous: Schema.optional(Schema.Struct({ digest: Digest, until: Schema.DateTimeUtcFromString }))
 })
 export type Key = typeof Key.Type
 
+const areUnique = (names: ReadonlyArray<string>): boolean => new Set(names).size === names.length
+
 const KeyFile = Schema.Struct({
   version: Schema.Literal(1),
   keys: Schema.Array(Key).check(
-    Schema.makeFilter((keys) => new Set(keys.map(({ id }) => id)).size === keys.length || "two keys have the same id")
+    Schema.makeFilter((keys) => areUnique(keys.map(({ id }) => id)) || "two keys have the same id")
+  ),
+  teams: Schema.optional(
+    Schema.Array(Team).check(
+      Schema.makeFilter((teams) => areUnique(teams.map(({ name }) => name)) || "two teams have the same name")
+    )
   )
-})
+}).check(
+  // A misspelt team must not be read as one without limits.
+  Schema.makeFilter(({ keys, teams = [] }) => {
+    const key = keys.find(
+      ({ revoked, team }) => team !== undefined && revoked === undefined && !teams.some(({ name }) => name === team)
+    )
+    return key === undefined || `key ${key.id} is of team ${key.team}, which teams does not name`
+  })
+)
+
+/** What a key file says. */
+export interface KeyBook {
+  readonly keys: ReadonlyArray<Key>
+  readonly teams: ReadonlyArray<Team>
+}
+export const emptyBook: KeyBook = { keys: [], teams: [] }
+
 const KeyFileJson = Schema.fromJsonString(KeyFile)
 // A misspelt restriction must not be read as none, so unknown fields are refused.
 const decode = Schema.decodeUnknownEffect(KeyFileJson, { onExcessProperty: "error" })
@@ -54,10 +110,10 @@ export const digestOf = (secret: string): string => hash("sha256", secret, "hex"
 /** A new secret: `gmg_` and 32 random bytes in base64url. */
 export const newSecret = (): string => `gmg_${randomBytes(32).toString("base64url")}`
 
-/** The keys in a file's text. */
-export const parseKeys = (path: string, text: string): Effect.Effect<ReadonlyArray<Key>, FileError> =>
+/** The keys and teams in a file's text. */
+export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, FileError> =>
   decode(text).pipe(
-    Effect.map(({ keys }) => keys),
+    Effect.map(({ keys, teams = [] }) => ({ keys, teams })),
     Effect.mapError(
       (error) =>
         new FileError({
@@ -66,22 +122,29 @@ export const parseKeys = (path: string, text: string): Effect.Effect<ReadonlyArr
     )
   )
 
-/** The keys of a file, none when there is no file. */
-export const readKeys = Effect.fnUntraced(function* (path: string) {
+/** The keys and teams of a file, none when there is no file. */
+export const readBook = Effect.fnUntraced(function* (path: string) {
   const text = yield* readOwned(path)
-  return text === undefined ? [] : yield* parseKeys(path, text)
+  return text === undefined ? emptyBook : yield* parseBook(path, text)
 })
 
-/** Changes the keys of a file, one command at a time, and returns what `change` made beside the keys. */
-export const changeKeys = <A, E, R>(
+/** The keys alone. */
+export const parseKeys = (path: string, text: string): Effect.Effect<ReadonlyArray<Key>, FileError> =>
+  Effect.map(parseBook(path, text), ({ keys }) => keys)
+export const readKeys = (path: string) => Effect.map(readBook(path), ({ keys }) => keys)
+
+/** Changes a key file, one command at a time, and returns what `change` made beside it. */
+export const changeBook = <A, E, R>(
   path: string,
-  change: (keys: ReadonlyArray<Key>) => Effect.Effect<{ readonly keys: ReadonlyArray<Key>; readonly result: A }, E, R>
+  change: (book: KeyBook) => Effect.Effect<{ readonly book: KeyBook; readonly result: A }, E, R>
 ) =>
   withLock(
     path,
     Effect.gen(function* () {
-      const { keys, result } = yield* change(yield* readKeys(path))
-      yield* writeAtomic(path, `${JSON.stringify(encode({ version: 1, keys }), null, 2)}\n`)
+      const { book, result } = yield* change(yield* readBook(path))
+      const { keys, teams } = book
+      const file = encode(teams.length === 0 ? { version: 1, keys } : { version: 1, keys, teams })
+      yield* writeAtomic(path, `${JSON.stringify(file, null, 2)}\n`)
       return result
     })
   )

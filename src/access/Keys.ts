@@ -1,11 +1,12 @@
 /** Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). */
 import { timingSafeEqual } from "node:crypto"
 import { Clock, Context, DateTime, Deferred, Duration, Effect, type FileSystem, Layer, Result, Schedule } from "effect"
+import type { CallerIdentity } from "../api/Security.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Level } from "../model/Level.ts"
 import { watchFile } from "../watchFile.ts"
 import { FileError, readOwned } from "./files.ts"
-import { digestOf, type Key, parseKeys } from "./KeyFile.ts"
+import { digestOf, emptyBook, type Key, type KeyBook, parseBook } from "./KeyFile.ts"
 import { makeGrace } from "./keysGrace.ts"
 
 export type { Key } from "./KeyFile.ts"
@@ -46,33 +47,54 @@ export const permits = (
 const isActive = (key: Key, now: number): boolean =>
   key.revoked === undefined && (key.expires === undefined || now < DateTime.toEpochMillis(key.expires))
 
+/** What the rest of the gateway knows of a key: nothing of its secrets. */
+const identityOf = (
+  { id, name, models, levels, owner, tags, requestsPerMinute, streams, monthlyTokens, dailyTokens, team }: Key,
+  teams: KeyBook["teams"]
+): CallerIdentity => ({
+  id,
+  name,
+  models,
+  levels,
+  owner,
+  tags,
+  requestsPerMinute,
+  streams,
+  monthlyTokens,
+  dailyTokens,
+  team: teams.find(({ name }) => name === team)
+})
+
 interface Secret {
   readonly key: Key
+  readonly caller: CallerIdentity
   /** The digest's hex, as bytes. */
   readonly digest: Buffer
   /** Milliseconds since the epoch. */
   readonly until: number
 }
 
-const secretOf = (key: Key, digest: string, until: number): readonly [digest: string, Secret] => [
-  digest,
-  { key, digest: Buffer.from(digest), until }
-]
-
-const secretsOf = (keys: ReadonlyArray<Key>): ReadonlyMap<string, Secret> =>
+const secretsOf = ({ keys, teams }: KeyBook): ReadonlyMap<string, Secret> =>
   new Map(
-    keys.flatMap((key) => [
-      secretOf(key, key.digest, Number.POSITIVE_INFINITY),
-      ...(key.previous === undefined
-        ? []
-        : [secretOf(key, key.previous.digest, DateTime.toEpochMillis(key.previous.until))])
-    ])
+    keys.flatMap((key) => {
+      const caller = identityOf(key, teams)
+      const secretOf = (digest: string, until: number): readonly [digest: string, Secret] => [
+        digest,
+        { key, caller, digest: Buffer.from(digest), until }
+      ]
+      return [
+        secretOf(key.digest, Number.POSITIVE_INFINITY),
+        ...(key.previous === undefined
+          ? []
+          : [secretOf(key.previous.digest, DateTime.toEpochMillis(key.previous.until))])
+      ]
+    })
   )
 
 const indexById = (keys: ReadonlyArray<Key>): ReadonlyMap<string, Key> => new Map(keys.map((key) => [key.id, key]))
 
 const nobody = Buffer.from(digestOf(""))
-const refused: Result.Result<Key, GatewayError> = Result.fail(unauthenticated)
+const refused: Result.Result<CallerIdentity, GatewayError> = Result.fail(unauthenticated)
 
 export interface KeysOptions {
   /** The key file (`GATEWAY_KEYS_FILE`). */
@@ -91,11 +113,11 @@ export class Keys extends Context.Service<
      * one lookup and one comparison in constant time. The secret is neither kept nor logged. `now` is in milliseconds since
      * the epoch.
      */
-    readonly authenticate: (secret: string, now: number) => Result.Result<Key, GatewayError>
+    readonly authenticate: (secret: string, now: number) => Result.Result<CallerIdentity, GatewayError>
     /** Ends, within a poll, when the key is revoked, expired or removed, so that its running streams can be ended. */
     readonly ended: (id: string) => Effect.Effect<void>
-    /** The keys that are in force, and since when (milliseconds since the epoch). */
-    readonly inForce: () => { readonly keys: ReadonlyArray<Key>; readonly since: number }
+    /** The keys and teams that are in force, and since when (milliseconds since the epoch). */
+    readonly inForce: () => KeyBook & { readonly since: number }
   }
 >()("gateway/access/Keys") {
   /**
@@ -111,11 +133,11 @@ export class Keys extends Context.Service<
       Keys,
       Effect.gen(function* () {
         const text = yield* readOwned(file)
-        let known = text === undefined ? [] : yield* parseKeys(file, text)
+        let known = text === undefined ? emptyBook : yield* parseBook(file, text)
         const { service, replace, tick } = make(known)
-        const use = (keys: ReadonlyArray<Key>) =>
+        const use = (book: KeyBook) =>
           Effect.andThen(
-            Effect.sync(() => replace(keys)),
+            Effect.sync(() => replace(book)),
             tick
           )
         if (text === undefined) {
@@ -129,13 +151,13 @@ export class Keys extends Context.Service<
           every: poll,
           take: Effect.fnUntraced(function* (latest) {
             if (latest === undefined) return yield* new FileError({ message: `${file} is gone` })
-            known = yield* parseKeys(file, latest)
-            yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: known.length }))
+            known = yield* parseBook(file, latest)
+            yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: known.keys.length }))
             yield* use(known)
           }),
           complaint: (message) =>
             `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is mended.`,
-          looked: makeGrace({ file, grace, end: use([]), restore: Effect.suspend(() => use(known)) })
+          looked: makeGrace({ file, grace, end: use(emptyBook), restore: Effect.suspend(() => use(known)) })
         })
         // Keys expire without a change of the file.
         yield* tick.pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
@@ -149,25 +171,30 @@ export class Keys extends Context.Service<
     DateTime.now.pipe(
       Effect.map(
         (now) =>
-          make([{ id: "sandbox", name: "sandbox", digest: digestOf("sandbox-key"), created: now, acknowledged: now }])
-            .service
+          make({
+            keys: [
+              { id: "sandbox", name: "sandbox", digest: digestOf("sandbox-key"), created: now, acknowledged: now }
+            ],
+            teams: []
+          }).service
       )
     )
   )
 }
 
-const make = (initial: ReadonlyArray<Key>) => {
+const make = (initial: KeyBook) => {
+  let current = initial
   let secrets = secretsOf(initial)
-  let byId = indexById(initial)
+  let byId = indexById(initial.keys)
   let since = Date.now()
   const waiting = new Map<string, Deferred.Deferred<void>>()
 
-  const authenticate = (presented: string, now: number): Result.Result<Key, GatewayError> => {
+  const authenticate = (presented: string, now: number): Result.Result<CallerIdentity, GatewayError> => {
     const digest = digestOf(presented)
     const found = secrets.get(digest)
     const same = timingSafeEqual(Buffer.from(digest), found?.digest ?? nobody)
     return same && found !== undefined && now < found.until && isActive(found.key, now)
-      ? Result.succeed(found.key)
+      ? Result.succeed(found.caller)
       : refused
   }
 
@@ -187,11 +214,12 @@ const make = (initial: ReadonlyArray<Key>) => {
     }
   })
 
-  const replace = (keys: ReadonlyArray<Key>) => {
-    secrets = secretsOf(keys)
-    byId = indexById(keys)
+  const replace = (book: KeyBook) => {
+    current = book
+    secrets = secretsOf(book)
+    byId = indexById(book.keys)
     since = Date.now()
   }
-  const inForce = () => ({ keys: [...byId.values()], since })
+  const inForce = () => ({ ...current, since })
   return { service: Keys.of({ authenticate, ended, inForce }), replace, tick }
 }

@@ -8,9 +8,11 @@ import type { Prices } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import { costOf } from "../model/prices.ts"
 import { type Charge, type Demand, Ledger, type LedgerError, type Standing } from "./Ledger.ts"
-import { accountOf, type Budget, budgetsOf, keyUser, monthAt } from "./limits.ts"
+import { type Budget, budgetsOf } from "./limits.ts"
 import { makeWatch } from "./outage.ts"
 import { rateHeaders } from "./rateHeaders.ts"
+import { makeTally, type Note } from "./tally.ts"
+import { type Users, type Uses, usesOf } from "./uses.ts"
 
 /** Bytes of text that are about a token. */
 const bytesPerToken = 4
@@ -67,8 +69,10 @@ export class Quota extends Context.Service<
      * while the store is lost: a quota that cannot be counted is not given.
      */
     readonly reserve: (caller: CallerIdentity, wanted: Wanted) => Effect.Effect<Reservation, GatewayError, Scope.Scope>
-    /** Tokens charged to a key this month, running requests excluded. */
-    readonly used: (keyId: string) => Effect.Effect<number, LedgerError>
+    /** Adds what a request used to what no limit counts. Once for every request that was charged; does not wait. */
+    readonly note: Note
+    /** What these keys and teams have used. */
+    readonly uses: (users: Users) => Effect.Effect<Uses, LedgerError>
   }
 >()("gateway/access/Quota") {
   static readonly layer = (options: QuotaOptions): Layer.Layer<Quota, never, Ledger> =>
@@ -229,9 +233,10 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
     }
   })
 
-  const used = (keyId: string) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      Effect.map(ledger.spent([accountOf(keyUser(keyId), monthAt(now)).name]), ([spent = 0]) => spent)
-    )
-  return Quota.of({ reserve, used })
+  const uses = (users: Users) => Effect.flatMap(Clock.currentTimeMillis, (now) => usesOf(ledger, users, now))
+  const note = yield* makeTally(
+    ledger,
+    makeWatch("use", "What keys and teams without a quota use is written when it is back.")
+  )
+  return Quota.of({ reserve, note, uses })
 })

@@ -17,6 +17,10 @@ export const UsageRecord = Schema.Struct({
   request_id: Schema.String,
   /** Null when the key was not known. */
   key_id: Schema.NullOr(Schema.String),
+  /** As the key file has them; absent where it has none. */
+  key_name: Schema.optional(Schema.String),
+  team: Schema.optional(Schema.String),
+  tags: Schema.optional(Schema.Record(Schema.String, Schema.String)),
   /** The caller's address. */
   source: Schema.NullOr(Schema.String),
   surface: Schema.Literals(surfaceNames),
@@ -41,15 +45,24 @@ export const UsageRecord = Schema.Struct({
   stream_end: Schema.NullOr(Schema.Literals(["complete", "error", "cancelled"])),
   /** As the cloud counted them, or as far as it had when a stream broke off; null when it said nothing. */
   tokens: Schema.NullOr(
-    Schema.Struct({ input: Count, output: Count, reasoning: Schema.optional(Count), cached: Schema.optional(Count) })
+    Schema.Struct({
+      input: Count,
+      output: Count,
+      reasoning: Schema.optional(Count),
+      /** Of the input: what came from a prompt cache, and what was written to one. */
+      cached: Schema.optional(Count),
+      cache_writes: Schema.optional(Count)
+    })
   ),
+  /** Millionths of the catalog's currency, also of a request that broke off; absent where there is no price or no charge. */
+  cost: Schema.optional(Count),
   bytes: Schema.Struct({ in: Count, out: Count }),
   /** Tools offered, images and files sent, governance flags raised; and things changed of the request, where there were any. */
   counts: Schema.Struct({ tools: Count, images: Count, files: Count, flags: Count, adjusted: Schema.optional(Count) }),
   duration_ms: Schema.Finite,
   /** From arrival to the first event sent to the caller. */
   first_event_ms: Schema.NullOr(Schema.Finite),
-  /** Tokens of the monthly quota; null for a key without one. */
+  /** Tokens of the quota; null where neither the key nor its team has one. */
   quota: Schema.NullOr(Schema.Struct({ reserved: Count, charged: Count })),
   /** The place in the chain of its process, which the usage log adds (usageChain). */
   instance: Schema.optional(Schema.String),
@@ -84,6 +97,9 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
     time: new Date(startedAt).toISOString(),
     request_id: facts.id,
     key_id: facts.keyId ?? null,
+    key_name: facts.keyName,
+    team: facts.team,
+    tags: facts.tags,
     source: facts.source ?? null,
     surface,
     model: facts.modelId ?? null,
@@ -101,7 +117,14 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
     tokens:
       tokens === undefined
         ? null
-        : { input: tokens.input, output: tokens.output, reasoning: tokens.reasoning, cached: tokens.cached },
+        : {
+            input: tokens.input,
+            output: tokens.output,
+            reasoning: tokens.reasoning,
+            cached: tokens.cached,
+            cache_writes: tokens.cacheWrites
+          },
+    cost: facts.cost,
     bytes: { in: facts.bytesIn, out: facts.bytesOut },
     counts: {
       tools: facts.tools,

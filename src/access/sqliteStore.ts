@@ -82,6 +82,12 @@ const prepare = (database: DatabaseSync, path: string): void => {
 /** A hold is a row for each of its accounts. */
 const rowOf = (id: string, n: number): string => (n === 0 ? id : `${id}/${n}`)
 
+const spentOf = (database: DatabaseSync) => {
+  const spent = database.prepare("SELECT spent FROM account WHERE name = ?")
+  return (names: ReadonlyArray<string>): ReadonlyArray<number> =>
+    names.map((name) => Number(spent.get(name)?.spent ?? 0))
+}
+
 const make = (database: DatabaseSync) => {
   const standing = database.prepare(
     `SELECT coalesce((SELECT spent FROM account WHERE name = :account), 0) AS spent,
@@ -92,7 +98,7 @@ const make = (database: DatabaseSync) => {
   const spend = database.prepare(
     "INSERT INTO account VALUES (?, ?) ON CONFLICT DO UPDATE SET spent = spent + excluded.spent"
   )
-  const spent = database.prepare("SELECT spent FROM account WHERE name = ?")
+  const spent = spentOf(database)
   const forget = database.prepare("DELETE FROM ended WHERE at < ?")
   const end = database.prepare("INSERT OR IGNORE INTO ended VALUES (?, ?)")
   const bucket = database.prepare("SELECT tokens, refilled FROM bucket WHERE key = ?")
@@ -146,7 +152,7 @@ const make = (database: DatabaseSync) => {
         if (Number(end.run(id, now).changes) === 0) return
         for (const { account, amount } of charges) spend.run(account.name, amount)
       }),
-    spent: (names) => patiently(() => names.map((name) => Number(spent.get(name)?.spent ?? 0))),
+    spent: (names) => patiently(() => spent(names)),
     take: (buckets) =>
       atomic((now) => {
         const left = buckets.map(({ limit, name }) => {
@@ -172,12 +178,15 @@ const explain = (path: string) =>
       })
   )
 
-/** A ledger in a SQLite file, or in memory (`:memory:`); closed with the scope. */
-export const makeSqliteStore = Effect.fnUntraced(function* (path: string) {
-  const database = yield* Effect.acquireRelease(
-    explain(path)(attempt(() => new DatabaseSync(path, { timeout: busyTimeout }))),
+const openFile = (path: string, readOnly: boolean) =>
+  Effect.acquireRelease(
+    explain(path)(attempt(() => new DatabaseSync(path, { readOnly, timeout: busyTimeout }))),
     (database) => Effect.sync(() => database.close())
   )
+
+/** A ledger in a SQLite file, or in memory (`:memory:`); closed with the scope. */
+export const makeSqliteStore = Effect.fnUntraced(function* (path: string) {
+  const database = yield* openFile(path, false)
   // Processes that start together may meet while the file is made.
   yield* explain(path)(patiently(() => prepare(database, path)))
   return make(database)
@@ -185,6 +194,14 @@ export const makeSqliteStore = Effect.fnUntraced(function* (path: string) {
 
 /** Counts that end with the process: for the sandbox and tests. */
 export const layerMemory = Layer.effect(Ledger, makeSqliteStore(":memory:"))
+
+export const quotaFile = (directory: string): string => join(directory, "quota.sqlite")
+
+/** What was spent, read without a change of the file. */
+export const readSpent = (directory: string, names: ReadonlyArray<string>) =>
+  Effect.scoped(
+    Effect.flatMap(openFile(quotaFile(directory), true), (database) => patiently(() => spentOf(database)(names)))
+  )
 
 /** Counts in `<directory>/quota.sqlite`, which is made when it is missing (`GATEWAY_STATE_DIR`). */
 export const layerFile = (directory: string) =>
@@ -197,6 +214,6 @@ export const layerFile = (directory: string) =>
             message: `cannot make the directory ${directory}: ${message}. Set GATEWAY_STATE_DIR to one that can be written, or GATEWAY_REDIS_URL to a Redis`
           })
       ),
-      Effect.andThen(makeSqliteStore(join(directory, "quota.sqlite")))
+      Effect.andThen(makeSqliteStore(quotaFile(directory)))
     )
   )

@@ -3,10 +3,11 @@
  * gets there.
  */
 import type { Result } from "effect"
-import type { ChatRequest, FinishReason, Usage } from "../api/Chat.ts"
+import type { ChatRequest, FinishReason } from "../api/Chat.ts"
 import type { ToolCall } from "../api/ChatMessage.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
+import type { Tokens } from "../model/Tokens.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Event } from "../wire/Event.ts"
 import type { Json, JsonObject } from "../wire/json.ts"
@@ -19,7 +20,7 @@ export interface Answer {
   readonly refusal?: string | undefined
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly finishReason: FinishReason
-  readonly usage: Usage
+  readonly usage: Tokens
   /** What the vendor needs back with the message (`message.extra_content`). */
   readonly extra: JsonObject | undefined
   /** OpenAI's own: sources of parts of the text, as they came. */
@@ -54,7 +55,7 @@ export type Piece =
 /** What a stream comes to: known when the upstream's own terminal event has been seen. */
 export interface Ending {
   readonly finishReason: FinishReason
-  readonly usage: Usage | undefined
+  readonly usage: Tokens | undefined
   readonly served?: Served | undefined
 }
 
@@ -72,7 +73,7 @@ export interface StreamReader {
   /** Whether the answer is complete although the upstream goes on, so that the call is to be ended. */
   readonly stopped?: () => boolean
   /** Tokens known so far, for the usage record of a stream that is cut. */
-  readonly usage: () => Usage | undefined
+  readonly usage: () => Tokens | undefined
 }
 
 /** What is sent upstream, and what of the request was changed for it. */

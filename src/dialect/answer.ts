@@ -16,6 +16,7 @@ const maxCallId = 256
 export const callId = (id: string): string =>
   id.length <= maxCallId ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 48)}`
 
+/** Token counts as the chat format says them. */
 export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage => ({
   prompt_tokens: input,
   completion_tokens: output,
@@ -25,7 +26,7 @@ export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage =
 })
 
 /** Of an answer whose vendor counted nothing. */
-export const noUsage: Usage = makeUsage({ input: 0, output: 0 })
+export const noUsage: Tokens = { input: 0, output: 0 }
 
 /** A model that calls tools has not stopped, whatever its vendor says (docs/decisions.md#tool-calls-of-gemini). */
 export const finishOf = (reason: FinishReason, calls: number): FinishReason =>

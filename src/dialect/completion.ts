@@ -1,6 +1,7 @@
 /** Answers in the chat format: one object, or a stream of chunks (docs/api.md#chat-answers, docs/api.md#chat-stream). */
 import type { Completion } from "../api/Chat.ts"
 import type { Governance } from "../api/Governance.ts"
+import { makeUsage } from "./answer.ts"
 import type { Answer, Ending, Piece } from "./Dialect.ts"
 
 /** What every chunk of an answer repeats; clients lose chunks that differ. */
@@ -39,7 +40,7 @@ export const renderCompletion = (
       finish_reason: answer.finishReason
     }
   ],
-  usage: answer.usage,
+  usage: makeUsage(answer.usage),
   ...answer.served,
   ...(governance === undefined ? {} : { x_gateway_governance: governance })
 })
@@ -80,7 +81,7 @@ export const makeChunkWriter = ({
       out.push(before + delta + after(piece))
     },
     finish: ({ finishReason, usage, served }, governance) => {
-      const counted = includeUsage && usage !== undefined ? `,"usage":${JSON.stringify(usage)}` : ""
+      const counted = includeUsage && usage !== undefined ? `,"usage":${JSON.stringify(makeUsage(usage))}` : ""
       const flagged = governance === undefined ? "" : `,"x_gateway_governance":${JSON.stringify(governance)}`
       const how = served === undefined ? "" : `,${JSON.stringify(served).slice(1, -1)}`
       const final = `${before}{},"finish_reason":"${finishReason}"}]${counted}${how}${flagged}}`

@@ -17,6 +17,9 @@ export interface RequestFacts {
   readonly surface: SurfaceName | undefined
   /** Whose key it is, once it is known to be good. */
   readonly keyId: string | undefined
+  readonly keyName: string | undefined
+  readonly team: string | undefined
+  readonly tags: Readonly<Record<string, string>> | undefined
   /** The ID that was asked for, as the caller wrote it. */
   readonly modelId: string | undefined
   readonly route: Route | undefined
@@ -36,6 +39,8 @@ export interface RequestFacts {
   readonly stream: boolean
   readonly streamEnd: "complete" | "error" | "cancelled" | undefined
   readonly tokens: Tokens | undefined
+  /** Millionths of the catalog's currency; undefined where nothing is charged or the deployment has no prices. */
+  readonly cost: number | undefined
   readonly finishReason: string | undefined
   readonly bytesIn: number
   readonly bytesOut: number

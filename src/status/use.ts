@@ -1,7 +1,9 @@
-/** What keys used this month, against their limits. */
-import { Clock, Effect } from "effect"
+/** What keys and teams used this month, against their limits. */
+import { Clock, Effect, Option } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { Quota } from "../access/Quota.ts"
+import type { Used } from "../access/uses.ts"
+import type { Limits } from "../api/Security.ts"
 
 export interface Use {
   readonly kind: "key" | "team"
@@ -17,7 +19,7 @@ const maxRows = 200
 /** Time between two looks at the store, in milliseconds. */
 const every = 10_000
 
-/** The keys that have a monthly limit, those nearest to its end first. The store is asked every ten seconds at most. */
+/** Keys and teams that have a monthly limit, the nearest to its end first. The store is asked every ten seconds at most. */
 export const makeUse = Effect.gen(function* () {
   const keys = yield* Keys
   const quota = yield* Quota
@@ -27,20 +29,26 @@ export const makeUse = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     if (now - askedAt < every) return rows
     askedAt = now
-    const limited = keys
-      .inForce()
-      .keys.flatMap(({ id, monthlyTokens, name }) => (monthlyTokens === undefined ? [] : [{ id, name, monthlyTokens }]))
-      .slice(0, maxRows)
-    const asked = yield* Effect.forEach(
-      limited,
-      ({ id, monthlyTokens, name }): Effect.Effect<Use> =>
-        quota.used(id).pipe(
-          Effect.orElseSucceed(() => null),
-          Effect.map((used) => ({ kind: "key", id, name, used, limit: monthlyTokens }))
-        ),
-      { concurrency: 8 }
+    const book = keys.inForce()
+    const isLimited = ({ monthlyTokens }: Limits) => monthlyTokens !== undefined
+    const limited = {
+      keys: book.keys.filter(isLimited).slice(0, maxRows),
+      teams: book.teams.filter(isLimited).slice(0, maxRows)
+    }
+    const uses = yield* Effect.option(quota.uses(limited))
+    const rowOf =
+      (kind: Use["kind"], used: ReadonlyArray<Used> | undefined) =>
+      ({ id, name, monthlyTokens = 0 }: Limits & { readonly id?: string; readonly name: string }, n: number): Use => ({
+        kind,
+        id: id ?? name,
+        name,
+        used: used?.[n]?.use.monthlyTokens ?? null,
+        limit: monthlyTokens
+      })
+    const known = Option.getOrUndefined(uses)
+    rows = [...limited.teams.map(rowOf("team", known?.teams)), ...limited.keys.map(rowOf("key", known?.keys))].sort(
+      (a, b) => (b.used ?? 0) / b.limit - (a.used ?? 0) / a.limit
     )
-    rows = asked.sort((a, b) => (b.used ?? 0) / b.limit - (a.used ?? 0) / a.limit)
     return rows
   })
 })

@@ -12,6 +12,7 @@ import type { RequestFacts } from "../model/RequestFacts.ts"
 import type { Route, SurfaceName } from "../model/Route.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import type { Stopper } from "../provider/Stopper.ts"
+import { chargedCost, chargedTokens } from "./charge.ts"
 import { errorHeaders } from "./wireError.ts"
 
 export class Observation implements RequestFacts {
@@ -66,6 +67,22 @@ export class Observation implements RequestFacts {
 
   get keyId(): string | undefined {
     return this.caller?.id
+  }
+
+  get keyName(): string | undefined {
+    return this.caller?.name
+  }
+
+  get team(): string | undefined {
+    return this.caller?.team?.name
+  }
+
+  get tags(): RequestFacts["tags"] {
+    return this.caller?.tags
+  }
+
+  get cost(): number | undefined {
+    return chargedCost(this, chargedTokens(this))
   }
 
   get quota(): RequestFacts["quota"] {

@@ -13,7 +13,7 @@ import { internal, invalid } from "../model/GatewayError.ts"
 import type { Operation, Route } from "../model/Route.ts"
 import type { JsonObject } from "../wire/json.ts"
 import { type Strip, strip } from "../wire/strip.ts"
-import { type ChatState, chatProtocol, chatTokens } from "./chatStream.ts"
+import { type ChatState, chatProtocol } from "./chatStream.ts"
 import { refuseOutside } from "./inlineMedia.ts"
 import { type Counts, type Prepared, surface } from "./Surface.ts"
 import { refuseRetention } from "./stateless.ts"
@@ -104,7 +104,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
       )
       return {
         body: JSON.stringify(renderCompletion(answer, { ...heading, governance })),
-        tokens: chatTokens(answer.usage),
+        tokens: answer.usage,
         finishReason: answer.finishReason,
         flags: governance?.flags.length ?? 0
       }

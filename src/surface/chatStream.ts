@@ -1,22 +1,12 @@
 /** The chat stream: a vendor's events become chunks, and the flags ride on the final one (docs/api.md#chat-stream). */
 import { Result } from "effect"
-import type { Usage } from "../api/Chat.ts"
 import { apiErrorBody } from "../api/Errors.ts"
 import { type ChunkWriter, type Heading, makeChunkWriter } from "../dialect/completion.ts"
 import type { Ending, Piece, StreamReader } from "../dialect/Dialect.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
-import type { Tokens } from "../model/Tokens.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import { apiError } from "./wireError.ts"
-
-/** Token counts of the format in our terms. */
-export const chatTokens = (usage: Usage): Tokens => ({
-  input: usage.prompt_tokens,
-  output: usage.completion_tokens,
-  reasoning: usage.completion_tokens_details?.reasoning_tokens,
-  cached: usage.prompt_tokens_details?.cached_tokens
-})
 
 export interface ChatState extends Progress {
   readonly reader: StreamReader
@@ -138,8 +128,5 @@ export const chatProtocol = (options: {
       ...(governance === undefined ? {} : { x_gateway_governance: governance })
     })
   }),
-  summary: ({ ending, reader }) => {
-    const usage = ending?.usage ?? reader.usage()
-    return { tokens: usage === undefined ? undefined : chatTokens(usage), finishReason: ending?.finishReason }
-  }
+  summary: ({ ending, reader }) => ({ tokens: ending?.usage ?? reader.usage(), finishReason: ending?.finishReason })
 })

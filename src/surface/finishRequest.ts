@@ -1,23 +1,31 @@
 /** What is done once with every request that is over: its usage record, its log line, its metrics. */
 import { Effect, type Tracer } from "effect"
+import { Quota } from "../access/Quota.ts"
 import { UsageLog } from "../access/UsageLog.ts"
 import { usageRecordOf } from "../access/UsageRecord.ts"
-import type { RequestFacts } from "../model/RequestFacts.ts"
 import { Activity } from "../status/Activity.ts"
 import { makeRecordRequest } from "../telemetry/metrics.ts"
 import { makeRequestLog } from "../telemetry/requestLog.ts"
+import { chargedCost, chargedTokens } from "./charge.ts"
+import type { Observation } from "./Observation.ts"
 
 export const makeFinish = Effect.gen(function* () {
   const records = yield* UsageLog
+  const { note } = yield* Quota
   const recordRequest = makeRecordRequest()
   const log = yield* makeRequestLog
   const activity = yield* Activity
   /** `left`: the caller left before the end. `now` is in milliseconds since the epoch, `span` the request's. */
-  return (facts: RequestFacts, left: boolean, now: number, span: Tracer.AnySpan | undefined): void => {
+  return (facts: Observation, left: boolean, now: number, span: Tracer.AnySpan | undefined): void => {
     if (facts.path === "/health") return
     const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
     recordRequest(facts, outcome, now)
     activity?.record(facts, outcome, now)
+    const { caller } = facts
+    const tokens = chargedTokens(facts)
+    if (caller !== undefined && tokens !== undefined) {
+      note(caller, facts.startedAt, tokens.input + tokens.output, chargedCost(facts, tokens) ?? 0)
+    }
     const record = usageRecordOf(facts, left, now)
     if (record !== undefined) records.record(record)
     log(facts, outcome, now, span)

@@ -3,10 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric, Result } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import { TestClock } from "effect/testing"
-import { type Key, readKeys } from "../../src/access/KeyFile.ts"
+import { readKeys } from "../../src/access/KeyFile.ts"
 import { Keys, permits } from "../../src/access/Keys.ts"
 import { createKey, revokeKey, rotateKey } from "../../src/access/keysCommand.ts"
-import { eventually, keyFile, keyWith, only, secretIn } from "./support.ts"
+import type { CallerIdentity } from "../../src/api/Security.ts"
+import { callerWith, eventually, keyFile, only, secretIn } from "./support.ts"
 
 const authenticate = Effect.fnUntraced(function* (secret: string) {
   const keys = yield* Keys
@@ -186,8 +187,8 @@ describe("Keys", () => {
 })
 
 describe("permits", () => {
-  const verdict = (limits: Partial<Key>, base: string, level: "il5" | "itar") =>
-    Result.match(permits(keyWith(limits), { base, level }), {
+  const verdict = (limits: Partial<CallerIdentity>, base: string, level: "il5" | "itar") =>
+    Result.match(permits(callerWith(limits), { base, level }), {
       onSuccess: () => "yes",
       onFailure: (error) => error.message
     })

@@ -5,7 +5,7 @@ import { Quota } from "../../src/access/Quota.ts"
 import { RateLimit } from "../../src/access/RateLimit.ts"
 import { layerRedis } from "../../src/access/redisStore.ts"
 import { hasOwnRedis, startRedis } from "./redis.ts"
-import { keyWith, whole } from "./support.ts"
+import { callerWith, usedBy, whole } from "./support.ts"
 
 const collect = (lines: Array<string>) => Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
 
@@ -40,8 +40,8 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
       yield* Effect.gen(function* () {
         const quota = yield* Quota
         const limit = yield* RateLimit
-        assert.deepStrictEqual(yield* storeUp, { quota: 1, "rate-limit": 1, streams: 1 })
-        const key = keyWith({ monthlyTokens: 1000, requestsPerMinute: 2, streams: 1 })
+        assert.deepStrictEqual(yield* storeUp, { quota: 1, "rate-limit": 1, streams: 1, use: 1 })
+        const key = callerWith({ monthlyTokens: 1000, requestsPerMinute: 2, streams: 1, use: 1 })
         const running = yield* quota.reserve(key, whole(100))
         yield* limit.take(key)
         redis.process?.kill("SIGKILL")
@@ -57,7 +57,7 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
         running.use(40)
         yield* running.settle
         assert.strictEqual(lines.filter((line) => line.includes("is lost")).length, 3)
-        assert.deepStrictEqual(yield* storeUp, { quota: 0, "rate-limit": 0, streams: 0 })
+        assert.deepStrictEqual(yield* storeUp, { quota: 0, "rate-limit": 0, streams: 0, use: 1 })
         const shown = JSON.stringify(yield* Metric.snapshot)
         assert.include(shown, "gateway_access_store_failures_total")
 
@@ -79,7 +79,7 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
         const redis = yield* redisServer
         yield* Effect.gen(function* () {
           const quota = yield* Quota
-          const key = keyWith({ monthlyTokens: 1000 })
+          const key = callerWith({ monthlyTokens: 1000 })
           const running = yield* quota.reserve(key, whole(100))
           redis.process?.kill("SIGSTOP")
           const start = performance.now()
@@ -89,10 +89,10 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
           yield* running.settle
           assert.isBelow(performance.now() - start, 4000)
           redis.process?.kill("SIGCONT")
-          yield* soon(Effect.filterOrFail(quota.used(key.id), (used) => used === 40))
+          yield* soon(Effect.filterOrFail(usedBy(key), (used) => used === 40))
           // The retries may have reached the server more than once.
           yield* Effect.sleep("300 millis")
-          assert.strictEqual(yield* quota.used(key.id), 40)
+          assert.strictEqual(yield* usedBy(key), 40)
         }).pipe(Effect.provide(stores(redis.url, [])))
       })
   )

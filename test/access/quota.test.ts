@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { Ledger, LedgerError } from "../../src/access/Ledger.ts"
 import { estimateInput, Quota } from "../../src/access/Quota.ts"
 import { layerMemory } from "../../src/access/sqliteStore.ts"
-import { keyWith, whole } from "./support.ts"
+import { callerWith, usedBy, whole } from "./support.ts"
 
 const store = Quota.layer({ lease: "20 minutes" }).pipe(Layer.provideMerge(Layer.fresh(layerMemory)))
 
@@ -12,7 +12,7 @@ describe("Quota", () => {
   it.effect("every way out charges what was used, once, and gives the rest back", () =>
     Effect.gen(function* () {
       const quota = yield* Quota
-      const key = keyWith({ monthlyTokens: 1000 })
+      const key = callerWith({ monthlyTokens: 1000 })
       const use = (tokens: number) =>
         Effect.map(quota.reserve(key, whole(900)), (reservation) => reservation.use(tokens))
       yield* Effect.scoped(use(10))
@@ -23,14 +23,14 @@ describe("Quota", () => {
       })
       assert.strictEqual((yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(900))))).reason, "quota")
       yield* Fiber.interrupt(stream)
-      assert.strictEqual(yield* quota.used(key.id), 70)
+      assert.strictEqual(yield* usedBy(key), 70)
     }).pipe(Effect.provide(store))
   )
 
   it.effect("settling early is once; what comes later is not counted", () =>
     Effect.gen(function* () {
       const quota = yield* Quota
-      const key = keyWith({ monthlyTokens: 1000 })
+      const key = callerWith({ monthlyTokens: 1000 })
       yield* Effect.scoped(
         Effect.gen(function* () {
           const reservation = yield* quota.reserve(key, whole(300))
@@ -43,7 +43,7 @@ describe("Quota", () => {
           assert.strictEqual(reservation.charged(), 25)
         })
       )
-      assert.strictEqual(yield* quota.used(key.id), 25)
+      assert.strictEqual(yield* usedBy(key), 25)
     }).pipe(Effect.provide(store))
   )
 
@@ -51,7 +51,7 @@ describe("Quota", () => {
     Effect.gen(function* () {
       yield* TestClock.setTime(Date.UTC(2026, 10, 30, 23, 0, 0))
       const quota = yield* Quota
-      const key = keyWith({ monthlyTokens: 1000 })
+      const key = callerWith({ monthlyTokens: 1000 })
       const refusal = (tokens: number) => Effect.flip(Effect.scoped(quota.reserve(key, whole(tokens))))
       const spend = (tokens: number) =>
         Effect.scoped(Effect.map(quota.reserve(key, whole(tokens)), (reservation) => reservation.use(tokens)))
@@ -88,7 +88,7 @@ describe("Quota", () => {
   it.effect("of the output what is left is held, where the input and a short answer fit", () =>
     Effect.gen(function* () {
       const quota = yield* Quota
-      const key = keyWith({ monthlyTokens: 1000 })
+      const key = callerWith({ monthlyTokens: 1000 })
       const reserved = (input: number, output: number) =>
         Effect.scoped(Effect.map(quota.reserve(key, { input, output }), (reservation) => reservation.reserved))
       assert.strictEqual(yield* reserved(100, 500), 600)
@@ -100,7 +100,7 @@ describe("Quota", () => {
       yield* Effect.scoped(
         Effect.map(quota.reserve(key, { input: 500, output: 500 }), (reservation) => reservation.use(1200))
       )
-      assert.strictEqual(yield* quota.used(key.id), 1200)
+      assert.strictEqual(yield* usedBy(key), 1200)
       assert.match((yield* Effect.flip(reserved(1, 1))).message, /has used its 1000 tokens/)
     }).pipe(Effect.provide(store))
   )
@@ -109,7 +109,7 @@ describe("Quota", () => {
     Effect.gen(function* () {
       yield* TestClock.setTime(Date.UTC(2026, 11, 31, 23, 59, 59))
       const quota = yield* Quota
-      const key = keyWith({ monthlyTokens: 1000 })
+      const key = callerWith({ monthlyTokens: 1000 })
       yield* Effect.scoped(
         Effect.gen(function* () {
           const reservation = yield* quota.reserve(key, whole(1000))
@@ -121,16 +121,16 @@ describe("Quota", () => {
           )
         })
       )
-      assert.strictEqual(yield* quota.used(key.id), 0)
+      assert.strictEqual(yield* usedBy(key), 0)
       yield* TestClock.setTime(Date.UTC(2026, 11, 31))
-      assert.strictEqual(yield* quota.used(key.id), 900)
+      assert.strictEqual(yield* usedBy(key), 900)
     }).pipe(Effect.provide(store))
   )
 
   it.effect("a reservation says what it holds, and its headers what is left", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(Date.UTC(2026, 10, 30, 23, 0, 0))
-      const reservation = yield* (yield* Quota).reserve(keyWith({ monthlyTokens: 1000 }), whole(300))
+      const reservation = yield* (yield* Quota).reserve(callerWith({ monthlyTokens: 1000 }), whole(300))
       const headers = {
         "x-ratelimit-limit-tokens": "1000",
         "x-ratelimit-remaining-tokens": "700",
@@ -159,7 +159,7 @@ describe("Quota", () => {
       yield* Effect.gen(function* () {
         const quota = yield* Quota
         yield* Effect.scoped(
-          Effect.map(quota.reserve(keyWith({ monthlyTokens: 10 }), whole(10)), (reservation) => reservation.use(7))
+          Effect.map(quota.reserve(callerWith({ monthlyTokens: 10 }), whole(10)), (reservation) => reservation.use(7))
         )
         yield* TestClock.adjust(Duration.minutes(1))
         assert.deepStrictEqual(settled, [7])

@@ -9,8 +9,10 @@ import { Quota } from "../../src/access/Quota.ts"
 import { RateLimit } from "../../src/access/RateLimit.ts"
 import { layerRedis } from "../../src/access/redisStore.ts"
 import { layerFile, layerMemory } from "../../src/access/sqliteStore.ts"
+import { usesOf } from "../../src/access/uses.ts"
+import type { CallerIdentity } from "../../src/api/Security.ts"
 import { hasRedis, type TestRedis, testRedis } from "./redis.ts"
-import { keyWith, whole } from "./support.ts"
+import { callerWith, usedBy, whole } from "./support.ts"
 
 type Store = Layer.Layer<Ledger, LedgerError>
 
@@ -118,7 +120,7 @@ const conforms = (store: () => Store) => {
       run(
         Effect.gen(function* () {
           const quota = yield* Quota
-          const key = keyWith({ monthlyTokens: 1000 })
+          const key = callerWith({ monthlyTokens: 1000 })
           let running = 0
           let most = 0
           const request = Effect.gen(function* () {
@@ -140,16 +142,85 @@ const conforms = (store: () => Store) => {
           assert.deepStrictEqual([...reasons].sort(), ["ok", "quota"])
           const served = results.filter(Result.isSuccess).length
           assert.deepStrictEqual([served, most], [10, 1000])
-          assert.strictEqual(yield* quota.used(key.id), 70)
+          assert.strictEqual(yield* usedBy(key), 70)
         }).pipe(Effect.provide(Quota.layer({ lease })))
       )
+  )
+
+  it.live("a request fits its key and its team, in every limit or in none, also under races", () =>
+    run(
+      Effect.gen(function* () {
+        const quota = yield* Quota
+        const team = { name: crypto.randomUUID(), monthlyTokens: 1000, monthlyCost: 1 }
+        const prices = { currency: "USD", date: "2026-11-01", input: 800, output: 0 }
+        const keys = Array.from({ length: 5 }, () => callerWith({ monthlyTokens: 500, dailyTokens: 400, team }))
+        const request = (key: CallerIdentity) =>
+          Effect.gen(function* () {
+            const reservation = yield* quota.reserve(key, { ...whole(100), prices })
+            yield* Effect.sleep("300 millis")
+            reservation.use(90, 72_000)
+          }).pipe(Effect.scoped, Effect.result)
+        const results = yield* Effect.all(
+          Array.from({ length: 200 }, (_, n) => request(keys[n % 5] ?? assert.fail())),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(results.filter(Result.isSuccess).length, 10)
+        const { keys: used, teams } = yield* quota.uses({ keys, teams: [team] })
+        for (const { use } of used) {
+          assert.isAtMost(use.monthlyTokens, 4 * 90)
+          assert.strictEqual(use.dailyTokens, use.monthlyTokens)
+        }
+        assert.deepStrictEqual(teams[0]?.use, { monthlyTokens: 900, dailyTokens: 0, monthlyCost: 720_000 })
+        const refusal = (key: CallerIdentity, tokens: number) =>
+          Effect.map(Effect.flip(Effect.scoped(quota.reserve(key, { ...whole(tokens), prices }))), (error) => error)
+        const other = callerWith({ team })
+        assert.match(
+          (yield* refusal(other, 101)).message,
+          /100 of the team [\w-]+'s 1000 tokens of this month are left/
+        )
+        yield* Effect.scoped(
+          Effect.map(quota.reserve(other, { ...whole(1), prices }), (reservation) => reservation.use(1, 999_999))
+        )
+        assert.match((yield* refusal(other, 1)).message, /^The team [\w-]+ has used its 1 USD of this month\. The next/)
+        const free = yield* Effect.flip(Effect.scoped(quota.reserve(other, whole(1))))
+        assert.deepStrictEqual([free.reason, free.retryAfter], ["forbidden", undefined])
+        assert.include(free.message, "no price")
+        const daily = callerWith({ monthlyTokens: 1000, dailyTokens: 50 })
+        yield* Effect.scoped(Effect.map(quota.reserve(daily, whole(50)), (reservation) => reservation.use(50)))
+        const today = yield* refusal(daily, 1)
+        assert.match(today.message, /This API key has used its 50 tokens of today\. The next day starts on/)
+        assert.isAtMost(today.retryAfter ?? Number.POSITIVE_INFINITY, 86_400)
+      }).pipe(Effect.provide(Quota.layer({ lease })))
+    )
+  )
+
+  it.live("what no limit counts is added up and written beside the requests", () =>
+    run(
+      Effect.gen(function* () {
+        const ledger = yield* Ledger
+        const team = { name: crypto.randomUUID(), monthlyTokens: 10 }
+        const caller = callerWith({ team })
+        yield* Effect.gen(function* () {
+          const { note, uses } = yield* Quota
+          for (let n = 0; n < 10; n++) note(caller, Date.now(), 7, 3)
+          yield* Effect.repeat(Effect.delay(uses({ keys: [caller], teams: [team] }), "50 millis"), {
+            until: ({ keys }) => keys[0]?.use.monthlyTokens === 70
+          })
+          note(caller, Date.now(), 1, 0)
+        }).pipe(Effect.provide(Quota.layer({ lease })))
+        const { keys, teams } = yield* usesOf(ledger, { keys: [caller], teams: [team] }, Date.now())
+        assert.deepStrictEqual(keys[0]?.use, { monthlyTokens: 71, dailyTokens: 0, monthlyCost: 30 })
+        // The team's tokens have a limit: they are settled by each request.
+        assert.deepStrictEqual(teams[0]?.use, { monthlyTokens: 0, dailyTokens: 0, monthlyCost: 30 })
+      })
+    )
   )
 
   it.live("requests a minute and streams at a time", () =>
     run(
       Effect.gen(function* () {
         const limit = yield* RateLimit
-        const key = keyWith({ requestsPerMinute: 2, streams: 2 })
+        const key = callerWith({ requestsPerMinute: 2, streams: 2 })
         const headers = yield* limit.take(key)
         assert.deepStrictEqual(headers, {
           "x-ratelimit-limit-requests": "2",
@@ -161,7 +232,7 @@ const conforms = (store: () => Store) => {
         assert.strictEqual(error.reason, "rate-limit")
         assert.isTrue(error.retryAfter !== undefined && error.retryAfter >= 29 && error.retryAfter <= 30)
         assert.strictEqual(error.headers?.["x-ratelimit-remaining-requests"], "0")
-        const other = yield* limit.take(keyWith({ requestsPerMinute: 5 }))
+        const other = yield* limit.take(callerWith({ requestsPerMinute: 5 }))
         assert.strictEqual(other["x-ratelimit-remaining-requests"], "4")
 
         yield* Effect.scoped(
@@ -175,6 +246,25 @@ const conforms = (store: () => Store) => {
           })
         )
         yield* Effect.scoped(limit.stream(key))
+
+        const team = { name: crypto.randomUUID(), requestsPerMinute: 3, streams: 1 }
+        const first = callerWith({ requestsPerMinute: 2, team })
+        const second = callerWith({ requestsPerMinute: 2, team })
+        yield* limit.take(first)
+        yield* limit.take(first)
+        assert.match((yield* Effect.flip(limit.take(first))).message, /^This API key may send 2 requests a minute/)
+        // A request that the key refuses is not counted for the team.
+        assert.strictEqual((yield* limit.take(second))["x-ratelimit-remaining-requests"], "0")
+        const full = yield* Effect.flip(limit.take(second))
+        assert.match(full.message, /^The team [\w-]+ may send 3 requests a minute/)
+        assert.strictEqual(
+          (yield* limit.take(callerWith({ requestsPerMinute: 2 })))["x-ratelimit-remaining-requests"],
+          "1"
+        )
+        const busy = yield* Effect.scoped(
+          Effect.andThen(limit.stream(first), Effect.flip(Effect.scoped(limit.stream(second))))
+        )
+        assert.match(busy.message, /^The team [\w-]+ may run 1 stream at a time/)
       }).pipe(Effect.provide(RateLimit.layer({ streamCeiling: "15 minutes" })))
     )
   )

@@ -1,19 +1,22 @@
 import { assert } from "@effect/vitest"
-import { DateTime, Effect, FileSystem } from "effect"
+import { Effect, FileSystem } from "effect"
 import { TestClock } from "effect/testing"
-import { digestOf, type Key, readKeys } from "../../src/access/KeyFile.ts"
+import { readKeys } from "../../src/access/KeyFile.ts"
+import { Quota } from "../../src/access/Quota.ts"
+import type { CallerIdentity } from "../../src/api/Security.ts"
 
-const time = DateTime.makeUnsafe("2026-01-01T00:00:00Z")
-
-/** A key with these limits. Its ID is new, so that tests which share a store do not meet. */
-export const keyWith = <L extends Partial<Key>>(limits: L): Key & L => ({
+/** A caller with these limits. Its ID is new, so that tests which share a store do not meet. */
+export const callerWith = <L extends Partial<CallerIdentity>>(limits: L): CallerIdentity & L => ({
   id: `key_${crypto.randomUUID().slice(0, 8)}`,
   name: "test",
-  digest: digestOf("test"),
-  created: time,
-  acknowledged: time,
   ...limits
 })
+
+/** Tokens charged to a caller this month. */
+export const usedBy = (caller: CallerIdentity) =>
+  Effect.flatMap(Quota, ({ uses }) =>
+    Effect.map(uses({ keys: [caller], teams: [] }), ({ keys: [one] }) => one?.use.monthlyTokens)
+  )
 
 /** A request that takes so many tokens or none. */
 export const whole = (tokens: number) => ({ input: tokens, output: 0 })

@@ -7,6 +7,7 @@ import type { Answer, Piece } from "../../src/dialect/Dialect.ts"
 import { call, chunksOf } from "./support.ts"
 
 const heading = { id: "chatcmpl-1", created: 7, model: 'claude-"x":il2' }
+const tokens = { input: 1, output: 2 }
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
 const governance = {
   flags: [{ tool_call_id: "x", tool_name: "f", destinations: ["https://a"], reason: "external_destination" as const }]
@@ -27,7 +28,7 @@ describe("a completion", () => {
     content: "a",
     toolCalls: [],
     finishReason: "stop",
-    usage,
+    usage: tokens,
     extra: undefined
   }
   it("says what there is, and nothing else", () => {
@@ -67,7 +68,7 @@ describe("a completion", () => {
 })
 
 describe("a stream of chunks", () => {
-  const ending = { finishReason: "tool_calls", usage } as const
+  const ending = { finishReason: "tool_calls", usage: tokens } as const
 
   it("says the role once and first, then the pieces, then one final chunk", () => {
     const writer = makeChunkWriter({ ...heading, includeUsage: true })

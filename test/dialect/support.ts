@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { Result, Schema } from "effect"
 import { ChatRequest } from "../../src/api/Chat.ts"
 import type { Governance } from "../../src/api/Governance.ts"
+import { makeUsage } from "../../src/dialect/answer.ts"
 import type { ChunkWriter } from "../../src/dialect/completion.ts"
 import type { Answer, Dialect, Ending, Piece, Said } from "../../src/dialect/Dialect.ts"
 import { dialectOf } from "../../src/dialect/dialects.ts"
@@ -126,7 +127,7 @@ export const folded = ({ pieces, ending }: Heard) => ({
       : []
   ),
   finishReason: ending.finishReason,
-  usage: ending.usage
+  usage: ending.usage && makeUsage(ending.usage)
 })
 
 export const foldedAnswer = (answer: Answer) => ({
@@ -137,7 +138,7 @@ export const foldedAnswer = (answer: Answer) => ({
     arguments: call.function.arguments
   })),
   finishReason: answer.finishReason,
-  usage: answer.usage
+  usage: makeUsage(answer.usage)
 })
 
 /** IDs that the gateway made up, as their order. */

@@ -13,7 +13,16 @@ import { keysFileWith } from "./keysFile.ts"
 import { ask, inference, openSurface, readUntil, requestOf, streaming, usageIn } from "./surfaces.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-records-"))
-const { file, secrets } = keysFileWith(directory, { caller: {}, canary: {}, crowd: {} })
+const { file, secrets } = keysFileWith(
+  directory,
+  {
+    caller: { name: "A caller" },
+    member: { team: "blue", tags: { project: "atlas" } },
+    canary: {},
+    crowd: {}
+  },
+  [{ name: "blue" }, { name: "poor", monthlyCost: 1 }]
+)
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 const decode = Schema.decodeUnknownSync(UsageRecord, { onExcessProperty: "error" })
@@ -116,6 +125,17 @@ describe("usage records", () => {
       })
     })
   }
+
+  it.concurrent("name the key, its team and tags", async () => {
+    const alone = await recordOf(gateway, idOf(await ask(gateway.url, secrets.caller, "chat", "hello")))
+    assert.deepInclude(alone, { key_id: "caller", key_name: "A caller" })
+    assert.doesNotHaveAnyKeys(alone, ["team", "tags", "cost"])
+    assert.deepInclude(await recordOf(gateway, idOf(await ask(gateway.url, secrets.member, "chat", "hello"))), {
+      key_name: "member",
+      team: "blue",
+      tags: { project: "atlas" }
+    })
+  })
 
   it.concurrent("paths that serve no model leave none", async () => {
     const nowhere = await get(`${gateway.url}/v1/files`, { "x-api-key": secrets.caller })

@@ -16,7 +16,11 @@ const record = (id: string, secret: string, fields: KeyFields) => ({
 })
 
 /** Writes a file with these keys, by ID, and answers their secrets. */
-export const keysFileWith = <Id extends string>(directory: string, keys: Readonly<Record<Id, KeyFields>>) => {
+export const keysFileWith = <Id extends string>(
+  directory: string,
+  keys: Readonly<Record<Id, KeyFields>>,
+  teams: ReadonlyArray<KeyFields> = []
+) => {
   const file = join(directory, "keys.json")
   const secrets = Object.fromEntries(Object.keys(keys).map((id) => [id, newSecret()])) as Record<Id, string>
   const write = (now: Readonly<Record<string, KeyFields>>) =>
@@ -24,6 +28,7 @@ export const keysFileWith = <Id extends string>(directory: string, keys: Readonl
       file,
       JSON.stringify({
         version: 1,
+        teams,
         keys: Object.entries(now).map(([id, fields]) =>
           record(id, Object.entries<string>(secrets).find(([other]) => other === id)?.[1] ?? newSecret(), fields)
         )

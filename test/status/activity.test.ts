@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { DateTime, Effect, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
+import type { Key } from "../../src/access/KeyFile.ts"
 import { Keys } from "../../src/access/Keys.ts"
 import { LedgerError } from "../../src/access/Ledger.ts"
 import { Quota } from "../../src/access/Quota.ts"
+import { type Users, usesOf } from "../../src/access/uses.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import type { Outcome } from "../../src/model/Outcome.ts"
 import { requestable } from "../../src/model/Resolver.ts"
@@ -13,7 +15,6 @@ import { hourOf, joinCounts, joinDeployments } from "../../src/status/join.ts"
 import type { ProcessState } from "../../src/status/processState.ts"
 import { makeUse, type Use } from "../../src/status/use.ts"
 import { Observation } from "../../src/surface/Observation.ts"
-import { keyWith } from "../access/support.ts"
 
 const [route] = requestable(Result.getOrThrow(shippedCatalog), {
   bedrock: { place: "us-gov-west-1", declared: undefined }
@@ -165,48 +166,64 @@ describe("the last hour", () => {
 })
 
 describe("use", () => {
-  it.effect("is of keys with a limit, the fullest first, asked for every ten seconds at most", () =>
+  it.effect("is of keys and teams with a limit, the fullest first, asked for every ten seconds at most", () =>
     Effect.gen(function* () {
-      const keys = [
-        keyWith({ id: "a", name: "A", monthlyTokens: 1000 }),
-        keyWith({ id: "b", name: "B", monthlyTokens: 100 }),
-        keyWith({ id: "c", name: "C", monthlyTokens: 10 }),
-        keyWith({ id: "d", name: "D" })
-      ]
-      const spent: Readonly<Record<string, number>> = { a: 500, b: 90 }
-      const asked: Array<string> = []
-      const used = (id: string) => {
-        asked.push(id)
-        const tokens = spent[id]
-        return tokens === undefined ? Effect.fail(new LedgerError({ message: "lost" })) : Effect.succeed(tokens)
+      const created = DateTime.makeUnsafe(0)
+      const key = (id: string, monthlyTokens?: number): Key => ({
+        id,
+        name: id.toUpperCase(),
+        digest: "",
+        created,
+        acknowledged: created,
+        monthlyTokens
+      })
+      const keys = [key("a", 1000), key("b", 100), key("c", 10), key("d")]
+      const teams = [{ name: "blue", monthlyTokens: 200 }, { name: "red" }]
+      const spent: Readonly<Record<string, number>> = { a: 500, b: 90, "team/blue": 150 }
+      let lost = false
+      let asked = 0
+      const uses = (users: Users) => {
+        asked++
+        return lost
+          ? Effect.fail(new LedgerError({ message: "lost" }))
+          : usesOf(
+              { spent: (names) => Effect.succeed(names.map((name) => spent[name.replace(/:[\d-]+$/, "")] ?? 0)) },
+              users,
+              noon
+            )
       }
       const use = yield* makeUse.pipe(
         Effect.provide(
           Layer.merge(
             Layer.mock(Keys, {
               authenticate: () => assert.fail("no secret is asked for"),
-              inForce: () => ({ keys, since: 0 })
+              inForce: () => ({ keys, teams, since: 0 })
             }),
-            Layer.mock(Quota, { used })
+            Layer.mock(Quota, { note: () => {}, uses })
           )
         )
       )
       yield* TestClock.setTime(noon)
-      const row = (id: string, name: string, used: number | null, limit: number): Use => ({
+      const row = (id: string, used: number | null, limit: number): Use => ({
         kind: "key",
         id,
-        name,
+        name: id.toUpperCase(),
         used,
         limit
       })
-      const rows = [row("b", "B", 90, 100), row("a", "A", 500, 1000), row("c", "C", null, 10)]
+      const blue: Use = { kind: "team", id: "blue", name: "blue", used: 150, limit: 200 }
+      const rows = [row("b", 90, 100), blue, row("a", 500, 1000), row("c", 0, 10)]
       assert.deepStrictEqual(yield* use, rows)
       yield* TestClock.adjust("9 seconds")
+      lost = true
       assert.deepStrictEqual(yield* use, rows)
-      assert.deepStrictEqual(asked, ["a", "b", "c"])
+      assert.strictEqual(asked, 1)
       yield* TestClock.adjust("1 second")
-      yield* use
-      assert.lengthOf(asked, 6)
+      assert.deepStrictEqual(
+        (yield* use).map(({ used }) => used),
+        [null, null, null, null]
+      )
+      assert.strictEqual(asked, 2)
     })
   )
 })

@@ -1,9 +1,7 @@
 /** What Claude counts. */
-import type { Usage } from "../../api/Chat.ts"
 import type { Route } from "../../model/Route.ts"
 import type { Tokens } from "../../model/Tokens.ts"
 import { type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
-import { makeUsage } from "../answer.ts"
 
 /**
  * Counts of a stream so far. Later ones are totals and replace earlier ones; a null says nothing
@@ -21,17 +19,18 @@ export const tokensOf = (usage: JsonObject): Tokens => {
   return {
     input: (numberOf(usage.input_tokens) ?? 0) + cached + written,
     output: numberOf(usage.output_tokens) ?? 0,
-    ...(cached > 0 ? { cached } : {})
+    ...(cached > 0 ? { cached } : {}),
+    ...(written > 0 ? { cacheWrites: written } : {})
   }
 }
 
 /** Undefined where neither input nor output was counted. */
-export const readUsage = (usage: JsonObject, { model }: Route): Usage | undefined => {
+export const readUsage = (usage: JsonObject, { model }: Route): Tokens | undefined => {
   if (numberOf(usage.input_tokens) === undefined && numberOf(usage.output_tokens) === undefined) return undefined
-  return makeUsage({
+  return {
     ...tokensOf(usage),
     // The chat format says a count of none, too.
     cached: numberOf(usage.cache_read_input_tokens),
     reasoning: model.thinking.counted ? numberOf(objectOf(usage.output_tokens_details).thinking_tokens) : undefined
-  })
+  }
 }

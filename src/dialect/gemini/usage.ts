@@ -1,19 +1,18 @@
 /** What Gemini counts. */
-import type { Usage } from "../../api/Chat.ts"
 import type { Route } from "../../model/Route.ts"
+import type { Tokens } from "../../model/Tokens.ts"
 import { type JsonObject, numberOf } from "../../wire/json.ts"
-import { makeUsage } from "../answer.ts"
 
 /** Thoughts are counted beside the candidates; cached tokens inside the prompt. Undefined where nothing was counted. */
-export const readUsage = (usage: JsonObject, { model }: Route): Usage | undefined => {
+export const readUsage = (usage: JsonObject, { model }: Route): Tokens | undefined => {
   const prompt = numberOf(usage.promptTokenCount)
   const answer = numberOf(usage.candidatesTokenCount)
   const thoughts = numberOf(usage.thoughtsTokenCount)
   if (prompt === undefined && answer === undefined && thoughts === undefined) return undefined
-  return makeUsage({
+  return {
     input: (prompt ?? 0) + (numberOf(usage.toolUsePromptTokenCount) ?? 0),
     output: (answer ?? 0) + (thoughts ?? 0),
     cached: numberOf(usage.cachedContentTokenCount),
     reasoning: model.thinking.counted ? (thoughts ?? 0) : undefined
-  })
+  }
 }

@@ -1,6 +1,7 @@
 /** OpenAI's chat completions: what is answered in a stream. */
 import { Result } from "effect"
-import type { FinishReason, Usage } from "../../api/Chat.ts"
+import type { FinishReason } from "../../api/Chat.ts"
+import type { Tokens } from "../../model/Tokens.ts"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, finishOf, servedOf } from "../answer.ts"
@@ -14,7 +15,7 @@ export const stream: Dialect["stream"] = (route) => {
   /** Our index of each of the upstream's. */
   const calls = new Map<number, number>()
   let finish: FinishReason | undefined
-  let usage: Usage | undefined
+  let usage: Tokens | undefined
   let served: Served | undefined
   let ended = false
 

@@ -1,6 +1,7 @@
 /** OpenAI's responses API: what is answered in a stream (docs/upstreams.md#responses-api). */
 import { Result } from "effect"
-import type { FinishReason, Usage } from "../../api/Chat.ts"
+import type { FinishReason } from "../../api/Chat.ts"
+import type { Tokens } from "../../model/Tokens.ts"
 import { cut, type UpstreamFault, unreadable } from "../../model/UpstreamFault.ts"
 import {
   arrayOf,
@@ -33,7 +34,7 @@ export const stream: Dialect["stream"] = (route) => {
   /** The message whose text was said last. */
   let speaking: number | undefined
   let finish: FinishReason | undefined
-  let usage: Usage | undefined
+  let usage: Tokens | undefined
   let served: Served | undefined
 
   const callAt = (at: number, item: JsonObject, out: Array<Piece>): Call => {

@@ -30,12 +30,7 @@ describe("replies", () => {
       output_tokens: 5,
       output_tokens_details: { thinking_tokens: 2 }
     }
-    expect(hear(sonnet, { content: [], usage }).usage).toEqual({
-      prompt_tokens: 17,
-      completion_tokens: 5,
-      total_tokens: 22,
-      prompt_tokens_details: { cached_tokens: 3 }
-    })
+    expect(hear(sonnet, { content: [], usage }).usage).toEqual({ input: 17, output: 5, cached: 3, cacheWrites: 4 })
   })
 
   it("skip unknown blocks, and have null content beside calls or a refusal", () => {

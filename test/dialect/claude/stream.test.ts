@@ -63,12 +63,7 @@ describe("streams", () => {
     ])
     expect(heard.ending).toEqual({
       finishReason: "tool_calls",
-      usage: {
-        prompt_tokens: 9,
-        completion_tokens: 9,
-        total_tokens: 18,
-        prompt_tokens_details: { cached_tokens: 2 }
-      }
+      usage: { input: 9, output: 9, cached: 2 }
     })
   })
 
@@ -104,7 +99,7 @@ describe("streams", () => {
     const reader = dialect(sonnet).stream(sonnet)
     reader.step(eventOf(start), [])
     expect(reader.ended()).toBe(false)
-    expect(reader.usage()?.prompt_tokens).toBe(9)
+    expect(reader.usage()?.input).toBe(9)
     expect(failureOf(reader.end([]))).toEqual(cut)
   })
 

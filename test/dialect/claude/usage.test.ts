@@ -17,11 +17,11 @@ it.each([
   ],
   [
     { input_tokens: 3, cache_read_input_tokens: 0, cache_creation_input_tokens: 5, output_tokens: 4 },
-    { input: 8, output: 4 }
+    { input: 8, output: 4, cacheWrites: 5 }
   ],
   [
     { input_tokens: 3, cache_read_input_tokens: 2, cache_creation_input_tokens: 5, output_tokens: 4 },
-    { input: 10, output: 4, cached: 2 }
+    { input: 10, output: 4, cached: 2, cacheWrites: 5 }
   ]
 ])("%j counts %j", (usage, tokens) => expect(tokensOf(usage)).toStrictEqual(tokens))
 
@@ -46,11 +46,8 @@ describe("Bedrock's own counts", () => {
       { type: "message_stop", ...metrics }
     ]
     const usageOf = (usage: JsonObject) => Result.getOrThrow(hearStream(sonnetBedrock, events(usage))).ending.usage
-    expect(usageOf({})).toMatchObject({ prompt_tokens: 6, completion_tokens: 7 })
-    expect(usageOf({ input_tokens: 50, output_tokens: null })).toMatchObject({
-      prompt_tokens: 51,
-      completion_tokens: 7
-    })
+    expect(usageOf({})).toMatchObject({ input: 6, output: 7 })
+    expect(usageOf({ input_tokens: 50, output_tokens: null })).toMatchObject({ input: 51, output: 7 })
   })
 
   it("fill the usage of a whole message, and are no part of it", () => {

@@ -42,7 +42,7 @@ describe("replies", () => {
     const blocked = { promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 3 } }
     expect(hear(flash, blocked)).toMatchObject({ content: null, finishReason: "content_filter", toolCalls: [] })
     const heard = Result.getOrThrow(hearStream(flash, [blocked, { usageMetadata: { trafficType: "ON_DEMAND" } }]))
-    expect(heard).toMatchObject({ pieces: [], ending: { finishReason: "content_filter", usage: { prompt_tokens: 3 } } })
+    expect(heard).toMatchObject({ pieces: [], ending: { finishReason: "content_filter", usage: { input: 3 } } })
   })
 
   it("thoughts are counted but not shown", () => {
@@ -58,13 +58,7 @@ describe("replies", () => {
     }
     const answer = hear(flash, body)
     expect(answer.content).toBe("a")
-    expect(answer.usage).toEqual({
-      prompt_tokens: 11,
-      completion_tokens: 7,
-      total_tokens: 18,
-      prompt_tokens_details: { cached_tokens: 4 },
-      completion_tokens_details: { reasoning_tokens: 5 }
-    })
+    expect(answer.usage).toEqual({ input: 11, output: 7, cached: 4, reasoning: 5 })
   })
 
   it.each([[{}], [{ candidates: null }], [{ candidates: "<html>" }], [{ usageMetadata: {} }]])(

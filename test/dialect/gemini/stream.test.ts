@@ -29,7 +29,7 @@ describe("streams", () => {
       { type: "arguments", index: 1, text: "{}" },
       { type: "call-end", index: 1 }
     ])
-    expect(ending).toMatchObject({ finishReason: "tool_calls", usage: { prompt_tokens: 1, completion_tokens: 2 } })
+    expect(ending).toMatchObject({ finishReason: "tool_calls", usage: { input: 1, output: 2 } })
     const again = Result.getOrThrow(hearStream(flash, events)).pieces.flatMap((piece) =>
       piece.type === "call" ? [piece.id] : []
     )
@@ -47,7 +47,7 @@ describe("streams", () => {
     expect(pieces[2]).toEqual({ type: "arguments", index: 0, text: '{"n":12345678901234567890}' })
     expect(reader.usage()).toBeUndefined()
     reader.step(eventOf({ usageMetadata: { promptTokenCount: 2 } }), pieces)
-    expect(reader.usage()).toMatchObject({ prompt_tokens: 2, completion_tokens: 0 })
+    expect(reader.usage()).toMatchObject({ input: 2, output: 0 })
     expect(reader.ended()).toBe(false)
   })
 

@@ -32,13 +32,7 @@ describe("streams", () => {
       pieces: [{ type: "text", text: "a" }],
       ending: {
         finishReason: "stop",
-        usage: {
-          prompt_tokens: 1,
-          completion_tokens: 1,
-          total_tokens: 2,
-          prompt_tokens_details: { cached_tokens: 1 },
-          completion_tokens_details: { reasoning_tokens: 0 }
-        }
+        usage: { input: 1, output: 1, cached: 1, reasoning: 0 }
       }
     })
   })
