@@ -67,8 +67,8 @@ describe("the rooms", () => {
 
   it("are all known", () => {
     const top = [
-      ...["Client.ts", "Server.ts", "Telemetry.ts", "cli", "listener.ts", "main.ts", "proxy.ts", "npmParent.ts"],
-      ...["serve.ts", "serveHere.ts", "settle.ts", "unknownSettings.ts", "workers.ts"]
+      ...["Client.ts", "EffectClient.ts", "Server.ts", "Telemetry.ts", "cli", "listener.ts", "main.ts", "npmParent.ts"],
+      ...["proxy.ts", "serve.ts", "serveHere.ts", "settle.ts", "unknownSettings.ts", "workers.ts"]
     ]
     const known = new Set([...Object.keys(rooms), ...top])
     assert.deepEqual(

@@ -1,7 +1,7 @@
 /** `POST /v1/chat/completions`: the OpenAI chat format, for models of every vendor (docs/api.md#chat-completions). */
 import { Schema } from "effect"
 import { atMost, ChatMessage, chatLimits, Tool, ToolCall, ToolChoice, toolChoices } from "./ChatMessage.ts"
-import { ModelField, more, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
+import { ModelField, maybe, more, notAnObject, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 
 export const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).annotate({
@@ -96,6 +96,11 @@ export const Usage = Schema.StructWithRest(
 ).annotate({ identifier: "Usage" })
 export type Usage = typeof Usage.Type
 
+const Logprobs = Schema.StructWithRest(
+  Schema.Struct({ content: maybe(Schema.Array(ParsedJson), "One entry a token.") }),
+  more
+)
+
 export const Completion = Schema.StructWithRest(
   Schema.Struct({
     id: Schema.String,
@@ -111,16 +116,21 @@ export const Completion = Schema.StructWithRest(
               role: Schema.Literal("assistant"),
               content: Schema.NullOr(Schema.String),
               tool_calls: Schema.optionalKey(Schema.Array(ToolCall)),
+              refusal: maybe(Schema.String, "Why the model did not answer, where it says so."),
+              annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
               extra_content: Schema.optionalKey(Schema.Json)
             }),
             more
           ),
+          logprobs: maybe(Logprobs, "Where `logprobs` asked for them."),
           finish_reason: FinishReason
         }),
         more
       )
     ),
     usage: Usage,
+    service_tier: maybe(Schema.String),
+    system_fingerprint: maybe(Schema.String),
     x_gateway_governance: Schema.optionalKey(Governance)
   }),
   more
@@ -178,10 +188,12 @@ export const CompletionChunk = Schema.StructWithRest(
               role: Schema.optionalKey(Schema.Literal("assistant")),
               content: Schema.optionalKey(Schema.NullOr(Schema.String)),
               tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
+              refusal: maybe(Schema.String),
               extra_content: Schema.optionalKey(Schema.Json)
             }),
             more
           ),
+          logprobs: maybe(Logprobs),
           finish_reason: Schema.NullOr(FinishReason)
         }),
         more

@@ -3,8 +3,11 @@
  *
  * A status is a property of a schema in HttpApi, so each error class yields one schema a status.
  */
-import { Data, Schema, SchemaTransformation } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { HttpApiSchema } from "effect/http-api"
+import { ApiError, MessagesError } from "./ApiError.ts"
+
+export { ApiError, MessagesError } from "./ApiError.ts"
 
 /** `error.type` values, for all surfaces. */
 export const ErrorType = Schema.Literals([
@@ -16,24 +19,6 @@ export const ErrorType = Schema.Literals([
   "api_error"
 ])
 export type ErrorType = typeof ErrorType.Type
-
-interface ErrorFields {
-  readonly status: number
-  readonly type: string
-  readonly message: string
-  /** What a client library reads of an error beside its message (messages endpoints). */
-  readonly details?: Readonly<Record<string, unknown>> | undefined
-  /** The gateway's ID of the request; clients know it from the reply's headers. */
-  readonly requestId?: string | undefined
-  /** Seconds to wait before the next attempt, where the gateway said so. */
-  readonly retryAfter?: number | undefined
-}
-
-/** An error of the chat completions, responses, embeddings, models and health endpoints. */
-export class ApiError extends Data.TaggedError("ApiError")<ErrorFields> {}
-
-/** An error of the messages endpoints. */
-export class MessagesError extends Data.TaggedError("MessagesError")<ErrorFields> {}
 
 const Detail = Schema.Struct({
   type: Schema.String.annotate({ examples: ["invalid_request_error"] }),

@@ -2,7 +2,7 @@
 import { Config, Data, Effect, Option, Pull, Queue, Redacted, Result, Stream, Terminal } from "effect"
 import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpClient } from "effect/http"
-import { type ChatMessage, type Client, isModelName, type ModelName, makeClient } from "../Client.ts"
+import { type ChatMessage, type Client, isModelName, type ModelName, makeClient } from "../EffectClient.ts"
 import { type CommandName, helpText, readLine, refuseModel, unknownText } from "./chatCommands.ts"
 import {
   addChunk,

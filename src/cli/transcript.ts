@@ -7,7 +7,7 @@ import {
   StreamError,
   type Usage,
   usageNotice
-} from "../Client.ts"
+} from "../EffectClient.ts"
 
 /** How a line is set off where the terminal can: dim for what is about the answer, bold for what needs attention. */
 export interface Style {

@@ -26,9 +26,11 @@ import type { ResponsesRequest } from "../api/ResponsesGroup.ts"
 import type { ResponseObject } from "../api/ResponsesReply.ts"
 import { ApiKey, MessagesKey } from "../api/Security.ts"
 import type { Draining, Health, ModelList } from "../api/System.ts"
-import { readEvents, type StreamError } from "./events.ts"
+import type { StreamError } from "./errors.ts"
+import { readEvents } from "./events.ts"
 import { type GatewayHeaders, readHeaders } from "./headers.ts"
 import type { ModelName } from "./ModelName.ts"
+import type { RetryOptions } from "./policy.ts"
 import {
   chatReader,
   type MessageStreamEvent,
@@ -37,7 +39,7 @@ import {
   type ResponseStreamEvent,
   responsesReader
 } from "./readers.ts"
-import { type RetryOptions, withRetries } from "./retry.ts"
+import { withRetries } from "./retry.ts"
 
 /** What the gateway answered, and who answered. */
 export interface Reply<A> {

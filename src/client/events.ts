@@ -1,21 +1,11 @@
 /** Streamed replies as streams of their events. */
-import { Data, Stream } from "effect"
+import { Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import type { Event } from "../wire/Event.ts"
 import { makeEventReader } from "../wire/sse.ts"
+import { StreamError } from "./errors.ts"
 import type { GatewayHeaders } from "./headers.ts"
 import { broken, type Problem, type Reader, unreadable } from "./readers.ts"
-
-/**
- * A reply that failed after its first byte: the gateway said so in the stream (`type` is its `error.type` or `code`), or
- * the stream ended without its last event, broke off, or could not be read (`type` is `stream_error`).
- */
-export class StreamError extends Data.TaggedError("StreamError")<{
-  readonly type: string
-  readonly message: string
-  readonly requestId?: string | undefined
-  readonly cause?: unknown
-}> {}
 
 /** Longest event that is taken, in bytes (10 MiB). */
 const maxEvent = 10 * 1024 * 1024

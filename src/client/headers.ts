@@ -16,6 +16,8 @@ export interface GatewayHeaders {
   readonly adjusted: string | undefined
   /** `retry-after`, in seconds. */
   readonly retryAfter: number | undefined
+  /** `x-should-retry`: whether the same request may succeed later; on refusals. */
+  readonly shouldRetry: boolean | undefined
 }
 
 export const readHeaders = (headers: Readonly<Record<string, string | undefined>>): GatewayHeaders => ({
@@ -25,7 +27,8 @@ export const readHeaders = (headers: Readonly<Record<string, string | undefined>
   servedModel: headers["x-gateway-served-model"],
   thinkingAdjusted: headers["x-gateway-thinking-adjusted"],
   adjusted: headers["x-gateway-adjusted"],
-  retryAfter: seconds(headers["retry-after"])
+  retryAfter: seconds(headers["retry-after"]),
+  shouldRetry: headers["x-should-retry"] === undefined ? undefined : headers["x-should-retry"] === "true"
 })
 
 /** The other form of the header, a date, is not the gateway's. */

@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Cause, ConfigProvider, Effect, Queue, Terminal } from "effect"
 import { Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
-import { makeClient } from "../../src/Client.ts"
 import { chatCommand, converse } from "../../src/cli/chat.ts"
 import { plain } from "../../src/cli/transcript.ts"
+import { makeClient } from "../../src/EffectClient.ts"
 import { gateway } from "../support/gateway.ts"
 
 const until = (holds: () => boolean) =>

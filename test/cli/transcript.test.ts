@@ -19,7 +19,8 @@ const headers: GatewayHeaders = {
   servedModel: undefined,
   thinkingAdjusted: undefined,
   adjusted: undefined,
-  retryAfter: undefined
+  retryAfter: undefined,
+  shouldRetry: undefined
 }
 const chunk = (content: string, rest: Partial<CompletionChunk> = {}, finish: "stop" | "length" | null = null) =>
   ({

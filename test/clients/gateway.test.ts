@@ -15,7 +15,7 @@ import {
   MessagesError,
   type ModelName,
   StreamError
-} from "../../src/Client.ts"
+} from "../../src/EffectClient.ts"
 import { levels, type Level as ModelLevel } from "../../src/model/Level.ts"
 import { gateway } from "../support/gateway.ts"
 

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process"
+import { execFile, execFileSync } from "node:child_process"
 import {
   copyFileSync,
   mkdirSync,
@@ -10,8 +10,10 @@ import {
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
-import { dirname, join, relative, resolve } from "node:path"
+import { basename, dirname, join, relative, resolve } from "node:path"
+import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { haveTools, toolFile } from "../tools/tools.ts"
 import { type FakeGateway, fakeGateway, json } from "./fakeGateway.ts"
 
 const root = resolve(import.meta.dirname, "../..")
@@ -22,32 +24,36 @@ const specifiers = (file: string): ReadonlyArray<string> =>
   ].flatMap((match) => match[1] ?? match[2] ?? [])
 
 describe("the client's modules", () => {
-  const files = new Set<string>()
-  const packages = new Set<string>()
-  const walk = (file: string): void => {
-    if (files.has(file)) return
-    files.add(file)
-    for (const specifier of specifiers(file)) {
-      if (specifier.startsWith(".")) walk(resolve(dirname(file), specifier))
-      else packages.add(specifier)
+  /** Every file that a module needs, and every package; types count too. */
+  const reach = (entry: string) => {
+    const files = new Set<string>()
+    const packages = new Set<string>()
+    const walk = (file: string): void => {
+      if (files.has(file)) return
+      files.add(file)
+      for (const specifier of specifiers(file)) {
+        if (specifier.startsWith(".")) walk(resolve(dirname(file), specifier))
+        else packages.add(specifier)
+      }
     }
+    walk(join(root, entry))
+    return { files: [...files].map((file) => relative(root, file)), packages: [...packages] }
   }
-  walk(join(root, "src/Client.ts"))
+  const { files, packages } = reach("src/EffectClient.ts")
 
   it("are the contract and the client, nothing of the server's", () => {
-    const rooms = new Set([...files].map((file) => dirname(relative(root, file))))
-    assert.deepEqual([...rooms].sort(), ["src", "src/api", "src/client", "src/model", "src/wire"])
-    const shared = [...files].map((file) => relative(root, file)).filter((file) => /^src\/(model|wire)\//.test(file))
+    assert.deepEqual([...new Set(files.map(dirname))].sort(), ["src", "src/api", "src/client", "src/model", "src/wire"])
+    const shared = files.filter((file) => /^src\/(model|wire)\//.test(file))
     assert.deepEqual(shared.sort(), ["src/model/names.ts", "src/wire/Event.ts", "src/wire/sse.ts"])
-    assert.isAbove(files.size, 12)
+    assert.isAbove(files.length, 12)
   })
 
   it("need nothing but effect", () => {
     assert.deepEqual(
-      [...packages].filter((name) => name !== "effect" && !name.startsWith("effect/")),
+      packages.filter((name) => name !== "effect" && !name.startsWith("effect/")),
       []
     )
-    assert.include([...packages], "effect/http-api")
+    assert.include(packages, "effect/http-api")
   })
 })
 
@@ -76,7 +82,9 @@ describe("the package", () => {
     gateway = await fakeGateway(json(200, { status: "ok", service: "s", version: "1" }, { "x-request-id": "r" }))
     const pack = join(directory, "package")
     mkdirSync(pack)
-    copyFileSync(join(root, "src/client/package.json"), join(pack, "package.json"))
+    for (const file of ["src/client/package.json", "src/client/README.md", "LICENSE"]) {
+      copyFileSync(join(root, file), join(pack, basename(file)))
+    }
     const { name } = manifest("src/client/package.json")
     await run(node, [tsc, "-p", join(root, "src/tsconfig.client.json"), "--outDir", pack], root)
     await run("npm", ["pack", "--offline", "--pack-destination", directory], pack)
@@ -91,12 +99,39 @@ describe("the package", () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  it("holds the client with its declarations, and no sources", async () => {
+  it("is built by npm run build as it is here", () => {
+    const { build } = manifest("package.json").scripts
+    assert.strictEqual(
+      build,
+      "tsc -p src/tsconfig.client.json && cp src/client/package.json src/client/README.md LICENSE dist/"
+    )
+  })
+
+  it.skipIf(!haveTools())("is small in a browser, and brings no library", () => {
+    const entry = join(app, "browser.js")
+    const out = join(app, "browser.min.js")
+    writeFileSync(entry, 'export * from "government-model-gateway/client"\n')
+    execFileSync(
+      toolFile(".bin", "esbuild"),
+      [entry, "--bundle", "--minify", "--format=esm", "--platform=browser", `--outfile=${out}`],
+      { cwd: app, stdio: "pipe" }
+    )
+    const bundle = readFileSync(out)
+    assert.isBelow(gzipSync(bundle).length, 8 * 1024)
+    assert.notInclude(bundle.toString("utf8"), "effect/")
+  })
+
+  it("holds both faces with their declarations and maps, what a reader needs, and no sources", async () => {
     const files = (await run("find", [".", "-type", "f"], join(app, "node_modules/government-model-gateway"))).split(
       "\n"
     )
     assert.include(files, "./Client.js")
-    assert.include(files, "./Client.d.ts")
+    const wanted = ["Client.d.ts", "Client.js.map", "EffectClient.js", "EffectClient.d.ts", "README.md", "LICENSE"]
+    for (const file of wanted) assert.include(files, `./${file}`)
+    const map = JSON.parse(
+      readFileSync(join(app, "node_modules/government-model-gateway/client/promises.js.map"), "utf8")
+    )
+    assert.include(map.sourcesContent[0], "createClient")
     assert.deepEqual(
       files.filter((file) => /\.ts$/.test(file) && !/\.d\.ts$/.test(file)),
       []
@@ -123,6 +158,7 @@ describe("the package", () => {
     writeFileSync(
       join(app, "main.ts"),
       `import { createClient, StreamError } from "government-model-gateway/client"
+import { GatewayClient } from "government-model-gateway/effect"
 const client = createClient({ baseUrl: ${JSON.stringify(gateway.url)}, apiKey: "k" })
 export async function* words(): AsyncIterable<string> {
   for await (const chunk of client.chat.stream({ model: "m:il5", messages: [{ role: "user", content: "Hi" }] })) {
@@ -133,13 +169,13 @@ export async function* words(): AsyncIterable<string> {
 // @ts-expect-error a level that does not exist
 export const refused = () => client.chat.completions({ model: "m:il9", messages: [] })
 const { status } = await client.health()
-console.log(status, typeof StreamError)
+console.log(status, typeof StreamError, typeof GatewayClient)
 `
     )
     await run(node, [tsc, "-p", "."], app)
   })
 
   it("runs on a plain Node, without flags", async () => {
-    assert.strictEqual((await run(node, ["out/main.js"], app)).trim(), "ok function")
+    assert.strictEqual((await run(node, ["out/main.js"], app)).trim(), "ok function function")
   })
 })

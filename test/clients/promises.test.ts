@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, assert, describe, it } from "@effect/vitest"
-import { ApiError, createClient, type GatewayHeaders, MessagesError, StreamError } from "../../src/Client.ts"
+import {
+  ApiError,
+  ConnectionError,
+  createClient,
+  type GatewayHeaders,
+  MessagesError,
+  StreamError
+} from "../../src/Client.ts"
 import { type Answer, events, type FakeGateway, fakeGateway, hangUp, json, silence } from "./fakeGateway.ts"
 
 const chunk = (content: string, finish: string | null = null) =>
@@ -70,6 +77,18 @@ describe("a reply", () => {
     assert.strictEqual(gateway.requests.length, 1)
   })
 
+  it("may come from something that is no gateway, or from nobody", async () => {
+    const { client } = await start((response) => {
+      response.writeHead(502, { "content-type": "text/html", "x-should-retry": "false" })
+      response.end("<h1>Bad gateway</h1>")
+    })
+    assert.deepInclude(await rejection(client.chat.completions(ask)), { status: 502, type: "unexpected_reply" })
+    assert.deepInclude(await rejection(client.messages.create(askMessages)), { _tag: "MessagesError", status: 502 })
+    const nobody = createClient({ baseUrl: "http://127.0.0.1:1", apiKey: "k", retries: 0 })
+    assert.instanceOf(await rejection(nobody.models.list()), ConnectionError)
+    assert.instanceOf((await drain(nobody.chat.stream(ask))).error, ConnectionError)
+  })
+
   it("has the messages shape on the messages endpoints", async () => {
     const { client } = await start(json(401, { type: "error", ...refusal("authentication_error", "bad key") }))
     assert.instanceOf(await rejection(client.messages.create(askMessages)), MessagesError)
@@ -116,6 +135,26 @@ describe("a request that got no answer is sent again", () => {
   it.each([400, 403, 408, 413, 415, 500, 504])("not after %i", async (status) => {
     const { gateway, client } = await start(json(status, refusal("api_error", "no")))
     assert.deepInclude(await rejection(client.chat.completions(ask)), { status })
+    assert.strictEqual(gateway.requests.length, 1)
+  })
+
+  it("as x-should-retry says, whatever the status", async () => {
+    const said = (value: string) => ({ "x-should-retry": value, "retry-after": "0" })
+    const again = await start(json(504, refusal("api_error", "slow"), said("true")), json(200, completion))
+    assert.strictEqual((await again.client.chat.completions(ask)).id, "chatcmpl-1")
+    const never = await start(json(429, refusal("rate_limit_error", "quota"), said("false")), json(200, completion))
+    assert.deepInclude(await rejection(never.client.chat.completions(ask)), { status: 429 })
+    assert.strictEqual(never.gateway.requests.length, 1)
+  })
+
+  it("not where a signal ends the wait", async () => {
+    const { gateway, client } = await start(json(429, refusal("rate_limit_error", "slow"), { "retry-after": "20" }))
+    const controller = new AbortController()
+    const answer = rejection(client.chat.completions(ask, { signal: controller.signal }))
+    while (gateway.requests.length === 0) await sleep(5)
+    await sleep(20)
+    controller.abort(new Error("enough"))
+    assert.deepInclude(await answer, { message: "enough" })
     assert.strictEqual(gateway.requests.length, 1)
   })
 

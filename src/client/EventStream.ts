@@ -1,0 +1,66 @@
+/** A streamed reply of the promise client: its events, and what most callers want of them. */
+import type { Accumulator, StreamedToolCall } from "./accumulate.ts"
+import { StreamError } from "./errors.ts"
+
+/**
+ * The request is sent when the stream is first read, by whichever of its faces. It has one reader: a loop over the events, a loop
+ * over {@link text}, or {@link finalMessage}, which may also follow a loop that went to the end. A loop that is left ends the
+ * request.
+ */
+export class EventStream<Event, Final> implements AsyncIterable<Event> {
+  readonly #events: AsyncGenerator<Event, void, undefined>
+  readonly #so: Accumulator<Event, Final>
+  #left = false
+
+  constructor(events: AsyncGenerator<Event, void, undefined>, accumulator: Accumulator<Event, Final>) {
+    this.#events = events
+    this.#so = accumulator
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
+    let ended = false
+    try {
+      for await (const event of this.#events) {
+        this.#so.add(event)
+        yield event
+      }
+      ended = true
+    } finally {
+      this.#left ||= !ended
+    }
+  }
+
+  /** The pieces of the answer's text. */
+  get text(): AsyncIterable<string> {
+    return this.#text()
+  }
+
+  async *#text(): AsyncGenerator<string, void, undefined> {
+    for await (const event of this) {
+      const piece = this.#so.textOf(event)
+      if (piece !== "") yield piece
+    }
+  }
+
+  /** The whole reply, as it would have come without a stream; reads what has not been read yet. */
+  async finalMessage(): Promise<Final> {
+    for await (const _ of this) {
+    }
+    const final = this.#left ? undefined : this.#so.final()
+    if (final !== undefined) return final
+    throw new StreamError({ type: "stream_error", message: "the stream was left before its end" })
+  }
+
+  /** The text of the whole reply. */
+  async finalText(): Promise<string> {
+    let all = ""
+    for await (const piece of this.text) all += piece
+    return all
+  }
+
+  /** The calls of the whole reply, the same for every format; reads what has not been read yet. */
+  async toolCalls(): Promise<ReadonlyArray<StreamedToolCall>> {
+    await this.finalMessage()
+    return this.#so.toolCalls()
+  }
+}

@@ -1,0 +1,174 @@
+/** Sends requests with `fetch`, again where that helps, and reads what comes. */
+import { ApiError, type ErrorFields, MessagesError } from "../api/ApiError.ts"
+import { ConnectionError, StreamError } from "./errors.ts"
+import { type GatewayHeaders, readHeaders } from "./headers.ts"
+import { eventsOf } from "./lines.ts"
+import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, waitAfter } from "./policy.ts"
+import { broken, type Problem, type Reader } from "./readers.ts"
+
+export interface CallOptions {
+  /** Ends the call, at any moment; it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Told once who answers: before the promise settles, or before a stream's first event. Refusals carry theirs. */
+  readonly onHeaders?: ((headers: GatewayHeaders) => void) | undefined
+}
+
+export interface PromiseClientOptions extends RetryOptions {
+  /** Where the gateway is, without `/v1`. */
+  readonly baseUrl: string | URL
+  readonly apiKey: string
+  /** Another `fetch`: through a proxy, say, or with a client certificate. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+}
+
+interface Asked {
+  readonly path: string
+  /** Absent in a GET. */
+  readonly body?: unknown
+  /** Whether it may be sent again; true unless given. */
+  readonly again?: boolean
+}
+
+const headersOf = ({ headers }: Response): GatewayHeaders => readHeaders(Object.fromEntries(headers))
+
+/** Waits, or fails with the signal's reason. */
+const sleep = (milliseconds: number, signal: AbortSignal | undefined) =>
+  new Promise<void>((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort)
+      resolve()
+    }, milliseconds)
+    signal?.addEventListener("abort", abort, { once: true })
+  })
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The refusal that a reply is, in the class of its path; what is not of the gateway's shape is `unexpected_reply`. */
+const refusalOf = (path: string, { status }: Response, { requestId, retryAfter }: GatewayHeaders, text: string) => {
+  let fields: Pick<ErrorFields, "type" | "message" | "details"> = {
+    type: "unexpected_reply",
+    message: `what answers there is not the gateway, or another version of it (status ${status})`
+  }
+  try {
+    const body: unknown = JSON.parse(text)
+    const error = isObject(body) ? body.error : undefined
+    if (isObject(error) && typeof error.type === "string" && typeof error.message === "string") {
+      const { type, message, details } = error
+      fields = { type, message, ...(isObject(details) ? { details } : {}) }
+    }
+  } catch {}
+  const Class = path.startsWith("/v1/messages") ? MessagesError : ApiError
+  return new Class({ status, ...fields, requestId, retryAfter })
+}
+
+export const makeConnection = ({
+  baseUrl,
+  apiKey,
+  fetch = globalThis.fetch,
+  retries = defaultRetries,
+  maxRetryDelay: longest = defaultMaxDelay
+}: PromiseClientOptions) => {
+  const base = String(baseUrl).replace(/\/+$/, "")
+
+  /** The reply, whatever its status, after the attempts that help. */
+  const send = async ({ path, body, again = true }: Asked, signal: AbortSignal | undefined): Promise<Response> => {
+    for (let n = 0; ; n++) {
+      const more = again && n < retries
+      let wait: number | undefined
+      try {
+        signal?.throwIfAborted()
+        const response = await fetch(base + path, {
+          method: body === undefined ? "GET" : "POST",
+          headers: { "x-api-key": apiKey, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+          ...(signal === undefined ? {} : { signal }),
+          // The gateway never redirects, and the key is for nobody else.
+          redirect: "error"
+        })
+        wait = more && !response.ok ? waitAfter(n, response.status, headersOf(response), longest) : undefined
+        if (wait === undefined) return response
+        // Read to its end, the body frees its connection for the next attempt.
+        await response.arrayBuffer().catch(() => undefined)
+      } catch (cause) {
+        if (signal?.aborted === true) throw signal.reason
+        if (!more) throw new ConnectionError(`no gateway answers at ${base}`, { cause })
+        wait = backoff(n, longest)
+      }
+      await sleep(wait, signal)
+    }
+  }
+
+  const textOf = async (response: Response, signal: AbortSignal | undefined): Promise<string> => {
+    try {
+      return await response.text()
+    } catch (cause) {
+      throw signal?.aborted === true
+        ? signal.reason
+        : new ConnectionError("the connection broke in the middle of the reply", { cause })
+    }
+  }
+
+  /** The body of a reply of 200, or of another status that is an answer. */
+  const ask = async <A>(
+    asked: Asked,
+    { signal, onHeaders }: CallOptions = {},
+    isAnswer: (status: number) => boolean = (status) => status === 200
+  ): Promise<A> => {
+    const response = await send(asked, signal)
+    const headers = headersOf(response)
+    const text = await textOf(response, signal)
+    let body: unknown
+    try {
+      body = JSON.parse(text)
+    } catch {}
+    if (!isAnswer(response.status) || !isObject(body)) throw refusalOf(asked.path, response, headers, text)
+    onHeaders?.(headers)
+    // The gateway has read it, and what it is is known by its path.
+    return body as A
+  }
+
+  /** The events of a reply. It ends well only after the last event of its format. */
+  async function* listen<Event>(
+    asked: Asked,
+    read: Reader<Event>,
+    { signal: given, onHeaders }: CallOptions = {}
+  ): AsyncGenerator<Event, void, undefined> {
+    const left = new AbortController()
+    const signal = given === undefined ? left.signal : AbortSignal.any([given, left.signal])
+    const response = await send(asked, signal)
+    const headers = headersOf(response)
+    if (
+      !response.ok ||
+      response.body === null ||
+      !/^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "")
+    ) {
+      throw refusalOf(asked.path, response, headers, await textOf(response, signal))
+    }
+    onHeaders?.(headers)
+    const failed = (problem: Problem) => new StreamError({ ...problem, requestId: headers.requestId })
+    let complete = false
+    try {
+      for await (const event of eventsOf(response.body)) {
+        const { value, problem, last } = read(event)
+        if (last === true) complete = true
+        if (problem !== undefined) throw failed(problem)
+        if (value !== undefined) yield value
+      }
+      if (!complete) throw failed(broken("the reply ended before its last event, so it may be incomplete"))
+    } catch (error) {
+      if (given?.aborted === true) throw given.reason
+      throw error instanceof StreamError
+        ? error
+        : failed(broken("the connection broke in the middle of the reply", error))
+    } finally {
+      left.abort()
+    }
+  }
+
+  return { ask, listen }
+}

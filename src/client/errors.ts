@@ -1,0 +1,31 @@
+/** What a call fails with beside the gateway's refusals. */
+
+interface StreamErrorFields {
+  readonly type: string
+  readonly message: string
+  readonly requestId?: string | undefined
+  readonly cause?: unknown
+}
+
+/**
+ * A reply that failed after its first byte: the gateway said so in the stream (`type` is its `error.type` or `code`), or
+ * the stream ended without its last event, broke off, or could not be read (`type` is `stream_error`).
+ */
+export class StreamError extends Error {
+  readonly _tag = "StreamError"
+  override readonly name = "StreamError"
+  readonly type: string
+  readonly requestId: string | undefined
+
+  constructor({ type, message, requestId, cause }: StreamErrorFields) {
+    super(message, { cause })
+    this.type = type
+    this.requestId = requestId
+  }
+}
+
+/** No gateway answered; `cause` is what `fetch` said. */
+export class ConnectionError extends Error {
+  readonly _tag = "ConnectionError"
+  override readonly name = "ConnectionError"
+}

@@ -1,0 +1,29 @@
+/** When a request is sent again. Once a reply has begun, nothing is sent again. */
+
+export interface RetryOptions {
+  /** How often a request is sent again; 0 never. 2 unless given. */
+  readonly retries?: number | undefined
+  /** Longest wait before the next attempt, in milliseconds; a longer `retry-after` ends the attempts. 30 seconds unless given. */
+  readonly maxRetryDelay?: number | undefined
+}
+export const defaultRetries = 2
+export const defaultMaxDelay = 30_000
+
+/** What decides, where the gateway does not: rate limits, and what could not be reached; 500 and 504 may have cost tokens. */
+const retryable: ReadonlySet<number> = new Set([429, 502, 503])
+
+/** Milliseconds before attempt `n` (the first is 0) is followed by another; the jitter keeps callers apart that failed together. */
+export const backoff = (n: number, longest: number): number =>
+  Math.min(longest, 500 * 2 ** n * (0.8 + Math.random() * 0.4))
+
+/** Milliseconds to wait after a refusal, or undefined where trying again does not help. `x-should-retry` goes before the status. */
+export const waitAfter = (
+  n: number,
+  status: number,
+  { retryAfter, shouldRetry }: { readonly retryAfter: number | undefined; readonly shouldRetry: boolean | undefined },
+  longest: number
+): number | undefined => {
+  const least = (retryAfter ?? 0) * 1000
+  if (!(shouldRetry ?? retryable.has(status)) || least > longest) return undefined
+  return Math.max(least, backoff(n, longest))
+}
