@@ -8,7 +8,10 @@ export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCall
 export const atMost = (limit: number, what: string) =>
   Schema.isMaxLength(limit, { message: `at most ${limit.toLocaleString("en-US")} ${what}` })
 
-const sized = Schema.makeFilter((text: string) => (fitsText(text) ? undefined : "at most 2 MiB of UTF-8 text"))
+/** JSON Schema counts characters and not bytes, so the document says it in words. */
+const sized = Schema.makeFilter((text: string) => (fitsText(text) ? undefined : "at most 2 MiB of UTF-8 text"), {
+  toJsonSchema: () => ({})
+})
 const Text = Schema.String.check(sized)
 const stringOnly = (role: string) => `must be a string (${role} content has no parts)`
 const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)

@@ -64,7 +64,7 @@ describe("the package", () => {
   const tsc = join(root, "node_modules/typescript/bin/tsc")
   const run = (file: string, args: ReadonlyArray<string>, cwd: string): Promise<string> =>
     new Promise((done, fail) =>
-      execFile(file, args, { cwd, timeout: 30_000 }, (error, stdout, stderr) =>
+      execFile(file, args, { cwd, timeout: 60_000 }, (error, stdout, stderr) =>
         error === null ? done(stdout) : fail(new Error(`${error.message}\n${stdout}\n${stderr}`))
       )
     )
