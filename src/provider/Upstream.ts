@@ -164,6 +164,7 @@ export class Upstream extends Context.Service<
     })
   )
 
+  /** With connections of its own. */
   static readonly live = Upstream.layer.pipe(
     Layer.provide(connections),
     Layer.provide(CircuitBreaker.layerStoreMemory())

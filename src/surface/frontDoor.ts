@@ -56,7 +56,7 @@ const link = '</>; rel="terms-of-service"'
 
 /** For callers that came by TLS: a year, in which their browsers come by nothing else. */
 const strictTransport = { "strict-transport-security": "max-age=31536000" }
-/** What the API says is nobody's to keep; the documents say for themselves how they are kept. */
+/** What the gateway says is nobody's to keep; pages say for themselves how they are kept. */
 const notStored = { "cache-control": "no-store" }
 
 export const frontDoor = HttpRouter.middleware(
@@ -88,7 +88,7 @@ export const frontDoor = HttpRouter.middleware(
         ...idHeaders(observation.path, observation.id),
         ...(drain.draining() ? { connection: "close" } : {}),
         ...(tls ? strictTransport : {}),
-        ...(documents.has(observation.path) ? {} : notStored),
+        ...("cache-control" in reply.headers ? {} : notStored),
         link,
         "x-content-type-options": "nosniff"
       })

@@ -77,6 +77,8 @@ describe("without public documents", () => {
       for (const style of inline(page, "style")) assert.include(policyOf(page), hash(style))
       const { json } = await get(closed.url, { accept: "application/json" })
       const links = { health: "/health" }
+      assert.strictEqual(page.headers.get("cache-control"), "no-cache")
+      assert.strictEqual((await get(`${closed.url}/docs`)).headers.get("cache-control"), "no-store")
       assert.deepStrictEqual(json, { service: "government-model-gateway", version, notice: usageNotice, links })
     } finally {
       await closed.stop()
