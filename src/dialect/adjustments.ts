@@ -4,7 +4,7 @@
  */
 import type { ChatRequest } from "../api/Chat.ts"
 import type { Effort } from "../model/Catalog.ts"
-import type { Json } from "../wire/json.ts"
+import { isObject, type Json } from "../wire/json.ts"
 import { chosen } from "./schema.ts"
 
 /** Of a request that is said as it came. */
@@ -62,4 +62,27 @@ export const nameForced = (chat: ChatRequest, adjusted: Array<string>): void => 
   const choice = chosen(chat)
   if (choice === "required") adjusted.push(changed("tool_choice", choice, "auto"))
   else if (typeof choice === "object") adjusted.push(changed("tool_choice", choice.name, "auto"))
+}
+
+/** What messages and tools may hold beside their content. */
+type Aside = "cache_control" | "messages.name" | "image_url.detail" | "file.filename"
+
+const isMarked = (holder: { readonly [key: string]: unknown }): boolean => isObject(holder.cache_control)
+
+/** Names what stands in the messages and tools and has no place in the vendor's words. */
+export const nameAsides = (chat: ChatRequest, lost: ReadonlySet<Aside>, adjusted: Array<string>): void => {
+  const found = new Set<Aside>()
+  for (const message of chat.messages) {
+    if (isMarked(message)) found.add("cache_control")
+    if (typeof message.name === "string" && message.role !== "tool") found.add("messages.name")
+    if (!Array.isArray(message.content)) continue
+    for (const part of message.content) {
+      if (isMarked(part)) found.add("cache_control")
+      if (part.type === "file" && typeof part.file.filename === "string") found.add("file.filename")
+      const detail = part.type === "image_url" ? part.image_url.detail : undefined
+      if (typeof detail === "string" && detail !== "auto") found.add("image_url.detail")
+    }
+  }
+  if (chat.tools?.some((tool) => isMarked(tool) || isMarked(tool.function)) === true) found.add("cache_control")
+  for (const aside of found) if (lost.has(aside)) adjusted.push(removed(aside))
 }

@@ -2,8 +2,8 @@
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Model } from "../../model/Catalog.ts"
-import { compact, isObject, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
-import { nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
+import { nameAsides, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -17,12 +17,15 @@ const saidFields: ReadonlySet<string> = new Set([
   ...["tools", "tool_choice", "response_format"]
 ])
 
+/** This vendor keeps prompts by itself, and has no place for the others. */
+const lostAsides = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
+
 export const request: Dialect["request"] = (chat, { model }) =>
   Result.map(toContents(chat), ({ system, contents, opened }) => {
     const adjusted: Array<string> = []
     nameUnsaid(chat, saidFields, adjusted)
     if (opened) adjusted.push("messages:assistant-first")
-    if (hasMarks(chat)) adjusted.push(removed("cache_control"))
+    nameAsides(chat, lostAsides, adjusted)
     nameForced(chat, adjusted)
     const tools = toolsOf(chat).map(declaration)
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.push(removed("tools.function.strict"))
@@ -65,13 +68,6 @@ const generation = (chat: ChatRequest, model: Model, adjusted: Array<string>): J
 /** Most stop sequences that the vendor takes (docs/upstreams.md#gemini). */
 const maxStops = 5
 export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).slice(maxStops)
-
-/** Whether something is marked for a cache: this vendor keeps prompts by itself. */
-const hasMarks = ({ messages, tools }: ChatRequest): boolean =>
-  messages.some(
-    ({ cache_control, content }) =>
-      isObject(cache_control) || (Array.isArray(content) && content.some((part) => isObject(part.cache_control)))
-  ) || (tools ?? []).some((tool) => isObject(tool.cache_control ?? tool.function.cache_control))
 
 /** Google's levels end at high (docs/api.md#reasoning, rule 8). */
 const levels = {

@@ -7,7 +7,7 @@ import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../api/ChatMessage.ts"
 import type { Route } from "../../model/Route.ts"
 import { compact, type Json, type JsonObject } from "../../wire/json.ts"
-import { changed, nameEffort, nameForced, nameRemoved, unadjusted } from "../adjustments.ts"
+import { changed, nameAsides, nameEffort, nameForced, nameRemoved, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -45,6 +45,9 @@ const toolFields = ["tools", "tool_choice", "parallel_tool_calls"]
 export const unsaidStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
   takes(model.sampling, chatEffort(chat, model) !== "none") ? [] : stopsOf(chat)
 
+/** The vendor keeps prompts by itself. */
+const lostAsides = new Set(["cache_control"] as const)
+
 export const request: Dialect["request"] = (chat, { model, deployment }) => {
   const adjusted: Array<string> = []
   const effort = chatEffort(chat, model)
@@ -54,6 +57,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }) => {
   const refused = [...(taken ? [] : samplingFields), ...(model.thinking.tagged === true ? tokenFields : [])]
   nameRemoved(chat, [...refused, "store"], adjusted)
   nameEffort(chat, effort, adjusted)
+  nameAsides(chat, lostAsides, adjusted)
   const forcible = takes(model.forcedToolChoice, thinks)
   if (!noTools && !forcible) nameForced(chat, adjusted)
   // Not available with this effort (docs/upstreams.md#reasoning-models).

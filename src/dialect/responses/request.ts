@@ -7,7 +7,7 @@ import type { ChatRequest } from "../../api/Chat.ts"
 import type { Tool } from "../../api/ChatMessage.ts"
 import type { Effort, Model } from "../../model/Catalog.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
-import { changed, nameEffort, nameForced, nameRemoved, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { changed, nameAsides, nameEffort, nameForced, nameRemoved, nameUnsaid, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { chosen, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -28,12 +28,15 @@ const said: ReadonlySet<string> = new Set([
 /** Smallest `max_output_tokens`. */
 const minOutput = 16
 
+/** The vendor keeps prompts by itself. */
+const lostAsides = new Set(["cache_control", "messages.name"] as const)
+
 export const request: Dialect["request"] = (chat, { model, deployment }) => {
   const adjusted: Array<string> = []
   const effort = chatEffort(chat, model)
   nameUnsaid(chat, said, adjusted)
   nameEffort(chat, effort, adjusted)
-  if (chat.messages.some(({ name }) => typeof name === "string")) adjusted.push(removed("messages.name"))
+  nameAsides(chat, lostAsides, adjusted)
   const body = compact({
     ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
     model: deployment.model,
