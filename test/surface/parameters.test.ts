@@ -78,9 +78,9 @@ const chatRows: ReadonlyArray<Row> = [
   row({ n: 1 }, { seen: answers }),
   row({ n: 2 }),
   row({ user: "u" }),
-  row({ reasoning_effort: "none" }, { beside: { max_tokens: 40_000 } }),
-  row({ reasoning_effort: "low" }, { beside: { max_tokens: 40_000 } }),
-  row({ reasoning_effort: "xhigh" }, { beside: { max_tokens: 40_000 } }),
+  row({ reasoning_effort: "none" }, { beside: { max_tokens: 10_000 } }),
+  row({ reasoning_effort: "low" }, { beside: { max_tokens: 10_000 } }),
+  row({ reasoning_effort: "xhigh" }, { beside: { max_tokens: 10_000 } }),
   row({ tools: [functionTool("f")] }, { shown: "`tools`" }),
   row(
     { tools: [functionTool("f", schema, { strict: true })] },
