@@ -57,13 +57,8 @@ const countsOf = ({ messages, tools }: ChatRequest): Counts => {
 /** What is forwarded as it came; messages and tools are read by their schema, and said anew by every dialect. */
 const unread = ({ messages: _, tools: __, tool_choice: ___, response_format: ____, ...rest }: ChatRequest) => rest
 
-/** What of a request its reply is read by: the conversation is not held while a stream runs. */
-const replied = ({ model, response_format, stream_options }: ChatRequest): ChatRequest => ({
-  model,
-  messages: [],
-  ...(response_format === undefined ? undefined : { response_format }),
-  ...(stream_options === undefined ? undefined : { stream_options })
-})
+/** What of a request its reply is read by: neither the conversation nor the tools, which are not held while a stream runs. */
+const replied = ({ messages: _, tools: __, ...rest }: ChatRequest): ChatRequest => ({ ...rest, messages: [] })
 
 /** The body as the deployment takes it; what it does not take is named, too. */
 const stripped = (body: JsonObject, fields: Strip, adjusted: ReadonlyArray<string>) => {
