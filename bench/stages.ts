@@ -76,7 +76,7 @@ facts.region = "us-east5"
 facts.status = 200
 facts.tokens = { input: 300, output: 200 }
 const record = usageRecordOf(facts, false, Date.now())
-const recordRequest = makeRecordRequest()
+const recordRequest = makeRecordRequest("team")
 
 stage("digest of the key", () => digestOf("gmg_0123456789012345678901234567890123456789012"))
 stage("request ID", () => crypto.randomUUID())
@@ -89,7 +89,7 @@ stage("print it for the cloud", () => JSON.stringify(prepared.bodies[0]))
 stage("parse the reply, exactly", () => parseExact(replyText))
 stage("translate, scan and print the reply", () => chat.answer(prepared, reply, "spec"))
 stage("usage record and its line", () => record && recordLine(usageRecordOf(facts, false, Date.now()) ?? record))
-stage("metrics of the request", () => recordRequest(facts, "ok", Date.now()))
+stage("metrics of the request", () => recordRequest(facts, "ok", Date.now(), facts.tokens))
 
 /** A stream, one event a network chunk as clouds send them; costs are for each event. */
 const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frames: ReadonlyArray<Buffer>) => {

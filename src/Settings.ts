@@ -151,6 +151,8 @@ const own = Config.all({
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Prometheus metrics and the status page, when a port is set. */
   metricsPort: Config.option(port("GATEWAY_METRICS_PORT")),
+  /** Whom requests and tokens are counted by in metrics. */
+  metricsBy: Config.Literals(["team", "key", "none"], "GATEWAY_METRICS_BY").pipe(Config.withDefault("team" as const)),
   metricsHost: text("GATEWAY_METRICS_HOST").pipe(Config.withDefault("127.0.0.1")),
   /** Upstream calls of one embeddings request at a time. */
   embeddingsConcurrency: count("GATEWAY_EMBEDDINGS_CONCURRENCY", 8),

@@ -3,6 +3,7 @@ import { Effect, type Tracer } from "effect"
 import { Quota } from "../access/Quota.ts"
 import { UsageLog } from "../access/UsageLog.ts"
 import { usageRecordOf } from "../access/UsageRecord.ts"
+import { Settings } from "../Settings.ts"
 import { Activity } from "../status/Activity.ts"
 import { makeRecordRequest } from "../telemetry/metrics.ts"
 import { makeRequestLog } from "../telemetry/requestLog.ts"
@@ -12,17 +13,17 @@ import type { Observation } from "./Observation.ts"
 export const makeFinish = Effect.gen(function* () {
   const records = yield* UsageLog
   const { note } = yield* Quota
-  const recordRequest = makeRecordRequest()
+  const recordRequest = makeRecordRequest((yield* Settings).metricsBy)
   const log = yield* makeRequestLog
   const activity = yield* Activity
   /** `left`: the caller left before the end. `now` is in milliseconds since the epoch, `span` the request's. */
   return (facts: Observation, left: boolean, now: number, span: Tracer.AnySpan | undefined): void => {
     if (facts.path === "/health") return
     const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
-    recordRequest(facts, outcome, now)
-    activity?.record(facts, outcome, now)
     const { caller } = facts
     const tokens = chargedTokens(facts)
+    recordRequest(facts, outcome, now, tokens)
+    activity?.record(facts, outcome, now)
     if (caller !== undefined && tokens !== undefined) {
       note(caller, facts.startedAt, tokens.input + tokens.output, chargedCost(facts, tokens) ?? 0)
     }

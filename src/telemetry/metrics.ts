@@ -1,6 +1,7 @@
 /**
  * What is counted of requests and upstream calls: `gen_ai.*` by the OpenTelemetry GenAI conventions, `gateway_*` of our own.
- * Labels come from closed sets (catalog, settings, our own codes); never a key, a request ID or anything a caller chose.
+ * Labels come from closed sets (catalog, settings, our own codes; teams and IDs of keys where `GATEWAY_METRICS_BY` says so); never
+ * a request ID or anything a caller chose.
  */
 import { Context, Effect, Metric, type Scope } from "effect"
 import type { Outcome } from "../model/Outcome.ts"
@@ -106,6 +107,18 @@ const requests = series((attributes) =>
     attributes
   })
 )
+const tokensUsed = series((attributes) =>
+  Metric.counter("gateway_tokens_total", {
+    description: "Tokens that requests were charged, by type (input, output) and by who sent them",
+    incremental: true,
+    attributes
+  })
+)
+/** Who has no team, or no key, has no such label. */
+const userLabels = (team: string | undefined, key: string | undefined): Labels => ({
+  ...(team === undefined ? {} : { team }),
+  ...(key === undefined ? {} : { key })
+})
 const requestDuration = series((attributes) =>
   Metric.histogram("gateway_request_duration_seconds", {
     description: "Time from a request's arrival to the end of its reply",
@@ -172,30 +185,44 @@ export const gaugeOf = (gauge: Metric.Gauge<number>, read: () => number): Effect
     )
   )
 
+/** Whom requests and tokens are counted by (`GATEWAY_METRICS_BY`). `key` is by team and key. */
+export type MetricsBy = "team" | "key" | "none"
+
 interface RequestLabels {
+  readonly team: string | undefined
+  readonly key: string | undefined
   readonly surface: string
   readonly status: string
   readonly outcome: Outcome
   readonly stream: boolean
 }
 
-/** Made once: what counts a request that is over; `endedAt` is in milliseconds since the epoch. */
-export const makeRecordRequest = () => {
+/** Made once: what counts a request that is over; `endedAt` is in milliseconds since the epoch, `used` what it was charged. */
+export const makeRecordRequest = (by: MetricsBy) => {
   const recorders = remembered(
-    ({ surface, status, outcome, stream }: RequestLabels) => `${surface}\n${status}\n${outcome}\n${stream}`,
-    ({ surface, status, outcome, stream }) => ({
-      request: requests({ surface, status, outcome }),
+    ({ surface, status, outcome, stream, team, key }: RequestLabels) =>
+      `${surface}\n${status}\n${outcome}\n${stream}\n${team}\n${key}`,
+    ({ surface, status, outcome, stream, team, key }) => ({
+      request: requests({ surface, status, outcome, ...userLabels(team, key) }),
+      input: tokensUsed({ type: "input", ...userLabels(team, key) }),
+      output: tokensUsed({ type: "output", ...userLabels(team, key) }),
       duration: requestDuration({ surface, stream: String(stream) }),
       firstEvent: firstEvent({ surface }),
       flags: flags({ surface }),
       screenRefusal: screenRefusals({ surface })
     })
   )
-  return (facts: RequestFacts, outcome: Outcome, endedAt: number): void => {
+  return (facts: RequestFacts, outcome: Outcome, endedAt: number, used: Tokens | undefined): void => {
     const { stream, startedAt, firstEventAt } = facts
     const status = facts.status === 0 ? "none" : String(facts.status)
-    const record = recorders({ surface: facts.surface ?? "other", status, outcome, stream })
+    const team = by === "none" ? undefined : facts.team
+    const key = by === "key" ? facts.keyId : undefined
+    const record = recorders({ surface: facts.surface ?? "other", status, outcome, stream, team, key })
     record.request(1)
+    if (used !== undefined) {
+      record.input(positive(used.input))
+      record.output(positive(used.output))
+    }
     record.duration((endedAt - startedAt) / 1000)
     if (firstEventAt !== undefined) record.firstEvent((firstEventAt - startedAt) / 1000)
     if (facts.flags > 0) record.flags(facts.flags)

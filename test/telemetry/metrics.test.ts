@@ -114,9 +114,19 @@ describe("after a known series of requests", () => {
     assert.isAbove(tokens.output, 0)
   })
 
+  it("tokens that were charged are counted by type, also of a stream that broke off", () => {
+    const sum = (name: string, type?: string) =>
+      receiver
+        .points()
+        .filter((point) => point.name === name && (type === undefined || point.attributes.type === type))
+        .reduce((total, { value }) => total + value, 0)
+    assert.isAtLeast(sum("gateway_tokens_total", "output"), sum("gen_ai.client.inference.usage.output_tokens"))
+    assert.isAtLeast(sum("gateway_tokens_total", "input"), tokens.input)
+  })
+
   it("labels come from closed sets", () => {
     const allowed = new Set([
-      ...["surface", "status", "outcome", "stream", "to", "use"],
+      ...["surface", "status", "outcome", "stream", "to", "use", "type", "team", "key"],
       ...["gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.token.modality"],
       ...["server.address", "server.port", "gateway.level", "error.type"]
     ])

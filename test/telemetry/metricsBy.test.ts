@@ -1,0 +1,31 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Metric } from "effect"
+import { Observation } from "../../src/surface/Observation.ts"
+import { type MetricsBy, makeRecordRequest } from "../../src/telemetry/metrics.ts"
+
+const observation = (surface: "chat" | "messages" | "responses", team: string | undefined) => {
+  const fields = { id: "r", startedAt: 0, method: "POST", path: "/", source: undefined, surface }
+  const made = new Observation(fields)
+  made.status = 200
+  made.caller = { id: "key_1", name: "one", team: team === undefined ? undefined : { name: team } }
+  return made
+}
+
+describe("GATEWAY_METRICS_BY", () => {
+  it.effect.each([
+    ["team", "chat", { team: "blue" }],
+    ["key", "messages", { team: "blue", key: "key_1" }],
+    ["none", "responses", {}]
+  ] as const)("%s", ([by, surface, labels]: readonly [MetricsBy, "chat" | "messages" | "responses", object]) =>
+    Effect.gen(function* () {
+      const record = makeRecordRequest(by)
+      record(observation(surface, "blue"), "ok", 1, { input: 7, output: 3 })
+      record(observation(surface, "blue"), "quota", 1, undefined)
+      const all = yield* Metric.snapshot
+      const found = (id: string) => all.filter((metric) => metric.id === id).map(({ attributes }) => attributes ?? {})
+      assert.deepInclude(found("gateway_requests_total"), { surface, status: "200", outcome: "ok", ...labels })
+      assert.deepInclude(found("gateway_tokens_total"), { type: "input", ...labels })
+      assert.deepInclude(found("gateway_tokens_total"), { type: "output", ...labels })
+    })
+  )
+})
