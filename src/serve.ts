@@ -70,7 +70,8 @@ const loadWithSandbox = Effect.gen(function* () {
     return result
   }
   const { Sandbox } = yield* Effect.promise(() => import("./sandbox/Sandbox.ts"))
-  const context = yield* Layer.build(Sandbox.layer({ pace: Duration.toMillis(sandboxPace) }))
+  const catalog = yield* followedCatalog(loaded.gateway.catalogFile)
+  const context = yield* Layer.build(Sandbox.layer({ pace: Duration.toMillis(sandboxPace), catalog }))
   const simulated = yield* Effect.provide(
     Effect.map(Sandbox, ({ environment }) => environment),
     context
@@ -83,6 +84,18 @@ const loadWithSandbox = Effect.gen(function* () {
     forWorkers: { ...withoutClouds(env), ...simulated, GATEWAY_SANDBOX: "on" }
   }
   return result
+})
+
+/** The catalog as it is now, for the sandbox. That a file is broken is told by the gateway, which reads it too. */
+const followedCatalog = Effect.fnUntraced(function* (file: Option.Option<string>) {
+  let catalog = yield* loadCatalog(file)
+  const read = Effect.map(loadCatalog(file), (next) => {
+    catalog = next
+  })
+  if (Option.isSome(file)) {
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("1 second"), Effect.ignore(read))))
+  }
+  return () => catalog
 })
 
 /** What the boundary rests on beside the partition table: declared addresses, certificates that Node believes, its OpenSSL. */

@@ -1,20 +1,19 @@
 import { randomBytes } from "node:crypto"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
+import type { Catalog } from "../model/Catalog.ts"
+import { shippedCatalog } from "../model/CatalogStore.ts"
 import { azure } from "./cloud/azure.ts"
 import { bedrock } from "./cloud/bedrock.ts"
 import { vertex } from "./cloud/vertex.ts"
 import { type Call, CallLog, type CloudRequest, type Reply, startServer } from "./http.ts"
+import { modelsOf } from "./models.ts"
 
 /** How the sandbox plays. */
 export interface SandboxOptions {
   /** Milliseconds between the words of a stream. Default 20; 0 sends as fast as the socket takes. */
   readonly pace?: number
-  /** The upstream model IDs that each cloud knows. Default: every ID it can play. */
-  readonly models?: {
-    readonly vertex: ReadonlyArray<string>
-    readonly bedrock: ReadonlyArray<string>
-    readonly azure: ReadonlyArray<string>
-  }
+  /** Whose models the clouds have; asked for each request. Default: the shipped catalog. */
+  readonly catalog?: () => Catalog
 }
 
 const PROJECT = "sandbox-project"
@@ -48,7 +47,8 @@ export class Sandbox extends Context.Service<
       Effect.gen(function* () {
         const log = new CallLog()
         const pace = options.pace ?? 20
-        const models = (cloud: "vertex" | "bedrock" | "azure") => options.models && new Set(options.models[cloud])
+        const shipped = Result.getOrThrow(shippedCatalog)
+        const models = modelsOf(options.catalog ?? (() => shipped))
         const start = (cloud: string, answer: (request: CloudRequest) => Promise<Reply> | Reply) =>
           Effect.acquireRelease(
             Effect.promise(() => startServer({ cloud, pace, log, answer })),
@@ -69,15 +69,9 @@ export class Sandbox extends Context.Service<
         const apiKey = secret("")
         const azureBearer = secret("eyJ")
 
-        const vertexUrl = yield* start(
-          "vertex",
-          vertex({ project: PROJECT, location: LOCATION, token, models: models("vertex") })
-        )
-        const bedrockUrl = yield* start(
-          "bedrock",
-          bedrock({ ...key, bearer: bedrockBearer, models: models("bedrock") })
-        )
-        const azureUrl = yield* start("azure", azure({ apiKey, bearer: azureBearer, models: models("azure") }))
+        const vertexUrl = yield* start("vertex", vertex({ project: PROJECT, location: LOCATION, token, models }))
+        const bedrockUrl = yield* start("bedrock", bedrock({ ...key, bearer: bedrockBearer, models }))
+        const azureUrl = yield* start("azure", azure({ apiKey, bearer: azureBearer, models }))
 
         return Sandbox.of({
           vertexUrl,

@@ -1,4 +1,10 @@
-/** How Claude models of one generation behave. Sources: Anthropic's and the clouds' documentation of extended and adaptive thinking. */
+/**
+ * The models that the clouds play: those of a catalog, by the clouds' own IDs. What a catalog does not say of a model is what its
+ * vendor's newest models do, or those of its generation.
+ */
+import type { Catalog, Cloud, Deployment, Model } from "../model/Catalog.ts"
+
+/** How a Claude model behaves. Sources: Anthropic's and the clouds' documentation of extended and adaptive thinking. */
 export interface ClaudeModel {
   readonly kind: "claude"
   /** What replies call the model. */
@@ -6,6 +12,8 @@ export interface ClaudeModel {
   readonly version: number
   readonly budgeted: boolean
   readonly adaptive: boolean
+  /** Takes a request not to think. */
+  readonly optional: boolean
   /** Thinks when the request says nothing about it. */
   readonly thinksUnasked: boolean
   readonly sampling: boolean
@@ -53,97 +61,108 @@ const overheads: ReadonlyArray<readonly [number, readonly [number, number]]> = [
   [0, [313, 315]]
 ]
 
-const maxOutput = (version: number): number => (version >= 4.6 ? 128_000 : version >= 4.5 ? 64_000 : 32_000)
+/** The generation that an ID names; one without is as its kind of thinking has it. */
+const versionOf = (id: string, adaptive: boolean): number => {
+  const [, major, minor = "0"] = /-(\d)(?:-(\d))?$/.exec(id) ?? []
+  return major === undefined ? (adaptive ? 5 : 4.5) : Number(`${major}.${minor}`)
+}
 
-const claude = (family: string, major: string, minor: string | undefined): ClaudeModel => {
-  const version = Number(`${major}.${minor ?? 0}`)
-  const effort = version >= 4.6 || (family === "opus" && version === 4.5)
+const claude = ({ id, thinking, sampling, forcedToolChoice, maxOutputTokens }: Model): ClaudeModel => {
+  const version = versionOf(id, thinking.api === "adaptive")
+  // The one generation that takes both.
+  const both = version === 4.6
+  const adaptive = both || thinking.api === "adaptive"
   return {
     kind: "claude",
-    base: `claude-${family}-${major}${minor === undefined ? "" : `-${minor}`}`,
+    base: id,
     version,
-    budgeted: version <= 4.6,
-    adaptive: version >= 4.6,
-    thinksUnasked: family === "sonnet" && version >= 5,
-    sampling: version <= 4.6,
-    efforts: !effort
-      ? []
-      : ["low", "medium", "high", ...(version >= 4.7 ? ["xhigh"] : []), ...(version >= 4.6 ? ["max"] : [])],
-    maxOutput: maxOutput(version),
+    budgeted: both || thinking.api === "budgeted",
+    adaptive,
+    optional: thinking.optional,
+    thinksUnasked: id.includes("sonnet") && version >= 5,
+    sampling: sampling !== "never",
+    efforts: adaptive ? thinking.efforts.filter((effort) => effort !== "none") : [],
+    maxOutput: maxOutputTokens,
     interleaves: version <= 4.5,
     toolOverhead: overheads.find(([from]) => version >= from)?.[1] ?? [313, 315],
     tokenFactor: version >= 4.7 ? 1.3 : 1,
     hidesThinking: version >= 4.7,
-    forcedToolChoice: !(version >= 5.5 && family !== "haiku")
+    forcedToolChoice: forcedToolChoice !== "never"
   }
 }
 
-/** The Claude model of a Vertex ID: dated with `@` to 4.5, bare from 4.6 on. */
-export const vertexClaude = (id: string): ClaudeModel | undefined => {
-  const [, family, major, minor, date] = /^claude-(opus|sonnet|haiku|fable)-([4-5])(?:-(\d))?(@\d{8})?$/.exec(id) ?? []
-  if (family === undefined || major === undefined) return undefined
-  const model = claude(family, major, minor)
-  return model.version >= 4.6 === (date === undefined) ? model : undefined
+const gemini = ({ thinking, maxOutputTokens }: Model, { model }: Deployment): GeminiModel => {
+  const levels = thinking.efforts.map((effort) => effort.toUpperCase())
+  return { kind: "gemini", base: model, levels, defaultLevel: levels.at(-1) ?? "HIGH", maxOutput: maxOutputTokens }
 }
 
-/** The Claude model of a Bedrock ID, and whether the ID is an inference profile (`us-gov.…`) or a foundation model. */
-export const bedrockClaude = (id: string): { readonly model: ClaudeModel; readonly profile: boolean } | undefined => {
-  const match = /^(us-gov\.)?anthropic\.claude-(opus|sonnet|haiku|fable)-([4-5])(?:-(\d))?(-\d{8}-v1:0|-v1)?$/.exec(id)
-  const [, prefix, family, major, minor] = match ?? []
-  return family === undefined || major === undefined
-    ? undefined
-    : { model: claude(family, major, minor), profile: prefix !== undefined }
-}
-
-/** The Gemini model of a Vertex ID. Levels: Google's thinking documentation. */
-export const vertexGemini = (id: string): GeminiModel | undefined => {
-  const [, major, minor, tier] = /^gemini-(3)(?:\.(\d))?-(pro|flash-lite|flash)(?:-preview|-\d{3})?$/.exec(id) ?? []
-  if (major === undefined) return undefined
-  const version = Number(`${major}.${minor ?? 0}`)
-  const recent = tier === "flash" && version >= 3.7
-  const levels = tier === "pro" && version < 3.1 ? ["LOW", "HIGH"] : ["LOW", "MEDIUM", "HIGH"]
-  return {
-    kind: "gemini",
-    base: id,
-    levels: tier === "pro" || recent ? levels : ["MINIMAL", ...levels],
-    defaultLevel: recent ? "MEDIUM" : "HIGH",
-    maxOutput: 65_536
-  }
-}
-
-const gpt = (base: string): GptModel => ({
+const gpt = ({ id, thinking, inputs, maxOutputTokens }: Model, { api }: Deployment): GptModel => ({
   kind: "gpt",
-  base,
-  inlineReasoning: false,
-  efforts: ["none", "low", "medium", "high", "xhigh"],
-  defaultEffort: /gpt-5\.1/.test(base) ? "none" : "medium",
-  images: true,
-  maxOutput: 128_000,
-  toolsByResponses: /gpt-5\.[4-9]/.test(base)
+  base: id,
+  inlineReasoning: thinking.tagged === true,
+  efforts: thinking.efforts,
+  // The clouds' own defaults: none up to GPT-5.1, which chat completions serve, and medium from then on.
+  defaultEffort: thinking.optional && api === "chat" ? "none" : "medium",
+  images: inputs.includes("image"),
+  maxOutput: maxOutputTokens,
+  toolsByResponses: api === "responses"
 })
 
-/** The GPT model that a Bedrock ID names on the OpenAI-compatible route: gpt-oss bare or as a profile, GPT as a profile only. */
-export const bedrockGpt = (id: string): GptModel | undefined => {
-  const oss = /^(?:us-gov\.)?openai\.(gpt-oss-(?:20b|120b))-1:0$/.exec(id)?.[1]
-  if (oss !== undefined) {
-    return {
-      kind: "gpt",
-      base: oss,
-      inlineReasoning: true,
-      efforts: ["minimal", "low", "medium", "high"],
-      defaultEffort: "medium",
-      images: false,
-      maxOutput: 16_384,
-      toolsByResponses: false
-    }
-  }
-  const named = /^us-gov\.openai\.(gpt-5\.[6-9](?:-[a-z]+)?)$/.exec(id)?.[1]
-  return named === undefined ? undefined : gpt(named)
+/** A model of a cloud, by an ID of its own. */
+export interface Found<M> {
+  readonly model: M
+  /** Whether the ID is one that is called: on Bedrock a foundation model may be counted only. */
+  readonly callable: boolean
+  readonly countable: boolean
 }
 
-/** The GPT model behind an Azure deployment; the sandbox's deployments are named as their models. */
-export const azureGpt = (id: string): GptModel | undefined =>
-  /^gpt-5(?:\.\d)?(?:-mini|-nano)?$/.test(id) ? gpt(id) : undefined
+/** What the clouds look their models up in; undefined for what there is not. */
+export interface Models {
+  readonly claude: (cloud: Cloud, id: string) => Found<ClaudeModel> | undefined
+  readonly gemini: (id: string) => GeminiModel | undefined
+  readonly gpt: (cloud: Cloud, id: string) => GptModel | undefined
+  readonly isEmbedding: (id: string) => boolean
+}
 
-/** The one embeddings model of the sandbox. */
-export const isTitan = (id: string): boolean => id === "amazon.titan-embed-text-v2:0"
+const profile = "us-gov."
+
+/** `catalog` is asked each time, because an operator may change it. */
+export const modelsOf = (catalog: () => Catalog): Models => {
+  const find = (family: Model["family"], cloud: Cloud, id: string) => {
+    for (const model of catalog().models) {
+      if (model.family !== family) continue
+      for (const deployment of model.deployments) {
+        if (deployment.cloud === cloud && (deployment.model === id || deployment.countModel === id)) {
+          return { model, deployment }
+        }
+      }
+    }
+    return undefined
+  }
+  /** An inference profile and its foundation model exist together. */
+  const near = (family: Model["family"], cloud: Cloud, id: string) =>
+    find(family, cloud, id) ??
+    (cloud === "bedrock"
+      ? find(family, cloud, id.startsWith(profile) ? id.slice(profile.length) : profile + id)
+      : undefined)
+  return {
+    claude: (cloud, id) => {
+      const found = near("claude", cloud, id)
+      if (found === undefined) return undefined
+      const { model, deployment } = found
+      const countable = deployment.countModel === id
+      return { model: claude(model), callable: deployment.model === id, countable }
+    },
+    gemini: (id) => {
+      const found = find("gemini", "vertex", id)
+      return found && gemini(found.model, found.deployment)
+    },
+    gpt: (cloud, id) => {
+      const found = near("gpt", cloud, id)
+      // Models of closed weights have profiles only.
+      const served = found !== undefined && (found.deployment.model === id || found.model.thinking.tagged === true)
+      return served ? gpt(found.model, found.deployment) : undefined
+    },
+    isEmbedding: (id) => find("embedding", "bedrock", id) !== undefined
+  }
+}

@@ -185,21 +185,6 @@ layer(Sandbox.layer({ pace: 0 }))("faults on demand", (it) => {
   )
 })
 
-layer(Sandbox.layer({ pace: 0, models: { vertex: [SONNET], bedrock: [GOV_SONNET], azure: [] } }))(
-  "a sandbox with few models",
-  (it) => {
-    it.effect("knows no others", () =>
-      Effect.gen(function* () {
-        const body = messages("a", { anthropic_version: "vertex-2023-10-16" })
-        assert.strictEqual((yield* post(claude(SONNET), body)).status, 200)
-        assert.strictEqual((yield* post(claude("claude-opus-4-7"), body)).status, 404)
-        assert.strictEqual((yield* post(bedrock("amazon.titan-embed-text-v2:0"), { inputText: "a" })).status, 404)
-        assert.strictEqual((yield* post(openai("responses"), { model: "gpt-5.1", input: "a" })).status, 404)
-      })
-    )
-  }
-)
-
 describe("the layer", () => {
   it.live("stops its servers, also while a stream is open", () =>
     Effect.gen(function* () {

@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Logger, Option, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
+import { loadCatalog } from "../../src/model/CatalogStore.ts"
 import { gatewayLayer } from "../../src/Server.ts"
 import { load } from "../../src/Settings.ts"
 import type { Call } from "../../src/sandbox/http.ts"
@@ -50,6 +51,11 @@ const collect = (lines: Array<string>) =>
     })
   ])
 
+const simulated = Effect.fnUntraced(function* (pace: number, file: string | undefined) {
+  const catalog = yield* loadCatalog(Option.fromNullishOr(file))
+  return Context.get(yield* Layer.build(Sandbox.layer({ pace, catalog: () => catalog })), Sandbox)
+})
+
 const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: string) {
   const logs: Array<string> = []
   const defaults = {
@@ -61,7 +67,7 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
   }
   const given = options.settings ?? {}
   const own = Object.keys(given).some((name) => cloud.test(name))
-  const sandbox = own ? undefined : Context.get(yield* Layer.build(Sandbox.layer({ pace: options.pace ?? 0 })), Sandbox)
+  const sandbox = own ? undefined : yield* simulated(options.pace ?? 0, given.GATEWAY_CATALOG_FILE)
   const loaded = yield* load({ ...defaults, ...sandbox?.environment, ...given })
 
   const layer = gatewayLayer({

@@ -118,7 +118,7 @@ export const thinkingOf = (
         model.version < 5 || !model.adaptive || !["xhigh", "max"].includes(effort),
         `"thinking.type.disabled" is not supported for this model with effort ${effort}.`
       )
-      check(model.version < 5.5, `"thinking.type.disabled" is not supported for this model.`)
+      check(model.optional, `"thinking.type.disabled" is not supported for this model.`)
       return "off"
     case "adaptive":
       onlyFields(thinking, ["type", "display"], "thinking.adaptive")

@@ -1,21 +1,21 @@
 import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
-import { azureGpt } from "../models.ts"
+import type { Models } from "../models.ts"
 import { answerChat } from "../openai/chat.ts"
 import { answerResponses } from "../openai/responses.ts"
 import { digest } from "../signature.ts"
 
-/** What this Azure OpenAI resource knows: its key, an Entra ID token it accepts, and its deployments (`undefined`: every one it can play). */
+/** What this Azure OpenAI resource knows: its key, an Entra ID token it accepts, and its deployments. */
 export interface AzureOptions {
   readonly apiKey: string
   readonly bearer: string
-  readonly models: ReadonlySet<string> | undefined
+  readonly models: Models
 }
 
 const PATH = /^\/openai(?:\/v1|\/deployments\/([^/]+))?\/(chat\/completions|responses)$/
 
 /** Plays Azure OpenAI: chat completions and Responses on the `v1` routes, and on the older routes that take an `api-version`. */
 export const azure = (options: AzureOptions) => {
-  const find = (id: string) => (options.models === undefined || options.models.has(id) ? azureGpt(id) : undefined)
+  const find = (id: string) => options.models.gpt("azure", id)
   const answer = (request: CloudRequest): Reply => {
     const { headers, query } = request
     if (headers["api-key"] !== options.apiKey && headers.authorization !== `Bearer ${options.bearer}`) {

@@ -4,7 +4,7 @@ import type { Directives } from "../directives.ts"
 import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
 import { isObject, type JsonObject, listOf, objectOf, parseJson, stringOf } from "../json.ts"
-import { bedrockClaude, bedrockGpt, isTitan } from "../models.ts"
+import type { ClaudeModel, Models } from "../models.ts"
 import { answerChat } from "../openai/chat.ts"
 import { answerResponses } from "../openai/responses.ts"
 import { digest } from "../signature.ts"
@@ -12,10 +12,10 @@ import { embedTitan } from "../titan/embeddings.ts"
 import { chunkFrame, exceptionFrame } from "./eventStream.ts"
 import { checkSignature, type SigningKey } from "./sigv4.ts"
 
-/** What this Bedrock knows: the key it checks signatures with, its API key, and its models (`undefined`: every one it can play). */
+/** What this Bedrock knows: the key it checks signatures with, its API key, and its models. */
 export interface BedrockOptions extends SigningKey {
   readonly bearer: string
-  readonly models: ReadonlySet<string> | undefined
+  readonly models: Models
 }
 
 const exceptions: Readonly<Record<number, string>> = {
@@ -61,20 +61,16 @@ const betasOf = (body: JsonObject): ReadonlyArray<string> => {
   return listOf(betas).map((beta) => stringOf(beta))
 }
 
-const contextOf = (
-  body: JsonObject,
-  model: NonNullable<ReturnType<typeof bedrockClaude>>["model"],
-  counting: boolean
-) => ({
+const contextOf = (body: JsonObject, model: ClaudeModel, counting: boolean) => ({
   platform: "bedrock" as const,
   model,
   betas: betasOf(body),
   counting
 })
 
-const countReply = (id: string, body: JsonObject): Reply => {
-  const found = bedrockClaude(id)
-  if (found === undefined || found.profile || found.model.version >= 4.8) {
+const countReply = (models: Models, id: string, body: JsonObject): Reply => {
+  const found = models.claude("bedrock", id)
+  if (found?.countable !== true) {
     return awsReply(400, "The provided model doesn't support counting tokens.")
   }
   const inner = objectOf(objectOf(body.input).invokeModel).body
@@ -84,11 +80,17 @@ const countReply = (id: string, body: JsonObject): Reply => {
   return asked(turn.directives) ?? unstreamed(jsonReply(200, { inputTokens }), turn.directives)
 }
 
-const invokeReply = (request: CloudRequest, id: string, body: JsonObject, streaming: boolean): Reply => {
-  const found = bedrockClaude(id)
+const invokeReply = (
+  models: Models,
+  request: CloudRequest,
+  id: string,
+  body: JsonObject,
+  streaming: boolean
+): Reply => {
+  const found = models.claude("bedrock", id)
   if (found === undefined)
     return awsReply(404, `Could not resolve the foundation model from the provided model identifier.`)
-  if (!found.profile) {
+  if (!found.callable) {
     return awsReply(
       400,
       `Invocation of model ID ${id} with on-demand throughput isn’t supported. Retry your request with the ID or ARN of an inference profile that contains this model.`
@@ -143,19 +145,21 @@ const invokeReply = (request: CloudRequest, id: string, body: JsonObject, stream
   )
 }
 
-const modelReply = (request: CloudRequest, id: string, operation: string, known: (id: string) => boolean): Reply => {
+const modelReply = (models: Models, request: CloudRequest, id: string, operation: string): Reply => {
   const body = parseJson(request.body.toString())
   if (!isObject(body)) return awsReply(400, "Malformed input request, please reformat your input and try again.")
-  // A catalog lists profiles; their foundation models exist with them.
-  if (!known(id) && !known(`us-gov.${id}`))
+  const embeds = models.isEmbedding(id)
+  if (!embeds && models.claude("bedrock", id) === undefined)
     return awsReply(404, "Could not resolve the foundation model from the provided model identifier.")
   try {
-    if (isTitan(id)) {
+    if (embeds) {
       const directives = operation === "invoke" ? embedTitan.directives(body) : undefined
       if (directives === undefined) return awsReply(400, "The provided model doesn't support this operation.")
       return asked(directives) ?? unstreamed(jsonReply(200, embedTitan.embed(body)), directives)
     }
-    return operation === "count-tokens" ? countReply(id, body) : invokeReply(request, id, body, operation !== "invoke")
+    return operation === "count-tokens"
+      ? countReply(models, id, body)
+      : invokeReply(models, request, id, body, operation !== "invoke")
   } catch (error) {
     return wrapped(error)
   }
@@ -163,7 +167,7 @@ const modelReply = (request: CloudRequest, id: string, operation: string, known:
 
 /** Plays Amazon Bedrock's runtime: InvokeModel for Claude and Titan, CountTokens, and the OpenAI-compatible routes. */
 export const bedrock = (options: BedrockOptions) => {
-  const known = (id: string) => options.models === undefined || options.models.has(id)
+  const { models } = options
   const answer = async (request: CloudRequest): Promise<Reply> => {
     try {
       if (request.headers.authorization !== `Bearer ${options.bearer}`)
@@ -172,7 +176,7 @@ export const bedrock = (options: BedrockOptions) => {
       if (error instanceof Refusal) return awsReply(error.status, error.message, error.code)
       throw error
     }
-    const find = (id: string) => (known(id) ? bedrockGpt(id) : undefined)
+    const find = (id: string) => models.gpt("bedrock", id)
     if (request.method === "POST" && request.path === "/openai/v1/chat/completions") {
       return answerChat(request, find, "bedrock")
     }
@@ -186,7 +190,7 @@ export const bedrock = (options: BedrockOptions) => {
         Version: "1.0"
       })
     }
-    return modelReply(request, decodeURIComponent(match[1] ?? ""), match[2] ?? "", known)
+    return modelReply(models, request, decodeURIComponent(match[1] ?? ""), match[2] ?? "")
   }
   return async (request: CloudRequest): Promise<Reply> => {
     const reply = await answer(request)

@@ -4,16 +4,16 @@ import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from 
 import { answerGemini } from "../gemini/answer.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
 import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
-import { vertexClaude, vertexGemini } from "../models.ts"
+import type { Models } from "../models.ts"
 import { digest } from "../signature.ts"
 import { googleReply } from "./google.ts"
 
-/** What this Vertex AI knows: its project and location, the access token it accepts, and its models (`undefined`: every one it can play). */
+/** What this Vertex AI knows: its project and location, the access token it accepts, and its models. */
 export interface VertexOptions {
   readonly project: string
   readonly location: string
   readonly token: string
-  readonly models: ReadonlySet<string> | undefined
+  readonly models: Models
 }
 
 const PATH =
@@ -27,16 +27,10 @@ const betasOf = (request: CloudRequest): ReadonlyArray<string> =>
     .map((beta) => beta.trim())
     .filter((beta) => beta !== "")
 
-const claudeReply = (
-  request: CloudRequest,
-  body: JsonObject,
-  id: string,
-  method: string,
-  known: (id: string) => boolean
-): Reply => {
+const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method: string, models: Models): Reply => {
   const counting = id === "count-tokens"
   const name = counting ? stringOf(body.model) : id
-  const model = known(name) ? vertexClaude(name) : undefined
+  const model = models.claude("vertex", name)?.model
   if (model === undefined) {
     return googleReply(
       404,
@@ -110,13 +104,12 @@ export const vertex =
     if (location !== options.location) return googleReply(404, `Location ${location} is not supported by this project.`)
     const body = parseJson(request.body.toString())
     if (!isObject(body)) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
-    const known = (name: string) => options.models === undefined || options.models.has(name)
     if (publisher === "anthropic") {
       return method === "rawPredict" || method === "streamRawPredict"
-        ? claudeReply(request, body, id, method, known)
+        ? claudeReply(request, body, id, method, options.models)
         : googleReply(404, `Method ${method} not found.`)
     }
-    const model = known(id) ? vertexGemini(id) : undefined
+    const model = options.models.gemini(id)
     return model === undefined
       ? googleReply(
           404,
