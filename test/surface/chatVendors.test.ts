@@ -149,7 +149,7 @@ describe("streams of vendors that do it their way", () => {
     assert.strictEqual(
       (await hear("Gemini", [{ candidates: [{ content: { parts: [{ text: "a" }] }, finishReason: "NEW" }] }]))
         .finishReason,
-      "stop"
+      "content_filter"
     )
   })
 
