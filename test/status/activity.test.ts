@@ -166,64 +166,74 @@ describe("the last hour", () => {
 })
 
 describe("use", () => {
-  it.effect("is of keys and teams with a limit, the fullest first, asked for every ten seconds at most", () =>
-    Effect.gen(function* () {
-      const created = DateTime.makeUnsafe(0)
-      const key = (id: string, monthlyTokens?: number): Key => ({
-        id,
-        name: id.toUpperCase(),
-        digest: "",
-        created,
-        acknowledged: created,
-        monthlyTokens
-      })
-      const keys = [key("a", 1000), key("b", 100), key("c", 10), key("d")]
-      const teams = [{ name: "blue", monthlyTokens: 200 }, { name: "red" }]
-      const spent: Readonly<Record<string, number>> = { a: 500, b: 90, "team/blue": 150 }
-      let lost = false
-      let asked = 0
-      const uses = (users: Users) => {
-        asked++
-        return lost
-          ? Effect.fail(new LedgerError({ message: "lost" }))
-          : usesOf(
-              { spent: (names) => Effect.succeed(names.map((name) => spent[name.replace(/:[\d-]+$/, "")] ?? 0)) },
-              users,
-              noon
+  it.effect(
+    "is of keys and teams that used something or are limited, the fullest first, asked for every ten seconds at most",
+    () =>
+      Effect.gen(function* () {
+        const created = DateTime.makeUnsafe(0)
+        const key = (id: string, monthlyTokens?: number): Key => ({
+          id,
+          name: id.toUpperCase(),
+          digest: "",
+          created,
+          acknowledged: created,
+          monthlyTokens
+        })
+        const keys = [key("a", 1000), key("b", 100), key("c", 10), key("d"), key("e")]
+        const teams = [{ name: "blue", monthlyTokens: 200, monthlyCost: 2 }, { name: "red" }]
+        const spent: Readonly<Record<string, number>> = {
+          a: 500,
+          b: 90,
+          e: 7,
+          "team/blue": 150,
+          "team/blue:cost": 1_900_000
+        }
+        let lost = false
+        let asked = 0
+        const uses = (users: Users) => {
+          asked++
+          return lost
+            ? Effect.fail(new LedgerError({ message: "lost" }))
+            : usesOf(
+                { spent: (names) => Effect.succeed(names.map((name) => spent[name.replace(/:[\d-]+$/, "")] ?? 0)) },
+                users,
+                noon
+              )
+        }
+        const use = yield* makeUse.pipe(
+          Effect.provide(
+            Layer.merge(
+              Layer.mock(Keys, {
+                authenticate: () => assert.fail("no secret is asked for"),
+                inForce: () => ({ keys, teams, since: 0 })
+              }),
+              Layer.mock(Quota, { note: () => {}, uses })
             )
-      }
-      const use = yield* makeUse.pipe(
-        Effect.provide(
-          Layer.merge(
-            Layer.mock(Keys, {
-              authenticate: () => assert.fail("no secret is asked for"),
-              inForce: () => ({ keys, teams, since: 0 })
-            }),
-            Layer.mock(Quota, { note: () => {}, uses })
           )
         )
-      )
-      yield* TestClock.setTime(noon)
-      const row = (id: string, used: number | null, limit: number): Use => ({
-        kind: "key",
-        id,
-        name: id.toUpperCase(),
-        used,
-        limit
+        yield* TestClock.setTime(noon)
+        const row = (id: string, used: number, limit?: number): Use => ({
+          kind: "key",
+          id,
+          name: id.toUpperCase(),
+          used,
+          limit,
+          cost: undefined,
+          costLimit: undefined
+        })
+        const blue: Use = { kind: "team", id: "blue", name: "blue", used: 150, limit: 200, cost: 1.9, costLimit: 2 }
+        const rows = [blue, row("b", 90, 100), row("a", 500, 1000), row("c", 0, 10), row("e", 7)]
+        assert.deepStrictEqual(yield* use, rows)
+        yield* TestClock.adjust("9 seconds")
+        lost = true
+        assert.deepStrictEqual(yield* use, rows)
+        assert.strictEqual(asked, 1)
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(
+          (yield* use).map(({ used }) => used),
+          [null, null, null, null]
+        )
+        assert.strictEqual(asked, 2)
       })
-      const blue: Use = { kind: "team", id: "blue", name: "blue", used: 150, limit: 200 }
-      const rows = [row("b", 90, 100), blue, row("a", 500, 1000), row("c", 0, 10)]
-      assert.deepStrictEqual(yield* use, rows)
-      yield* TestClock.adjust("9 seconds")
-      lost = true
-      assert.deepStrictEqual(yield* use, rows)
-      assert.strictEqual(asked, 1)
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(
-        (yield* use).map(({ used }) => used),
-        [null, null, null, null]
-      )
-      assert.strictEqual(asked, 2)
-    })
   )
 })

@@ -159,31 +159,44 @@ const deploymentRow = (now, prefix) => (one) => {
   }
 }
 
-const useRow = ({ id, kind, limit, name, used }) => ({
-  state: [id, name, used, limit],
-  cells: () => [
-    make("th", { scope: "row" }, name, make("div", { class: "soft" }, `${kind} ${id}`)),
-    make("td", { class: "number" }, used === null ? "not known" : count(used)),
-    make("td", { class: "number" }, count(limit)),
+const money = new Intl.NumberFormat("en", { maximumFractionDigits: 2 }).format
+/** A use against its limit, with a bar where there is one. */
+const against = (name, used, limit, format) => {
+  if (used === null) return ["not known"]
+  if (limit === undefined) return [format(used)]
+  const percent = limit === 0 ? 100 : Math.round((100 * used) / limit)
+  return [
+    `${format(used)} of ${format(limit)}`,
     make(
-      "td",
+      "div",
       {},
-      ...(used === null
-        ? ["-"]
-        : [
-            make("meter", {
-              min: 0,
-              max: limit,
-              high: limit * 0.9,
-              optimum: 0,
-              value: Math.min(used, limit),
-              "aria-label": `${name}: ${Math.round((100 * used) / limit)} percent`
-            }),
-            ` ${Math.round((100 * used) / limit)} %`
-          ])
+      make("meter", {
+        min: 0,
+        max: Math.max(limit, 1),
+        high: limit * 0.9,
+        optimum: 0,
+        value: Math.min(used, limit),
+        "aria-label": `${name}: ${percent} percent`
+      }),
+      ` ${percent} %`
     )
   ]
-})
+}
+const useRow = (one) => {
+  const { cost, costLimit, id, kind, limit, name, used } = one
+  return {
+    state: one,
+    cells: () => [
+      make("th", { scope: "row" }, name, make("div", { class: "soft" }, kind === "team" ? "team" : `key ${id}`)),
+      make("td", { class: "number" }, ...against(`${name}, tokens`, used, limit, count)),
+      make(
+        "td",
+        { class: "number" },
+        ...(cost === undefined ? ["-"] : against(`${name}, cost`, cost, costLimit, money))
+      )
+    ]
+  }
+}
 const countRow = ({ count: number, name }) => ({
   state: [name, number],
   cells: () => [make("th", { scope: "row" }, name), make("td", { class: "number" }, count(number))]
@@ -254,7 +267,7 @@ const show = () => {
   const shown = byId("busy").checked ? deployments.filter(({ hour }) => hour.requests > 0) : deployments
   const row = deploymentRow(now, setup.sandbox ? "sandbox-" : "")
   keep(byId("rows"), orNothing(shown.map(row), 6, "No deployment had a request in the last hour."))
-  keep(byId("use"), orNothing(use.map(useRow), 4, "No key has a monthly limit."))
+  keep(byId("use"), orNothing(use.map(useRow), 3, "No key was used or has a monthly limit."))
   keep(byId("refusals"), orNothing(refusals.map(countRow), 2, "None."))
   keep(byId("flags"), orNothing(flags.map(countRow), 2, "None."))
   keep(byId("setup"), setupRows(view).map(setupRow))
