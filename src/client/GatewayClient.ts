@@ -29,7 +29,7 @@ import type { Draining, Health, ModelList } from "../api/System.ts"
 import type { StreamError } from "./errors.ts"
 import { readEvents } from "./events.ts"
 import { type GatewayHeaders, readHeaders } from "./headers.ts"
-import type { ModelName } from "./ModelName.ts"
+import type { ModelFor } from "./ModelName.ts"
 import type { RetryOptions } from "./policy.ts"
 import {
   chatReader,
@@ -52,29 +52,32 @@ export type RequestFailure<E> = E | HttpClientError.HttpClientError | Schema.Sch
 type Call<A, E> = Effect.Effect<Reply<A>, RequestFailure<E>>
 
 /** A request with a model ID in it; its `stream` decides what the reply is. */
-export type WithModel<R, S = boolean | null> = R & { readonly model: ModelName; readonly stream?: S }
+export type WithModel<P extends Purpose, R, S = boolean | null> = Model<P, R> & { readonly stream?: S }
 /** JSON, or with `stream: true` the stream of its events. */
 export type ReplyBody<S, A, Event> = S extends true ? Stream.Stream<Event, StreamError> : A
-type Model<R> = R & { readonly model: ModelName }
+type Purpose = "chat" | "messages" | "responses" | "embeddings"
+type Model<P extends Purpose, R> = R & { readonly model: ModelFor<P> }
 
 export interface Client {
   readonly chat: {
     readonly completions: <const S extends boolean | null = false>(
-      request: WithModel<ChatRequest, S>
+      request: WithModel<"chat", ChatRequest, S>
     ) => Call<ReplyBody<S, Completion, CompletionChunk>, ApiError>
   }
   readonly messages: {
     readonly create: <const S extends boolean | null = false>(
-      request: WithModel<MessagesRequest, S>
+      request: WithModel<"messages", MessagesRequest, S>
     ) => Call<ReplyBody<S, Message, MessageStreamEvent>, MessagesError>
-    readonly countTokens: (request: Model<CountRequest>) => Call<typeof CountReply.Type, MessagesError>
+    readonly countTokens: (request: Model<"messages", CountRequest>) => Call<typeof CountReply.Type, MessagesError>
   }
   readonly responses: {
     readonly create: <const S extends boolean | null = false>(
-      request: WithModel<ResponsesRequest, S>
+      request: WithModel<"responses", ResponsesRequest, S>
     ) => Call<ReplyBody<S, ResponseObject, ResponseStreamEvent>, ApiError>
   }
-  readonly embeddings: { readonly create: (request: Model<EmbeddingsRequest>) => Call<EmbeddingList, ApiError> }
+  readonly embeddings: {
+    readonly create: (request: Model<"embeddings", EmbeddingsRequest>) => Call<EmbeddingList, ApiError>
+  }
   readonly models: { readonly list: () => Call<typeof ModelList.Type, ApiError> }
   /** Never sent again: an answer of 503 is the answer. */
   readonly health: () => Call<typeof Health.Type | typeof Draining.Type, ApiError>

@@ -1,4 +1,5 @@
 /** Model IDs as a type: a name without a level does not compile. */
+import type { ShippedModel } from "./shippedModels.ts"
 
 const plainLevels = ["fedramp-low", "fedramp-moderate", "fedramp-high", "il2", "il4", "il5"] as const
 type PlainLevel = (typeof plainLevels)[number]
@@ -8,6 +9,11 @@ export type Level = PlainLevel | "itar" | `${PlainLevel}+itar`
 
 /** `<base_model>:<level>`. Whether the gateway serves it is for the gateway to say. */
 export type ModelName = `${string}:${Level}`
+
+/** A shipped model of a purpose, or any other name; written so that an editor still offers the first. */
+export type ModelFor<P extends "chat" | "messages" | "responses" | "embeddings"> =
+  | ShippedModel<P>
+  | (ModelName & Record<never, never>)
 
 const known: ReadonlySet<string> = new Set([...plainLevels, "itar", ...plainLevels.map((level) => `${level}+itar`)])
 

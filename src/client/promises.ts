@@ -10,7 +10,7 @@ import type { Draining, Health, ModelList } from "../api/System.ts"
 import { type Accumulator, chatAccumulator, messagesAccumulator, responsesAccumulator } from "./accumulate.ts"
 import { type CallOptions, makeConnection, type PromiseClientOptions } from "./connection.ts"
 import { EventStream } from "./EventStream.ts"
-import type { ModelName } from "./ModelName.ts"
+import type { ModelFor } from "./ModelName.ts"
 import {
   chatReader,
   type MessageStreamEvent,
@@ -20,10 +20,11 @@ import {
   responsesReader
 } from "./readers.ts"
 
-type Model<R> = R & { readonly model: ModelName }
-type Json<R> = Model<R> & { readonly stream?: false | null }
+type Purpose = "chat" | "messages" | "responses" | "embeddings"
+type Model<P extends Purpose, R> = R & { readonly model: ModelFor<P> }
+type Json<P extends Purpose, R> = Model<P, R> & { readonly stream?: false | null }
 /** `stream` need not be given. */
-type Streamed<R> = Model<R> & { readonly stream?: true }
+type Streamed<P extends Purpose, R> = Model<P, R> & { readonly stream?: true }
 type Ask<R, A> = (request: R, options?: CallOptions) => Promise<A>
 type Listen<R, Event, Final> = (request: R, options?: CallOptions) => EventStream<Event, Final>
 
@@ -33,19 +34,19 @@ type Listen<R, Event, Final> = (request: R, options?: CallOptions) => EventStrea
  */
 export interface PromiseClient {
   readonly chat: {
-    readonly completions: Ask<Json<ChatRequest>, Completion>
-    readonly stream: Listen<Streamed<ChatRequest>, CompletionChunk, Completion>
+    readonly completions: Ask<Json<"chat", ChatRequest>, Completion>
+    readonly stream: Listen<Streamed<"chat", ChatRequest>, CompletionChunk, Completion>
   }
   readonly messages: {
-    readonly create: Ask<Json<MessagesRequest>, Message>
-    readonly stream: Listen<Streamed<MessagesRequest>, MessageStreamEvent, Message>
-    readonly countTokens: Ask<Model<CountRequest>, typeof CountReply.Type>
+    readonly create: Ask<Json<"messages", MessagesRequest>, Message>
+    readonly stream: Listen<Streamed<"messages", MessagesRequest>, MessageStreamEvent, Message>
+    readonly countTokens: Ask<Model<"messages", CountRequest>, typeof CountReply.Type>
   }
   readonly responses: {
-    readonly create: Ask<Json<ResponsesRequest>, ResponseObject>
-    readonly stream: Listen<Streamed<ResponsesRequest>, ResponseStreamEvent, ResponseObject>
+    readonly create: Ask<Json<"responses", ResponsesRequest>, ResponseObject>
+    readonly stream: Listen<Streamed<"responses", ResponsesRequest>, ResponseStreamEvent, ResponseObject>
   }
-  readonly embeddings: { readonly create: Ask<Model<EmbeddingsRequest>, EmbeddingList> }
+  readonly embeddings: { readonly create: Ask<Model<"embeddings", EmbeddingsRequest>, EmbeddingList> }
   readonly models: { readonly list: (options?: CallOptions) => Promise<typeof ModelList.Type> }
   /** Never sent again: an answer of 503 is the answer. */
   readonly health: (options?: CallOptions) => Promise<typeof Health.Type | typeof Draining.Type>
