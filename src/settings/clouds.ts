@@ -27,6 +27,11 @@ const AwsRegion = Schema.String.check(
   Schema.isPattern(/^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$/, { message: "must be a region such as us-gov-west-1" })
 )
 
+/** Part of the authority's path. */
+const Tenant = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,99}$/, { message: "must be a tenant's ID or domain" })
+)
+
 /** What an endpoint of the operator's own is called. */
 const Label = Schema.String.check(
   Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,39}$/, {
@@ -99,12 +104,13 @@ const azure = Config.all({
   label: Config.option(Config.schema(Label, "AZURE_OPENAI_REGION")),
   declared: Config.option(boundary("AZURE_OPENAI_ENDPOINT_BOUNDARY")),
   apiKey: secret("AZURE_OPENAI_API_KEY"),
-  tenantId: optional("AZURE_TENANT_ID"),
+  tenantId: Config.option(Config.schema(Tenant, "AZURE_TENANT_ID")),
   clientId: optional("AZURE_CLIENT_ID"),
   clientSecret: secret("AZURE_CLIENT_SECRET"),
   clientCertificatePath: optional("AZURE_CLIENT_CERTIFICATE_PATH"),
   federatedTokenFile: optional("AZURE_FEDERATED_TOKEN_FILE"),
-  authorityHost: optional("AZURE_AUTHORITY_HOST")
+  /** Gets the credentials themselves, so it is an address like the others. */
+  authorityHost: Config.option(baseUrl("AZURE_AUTHORITY_HOST"))
 }).pipe(
   Config.flatMap(({ label, declared, ...settings }) => {
     const row = rowOf("azure", hostOf(settings.endpoint))

@@ -214,6 +214,14 @@ describe("a setting that is wrong", () => {
     ],
     [{ BEDROCK_REGION: "us-gov-west-1", BEDROCK_FIPS: "perhaps" }, "BEDROCK_FIPS must be true or false"],
     [
+      { AZURE_OPENAI_ENDPOINT: "https://x.openai.azure.us", AZURE_AUTHORITY_HOST: "http://login.example" },
+      "AZURE_AUTHORITY_HOST must be https (plain http is accepted only for a loopback address)"
+    ],
+    [
+      { AZURE_OPENAI_ENDPOINT: "https://x.openai.azure.us", AZURE_TENANT_ID: "a/../b" },
+      "AZURE_TENANT_ID must be a tenant's ID or domain"
+    ],
+    [
       { AZURE_OPENAI_ENDPOINT: "http://a.example" },
       "AZURE_OPENAI_ENDPOINT must be https (plain http is accepted only for a loopback address)"
     ]
