@@ -11,14 +11,27 @@ const nouns: Readonly<Record<string, string>> = {
 }
 
 const wanted = (ast: SchemaAST.AST): ReadonlyArray<string> => {
-  if (ast._tag === "Literal") return [JSON.stringify(ast.literal)]
+  if (ast._tag === "Literal") return [String(ast.literal)]
   return ast._tag === "Union" ? ast.types.flatMap(wanted) : [nouns[ast._tag] ?? "another value"]
 }
 
 /** `must be a string or an array`; that a field may be null goes without saying. */
 export const mustBe = (ast: SchemaAST.AST): string => {
   const words = [...new Set(wanted(ast))].filter((word) => word !== "null")
-  return `must be ${words.join(" or ")}`
+  return `must be ${either(words)}`
+}
+
+/** `a`, `a or b`, `a, b or c`: without quotes, because the words are in JSON. */
+const either = (words: ReadonlyArray<string>): string =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`
+
+/** A message without the syntax of types: the library's own says what a union expects in the words of TypeScript. */
+export const plainMessage = (message: string): string => {
+  const [, expected] = /^Expected (.*)$/s.exec(message) ?? []
+  if (expected === undefined) return message
+  const literals = expected.split(" | ").map((word) => /^"([^"]*)"$/.exec(word)?.[1])
+  const words = literals.filter((word) => word !== undefined)
+  return words.length === literals.length ? `must be ${either(words)}` : "is not valid"
 }
 
 /** The words that a schema brings for an issue. */

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { ChatRequest } from "../api/Chat.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
+import { isObject, objectOf } from "../wire/json.ts"
 import { reply as claudeReply } from "./claude/reply.ts"
 import { request as claudeRequest, unsaidStops as claudeStops } from "./claude/request.ts"
 import { stream as claudeStream } from "./claude/stream.ts"
@@ -31,10 +32,23 @@ const refused: ReadonlyMap<string, string> = new Map([
   ["data_sources", "requests do not leave the boundary"]
 ])
 
+/** A format that is none would be lost in silence by the vendors that have other words for it. */
+const refuseFormat = ({ response_format: format }: ChatRequest): string | undefined => {
+  if (format === undefined || format === null) return undefined
+  const { json_schema, type } = objectOf(format)
+  if (type === "text" || type === "json_object") return undefined
+  if (type !== "json_schema") return "response_format: must be an object of type text, json_object or json_schema"
+  return isObject(objectOf(json_schema).schema)
+    ? undefined
+    : "response_format.json_schema.schema: must be a JSON Schema"
+}
+
 const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> => {
   for (const [name, why] of refused) {
     if (Object.hasOwn(chat, name) && chat[name] !== null) return Result.fail(invalid(`${name} is not accepted: ${why}`))
   }
+  const format = refuseFormat(chat)
+  if (format !== undefined) return Result.fail(invalid(format))
   return (chat.n ?? 1) === 1 ? Result.void : Result.fail(invalid("n: must be 1, there is one choice a request"))
 }
 

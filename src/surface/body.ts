@@ -6,7 +6,7 @@ import { isUtf8 } from "node:buffer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Duration, Effect, Result, Schema, SchemaIssue, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { issueWords } from "../api/words.ts"
+import { issueWords, plainMessage } from "../api/words.ts"
 import type { JsonText } from "../dialect/jsonTexts.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
 import { type Budget, newBudget } from "../wire/budget.ts"
@@ -148,7 +148,7 @@ const describe = (error: Schema.SchemaError): string => {
     .map((segment) => (typeof segment === "object" ? segment.key : segment))
     .map((key, at) => (typeof key === "number" ? `[${key}]` : `${at === 0 ? "" : "."}${String(key).slice(0, 100)}`))
     .join("")
-  const message = (issue?.message ?? "is not valid").slice(0, 500)
+  const message = plainMessage(issue?.message ?? "is not valid").slice(0, 500)
   return path === "" ? `the request body: ${message}` : `${path}: ${message}`
 }
 

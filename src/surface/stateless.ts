@@ -8,4 +8,4 @@ const inMemory: ReadonlySet<unknown> = new Set(["in_memory", "in-memory"])
 export const refuseRetention = ({ prompt_cache_retention: retention }: JsonObject): string | undefined =>
   retention === undefined || retention === null || inMemory.has(retention)
     ? undefined
-    : 'prompt_cache_retention: must be "in_memory" or omitted; nothing is stored'
+    : "prompt_cache_retention: must be in_memory or omitted; nothing is stored"

@@ -118,7 +118,7 @@ describe("with the sandbox", () => {
       ["513 strings", { model, input: Array.from({ length: 513 }, () => "a") }, /512.*513/],
       ["a byte over 2 MiB", { model, input: ["a".repeat(mib), "b"] }, /2 MiB.*2097153/],
       ["2 MiB in characters of three bytes", { model, input: ["€".repeat(mib / 2)] }, /2 MiB/],
-      ["another encoding", { model, input: "a", encoding_format: "int8" }, /encoding_format.*"float" or "base64"/],
+      ["another encoding", { model, input: "a", encoding_format: "int8" }, /encoding_format.*float or base64/],
       // Order of checks: model, count, emptiness, size.
       ["model before count", { model: "gpt-5.1:il5", input: Array.from({ length: 513 }, () => "") }, /\/v1\//],
       ["count before emptiness", { model, input: Array.from({ length: 513 }, () => "") }, /512/],
