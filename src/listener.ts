@@ -170,6 +170,8 @@ export const listenerLayer = (settings: GatewaySettings) =>
       NodeHttpServer.layerServer(() => server, {
         host: settings.host,
         port: settings.port,
+        // Callers that come all at once wait here for a moment; the system may allow fewer.
+        backlog: 4096,
         // Streams are ended in-band when their time is over; this is for those that then do not end.
         gracefulShutdownTimeout: Duration.sum(settings.drainTimeout, Duration.seconds(2))
       })

@@ -20,7 +20,7 @@ export const digestOf = (stand: Uint8Array): Uint8Array | undefined => digests.g
 
 export class Outgoing {
   /** Prints a large body; undefined where nothing is left to do. To be run before anything else is asked. */
-  readonly printing: Effect.Effect<void> | undefined
+  printing: Effect.Effect<void> | undefined
   private text = ""
   private pieces: ReadonlyArray<Buffer> | undefined
   private size = 0
@@ -52,6 +52,7 @@ export class Outgoing {
   readonly release = (): void => {
     this.text = ""
     this.pieces = undefined
+    this.printing = undefined
   }
 
   /** Reads the pieces when they are asked for, so that none is held by whoever iterates. */

@@ -30,12 +30,20 @@ const codeOf = (error: unknown): string | undefined => {
 
 const failed = (message: string, code: Code) => new GatewayError({ reason: "upstream", message, code })
 
+/** The limit is this machine's, not the cloud's (docs/operation.md#running). */
+const noDescriptors = new GatewayError({
+  reason: "overloaded",
+  message: "the gateway has as many connections open as its system allows; try again in a moment",
+  retryAfter: 1
+})
+
 /** A failed connection, as the caller may know it. */
 export const transportError = (error: unknown): GatewayError => {
   const code = codeOf(error) ?? ""
   if (code === "UND_ERR_CONNECT_TIMEOUT") {
     return failed("the cloud that serves this model could not be reached in time", "connect-timeout")
   }
+  if (code === "EMFILE" || code === "ENFILE") return noDescriptors
   if (beforeSending.has(code)) return failed("the cloud that serves this model could not be reached", "connect")
   if (certificate.test(code)) {
     return failed("the certificate of the cloud that serves this model could not be verified", "certificate")

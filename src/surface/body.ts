@@ -78,7 +78,10 @@ const readBytes = (
     }
     const end = () => {
       const [only] = chunks
-      finish(Effect.succeed(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size)))
+      const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size)
+      // The listeners live as long as the reply, which may be a long stream.
+      chunks.length = 0
+      finish(Effect.succeed(bytes))
     }
     const cut = () => finish(Effect.fail(brokenOff))
     const timer = setTimeout(() => finish(Effect.fail(tooSlow)), Duration.toMillis(timeout))
