@@ -41,19 +41,20 @@ const here = "set GATEWAY_REDIS_URL in this shell, too"
 /** What was spent, for a command beside the gateway: it makes no file, and fails where there may be counts that it does not see. */
 export const spentIn =
   ({ redisUrl, stateDir }: StoreSettings): Ledger["Service"]["spent"] =>
-  (names) => {
-    if (Option.isSome(redisUrl)) {
-      return Effect.flatMap(Ledger, ({ spent }) => spent(names)).pipe(Effect.provide(redisLayer(redisUrl.value)))
-    }
-    if (existsSync(markerOf(stateDir))) {
-      return Effect.fail(new LedgerError({ message: `the gateway that uses ${stateDir} counts in Redis; ${here}.` }))
-    }
-    if (!existsSync(quotaFile(stateDir))) {
-      return Effect.fail(
-        new LedgerError({
-          message: `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that.`
-        })
-      )
-    }
-    return readSpent(stateDir, names)
-  }
+  (names) =>
+    Effect.suspend(() => {
+      if (Option.isSome(redisUrl)) {
+        return Effect.flatMap(Ledger, ({ spent }) => spent(names)).pipe(Effect.provide(redisLayer(redisUrl.value)))
+      }
+      if (existsSync(markerOf(stateDir))) {
+        return Effect.fail(new LedgerError({ message: `the gateway that uses ${stateDir} counts in Redis; ${here}.` }))
+      }
+      if (!existsSync(quotaFile(stateDir))) {
+        return Effect.fail(
+          new LedgerError({
+            message: `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that.`
+          })
+        )
+      }
+      return readSpent(stateDir, names)
+    })
