@@ -1,6 +1,8 @@
+/** The messages of a chat completion request. */
 import { isObject, type Json, type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
-import { imageOf, insist, OpenAiRefusal, onlyParameters } from "./shared.ts"
+import { anything, closed, free, list, type Shape, text, textOr, variant } from "./shape.ts"
+import { imageOf, insist, OpenAiRefusal } from "./shared.ts"
 
 const partsOf = (content: Json | undefined): ReadonlyArray<JsonObject> =>
   typeof content === "string" ? [{ type: "text", text: content }] : listOf(content).filter(isObject)
@@ -14,49 +16,40 @@ export const textIn = (message: JsonObject | undefined): string =>
 /** The tool calls of a message. */
 export const callsIn = (message: JsonObject | undefined): ReadonlyArray<JsonObject> => objectsOf(message?.tool_calls)
 
-const checkContent = (message: JsonObject, path: string, model: GptModel): void => {
-  const content = message.content
-  const role = stringOf(message.role)
-  const optional = role === "assistant" && (callsIn(message).length > 0 || typeof message.refusal === "string")
-  if (content === undefined || content === null) {
-    insist(optional, `Invalid value for 'content': expected a string, got null.`, `${path}.content`)
-    return
-  }
-  insist(
-    typeof content === "string" || (Array.isArray(content) && content.length > 0),
-    `Invalid type for '${path}.content': expected a string or an array of objects.`,
-    `${path}.content`,
-    "invalid_type"
+const noFiles: Shape = (_, path) => {
+  throw new OpenAiRefusal(
+    "Invalid value: 'file'. This model does not support file content types.",
+    path,
+    "invalid_value"
   )
-  if (typeof content === "string") return
-  for (const [index, part] of partsOf(content).entries()) {
-    const at = `${path}.content[${index}]`
-    const type = stringOf(part.type)
-    if (type === "image_url" && role === "user") imageOf(stringOf(objectOf(part.image_url).url), at, model)
-    else if (type === "file")
-      throw new OpenAiRefusal(
-        "Invalid value: 'file'. This model does not support file content types.",
-        at,
-        "invalid_value"
-      )
-    else
-      insist(
-        type === "text" || type === "refusal",
-        `Invalid value: '${type}'. Supported values are: 'text' and 'image_url'.`,
-        `${at}.type`,
-        "invalid_value"
-      )
-  }
+}
+
+const call = closed({ "id!": text, type: anything, "function!": closed({ "name!": text, "arguments!": text }) })
+
+const messagesOf = (model: GptModel): Shape => {
+  const image: Shape = (part, path) => imageOf(stringOf(objectOf(objectOf(part).image_url).url), path, model)
+  const plain = { text: anything, file: noFiles }
+  const message = (parts: Readonly<Record<string, Shape>>, more: Readonly<Record<string, Shape>> = {}) =>
+    closed({ ...free("role", "name"), content: textOr(variant("type", parts)), ...more })
+  return list(
+    variant("role", {
+      system: message(plain),
+      developer: message(plain),
+      user: message({ ...plain, image_url: image }),
+      assistant: message(
+        { ...plain, refusal: anything },
+        { ...free("refusal", "annotations", "audio"), tool_calls: list(call) }
+      ),
+      tool: message(plain, { tool_call_id: text })
+    }),
+    { filled: true }
+  )
 }
 
 /** Checks the messages as the cloud does: roles, parts, tool calls with their results. */
-export const checkMessages = (messages: ReadonlyArray<JsonObject>, model: GptModel): void => {
-  insist(
-    messages.length > 0,
-    "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-    "messages",
-    "empty_array"
-  )
+export const checkMessages = (given: Json | undefined, model: GptModel): void => {
+  messagesOf(model)(given ?? [], "messages")
+  const messages = objectsOf(given)
   const roles = new Set(messages.map((message) => message.role))
   insist(
     !(roles.has("system") && roles.has("developer")),
@@ -65,59 +58,30 @@ export const checkMessages = (messages: ReadonlyArray<JsonObject>, model: GptMod
     "invalid_value"
   )
   let open: ReadonlyArray<string> = []
-  for (const [index, message] of messages.entries()) {
-    const path = `messages[${index}]`
-    const role = stringOf(message.role)
+  const closeAll = (path: string) =>
     insist(
-      ["system", "developer", "user", "assistant", "tool"].includes(role),
-      `Invalid value: '${role}'. Supported values are: 'system', 'assistant', 'user', 'developer' and 'tool'.`,
-      `${path}.role`,
-      "invalid_value"
-    )
-    onlyParameters(
-      message,
-      [
-        "role",
-        "content",
-        "name",
-        ...(role === "assistant" ? ["tool_calls", "refusal", "annotations", "audio"] : []),
-        ...(role === "tool" ? ["tool_call_id"] : [])
-      ],
+      open.length === 0,
+      `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(", ")}`,
       path
     )
-    checkContent(message, path, model)
-    const answered = stringOf(message.tool_call_id)
+  for (const [index, message] of messages.entries()) {
+    const path = `messages[${index}]`
+    const { role, content, refusal } = message
+    const silent = content === undefined || content === null
+    const optional = role === "assistant" && (callsIn(message).length > 0 || typeof refusal === "string")
+    insist(!silent || optional, "Invalid value for 'content': expected a string, got null.", `${path}.content`)
     if (role === "tool") {
+      const answered = stringOf(message.tool_call_id)
       insist(
         open.includes(answered),
         "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
         `${path}.role`
       )
       open = open.filter((id) => id !== answered)
-    } else {
-      insist(
-        open.length === 0,
-        `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(", ")}`,
-        `${path}.role`
-      )
-    }
-    for (const [at, call] of callsIn(message).entries()) {
-      onlyParameters(call, ["id", "type", "function"], `${path}.tool_calls[${at}]`)
-      onlyParameters(objectOf(call.function), ["name", "arguments"], `${path}.tool_calls[${at}].function`)
-      insist(
-        typeof objectOf(call.function).arguments === "string",
-        `Invalid type for '${path}.tool_calls[${at}].function.arguments': expected a string.`,
-        `${path}.tool_calls`,
-        "invalid_type"
-      )
-    }
+    } else closeAll(`${path}.role`)
     if (role === "assistant") open = callsIn(message).map((call) => stringOf(call.id))
   }
-  insist(
-    open.length === 0,
-    `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(", ")}`,
-    "messages"
-  )
+  closeAll("messages")
 }
 
 /** The images of a message. */

@@ -5,7 +5,8 @@ import { describe, mediaTokens, resultText } from "../media.ts"
 import type { GptModel } from "../models.ts"
 import { countTokens } from "../tokens.ts"
 import { callsIn, checkMessages, mediaIn, textIn } from "./chatMessages.ts"
-import { checkSampling, effortOf, insist, OpenAiRefusal, onlyParameters, type Platform, toolOf } from "./shared.ts"
+import { anything, closed, free, list, text, variant } from "./shape.ts"
+import { checkSampling, effortOf, insist, OpenAiRefusal, type Platform, toolOf } from "./shared.ts"
 
 /** A checked chat completion request. */
 export interface ChatRequest {
@@ -26,24 +27,26 @@ const SAMPLING = [
   "logit_bias"
 ]
 
-const PARAMETERS = [
-  ...[
-    "model",
-    "messages",
-    "stream",
-    "stream_options",
-    "max_completion_tokens",
-    "max_tokens",
-    "n",
-    "stop",
-    "seed",
-    "user",
-    "tools"
-  ],
-  ...["tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "metadata", "verbosity", "store"],
-  ...["safety_identifier", "prompt_cache_key", "service_tier", "modalities", "prediction", "prompt_cache_retention"],
-  ...SAMPLING
-]
+const parameters = closed({
+  ...free("model", "messages", "stream", "stream_options", "max_completion_tokens", "max_tokens", "n", "stop"),
+  ...free("seed", "user", "tool_choice", "parallel_tool_calls", "reasoning_effort", "metadata", "verbosity", "store"),
+  ...free("safety_identifier", "prompt_cache_key", "service_tier", "modalities", "prediction"),
+  ...free("prompt_cache_retention", ...SAMPLING),
+  tools: list(
+    variant("type", {
+      function: closed({ type: anything, "function!": (value, path) => toolOf(objectOf(value), path) })
+    }),
+    { filled: true }
+  ),
+  response_format: variant("type", {
+    text: anything,
+    json_object: anything,
+    json_schema: closed({
+      type: anything,
+      "json_schema!": closed({ "name!": text, ...free("description", "schema", "strict") })
+    })
+  })
+})
 
 const choiceOf = (body: JsonObject, tools: Turn["tools"]): Turn["choice"] => {
   const choice = body.tool_choice
@@ -65,34 +68,14 @@ const choiceOf = (body: JsonObject, tools: Turn["tools"]): Turn["choice"] => {
 
 const formatOf = (body: JsonObject, messages: ReadonlyArray<JsonObject>): Turn["format"] => {
   const format = objectOf(body.response_format)
-  switch (format.type) {
-    case undefined:
-    case "text":
-      return undefined
-    case "json_object":
-      insist(
-        messages.some((message) => /json/i.test(textIn(message))),
-        "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
-        "messages"
-      )
-      return "json"
-    case "json_schema": {
-      const schema = objectOf(format.json_schema)
-      insist(
-        stringOf(schema.name) !== "",
-        "Missing required parameter: 'response_format.json_schema.name'.",
-        "response_format.json_schema.name",
-        "missing_required_parameter"
-      )
-      return objectOf(schema.schema)
-    }
-    default:
-      throw new OpenAiRefusal(
-        `Invalid value: '${String(format.type)}'. Supported values are: 'json_object', 'json_schema', and 'text'.`,
-        "response_format.type",
-        "invalid_value"
-      )
-  }
+  if (format.type === "json_schema") return objectOf(objectOf(format.json_schema).schema)
+  if (format.type !== "json_object") return undefined
+  insist(
+    messages.some((message) => /json/i.test(textIn(message))),
+    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
+    "messages"
+  )
+  return "json"
 }
 
 const limitOf = (body: JsonObject, model: GptModel): number | undefined => {
@@ -122,9 +105,9 @@ const limitOf = (body: JsonObject, model: GptModel): number | undefined => {
 
 /** Checks a chat completion request as the cloud does, and reads what it asks. Throws an `OpenAiRefusal`. */
 export const readChat = (body: JsonObject, model: GptModel, platform: Platform): ChatRequest => {
-  onlyParameters(body, PARAMETERS, "")
+  parameters(body, "")
+  checkMessages(body.messages, model)
   const messages = objectsOf(body.messages)
-  checkMessages(messages, model)
   const effort = effortOf(body.reasoning_effort, "reasoning_effort", model)
   checkSampling(body, [...SAMPLING, "stop"], model, effort)
   insist(
@@ -148,25 +131,11 @@ export const readChat = (body: JsonObject, model: GptModel, platform: Platform):
     "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
     "stream_options"
   )
-  const tools = objectsOf(body.tools).map((tool, index) => {
-    insist(
-      tool.type === "function",
-      `Invalid value: '${String(tool.type)}'. Supported values are: 'function'.`,
-      `tools[${index}].type`,
-      "invalid_value"
-    )
-    return toolOf(objectOf(tool.function), `tools[${index}].function`)
-  })
+  const tools = objectsOf(body.tools).map((tool) => toolOf(objectOf(tool.function), "tools"))
   insist(
     !model.toolsByResponses || tools.length === 0 || effort === "none",
     `Function tools with reasoning_effort are not supported for ${model.base} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`,
     "reasoning_effort"
-  )
-  insist(
-    tools.length > 0 || !Array.isArray(body.tools),
-    "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-    "tools",
-    "empty_array"
   )
   insist(
     tools.length > 0 || body.parallel_tool_calls === undefined,

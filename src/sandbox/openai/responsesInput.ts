@@ -1,9 +1,11 @@
-import { isObject, type Json, type JsonObject, listOf, stringOf } from "../json.ts"
+import { isObject, type Json, type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
 import { mediaTokens, resultText } from "../media.ts"
 import type { GptModel } from "../models.ts"
 import { isSigned } from "../signature.ts"
 import { countTokens } from "../tokens.ts"
-import { imageOf, insist, OpenAiRefusal, onlyParameters } from "./shared.ts"
+import { anything, closed, free, list, never, type Shape, text, textOr, variant } from "./shape.ts"
+import { imageOf, insist, OpenAiRefusal } from "./shared.ts"
+
 /** What `encrypted_content` is made over. */
 export const ENCRYPTED = "responses reasoning"
 
@@ -36,117 +38,88 @@ export const isCall = (item: JsonObject): boolean => Object.hasOwn(asked, typeOf
 export const isOutput = (item: JsonObject): boolean =>
   typeOf(item).endsWith("_output") && Object.hasOwn(asked, typeOf(item).slice(0, -"_output".length))
 
-const checkMessage = (item: JsonObject, path: string, model: GptModel): void => {
-  const role = stringOf(item.role)
-  insist(
-    ["user", "assistant", "system", "developer"].includes(role),
-    `Invalid value: '${role}'. Supported values are: 'assistant', 'system', 'developer', and 'user'.`,
-    `${path}.role`,
-    "invalid_value"
-  )
-  onlyParameters(item, ["type", "role", "content", "id", "status", "phase"], path)
-  insist(
-    typeof item.content === "string" || Array.isArray(item.content),
-    `Missing required parameter: '${path}.content'.`,
-    `${path}.content`,
-    "missing_required_parameter"
-  )
-  for (const [index, part] of partsOf(typeof item.content === "string" ? undefined : item.content).entries()) {
-    const type = stringOf(part.type)
-    const at = `${path}.content[${index}]`
-    const allowed = role === "assistant" ? ["output_text", "refusal"] : ["input_text", "input_image"]
-    insist(type !== "input_file", "This model does not support file content types.", at, "unsupported_content_type")
-    insist(
-      allowed.includes(type),
-      `Invalid value: '${type}'. Supported values are: ${allowed.map((one) => `'${one}'`).join(" and ")}.`,
-      `${at}.type`,
-      "invalid_value"
-    )
-    if (type === "input_image") imageOf(stringOf(part.image_url), `${at}.image_url`, model)
-  }
-}
-
-const checkReasoning = (item: JsonObject, path: string): void => {
-  onlyParameters(item, ["type", "id", "summary", "content", "encrypted_content", "status"], path)
-  const secret = item.encrypted_content
+const stored: Shape = (item, path) => {
+  const { id, encrypted_content: secret } = objectOf(item)
   if (secret === undefined || secret === null) {
-    throw new OpenAiRefusal(
-      `Item with id '${stringOf(item.id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
-      "input",
-      undefined,
-      404
-    )
+    const message = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
+    throw new OpenAiRefusal(message, path, undefined, 404)
   }
   insist(
     isSigned(ENCRYPTED, stringOf(secret)),
-    `The encrypted content for item ${stringOf(item.id)} could not be verified.`,
-    "input",
+    `The encrypted content for item ${stringOf(id)} could not be verified.`,
+    path,
     "invalid_encrypted_content"
   )
 }
 
-const idPrefixes: Readonly<Record<string, string>> = {
-  message: "msg",
-  reasoning: "rs",
-  function_call: "fc",
-  function_call_output: "fc",
-  custom_tool_call: "ctc",
-  custom_tool_call_output: "ctc",
-  local_shell_call: "lsh",
-  shell_call: "sh",
-  apply_patch_call: "apc"
-}
+/** Many take an item's ID for its `call_id`; the API tells them apart. */
+const idOf =
+  (prefix: string): Shape =>
+  (id, path) =>
+    insist(
+      stringOf(id).startsWith(prefix),
+      `Invalid '${path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`,
+      path,
+      "invalid_value"
+    )
 
-/** Many take an item's ID for its `call_id`; Azure tells them apart. */
-const checkId = (item: JsonObject, path: string): void => {
-  const prefix = idPrefixes[typeOf(item)]
-  if (prefix === undefined || item.id === undefined || item.id === null) return
+const callId: Shape = (id, path) => {
+  const { length } = stringOf(id)
   insist(
-    stringOf(item.id).startsWith(prefix),
-    `Invalid '${path}.id': '${stringOf(item.id)}'. Expected an ID that begins with '${prefix}'.`,
-    `${path}.id`,
-    "invalid_value"
+    length <= 64,
+    `Invalid '${path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`,
+    path,
+    "string_above_max_length"
   )
 }
 
-/** Checks the input as Azure does: messages, calls with their outputs, reasoning items. */
+const inputOf = (model: GptModel): Shape => {
+  const item = (prefix: string, fields: Readonly<Record<string, Shape>>) =>
+    closed({ ...free("type", "status"), id: idOf(prefix), ...fields })
+  const output = (prefix: string) => item(prefix, { call_id: callId, ...free("output", "max_output_length") })
+  const named = { call_id: callId, ...free("name", "namespace") }
+  const image: Shape = (part, path) => imageOf(stringOf(objectOf(part).image_url), `${path}.image_url`, model)
+  const message = (parts: Readonly<Record<string, Shape>>) =>
+    item("msg", { ...free("role", "phase"), "content!": textOr(variant("type", parts)) })
+  const input = message({
+    input_text: anything,
+    input_image: image,
+    input_file: never("This model does not support file content types.", "unsupported_content_type")
+  })
+  const answer = message({ output_text: anything, refusal: anything })
+  const messages = variant("role", { user: input, assistant: answer, system: input, developer: input })
+  const secrets = item("rs", free("summary", "content", "encrypted_content"))
+  const shapes: Readonly<Record<string, Shape>> = {
+    message: messages,
+    reasoning: (value, path) => {
+      secrets(value, path)
+      stored(value, "input")
+    },
+    function_call: item("fc", { ...named, "arguments!": text }),
+    function_call_output: output("fc"),
+    custom_tool_call: item("ctc", { ...named, "input!": text }),
+    custom_tool_call_output: output("ctc"),
+    local_shell_call: item("lsh", { call_id: callId, "action!": anything }),
+    local_shell_call_output: output(""),
+    shell_call: item("sh", { call_id: callId, "action!": anything }),
+    shell_call_output: output(""),
+    apply_patch_call: item("apc", { call_id: callId, "operation!": anything }),
+    apply_patch_call_output: output("")
+  }
+  return list(variant("type", shapes, "message"), { filled: true })
+}
+
+/** Checks the input as the clouds do: messages, calls with their outputs, reasoning items. */
 export const checkInput = (items: ReadonlyArray<JsonObject>, model: GptModel): void => {
-  insist(
-    items.length > 0,
-    "Invalid 'input': empty array. Expected an array with minimum length 1.",
-    "input",
-    "empty_array"
-  )
+  inputOf(model)(items, "input")
   const calls = new Set<string>()
   const outputs = new Set<string>()
-  for (const [index, item] of items.entries()) {
-    const path = `input[${index}]`
+  for (const item of items) {
     const id = stringOf(item.call_id)
-    insist(
-      id.length <= 64,
-      `Invalid '${path}.call_id': string too long. Expected a string with maximum length 64, but got a string with length ${id.length} instead.`,
-      `${path}.call_id`,
-      "string_above_max_length"
-    )
-    checkId(item, path)
-    if (isCall(item)) {
-      const field = asked[typeOf(item)] ?? ""
-      const named = field === "arguments" || field === "input"
-      onlyParameters(item, ["type", "id", "call_id", "status", field, ...(named ? ["name", "namespace"] : [])], path)
-      insist(
-        named ? typeof item[field] === "string" : isObject(item[field]),
-        `Missing required parameter: '${path}.${field}'.`,
-        path,
-        "missing_required_parameter"
-      )
-      calls.add(id)
-    } else if (isOutput(item)) {
-      onlyParameters(item, ["type", "id", "call_id", "output", "status", "max_output_length"], path)
-      insist(calls.has(id), `No tool call found for function call output with call_id ${id}.`, "input")
-      outputs.add(id)
-    } else if (typeOf(item) === "message") checkMessage(item, path, model)
-    else if (typeOf(item) === "reasoning") checkReasoning(item, path)
-    else throw new OpenAiRefusal(`Invalid value: '${typeOf(item)}'.`, `${path}.type`, "invalid_value")
+    if (isCall(item)) calls.add(id)
+    if (!isOutput(item)) continue
+    insist(calls.has(id), `No tool call found for function call output with call_id ${id}.`, "input")
+    outputs.add(id)
   }
   const missing = [...calls].find((id) => !outputs.has(id))
   insist(missing === undefined, `No tool output found for function call ${missing}.`, "input")

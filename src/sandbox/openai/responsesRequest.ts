@@ -5,7 +5,8 @@ import { describe, resultText } from "../media.ts"
 import type { GptModel } from "../models.ts"
 import { countTokens } from "../tokens.ts"
 import { checkInput, isCall, isOutput, itemTokens, partsOf, textIn, typeOf } from "./responsesInput.ts"
-import { checkSampling, effortOf, imageOf, insist, OpenAiRefusal, onlyParameters, toolOf } from "./shared.ts"
+import { anything, closed, free, list, type Shape, text, variant } from "./shape.ts"
+import { checkSampling, effortOf, imageOf, insist, OpenAiRefusal, toolOf } from "./shared.ts"
 
 /** A checked Responses request. */
 export interface ResponsesRequest {
@@ -25,43 +26,6 @@ export interface ToolKind {
   readonly type: string
   readonly namespace: string | undefined
 }
-
-const PARAMETERS = [
-  ...[
-    "model",
-    "input",
-    "instructions",
-    "tools",
-    "tool_choice",
-    "reasoning",
-    "max_output_tokens",
-    "temperature",
-    "top_p",
-    "top_logprobs"
-  ],
-  ...[
-    "parallel_tool_calls",
-    "metadata",
-    "stream",
-    "stream_options",
-    "store",
-    "previous_response_id",
-    "include",
-    "text",
-    "truncation"
-  ],
-  ...[
-    "user",
-    "safety_identifier",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "max_tool_calls",
-    "service_tier",
-    "background"
-  ],
-  // Codex sends it to every provider, and Azure takes it.
-  "client_metadata"
-]
 
 /** Tools without a name. */
 const unnamed: ReadonlySet<string> = new Set(["local_shell", "apply_patch", "shell"])
@@ -89,51 +53,64 @@ const choiceOf = (body: JsonObject, tools: ReadonlyArray<Tool>): Turn["choice"] 
 }
 
 const formatOf = (body: JsonObject): Turn["format"] => {
-  const text = objectOf(body.text)
-  onlyParameters(text, ["format", "verbosity"], "text")
-  const format = objectOf(text.format)
+  const format = objectOf(objectOf(body.text).format)
   if (format.type === "json_object") return "json"
-  if (format.type !== "json_schema") return undefined
-  insist(
-    stringOf(format.name) !== "",
-    "Missing required parameter: 'text.format.name'.",
-    "text.format.name",
-    "missing_required_parameter"
-  )
-  return objectOf(format.schema)
+  return format.type === "json_schema" ? objectOf(format.schema) : undefined
 }
 
-/** The fields of tools that the caller executes; Azure is not asked for others. */
-const toolFields: Readonly<Record<string, ReadonlyArray<string>>> = {
-  function: ["name", "description", "parameters", "strict", "defer_loading"],
-  custom: ["name", "description", "format", "defer_loading"],
-  namespace: ["name", "description", "tools"],
-  local_shell: [],
-  apply_patch: [],
-  shell: ["environment"]
+const callable = {
+  function: closed(free("type", "name", "description", "parameters", "strict", "defer_loading")),
+  custom: closed(free("type", "name", "description", "format", "defer_loading"))
 }
+/** Tools that the caller executes; the clouds are not asked for others. */
+const toolShapes: Readonly<Record<string, Shape>> = {
+  ...callable,
+  namespace: closed({ ...free("type", "name", "description"), tools: list(variant("type", callable)) }),
+  local_shell: closed(free("type")),
+  apply_patch: closed(free("type")),
+  shell: closed({
+    type: anything,
+    "environment!": (value, path) =>
+      insist(
+        objectOf(value).type === "local",
+        "This model does not support hosted shells.",
+        path,
+        "unsupported_parameter"
+      )
+  })
+}
+const parameters = closed({
+  ...free("model", "input", "instructions", "tool_choice", "max_output_tokens", "temperature", "top_p", "top_logprobs"),
+  ...free("parallel_tool_calls", "metadata", "stream", "stream_options", "store", "include", "truncation", "user"),
+  ...free("safety_identifier", "prompt_cache_key", "prompt_cache_retention", "max_tool_calls", "service_tier"),
+  // Codex sends it to every provider, and Azure takes it.
+  ...free("client_metadata"),
+  previous_response_id: (id) => {
+    const message = `Previous response with id '${String(id)}' not found.`
+    throw new OpenAiRefusal(message, "previous_response_id", "previous_response_not_found")
+  },
+  background: (value) =>
+    insist(value === false, "Background mode is not available.", "background", "unsupported_parameter"),
+  reasoning: closed(free("effort", "summary", "generate_summary")),
+  text: closed({
+    verbosity: anything,
+    format: variant("type", {
+      text: anything,
+      json_object: anything,
+      json_schema: closed({ "name!": text, ...free("type", "description", "schema", "strict") })
+    })
+  }),
+  tools: list(variant("type", toolShapes))
+})
+
 type Listed = readonly [tool: Tool, kind: ToolKind]
 
 const listed = (given: JsonObject["tools"], path: string, namespace: string | undefined): ReadonlyArray<Listed> =>
   objectsOf(given).flatMap((tool, index): ReadonlyArray<Listed> => {
     const type = stringOf(tool.type)
     const at = `${path}[${index}]`
-    const types = namespace === undefined ? Object.keys(toolFields) : ["function", "custom"]
-    insist(
-      types.includes(type),
-      `Invalid value: '${type}'. Supported values are: ${types.map((one) => `'${one}'`).join(", ")}.`,
-      `${at}.type`,
-      "invalid_value"
-    )
-    onlyParameters(tool, ["type", ...(toolFields[type] ?? [])], at)
     if (type === "namespace") return listed(tool.tools, `${at}.tools`, stringOf(tool.name))
     if (!unnamed.has(type)) return [[toolOf(tool, at), { type, namespace }]]
-    insist(
-      type !== "shell" || objectOf(tool.environment).type === "local",
-      "This model does not support hosted shells.",
-      `${at}.environment`,
-      "unsupported_parameter"
-    )
     return [
       [
         { name: type, description: "", schema: {} },
@@ -168,15 +145,7 @@ const limitOf = (body: JsonObject, model: GptModel): number | undefined => {
 
 /** Checks a Responses request as the clouds do, and reads what it asks. Throws an `OpenAiRefusal`. */
 export const readResponses = (body: JsonObject, model: GptModel): ResponsesRequest => {
-  onlyParameters(body, PARAMETERS, "")
-  const previous = body.previous_response_id
-  insist(
-    previous === undefined || previous === null,
-    `Previous response with id '${String(previous)}' not found.`,
-    "previous_response_id",
-    "previous_response_not_found"
-  )
-  insist(body.background !== true, "Background mode is not available.", "background", "unsupported_parameter")
+  parameters(body, "")
   insist(
     typeof body.input === "string" || Array.isArray(body.input),
     "Missing required parameter: 'input'.",
@@ -186,7 +155,6 @@ export const readResponses = (body: JsonObject, model: GptModel): ResponsesReque
   const items = typeof body.input === "string" ? [{ role: "user", content: body.input }] : objectsOf(body.input)
   checkInput(items, model)
   const reasoning = objectOf(body.reasoning)
-  onlyParameters(reasoning, ["effort", "summary", "generate_summary"], "reasoning")
   const effort = effortOf(reasoning.effort, "reasoning.effort", model)
   checkSampling(body, ["temperature", "top_p", "top_logprobs"], model, effort)
   const { tools, kinds } = toolsOf(body)

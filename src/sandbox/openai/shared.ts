@@ -91,14 +91,6 @@ export const refusedReply = (error: unknown): Reply => {
   throw error
 }
 
-/** Refuses parameters that are not in the list. */
-export const onlyParameters = (value: JsonObject, allowed: ReadonlyArray<string>, path: string): void => {
-  for (const name of Object.keys(value)) {
-    const param = path === "" ? name : `${path}.${name}`
-    insist(allowed.includes(name), `Unknown parameter: '${param}'.`, param, "unknown_parameter")
-  }
-}
-
 /** The effort of a request: checked against the model, or the model's default. */
 export const effortOf = (given: unknown, param: string, model: GptModel): string => {
   if (given === undefined || given === null) return model.defaultEffort
