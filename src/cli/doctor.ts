@@ -2,6 +2,7 @@
 import { Console, Effect, Runtime, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { isWell, reportJson, reportText } from "../doctor/report.ts"
+import { applyProxyRule } from "../proxy.ts"
 import { environment } from "../Settings.ts"
 import { explainSetting } from "./explainSetting.ts"
 
@@ -22,7 +23,12 @@ export const doctorCommand = Command.make(
   Effect.fnUntraced(function* ({ live, json }) {
     // With what it looks at comes half of the gateway, which the other commands do not need.
     const { examine } = yield* Effect.promise(() => import("../doctor/examine.ts"))
-    const findings = yield* examine({ environment: environment(), live, explain: explainSetting })
+    const findings = yield* examine({
+      environment: environment(),
+      live,
+      apply: applyProxyRule,
+      explain: explainSetting
+    })
     yield* Console.log(json ? reportJson(findings) : reportText(findings))
     if (!isWell(findings)) return yield* new Unwell({ message: "something is wrong" })
   })

@@ -1,11 +1,12 @@
 /** Checks of the clouds that ask them for nothing: credentials, and the clock. */
-import { request as httpRequest } from "node:http"
-import { request as httpsRequest } from "node:https"
-import { Duration, Effect, Option } from "effect"
+import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
+import { Duration, Effect, Layer, Option } from "effect"
 import type { Cloud } from "../model/Catalog.ts"
 import * as azure from "../provider/azure.ts"
 import * as bedrock from "../provider/bedrock.ts"
+import { connections } from "../provider/connections.ts"
 import * as vertex from "../provider/vertex.ts"
+import { type GatewaySettings, Settings } from "../Settings.ts"
 import type { CloudSettings } from "../settings/clouds.ts"
 import { type Check, fail, ok, type Said, warn } from "./Finding.ts"
 
@@ -91,25 +92,25 @@ const credentialSaid = ({ kind, obtain }: Reached): Effect.Effect<Said> =>
     )
   )
 
-/** The `Date` of whatever the cloud answers to `HEAD /`. Redirects are not followed. */
+/** The `Date` of whatever the cloud answers to `HEAD /`, by the connections of the calls, proxy included. */
 const dateOf = (origin: string) =>
-  Effect.callback<Date | undefined, { readonly message: string }>((resume) => {
-    const { protocol } = new URL(origin)
-    const request = (protocol === "https:" ? httpsRequest : httpRequest)(origin, { method: "HEAD" }, (response) => {
-      const date = new Date(response.headers.date ?? "")
-      response.destroy()
-      resume(Effect.succeed(Number.isNaN(date.getTime()) ? undefined : date))
+  Effect.flatMap(Dispatcher, (dispatcher) =>
+    Effect.tryPromise({
+      try: async (signal) => {
+        const { body, headers } = await dispatcher.request({ origin, path: "/", method: "HEAD", signal })
+        await body.dump()
+        const date = new Date(String(headers.date ?? ""))
+        return Number.isNaN(date.getTime()) ? undefined : date
+      },
+      catch: (cause) => ({ message: cause instanceof Error ? cause.message : String(cause) })
     })
-    request.once("error", ({ message }) => resume(Effect.fail({ message })))
-    request.end()
-    return Effect.sync(() => void request.destroy())
-  })
+  )
 
 /** AWS refuses a signature that is five minutes off; tokens of the others begin and end by the clock, too. */
 const clockFails = 240
 const clockWarns = 30
 
-const clockSaid = ({ origin }: Reached): Effect.Effect<Said> =>
+const clockSaid = ({ origin }: Reached): Effect.Effect<Said, never, Dispatcher> =>
   dateOf(origin).pipe(
     Effect.map((date) => {
       const { host } = new URL(origin)
@@ -125,15 +126,17 @@ const clockSaid = ({ origin }: Reached): Effect.Effect<Said> =>
       Effect.succeed(
         fail(
           `${new URL(origin).host} cannot be reached: ${message}`,
-          "Look at DNS, firewall, private endpoint and NODE_EXTRA_CA_CERTS."
+          "Look at DNS, firewall, private endpoint, GATEWAY_HTTPS_PROXY and NODE_EXTRA_CA_CERTS."
         )
       )
     )
   )
 
 /** Of each active cloud one check of its credentials and one of its clock. Token services may take their time. */
-export const cloudChecks = (clouds: CloudSettings): ReadonlyArray<Check> =>
-  reached(clouds).flatMap((one) => [
+export const cloudChecks = (settings: GatewaySettings, clouds: CloudSettings): ReadonlyArray<Check> => {
+  const ways = Layer.provide(connections, Layer.succeed(Settings, settings))
+  return reached(clouds).flatMap((one) => [
     { name: `credentials ${one.cloud}`, look: credentialSaid(one), within: Duration.seconds(20) },
-    { name: `reach ${one.cloud}`, look: clockSaid(one) }
+    { name: `reach ${one.cloud}`, look: Effect.provide(clockSaid(one), ways) }
   ])
+}

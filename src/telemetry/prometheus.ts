@@ -41,13 +41,16 @@ export const prometheusLayer = (options: {
         response.end(PrometheusMetrics.formatUnsafe(context, { metricNameMapper: prometheusName }))
       }
       const handlers = new Map<string, Handler>([["/metrics", metrics]])
-      /** Why a request is not answered. On loopback a page from elsewhere must not come by a name of its own (DNS rebinding). */
+      /**
+       * Why a request is not answered. On loopback a page from elsewhere must not come by a name of its own (DNS rebinding).
+       * Metrics may be asked for by any name: a container may know this machine by another.
+       */
       const refuse = ({ headers, method, url = "" }: IncomingMessage): readonly [number, string] | undefined => {
         if (!handlers.has(url)) return [404, "not found"]
         if (method !== "GET" && method !== "HEAD") return [405, "only GET"]
         const named = nameOf(headers.host ?? options.host)
-        return isLoopback(options.host) && !isLoopback(named)
-          ? [421, "this is not the host that was asked for"]
+        return url !== "/metrics" && isLoopback(options.host) && !isLoopback(named)
+          ? [421, "ask by a name of loopback, such as localhost, or set GATEWAY_METRICS_HOST"]
           : undefined
       }
       const server = createServer((request, response) => {

@@ -101,6 +101,12 @@ describe("doctor", () => {
       "catalog",
       /^fail: .*no model ID.*\nwarn: .*us-east-1/s
     ],
+    [
+      "a proxy that is down",
+      () => ({ VERTEX_PROJECT: "p", VERTEX_ACCESS_TOKEN: "t", GATEWAY_HTTPS_PROXY: "http://127.0.0.1:1" }),
+      "reach vertex",
+      /^fail: us-east5-aiplatform\.googleapis\.com cannot be reached: .*127\.0\.0\.1:1 -> .*GATEWAY_HTTPS_PROXY/
+    ],
     ["no FIPS provider", () => ({ GATEWAY_FIPS: "required" }), "fips", /^fail: OpenSSL .* -> .*docs\/fips\.md/],
     ["no catalog", () => ({ GATEWAY_CATALOG_FILE: join(directory, "none") }), "catalog", /^fail: .*no such file/],
     ["no keys", () => ({}), "key file", /^warn: .*none does not exist.* -> .*keys create/],
