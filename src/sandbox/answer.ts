@@ -51,9 +51,17 @@ const COMMON = new Set(
   )
 )
 
+/** Characters of a prompt that are looked at for what it is about. */
+const READ = 64 * 1024
+
 const termsOf = (text: string): ReadonlySet<string> =>
   new Set(
-    (text.replace(/([a-z])([A-Z])/g, "$1 $2").match(/\p{L}+/gu) ?? [])
+    (
+      text
+        .slice(0, READ)
+        .replace(/([a-z])([A-Z])/g, "$1 $2")
+        .match(/\p{L}+/gu) ?? []
+    )
       .map((word) => word.toLowerCase().replace(/(?:ing|es|s)$/, ""))
       .filter((word) => word.length > 1 && !COMMON.has(word))
   )
@@ -92,7 +100,7 @@ const callsOf = (turn: Turn): ReadonlyArray<{ readonly name: string; readonly js
 }
 
 const excerpt = (text: string, length: number): string => {
-  const line = text.replace(/\s+/g, " ").trim()
+  const line = text.trimStart().slice(0, READ).replace(/\s+/g, " ").trim()
   return line.length > length ? `${line.slice(0, length - 1).trimEnd()}…` : line
 }
 
