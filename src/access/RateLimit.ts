@@ -1,5 +1,5 @@
 /** How often and how much at a time a key and its team may ask (docs/api.md#authentication). */
-import { Context, Duration, Effect, Layer, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import type { CallerIdentity } from "../api/Security.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import { bucketWindow, type Demand, Ledger, type LedgerError, type Taken } from "./Ledger.ts"
@@ -36,7 +36,7 @@ export class RateLimit extends Context.Service<
         const local = yield* makeSqliteStore(":memory:")
         return RateLimit.of({
           take: makeTake(shared, local),
-          stream: makeStream(shared, local, Duration.fromInputUnsafe(options.streamCeiling))
+          stream: makeStream(shared, local, Duration.fromInputUnsafe(options.streamCeiling), yield* Effect.scope)
         })
       })
     )
@@ -95,7 +95,12 @@ const noStream = (full: ReadonlyArray<Limit>) =>
     retryAfter: 1
   })
 
-const makeStream = (shared: Ledger["Service"], local: Ledger["Service"], lease: Duration.Duration) => {
+const makeStream = (
+  shared: Ledger["Service"],
+  local: Ledger["Service"],
+  lease: Duration.Duration,
+  scope: Scope.Scope
+) => {
   const watch = makeWatch("streams", "Streams at a time are counted by each process for itself.")
   const keep = Duration.times(lease, 2)
   return Effect.fnUntraced(function* (caller: CallerIdentity): Effect.fn.Return<void, GatewayError, Scope.Scope> {
@@ -106,8 +111,17 @@ const makeStream = (shared: Ledger["Service"], local: Ledger["Service"], lease: 
     const id = crypto.randomUUID()
     const holdIn = (ledger: Ledger["Service"]) =>
       Effect.map(ledger.hold({ id, demands, lease }), (held) => ({ held, ledger }))
+    const releaseIn = (ledger: Ledger["Service"]) =>
+      ledger.settle(
+        id,
+        demands.map(({ account }) => ({ account, amount: 0 }))
+      )
+    // A store that did not answer may hold a slot all the same.
+    const releaseLater = Effect.forkIn(Effect.retry(releaseIn(shared), Schedule.spaced("5 seconds")), scope)
     const acquire = watch(holdIn(shared)).pipe(
-      Effect.catch(() => Effect.orDie(holdIn(local))),
+      Effect.catch(({ doubtful }) =>
+        Effect.andThen(doubtful === true ? releaseLater : Effect.void, Effect.orDie(holdIn(local)))
+      ),
       Effect.filterOrFail(
         ({ held }) => held.granted,
         ({ held }) => noStream(limits.filter(({ limit }, n) => (held.shares[n]?.held ?? 0) >= limit))
@@ -115,10 +129,7 @@ const makeStream = (shared: Ledger["Service"], local: Ledger["Service"], lease: 
     )
     // A slot that cannot be given back now comes back at the end of its lease. What the local count does says nothing of the store.
     yield* Effect.acquireRelease(acquire, ({ ledger }) => {
-      const settle = ledger.settle(
-        id,
-        demands.map(({ account }) => ({ account, amount: 0 }))
-      )
+      const settle = releaseIn(ledger)
       return Effect.ignore(ledger === shared ? watch(settle) : settle)
     })
   })
