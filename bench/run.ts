@@ -44,7 +44,7 @@ if (other !== undefined) {
 const usualRounds = Number(options.rounds ?? (options.quick ? 1 : 3))
 const measureMs = Number(options.seconds ?? (options.quick ? 0.25 : 3)) * 1000
 /** The just-in-time compiler is given time once for each subject, and less before each scenario. */
-const [firstWarmMs, warmMs, settleMs] = options.quick ? [300, 50, 50] : [4000, 1000, 300]
+const [firstWarmMs, warmMs, settleMs] = options.quick ? [300, 50, 50] : [12_000, 2_500, 300]
 const givenCallers = options.callers?.split(",").map(Number)
 const only = options.only?.split(",")
 const chosen = scenarios.filter(({ name }) => only === undefined || only.some((part) => name.includes(part)))
