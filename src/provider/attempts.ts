@@ -11,7 +11,7 @@ import { retryAfterOf } from "./fault.ts"
 import type { Asked } from "./Provider.ts"
 import { makeRegions } from "./regions.ts"
 import type { Target } from "./Target.ts"
-import { isUnreachable } from "./transport.ts"
+import { isUnreachable, isUnsent } from "./transport.ts"
 
 /** One attempt as it is sent. */
 export interface Wire {
@@ -111,7 +111,7 @@ export const makeAttempts = (now?: () => number) => {
       return Effect.flatMap(sender.discard(answer.reply), () =>
         authorized(choice, second, undefined, sender).pipe(
           Effect.map((other) => noted(choice, other)),
-          Effect.catchIf(isElsewhere, () => {
+          Effect.catchIf(isUnsent, () => {
             // Nothing came of it: what the first one said stands.
             asked.region = answer.region
             return Effect.succeed(answer)

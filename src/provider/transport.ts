@@ -57,3 +57,16 @@ export const brokenOff = failed("the cloud that serves this model broke off its 
 /** Whether nothing of the request can have reached the upstream. */
 export const isUnreachable = (error: GatewayError): boolean =>
   error.code === "connect" || error.code === "connect-timeout"
+
+/** Failures before anything of the request was sent. */
+const unsent: ReadonlySet<Code | undefined> = new Set<Code>([
+  "connect",
+  "connect-timeout",
+  "certificate",
+  "credentials",
+  "circuit-open"
+])
+
+/** Whether a request that failed so cannot have reached the cloud that it was for. */
+export const isUnsent = ({ code, upstreamStatus }: GatewayError): boolean =>
+  upstreamStatus === undefined && unsent.has(code)

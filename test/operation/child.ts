@@ -89,7 +89,7 @@ export const serve = async (environment: Environment = {}): Promise<Serving> => 
     return command.ended
   }
   try {
-    await until(() => gone || address.test(command.stdout()), "listening", 15_000)
+    await until(() => gone || address.test(command.stdout()), "listening", 40_000)
     if (gone) throw new Error(`it ended: ${command.stderr()}`)
   } catch (error) {
     await stop()

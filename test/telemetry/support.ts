@@ -43,7 +43,7 @@ export const startProcess = async (env: Readonly<Record<string, string>>): Promi
   })
   const exited = new Promise<number | null>((resolve) => child.once("exit", resolve))
   const matching = async (pattern: RegExp, text: () => string) => {
-    const end = Date.now() + 15_000
+    const end = Date.now() + 40_000
     while (true) {
       const found = pattern.exec(text())?.[1]
       if (found !== undefined) return found
