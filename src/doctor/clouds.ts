@@ -1,10 +1,11 @@
 /** Checks of the clouds that ask them for nothing: credentials, and the clock. */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
-import { Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, Layer, Option, type Scope } from "effect"
 import type { Cloud } from "../model/Catalog.ts"
 import * as azure from "../provider/azure.ts"
 import * as bedrock from "../provider/bedrock.ts"
 import { connections } from "../provider/connections.ts"
+import type { HeaderCredential } from "../provider/credentials/CredentialError.ts"
 import * as vertex from "../provider/vertex.ts"
 import { type GatewaySettings, Settings } from "../Settings.ts"
 import type { CloudSettings } from "../settings/clouds.ts"
@@ -14,10 +15,13 @@ interface Reached {
   readonly cloud: Cloud
   /** Which credential is configured. */
   readonly kind: string
-  /** Gets it, as a call would. */
-  readonly obtain: Effect.Effect<unknown, { readonly message: string }>
+  /** Gets it, as a call would, and says where it was found. */
+  readonly obtain: Effect.Effect<string | undefined, { readonly message: string }>
   readonly origin: string
 }
+
+const fromHeaders = <E>(credential: Effect.Effect<HeaderCredential, E, Scope.Scope>) =>
+  Effect.scoped(Effect.flatMap(credential, ({ headers, source }) => Effect.map(headers, () => source?.())))
 
 /** The active clouds. */
 const reached = ({ vertex: v, bedrock: b, azure: a }: CloudSettings): ReadonlyArray<Reached> => [
@@ -27,7 +31,7 @@ const reached = ({ vertex: v, bedrock: b, azure: a }: CloudSettings): ReadonlyAr
       {
         cloud: "vertex" as const,
         kind: Option.isSome(settings.accessToken) ? "VERTEX_ACCESS_TOKEN" : "Application Default Credentials",
-        obtain: Effect.scoped(Effect.flatMap(vertex.credentialOf(settings), ({ headers }) => headers)),
+        obtain: fromHeaders(vertex.credentialOf(settings)),
         origin: Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location))
       }
     ]
@@ -45,7 +49,9 @@ const reached = ({ vertex: v, bedrock: b, azure: a }: CloudSettings): ReadonlyAr
             : Option.isSome(settings.keys)
               ? "AWS_ACCESS_KEY_ID"
               : "the AWS default chain",
-          obtain: Effect.flatMap(bedrock.credentialOf(settings), ({ sign }) => sign(signed)),
+          obtain: Effect.flatMap(bedrock.credentialOf(settings), ({ sign, source }) =>
+            Effect.andThen(sign(signed), source ?? Effect.undefined)
+          ),
           origin
         }
       ]
@@ -67,7 +73,7 @@ const reached = ({ vertex: v, bedrock: b, azure: a }: CloudSettings): ReadonlyAr
                     ? "workload identity"
                     : "managed identity"
             }`,
-        obtain: Effect.scoped(Effect.flatMap(azure.credentialOf(settings), ({ headers }) => headers)),
+        obtain: fromHeaders(azure.credentialOf(settings)),
         origin: settings.endpoint
       }
     ]
@@ -79,13 +85,17 @@ const isFixed = (kind: string): boolean => /^[A-Z_]+$/.test(kind)
 
 const credentialSaid = ({ kind, obtain }: Reached): Effect.Effect<Said> =>
   obtain.pipe(
-    Effect.as(
+    Effect.map((source) =>
       kind === "VERTEX_ACCESS_TOKEN"
         ? warn(
             `${kind} is set: a token that is not renewed, and ends within the hour`,
             "Unset it, and use Application Default Credentials."
           )
-        : ok(isFixed(kind) ? `${kind} is set (--live shows whether it is taken)` : `got by ${kind}`)
+        : ok(
+            isFixed(kind)
+              ? `${kind} is set (--live shows whether it is taken)`
+              : `got by ${kind}${source === undefined ? "" : ` (${source})`}`
+          )
     ),
     Effect.catch(({ message }) =>
       Effect.succeed(fail(message, "Give this process an identity: docs/operation.md#running says which."))

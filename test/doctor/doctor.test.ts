@@ -212,7 +212,13 @@ describe("doctor", () => {
   it.concurrent("tells a script by its exit code, and in JSON", async () => {
     const [well, unwell] = await Promise.all([
       start(["doctor", "--json"]).ended,
-      start(["doctor"], { GATEWAY_PORT: String(port) }).ended
+      start(["doctor"], {
+        GATEWAY_PORT: String(port),
+        BEDROCK_REGION: "us-gov-west-1",
+        BEDROCK_BASE_URL: "http://127.0.0.1:1",
+        AWS_PROFILE: "here",
+        AWS_SHARED_CREDENTIALS_FILE: file("aws", "[here]\naws_access_key_id = id\naws_secret_access_key = secret\n")
+      }).ended
     ])
     assert.strictEqual(well.code, 0)
     const { findings } = JSON.parse(well.stdout)
@@ -221,8 +227,9 @@ describe("doctor", () => {
       "ports"
     )
     assert.strictEqual(unwell.code, 1)
-    assert.match(unwell.stdout, /^fail {2}ports .*taken\n {6,}-> Stop/m)
-    assert.match(unwell.stdout, /\n1 wrong, \d+ to look at, \d+ well\n$/)
+    assert.match(unwell.stdout, /^fail {2}ports +.*taken\n {6,}-> Stop/m)
+    assert.match(unwell.stdout, /^ok {4}credentials bedrock +got by the AWS default chain \(profile\)$/m)
+    assert.match(unwell.stdout, /\n2 wrong, \d+ to look at, \d+ well\n$/)
     assert.strictEqual(unwell.stderr, "")
   })
 })

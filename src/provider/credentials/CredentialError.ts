@@ -11,6 +11,8 @@ export type AuthHeaders = Readonly<Record<string, string>>
 
 /** A credential that is sent as a header, whatever the request. */
 export interface HeaderCredential {
+  /** Where the library found what the last headers were made from, in its words; undefined where it does not say. */
+  readonly source?: (() => string | undefined) | undefined
   /** The headers to send now; waits for the token service only when no valid token is at hand. */
   readonly headers: Effect.Effect<AuthHeaders, CredentialError>
   /**

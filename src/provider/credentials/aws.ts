@@ -41,6 +41,8 @@ export interface AwsCredential {
    * once for all who ask, unless they have been replaced since. Nothing happens for a bearer key.
    */
   readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
+  /** Where the chain finds its keys, in the library's words; absent for what is fixed. */
+  readonly source?: Effect.Effect<string | undefined, CredentialError> | undefined
 }
 
 const failed = credentialError(
@@ -129,7 +131,25 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
     yield* attempt(() => credentials({ forceRefresh: true })).pipe(Effect.withSpan("credentials refresh"))
   })
 
-  return { sign, refresh }
+  /** The library notes it for its own user agent: `CREDENTIALS_PROFILE_SSO`. */
+  const source = Effect.map(
+    attempt(() => credentials()),
+    (identity) => {
+      const noted = "$source" in identity ? Object.keys(Object(identity.$source)) : []
+      return (
+        noted
+          .map((name) =>
+            name
+              .replace(/^CREDENTIALS_/, "")
+              .replaceAll("_", " ")
+              .toLowerCase()
+          )
+          .join(", ") || undefined
+      )
+    }
+  )
+
+  return keys === undefined ? { sign, refresh, source } : { sign, refresh }
 })
 
 /** In the shape of the default chain, which takes options. */

@@ -33,6 +33,7 @@ const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promi
 const applicationDefault = Effect.fnUntraced(function* (projectId: string) {
   const { GoogleAuth } = yield* attempt(() => import("google-auth-library"))
   let quotaProject: string | undefined
+  let source: string | undefined
   const acquire = Effect.gen(function* () {
     // A new client for each token: its own cache is empty, and a rotated file or a late metadata server is found.
     const client = yield* attempt(() =>
@@ -42,6 +43,7 @@ const applicationDefault = Effect.fnUntraced(function* (projectId: string) {
     const expiresAt = client.credentials.expiry_date
     if (typeof token !== "string" || token === "" || typeof expiresAt !== "number") return yield* failed(undefined)
     quotaProject = client.quotaProjectId
+    source = client.constructor.name
     return { token: Redacted.make(token, { label: "google-access-token" }), expiresAt }
   })
   const cache = yield* makeTokenCache(acquire)
@@ -49,5 +51,5 @@ const applicationDefault = Effect.fnUntraced(function* (projectId: string) {
     cache.get,
     (token): AuthHeaders => (quotaProject ? { ...bearer(token), "x-goog-user-project": quotaProject } : bearer(token))
   )
-  return { headers, refresh: cache.refresh }
+  return { headers, refresh: cache.refresh, source: () => source }
 })
