@@ -12,19 +12,34 @@
  * ```
  */
 export { ApiError, MessagesError } from "./api/ApiError.ts"
-export type { Completion, CompletionChunk, FinishReason, Usage } from "./api/Chat.ts"
-export type { ChatRequest } from "./api/ChatGroup.ts"
-export type { ChatMessage, ContentPart, Tool, ToolCall, ToolChoice } from "./api/ChatMessage.ts"
-export type { EmbeddingList, EmbeddingsRequest } from "./api/Embeddings.ts"
-export type { Governance, GovernanceFlag } from "./api/Governance.ts"
-export type { Message } from "./api/MessagesEvents.ts"
-export type { CountRequest, MessagesRequest } from "./api/MessagesGroup.ts"
-export type { ResponsesRequest } from "./api/ResponsesGroup.ts"
-export type { ResponseObject } from "./api/ResponsesReply.ts"
 export { usageNotice } from "./api/usageNotice.ts"
 export { version } from "./api/version.ts"
 export type { StreamedToolCall } from "./client/accumulate.ts"
 export type { CallOptions, PromiseClientOptions } from "./client/connection.ts"
+export type {
+  ChatCompletion as Completion,
+  ChatCompletionChunk as CompletionChunk,
+  ChatMessage,
+  ChatRequest,
+  ContentBlock,
+  ContentBlockParam,
+  CountTokensRequest as CountRequest,
+  EmbeddingList,
+  EmbeddingsRequest,
+  FinishReason,
+  Governance,
+  GovernanceFlag,
+  InputItem,
+  Message,
+  MessageParam,
+  MessagesRequest,
+  OutputItem,
+  Response as ResponseObject,
+  ResponsesRequest,
+  Tool,
+  ToolCall,
+  Usage
+} from "./client/contract.ts"
 export { EventStream } from "./client/EventStream.ts"
 export { ConnectionError, StreamError } from "./client/errors.ts"
 export type { GatewayHeaders } from "./client/headers.ts"

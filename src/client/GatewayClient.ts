@@ -16,16 +16,24 @@ import { Context, Effect, Layer, Redacted, type Schema, type Stream } from "effe
 import { type HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import type { Completion, CompletionChunk } from "../api/Chat.ts"
-import type { ChatRequest } from "../api/ChatGroup.ts"
-import type { EmbeddingList, EmbeddingsRequest } from "../api/Embeddings.ts"
 import { ApiError, MessagesError } from "../api/Errors.ts"
-import type { Message } from "../api/MessagesEvents.ts"
-import type { CountReply, CountRequest, MessagesRequest } from "../api/MessagesGroup.ts"
-import type { ResponsesRequest } from "../api/ResponsesGroup.ts"
-import type { ResponseObject } from "../api/ResponsesReply.ts"
 import { ApiKey, MessagesKey } from "../api/Security.ts"
-import type { Draining, Health, ModelList } from "../api/System.ts"
+import type {
+  ChatRequest,
+  ChatCompletion as Completion,
+  ChatCompletionChunk as CompletionChunk,
+  CountTokensRequest as CountRequest,
+  CountTokensReply,
+  Draining,
+  EmbeddingList,
+  EmbeddingsRequest,
+  Health,
+  Message,
+  MessagesRequest,
+  ModelList,
+  Response as ResponseObject,
+  ResponsesRequest
+} from "./contract.ts"
 import type { StreamError } from "./errors.ts"
 import { readEvents } from "./events.ts"
 import { type GatewayHeaders, readHeaders } from "./headers.ts"
@@ -68,7 +76,7 @@ export interface Client {
     readonly create: <const S extends boolean | null = false>(
       request: WithModel<"messages", MessagesRequest, S>
     ) => Call<ReplyBody<S, Message, MessageStreamEvent>, MessagesError>
-    readonly countTokens: (request: Model<"messages", CountRequest>) => Call<typeof CountReply.Type, MessagesError>
+    readonly countTokens: (request: Model<"messages", CountRequest>) => Call<CountTokensReply, MessagesError>
   }
   readonly responses: {
     readonly create: <const S extends boolean | null = false>(
@@ -78,9 +86,9 @@ export interface Client {
   readonly embeddings: {
     readonly create: (request: Model<"embeddings", EmbeddingsRequest>) => Call<EmbeddingList, ApiError>
   }
-  readonly models: { readonly list: () => Call<typeof ModelList.Type, ApiError> }
+  readonly models: { readonly list: () => Call<ModelList, ApiError> }
   /** Never sent again: an answer of 503 is the answer. */
-  readonly health: () => Call<typeof Health.Type | typeof Draining.Type, ApiError>
+  readonly health: () => Call<Health | Draining, ApiError>
 }
 
 export interface ClientOptions extends RetryOptions {
@@ -156,22 +164,28 @@ export const makeClient = ({
           : receive(reply, decode as Decode<ReplyBody<S, A, Event>, E>)
     )
   const mode = { responseMode: "response-only" } as const
+  /** The document's types and the schemas' differ in nothing but the type of fields that neither knows. */
+  const sent = <Payload>(request: unknown) => ({ payload: request as Payload })
 
   return HttpApiClient.make(Api, { baseUrl }).pipe(
     Effect.map(
       (api): Client => ({
         chat: {
-          completions: (payload) => callEither(api.chat.completions({ payload, ...mode }), decoders.chat, chatReader)
+          completions: (request) =>
+            callEither(api.chat.completions({ ...sent(request), ...mode }), decoders.chat, chatReader)
         },
         messages: {
-          create: (payload) => callEither(api.messages.create({ payload, ...mode }), decoders.messages, messagesReader),
-          countTokens: (payload) => call(api.messages.countTokens({ payload, ...mode }), decoders.countTokens)
+          create: (request) =>
+            callEither(api.messages.create({ ...sent(request), ...mode }), decoders.messages, messagesReader),
+          countTokens: (request) => call(api.messages.countTokens({ ...sent(request), ...mode }), decoders.countTokens)
         },
         responses: {
-          create: (payload) =>
-            callEither(api.responses.create({ payload, ...mode }), decoders.responses, responsesReader)
+          create: (request) =>
+            callEither(api.responses.create({ ...sent(request), ...mode }), decoders.responses, responsesReader)
         },
-        embeddings: { create: (payload) => call(api.embeddings.create({ payload, ...mode }), decoders.embeddings) },
+        embeddings: {
+          create: (request) => call(api.embeddings.create({ ...sent(request), ...mode }), decoders.embeddings)
+        },
         models: { list: () => call(api.models.list(mode), decoders.models) },
         health: () => Effect.flatMap(api.health(mode), (reply) => receive(reply, decoders.health))
       })

@@ -1,7 +1,5 @@
 /** Builds the whole reply from the events of its stream, and reads the text and the calls out of them. */
-import type { Completion, CompletionChunk } from "../api/Chat.ts"
-import type { Message } from "../api/MessagesEvents.ts"
-import type { ResponseObject } from "../api/ResponsesReply.ts"
+import type { ChatCompletion, ChatCompletionChunk, Message, Response } from "./contract.ts"
 import type { MessageStreamEvent, ResponseStreamEvent } from "./readers.ts"
 
 /** A call that a model made, the same for every format. */
@@ -26,13 +24,13 @@ export interface Accumulator<Event, Final> {
 type Writable<A> = { -readonly [K in keyof A]: A[K] }
 type Fields = Record<string, unknown>
 
-export const chatAccumulator = (): Accumulator<CompletionChunk, Completion> => {
+export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompletion> => {
   const calls: Array<{ id: string; name: string; arguments: string; rest: Fields }> = []
-  let first: CompletionChunk | undefined
+  let first: ChatCompletionChunk | undefined
   let content = ""
   let spoke = false
   let tokens: ReadonlyArray<unknown> | undefined
-  let finish: Completion["choices"][number]["finish_reason"] | undefined
+  let finish: ChatCompletion["choices"][number]["finish_reason"] | undefined
   const message: Fields = {}
   const rest: Fields = {}
   const call = (id: string, name: string, args: string) => ({ id, name, arguments: args })
@@ -97,7 +95,7 @@ export const chatAccumulator = (): Accumulator<CompletionChunk, Completion> => {
         created,
         model,
         choices: [choice]
-      } as unknown as Completion
+      } as unknown as ChatCompletion
     },
     toolCalls: () => calls.filter((made) => made !== undefined).map((made) => call(made.id, made.name, made.arguments))
   }
@@ -177,11 +175,11 @@ const parsed = (input: string): unknown => {
   }
 }
 
-export const responsesAccumulator = (): Accumulator<ResponseStreamEvent, ResponseObject> => {
-  let response: ResponseObject | undefined
+export const responsesAccumulator = (): Accumulator<ResponseStreamEvent, Response> => {
+  let response: Response | undefined
   return {
     add: (event) => {
-      if ("response" in event) response = event.response as ResponseObject
+      if ("response" in event) response = event.response as Response
     },
     textOf: (event) => (event.type === "response.output_text.delta" ? event.delta : ""),
     final: () => response,

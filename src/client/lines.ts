@@ -1,5 +1,5 @@
 /** Reads server-sent events from the bytes of a reply (WHATWG HTML, 9.2), without a library. */
-import type { Event } from "../wire/Event.ts"
+import type { Event } from "./readers.ts"
 
 /** Longest event that is taken, in characters (10 Mi). */
 const maxEvent = 10 * 1024 * 1024

@@ -1,14 +1,22 @@
 /** The client for programs that do not use Effect: promises, async iterables, abort signals. It needs no library. */
-import type { Completion, CompletionChunk } from "../api/Chat.ts"
-import type { ChatRequest } from "../api/ChatGroup.ts"
-import type { EmbeddingList, EmbeddingsRequest } from "../api/Embeddings.ts"
-import type { Message } from "../api/MessagesEvents.ts"
-import type { CountReply, CountRequest, MessagesRequest } from "../api/MessagesGroup.ts"
-import type { ResponsesRequest } from "../api/ResponsesGroup.ts"
-import type { ResponseObject } from "../api/ResponsesReply.ts"
-import type { Draining, Health, ModelList } from "../api/System.ts"
 import { type Accumulator, chatAccumulator, messagesAccumulator, responsesAccumulator } from "./accumulate.ts"
 import { type CallOptions, makeConnection, type PromiseClientOptions } from "./connection.ts"
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatRequest,
+  CountTokensReply,
+  CountTokensRequest,
+  Draining,
+  EmbeddingList,
+  EmbeddingsRequest,
+  Health,
+  Message,
+  MessagesRequest,
+  ModelList,
+  Response,
+  ResponsesRequest
+} from "./contract.ts"
 import { EventStream } from "./EventStream.ts"
 import type { ModelFor } from "./ModelName.ts"
 import {
@@ -34,22 +42,22 @@ type Listen<R, Event, Final> = (request: R, options?: CallOptions) => EventStrea
  */
 export interface PromiseClient {
   readonly chat: {
-    readonly completions: Ask<Json<"chat", ChatRequest>, Completion>
-    readonly stream: Listen<Streamed<"chat", ChatRequest>, CompletionChunk, Completion>
+    readonly completions: Ask<Json<"chat", ChatRequest>, ChatCompletion>
+    readonly stream: Listen<Streamed<"chat", ChatRequest>, ChatCompletionChunk, ChatCompletion>
   }
   readonly messages: {
     readonly create: Ask<Json<"messages", MessagesRequest>, Message>
     readonly stream: Listen<Streamed<"messages", MessagesRequest>, MessageStreamEvent, Message>
-    readonly countTokens: Ask<Model<"messages", CountRequest>, typeof CountReply.Type>
+    readonly countTokens: Ask<Model<"messages", CountTokensRequest>, CountTokensReply>
   }
   readonly responses: {
-    readonly create: Ask<Json<"responses", ResponsesRequest>, ResponseObject>
-    readonly stream: Listen<Streamed<"responses", ResponsesRequest>, ResponseStreamEvent, ResponseObject>
+    readonly create: Ask<Json<"responses", ResponsesRequest>, Response>
+    readonly stream: Listen<Streamed<"responses", ResponsesRequest>, ResponseStreamEvent, Response>
   }
   readonly embeddings: { readonly create: Ask<Model<"embeddings", EmbeddingsRequest>, EmbeddingList> }
-  readonly models: { readonly list: (options?: CallOptions) => Promise<typeof ModelList.Type> }
+  readonly models: { readonly list: (options?: CallOptions) => Promise<ModelList> }
   /** Never sent again: an answer of 503 is the answer. */
-  readonly health: (options?: CallOptions) => Promise<typeof Health.Type | typeof Draining.Type>
+  readonly health: (options?: CallOptions) => Promise<Health | Draining>
 }
 
 export const createClient = (options: PromiseClientOptions): PromiseClient => {

@@ -1,8 +1,11 @@
 /** What one event of a stream comes to, by the format of its surface. Schemas are not needed: the gateway has read the events. */
-import type { CompletionChunk } from "../api/Chat.ts"
-import type { MessagesEvent } from "../api/MessagesEvents.ts"
-import type { ResponsesEvent } from "../api/ResponsesReply.ts"
-import type { Event } from "../wire/Event.ts"
+import type { ChatCompletionChunk, MessageEvent, ResponseEvent } from "./contract.ts"
+
+/** An event of a stream: its name, where it has one, and its data. */
+export interface Event {
+  readonly event: string | undefined
+  readonly data: string
+}
 
 export interface Problem {
   readonly type: string
@@ -45,17 +48,17 @@ const problem = (type: unknown, message: unknown): Problem => ({
 const errorIn = ({ error }: Fields): Problem | undefined =>
   isFields(error) ? problem(error.type, error.message) : undefined
 
-export const chatReader: Reader<CompletionChunk> = ({ data }) =>
+export const chatReader: Reader<ChatCompletionChunk> = ({ data }) =>
   data === "[DONE]"
     ? { last: true }
     : read(data, (fields) => {
         const failed = errorIn(fields)
         if (failed !== undefined) return { problem: failed }
-        return Array.isArray(fields.choices) ? { value: fields as unknown as CompletionChunk } : undefined
+        return Array.isArray(fields.choices) ? { value: fields as unknown as ChatCompletionChunk } : undefined
       })
 
 /** The data of one event of a messages stream; `type` tells them apart. */
-export type MessageStreamEvent = Exclude<(typeof MessagesEvent.Type)["data"], { readonly type: "error" }>
+export type MessageStreamEvent = Exclude<MessageEvent, { readonly type: "error" }>
 const messageEvents: Readonly<Record<MessageStreamEvent["type"], true>> = {
   message_start: true,
   content_block_start: true,
@@ -78,7 +81,7 @@ export const messagesReader: Reader<MessageStreamEvent> = ({ event, data }) => {
 }
 
 /** The data of one event of a responses stream; `type` tells them apart. Those of later kinds come as well. */
-export type ResponseStreamEvent = Exclude<(typeof ResponsesEvent.Type)["data"], { readonly type: "error" }>
+export type ResponseStreamEvent = Exclude<ResponseEvent, { readonly type: "error" }>
 const lastResponses: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete", "response.failed"])
 export const responsesReader: Reader<ResponseStreamEvent> = ({ data }) =>
   read(data, (fields) => {

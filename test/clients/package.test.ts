@@ -48,6 +48,10 @@ describe("the client's modules", () => {
     assert.isAbove(files.length, 12)
   })
 
+  it("need nothing at all for promises, not even for their types", () => {
+    assert.deepEqual(reach("src/Client.ts").packages, [])
+  })
+
   it("need nothing but effect", () => {
     assert.deepEqual(
       packages.filter((name) => name !== "effect" && !name.startsWith("effect/")),

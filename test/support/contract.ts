@@ -32,7 +32,10 @@ interface Operation {
 }
 export interface Contract {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly headers: Readonly<Record<string, { readonly schema: JsonSchema }>> }
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>
+    readonly headers: Readonly<Record<string, { readonly schema: JsonSchema }>>
+  }
 }
 
 export const contract = OpenApi.fromApi(Api) as unknown as Contract

@@ -1,0 +1,2298 @@
+/** The contract as types, made from the OpenAPI document; `test/clients/declarations.test.ts` writes this file. */
+
+/** What went wrong: error.type is for programs, error.message for people. */
+export interface ApiErrorBody {
+  readonly error: {
+    readonly type: string
+    readonly message: string
+  }
+}
+
+export interface Draining {
+  readonly status: "draining"
+  /**
+   * The name of this service.
+   * @example "government-model-gateway"
+   */
+  readonly service: string
+  /**
+   * The version of its build.
+   * @example "0.1.0"
+   */
+  readonly version: string
+  /** For requests with a key: what the boundary rests on beside the partition table. */
+  readonly boundary?: {
+    /**
+     * Addresses of the operator's own by their setting, with what may be served there.
+     * @example {"BEDROCK_BASE_URL":"fedramp-high,il5,itar"}
+     */
+    readonly declared: {
+      readonly [name: string]: string
+    }
+    /**
+     * Whether certificates are believed beside those that come with the program.
+     * @example false
+     */
+    readonly extra_certificates: boolean
+  }
+  /** For requests with a key: the cryptography in use. */
+  readonly crypto?: {
+    /**
+     * The version of OpenSSL.
+     * @example "3.5.8"
+     */
+    readonly openssl: string
+    /**
+     * Whether it computes with a FIPS provider.
+     * @example true
+     */
+    readonly fips: boolean
+  }
+}
+
+export interface Health {
+  readonly status: "ok"
+  /**
+   * The name of this service.
+   * @example "government-model-gateway"
+   */
+  readonly service: string
+  /**
+   * The version of its build.
+   * @example "0.1.0"
+   */
+  readonly version: string
+  /** For requests with a key: what the boundary rests on beside the partition table. */
+  readonly boundary?: {
+    /**
+     * Addresses of the operator's own by their setting, with what may be served there.
+     * @example {"BEDROCK_BASE_URL":"fedramp-high,il5,itar"}
+     */
+    readonly declared: {
+      readonly [name: string]: string
+    }
+    /**
+     * Whether certificates are believed beside those that come with the program.
+     * @example false
+     */
+    readonly extra_certificates: boolean
+  }
+  /** For requests with a key: the cryptography in use. */
+  readonly crypto?: {
+    /**
+     * The version of OpenSSL.
+     * @example "3.5.8"
+     */
+    readonly openssl: string
+    /**
+     * Whether it computes with a FIPS provider.
+     * @example true
+     */
+    readonly fips: boolean
+  }
+}
+
+export interface ModelList {
+  readonly object: "list"
+  readonly data: ReadonlyArray<Model>
+}
+
+export interface Model {
+  /** The composite ID to use in requests. */
+  readonly id: string
+  readonly object: "model"
+  /**
+   * When the model was added, in seconds since 1970.
+   * @example 1759104000
+   */
+  readonly created: number
+  /**
+   * Who made the model.
+   * @example "anthropic"
+   */
+  readonly owned_by: string
+}
+
+export interface EmbeddingList {
+  readonly object: "list"
+  readonly data: ReadonlyArray<{
+    readonly object: "embedding"
+    readonly index: number
+    /** Floats, or with encoding_format base64 the base64 of little-endian float32 values. */
+    readonly embedding: ReadonlyArray<number> | string
+  }>
+  readonly model: string
+  readonly usage: {
+    readonly prompt_tokens: number
+    readonly total_tokens: number
+  }
+}
+
+export interface EmbeddingsRequest {
+  /**
+   * Composite ID, `<base_model>:<level>`.
+   * @example "claude-sonnet-4-5:il5"
+   */
+  readonly model: string
+  /**
+   * The text, or up to 512 of them with 2 MiB of UTF-8 in all; each at most 8,192 tokens, and none empty.
+   * @example ["first text","second text"]
+   */
+  readonly input: string | ReadonlyArray<string>
+  /**
+   * How each vector is written: numbers, or the base64 of little-endian float32 values.
+   * @default "float"
+   * @example "base64"
+   */
+  readonly encoding_format?: "float" | "base64" | null
+  readonly [name: string]: unknown
+}
+
+export type OutputContent = OutputText | {
+  readonly type: "refusal"
+  /**
+   * Why the model did not answer.
+   * @example "I cannot help with that."
+   */
+  readonly refusal: string
+  readonly [name: string]: unknown
+} | {
+  readonly type: "reasoning_text"
+  readonly text: string
+  readonly [name: string]: unknown
+}
+
+export interface OutputText {
+  readonly type: "output_text"
+  /**
+   * The text.
+   * @example "FedRAMP High is the strictest baseline."
+   */
+  readonly text: string
+  readonly annotations?: ReadonlyArray<unknown> | null
+  readonly logprobs?: ReadonlyArray<unknown> | null
+  readonly [name: string]: unknown
+}
+
+export type OutputItem = OutputMessage | FunctionCall | CustomToolCall | ReasoningItem | LocalShellCall | ShellCall | ApplyPatchCall
+
+export interface ApplyPatchCall {
+  readonly type: "apply_patch_call"
+  /**
+   * What an output names to answer this call.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  readonly operation: unknown
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  readonly [name: string]: unknown
+}
+
+export interface ShellCall {
+  readonly type: "shell_call"
+  /**
+   * What an output names to answer this call.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  readonly action: unknown
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  readonly [name: string]: unknown
+}
+
+export interface LocalShellCall {
+  readonly type: "local_shell_call"
+  /**
+   * What an output names to answer this call.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  readonly action: unknown
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  readonly [name: string]: unknown
+}
+
+/** What the model thought. Its encrypted content never leaves the cloud, so it is left out of an input. */
+export interface ReasoningItem {
+  readonly type: "reasoning"
+  /**
+   * What the model thought, in short.
+   * @example []
+   */
+  readonly summary: ReadonlyArray<{
+    readonly type: "summary_text"
+    readonly text: string
+    readonly [name: string]: unknown
+  }>
+  /** What the model thought, where it says so. */
+  readonly content?: ReadonlyArray<{
+    readonly type: "reasoning_text"
+    readonly text: string
+    readonly [name: string]: unknown
+  }> | null
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  /**
+   * How far the item is, as a reply gave it.
+   * @example "completed"
+   */
+  readonly status?: "in_progress" | "completed" | "incomplete" | null
+  readonly [name: string]: unknown
+}
+
+export interface CustomToolCall {
+  readonly type: "custom_tool_call"
+  /**
+   * What an output names to answer this call.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  /**
+   * The tool to call.
+   * @example "run_sql"
+   */
+  readonly name: string
+  /**
+   * What the model wrote for it.
+   * @example "select 1"
+   */
+  readonly input: string
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  readonly [name: string]: unknown
+}
+
+export interface FunctionCall {
+  readonly type: "function_call"
+  /**
+   * What an output names to answer this call.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  /**
+   * The function to call.
+   * @example "get_weather"
+   */
+  readonly name: string
+  /**
+   * The arguments as JSON text, which may not be valid.
+   * @example "{\"city\":\"Denver\"}"
+   */
+  readonly arguments: string
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  /**
+   * How far the item is, as a reply gave it.
+   * @example "completed"
+   */
+  readonly status?: "in_progress" | "completed" | "incomplete" | null
+  readonly [name: string]: unknown
+}
+
+export interface OutputMessage {
+  readonly type: "message"
+  readonly id: string
+  readonly role: "assistant"
+  readonly content: ReadonlyArray<OutputContent>
+  readonly status?: "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" | (string & {}) | null
+  readonly [name: string]: unknown
+}
+
+export interface Response {
+  readonly id: string
+  readonly object: "response"
+  /**
+   * Seconds since 1970.
+   * @example 1767225600
+   */
+  readonly created_at: number
+  /** How far the reply is, and how it ended. */
+  readonly status?: "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" | (string & {}) | null
+  /**
+   * The cloud's name of the model.
+   * @example "gpt-5.1"
+   */
+  readonly model: string
+  readonly output: ReadonlyArray<OutputItem>
+  /** Absent while the reply streams. */
+  readonly usage?: ResponseUsage | null
+  /** Why it failed. */
+  readonly error?: {
+    readonly code?: string | null
+    readonly message?: string | null
+    readonly [name: string]: unknown
+  } | null
+  /** Why it is incomplete. */
+  readonly incomplete_details?: {
+    readonly reason?: "max_output_tokens" | "content_filter" | (string & {}) | null
+    readonly [name: string]: unknown
+  } | null
+  readonly x_gateway_governance?: Governance
+  readonly [name: string]: unknown
+}
+
+/** Tool calls that name an outbound destination. Advisory: the calls themselves are never altered. Absent when none does. */
+export interface Governance {
+  readonly flags: ReadonlyArray<GovernanceFlag>
+}
+
+export interface GovernanceFlag {
+  readonly tool_call_id: string
+  readonly tool_name: string
+  readonly destinations: ReadonlyArray<string>
+  readonly reason: "external_destination"
+  readonly truncated?: true
+  readonly omitted?: number
+}
+
+export interface ResponseUsage {
+  /**
+   * Tokens of the request, cached ones included.
+   * @example 14
+   */
+  readonly input_tokens: number
+  /**
+   * Tokens of the reply, reasoning included.
+   * @example 17
+   */
+  readonly output_tokens: number
+  /**
+   * Their sum.
+   * @example 31
+   */
+  readonly total_tokens: number
+  /** Which of them came from the cache. */
+  readonly input_tokens_details?: {
+    readonly cached_tokens?: number | null
+    readonly [name: string]: unknown
+  } | null
+  /** Which of them were reasoning. */
+  readonly output_tokens_details?: {
+    readonly reasoning_tokens?: number | null
+    readonly [name: string]: unknown
+  } | null
+  readonly [name: string]: unknown
+}
+
+export interface ResponsesRequest {
+  /**
+   * Composite ID, `<base_model>:<level>`.
+   * @example "claude-sonnet-4-5:il5"
+   */
+  readonly model: string
+  /**
+   * What the user says, as text, or the whole conversation as items.
+   * @example "What is FedRAMP High?"
+   */
+  readonly input: string | ReadonlyArray<InputItem>
+  /**
+   * What the model is to obey.
+   * @example "Answer in one sentence."
+   */
+  readonly instructions?: string | null
+  /** Tools that the model may ask the caller to use; those that run inside the cloud are refused. */
+  readonly tools?: ReadonlyArray<FunctionTool | CustomTool | NamespaceTool | LocalShellTool | ApplyPatchTool | ShellTool> | null
+  /**
+   * Whether and which tool is used.
+   * @default "auto"
+   * @example "required"
+   */
+  readonly tool_choice?: "auto" | "none" | "required" | {
+    readonly type: "function"
+    /**
+     * The tool's name.
+     * @example "get_weather"
+     */
+    readonly name: string
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "custom"
+    /**
+     * The tool's name.
+     * @example "get_weather"
+     */
+    readonly name: string
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "local_shell"
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "apply_patch"
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "shell"
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "allowed_tools"
+    /**
+     * Whether one of them must be used.
+     * @example "auto"
+     */
+    readonly mode: "auto" | "required"
+    readonly tools: ReadonlyArray<{
+      readonly type: "function"
+      /**
+       * The tool's name.
+       * @example "get_weather"
+       */
+      readonly name: string
+      readonly [name: string]: unknown
+    } | {
+      readonly type: "custom"
+      /**
+       * The tool's name.
+       * @example "get_weather"
+       */
+      readonly name: string
+      readonly [name: string]: unknown
+    } | {
+      readonly type: "local_shell"
+      readonly [name: string]: unknown
+    } | {
+      readonly type: "apply_patch"
+      readonly [name: string]: unknown
+    } | {
+      readonly type: "shell"
+      readonly [name: string]: unknown
+    }>
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * Whether one reply may call several tools.
+   * @default true
+   * @example false
+   */
+  readonly parallel_tool_calls?: boolean | null
+  /**
+   * The most tokens that the reply may have, reasoning included.
+   * @example 1000
+   */
+  readonly max_output_tokens?: number | null
+  /**
+   * The most calls of built-in tools.
+   * @example 4
+   */
+  readonly max_tool_calls?: number | null
+  /**
+   * How the model thinks.
+   * @example {"effort":"low"}
+   */
+  readonly reasoning?: {
+    /**
+     * How much the model thinks first; absent, the catalog's default for the model.
+     * @example "low"
+     */
+    readonly effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null
+    /**
+     * Whether the reply has a summary of what the model thought.
+     * @example "auto"
+     */
+    readonly summary?: "auto" | "concise" | "detailed" | null
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * What kind of text is wanted.
+   * @example {"verbosity":"low"}
+   */
+  readonly text?: {
+    /**
+     * What the reply is: text, JSON, or JSON of a schema.
+     * @default {"type":"text"}
+     * @example {"type":"json_object"}
+     */
+    readonly format?: {
+      readonly type: "text"
+      readonly [name: string]: unknown
+    } | {
+      readonly type: "json_object"
+      readonly [name: string]: unknown
+    } | {
+      readonly type: "json_schema"
+      /**
+       * The schema's name.
+       * @example "weather"
+       */
+      readonly name: string
+      /**
+       * A JSON Schema of type object.
+       * @example {"type":"object","properties":{"city":{"type":"string"}}}
+       */
+      readonly schema: {
+        readonly [name: string]: unknown
+      }
+      /**
+       * What the schema is for.
+       * @example "The weather"
+       */
+      readonly description?: string | null
+      /**
+       * Whether the reply must follow the schema exactly.
+       * @default false
+       * @example true
+       */
+      readonly strict?: boolean | null
+      readonly [name: string]: unknown
+    } | null
+    /**
+     * How long the reply tends to be.
+     * @default "medium"
+     * @example "low"
+     */
+    readonly verbosity?: "low" | "medium" | "high" | null
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * How much chance there is in the words; models that think refuse it.
+   * Limits: at least 0, at most 2.
+   * @example 0.2
+   */
+  readonly temperature?: number | null
+  /**
+   * The share of likely words to choose from; models that think refuse it.
+   * Limits: at least 0, at most 1.
+   * @example 0.9
+   */
+  readonly top_p?: number | null
+  /**
+   * How many likely tokens to report for each place.
+   * Limits: at least 0, at most 20.
+   * @example 3
+   */
+  readonly top_logprobs?: number | null
+  /**
+   * Whether the oldest items are left out where the input is too long.
+   * @default "disabled"
+   * @example "auto"
+   */
+  readonly truncation?: "auto" | "disabled" | null
+  /**
+   * Notes of the caller's, which the reply repeats; nothing is stored.
+   * @example {"case":"4711"}
+   */
+  readonly metadata?: {
+    readonly [name: string]: string
+  } | null
+  /**
+   * What else the reply has; `reasoning.encrypted_content` is taken out.
+   * @example ["message.output_text.logprobs"]
+   */
+  readonly include?: ReadonlyArray<string> | null
+  /**
+   * A name of yours for the end user; no secret.
+   * @example "u-1"
+   */
+  readonly user?: string | null
+  /**
+   * Requests with the same key are likely to find each other's prompt in the cloud's cache.
+   * @example "handbook-v2"
+   */
+  readonly prompt_cache_key?: string | null
+  /**
+   * Whether the reply comes as server-sent events.
+   * @default false
+   * @example true
+   */
+  readonly stream?: boolean | null
+  /**
+   * Nothing is stored: true is refused.
+   * @default false
+   * @example false
+   */
+  readonly store?: false | null
+  /** Refused, because nothing is stored: send the full input each turn. */
+  readonly previous_response_id?: null
+  /** True is refused, because nothing is stored. */
+  readonly background?: false | null
+  /** Refused, because nothing is stored: send the full input each turn. */
+  readonly conversation?: null
+  /** Refused, because nothing is stored: send the text itself. */
+  readonly prompt?: null
+  readonly [name: string]: unknown
+}
+
+/** A shell of the caller's; other environments are refused. */
+export interface ShellTool {
+  readonly type: "shell"
+  readonly environment: {
+    readonly type: "local"
+    readonly [name: string]: unknown
+  }
+  readonly [name: string]: unknown
+}
+
+/** Patches that the caller applies. */
+export interface ApplyPatchTool {
+  readonly type: "apply_patch"
+  readonly [name: string]: unknown
+}
+
+/** A shell of the caller's. */
+export interface LocalShellTool {
+  readonly type: "local_shell"
+  readonly [name: string]: unknown
+}
+
+/** Tools under one name. */
+export interface NamespaceTool {
+  readonly type: "namespace"
+  /**
+   * The tool's name.
+   * @example "get_weather"
+   */
+  readonly name: string
+  /**
+   * What it does, for the model.
+   * @example "The weather in a city"
+   */
+  readonly description?: string | null
+  readonly tools: ReadonlyArray<FunctionTool | CustomTool>
+  readonly [name: string]: unknown
+}
+
+/** A tool that takes any text. */
+export interface CustomTool {
+  readonly type: "custom"
+  /**
+   * The tool's name.
+   * @example "get_weather"
+   */
+  readonly name: string
+  /**
+   * What it does, for the model.
+   * @example "The weather in a city"
+   */
+  readonly description?: string | null
+  /**
+   * What its input may be.
+   * @example {"type":"text"}
+   */
+  readonly format?: {
+    readonly type: "text"
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "grammar"
+    /**
+     * The grammar's language.
+     * @example "regex"
+     */
+    readonly syntax: "lark" | "regex"
+    /**
+     * The grammar.
+     * @example "[0-9]+"
+     */
+    readonly definition: string
+    readonly [name: string]: unknown
+  } | null
+  readonly [name: string]: unknown
+}
+
+/** A function. Parameter names that describe an outbound destination are refused. */
+export interface FunctionTool {
+  readonly type: "function"
+  /**
+   * The tool's name.
+   * @example "get_weather"
+   */
+  readonly name: string
+  /**
+   * What it does, for the model.
+   * @example "The weather in a city"
+   */
+  readonly description?: string | null
+  /**
+   * The parameters as a JSON Schema of type object.
+   * @example {"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}
+   */
+  readonly parameters?: {
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * Whether the arguments must follow the schema exactly.
+   * @example true
+   */
+  readonly strict?: boolean | null
+  readonly [name: string]: unknown
+}
+
+export type InputItem = InputMessage | FunctionCall | FunctionCallOutput | CustomToolCall | CustomToolCallOutput | ReasoningItem | LocalShellCall | ShellCall | ApplyPatchCall | {
+  readonly type: "local_shell_call_output"
+  /**
+   * What the shell printed.
+   * @example "ok"
+   */
+  readonly output: string
+  readonly [name: string]: unknown
+} | {
+  readonly type: "shell_call_output"
+  /**
+   * The `call_id` of the call that this answers.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  readonly output: unknown
+  readonly [name: string]: unknown
+} | {
+  readonly type: "apply_patch_call_output"
+  /**
+   * The `call_id` of the call that this answers.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  /**
+   * Whether the patch was applied.
+   * @example "completed"
+   */
+  readonly status: "completed" | "failed"
+  /**
+   * What happened.
+   * @example "applied"
+   */
+  readonly output?: string | null
+  readonly [name: string]: unknown
+}
+
+export interface CustomToolCallOutput {
+  readonly type: "custom_tool_call_output"
+  /**
+   * The `call_id` of the call that this answers.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  /**
+   * What the tool answered.
+   * @example "21 °C"
+   */
+  readonly output: string | ReadonlyArray<InputText | InputImage | InputFile>
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  readonly [name: string]: unknown
+}
+
+export interface InputFile {
+  readonly type: "input_file"
+  /**
+   * The file's name.
+   * @example "report.pdf"
+   */
+  readonly filename?: string | null
+  /**
+   * A data URI of type application/pdf; URLs and file IDs are refused.
+   * @example "data:application/pdf;base64,JVBERi0xLjcK"
+   */
+  readonly file_data: string
+  readonly [name: string]: unknown
+}
+
+export interface InputImage {
+  readonly type: "input_image"
+  /**
+   * A data URI of type image/jpeg, image/png, image/gif or image/webp; URLs and file IDs are refused.
+   * @example "data:image/png;base64,iVBORw0KGgo="
+   */
+  readonly image_url: string
+  /**
+   * How closely the model looks.
+   * @default "auto"
+   * @example "low"
+   */
+  readonly detail?: "low" | "high" | "auto" | "original" | null
+  readonly [name: string]: unknown
+}
+
+export interface InputText {
+  readonly type: "input_text"
+  /**
+   * The text.
+   * @example "What is in this picture?"
+   */
+  readonly text: string
+  readonly [name: string]: unknown
+}
+
+export interface FunctionCallOutput {
+  readonly type: "function_call_output"
+  /**
+   * The `call_id` of the call that this answers.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  /**
+   * What the tool answered.
+   * @example "21 °C"
+   */
+  readonly output: string | ReadonlyArray<InputText | InputImage | InputFile>
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  /**
+   * How far the item is, as a reply gave it.
+   * @example "completed"
+   */
+  readonly status?: "in_progress" | "completed" | "incomplete" | null
+  readonly [name: string]: unknown
+}
+
+export interface InputMessage {
+  /**
+   * May be left out.
+   * @default "message"
+   * @example "message"
+   */
+  readonly type?: "message" | null
+  /**
+   * Who speaks.
+   * @example "user"
+   */
+  readonly role: "user" | "assistant" | "system" | "developer"
+  /**
+   * A text, or parts.
+   * @example "What is FedRAMP High?"
+   */
+  readonly content: string | ReadonlyArray<InputContent>
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  /**
+   * How far the item is, as a reply gave it.
+   * @example "completed"
+   */
+  readonly status?: "in_progress" | "completed" | "incomplete" | null
+  readonly [name: string]: unknown
+}
+
+export type InputContent = InputText | InputImage | InputFile | {
+  readonly type: "output_text"
+  /**
+   * What the model said.
+   * @example "It is a chart."
+   */
+  readonly text: string
+  readonly [name: string]: unknown
+} | {
+  readonly type: "refusal"
+  /**
+   * Why the model did not answer.
+   * @example "I cannot help with that."
+   */
+  readonly refusal: string
+  readonly [name: string]: unknown
+}
+
+/** What went wrong, in the shape of the messages format. */
+export interface MessagesErrorBody {
+  readonly type: "error"
+  readonly error: {
+    readonly type: string
+    readonly message: string
+    /** What a client library reads of an error beside its message; rarely there. */
+    readonly details?: {
+      readonly [name: string]: unknown
+    }
+  }
+}
+
+export interface CountTokensReply {
+  /**
+   * What the same request would report as `usage.input_tokens`.
+   * @example 14
+   */
+  readonly input_tokens: number
+}
+
+export interface CountTokensRequest {
+  /**
+   * Composite ID, `<base_model>:<level>`.
+   * @example "claude-sonnet-4-5:il5"
+   */
+  readonly model: string
+  /**
+   * The conversation so far, oldest message first.
+   * @example [{"role":"user","content":"What is FedRAMP High?"}]
+   */
+  readonly messages: ReadonlyArray<MessageParam>
+  /**
+   * What the model is to obey.
+   * @example "Answer in one sentence."
+   */
+  readonly system?: string | ReadonlyArray<TextBlockParam> | null
+  /** Tools that the model may ask the caller to use. */
+  readonly tools?: ReadonlyArray<MessagesTool | MessagesVendorTool> | null
+  /**
+   * Whether and which tool is used.
+   * @default {"type":"auto"}
+   * @example {"type":"any"}
+   */
+  readonly tool_choice?: {
+    readonly type: "auto"
+    /**
+     * Whether a reply may call one tool only.
+     * @default false
+     * @example true
+     */
+    readonly disable_parallel_tool_use?: boolean | null
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "any"
+    /**
+     * Whether a reply may call one tool only.
+     * @default false
+     * @example true
+     */
+    readonly disable_parallel_tool_use?: boolean | null
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "tool"
+    /**
+     * The tool to call.
+     * @example "get_weather"
+     */
+    readonly name: string
+    /**
+     * Whether a reply may call one tool only.
+     * @default false
+     * @example true
+     */
+    readonly disable_parallel_tool_use?: boolean | null
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "none"
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * Extended thinking; what the model would refuse is adjusted, and `x-gateway-thinking-adjusted` says how.
+   * @example {"type":"enabled","budget_tokens":2048}
+   */
+  readonly thinking?: {
+    readonly type: "enabled"
+    /**
+     * Tokens to think with: adjusted to fit below `max_tokens`, and at least 1,024.
+     * @example 2048
+     */
+    readonly budget_tokens: number
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "adaptive"
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "disabled"
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * Betas to use; those that the deployment does not have are removed.
+   * @example ["interleaved-thinking-2025-05-14"]
+   */
+  readonly anthropic_beta?: ReadonlyArray<string> | null
+  /**
+   * The version of the vendor's API to send, instead of the gateway's own choice.
+   * @example "vertex-2023-10-16"
+   */
+  readonly vendor_version?: string | null
+  readonly [name: string]: unknown
+}
+
+/** A tool whose definition is the vendor's, and which the caller executes. Those that run inside the cloud are refused. */
+export interface MessagesVendorTool {
+  /**
+   * The vendor's name of the tool, with the date of its version.
+   * @example "bash_20250124"
+   */
+  readonly type: `${"bash_" | "text_editor_" | "computer_" | "memory_" | "str_replace_" | "tool_search_tool_"}${string}`
+  /**
+   * The tool's name, as the vendor has it.
+   * @example "bash"
+   */
+  readonly name: string
+  /**
+   * The prompt up to here may be reused.
+   * @example {"type":"ephemeral"}
+   */
+  readonly cache_control?: CacheControl | null
+  readonly [name: string]: unknown
+}
+
+export interface CacheControl {
+  readonly type: "ephemeral"
+  /**
+   * How long the cloud may reuse what it read.
+   * @default "5m"
+   * @example "1h"
+   */
+  readonly ttl?: "5m" | "1h" | null
+  readonly [name: string]: unknown
+}
+
+/** A tool that the caller executes. */
+export interface MessagesTool {
+  /**
+   * May be left out.
+   * @default "custom"
+   * @example "custom"
+   */
+  readonly type?: "custom" | null
+  /**
+   * The tool's name.
+   * @example "get_weather"
+   */
+  readonly name: string
+  /**
+   * What it does, for the model.
+   * @example "The weather in a city"
+   */
+  readonly description?: string | null
+  /**
+   * Its input as a JSON Schema of type object.
+   * @example {"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}
+   */
+  readonly input_schema: {
+    readonly [name: string]: unknown
+  }
+  /**
+   * Whether the input must follow the schema exactly.
+   * @default false
+   * @example true
+   */
+  readonly strict?: boolean | null
+  /**
+   * The prompt up to here may be reused.
+   * @example {"type":"ephemeral"}
+   */
+  readonly cache_control?: CacheControl | null
+  readonly [name: string]: unknown
+}
+
+export interface TextBlockParam {
+  readonly type: "text"
+  /**
+   * The text.
+   * @example "What is FedRAMP High?"
+   */
+  readonly text: string
+  /**
+   * The prompt up to here may be reused.
+   * @example {"type":"ephemeral"}
+   */
+  readonly cache_control?: CacheControl | null
+  readonly [name: string]: unknown
+}
+
+export interface MessageParam {
+  /**
+   * Who speaks.
+   * @example "user"
+   */
+  readonly role: "user" | "assistant" | "system"
+  /**
+   * A text, or blocks.
+   * @example "What is FedRAMP High?"
+   */
+  readonly content: string | ReadonlyArray<ContentBlockParam>
+  readonly [name: string]: unknown
+}
+
+export type ContentBlockParam = TextBlockParam | ImageBlock | DocumentBlock | SearchResultBlock | ToolUseBlockParam | ToolResultBlock | ThinkingBlock | RedactedThinkingBlock
+
+export interface RedactedThinkingBlock {
+  readonly type: "redacted_thinking"
+  /**
+   * Encrypted; return it unchanged.
+   * @example "EmwKAhgBEgy"
+   */
+  readonly data: string
+  readonly [name: string]: unknown
+}
+
+export interface ThinkingBlock {
+  readonly type: "thinking"
+  /**
+   * What the model thought.
+   * @example "Three baselines exist…"
+   */
+  readonly thinking: string
+  /**
+   * The vendor's own; return it unchanged.
+   * @example "EqQBCgIYAhIM"
+   */
+  readonly signature: string
+  readonly [name: string]: unknown
+}
+
+export interface ToolResultBlock {
+  readonly type: "tool_result"
+  /**
+   * The `id` of the call that this answers.
+   * @example "toolu_01"
+   */
+  readonly tool_use_id: string
+  /**
+   * What the tool answered.
+   * @example "21 °C"
+   */
+  readonly content?: string | ReadonlyArray<TextBlockParam | ImageBlock | DocumentBlock | SearchResultBlock> | null
+  /**
+   * Whether the tool failed.
+   * @default false
+   * @example true
+   */
+  readonly is_error?: boolean | null
+  /**
+   * The prompt up to here may be reused.
+   * @example {"type":"ephemeral"}
+   */
+  readonly cache_control?: CacheControl | null
+  readonly [name: string]: unknown
+}
+
+export interface SearchResultBlock {
+  readonly type: "search_result"
+  /**
+   * Where it was found: a text that the model may cite.
+   * @example "handbook, page 12"
+   */
+  readonly source: string
+  /**
+   * Its title.
+   * @example "Baselines"
+   */
+  readonly title: string
+  readonly content: ReadonlyArray<TextBlockParam>
+  /**
+   * Whether the reply may cite this.
+   * @example {"enabled":true}
+   */
+  readonly citations?: {
+    readonly enabled?: boolean | null
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * The prompt up to here may be reused.
+   * @example {"type":"ephemeral"}
+   */
+  readonly cache_control?: CacheControl | null
+  readonly [name: string]: unknown
+}
+
+/** A PDF or a text, inline. URLs and stored files are refused. */
+export interface DocumentBlock {
+  readonly type: "document"
+  readonly source: {
+    readonly type: "base64"
+    readonly media_type: "application/pdf"
+    /**
+     * The bytes in base64.
+     * @example "JVBERi0xLjcK"
+     */
+    readonly data: string
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "text"
+    readonly media_type: "text/plain"
+    readonly data: string
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "content"
+    readonly content: string | ReadonlyArray<TextBlockParam | ImageBlock>
+    readonly [name: string]: unknown
+  }
+  /**
+   * The document's title.
+   * @example "Report"
+   */
+  readonly title?: string | null
+  /**
+   * What the model is told of it.
+   * @example "Draft of May"
+   */
+  readonly context?: string | null
+  /**
+   * Whether the reply may cite this.
+   * @example {"enabled":true}
+   */
+  readonly citations?: {
+    readonly enabled?: boolean | null
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * The prompt up to here may be reused.
+   * @example {"type":"ephemeral"}
+   */
+  readonly cache_control?: CacheControl | null
+  readonly [name: string]: unknown
+}
+
+/** An image, inline. URLs and stored files are refused. */
+export interface ImageBlock {
+  readonly type: "image"
+  readonly source: {
+    readonly type: "base64"
+    readonly media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp"
+    /**
+     * The bytes in base64.
+     * @example "iVBORw0KGgo="
+     */
+    readonly data: string
+    readonly [name: string]: unknown
+  }
+  /**
+   * The prompt up to here may be reused.
+   * @example {"type":"ephemeral"}
+   */
+  readonly cache_control?: CacheControl | null
+  readonly [name: string]: unknown
+}
+
+export interface ToolUseBlockParam {
+  readonly type: "tool_use"
+  /**
+   * What a tool_result names to answer this call.
+   * @example "toolu_01"
+   */
+  readonly id: string
+  /**
+   * The tool's name.
+   * @example "get_weather"
+   */
+  readonly name: string
+  /**
+   * The arguments.
+   * @example {"city":"Denver"}
+   */
+  readonly input: {
+    readonly [name: string]: unknown
+  }
+  /**
+   * The prompt up to here may be reused.
+   * @example {"type":"ephemeral"}
+   */
+  readonly cache_control?: CacheControl | null
+  readonly [name: string]: unknown
+}
+
+export interface MessageUsage {
+  /** Tokens of the request, without cached ones. */
+  readonly input_tokens?: number | null
+  /**
+   * Tokens of the reply.
+   * @example 17
+   */
+  readonly output_tokens: number
+  /** Tokens that were written to the cache. */
+  readonly cache_creation_input_tokens?: number | null
+  /** Tokens that were read from the cache. */
+  readonly cache_read_input_tokens?: number | null
+  readonly [name: string]: unknown
+}
+
+export type ContentBlockDelta = {
+  readonly type: "text_delta"
+  readonly text: string
+  readonly [name: string]: unknown
+} | {
+  readonly type: "input_json_delta"
+  /**
+   * A piece of the JSON of a tool's input.
+   * @example "{\"ci"
+   */
+  readonly partial_json: string
+  readonly [name: string]: unknown
+} | {
+  readonly type: "thinking_delta"
+  readonly thinking: string
+  readonly [name: string]: unknown
+} | {
+  readonly type: "signature_delta"
+  readonly signature: string
+  readonly [name: string]: unknown
+} | {
+  readonly type: "citations_delta"
+  readonly citation: unknown
+  readonly [name: string]: unknown
+}
+
+export type ContentBlock = TextBlock | ToolUseBlock | ThinkingBlock | RedactedThinkingBlock
+
+export interface ToolUseBlock {
+  readonly type: "tool_use"
+  /**
+   * What a tool_result names to answer this call.
+   * @example "toolu_01"
+   */
+  readonly id: string
+  /**
+   * The tool to call.
+   * @example "get_weather"
+   */
+  readonly name: string
+  /** The arguments. */
+  readonly input: {
+    readonly [name: string]: unknown
+  }
+  readonly [name: string]: unknown
+}
+
+export interface TextBlock {
+  readonly type: "text"
+  /**
+   * The text.
+   * @example "FedRAMP High is the strictest baseline."
+   */
+  readonly text: string
+  readonly citations?: unknown
+  readonly [name: string]: unknown
+}
+
+export interface Message {
+  readonly id: string
+  readonly type: "message"
+  readonly role: "assistant"
+  readonly content: ReadonlyArray<ContentBlock>
+  /**
+   * The base model, without the level.
+   * @example "claude-sonnet-4-5"
+   */
+  readonly model: string
+  /** Why the reply ended; null while it streams. */
+  readonly stop_reason: "end_turn" | "max_tokens" | "stop_sequence" | "tool_use" | "pause_turn" | "refusal" | "model_context_window_exceeded" | (string & {}) | null
+  /** The stop sequence that ended it. */
+  readonly stop_sequence?: string | null
+  readonly usage: MessageUsage
+  readonly x_gateway_governance?: Governance
+  readonly [name: string]: unknown
+}
+
+export interface MessagesRequest {
+  /**
+   * Composite ID, `<base_model>:<level>`.
+   * @example "claude-sonnet-4-5:il5"
+   */
+  readonly model: string
+  /**
+   * The conversation so far, oldest message first.
+   * @example [{"role":"user","content":"What is FedRAMP High?"}]
+   */
+  readonly messages: ReadonlyArray<MessageParam>
+  /**
+   * What the model is to obey.
+   * @example "Answer in one sentence."
+   */
+  readonly system?: string | ReadonlyArray<TextBlockParam> | null
+  /** Tools that the model may ask the caller to use. */
+  readonly tools?: ReadonlyArray<MessagesTool | MessagesVendorTool> | null
+  /**
+   * Whether and which tool is used.
+   * @default {"type":"auto"}
+   * @example {"type":"any"}
+   */
+  readonly tool_choice?: {
+    readonly type: "auto"
+    /**
+     * Whether a reply may call one tool only.
+     * @default false
+     * @example true
+     */
+    readonly disable_parallel_tool_use?: boolean | null
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "any"
+    /**
+     * Whether a reply may call one tool only.
+     * @default false
+     * @example true
+     */
+    readonly disable_parallel_tool_use?: boolean | null
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "tool"
+    /**
+     * The tool to call.
+     * @example "get_weather"
+     */
+    readonly name: string
+    /**
+     * Whether a reply may call one tool only.
+     * @default false
+     * @example true
+     */
+    readonly disable_parallel_tool_use?: boolean | null
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "none"
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * Extended thinking; what the model would refuse is adjusted, and `x-gateway-thinking-adjusted` says how.
+   * @example {"type":"enabled","budget_tokens":2048}
+   */
+  readonly thinking?: {
+    readonly type: "enabled"
+    /**
+     * Tokens to think with: adjusted to fit below `max_tokens`, and at least 1,024.
+     * @example 2048
+     */
+    readonly budget_tokens: number
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "adaptive"
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "disabled"
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * Betas to use; those that the deployment does not have are removed.
+   * @example ["interleaved-thinking-2025-05-14"]
+   */
+  readonly anthropic_beta?: ReadonlyArray<string> | null
+  /**
+   * The version of the vendor's API to send, instead of the gateway's own choice.
+   * @example "vertex-2023-10-16"
+   */
+  readonly vendor_version?: string | null
+  /**
+   * The most tokens that the reply may have, thinking included.
+   * @example 1024
+   */
+  readonly max_tokens: number
+  /**
+   * Whether the reply comes as server-sent events.
+   * @default false
+   * @example true
+   */
+  readonly stream?: boolean | null
+  /**
+   * Texts that end the reply before they appear in it.
+   * @example ["END"]
+   */
+  readonly stop_sequences?: ReadonlyArray<string> | null
+  /**
+   * How much chance there is in the words; removed beside thinking.
+   * Limits: at least 0, at most 1.
+   * @example 0.2
+   */
+  readonly temperature?: number | null
+  /**
+   * The share of likely words to choose from; removed beside thinking.
+   * Limits: at least 0, at most 1.
+   * @example 0.9
+   */
+  readonly top_p?: number | null
+  /**
+   * How many of the likeliest words to choose from; removed beside thinking.
+   * Limits: at least 0.
+   * @example 40
+   */
+  readonly top_k?: number | null
+  /**
+   * About the request, for the vendor.
+   * @example {"user_id":"u-1"}
+   */
+  readonly metadata?: {
+    /**
+     * A name of yours for the end user; no secret.
+     * @example "u-1"
+     */
+    readonly user_id?: string | null
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * How the reply is made: its effort, its format.
+   * @example {"effort":"high"}
+   */
+  readonly output_config?: {
+    /**
+     * How much the model does for a reply; for models that think adaptively.
+     * @example "high"
+     */
+    readonly effort?: "low" | "medium" | "high" | "xhigh" | "max" | null
+    /** JSON of a schema, where the deployment has it. */
+    readonly format?: {
+      readonly type: "json_schema"
+      /**
+       * A JSON Schema of type object.
+       * @example {"type":"object","properties":{"city":{"type":"string"}}}
+       */
+      readonly schema: {
+        readonly [name: string]: unknown
+      }
+      readonly [name: string]: unknown
+    } | null
+    readonly [name: string]: unknown
+  } | null
+  readonly [name: string]: unknown
+}
+
+export interface ChatStreamError {
+  readonly error: {
+    readonly type: string
+    readonly message: string
+    readonly [name: string]: unknown
+  }
+  readonly x_gateway_governance?: Governance
+}
+
+export interface ChatCompletionChunk {
+  readonly id: string
+  readonly object: "chat.completion.chunk"
+  readonly created: number
+  readonly model: string
+  readonly choices: ReadonlyArray<{
+    readonly index: number
+    readonly delta: {
+      readonly role?: "assistant"
+      readonly content?: string | null
+      readonly tool_calls?: ReadonlyArray<{
+        readonly index: number
+        readonly id?: string
+        readonly type?: "function"
+        readonly function?: {
+          readonly name?: string
+          readonly arguments?: string
+        }
+        readonly extra_content?: unknown
+        readonly [name: string]: unknown
+      }>
+      readonly refusal?: string | null
+      readonly extra_content?: unknown
+      readonly [name: string]: unknown
+    }
+    readonly logprobs?: {
+      /** One entry a token. */
+      readonly content?: ReadonlyArray<unknown> | null
+      readonly [name: string]: unknown
+    } | null
+    readonly finish_reason: FinishReason | null
+    readonly [name: string]: unknown
+  }>
+  readonly usage?: Usage
+  readonly x_gateway_governance?: Governance
+  readonly [name: string]: unknown
+}
+
+export interface Usage {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly total_tokens: number
+  readonly prompt_tokens_details?: {
+    readonly cached_tokens: number
+  }
+  readonly completion_tokens_details?: {
+    readonly reasoning_tokens: number
+  }
+  readonly [name: string]: unknown
+}
+
+export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
+
+export interface ChatCompletion {
+  readonly id: string
+  readonly object: "chat.completion"
+  readonly created: number
+  readonly model: string
+  readonly choices: ReadonlyArray<{
+    readonly index: number
+    readonly message: {
+      readonly role: "assistant"
+      readonly content: string | null
+      readonly tool_calls?: ReadonlyArray<ToolCall>
+      /** Why the model did not answer, where it says so. */
+      readonly refusal?: string | null
+      /** Sources that the model names. */
+      readonly annotations?: ReadonlyArray<unknown> | null
+      readonly extra_content?: unknown
+      readonly [name: string]: unknown
+    }
+    /** Where `logprobs` asked for them. */
+    readonly logprobs?: {
+      /** One entry a token. */
+      readonly content?: ReadonlyArray<unknown> | null
+      readonly [name: string]: unknown
+    } | null
+    readonly finish_reason: FinishReason
+    readonly [name: string]: unknown
+  }>
+  readonly usage: Usage
+  readonly service_tier?: string | null
+  readonly system_fingerprint?: string | null
+  readonly x_gateway_governance?: Governance
+  readonly [name: string]: unknown
+}
+
+export interface ToolCall {
+  /**
+   * What a tool message names to answer this call.
+   * Limits: characters, at most 256.
+   * @example "call_1"
+   */
+  readonly id: string
+  /**
+   * The kind of tool.
+   * @example "function"
+   */
+  readonly type?: "function" | null
+  readonly function: {
+    /**
+     * The function's name, as the model wrote it.
+     * @example "get_weather"
+     */
+    readonly name: string
+    /**
+     * The arguments as JSON text, which may not be valid.
+     * @example "{\"city\":\"Denver\"}"
+     */
+    readonly arguments: string
+    readonly [name: string]: unknown
+  }
+  /** What a vendor needs back in the next request: return the message unchanged. */
+  readonly extra_content?: unknown
+  readonly [name: string]: unknown
+}
+
+export interface ChatRequest {
+  /**
+   * Composite ID, `<base_model>:<level>`.
+   * @example "claude-sonnet-4-5:il5"
+   */
+  readonly model: string
+  /**
+   * The conversation so far, oldest message first.
+   * Limits: items, at most 2048.
+   * @example [{"role":"user","content":"What is FedRAMP High?"}]
+   */
+  readonly messages: ReadonlyArray<ChatMessage>
+  /**
+   * How much chance there is in the words; removed while Claude and the GPT-5 models think.
+   * Limits: at least 0, at most 2.
+   * @example 0.2
+   */
+  readonly temperature?: number | null
+  /**
+   * The share of likely words to choose from; removed while Claude and the GPT-5 models think.
+   * Limits: at least 0, at most 1.
+   * @example 0.9
+   */
+  readonly top_p?: number | null
+  /**
+   * The older name of `max_completion_tokens`, which wins where both are given.
+   * @example 500
+   */
+  readonly max_tokens?: number | null
+  /**
+   * The most tokens that the reply may have, thinking included.
+   * @example 500
+   */
+  readonly max_completion_tokens?: number | null
+  /**
+   * Whether the reply comes as server-sent events.
+   * @default false
+   * @example true
+   */
+  readonly stream?: boolean | null
+  /**
+   * What a stream also tells.
+   * @example {"include_usage":true}
+   */
+  readonly stream_options?: {
+    /**
+     * Whether the final chunk has `usage`.
+     * @default false
+     * @example true
+     */
+    readonly include_usage?: boolean | null
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * Texts that end the reply before they appear in it.
+   * @example ["END"]
+   */
+  readonly stop?: string | ReadonlyArray<string> | null
+  /**
+   * Functions that the model may ask the caller to call.
+   * Limits: items, at most 128.
+   */
+  readonly tools?: ReadonlyArray<Tool> | null
+  /**
+   * Whether and which tool is called; becomes `auto` while Claude thinks, and on Gemini.
+   * @default "auto"
+   * @example "required"
+   */
+  readonly tool_choice?: "auto" | "none" | "required" | {
+    readonly type: "function"
+    readonly function: {
+      /**
+       * The function's name.
+       * @example "get_weather"
+       */
+      readonly name: string
+      readonly [name: string]: unknown
+    }
+    readonly [name: string]: unknown
+  } | {
+    readonly type: "auto" | "none" | "required"
+    readonly [name: string]: unknown
+  } | null
+  /**
+   * How much the model thinks first; absent, the catalog's default for the model.
+   * @example "low"
+   */
+  readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null
+  /**
+   * What the reply is: text, JSON, or JSON of a schema; for every vendor.
+   * @default {"type":"text"}
+   * @example {"type":"json_object"}
+   */
+  readonly response_format?: ResponseFormat | null
+  /**
+   * Whether one reply may call several tools.
+   * @default true
+   * @example false
+   */
+  readonly parallel_tool_calls?: boolean | null
+  /**
+   * The same seed and request tend to give the same reply; GPT models and Gemini.
+   * @example 7
+   */
+  readonly seed?: number | null
+  /**
+   * How much the times it was used count against a word; GPT models and Gemini.
+   * Limits: at least -2, at most 2.
+   * @example 0.5
+   */
+  readonly frequency_penalty?: number | null
+  /**
+   * How much its having been used count against a word; GPT models and Gemini.
+   * Limits: at least -2, at most 2.
+   * @example 0.5
+   */
+  readonly presence_penalty?: number | null
+  /**
+   * Token IDs that become likelier (up to 100) or less likely (down to -100); GPT models.
+   * @example {"50256":-100}
+   */
+  readonly logit_bias?: {
+    readonly [name: string]: number
+  } | null
+  /**
+   * Whether the reply has the log probabilities of its tokens; GPT models that do not think.
+   * @default false
+   * @example true
+   */
+  readonly logprobs?: boolean | null
+  /**
+   * How many alternatives of each token `logprobs` lists.
+   * Limits: at least 0, at most 20.
+   * @example 3
+   */
+  readonly top_logprobs?: number | null
+  /**
+   * A name of yours for the end user; no secret.
+   * @example "u-1"
+   */
+  readonly user?: string | null
+  /**
+   * Nothing is stored, whatever this says.
+   * @default false
+   * @example false
+   */
+  readonly store?: false | null
+  /**
+   * There is one choice.
+   * @default 1
+   * @example 1
+   */
+  readonly n?: 1 | null
+  readonly [name: string]: unknown
+}
+
+export type ResponseFormat = {
+  readonly type: "text"
+  readonly [name: string]: unknown
+} | {
+  readonly type: "json_object"
+  readonly [name: string]: unknown
+} | {
+  readonly type: "json_schema"
+  readonly json_schema: {
+    /**
+     * The schema's name.
+     * @example "weather"
+     */
+    readonly name: string
+    /**
+     * What the schema is for.
+     * @example "The weather"
+     */
+    readonly description?: string | null
+    /**
+     * A JSON Schema of type object.
+     * @example {"type":"object","properties":{"city":{"type":"string"}}}
+     */
+    readonly schema?: {
+      readonly [name: string]: unknown
+    } | null
+    /**
+     * Whether the reply must follow the schema exactly.
+     * @default false
+     * @example true
+     */
+    readonly strict?: boolean | null
+    readonly [name: string]: unknown
+  }
+  readonly [name: string]: unknown
+}
+
+/** A function that the model may call. Parameter names that describe an outbound destination are refused. */
+export interface Tool {
+  readonly type: "function"
+  readonly function: {
+    /**
+     * The function's name.
+     * @example "get_weather"
+     */
+    readonly name: string
+    /**
+     * What the function does, for the model.
+     * Limits: characters, at most 65536.
+     * @example "The weather in a city"
+     */
+    readonly description?: string | null
+    /**
+     * The parameters as a JSON Schema of type object.
+     * @example {"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}
+     */
+    readonly parameters?: {
+      readonly [name: string]: unknown
+    } | null
+    /**
+     * Whether the arguments must follow the schema exactly.
+     * @default false
+     * @example true
+     */
+    readonly strict?: boolean | null
+    readonly [name: string]: unknown
+  }
+  readonly [name: string]: unknown
+}
+
+/** Text is at most 2 MiB of UTF-8. Only users may send parts. */
+export type ChatMessage = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
+
+/** What a tool answered. */
+export interface ToolMessage {
+  readonly role: "tool"
+  /**
+   * What the tool answered.
+   * @example "21 °C"
+   */
+  readonly content: string
+  /**
+   * The `id` of the call that this answers.
+   * Limits: characters, at most 256.
+   * @example "call_1"
+   */
+  readonly tool_call_id: string
+  readonly [name: string]: unknown
+}
+
+export interface AssistantMessage {
+  readonly role: "assistant"
+  /**
+   * What the model said; null beside `tool_calls`.
+   * @example "FedRAMP High is the strictest baseline."
+   */
+  readonly content?: string | null
+  /**
+   * The calls that the model asked for, each of which a tool message answers.
+   * Limits: items, at most 128.
+   */
+  readonly tool_calls?: ReadonlyArray<ToolCall> | null
+  /** What a vendor needs back in the next request: return the message unchanged. */
+  readonly extra_content?: unknown
+  readonly [name: string]: unknown
+}
+
+export interface UserMessage {
+  readonly role: "user"
+  /**
+   * What the user says, as text or as parts.
+   * @example "What is FedRAMP High?"
+   */
+  readonly content: string | ReadonlyArray<TextPart | ImagePart | FilePart>
+  readonly [name: string]: unknown
+}
+
+/** A PDF as a data URI, at most 3.5 MB decoded. URLs of other places are refused. */
+export interface FilePart {
+  readonly type: "file"
+  readonly file: {
+    /**
+     * The file's name, of which a harmless title is made.
+     * @example "report.pdf"
+     */
+    readonly filename?: string | null
+    /**
+     * A data URI of type application/pdf.
+     * @example "data:application/pdf;base64,JVBERi0xLjcK"
+     */
+    readonly file_data: string
+    readonly [name: string]: unknown
+  }
+  readonly [name: string]: unknown
+}
+
+/** An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. URLs of other places are refused. */
+export interface ImagePart {
+  readonly type: "image_url"
+  readonly image_url: {
+    /**
+     * A data URI, `data:<mime>;base64,<bytes>`, of type image/jpeg, image/png, image/gif or image/webp.
+     * @example "data:image/png;base64,iVBORw0KGgo="
+     */
+    readonly url: string
+    readonly [name: string]: unknown
+  }
+  readonly [name: string]: unknown
+}
+
+export interface TextPart {
+  readonly type: "text"
+  /**
+   * The text.
+   * @example "What is in this picture?"
+   */
+  readonly text: string
+  readonly [name: string]: unknown
+}
+
+/** The same as a system message. */
+export interface DeveloperMessage {
+  readonly role: "developer"
+  /**
+   * What the model is to obey.
+   * @example "Answer in one sentence."
+   */
+  readonly content: string
+  readonly [name: string]: unknown
+}
+
+export interface SystemMessage {
+  readonly role: "system"
+  /**
+   * What the model is to obey.
+   * @example "Answer in one sentence."
+   */
+  readonly content: string
+  readonly [name: string]: unknown
+}
+
+/** The data of one event. */
+export type MessageEvent = {
+  readonly type: "message_start"
+  readonly message: Message
+  readonly [name: string]: unknown
+} | {
+  readonly type: "content_block_start"
+  readonly index: number
+  readonly content_block: ContentBlock
+  readonly [name: string]: unknown
+} | {
+  readonly type: "content_block_delta"
+  readonly index: number
+  readonly delta: ContentBlockDelta
+  readonly [name: string]: unknown
+} | {
+  readonly type: "content_block_stop"
+  readonly index: number
+  readonly [name: string]: unknown
+} | {
+  readonly type: "message_delta"
+  readonly delta: {
+    readonly stop_reason?: "end_turn" | "max_tokens" | "stop_sequence" | "tool_use" | "pause_turn" | "refusal" | "model_context_window_exceeded" | (string & {}) | null
+    readonly stop_sequence?: string | null
+    readonly [name: string]: unknown
+  }
+  readonly usage: MessageUsage
+  readonly [name: string]: unknown
+} | {
+  readonly type: "message_stop"
+  readonly [name: string]: unknown
+} | {
+  readonly type: "gateway_governance"
+  readonly x_gateway_governance: Governance
+  readonly [name: string]: unknown
+} | {
+  readonly type: "ping"
+  readonly [name: string]: unknown
+} | {
+  readonly type: "error"
+  readonly error: {
+    readonly type: string
+    readonly message: string
+    readonly [name: string]: unknown
+  }
+  readonly [name: string]: unknown
+}
+
+/** The data of one event. */
+export type ResponseEvent = {
+  readonly type: "response.created"
+  readonly response: Response
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.in_progress"
+  readonly response: Response
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.queued"
+  readonly response: Response
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.completed"
+  readonly response: Response
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.incomplete"
+  readonly response: Response
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.failed"
+  readonly response: Response
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.output_item.added"
+  readonly item: OutputItem
+  readonly output_index: number
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.output_item.done"
+  readonly item: OutputItem
+  readonly output_index: number
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.content_part.added"
+  readonly part: OutputContent
+  readonly content_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.content_part.done"
+  readonly part: OutputContent
+  readonly content_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.output_text.delta"
+  readonly delta: string
+  readonly content_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.output_text.done"
+  readonly text: string
+  readonly content_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.output_text.annotation.added"
+  readonly annotation: unknown
+  readonly annotation_index: number
+  readonly content_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.refusal.delta"
+  readonly delta: string
+  readonly content_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.refusal.done"
+  readonly refusal: string
+  readonly content_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.function_call_arguments.delta"
+  readonly delta: string
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.function_call_arguments.done"
+  readonly arguments: string
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.custom_tool_call_input.delta"
+  readonly delta: string
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.custom_tool_call_input.done"
+  readonly input: string
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.reasoning_summary_part.added"
+  readonly part: unknown
+  readonly summary_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.reasoning_summary_part.done"
+  readonly part: unknown
+  readonly summary_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.reasoning_summary_text.delta"
+  readonly delta: string
+  readonly summary_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.reasoning_summary_text.done"
+  readonly text: string
+  readonly summary_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.reasoning_text.delta"
+  readonly delta: string
+  readonly content_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.reasoning_text.done"
+  readonly text: string
+  readonly content_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.shell_call_command.added"
+  readonly command: string
+  readonly command_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.shell_call_command.delta"
+  readonly delta: string
+  readonly command_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "response.shell_call_command.done"
+  readonly command: string
+  readonly command_index: number
+  readonly output_index: number
+  readonly item_id?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+} | {
+  readonly type: "error"
+  readonly code?: string | null
+  readonly message: string
+  readonly param?: string | null
+  /** The event's place in the stream. */
+  readonly sequence_number?: number | null
+  readonly [name: string]: unknown
+}
