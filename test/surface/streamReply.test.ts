@@ -64,6 +64,22 @@ describe("a stop sequence that the vendor does not take", () => {
   }
 })
 
+it("whole replies keep the numbers of tool input as they were written", async () => {
+  const input = '{"ratio":1.0,"exp":1e3,"big":9007199254740993,"zero":-0}'
+  const usage = '"usage":{"input_tokens":1,"output_tokens":2}'
+  const content = `[{"type":"tool_use","id":"toolu_1","name":"f","input":${input}}]`
+  const shape = '"id":"msg_1","type":"message","role":"assistant","model":"m","stop_reason":"tool_use"'
+  upstream.use(answering(reply("200 OK", `{${shape},"content":${content},${usage}}`)))
+  for (const model of [il2, il5]) {
+    const native = await post(`${gateway.url}/v1/messages`, message(model))
+    assert.include(native.text, `"input":${input}`)
+    const body = { model, messages: [{ role: "user", content: "hi" }] }
+    const chat = await post(`${gateway.url}/v1/chat/completions`, body)
+    assert.strictEqual(chat.json.choices[0].message.tool_calls[0].function.arguments, input)
+    assert.include((await recordOf(native.headers.get("x-request-id"))).tokens, { input: 1, output: 2 })
+  }
+})
+
 it("chat: the role comes with the cloud's first event", async () => {
   let go = () => {}
   upstream.use(async (socket) => {
