@@ -2,7 +2,16 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { bedrockFrame, exceptionFrame, message, messageStart, saying, sseFrame, textDelta } from "../support/claude.ts"
-import { chunk, frameHead, type Handler, lastChunk, reply, sseHead, streaming } from "../support/fakeUpstream.ts"
+import {
+  answering,
+  chunk,
+  frameHead,
+  type Handler,
+  lastChunk,
+  reply,
+  sseHead,
+  streaming
+} from "../support/fakeUpstream.ts"
 import { eventsIn, open, post, raw, rawPost } from "../support/http.ts"
 import { sharedGatewayAt, sharedUpstream } from "../support/shared.ts"
 
