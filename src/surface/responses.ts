@@ -4,6 +4,7 @@ import type { ApiError } from "../api/Errors.ts"
 import { ResponsesRequest } from "../api/Responses.ts"
 import { reservedOutput } from "../dialect/reservedOutput.ts"
 import { misshapen } from "../model/UpstreamFault.ts"
+import { makeScrub, type Scrub } from "../provider/fault.ts"
 import { prepareResponses, screenedTools } from "./responsesBody.ts"
 import { inputMedia } from "./responsesMedia.ts"
 import { rewriteResponse } from "./responsesReply.ts"
@@ -11,7 +12,11 @@ import { type ResponsesState, responsesProtocol } from "./responsesStream.ts"
 import { type Prepared, surface } from "./Surface.ts"
 import { apiError } from "./wireError.ts"
 
-export const responses = surface<ResponsesRequest, Prepared, ApiError, ResponsesState>({
+interface PreparedResponses extends Prepared {
+  readonly scrub: Scrub
+}
+
+export const responses = surface<ResponsesRequest, PreparedResponses, ApiError, ResponsesState>({
   purpose: "responses",
   schema: ResponsesRequest,
   error: apiError,
@@ -24,12 +29,13 @@ export const responses = surface<ResponsesRequest, Prepared, ApiError, Responses
         bodies: [body],
         stream: request.stream === true,
         adjusted,
+        scrub: makeScrub([[route.deployment.model, route.model.id]]),
         maxOutput: reservedOutput(body, route.model)
       }
     }),
-  answer: (_, { text, body }, scan) => {
-    const answer = rewriteResponse(text, body, scan)
+  answer: ({ scrub }, { text, body }, scan) => {
+    const answer = rewriteResponse(text, body, scan, scrub)
     return answer === undefined ? Result.fail(misshapen) : Result.succeed(answer)
   },
-  protocol: () => responsesProtocol
+  protocol: ({ scrub }) => responsesProtocol(scrub)
 })

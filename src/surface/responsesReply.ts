@@ -3,6 +3,7 @@ import { type Flag, flagCall, governanceOf } from "../governance/flags.ts"
 import type { ScanMode } from "../governance/scan.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
+import type { Scrub } from "../provider/fault.ts"
 import type { Summary } from "../stream/Frame.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import type { Answer } from "./Surface.ts"
@@ -73,7 +74,15 @@ const tokensOf = (usage: Json | undefined): Tokens | undefined => {
   }
 }
 
-/** A reply whose status is `failed`: it is passed on as it came, but it is no success. */
+/** A failure in the cloud's words, freed of what is the operator's; undefined where nothing must go. */
+export const blamed = (response: JsonObject, scrub: Scrub): JsonObject | undefined => {
+  const { error } = response
+  const said = isObject(error) ? textOf(error.message) : undefined
+  const message = said === undefined ? said : scrub(said)
+  return message === said ? undefined : { ...response, error: { ...objectOf(error), message: message ?? null } }
+}
+
+/** A reply whose status is `failed`: it is passed on, but it is no success. */
 const failedReply = new GatewayError({ reason: "upstream", message: "the model failed", code: "upstream-error" })
 
 export const summarize = (response: JsonObject): Summary => {
@@ -86,13 +95,19 @@ export const summarize = (response: JsonObject): Summary => {
 }
 
 /** The answer of a whole reply; undefined for what is not a response. Its bytes stay as they came where nothing must change. */
-export const rewriteResponse = (text: string, response: JsonObject, scan: ScanMode): Answer | undefined => {
+export const rewriteResponse = (
+  text: string,
+  response: JsonObject,
+  scan: ScanMode,
+  scrub: Scrub
+): Answer | undefined => {
   if (response.object !== "response") return undefined
+  const failed = blamed(response, scrub)
   const flags: ReadonlyArray<Flag> = callsOf(response).flatMap((call) => flagCall(call, scan) ?? [])
   const governance = governanceOf(flags)
   const summary = { ...summarize(response), flags: flags.length }
-  if (governance === undefined && !mayHide(text)) return { ...summary, body: text }
-  const shown = exposedResponse(response)
+  if (governance === undefined && failed === undefined && !mayHide(text)) return { ...summary, body: text }
+  const shown = exposedResponse(failed ?? response)
   return {
     ...summary,
     body: JSON.stringify(governance === undefined ? shown : { ...shown, x_gateway_governance: governance })

@@ -5,11 +5,21 @@
 import { responsesFault } from "../dialect/responses/faults.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import { unreadable } from "../model/UpstreamFault.ts"
+import type { Scrub } from "../provider/fault.ts"
 import type { Frame, Progress, Protocol, Summary } from "../stream/Frame.ts"
 import type { Event } from "../wire/Event.ts"
 import { isObject, type JsonObject, numberOf, readExactObject, textOf } from "../wire/json.ts"
 import { isEventName } from "../wire/sse.ts"
-import { callOf, callsOf, exposedEvent, exposedResponse, isSealed, mayHide, summarize } from "./responsesReply.ts"
+import {
+  blamed,
+  callOf,
+  callsOf,
+  exposedEvent,
+  exposedResponse,
+  isSealed,
+  mayHide,
+  summarize
+} from "./responsesReply.ts"
 import { apiError } from "./wireError.ts"
 
 export interface ResponsesState extends Progress {
@@ -17,6 +27,7 @@ export interface ResponsesState extends Progress {
   readonly told: Set<number>
   /** Places of items that are left out, as the upstream counts them. */
   readonly sealed: Set<number>
+  readonly scrub: Scrub
   summary: Summary
   /** The data of the last event that was passed on. */
   lastData: string
@@ -36,12 +47,14 @@ const whole = ({ told }: ResponsesState, key: number, text: string): ReadonlyArr
 /** The whole response ends the stream; its flags, and those of calls that it does not repeat, ride on it. */
 const finish = (state: ResponsesState, name: string, data: string): Frame | undefined => {
   const fields = readExactObject(data)
-  const response = fields?.response
-  if (fields === undefined || !isObject(response)) return broken(state)
+  const given = fields?.response
+  if (fields === undefined || !isObject(given)) return broken(state)
+  const failed = blamed(given, state.scrub)
+  const response = failed ?? given
   state.end = "complete"
   state.summary = summarize(response)
   const print = (shown: JsonObject): Frame => ({ event: name, data: JSON.stringify({ ...fields, response: shown }) })
-  const hidden = mayHide(data)
+  const hidden = failed !== undefined || mayHide(data)
   return {
     ...(hidden ? print(exposedResponse(response)) : { event: name, data }),
     calls: callsOf(response).map((call) => ({ type: "whole", id: call.id, name: call.name, text: call.arguments })),
@@ -127,9 +140,11 @@ const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefin
   }
 }
 
-export const responsesProtocol: Protocol<ResponsesState> = {
+/** `scrub` takes out of a failure's message what is the operator's. */
+export const responsesProtocol = (scrub: Scrub): Protocol<ResponsesState> => ({
   initial: () => ({
     end: undefined,
+    scrub,
     told: new Set(),
     sealed: new Set(),
     summary: { tokens: undefined, finishReason: undefined },
@@ -163,4 +178,4 @@ export const responsesProtocol: Protocol<ResponsesState> = {
     }
   },
   summary: ({ summary }) => summary
-}
+})

@@ -19,8 +19,11 @@ import {
 } from "../support/responses.ts"
 import { streamed } from "../support/streamed.ts"
 
+const unscrubbed = (message: string) => message
+
 /** What the caller gets when these bytes come in pieces that end at these places. */
-const rewritten = (bytes: Buffer, cuts: ReadonlyArray<number>) => streamed(responsesProtocol, sse, bytes, cuts)
+const rewritten = (bytes: Buffer, cuts: ReadonlyArray<number>) =>
+  streamed(responsesProtocol(unscrubbed), sse, bytes, cuts)
 
 const destinations = [
   "https://example.com/a?b=c",
@@ -56,7 +59,7 @@ describe("any chunking", () => {
       assert.deepStrictEqual(often, once)
 
       const response = JSON.stringify(responseOf([textItem("x"), ...items]))
-      const whole = rewriteResponse(response, parsed(response), "spec")
+      const whole = rewriteResponse(response, parsed(response), "spec", unscrubbed)
       const expected = items.flatMap((item) => flagCall({ ...item, id: item.call_id }) ?? [])
       assert.deepStrictEqual(
         parsed(whole?.body ?? "").x_gateway_governance,

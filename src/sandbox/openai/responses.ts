@@ -140,7 +140,10 @@ const finished = (
       : {}),
     usage: {
       input_tokens: request.inputTokens,
-      input_tokens_details: { cached_tokens: Math.min(request.turn.directives.cached, request.inputTokens) },
+      input_tokens_details: {
+        cached_tokens: Math.min(request.turn.directives.cached, request.inputTokens),
+        cache_write_tokens: 0
+      },
       output_tokens: plan.outputTokens,
       output_tokens_details: { reasoning_tokens: plan.thinkingTokens },
       total_tokens: request.inputTokens + plan.outputTokens
@@ -201,7 +204,14 @@ const itemEvents = (item: Item, index: number, plan: Plan, likely: boolean): Rea
       return [
         added({ status: "in_progress", [field]: "" }),
         ...fragments(value).map((delta) => ({ data: { type: `${name}.delta`, ...at, delta }, word: true })),
-        { data: { type: `${name}.done`, ...at, [field]: value } },
+        {
+          data: {
+            type: `${name}.done`,
+            ...at,
+            ...(field === "arguments" ? { name: item.name ?? "" } : {}),
+            [field]: value
+          }
+        },
         done
       ]
     }
