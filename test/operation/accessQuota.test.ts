@@ -26,6 +26,7 @@ const { file, secrets } = keysFileWith(directory, {
   cancelled: plenty,
   cut: plenty,
   batch: plenty,
+  first: { monthlyTokens: 30_000 },
   small: { monthlyTokens: 2000, streams: 1 },
   race: { monthlyTokens: raceLimit }
 })
@@ -179,6 +180,33 @@ describe("the monthly quota", () => {
     assert.strictEqual(failed.status, 502)
     const [, record] = await settled("batch", 2)
     assert.strictEqual(record?.quota?.charged, usageIn(alone.json))
+  })
+
+  it.concurrent("reserves the output that is asked of the cloud, the gateway's own limit too, or 4,096", async () => {
+    const text = "a first question"
+    const chat = (model: string, extra: Readonly<Record<string, unknown>> = {}) => ({
+      model,
+      messages: [{ role: "user", content: text }],
+      ...extra
+    })
+    const bodies = [
+      chat("gpt-5.1:il5"),
+      chat("gpt-5.1:il5", { max_tokens: 500 }),
+      chat("claude-sonnet-4-5:il5"),
+      chat("gemini-3-flash:il2", { max_completion_tokens: 300 })
+    ]
+    for (const body of bodies) {
+      const { status } = await post(`${gateway.url}/v1/chat/completions`, body, { "x-api-key": secrets.first })
+      assert.strictEqual(status, 200)
+    }
+    const claude = gateway.calls().find(({ body }) => body.includes(text) && body.includes("anthropic_version"))
+    const own = Number(JSON.parse(claude?.body ?? "{}").max_tokens)
+    assert.isAbove(own, 1000)
+    const output = [4096, 500, own, 300]
+    for (const [n, { quota }] of (await settled("first", 4)).entries()) {
+      const input = Math.ceil(Buffer.byteLength(JSON.stringify(bodies[n])) / 4)
+      assert.strictEqual(quota?.reserved, input + (output[n] ?? 0))
+    }
   })
 
   it.concurrent("what does not fit is refused with 429 that says so, and holds neither tokens nor a stream", async () => {
