@@ -214,7 +214,14 @@ describe("settings", () => {
 
   it("the documents name no variable that nothing reads", () => {
     // The key of a caller: the chat command's, and Codex's by the configuration that is shown; and the tests' own.
-    const known = new Set([...inSource, "GATEWAY_API_KEY", "GATEWAY_TEST_REDIS_URL", "GATEWAY_TEST_FIPS_CONF"])
+    const known = new Set([
+      ...inSource,
+      "GATEWAY_API_KEY",
+      "GATEWAY_TEST_CHROMIUM",
+      "GATEWAY_TEST_SCREENSHOTS",
+      "GATEWAY_TEST_REDIS_URL",
+      "GATEWAY_TEST_FIPS_CONF"
+    ])
     for (const name of variablesIn(text)) assert.isTrue(known.has(name), name)
   })
 
