@@ -1,6 +1,7 @@
 /** The vendor's own client, unchanged, against the gateway. */
 import Anthropic from "@anthropic-ai/sdk"
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema"
+import { jsonSchemaOutputFormat } from "@anthropic-ai/sdk/helpers/json-schema"
 import { assert, describe, it } from "@effect/vitest"
 import { sharedGateway } from "../support/shared.ts"
 
@@ -52,6 +53,20 @@ for (const model of models) {
       assert.strictEqual(data.content[0]?.type, "text")
       assert.strictEqual(request_id, response.headers.get("x-request-id"))
       assert.strictEqual(response.headers.get("x-gateway-served-level"), model.slice(base.length + 1))
+    })
+
+    it("parses the JSON of a schema, streamed and not, whether the model has it natively or not", async () => {
+      const format = jsonSchemaOutputFormat({
+        type: "object",
+        properties: { city: { type: "string" }, days: { type: "integer", minimum: 1 } },
+        required: ["city", "days"],
+        additionalProperties: false
+      })
+      const asked = { model, ...ask("Plan a trip."), output_config: { format } }
+      const whole = await client().messages.parse(asked)
+      assert.hasAllKeys(whole.parsed_output, ["city", "days"])
+      const streamed = await client().messages.stream(asked).finalMessage()
+      assert.hasAllKeys(streamed.parsed_output, ["city", "days"])
     })
 
     it("streams what it would have said whole", async () => {

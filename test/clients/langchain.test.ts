@@ -96,6 +96,18 @@ for (const id of sixModels) {
       assert.hasAllKeys(plan, ["city"])
     })
 
+    it("structured output by a JSON schema", async () => {
+      const schema = {
+        title: "plan",
+        type: "object",
+        properties: { city: { type: "string" } },
+        required: ["city"],
+        additionalProperties: false
+      }
+      const model = modelOf(id).withStructuredOutput(schema, { method: "jsonSchema", strict: true })
+      assert.hasAllKeys(await model.invoke("A plan for a city"), ["city"])
+    })
+
     it("images and PDFs where the model takes them", async () => {
       const content = [
         { type: "text", text: "What is this?" },
