@@ -61,7 +61,8 @@ export const chatFields = {
     example: ["END"]
   }),
   tools: nullable(Schema.Array(Tool).check(atMost(chatLimits.tools, "tools")), {
-    description: "Functions that the model may ask the caller to call."
+    description: "Functions that the model may ask the caller to call.",
+    example: [{ type: "function", function: { name: "get_weather", description: "The weather in a city" } }]
   }),
   tool_choice: nullable(ToolChoice, {
     message: toolChoices,

@@ -30,19 +30,22 @@ const ResponseFormat = kinds(
     kind(
       "json_schema",
       {
-        json_schema: object({
-          name: said(Schema.String, "The schema's name.", "weather"),
-          description: nullable(Schema.String, { description: "What the schema is for.", example: "The weather" }),
-          schema: nullable(Schema.Record(Schema.String, ParsedJson), {
-            description: "A JSON Schema of type object.",
-            example: { type: "object", properties: { city: { type: "string" } } }
+        json_schema: said(
+          object({
+            name: said(Schema.String, "The schema's name.", "weather"),
+            description: nullable(Schema.String, { description: "What the schema is for.", example: "The weather" }),
+            schema: nullable(Schema.Record(Schema.String, ParsedJson), {
+              description: "A JSON Schema of type object.",
+              example: { type: "object", properties: { city: { type: "string" } } }
+            }),
+            strict: nullable(Schema.Boolean, {
+              description: "Whether the reply must follow the schema exactly.",
+              default: false,
+              example: true
+            })
           }),
-          strict: nullable(Schema.Boolean, {
-            description: "Whether the reply must follow the schema exactly.",
-            default: false,
-            example: true
-          })
-        })
+          "The schema, and how strictly it is followed."
+        )
       },
       undefined,
       "JSON that follows a schema."

@@ -32,7 +32,7 @@ export const ImagePart = Schema.StructWithRest(
         )
       }),
       rest
-    )
+    ).annotate({ description: "The image itself." })
   }),
   rest
 ).annotate({
@@ -56,7 +56,7 @@ export const FilePart = Schema.StructWithRest(
         )
       }),
       rest
-    )
+    ).annotate({ description: "The file itself." })
   }),
   rest
 ).annotate({
@@ -99,7 +99,7 @@ export const ToolCall = Schema.StructWithRest(
         arguments: said(Text, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
       }),
       rest
-    ),
+    ).annotate({ description: "What is called, and with what." }),
     extra_content: ExtraContent
   }),
   rest
@@ -202,7 +202,7 @@ export const Tool = Schema.StructWithRest(
         })
       }),
       rest
-    )
+    ).annotate({ description: "The function itself." })
   }),
   rest
 ).annotate({
@@ -220,7 +220,9 @@ export const ToolChoice = Schema.Union([
   Schema.StructWithRest(
     Schema.Struct({
       type: Schema.Literal("function"),
-      function: Schema.StructWithRest(Schema.Struct({ name: ToolName }), rest)
+      function: Schema.StructWithRest(Schema.Struct({ name: ToolName }), rest).annotate({
+        description: "The function to call."
+      })
     }),
     rest
   ),

@@ -22,10 +22,15 @@ export const cached = {
   })
 }
 const citations = {
-  citations: nullable(object({ enabled: nullable(Schema.Boolean) }), {
-    description: "Whether the reply may cite this.",
-    example: { enabled: true }
-  })
+  citations: nullable(
+    object({
+      enabled: nullable(Schema.Boolean, { description: "Whether they are on.", default: false, example: true })
+    }),
+    {
+      description: "Whether the reply may cite this.",
+      example: { enabled: true }
+    }
+  )
 }
 
 export const TextBlockParam = kind(
@@ -37,11 +42,18 @@ export const TextBlockParam = kind(
 export const ImageBlock = kind(
   "image",
   {
-    source: object({
-      type: Schema.Literal("base64"),
-      media_type: Schema.Literals(["image/jpeg", "image/png", "image/gif", "image/webp"]),
-      data: said(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
-    }),
+    source: said(
+      object({
+        type: Schema.Literal("base64"),
+        media_type: said(
+          Schema.Literals(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+          "What the bytes are.",
+          "image/png"
+        ),
+        data: said(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
+      }),
+      "The image itself."
+    ),
     ...cached
   },
   "ImageBlock",
@@ -53,25 +65,32 @@ const searchResult = kind(
   {
     source: said(Schema.String, "Where it was found: a text that the model may cite.", "handbook, page 12"),
     title: said(Schema.String, "Its title.", "Baselines"),
-    content: Schema.Array(TextBlockParam),
+    content: said(Schema.Array(TextBlockParam), "What was found."),
     ...citations,
     ...cached
   },
   "SearchResultBlock"
 )
 
-const plainSource = kind("text", { media_type: Schema.Literal("text/plain"), data: Schema.String })
+const plainSource = kind("text", {
+  media_type: said(Schema.Literal("text/plain"), "What the data is.", "text/plain"),
+  data: said(Schema.String, "The text.", "Chapter one")
+})
 const pdfSource = kind("base64", {
-  media_type: Schema.Literal("application/pdf"),
+  media_type: said(Schema.Literal("application/pdf"), "What the bytes are.", "application/pdf"),
   data: said(Schema.String, "The bytes in base64.", "JVBERi0xLjcK")
 })
 const blocksSource = kind("content", {
-  content: Schema.Union([Schema.String, Schema.Array(Schema.Union([TextBlockParam, ImageBlock]))])
+  content: said(
+    Schema.Union([Schema.String, Schema.Array(Schema.Union([TextBlockParam, ImageBlock]))]),
+    "A text, or blocks of text and images.",
+    "Chapter one"
+  )
 })
 export const DocumentBlock = kind(
   "document",
   {
-    source: Schema.Union([pdfSource, plainSource, blocksSource]),
+    source: said(Schema.Union([pdfSource, plainSource, blocksSource]), "The document itself."),
     title: nullable(Schema.String, { description: "The document's title.", example: "Report" }),
     context: nullable(Schema.String, { description: "What the model is told of it.", example: "Draft of May" }),
     ...citations,

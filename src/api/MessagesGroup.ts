@@ -42,7 +42,10 @@ const inputFields = {
     description: "What the model is to obey.",
     example: "Answer in one sentence."
   }),
-  tools: nullable(MessagesTools, { description: "Tools that the model may ask the caller to use." }),
+  tools: nullable(MessagesTools, {
+    description: "Tools that the model may ask the caller to use; those that run inside the cloud are refused.",
+    example: [{ name: "get_weather", input_schema: { type: "object", properties: { city: { type: "string" } } } }]
+  }),
   tool_choice: nullable(MessagesToolChoice, {
     description: "Whether and which tool is used.",
     default: { type: "auto" },

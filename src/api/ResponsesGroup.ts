@@ -58,7 +58,8 @@ export const CreateResponse = object(
       example: "Answer in one sentence."
     }),
     tools: nullable(Schema.Array(ResponsesTool), {
-      description: "Tools that the model may ask the caller to use; those that run inside the cloud are refused."
+      description: "Tools that the model may ask the caller to use; those that run inside the cloud are refused.",
+      example: [{ type: "function", name: "get_weather", description: "The weather in a city" }]
     }),
     tool_choice: nullable(ResponsesToolChoice, {
       description: "Whether and which tool is used.",

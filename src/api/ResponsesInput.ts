@@ -94,25 +94,38 @@ export const customCall = kind(
   },
   "CustomToolCall"
 )
-const summaryText = object({ type: Schema.Literal("summary_text"), text: Schema.String })
+const summaryText = object({
+  type: Schema.Literal("summary_text"),
+  text: said(Schema.String, "A part of it.", "Three baselines exist.")
+})
 export const reasoning = kind(
   "reasoning",
   {
     summary: said(Schema.Array(summaryText), "What the model thought, in short.", []),
-    content: nullable(Schema.Array(object({ type: Schema.Literal("reasoning_text"), text: Schema.String })), {
-      description: "What the model thought, where it says so."
-    }),
+    content: nullable(
+      Schema.Array(
+        object({ type: Schema.Literal("reasoning_text"), text: said(Schema.String, "A part of it.", "Three.") })
+      ),
+      {
+        description: "What the model thought, where it says so."
+      }
+    ),
     ...id,
     status
   },
   "ReasoningItem",
   "What the model thought. Its encrypted content never leaves the cloud, so it is left out of an input."
 )
+const action = said(ParsedJson, "What to run, as the model wrote it.")
 /** Calls of tools whose definition is the vendor's, and which the caller executes. */
 export const localCalls = [
-  kind("local_shell_call", { call_id: callId, action: ParsedJson, ...id }, "LocalShellCall"),
-  kind("shell_call", { call_id: callId, action: ParsedJson, ...id }, "ShellCall"),
-  kind("apply_patch_call", { call_id: callId, operation: ParsedJson, ...id }, "ApplyPatchCall")
+  kind("local_shell_call", { call_id: callId, action, ...id }, "LocalShellCall"),
+  kind("shell_call", { call_id: callId, action, ...id }, "ShellCall"),
+  kind(
+    "apply_patch_call",
+    { call_id: callId, operation: said(ParsedJson, "The file and its patch, as the model wrote them."), ...id },
+    "ApplyPatchCall"
+  )
 ] as const
 
 export const InputItem = kinds(
@@ -125,7 +138,10 @@ export const InputItem = kinds(
     reasoning,
     ...localCalls,
     kind("local_shell_call_output", { output: said(Schema.String, "What the shell printed.", "ok") }),
-    kind("shell_call_output", { call_id: answers, output: ParsedJson }),
+    kind("shell_call_output", {
+      call_id: answers,
+      output: said(ParsedJson, "What the commands printed, one entry each.")
+    }),
     kind("apply_patch_call_output", {
       call_id: answers,
       status: said(Schema.Literals(["completed", "failed"]), "Whether the patch was applied.", "completed"),

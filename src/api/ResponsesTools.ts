@@ -51,7 +51,11 @@ export const ResponsesTool = Schema.Union([
   customTool,
   kind(
     "namespace",
-    { name, description, tools: Schema.Array(Schema.Union([functionTool, customTool])) },
+    {
+      name,
+      description,
+      tools: said(Schema.Array(Schema.Union([functionTool, customTool])), "The tools of this name.")
+    },
     "NamespaceTool",
     "Tools under one name."
   ),
@@ -59,7 +63,7 @@ export const ResponsesTool = Schema.Union([
   kind("apply_patch", {}, "ApplyPatchTool", "Patches that the caller applies."),
   kind(
     "shell",
-    { environment: object({ type: Schema.Literal("local") }) },
+    { environment: said(object({ type: Schema.Literal("local") }), "Where it runs.", { type: "local" }) },
     "ShellTool",
     "A shell of the caller's; other environments are refused."
   )
@@ -77,6 +81,8 @@ export const ResponsesToolChoice = Schema.Union([
   ...named,
   kind("allowed_tools", {
     mode: said(Schema.Literals(["auto", "required"]), "Whether one of them must be used.", "auto"),
-    tools: Schema.Array(Schema.Union(named))
+    tools: said(Schema.Array(Schema.Union(named)), "Those that may be used.", [
+      { type: "function", name: "get_weather" }
+    ])
   })
 ])

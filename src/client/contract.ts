@@ -183,6 +183,7 @@ export interface ApplyPatchCall {
    * @example "call_1"
    */
   readonly call_id: string
+  /** The file and its patch, as the model wrote them. */
   readonly operation: unknown
   /**
    * The item's ID, as a reply gave it.
@@ -199,6 +200,7 @@ export interface ShellCall {
    * @example "call_1"
    */
   readonly call_id: string
+  /** What to run, as the model wrote it. */
   readonly action: unknown
   /**
    * The item's ID, as a reply gave it.
@@ -215,6 +217,7 @@ export interface LocalShellCall {
    * @example "call_1"
    */
   readonly call_id: string
+  /** What to run, as the model wrote it. */
   readonly action: unknown
   /**
    * The item's ID, as a reply gave it.
@@ -233,12 +236,20 @@ export interface ReasoningItem {
    */
   readonly summary: ReadonlyArray<{
     readonly type: "summary_text"
+    /**
+     * A part of it.
+     * @example "Three baselines exist."
+     */
     readonly text: string
     readonly [name: string]: unknown
   }>
   /** What the model thought, where it says so. */
   readonly content?: ReadonlyArray<{
     readonly type: "reasoning_text"
+    /**
+     * A part of it.
+     * @example "Three."
+     */
     readonly text: string
     readonly [name: string]: unknown
   }> | null
@@ -411,7 +422,10 @@ export interface ResponsesRequest {
    * @example "Answer in one sentence."
    */
   readonly instructions?: string | null
-  /** Tools that the model may ask the caller to use; those that run inside the cloud are refused. */
+  /**
+   * Tools that the model may ask the caller to use; those that run inside the cloud are refused.
+   * @example [{"type":"function","name":"get_weather","description":"The weather in a city"}]
+   */
   readonly tools?: ReadonlyArray<FunctionTool | CustomTool | NamespaceTool | LocalShellTool | ApplyPatchTool | ShellTool> | null
   /**
    * Whether and which tool is used.
@@ -450,6 +464,10 @@ export interface ResponsesRequest {
      * @example "auto"
      */
     readonly mode: "auto" | "required"
+    /**
+     * Those that may be used.
+     * @example [{"type":"function","name":"get_weather"}]
+     */
     readonly tools: ReadonlyArray<{
       readonly type: "function"
       /**
@@ -634,6 +652,10 @@ export interface ResponsesRequest {
 /** A shell of the caller's; other environments are refused. */
 export interface ShellTool {
   readonly type: "shell"
+  /**
+   * Where it runs.
+   * @example {"type":"local"}
+   */
   readonly environment: {
     readonly type: "local"
     readonly [name: string]: unknown
@@ -666,6 +688,7 @@ export interface NamespaceTool {
    * @example "The weather in a city"
    */
   readonly description?: string | null
+  /** The tools of this name. */
   readonly tools: ReadonlyArray<FunctionTool | CustomTool>
   readonly [name: string]: unknown
 }
@@ -750,6 +773,7 @@ export type InputItem = InputMessage | FunctionCall | FunctionCallOutput | Custo
    * @example "call_1"
    */
   readonly call_id: string
+  /** What the commands printed, one entry each. */
   readonly output: unknown
   readonly [name: string]: unknown
 } | {
@@ -943,7 +967,10 @@ export interface CountTokensRequest {
    * @example "Answer in one sentence."
    */
   readonly system?: string | ReadonlyArray<TextBlockParam> | null
-  /** Tools that the model may ask the caller to use. */
+  /**
+   * Tools that the model may ask the caller to use; those that run inside the cloud are refused.
+   * @example [{"name":"get_weather","input_schema":{"type":"object","properties":{"city":{"type":"string"}}}}]
+   */
   readonly tools?: ReadonlyArray<MessagesTool | MessagesVendorTool> | null
   /**
    * Whether and which tool is used.
@@ -1182,12 +1209,18 @@ export interface SearchResultBlock {
    * @example "Baselines"
    */
   readonly title: string
+  /** What was found. */
   readonly content: ReadonlyArray<TextBlockParam>
   /**
    * Whether the reply may cite this.
    * @example {"enabled":true}
    */
   readonly citations?: {
+    /**
+     * Whether they are on.
+     * @default false
+     * @example true
+     */
     readonly enabled?: boolean | null
     readonly [name: string]: unknown
   } | null
@@ -1202,8 +1235,13 @@ export interface SearchResultBlock {
 /** A PDF or a text, inline. URLs and stored files are refused. */
 export interface DocumentBlock {
   readonly type: "document"
+  /** The document itself. */
   readonly source: {
     readonly type: "base64"
+    /**
+     * What the bytes are.
+     * @example "application/pdf"
+     */
     readonly media_type: "application/pdf"
     /**
      * The bytes in base64.
@@ -1213,11 +1251,23 @@ export interface DocumentBlock {
     readonly [name: string]: unknown
   } | {
     readonly type: "text"
+    /**
+     * What the data is.
+     * @example "text/plain"
+     */
     readonly media_type: "text/plain"
+    /**
+     * The text.
+     * @example "Chapter one"
+     */
     readonly data: string
     readonly [name: string]: unknown
   } | {
     readonly type: "content"
+    /**
+     * A text, or blocks of text and images.
+     * @example "Chapter one"
+     */
     readonly content: string | ReadonlyArray<TextBlockParam | ImageBlock>
     readonly [name: string]: unknown
   }
@@ -1236,6 +1286,11 @@ export interface DocumentBlock {
    * @example {"enabled":true}
    */
   readonly citations?: {
+    /**
+     * Whether they are on.
+     * @default false
+     * @example true
+     */
     readonly enabled?: boolean | null
     readonly [name: string]: unknown
   } | null
@@ -1250,8 +1305,13 @@ export interface DocumentBlock {
 /** An image, inline. URLs and stored files are refused. */
 export interface ImageBlock {
   readonly type: "image"
+  /** The image itself. */
   readonly source: {
     readonly type: "base64"
+    /**
+     * What the bytes are.
+     * @example "image/png"
+     */
     readonly media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp"
     /**
      * The bytes in base64.
@@ -1403,7 +1463,10 @@ export interface MessagesRequest {
    * @example "Answer in one sentence."
    */
   readonly system?: string | ReadonlyArray<TextBlockParam> | null
-  /** Tools that the model may ask the caller to use. */
+  /**
+   * Tools that the model may ask the caller to use; those that run inside the cloud are refused.
+   * @example [{"name":"get_weather","input_schema":{"type":"object","properties":{"city":{"type":"string"}}}}]
+   */
   readonly tools?: ReadonlyArray<MessagesTool | MessagesVendorTool> | null
   /**
    * Whether and which tool is used.
@@ -1656,6 +1719,7 @@ export interface ToolCall {
    * @example "function"
    */
   readonly type?: "function" | null
+  /** What is called, and with what. */
   readonly function: {
     /**
      * The function's name, as the model wrote it.
@@ -1735,6 +1799,7 @@ export interface ChatRequest {
   /**
    * Functions that the model may ask the caller to call.
    * Limits: items, at most 128.
+   * @example [{"type":"function","function":{"name":"get_weather","description":"The weather in a city"}}]
    */
   readonly tools?: ReadonlyArray<Tool> | null
   /**
@@ -1744,6 +1809,7 @@ export interface ChatRequest {
    */
   readonly tool_choice?: "auto" | "none" | "required" | {
     readonly type: "function"
+    /** The function to call. */
     readonly function: {
       /**
        * The function's name.
@@ -1838,6 +1904,7 @@ export type ResponseFormat = {
   readonly [name: string]: unknown
 } | {
   readonly type: "json_schema"
+  /** The schema, and how strictly it is followed. */
   readonly json_schema: {
     /**
      * The schema's name.
@@ -1870,6 +1937,7 @@ export type ResponseFormat = {
 /** A function that the model may call. Parameter names that describe an outbound destination are refused. */
 export interface Tool {
   readonly type: "function"
+  /** The function itself. */
   readonly function: {
     /**
      * The function's name.
@@ -1950,6 +2018,7 @@ export interface UserMessage {
 /** A PDF as a data URI, at most 3.5 MB decoded. URLs of other places are refused. */
 export interface FilePart {
   readonly type: "file"
+  /** The file itself. */
   readonly file: {
     /**
      * The file's name, of which a harmless title is made.
@@ -1969,6 +2038,7 @@ export interface FilePart {
 /** An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. URLs of other places are refused. */
 export interface ImagePart {
   readonly type: "image_url"
+  /** The image itself. */
   readonly image_url: {
     /**
      * A data URI, `data:<mime>;base64,<bytes>`, of type image/jpeg, image/png, image/gif or image/webp.
