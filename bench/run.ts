@@ -5,7 +5,7 @@
  *
  * Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256` (instead of
  * each scenario's own), `--seconds N` and `--rounds N` (of each subject), `--json FILE` (every round), `--table` (one short table for
- * bench/README.md). `--memory` and `--stages` measure something else instead.
+ * bench/README.md). `--memory`, `--stages` and `--replaced` measure something else instead.
  */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -30,12 +30,19 @@ const { values: options } = parseArgs({
     json: { type: "string" },
     table: { type: "boolean", default: false },
     memory: { type: "boolean", default: false },
-    stages: { type: "boolean", default: false }
+    stages: { type: "boolean", default: false },
+    replaced: { type: "boolean", default: false }
   }
 })
 
 // Each of these is a program of its own, with what it needs of Node's options.
-const other = options.memory ? ["footprint.ts"] : options.stages ? ["--expose-gc", "stages.ts"] : undefined
+const other = options.memory
+  ? ["footprint.ts"]
+  : options.stages
+    ? ["--expose-gc", "stages.ts"]
+    : options.replaced
+      ? ["replaced.ts"]
+      : undefined
 if (other !== undefined) {
   const args = [...other, ...(options.quick ? ["--quick"] : [])]
   process.exit(spawnSync(process.execPath, args, { cwd: import.meta.dirname, stdio: "inherit" }).status ?? 1)
