@@ -46,7 +46,7 @@ export interface Plan {
 }
 
 const COMMON = new Set(
-  "a an and are as at be by can could do does for from get give have how i in is it its me my of on or please show tell that the their this to use used using was what when where which who why will with would you your".split(
+  "a about an and any anything are as at be been by can could do does for from get give given hav here how i in into is it its mak me more my need not of on or other please say should show some such tak tell than that the their them then there these they thing this those to us use used using want was were what when wher where which who why will with would you your".split(
     " "
   )
 )
@@ -66,9 +66,11 @@ const termsOf = (text: string): ReadonlySet<string> =>
       .filter((word) => word.length > 1 && !COMMON.has(word))
   )
 
-const shared = (a: ReadonlySet<string>, b: ReadonlySet<string>): number => [...a].filter((term) => b.has(term)).length
+/** What two texts have in common: a word of four letters or more says enough by itself, a shorter one only half as much. */
+const shared = (a: ReadonlySet<string>, b: ReadonlySet<string>): number =>
+  [...a].reduce((sum, term) => sum + (b.has(term) ? (term.length >= 4 ? 2 : 1) : 0), 0)
 
-/** The tool that shares the most words with the prompt; its name counts double. `undefined` where none fits. */
+/** The tool that shares the most with the prompt; its name counts double. `undefined` where none fits. */
 export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | undefined => {
   const asked = termsOf(prompt)
   const scored = tools.map((tool) => ({

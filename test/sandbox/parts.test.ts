@@ -177,6 +177,7 @@ describe("answers", () => {
   it("call the tool that fits, and none when none does", () => {
     const tools = [tool("send_mail", "Sends a letter"), tool("searchFlights", "Finds flights between airports")]
     assert.strictEqual(fittingTool(tools, "Any flights to Rome?")?.name, "searchFlights")
+    assert.strictEqual(fittingTool(tools, "Is there an airport in Rome?")?.name, "searchFlights")
     assert.isUndefined(fittingTool(tools, "What is a lighthouse?"))
     assert.deepStrictEqual(planOf(turn({ tools })).calls, [])
     assert.strictEqual(planOf(turn({ tools, choice: "required" })).calls[0]?.name, "send_mail")
