@@ -248,7 +248,9 @@ export class Inference extends Context.Service<
               if (route.deployment.api !== "messages" || resent === maxResent) return sent
               return Effect.catch(sent, (error) => {
                 const field = refusedField(error, prepared.bodies[0] ?? {})
-                if (field === undefined || !refusedFields.remember(route.deployment, field)) return Effect.fail(error)
+                // What was left out and is refused all the same is not to be helped.
+                if (field === undefined || route.refused?.has(field) === true) return Effect.fail(error)
+                refusedFields.remember(route.deployment, field)
                 return Effect.flatMap(readied(), (again) => send(again, readied, resent + 1))
               })
             }

@@ -89,8 +89,8 @@ export const refusedField = (error: GatewayError, body: JsonObject): string | un
 export interface RefusedFields {
   /** The route with what its deployment has refused lately. */
   readonly apply: (route: Route) => Route
-  /** Remembers a field; false where it is known already, so that leaving it out again would change nothing. */
-  readonly remember: (deployment: Deployment, path: string) => boolean
+  /** Remembers a field, for an hour from now. */
+  readonly remember: (deployment: Deployment, path: string) => void
 }
 
 interface Memory {
@@ -115,15 +115,14 @@ export const makeRefusedFields = (now: () => number): RefusedFields => {
     known.strip ??= compileStrip([...(route.deployment.strip ?? []), ...known.fields.keys()])
     return { ...route, strip: known.strip, refused: known.fields }
   }
-  const remember = (deployment: Deployment, path: string): boolean => {
+  const remember = (deployment: Deployment, path: string): void => {
     const known = memories.get(deployment) ?? { fields: new Map(), strip: undefined }
-    if ((known.fields.get(path) ?? 0) > now()) return false
     memories.set(deployment, known)
+    known.fields.delete(path)
     const [oldest] = known.fields.keys()
     if (known.fields.size >= maxFields && oldest !== undefined) known.fields.delete(oldest)
     known.fields.set(path, now() + memory)
     known.strip = undefined
-    return true
   }
   return { apply, remember }
 }

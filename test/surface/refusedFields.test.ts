@@ -79,8 +79,7 @@ describe("a deployment", () => {
     let now = 0
     const fields = makeRefusedFields(() => now)
     assert.strictEqual(fields.apply(sonnet), sonnet)
-    assert.isTrue(fields.remember(sonnet.deployment, "a.b"))
-    assert.isFalse(fields.remember(sonnet.deployment, "a.b"))
+    for (let times = 0; times < 2; times++) fields.remember(sonnet.deployment, "a.b")
     assert.isTrue(drops(fields.apply(sonnet).strip, "a.b"))
     assert.isTrue(drops(fields.apply(sonnet).strip, "context_management"))
     now = 3_600_001
@@ -153,6 +152,12 @@ describe("on the wire", () => {
       })
     }
   }
+
+  it("requests at the same time all go without it", async () => {
+    refused = [["together", isIn("together")]]
+    const asked = Array.from({ length: 5 }, () => ask("claude-opus-5:il2", { together: 1 }))
+    for (const { got } of await Promise.all(asked)) assert.strictEqual(got.status, 200, got.text)
+  })
 
   it("three times at most, and then the refusal is the answer", async () => {
     refused = ["a", "b", "c", "d"].map((name) => [`${name}1`, isIn(`${name}1`)] as const)

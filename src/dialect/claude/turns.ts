@@ -6,7 +6,7 @@ import type { ChatMessage, ToolCall } from "../../api/ChatMessage.ts"
 import { type GatewayError, invalid } from "../../model/GatewayError.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
 import { type UserPart, userParts } from "../media.ts"
-import { assistantTexts, opening, parseArguments } from "../schema.ts"
+import { assistantTexts, historyName, opening, parseArguments } from "../schema.ts"
 import { marked, markedLast } from "./cache.ts"
 
 export interface Turn {
@@ -113,15 +113,12 @@ const assistantBlocks = (
       )
     }
     if (index > 0) for (const block of thinkingBlocks(call.extra_content)) blocks.push(block)
-    const use = { type: "tool_use", id: vendorId(call.id), name: vendorName(call.function.name), input }
+    const use = { type: "tool_use", id: vendorId(call.id), name: historyName(call.function.name), input }
     blocks.push(marked(use, call.cache_control))
   }
   if (blocks.length === 0) return Result.succeed([])
   return Result.succeed([...firstThinking(message), ...markedLast(blocks, message.cache_control)])
 }
-
-/** Models of other vendors may call tools by names that this one does not take in a history (`functions.get`). */
-const vendorName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 200) || "unnamed"
 
 export const isThinking = (block: JsonObject): boolean =>
   block.type === "thinking" || block.type === "redacted_thinking"
