@@ -1,4 +1,5 @@
 /** The request path, in the order in which a request walks it. */
+import { existsSync } from "node:fs"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Duration, Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
@@ -46,13 +47,15 @@ export interface GatewayOptions {
   readonly clouds: CloudSettings
   /** Whether `/docs` and `/openapi.json` are served. */
   readonly docs: boolean
-  /** Whether the sandbox's key works, and no other. */
+  /** Whether the clouds are the sandbox's, and its key works beside those of the key file. */
   readonly sandbox: boolean
 }
 
-/** One process of the sandbox counts in memory: nothing of a trial stays behind. */
-const store = ({ settings, sandbox }: GatewayOptions) =>
-  sandbox && settings.workers === 1 && Option.isNone(settings.redisUrl) ? layerMemory : storeLayer(settings)
+/** One process of the sandbox counts in memory: nothing of a trial stays behind, unless there are keys whose use is asked for. */
+const store = ({ settings, sandbox }: GatewayOptions) => {
+  const trial = sandbox && settings.workers === 1 && Option.isNone(settings.redisUrl)
+  return trial && !existsSync(settings.keysFile) ? layerMemory : storeLayer(settings)
+}
 
 /** At a terminal the sandbox's records would only bury what a person reads there. */
 const usageLog = ({ settings, sandbox }: GatewayOptions) => {
@@ -64,7 +67,7 @@ const access = (options: GatewayOptions) => {
   const { settings, sandbox } = options
   const lease = Duration.sum(settings.streamCeiling, Duration.minutes(1))
   return Layer.mergeAll(
-    sandbox ? Keys.sandbox : Keys.layer({ file: settings.keysFile, grace: settings.keysGrace }),
+    Keys.layer({ file: settings.keysFile, grace: settings.keysGrace, sandbox }),
     usageLog(options),
     CloudQuota.layer({ wait: settings.queueWait, share: settings.cloudQuotaShare }),
     Layer.mergeAll(RateLimit.layer({ streamCeiling: settings.streamCeiling }), Quota.layer({ lease })).pipe(

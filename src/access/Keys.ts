@@ -103,7 +103,15 @@ export interface KeysOptions {
   readonly poll?: Duration.Input | undefined
   /** How long the keys outlive a file that is gone or broken (`GATEWAY_KEYS_GRACE`); default 10 minutes. */
   readonly grace?: Duration.Duration | undefined
+  /** Whether `sandbox-key` works too: a key without limits, which stands in no file. */
+  readonly sandbox?: boolean | undefined
 }
+
+const SANDBOX = "sandbox"
+const withSandbox = (book: KeyBook, now: DateTime.Utc): KeyBook => ({
+  ...book,
+  keys: [{ id: SANDBOX, name: SANDBOX, digest: digestOf("sandbox-key"), created: now, acknowledged: now }, ...book.keys]
+})
 
 export class Keys extends Context.Service<
   Keys,
@@ -127,20 +135,23 @@ export class Keys extends Context.Service<
   static readonly layer = ({
     file,
     poll = "1 second",
-    grace = Duration.minutes(10)
+    grace = Duration.minutes(10),
+    sandbox = false
   }: KeysOptions): Layer.Layer<Keys, FileError, FileSystem.FileSystem> =>
     Layer.effect(
       Keys,
       Effect.gen(function* () {
         const text = yield* readOwned(file)
         let known = text === undefined ? emptyBook : yield* parseBook(file, text)
-        const { service, replace, tick } = make(known)
+        const startedAt = yield* DateTime.now
+        const inForce = (book: KeyBook) => (sandbox ? withSandbox(book, startedAt) : book)
+        const { service, replace, tick } = make(inForce(known))
         const use = (book: KeyBook) =>
           Effect.andThen(
-            Effect.sync(() => replace(book)),
+            Effect.sync(() => replace(inForce(book))),
             tick
           )
-        if (text === undefined) {
+        if (text === undefined && !sandbox) {
           yield* Effect.logWarning(
             `There are no API keys: ${file} does not exist. Create a key: npm run gateway -- keys create --name NAME`
           )
@@ -164,22 +175,6 @@ export class Keys extends Context.Service<
         return service
       })
     )
-
-  /** The sandbox's one key, `sandbox-key`, without limits. */
-  static readonly sandbox: Layer.Layer<Keys> = Layer.effect(
-    Keys,
-    DateTime.now.pipe(
-      Effect.map(
-        (now) =>
-          make({
-            keys: [
-              { id: "sandbox", name: "sandbox", digest: digestOf("sandbox-key"), created: now, acknowledged: now }
-            ],
-            teams: []
-          }).service
-      )
-    )
-  )
 }
 
 const make = (initial: KeyBook) => {

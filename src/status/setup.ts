@@ -73,7 +73,7 @@ export const makeSetup = Effect.gen(function* () {
         since: catalog.since(),
         ids: catalog.current().list.length
       },
-      keys: { source: sandbox ? "sandbox" : settings.keysFile, since, count: inForce.length },
+      keys: { source: sandbox && inForce.length === 1 ? "sandbox" : settings.keysFile, since, count: inForce.length },
       store: Option.isSome(settings.redisUrl) ? "Redis" : "this machine",
       ...(certificateEnd === undefined ? {} : { tlsUntil: certificateEnd(now) })
     }

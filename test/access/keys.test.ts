@@ -179,10 +179,18 @@ describe("Keys", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("the sandbox has one key", () =>
+  it.effect("the sandbox's key works beside those of the file, also of one that comes later", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual([yield* accepts("sandbox-key"), yield* accepts("")], [true, false])
-    }).pipe(Effect.provide(Keys.sandbox))
+      const file = yield* keyFile
+      yield* Effect.gen(function* () {
+        assert.deepStrictEqual([yield* accepts("sandbox-key"), yield* accepts("")], [true, false])
+        const secret = secretIn(yield* createKey(file, { name: "own" }))
+        yield* TestClock.adjust("1 second")
+        yield* eventually(accepts(secret))
+        assert.isTrue(yield* accepts("sandbox-key"))
+      }).pipe(Effect.provide(Keys.layer({ file, sandbox: true })))
+      yield* Effect.map(accepts("sandbox-key"), assert.isFalse).pipe(Effect.provide(Keys.layer({ file })))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 })
 

@@ -36,7 +36,7 @@ const { file, secrets, write } = keysFileWith(directory, initial)
 let gateway: Gateway
 
 beforeAll(async () => {
-  gateway = await startGateway({ settings: { GATEWAY_KEYS_FILE: file } })
+  gateway = await startGateway({ settings: { GATEWAY_KEYS_FILE: file }, sandbox: true })
 })
 afterAll(async () => {
   await gateway.stop()
@@ -55,6 +55,13 @@ const errorOf = (surface: string, json: ReturnType<typeof JSON.parse>) => {
   else assert.notProperty(json, "type")
   return json.error
 }
+
+it("the sandbox's key works beside the operator's, and has no limits", async () => {
+  for (const secret of ["sandbox-key", secrets.free]) assert.strictEqual((await models(secret)).status, 200)
+  assert.strictEqual((await models("sandbox-key-")).status, 403)
+  const { status, headers } = await ask(gateway.url, "sandbox-key", "messages", "Hello")
+  assert.deepStrictEqual([status, headers.get("x-ratelimit-limit-requests")], [200, null])
+})
 
 describe("requests a minute", () => {
   for (const surface of [...inference, "count_tokens"] as const) {

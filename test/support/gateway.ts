@@ -22,6 +22,8 @@ export interface GatewayOptions {
   readonly pace?: number
   /** `/docs`, `/openapi.json`; off by default. */
   readonly docs?: boolean
+  /** Whether `sandbox-key` works; by default where no `GATEWAY_KEYS_FILE` is set. */
+  readonly sandbox?: boolean
 }
 
 export interface Gateway {
@@ -74,7 +76,7 @@ const build = Effect.fnUntraced(function* (options: GatewayOptions, directory: s
     settings: loaded.gateway,
     clouds: { ...loaded.clouds, simulated: sandbox !== undefined },
     docs: options.docs === true,
-    sandbox: given.GATEWAY_KEYS_FILE === undefined
+    sandbox: options.sandbox ?? given.GATEWAY_KEYS_FILE === undefined
   }).pipe(Layer.provide(collect(logs)), Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace")))
   const context = yield* Layer.build(Layer.fresh(layer))
   const { address } = Context.get(context, HttpServer.HttpServer)
