@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { forbiddenNames, maxSchemaDepth, type ScreenMode, screenTools } from "../../src/governance/screen.ts"
+import { processorTime } from "../support/processorTime.ts"
 
 const screen = (schema: unknown, mode: ScreenMode = "spec") => screenTools([{ name: "send", schema }], mode)
 const withName = (name: string) => ({ type: "object", properties: { [name]: { type: "string" } } })
@@ -184,18 +185,20 @@ describe("screen: references into values", () => {
     const deep = JSON.parse(`${'{"allOf":['.repeat(200)}${"1,".repeat(20_000)}1${"]}".repeat(200)}`)
     const at = (depth: number) => `#/default${"/allOf/0".repeat(depth)}`
     const refs = Array.from({ length: 20_000 }, (_, index) => ({ $ref: at(199 - (index % 200)) }))
-    const started = performance.now()
-    assert.isUndefined(screen({ anyOf: refs, default: deep }))
-    assert.isBelow(performance.now() - started, 3000)
+    assert.isBelow(
+      processorTime(() => assert.isUndefined(screen({ anyOf: refs, default: deep }))),
+      3000
+    )
   })
 })
 
 describe("screen: long names", () => {
   it("are not folded", () => {
     const marks = `webhook${"\u0301\u0316\u0327\u0345".repeat(16_000)}`
-    const started = performance.now()
-    assert.isUndefined(screen(withName(marks), "strict"))
-    assert.isBelow(performance.now() - started, 200)
+    assert.isBelow(
+      processorTime(() => assert.isUndefined(screen(withName(marks), "strict"))),
+      200
+    )
     assert.isDefined(screen(withName(`webhook${"\u200b".repeat(121)}`), "strict"))
     assert.isUndefined(screen(withName(`webhook${"\u200b".repeat(122)}`), "strict"))
   })

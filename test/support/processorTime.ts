@@ -1,7 +1,7 @@
 /** Milliseconds of processor time that synchronous work takes: on a machine that is busy with other things nearly the same. */
 export const processorTime = (work: () => void): number => {
-  const before = process.cpuUsage()
+  const before = process.threadCpuUsage()
   work()
-  const { system, user } = process.cpuUsage(before)
+  const { system, user } = process.threadCpuUsage(before)
   return (user + system) / 1000
 }
