@@ -4,6 +4,7 @@
  */
 import { Result } from "effect"
 import type { ChatRequest } from "../api/Chat.ts"
+import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { Answer, Dialect, Piece, StreamReader } from "./Dialect.ts"
 import type { TextFilter } from "./textFilter.ts"
@@ -124,12 +125,26 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
   }
 }
 
+/** Of what is watched for here: each sequence is compared with every character of an answer (docs/api.md#limits). */
+const limits = { sequences: 16, length: 1000 } as const
+
+const refuseStops = (sequences: ReadonlyArray<string>): GatewayError | undefined =>
+  sequences.length > limits.sequences || sequences.some(({ length }) => length > limits.length)
+    ? invalid(
+        `stop: this model takes at most ${limits.sequences} sequences of at most ${limits.length.toLocaleString("en-US")} characters`
+      )
+    : undefined
+
 /** The dialect with stop sequences that its request leaves out: `unsaid` says which. */
 export const stopping = (
   dialect: Dialect,
   unsaid: (chat: ChatRequest, route: Route) => ReadonlyArray<string>
 ): Dialect => ({
   ...dialect,
+  request: (chat, route) => {
+    const refusal = chat.stop ? refuseStops(unsaid(chat, route)) : undefined
+    return refusal === undefined ? dialect.request(chat, route) : Result.fail(refusal)
+  },
   reply: (body, route, chat) => {
     const sequences = chat === undefined ? [] : unsaid(chat, route)
     const answer = dialect.reply(body, route, chat)

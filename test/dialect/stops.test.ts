@@ -5,7 +5,7 @@ import { stopFilter } from "../../src/dialect/stops.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
 import { processorTime } from "../support/processorTime.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../support/responses.ts"
-import { azure, chat, dialect, eventOf, flash, folded, hearStream, say, sonnet, terra } from "./support.ts"
+import { azure, chat, dialect, eventOf, flash, folded, hearStream, refusal, say, sonnet, terra } from "./support.ts"
 
 const fragment = Schema.Literals(["a", "b", "ab", "ba", "aab", "\n", " "])
 const text = Schema.Array(fragment)
@@ -52,6 +52,14 @@ describe("a dialect whose vendor takes none", () => {
     expect(say(terra, { stop: "END", reasoning_effort: "none" })).not.toHaveProperty("stop")
     expect(say(azure, { stop: "END", reasoning_effort: "low" })).not.toHaveProperty("stop")
     expect(say(azure, { stop: "END", reasoning_effort: "none" }).stop).toBe("END")
+  })
+
+  it("takes a bounded number of bounded length", () => {
+    for (const stop of [Array.from({ length: 17 }, (_, at) => `s${at}`), ["x".repeat(1001)]]) {
+      expect(refusal(terra, { stop })).toMatchObject({ reason: "invalid", message: expect.stringMatching(/^stop: /) })
+      expect(say(azure, { stop, reasoning_effort: "none" }).stop).toEqual(stop)
+    }
+    expect(say(terra, { stop: Array.from({ length: 16 }, () => "x".repeat(1000)) })).not.toHaveProperty("stop")
   })
 
   it("ends a stream before the sequence, and does not wait for the upstream", () => {
