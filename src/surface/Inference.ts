@@ -2,58 +2,42 @@
  * The runner of every surface, and the only place where a request waits: for its body, for the limits of keys that have them, for
  * the cloud, for the pieces of a streamed reply. Between two waits everything is synchronous.
  */
-import { Context, Duration, Effect, Layer, Result, type Scope } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Context, Effect, Layer, Result, type Scope } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloudQuota } from "../access/CloudQuota.ts"
-import { permits } from "../access/Keys.ts"
-import { estimateInput, Quota } from "../access/Quota.ts"
+import { Quota } from "../access/Quota.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
-import { Caller, type CallerIdentity } from "../api/Security.ts"
-import { Screen } from "../governance/screen.ts"
+import { Caller } from "../api/Security.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
-import { GatewayError } from "../model/GatewayError.ts"
-import type { Route } from "../model/Route.ts"
-import type { Provider, Reply } from "../provider/Provider.ts"
-import { Stopper } from "../provider/Stopper.ts"
+import type { GatewayError } from "../model/GatewayError.ts"
 import { isUnsent } from "../provider/transport.ts"
 import { Settings } from "../Settings.ts"
-import { ceilingError } from "../stream/deadlines.ts"
 import type { Progress } from "../stream/Frame.ts"
 import { inOneTurn, inTurns } from "../wire/turns.ts"
 import { adjustedHeaders } from "./adjusted.ts"
+import { type Admitted, makeAdmission } from "./admission.ts"
 import { BodyRoom } from "./BodyRoom.ts"
 import { bodyReader, isLarge } from "./body.ts"
 import { cloudProviders } from "./cloudProviders.ts"
 import { makeEnds } from "./ends.ts"
 import { makeHold } from "./hold.ts"
-import { CurrentObservation, type Observation } from "./Observation.ts"
+import { CurrentObservation } from "./Observation.ts"
 import { servedHeaders } from "./proof.ts"
 import { makeRefusedFields, maxResent, refusedField } from "./refusedFields.ts"
-import type { Answer, NamesModel, Prepared, Surface } from "./Surface.ts"
+import type { NamesModel, Prepared, Ready, Surface } from "./Surface.ts"
 import { makeStreamReply } from "./streamReply.ts"
+import { makeWholeReply } from "./wholeReply.ts"
 
 /** What an endpoint does with a request. */
 export type Handler<E> = (
   request: HttpServerRequest.HttpServerRequest
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
 
-/** A model that the caller may use. */
-interface Admitted {
-  readonly route: Route
-  /** Tokens that the request may come to. */
-  readonly inputEstimate: number
-}
-
 type Headers = Readonly<Record<string, string>>
 
 const none: ReadonlyArray<never> = []
 
-/** A request that may be sent, and to whom. */
-interface Ready<P extends Prepared> {
-  readonly route: Route
-  readonly prepared: P
-}
 type Prepare<P extends Prepared> = Effect.Effect<Ready<P>, GatewayError>
 type Sent = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope>
 
@@ -78,130 +62,11 @@ export class Inference extends Context.Service<
       const room = yield* BodyRoom
       const { cloudOf, providerOf } = yield* cloudProviders
       const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
-      const reply = makeStreamReply(settings, yield* makeEnds)
-      const ceiling = Duration.toMillis(settings.requestCeiling)
+      const streamed = makeStreamReply(settings, yield* makeEnds)
+      const whole = makeWholeReply(settings)
+      const { admit, screenOf, screened } = makeAdmission(catalog, settings)
       const refusedFields = makeRefusedFields(Date.now)
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
-
-      /** Which model, and whether the key may use it. */
-      const admit = <Request extends NamesModel>(
-        surface: Pick<Surface<Request, Prepared, Progress, ApiError | MessagesError>, "counts" | "purpose">,
-        request: Request,
-        caller: CallerIdentity,
-        observation: Observation
-      ): Result.Result<Admitted, GatewayError> => {
-        const { tools, images, files, mediaBytes } = surface.counts(request)
-        observation.tools = tools
-        observation.images = images
-        observation.files = files
-        observation.modelId = request.model
-        const resolved = catalog.current().resolve(request.model, surface.purpose)
-        if (Result.isFailure(resolved)) return Result.fail(resolved.failure)
-        const route = resolved.success
-        const permitted = permits(caller, { base: route.model.id, level: route.level })
-        if (Result.isFailure(permitted)) return Result.fail(permitted.failure)
-        observation.route = route
-        return Result.succeed({
-          route,
-          inputEstimate: estimateInput(Math.max(0, observation.bytesIn - mediaBytes), images + files)
-        })
-      }
-
-      /** Whether the tools may leave. */
-      const screenOf = <Request extends NamesModel>(
-        surface: Pick<Surface<Request, Prepared, Progress, ApiError | MessagesError>, "purpose" | "tools">,
-        request: Request
-      ): Screen | undefined =>
-        surface.tools !== undefined && settings.screenSurfaces.has(surface.purpose)
-          ? new Screen(surface.tools(request), settings.screenMode)
-          : undefined
-
-      const screened = (screen: Screen | undefined): Result.Result<void, GatewayError> =>
-        screen?.refusal === undefined
-          ? Result.void
-          : Result.fail(new GatewayError({ reason: "invalid", message: screen.refusal.message, code: "screen" }))
-
-      /** What a call came to goes to its span and to the request; several calls of a request add up. */
-      const learn = (observation: Observation, { span }: Reply, answer: Answer) => {
-        const { failure, finishReason, flags, tokens } = answer
-        if (tokens !== undefined) {
-          observation.count(tokens)
-          span.used(tokens, finishReason, flags)
-        }
-        if (failure !== undefined) {
-          observation.fail(failure)
-          span.fail(failure)
-        }
-        observation.finishReason = finishReason
-        observation.flags += flags
-        span.end()
-      }
-
-      /** All calls under one ceiling; the first that fails ends the others. */
-      const whole = <P extends Prepared>(
-        surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "answer" | "errorAt" | "join">,
-        { prepared, route }: Ready<P>,
-        provider: Provider["Service"],
-        observation: Observation,
-        headers: Headers
-      ) =>
-        Effect.suspend(() => {
-          const stopper = new Stopper()
-          observation.call = stopper
-          const timer = setTimeout(stopper.stop, ceiling, ceilingError)
-          const { operation, bodies } = prepared
-          const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
-            observation.region = reply.region
-            observation.upstreamRequestId = reply.requestId
-            const answer = surface.answer(prepared, reply, settings.scanMode)
-            if (Result.isSuccess(answer)) {
-              learn(observation, reply, answer.success)
-              return Effect.succeed(answer.success)
-            }
-            const error = provider.faultError(route, answer.failure)
-            reply.span.fail(error)
-            reply.span.end()
-            return Effect.fail(error)
-          }
-          const one = (body: (typeof bodies)[number]) =>
-            Effect.flatMap(
-              provider.send({
-                route,
-                operation,
-                body,
-                large: isLarge(observation.bytesIn),
-                stopper,
-                parent: observation.span,
-                asked: observation
-              }),
-              read
-            )
-          const [only] = bodies
-          const { errorAt, join } = surface
-          const answered =
-            join === undefined && only !== undefined
-              ? one(only)
-              : Effect.map(
-                  Effect.forEach(
-                    bodies,
-                    (body, at) => Effect.mapError(one(body), (error) => errorAt?.(error, at) ?? error),
-                    { concurrency: settings.embeddingsConcurrency }
-                  ),
-                  (answers) => join?.(prepared, answers) ?? answers[0]
-                )
-          return Effect.onExit(
-            Effect.map(answered, (answer) =>
-              HttpServerResponse.text(answer?.body ?? "", {
-                contentType: "application/json",
-                headers: { ...servedHeaders(observation), ...headers }
-              })
-            ),
-            () => {
-              clearTimeout(timer)
-              return Effect.void
-            }
-          )
-        })
 
       const handler = <
         Request extends NamesModel,
@@ -243,8 +108,8 @@ export class Inference extends Context.Service<
               const headers: Headers = observation.adjusted === 0 ? {} : adjustedHeaders(adjusted, thinkingAdjusted)
               const sent =
                 stream && protocol !== undefined
-                  ? reply({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
-                  : whole(surface, { prepared, route }, provider, observation, headers)
+                  ? streamed({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
+                  : whole({ surface, prepared, route, provider, observation, headers })
               if (route.deployment.api !== "messages" || resent === maxResent) return sent
               return Effect.catch(sent, (error) => {
                 const field = refusedField(error, prepared.bodies[0] ?? {})

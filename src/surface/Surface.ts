@@ -47,6 +47,12 @@ export interface Prepared {
   readonly thinkingAdjusted?: ReadonlyArray<string> | undefined
 }
 
+/** A request that may be sent, and to whom. */
+export interface Ready<P extends Prepared> {
+  readonly route: Route
+  readonly prepared: P
+}
+
 /** A whole reply, as it goes to the caller. */
 export interface Answer extends Summary {
   /** JSON text. */

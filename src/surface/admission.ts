@@ -1,0 +1,67 @@
+/** Whether a request may be served at all: its model exists, its key may use it, and its tools may leave. */
+import { Result } from "effect"
+import { permits } from "../access/Keys.ts"
+import { estimateInput } from "../access/Quota.ts"
+import type { ApiError, MessagesError } from "../api/Errors.ts"
+import type { CallerIdentity } from "../api/Security.ts"
+import { Screen } from "../governance/screen.ts"
+import type { CatalogStore } from "../model/CatalogStore.ts"
+import { GatewayError } from "../model/GatewayError.ts"
+import type { Route } from "../model/Route.ts"
+import type { GatewaySettings } from "../Settings.ts"
+import type { Progress } from "../stream/Frame.ts"
+import type { Observation } from "./Observation.ts"
+import type { NamesModel, Prepared, Surface } from "./Surface.ts"
+
+/** A model that the caller may use. */
+export interface Admitted {
+  readonly route: Route
+  /** Tokens that the request may come to. */
+  readonly inputEstimate: number
+}
+
+type Facts<Request extends NamesModel> = Pick<
+  Surface<Request, Prepared, Progress, ApiError | MessagesError>,
+  "counts" | "purpose" | "tools"
+>
+
+export const makeAdmission = (
+  catalog: CatalogStore["Service"],
+  settings: Pick<GatewaySettings, "screenMode" | "screenSurfaces">
+) => ({
+  /** Which model, and whether the key may use it. */
+  admit: <Request extends NamesModel>(
+    surface: Facts<Request>,
+    request: Request,
+    caller: CallerIdentity,
+    observation: Observation
+  ): Result.Result<Admitted, GatewayError> => {
+    const { tools, images, files, mediaBytes } = surface.counts(request)
+    observation.tools = tools
+    observation.images = images
+    observation.files = files
+    observation.modelId = request.model
+    const resolved = catalog.current().resolve(request.model, surface.purpose)
+    if (Result.isFailure(resolved)) return Result.fail(resolved.failure)
+    const route = resolved.success
+    const permitted = permits(caller, { base: route.model.id, level: route.level })
+    if (Result.isFailure(permitted)) return Result.fail(permitted.failure)
+    observation.route = route
+    return Result.succeed({
+      route,
+      inputEstimate: estimateInput(Math.max(0, observation.bytesIn - mediaBytes), images + files)
+    })
+  },
+
+  /** The screen of the tools, where the operator wants one; its steps are the caller's to take. */
+  screenOf: <Request extends NamesModel>(surface: Facts<Request>, request: Request): Screen | undefined =>
+    surface.tools !== undefined && settings.screenSurfaces.has(surface.purpose)
+      ? new Screen(surface.tools(request), settings.screenMode)
+      : undefined,
+
+  /** What a screen that has taken its steps came to. */
+  screened: (screen: Screen | undefined): Result.Result<void, GatewayError> =>
+    screen?.refusal === undefined
+      ? Result.void
+      : Result.fail(new GatewayError({ reason: "invalid", message: screen.refusal.message, code: "screen" }))
+})

@@ -1,0 +1,102 @@
+/** A whole reply: the calls that a request needs under one ceiling, and what each of them came to. */
+import { Duration, Effect, Result } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { ApiError, MessagesError } from "../api/Errors.ts"
+import type { GatewayError } from "../model/GatewayError.ts"
+import type { Provider, Reply } from "../provider/Provider.ts"
+import { Stopper } from "../provider/Stopper.ts"
+import type { GatewaySettings } from "../Settings.ts"
+import { ceilingError } from "../stream/deadlines.ts"
+import type { Progress } from "../stream/Frame.ts"
+import { isLarge } from "./body.ts"
+import type { Observation } from "./Observation.ts"
+import { servedHeaders } from "./proof.ts"
+import type { Answer, Prepared, Ready, Surface } from "./Surface.ts"
+
+export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
+  readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "answer" | "errorAt" | "join">
+  readonly provider: Provider["Service"]
+  readonly observation: Observation
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What a call came to goes to its span and to the request; several calls of a request add up. */
+const learn = (observation: Observation, { span }: Reply, answer: Answer): void => {
+  const { failure, finishReason, flags, tokens } = answer
+  if (tokens !== undefined) {
+    observation.count(tokens)
+    span.used(tokens, finishReason, flags)
+  }
+  if (failure !== undefined) {
+    observation.fail(failure)
+    span.fail(failure)
+  }
+  observation.finishReason = finishReason
+  observation.flags += flags
+  span.end()
+}
+
+type Limits = Pick<GatewaySettings, "embeddingsConcurrency" | "requestCeiling" | "scanMode">
+
+export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode }: Limits) => {
+  const ceiling = Duration.toMillis(requestCeiling)
+  /** The first call that fails ends the others. */
+  return <P extends Prepared>({ surface, prepared, route, provider, observation, headers }: WholeReplyOptions<P>) =>
+    Effect.suspend(() => {
+      const stopper = new Stopper()
+      observation.call = stopper
+      const timer = setTimeout(stopper.stop, ceiling, ceilingError)
+      const { operation, bodies } = prepared
+      const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
+        observation.region = reply.region
+        observation.upstreamRequestId = reply.requestId
+        const answer = surface.answer(prepared, reply, scanMode)
+        if (Result.isSuccess(answer)) {
+          learn(observation, reply, answer.success)
+          return Effect.succeed(answer.success)
+        }
+        const error = provider.faultError(route, answer.failure)
+        reply.span.fail(error)
+        reply.span.end()
+        return Effect.fail(error)
+      }
+      const one = (body: (typeof bodies)[number]) =>
+        Effect.flatMap(
+          provider.send({
+            route,
+            operation,
+            body,
+            large: isLarge(observation.bytesIn),
+            stopper,
+            parent: observation.span,
+            asked: observation
+          }),
+          read
+        )
+      const [only] = bodies
+      const { errorAt, join } = surface
+      const answered =
+        join === undefined && only !== undefined
+          ? one(only)
+          : Effect.map(
+              Effect.forEach(
+                bodies,
+                (body, at) => Effect.mapError(one(body), (error) => errorAt?.(error, at) ?? error),
+                { concurrency: embeddingsConcurrency }
+              ),
+              (answers) => join?.(prepared, answers) ?? answers[0]
+            )
+      return Effect.onExit(
+        Effect.map(answered, (answer) =>
+          HttpServerResponse.text(answer?.body ?? "", {
+            contentType: "application/json",
+            headers: { ...servedHeaders(observation), ...headers }
+          })
+        ),
+        () => {
+          clearTimeout(timer)
+          return Effect.void
+        }
+      )
+    })
+}
