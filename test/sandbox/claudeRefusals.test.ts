@@ -171,6 +171,8 @@ layer(Sandbox.layer({ pace: 0 }))("what simulated Claude refuses", (it) => {
       assert.match(messageIn(yield* send({ output_config: { effort: "low" } })), /output_config.effort: Extra inputs/)
       const alone = { tools, tool_choice: { type: "auto", disable_parallel_tool_use: true } }
       const format = { type: "json_schema", schema: { type: "object", properties: {}, additionalProperties: false } }
+      const open = { type: "json_schema", schema: { type: "object", properties: {} } }
+      assert.match(messageIn(yield* send({ output_config: { format: open } })), /'additionalProperties' must be/)
       for (const over of [alone, { output_config: { format } }]) assert.strictEqual((yield* send(over)).status, 200)
       const wide = {
         thinking: { type: "enabled", budget_tokens: 9000 },

@@ -120,7 +120,9 @@ const chatRows: ReadonlyArray<Row> = [
 ]
 
 const thinking = { thinking: { type: "enabled", budget_tokens: 1024 } }
-const named = { tools: [{ name: "f", description: "", input_schema: { type: "object", properties: {} } }] }
+const named = {
+  tools: [{ name: "f", description: "", input_schema: { type: "object", properties: {}, additionalProperties: false } }]
+}
 const tool = (extra: Fields) => ({ tools: [{ ...named.tools[0], ...extra }] })
 const block = (cache_control: Fields) => ({ system: [{ type: "text", text: "x", cache_control }] })
 const messagesRows: ReadonlyArray<Row> = [

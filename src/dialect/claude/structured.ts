@@ -23,6 +23,11 @@ const refused: ReadonlySet<string> = new Set([
   ...["minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"],
   ...["oneOf", "not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems"]
 ])
+/** Formats of strings that are enforced. */
+const formats: ReadonlySet<unknown> = new Set([
+  ...["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"]
+])
+const isScalar = (value: Json): boolean => typeof value !== "object" || value === null
 const maps: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"])
 /** Keywords whose values are no schemas. */
 const values: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "examples"])
@@ -44,6 +49,8 @@ const isClosed = (schema: Json, depth: number): boolean => {
   return Object.entries(schema).every(([keyword, value]) => {
     if (refused.has(keyword)) return false
     if (keyword === "minItems") return value === 0 || value === 1
+    if (keyword === "format") return formats.has(value)
+    if (keyword === "enum") return Array.isArray(value) && value.every(isScalar)
     if (keyword === "$ref") return typeof value === "string" && definition.test(value)
     if (values.has(keyword)) return true
     return maps.has(keyword) && isObject(value)

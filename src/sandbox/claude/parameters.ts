@@ -175,6 +175,7 @@ export const toolsOf = (body: JsonObject, { platform, model, betas: asked }: Cla
     check(isObject(tool.input_schema), `${path}.input_schema: Field required`)
     const schema = objectOf(tool.input_schema)
     check(schema.type === "object", `${path}.input_schema.type: Input should be 'object'`)
+    if (tool.strict === true) checkEnforced(schema, `${path}.input_schema`)
     return { name: stringOf(tool.name), description: stringOf(tool.description), schema }
   })
   check(new Set(tools.map((tool) => tool.name)).size === tools.length, "tools: Tool names must be unique.")
@@ -226,6 +227,32 @@ export const checkOutput = (body: JsonObject, { platform, model }: ClaudeContext
     effort === undefined || model.efforts.includes(stringOf(effort)),
     `output_config.effort: Input should be ${model.efforts.map((one) => `'${one}'`).join(", ")}`
   )
-  const format = config.format
-  return format === undefined ? undefined : objectOf(objectOf(format).schema)
+  if (config.format === undefined) return undefined
+  const schema = objectOf(objectOf(config.format).schema)
+  checkEnforced(schema, "output_config.format.schema")
+  return schema
+}
+
+/** Keywords that no schema may have which the model is held to. */
+const unenforced =
+  /^(?:minimum|maximum|exclusive\w+|multipleOf|minLength|maxLength|pattern|maxItems|uniqueItems|oneOf|not|if|patternProperties)$/
+
+/** Checks a schema that the model is held to: closed objects, and only what can be enforced. */
+const checkEnforced = (schema: JsonObject, path: string): void => {
+  check(
+    schema.type !== "object" || schema.additionalProperties === false,
+    `${path}: For 'object' type, 'additionalProperties' must be explicitly set to false`
+  )
+  for (const [keyword, value] of Object.entries(schema)) {
+    check(
+      !unenforced.test(keyword),
+      `${path}: For '${stringOf(schema.type)}' type, property '${keyword}' is not supported`
+    )
+    if (keyword === "items" && isObject(value)) checkEnforced(value, `${path}.items`)
+    if (keyword === "properties" || keyword === "$defs") {
+      for (const [name, inner] of Object.entries(objectOf(value))) {
+        if (isObject(inner)) checkEnforced(inner, `${path}.${keyword}.${name}`)
+      }
+    }
+  }
 }

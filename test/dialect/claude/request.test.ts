@@ -111,6 +111,8 @@ describe("JSON answers", () => {
     ["an open object inside", closed({ properties: { a: { type: "object", properties: {} } } }), false],
     ["a keyword that is not enforced", closed({ properties: { a: { type: "string", minLength: 1 } } }), false],
     ["a property of that name", closed({ properties: { minLength: { type: "integer" } } }), true],
+    ["a format that is not enforced", closed({ properties: { a: { type: "string", format: "phone" } } }), false],
+    ["objects to choose from", closed({ properties: { a: { enum: [{ b: 1 }] } } }), false],
     ["few items", closed({ properties: { a: { type: "array", minItems: 1, items: {} } } }), true],
     ["many items", closed({ properties: { a: { type: "array", minItems: 2, items: {} } } }), false],
     ["a definition", closed({ $defs: { a: {} }, properties: { a: { $ref: "#/$defs/a" } } }), true],
