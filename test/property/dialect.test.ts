@@ -20,7 +20,8 @@ import {
   oss,
   say,
   sonnet,
-  sonnetBedrock
+  sonnetBedrock,
+  terra
 } from "../dialect/support.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
@@ -263,6 +264,42 @@ describe("streamed and unstreamed answers say the same", () => {
     }
   })
 })
+
+it.prop(
+  "GPT by the responses API says the same, whichever of its events are missing",
+  {
+    messages: few(Schema.Struct({ pieces: few(word), call: Schema.Boolean, whole: Schema.Boolean })),
+    silent: Schema.Boolean
+  },
+  ({ messages, silent }) => {
+    const items = messages.map(({ pieces, call }, at) =>
+      call
+        ? { type: "function_call", call_id: `call${at}`, name: "f", arguments: pieces.join("") }
+        : { type: "message", role: "assistant", content: [{ type: "output_text", text: pieces.join("") }] }
+    )
+    const events = messages.flatMap(({ pieces, call, whole }, output_index): ReadonlyArray<Json> => {
+      const item = items[output_index] ?? null
+      const type = call ? "response.function_call_arguments.delta" : "response.output_text.delta"
+      const deltas = pieces.map((delta) => ({ type, output_index, delta }))
+      const begun = { type: "response.output_item.added", output_index, item: call ? { ...item, arguments: "" } : item }
+      return [begun, ...(whole ? [] : deltas), { type: "response.output_item.done", output_index, item }]
+    })
+    const body = {
+      object: "response",
+      status: "completed",
+      output: items,
+      usage: { input_tokens: 3, output_tokens: 4 }
+    }
+    const said = [...(silent ? [] : events), { type: "response.completed", response: body }]
+    const heard = Result.getOrThrow(hearStream(terra, said))
+    expect(folded(heard)).toEqual(foldedAnswer(hear(terra, body)))
+    const ends = heard.pieces.filter(({ type }) => type === "call-end")
+    expect(ends).toHaveLength(messages.filter(({ call }) => call).length)
+    for (let end = 0; end < said.length; end++) {
+      expect(Result.isFailure(hearStream(terra, said.slice(0, end)))).toBe(true)
+    }
+  }
+)
 
 it.prop("the caller reads what the model wrote", { texts: Schema.Array(Schema.String) }, ({ texts }) => {
   const writer = makeChunkWriter({ id: "c", created: 1, model: "m:il2", includeUsage: false })
