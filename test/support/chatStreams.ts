@@ -25,7 +25,7 @@ const path = "/v1/chat/completions"
 /** An upstream and a gateway with short limits, for all tests of a file. */
 export const sharedChatStreams = () => {
   const { gateway, upstream } = sharedUpstream(
-    { GATEWAY_STREAM_IDLE_TIMEOUT: "600 millis", GATEWAY_HEARTBEAT: "150 millis" },
+    { GATEWAY_STREAM_IDLE_TIMEOUT: "1 second", GATEWAY_HEARTBEAT: "150 millis" },
     answering("")
   )
   const ask = (model: string, extra: Record<string, unknown> = {}, content: unknown = "hi") =>

@@ -20,7 +20,7 @@ import { sharedGatewayAt, sharedUpstream } from "../support/shared.ts"
 const { gateway, upstream } = sharedUpstream()
 /** With short ones. */
 const hasty = sharedGatewayAt(upstream, {
-  GATEWAY_HEARTBEAT: "60 millis",
+  GATEWAY_HEARTBEAT: "30 millis",
   GATEWAY_STREAM_IDLE_TIMEOUT: "300 millis",
   GATEWAY_STREAM_CEILING: "900 millis"
 })
