@@ -98,6 +98,28 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
     /scope: Extra inputs/
   ],
   ["a deferred tool", { tools: [{ ...tools[0], defer_loading: true }] }, /tools.0.custom.defer_loading: Extra inputs/],
+  ["a block of no type", { messages: [user([{ type: "sound" }])] }, /^messages.0.content.0: Input tag 'sound' found/],
+  [
+    "a text that is none",
+    { messages: [user([{ type: "text", text: 1 }])] },
+    /0.text.text: Input should be a valid string/
+  ],
+  [
+    "a system prompt that is none",
+    { system: [{ type: "text", text: 1 }] },
+    /system.0.text: Input should be a valid string/
+  ],
+  ["a tool without a schema", { tools: [{ name: "a" }] }, /^tools.0.custom.input_schema: Field required$/],
+  ["a tool that is none", { tools: ["a"] }, /^tools.0: Input should be a valid dictionary$/],
+  ["an unknown tool", { tools: [{ type: "a", name: "a" }] }, /^tool type 'a' is not supported/],
+  ["an unknown way to think", { thinking: { type: "enabledd" } }, /^thinking: Input tag 'enabledd' found/],
+  ["an unknown choice", { tools, tool_choice: { type: "all" } }, /^tool_choice: Input tag 'all' found/],
+  ["a limit that is no number", { max_tokens: "1" }, /^max_tokens: Input should be a valid integer$/],
+  [
+    "a blank stop sequence",
+    { stop_sequences: [" "] },
+    /^stop_sequences: each stop sequence must contain non-whitespace/
+  ],
   ["two tools of one name", { tools: [tools[0], tools[0]] }, /Tool names must be unique/],
   ["sampling in the newest version", { anthropic_version: "2026-10-21", temperature: 1 }, /temperature: Extra inputs/]
 ]

@@ -1,7 +1,10 @@
+/** The messages of a request to Claude: what their blocks may hold, and how turns follow each other. */
 import { check, Refusal } from "../http.ts"
 import { isObject, type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
 import { decodeBase64, sniff } from "../media.ts"
+import { all, anything, type Fields, free, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
+import { closed, dictionary, holds, list, matching, oneOf, refusal, rule, text, variant } from "./shape.ts"
 
 /** What the rules for messages depend on. */
 export interface MessageRules {
@@ -13,131 +16,104 @@ export interface MessageRules {
   readonly systemTurns: boolean
 }
 
-const fields: Readonly<Record<string, ReadonlyArray<string>>> = {
-  text: ["text", "citations"],
-  image: ["source"],
-  document: ["source", "title", "context", "citations"],
-  tool_use: ["id", "name", "input", "caller"],
-  tool_result: ["tool_use_id", "content", "is_error"],
-  thinking: ["thinking", "signature"],
-  redacted_thinking: ["data"]
+const ephemeral = closed({ type: anything, ttl: oneOf(["5m", "1h"], "'5m' or '1h'") })
+
+/** A `cache_control` marker. */
+export const cache: Shape = (value, path) => {
+  if (value === null) return
+  oneOf(["ephemeral"])(objectOf(value).type, `${path}.type`)
+  ephemeral(value, `${path}.ephemeral`)
 }
 
-const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"]
+const block = (fields: Fields): Shape => closed({ type: anything, cache_control: cache, ...fields })
 
-/** Refuses fields that are not in the list, in the vendor's words. */
-export const onlyFields = (value: JsonObject, allowed: ReadonlyArray<string>, path: string): void => {
-  for (const name of Object.keys(value)) {
-    check(allowed.includes(name), `${path === "" ? "" : `${path}.`}${name}: Extra inputs are not permitted`)
-  }
-}
-
-/** Checks a `cache_control` marker. */
-export const checkCache = (holder: JsonObject, path: string): void => {
-  if (holder.cache_control === undefined || holder.cache_control === null) return
-  const cache = objectOf(holder.cache_control)
-  onlyFields(cache, ["type", "ttl"], `${path}.cache_control.ephemeral`)
-  check(cache.type === "ephemeral", `${path}.cache_control.type: Input should be 'ephemeral'`)
-  const ttl = cache.ttl ?? "5m"
-  check(ttl === "5m" || ttl === "1h", `${path}.cache_control.ephemeral.ttl: Input should be '5m' or '1h'`)
-}
-
-const checkSource = (block: JsonObject, path: string): void => {
-  const kind = stringOf(block.type)
-  const source = objectOf(block.source)
-  if (kind === "document" && source.type === "text") return
-  if (kind === "document" && source.type === "content") return
-  check(
-    source.type === "base64",
-    `${path}.${kind}.source: URL sources are not supported on this platform; send the data as base64`
+/** A text that is not empty, in the system prompt or in messages. */
+export const filled = (where: "system" | "messages"): Shape =>
+  all(
+    text,
+    rule((value) => value !== "", `${where}: text content blocks must be non-empty`)
   )
-  const type = stringOf(source.media_type)
-  const allowed = kind === "image" ? imageTypes : ["application/pdf"]
-  check(
-    allowed.includes(type),
-    `${path}.${kind}.source.base64.media_type: Input should be ${allowed.map((one) => `'${one}'`).join(", ")}`
-  )
-  const bytes = decodeBase64(stringOf(source.data))
-  if (bytes === undefined) throw new Refusal(400, `${path}.${kind}.source.base64: invalid base64 data`)
-  check(
-    kind === "document" || bytes.length <= 5_242_880,
-    `${path}.image.source.base64: image exceeds 5 MB maximum: ${bytes.length} bytes > 5242880 bytes`
-  )
-  const found = sniff(bytes)
-  if (found === type) return
-  if (kind === "document") throw new Refusal(400, `${path}.pdf.source.base64.data: The PDF specified was not valid.`)
-  if (found === undefined || found === "application/pdf") throw new Refusal(400, "Could not process image")
-  throw new Refusal(
-    400,
-    `${path}.image.source.base64.data: The image was specified using the ${type} media type, but the image appears to be a ${found} image`
-  )
-}
 
-const checkText = (text: unknown, path: string): void => {
-  check(typeof text === "string", `${path}.text.text: Input should be a valid string`)
-  check(text !== "", "messages: text content blocks must be non-empty")
-  check(typeof text !== "string" || /\S/.test(text), "messages: text content blocks must contain non-whitespace text")
-}
+/** The path of the block that a type's fields are in. */
+const blockAt = (path: string): string => path.slice(0, path.lastIndexOf("."))
 
-const checkBlock = (block: JsonObject, role: string, path: string, rules: MessageRules): void => {
-  const type = stringOf(block.type)
-  const own = Object.hasOwn(fields, type) ? fields[type] : undefined
-  if (own === undefined)
-    throw new Refusal(400, `${path}: Input tag '${type}' found using 'type' does not match any of the expected tags`)
-  onlyFields(block, ["type", "cache_control", ...own], `${path}.${type}`)
-  checkCache(block, `${path}.${type}`)
-  const place = (expected: string) =>
-    check(role === expected, `${path}: \`${type}\` blocks can only be in \`${expected}\` messages`)
-  switch (type) {
-    case "text":
-      checkText(block.text, path)
-      if (rules.strict && role === "user") {
-        check(
-          listOf(block.citations).length === 0,
-          `${path}.text.citations: Citations are not permitted in user messages`
-        )
-      }
-      return
-    case "image":
-    case "document":
-      if (type === "image" || rules.strict) place("user")
-      checkSource(block, path)
-      return
-    case "tool_use":
-      place("assistant")
-      check(
-        /^[a-zA-Z0-9_-]+$/.test(stringOf(block.id)),
-        `${path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`
-      )
-      check(
-        /^[a-zA-Z0-9_-]{1,200}$/.test(stringOf(block.name)),
-        `${path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,200}$'`
-      )
-      check(isObject(block.input), `${path}.tool_use.input: Input should be a valid dictionary`)
-      return
-    case "tool_result": {
-      place("user")
-      const content = block.content
-      if (typeof content === "string" || content === undefined) return
-      for (const [index, inner] of listOf(content).entries()) {
-        const innerPath = `${path}.tool_result.content.${index}`
-        if (isObject(inner) && inner.type === "text" && inner.text !== "") checkBlock(inner, role, innerPath, rules)
-        else if (isObject(inner) && inner.type !== "text") checkBlock(inner, "user", innerPath, rules)
-        else throw new Refusal(400, "messages: text content blocks must be non-empty")
-      }
-      return
+const base64 = (kind: string, types: ReadonlyArray<string>): Shape =>
+  all(closed({ type: anything, media_type: oneOf(types), data: anything }), (source, path) => {
+    const { data, media_type: type } = objectOf(source)
+    const bytes = decodeBase64(stringOf(data))
+    if (bytes === undefined) throw refusal(path, "invalid base64 data")
+    const size = `image exceeds 5 MB maximum: ${bytes.length} bytes > 5242880 bytes`
+    if (kind === "image" && bytes.length > 5_242_880) throw refusal(path, size)
+    const found = sniff(bytes)
+    if (found === type) return
+    if (kind === "document") {
+      throw refusal(`${path.replace(".document.", ".pdf.")}.data`, "The PDF specified was not valid.")
     }
-    case "thinking":
-      place("assistant")
-      check(
-        isSigned(stringOf(block.thinking), stringOf(block.signature)),
-        `${path}: Invalid \`signature\` in \`thinking\` block`
-      )
-      return
-    default:
-      place("assistant")
-      check(isSigned("redacted", stringOf(block.data)), `${path}: Invalid \`data\` in \`redacted_thinking\` block`)
+    if (found === undefined || found === "application/pdf") throw new Refusal(400, "Could not process image")
+    const words = `The image was specified using the ${type} media type, but the image appears to be a ${found} image`
+    throw refusal(`${path}.data`, words)
+  })
+
+const sourceOf = (kind: string, types: ReadonlyArray<string>, others: Fields = {}): Shape => {
+  const known = variant("type", { base64: base64(kind, types), ...others })
+  const words = "URL sources are not supported on this platform; send the data as base64"
+  return all(
+    holds((source) => ["base64", ...Object.keys(others)].includes(stringOf(objectOf(source).type)), words),
+    known
+  )
+}
+
+const image = block({ "source!": sourceOf("image", ["image/jpeg", "image/png", "image/gif", "image/webp"]) })
+const document = block({
+  "source!": sourceOf("document", ["application/pdf"], free("text", "content")),
+  ...free("title", "context", "citations")
+})
+const call = block({
+  "id!": matching(/^[a-zA-Z0-9_-]+$/),
+  "name!": matching(/^[a-zA-Z0-9_-]{1,200}$/),
+  "input!": dictionary,
+  caller: anything
+})
+const thinking: Shape = all(block(free("thinking", "signature")), (value, path) => {
+  const { thinking, signature } = objectOf(value)
+  if (isSigned(stringOf(thinking), stringOf(signature))) return
+  throw refusal(blockAt(path), "Invalid `signature` in `thinking` block")
+})
+const redacted: Shape = all(block(free("data")), (value, path) => {
+  if (isSigned("redacted", stringOf(objectOf(value).data))) return
+  throw refusal(blockAt(path), "Invalid `data` in `redacted_thinking` block")
+})
+
+const blockOf = (role: string, { strict }: MessageRules): Shape => {
+  const only =
+    (place: string, shape: Shape): Shape =>
+    (value, path) => {
+      const type = stringOf(objectOf(value).type)
+      if (role !== place) throw refusal(blockAt(path), `\`${type}\` blocks can only be in \`${place}\` messages`)
+      shape(value, path)
+    }
+  const words = all(
+    filled("messages"),
+    rule((text) => /\S/.test(stringOf(text)), "messages: text content blocks must contain non-whitespace text")
+  )
+  const uncited = holds(
+    (citations) => !strict || role !== "user" || listOf(citations ?? []).length === 0,
+    "Citations are not permitted in user messages"
+  )
+  const shapes: Record<string, Shape> = {
+    text: block({ "text!": words, citations: uncited }),
+    image: only("user", image),
+    document: strict ? only("user", document) : document,
+    tool_use: only("assistant", call),
+    thinking: only("assistant", thinking),
+    redacted_thinking: only("assistant", redacted)
   }
+  const content = list(all(rule(isObject, "messages: text content blocks must be non-empty"), variant("type", shapes)))
+  const result = block({
+    ...free("tool_use_id", "is_error"),
+    content: (value, path) => (typeof value === "string" || value === null ? undefined : content(value, path))
+  })
+  return variant("type", { ...shapes, tool_result: only("user", result) })
 }
 
 /** The blocks of a message; a plain string is one text block. */
@@ -154,6 +130,11 @@ const idsOf = (message: JsonObject | undefined, type: string, key: string): Read
         .map((block) => stringOf(block[key]))
 
 const checkPairs = (messages: ReadonlyArray<JsonObject>): void => {
+  const unanswered = (ids: ReadonlyArray<string>, index: number, hint = "") =>
+    check(
+      ids.length === 0,
+      `messages.${index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(", ")}${hint}`
+    )
   for (const [index, message] of messages.entries()) {
     const asked = idsOf(messages[index - 1], "tool_use", "id")
     const answered = idsOf(message, "tool_result", "tool_use_id")
@@ -166,22 +147,18 @@ const checkPairs = (messages: ReadonlyArray<JsonObject>): void => {
       new Set(answered).size === answered.length,
       `messages.${index}: each tool_use must have a single result. Found multiple \`tool_result\` blocks`
     )
-    const missing = asked.filter((id) => !answered.includes(id))
-    check(
-      missing.length === 0,
-      `messages.${index - 1}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(", ")}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`
+    unanswered(
+      asked.filter((id) => !answered.includes(id)),
+      index - 1,
+      ". Each `tool_use` block must have a corresponding `tool_result` block in the next message."
     )
     const types = blocksOf(message).map((block) => block.type === "tool_result")
     check(
-      types.lastIndexOf(true) < 0 || types.indexOf(false) < 0 || types.lastIndexOf(true) < types.indexOf(false),
+      types.indexOf(false) < 0 || types.lastIndexOf(true) < types.indexOf(false),
       `messages.${index}: \`tool_result\` blocks must come before other content in a message`
     )
   }
-  const open = idsOf(messages.at(-1), "tool_use", "id")
-  check(
-    open.length === 0,
-    `messages.${messages.length - 1}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(", ")}`
-  )
+  unanswered(idsOf(messages.at(-1), "tool_use", "id"), messages.length - 1)
 }
 
 /** The turns, where the system messages among them are in places that they may have. */
@@ -199,26 +176,29 @@ const withoutSystem = (messages: ReadonlyArray<JsonObject>): ReadonlyArray<JsonO
   return messages.filter(({ role }) => role !== "system")
 }
 
+const message = closed({
+  "role!": oneOf(["user", "assistant"], "'user' or 'assistant'"),
+  "content!": holds((content) => typeof content === "string" || Array.isArray(content), "Input should be a valid list")
+})
+
 /** Checks the messages as the vendor does: roles, blocks, tool pairs, thinking blocks, prefill. */
 export const checkMessages = (given: ReadonlyArray<JsonObject>, rules: MessageRules): void => {
   const messages = rules.systemTurns ? withoutSystem(given) : given
   check(messages.length > 0, "messages: at least one message is required")
-  for (const [index, message] of messages.entries()) {
+  const shapes: Fields = { user: blockOf("user", rules), assistant: blockOf("assistant", rules) }
+  for (const [index, turn] of messages.entries()) {
     const path = `messages.${index}`
-    const role = stringOf(message.role)
-    onlyFields(message, ["role", "content"], path)
-    check(role === "user" || role === "assistant", `${path}.role: Input should be 'user' or 'assistant'`)
+    const { role, content } = turn
+    message(turn, path)
     check(index > 0 || role === "user", 'messages: first message must use the "user" role')
     check(
       messages[index - 1]?.role !== role,
       `messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`
     )
-    const content = message.content
-    check(typeof content === "string" || Array.isArray(content), `${path}.content: Input should be a valid list`)
-    check(content !== "" && listOf(content).every(isObject), `${path}: all messages must have non-empty content`)
-    const blocks = blocksOf(message)
-    check(blocks.length > 0, `${path}: all messages must have non-empty content`)
-    for (const [at, block] of blocks.entries()) checkBlock(block, role, `${path}.content.${at}`, rules)
+    const blocks = blocksOf(turn)
+    const empty = content === "" || blocks.length === 0 || !listOf(content).every(isObject)
+    check(!empty, `${path}: all messages must have non-empty content`)
+    for (const [at, one] of blocks.entries()) shapes[stringOf(role)]?.(one, `${path}.content.${at}`)
   }
   const last = messages.at(-1)
   if (last?.role === "assistant") {

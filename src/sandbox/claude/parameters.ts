@@ -1,8 +1,12 @@
+/** The parameters of a request to Claude: what each may be on a platform and for a model, and what they rule out. */
 import type { Tool, Turn } from "../answer.ts"
 import { check, Refusal } from "../http.ts"
-import { isObject, type JsonObject, objectOf, objectsOf, stringOf } from "../json.ts"
+import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
-import { checkCache, onlyFields } from "./messages.ts"
+import { all, anything, type Fields, free, type Shape } from "../shape.ts"
+import { enforced } from "./enforced.ts"
+import { cache, filled } from "./messages.ts"
+import { closed, dictionary, holds, list, matching, oneOf, refusal, rule, variant, whole } from "./shape.ts"
 
 /** Where a request came in, and what came beside its body. */
 export interface ClaudeContext {
@@ -39,11 +43,10 @@ const betas = {
   ]
 }
 
-/** The API versions that each platform takes. */
-export const versions = { vertex: ["vertex-2023-10-16", "2026-10-21"], bedrock: ["bedrock-2023-05-31", "2026-10-21"] }
+const versions = { vertex: ["vertex-2023-10-16", "2026-10-21"], bedrock: ["bedrock-2023-05-31", "2026-10-21"] }
 
 /** Refuses betas that the platform or the model does not know. */
-export const checkBetas = ({ platform, model, betas: asked, counting }: ClaudeContext): void => {
+const checkBetas = ({ platform, model, betas: asked, counting }: ClaudeContext): void => {
   for (const beta of asked) {
     const known = beta === INTERLEAVED ? model.interleaves : !counting && betas[platform].includes(beta)
     if (known) continue
@@ -55,40 +58,117 @@ export const checkBetas = ({ platform, model, betas: asked, counting }: ClaudeCo
   }
 }
 
-/** The fields that a request may have at its top level. */
-export const topFields = ({ platform, model, betas: asked, counting }: ClaudeContext): ReadonlyArray<string> => {
-  const counted = ["anthropic_version", "messages", "system", "tools", "tool_choice", "thinking"]
-  if (counting && platform === "vertex") return [...counted, "model"]
-  return [
-    ...counted,
-    ...["max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "metadata"],
-    platform === "vertex" ? "stream" : "anthropic_beta",
-    ...(outputFields({ platform, model }).length > 0 ? ["output_config"] : []),
-    ...(asked.some((beta) => /^(?:context-management|compact)-/.test(beta)) ? ["context_management"] : [])
-  ]
+const serverTool = /^(?:web_search|bash|text_editor|computer|tool_search_tool|memory)_/
+const isCustom = (tool: JsonObject): boolean => ["", "custom"].includes(stringOf(tool.type))
+
+const toolOf = ({ platform, model, betas: asked }: ClaudeContext): Shape => {
+  const custom = closed({
+    ...free("type", "description"),
+    ...(asked.includes("tool-search-tool-2025-10-19") && free("defer_loading")),
+    ...((platform === "vertex" || model.version < 4.7) && free("strict")),
+    "name!": matching(/^[a-zA-Z0-9_-]{1,128}$/),
+    "input_schema!": all(dictionary, (schema, path) => oneOf(["object"])(objectOf(schema).type, `${path}.type`)),
+    cache_control: cache
+  })
+  return all(dictionary, (value, path) => {
+    const tool = objectOf(value)
+    if (isCustom(tool)) {
+      custom(tool, `${path}.custom`)
+      if (tool.strict === true) enforced(tool.input_schema, `${path}.custom.input_schema`)
+      return
+    }
+    if (tool.cache_control !== undefined) cache(tool.cache_control, `${path}.custom.cache_control`)
+    const type = stringOf(tool.type)
+    const known = serverTool.test(type) && !(platform === "bedrock" && type.startsWith("web_search"))
+    if (!known) throw refusal("", `tool type '${type}' is not supported for this model`)
+  })
 }
 
-/** Reads a required integer. */
-export const integer = (body: JsonObject, name: string): number => {
-  const value = body[name]
-  check(value !== undefined, `${name}: Field required`)
-  if (typeof value !== "number" || !Number.isInteger(value))
-    throw new Refusal(400, `${name}: Input should be a valid integer`)
-  return value
-}
+const thinkingOf = ({ model }: ClaudeContext): Shape =>
+  variant("type", {
+    adaptive: all(
+      closed(free("type", "display")),
+      rule(() => model.adaptive, "adaptive thinking is not supported on this model")
+    ),
+    disabled: closed(free("type")),
+    enabled: all(
+      rule(
+        () => model.budgeted,
+        `"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`
+      ),
+      closed({ ...free("type", "display"), "budget_tokens!": whole(1024) })
+    )
+  })
 
-/** Checks sampling parameters, which newer models and thinking rule out. */
-export const checkSampling = (body: JsonObject, model: ClaudeModel, thinks: boolean): void => {
-  const { temperature, top_p: topP, top_k: topK } = body
-  for (const [name, value] of Object.entries({ temperature, top_p: topP })) {
-    if (value === undefined) continue
-    check(typeof value === "number", `${name}: Input should be a valid number`)
-    check(typeof value !== "number" || (value >= 0 && value <= 1), `${name}: range: 0..1`)
+/** Sources: AWS's and Google's pages on structured outputs of Claude. */
+const outputOf = ({ platform, model }: ClaudeContext): Fields => {
+  const native = platform === "bedrock" ? model.version >= 4.5 && model.version < 4.7 : model.version >= 4.6
+  const known: Fields = {
+    ...(model.efforts.length > 0 && { effort: oneOf(model.efforts) }),
+    ...(native && { format: (value, path) => enforced(objectOf(value).schema, `${path}.schema`) })
   }
-  const given = Object.entries({ temperature, top_p: topP, top_k: topK }).find(([, value]) => value !== undefined)
-  if (body.anthropic_version === "2026-10-21")
-    check(given === undefined, `${given?.[0]}: Extra inputs are not permitted`)
-  if (!model.sampling) check(given === undefined, `\`${given?.[0]}\` is deprecated for this model.`)
+  return Object.keys(known).length === 0 ? {} : { output_config: closed(known) }
+}
+
+const share: Shape = all(
+  holds((value) => typeof value === "number", "Input should be a valid number"),
+  holds((value) => Number(value) >= 0 && Number(value) <= 1, "range: 0..1")
+)
+
+const system = list(closed({ ...free("type", "citations"), "text!": filled("system"), cache_control: cache }))
+
+const choice = closed(free("type", "disable_parallel_tool_use"))
+
+const requestOf = (context: ClaudeContext): Shape => {
+  const { platform, model, betas: asked, counting } = context
+  const counted: Fields = {
+    "anthropic_version!": (value, path) => {
+      const current = value === "2026-10-21" && platform === "bedrock" && model.version < 4.7
+      const known = versions[platform].includes(stringOf(value)) && !current
+      if (!known) throw refusal(path, `"${String(value)}" is not a valid version for this model`)
+    },
+    "messages!": list(anything),
+    system: (value, path) => (typeof value === "string" ? undefined : system(value, path)),
+    thinking: all(dictionary, thinkingOf(context)),
+    tools: list(toolOf(context)),
+    tool_choice: all(
+      dictionary,
+      variant("type", {
+        auto: choice,
+        any: choice,
+        tool: closed(free("type", "name", "disable_parallel_tool_use")),
+        none: closed(free("type"))
+      })
+    )
+  }
+  if (counting && platform === "vertex") return closed({ ...counted, model: anything })
+  return closed({
+    ...counted,
+    "max_tokens!": all(whole(1), (value, path) => {
+      const words = `which is the maximum allowed number of output tokens for ${model.base}`
+      if (Number(value) > model.maxOutput) throw refusal(path, `${value} > ${model.maxOutput}, ${words}`)
+    }),
+    temperature: share,
+    top_p: share,
+    top_k: anything,
+    stop_sequences: (value, path) => {
+      const filled = listOf(value).every((stop) => typeof stop !== "string" || /\S/.test(stop))
+      if (!filled) throw refusal(path, "each stop sequence must contain non-whitespace")
+    },
+    metadata: closed(free("user_id")),
+    ...outputOf(context),
+    ...free(platform === "vertex" ? "stream" : "anthropic_beta"),
+    ...(asked.some((beta) => /^(?:context-management|compact)-/.test(beta)) && free("context_management"))
+  })
+}
+
+/** Sampling parameters, which newer models and thinking rule out. */
+const checkSampling = (body: JsonObject, model: ClaudeModel, thinks: boolean): void => {
+  const { temperature, top_p: topP, top_k: topK } = body
+  const given = Object.entries({ temperature, top_p: topP, top_k: topK }).find(([, value]) => value !== undefined)?.[0]
+  const strict = body.anthropic_version === "2026-10-21"
+  check(!strict || given === undefined, `${given}: Extra inputs are not permitted`)
+  check(model.sampling || given === undefined, `\`${given}\` is deprecated for this model.`)
   check(
     model.version < 4.5 || temperature === undefined || topP === undefined,
     "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
@@ -102,157 +182,73 @@ export const checkSampling = (body: JsonObject, model: ClaudeModel, thinks: bool
   )
 }
 
-/** Reads and checks `thinking`. */
-export const thinkingOf = (
+/** How the model thinks: what is asked of it, and what it does unasked. */
+const modeOf = (
   body: JsonObject,
   { model, betas: asked, counting }: ClaudeContext
 ): "off" | "budgeted" | "adaptive" => {
-  const thinking = body.thinking
-  if (thinking === undefined) return model.thinksUnasked ? "adaptive" : "off"
-  if (!isObject(thinking)) throw new Refusal(400, "thinking: Input should be a valid dictionary")
-  const effort = stringOf(objectOf(body.output_config).effort)
-  switch (thinking.type) {
-    case "disabled":
-      onlyFields(thinking, ["type"], "thinking.disabled")
-      check(
-        model.version < 5 || !model.adaptive || !["xhigh", "max"].includes(effort),
-        `"thinking.type.disabled" is not supported for this model with effort ${effort}.`
-      )
-      check(model.optional, `"thinking.type.disabled" is not supported for this model.`)
-      return "off"
-    case "adaptive":
-      onlyFields(thinking, ["type", "display"], "thinking.adaptive")
-      check(model.adaptive, "adaptive thinking is not supported on this model")
-      return "adaptive"
-    case "enabled": {
-      onlyFields(thinking, ["type", "budget_tokens", "display"], "thinking.enabled")
-      check(
-        model.budgeted,
-        `"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`
-      )
-      const budget = integer(thinking, "budget_tokens")
-      check(budget >= 1024, "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
-      check(
-        counting || budget < integer(body, "max_tokens") || (asked.includes(INTERLEAVED) && model.interleaves),
-        "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation."
-      )
-      return "budgeted"
-    }
-    default:
-      throw new Refusal(
-        400,
-        `thinking: Input tag '${String(thinking.type)}' found using 'type' does not match any of the expected tags: 'adaptive', 'disabled', 'enabled'`
-      )
+  const { type, budget_tokens: budget } = objectOf(body.thinking)
+  if (type === "disabled") {
+    const effort = stringOf(objectOf(body.output_config).effort)
+    const words = `"thinking.type.disabled" is not supported for this model`
+    const high = model.version >= 5 && model.adaptive && ["xhigh", "max"].includes(effort)
+    check(!high, `${words} with effort ${effort}.`)
+    check(model.optional, `${words}.`)
+    return "off"
   }
+  if (type !== "enabled") return type === "adaptive" || model.thinksUnasked ? "adaptive" : "off"
+  check(
+    counting || Number(budget) < Number(body.max_tokens) || (asked.includes(INTERLEAVED) && model.interleaves),
+    "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation."
+  )
+  return "budgeted"
 }
 
-const serverTool = /^(?:web_search|bash|text_editor|computer|tool_search_tool|memory)_/
-
-/** Reads and checks the tools. */
-export const toolsOf = (body: JsonObject, { platform, model, betas: asked }: ClaudeContext): ReadonlyArray<Tool> => {
-  const listed = body.tools
-  check(listed === undefined || Array.isArray(listed), "tools: Input should be a valid list")
-  const tools = objectsOf(listed).map((tool, index): Tool => {
-    const path = `tools.${index}.custom`
-    const type = stringOf(tool.type)
-    checkCache(tool, path)
-    if (type !== "" && type !== "custom") {
-      check(
-        serverTool.test(type) && !(platform === "bedrock" && type.startsWith("web_search")),
-        `tool type '${type}' is not supported for this model`
-      )
-      return { name: stringOf(tool.name), description: type, schema: {} }
-    }
-    const optional = [
-      ...(asked.includes("tool-search-tool-2025-10-19") ? ["defer_loading"] : []),
-      ...(platform === "vertex" || model.version < 4.7 ? ["strict"] : [])
-    ]
-    onlyFields(tool, ["type", "name", "description", "input_schema", "cache_control", ...optional], path)
-    check(
-      /^[a-zA-Z0-9_-]{1,128}$/.test(stringOf(tool.name)),
-      `${path}.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`
-    )
-    check(isObject(tool.input_schema), `${path}.input_schema: Field required`)
-    const schema = objectOf(tool.input_schema)
-    check(schema.type === "object", `${path}.input_schema.type: Input should be 'object'`)
-    if (tool.strict === true) checkEnforced(schema, `${path}.input_schema`)
-    return { name: stringOf(tool.name), description: stringOf(tool.description), schema }
-  })
-  check(new Set(tools.map((tool) => tool.name)).size === tools.length, "tools: Tool names must be unique.")
-  return tools
-}
-
-/** Reads and checks `tool_choice`. */
-export const choiceOf = (
+const choiceOf = (
   body: JsonObject,
   tools: ReadonlyArray<Tool>,
   thinks: boolean,
-  context: ClaudeContext
+  model: ClaudeModel
 ): Turn["choice"] => {
-  const choice = body.tool_choice
-  if (choice === undefined) return "auto"
-  if (!isObject(choice)) throw new Refusal(400, "tool_choice: Input should be a valid dictionary")
-  const type = stringOf(choice.type)
+  if (body.tool_choice === undefined) return "auto"
   check(tools.length > 0, "tool_choice: tool_choice may only be specified while providing tools.")
-  const parallel = type === "none" ? [] : ["disable_parallel_tool_use"]
-  onlyFields(choice, ["type", ...(type === "tool" ? ["name"] : []), ...parallel], `tool_choice.${type}`)
-  check(
-    ["auto", "any", "tool", "none"].includes(type),
-    `tool_choice: Input tag '${type}' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'`
-  )
+  const { type, name } = objectOf(body.tool_choice)
   if (type === "auto" || type === "none") return type
   check(!thinks, "Thinking may not be enabled when tool_choice forces tool use.")
-  check(context.model.forcedToolChoice, "tool_choice forces tool use is not supported for this model.")
+  check(model.forcedToolChoice, "tool_choice forces tool use is not supported for this model.")
   if (type === "any") return "required"
-  const name = stringOf(choice.name)
-  check(
-    tools.some((tool) => tool.name === name),
-    `Tool '${name}' not found in provided tools`
-  )
-  return { name }
+  const known = tools.some((tool) => tool.name === name)
+  check(known, `Tool '${stringOf(name)}' not found in provided tools`)
+  return { name: stringOf(name) }
 }
 
-/** What `output_config` may hold. Sources: AWS's and Google's pages on structured outputs of Claude. */
-const outputFields = ({ platform, model }: Pick<ClaudeContext, "platform" | "model">): ReadonlyArray<string> => {
-  const native = platform === "bedrock" ? model.version >= 4.5 && model.version < 4.7 : model.version >= 4.6
-  return [...(model.efforts.length > 0 ? ["effort"] : []), ...(native ? ["format"] : [])]
+/** What the parameters of a request ask for. */
+export interface Asked {
+  readonly tools: ReadonlyArray<Tool>
+  readonly choice: Turn["choice"]
+  readonly thinking: "off" | "budgeted" | "adaptive"
 }
 
-/** Checks `output_config`; its JSON Schema, where it has one. */
-export const checkOutput = (body: JsonObject, { platform, model }: ClaudeContext): JsonObject | undefined => {
-  const config = objectOf(body.output_config)
-  onlyFields(config, outputFields({ platform, model }), "output_config")
-  const effort = config.effort
+/** Checks everything of a request but its messages. Throws a `Refusal`. */
+export const checkParameters = (body: JsonObject, context: ClaudeContext): Asked => {
+  const { platform, model } = context
+  checkBetas(context)
+  const empty = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
   check(
-    effort === undefined || model.efforts.includes(stringOf(effort)),
-    `output_config.effort: Input should be ${model.efforts.map((one) => `'${one}'`).join(", ")}`
+    empty === undefined,
+    `Malformed input request: #/${empty}: expected type: Object, found: Null, please reformat your input and try again.`
   )
-  if (config.format === undefined) return undefined
-  const schema = objectOf(objectOf(config.format).schema)
-  checkEnforced(schema, "output_config.format.schema")
-  return schema
-}
-
-/** Keywords that no schema may have which the model is held to. */
-const unenforced =
-  /^(?:minimum|maximum|exclusive\w+|multipleOf|minLength|maxLength|pattern|maxItems|uniqueItems|oneOf|not|if|patternProperties)$/
-
-/** Checks a schema that the model is held to: closed objects, and only what can be enforced. */
-const checkEnforced = (schema: JsonObject, path: string): void => {
-  check(
-    schema.type !== "object" || schema.additionalProperties === false,
-    `${path}: For 'object' type, 'additionalProperties' must be explicitly set to false`
-  )
-  for (const [keyword, value] of Object.entries(schema)) {
-    check(
-      !unenforced.test(keyword),
-      `${path}: For '${stringOf(schema.type)}' type, property '${keyword}' is not supported`
-    )
-    if (keyword === "items" && isObject(value)) checkEnforced(value, `${path}.items`)
-    if (keyword === "properties" || keyword === "$defs") {
-      for (const [name, inner] of Object.entries(objectOf(value))) {
-        if (isObject(inner)) checkEnforced(inner, `${path}.${keyword}.${name}`)
-      }
-    }
-  }
+  requestOf(context)(body, "")
+  const wanted = modeOf(body, context)
+  const tools = objectsOf(body.tools).map((tool) => ({
+    name: stringOf(tool.name),
+    description: stringOf(isCustom(tool) ? tool.description : tool.type),
+    schema: isCustom(tool) ? objectOf(tool.input_schema) : {}
+  }))
+  check(new Set(tools.map((tool) => tool.name)).size === tools.length, "tools: Tool names must be unique.")
+  const choice = choiceOf(body, tools, wanted !== "off" && body.thinking !== undefined, model)
+  const forced = choice !== "auto" && choice !== "none"
+  const thinking = forced && body.thinking === undefined ? "off" : wanted
+  checkSampling(body, model, thinking !== "off")
+  return { tools, choice, thinking }
 }

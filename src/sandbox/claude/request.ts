@@ -1,23 +1,12 @@
+/** What a Messages request asks, and what its prompt costs, once it is checked. */
 import type { Turn } from "../answer.ts"
 import { noDirectives, readDirectives } from "../directives.ts"
-import { check } from "../http.ts"
 import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
 import { describe, mediaTokens, resultText } from "../media.ts"
 import { jsonInstruction } from "../openai/jsonInstruction.ts"
 import { countTokens } from "../tokens.ts"
-import { blocksOf, checkCache, checkMessages, onlyFields } from "./messages.ts"
-import {
-  type ClaudeContext,
-  checkBetas,
-  checkOutput,
-  checkSampling,
-  choiceOf,
-  integer,
-  thinkingOf,
-  toolsOf,
-  topFields,
-  versions
-} from "./parameters.ts"
+import { blocksOf, checkMessages } from "./messages.ts"
+import { type ClaudeContext, checkParameters } from "./parameters.ts"
 
 /** A checked request: what it asks, and what its prompt costs. */
 export interface ClaudeRequest {
@@ -27,19 +16,6 @@ export interface ClaudeRequest {
 }
 
 const THINKING_OVERHEAD = 29
-
-const systemOf = (body: JsonObject): string => {
-  const system = body.system
-  if (system === undefined || typeof system === "string") return stringOf(system)
-  check(Array.isArray(system), "system: Input should be a valid list")
-  const blocks = objectsOf(system)
-  for (const [index, block] of blocks.entries()) {
-    onlyFields(block, ["type", "text", "cache_control", "citations"], `system.${index}`)
-    checkCache(block, `system.${index}`)
-    check(stringOf(block.text) !== "", "system: text content blocks must be non-empty")
-  }
-  return blocks.map((block) => stringOf(block.text)).join("\n")
-}
 
 const blockTokens = (block: JsonObject): number => {
   const source = objectOf(block.source)
@@ -74,52 +50,21 @@ const mediaOf = (block: JsonObject): ReadonlyArray<string> => {
 
 /** Checks a Messages request as the platform does, and reads what it asks. Throws a `Refusal`. */
 export const readClaude = (body: JsonObject, context: ClaudeContext): ClaudeRequest => {
-  const { platform, model, counting } = context
-  checkBetas(context)
-  const version = body.anthropic_version
-  check(version !== undefined, "anthropic_version: Field required")
-  const current = version === "2026-10-21" && platform === "bedrock" && model.version < 4.7
-  check(
-    versions[platform].includes(stringOf(version)) && !current,
-    `anthropic_version: "${String(version)}" is not a valid version for this model`
-  )
-  onlyFields(body, topFields(context), "")
-  if (platform === "bedrock") {
-    for (const [name, value] of Object.entries(body))
-      check(
-        value !== null,
-        `Malformed input request: #/${name}: expected type: Object, found: Null, please reformat your input and try again.`
-      )
-  }
-  check(Array.isArray(body.messages), "messages: Field required")
-  const counted = counting && platform === "vertex"
-  const limit = counted ? undefined : integer(body, "max_tokens")
-  check(limit === undefined || limit >= 1, "max_tokens: Input should be greater than or equal to 1")
-  check(
-    limit === undefined || limit <= model.maxOutput,
-    `max_tokens: ${limit} > ${model.maxOutput}, which is the maximum allowed number of output tokens for ${model.base}`
-  )
-  const wanted = thinkingOf(body, context)
-  const tools = toolsOf(body, context)
-  const choice = choiceOf(body, tools, wanted !== "off" && body.thinking !== undefined, context)
-  const thinking = body.thinking === undefined && choice !== "auto" && choice !== "none" ? "off" : wanted
-  checkSampling(body, model, thinking !== "off")
-  const format = checkOutput(body, context)
-  onlyFields(objectOf(body.metadata), ["user_id"], "metadata")
-  const stops = listOf(body.stop_sequences).filter((stop) => typeof stop === "string")
-  check(
-    stops.every((stop) => /\S/.test(stop)),
-    "stop_sequences: each stop sequence must contain non-whitespace"
-  )
-
+  const { platform, model } = context
+  const { tools, choice, thinking } = checkParameters(body, context)
   const messages = objectsOf(body.messages)
   checkMessages(messages, {
     thinking,
     prefill: thinking === "off" && model.version < 4.6,
-    strict: version === "2026-10-21",
+    strict: body.anthropic_version === "2026-10-21",
     systemTurns: platform === "vertex" && model.version >= 4.8
   })
-  const instructions = systemOf(body)
+  const instructions =
+    stringOf(body.system) ||
+    objectsOf(body.system)
+      .map(({ text }) => stringOf(text))
+      .join("\n")
+  const format = objectOf(body.output_config).format
   const users = messages.filter((message) => message.role === "user")
   const last = messages.at(-1)
   const ending = last?.role === "user" ? blocksOf(last) : []
@@ -164,10 +109,10 @@ export const readClaude = (body: JsonObject, context: ClaudeContext): ClaudeRequ
       })),
       tools,
       choice,
-      format: format ?? jsonInstruction(instructions),
+      format: format === undefined ? jsonInstruction(instructions) : objectOf(objectOf(format).schema),
       thinks: thinking !== "off",
-      limit,
-      stops,
+      limit: typeof body.max_tokens === "number" ? body.max_tokens : undefined,
+      stops: listOf(body.stop_sequences).filter((stop) => typeof stop === "string"),
       directives
     },
     inputTokens: Math.ceil(texted * model.tokenFactor) + overhead + (thinking === "budgeted" ? THINKING_OVERHEAD : 0),
