@@ -21,6 +21,22 @@ const media = (mimeType: string, data: string) => ({
 const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
   ["an unknown field", ask("a", { foo: 1 }), /Unknown name "foo": Cannot find field/],
   ["an unknown nested field", config({ foo: 1 }), /Unknown name "foo" at 'generation_config'/],
+  ["contents that are no list", { contents: "a" }, /^Invalid value at 'contents'$/],
+  ["an unknown field of a choice", ask("a", { toolConfig: { mode: "ANY" } }), /Unknown name "mode" at 'tool_config'/],
+  [
+    "an unknown mode",
+    ask("a", { toolConfig: { functionCallingConfig: { mode: "SOME" } } }),
+    /^Invalid value at 'tool_config.function_calling_config.mode': "SOME"$/
+  ],
+  [
+    "a text that is none",
+    { contents: [user({ text: 1 })] },
+    /^Invalid value at 'contents\[0\].parts\[0\].text' \(TYPE_S/
+  ],
+  ["two kinds of data", { contents: [user({ text: "a", ...call() })] }, /oneof field 'data' must have one/],
+  ["a topP over 1", config({ topP: 1.1 }), /topP value outside/],
+  ["too high a limit", config({ maxOutputTokens: 1e9 }), /maxOutputTokens value of 1000000000 but/],
+  ["two candidates", config({ candidateCount: 2 }), /Multiple candidates is not enabled/],
   ["no contents", { contents: [] }, /at least one contents field/],
   ["a wrong role", { contents: [{ role: "assistant", parts: [{ text: "a" }] }] }, /valid role: user, model/],
   [

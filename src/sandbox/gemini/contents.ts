@@ -1,26 +1,14 @@
+/** The contents of a request to Gemini: what their parts may hold, and how calls, responses and signatures follow each other. */
 import { check, Refusal } from "../http.ts"
-import { isObject, type JsonObject, objectOf, objectsOf, stringOf } from "../json.ts"
+import { type JsonObject, objectOf, objectsOf, stringOf } from "../json.ts"
 import { decodeBase64, sniff } from "../media.ts"
 import type { GeminiModel } from "../models.ts"
+import { all, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
+import { closed, fields, holds, list, struct, text } from "./shape.ts"
 
 /** The documented values that stand for a missing signature. */
 const SKIP = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"]
-
-const known = {
-  content: ["role", "parts"],
-  part: ["text", "inlineData", "functionCall", "functionResponse", "thought", "thoughtSignature"],
-  call: ["id", "name", "args"],
-  response: ["id", "name", "response"]
-}
-
-/** Refuses fields that are not in the list, in the words of Google's JSON parser. */
-export const only = (value: JsonObject, allowed: ReadonlyArray<string>, path: string): void => {
-  for (const name of Object.keys(value)) {
-    const at = path === "" ? "" : ` at '${path}'`
-    check(allowed.includes(name), `Invalid JSON payload received. Unknown name "${name}"${at}: Cannot find field.`)
-  }
-}
 
 /** What a thought signature is made over: a function's name, or `text`. */
 export const signed = (model: GeminiModel, what: string): string => `gemini:${model.base}:${what}`
@@ -28,61 +16,66 @@ export const signed = (model: GeminiModel, what: string): string => `gemini:${mo
 /** What a function may be called. */
 export const NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/
 
-const checkPart = (part: JsonObject, path: string, model: GeminiModel): void => {
-  only(part, known.part, path)
-  const data = ["text", "inlineData", "functionCall", "functionResponse"].filter((name) => part[name] !== undefined)
-  check(data.length === 1, `${path}.data: required oneof field 'data' must have one initialized field`)
-  if (part.text !== undefined) {
-    check(typeof part.text === "string", `Invalid value at '${path}.text' (TYPE_STRING)`)
-    check(
-      part.text !== "" || part.thoughtSignature !== undefined,
-      "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again."
-    )
-    const signature = part.thoughtSignature
-    check(
-      signature === undefined || isSigned(signed(model, "text"), stringOf(signature)),
-      "Thought signature is not valid."
-    )
+const media: Shape = all(closed(fields("mimeType data displayName")), (value, path) => {
+  const { data, mimeType } = objectOf(value)
+  const type = stringOf(mimeType)
+  const bytes = decodeBase64(stringOf(data))
+  if (bytes === undefined) {
+    throw new Refusal(400, `Invalid value at '${path}.data' (TYPE_BYTES), Base64 decoding failed`)
   }
-  if (part.inlineData !== undefined) {
-    const inline = objectOf(part.inlineData)
-    only(inline, ["mimeType", "data", "displayName"], `${path}.inline_data`)
-    const bytes = decodeBase64(stringOf(inline.data))
-    if (bytes === undefined)
-      throw new Refusal(400, `Invalid value at '${path}.inline_data.data' (TYPE_BYTES), Base64 decoding failed`)
-    const type = stringOf(inline.mimeType)
-    check(
-      /^(?:image\/(?:png|jpeg|webp|gif)|application\/pdf)$/.test(type),
-      `Unable to submit request because it has a mimeType parameter with value ${type}, which is not supported.`
-    )
-    check(
-      sniff(bytes) === type,
-      type === "application/pdf"
-        ? "The document has no pages."
-        : "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting"
-    )
-  }
-  if (part.functionCall !== undefined) {
-    const call = objectOf(part.functionCall)
-    only(call, known.call, `${path}.function_call`)
-    check(
-      NAME.test(stringOf(call.name)),
-      `Invalid function name at '${path}.function_call.name'. Must start with a letter or an underscore.`
-    )
-    check(
-      call.args === undefined || isObject(call.args),
-      `Invalid value at '${path}.function_call.args' (type.googleapis.com/google.protobuf.Struct)`
-    )
-  }
-  if (part.functionResponse !== undefined) {
-    const response = objectOf(part.functionResponse)
-    only(response, known.response, `${path}.function_response`)
-    check(
-      isObject(response.response),
-      `Invalid value at '${path}.function_response.response' (type.googleapis.com/google.protobuf.Struct)`
-    )
-  }
-}
+  check(
+    /^(?:image\/(?:png|jpeg|webp|gif)|application\/pdf)$/.test(type),
+    `Unable to submit request because it has a mimeType parameter with value ${type}, which is not supported.`
+  )
+  check(
+    sniff(bytes) === type,
+    type === "application/pdf"
+      ? "The document has no pages."
+      : "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting"
+  )
+})
+
+const call = all(
+  closed({ ...fields("id name"), args: struct }),
+  holds(
+    (value) => NAME.test(stringOf(objectOf(value).name)),
+    (path) => `Invalid function name at '${path}.name'. Must start with a letter or an underscore.`
+  )
+)
+
+const response = all(closed(fields("id name response")), (value, path) =>
+  struct(objectOf(value).response, `${path}.response`)
+)
+
+const DATA = ["text", "inlineData", "functionCall", "functionResponse"]
+
+const partOf = (model: GeminiModel): Shape =>
+  all(
+    closed({
+      ...fields("thought thoughtSignature"),
+      text,
+      inlineData: media,
+      functionCall: call,
+      functionResponse: response
+    }),
+    holds(
+      (part) => DATA.filter((name) => objectOf(part)[name] !== undefined).length === 1,
+      (path) => `${path}.data: required oneof field 'data' must have one initialized field`
+    ),
+    (part) => {
+      const { text, thoughtSignature: signature } = objectOf(part)
+      if (text === undefined) return
+      check(
+        text !== "" || signature !== undefined,
+        "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again."
+      )
+      const valid = signature === undefined || isSigned(signed(model, "text"), stringOf(signature))
+      check(valid, "Thought signature is not valid.")
+    }
+  )
+
+/** The contents, each for itself. */
+export const contentsOf = (model: GeminiModel): Shape => list(closed({ ...fields("role"), parts: list(partOf(model)) }))
 
 /** The parts of a content. */
 export const partsOf = (content: JsonObject | undefined): ReadonlyArray<JsonObject> => objectsOf(content?.parts)
@@ -118,11 +111,10 @@ const checkSignatures = (contents: ReadonlyArray<JsonObject>, model: GeminiModel
   }
 }
 
-/** Checks the contents as Vertex AI does: roles, parts, function calls with their responses and signatures. */
+/** Checks the contents together, as Vertex AI does: roles, function calls with their responses and signatures. */
 export const checkContents = (contents: ReadonlyArray<JsonObject>, model: GeminiModel): void => {
   check(contents.length > 0, "Unable to submit request because at least one contents field is required.")
   for (const [index, content] of contents.entries()) {
-    only(content, known.content, `contents[${index}]`)
     const role = content.role ?? (contents.length === 1 ? "user" : undefined)
     check(role === "user" || role === "model", "Please use a valid role: user, model.")
     const before = contents[index - 1]
@@ -136,8 +128,7 @@ export const checkContents = (contents: ReadonlyArray<JsonObject>, model: Gemini
       parts.length > 0,
       "Unable to submit request because it must include at least one parts field, which describes the prompt input."
     )
-    for (const [at, part] of parts.entries()) {
-      checkPart(part, `contents[${index}].parts[${at}]`, model)
+    for (const part of parts) {
       check(
         part.functionCall === undefined || role === "model",
         "Please ensure that function call parts are in a model turn."

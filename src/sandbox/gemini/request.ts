@@ -1,11 +1,14 @@
+/** What a generateContent request may be, what it asks, and what its prompt costs. */
 import type { Tool, Turn } from "../answer.ts"
 import { noDirectives, readDirectives } from "../directives.ts"
 import { check } from "../http.ts"
 import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
 import { describe, mediaTokens, resultText } from "../media.ts"
 import type { GeminiModel } from "../models.ts"
+import { all, anything, type Shape } from "../shape.ts"
 import { countTokens } from "../tokens.ts"
-import { checkContents, NAME, nameOf, only, partsOf, resultsIn, textsIn } from "./contents.ts"
+import { checkContents, contentsOf, NAME, nameOf, partsOf, resultsIn, textsIn } from "./contents.ts"
+import { closed, fields, holds, list, within } from "./shape.ts"
 
 /** A checked request: what it asks, what its prompt costs, and whether thoughts are to be shown. */
 export interface GeminiRequest {
@@ -14,122 +17,104 @@ export interface GeminiRequest {
   readonly includeThoughts: boolean
 }
 
-const known = {
-  body: [
-    "contents",
-    "systemInstruction",
-    "tools",
-    "toolConfig",
-    "generationConfig",
-    "safetySettings",
-    "labels",
-    "cachedContent"
-  ],
-  declaration: [
-    "name",
-    "description",
-    "parameters",
-    "parametersJsonSchema",
-    "response",
-    "responseJsonSchema",
-    "behavior"
-  ],
-  generation: [
-    ...[
-      "temperature",
-      "topP",
-      "topK",
-      "candidateCount",
-      "maxOutputTokens",
-      "stopSequences",
-      "responseMimeType",
-      "responseSchema"
-    ],
-    ...[
-      "responseJsonSchema",
-      "presencePenalty",
-      "frequencyPenalty",
-      "seed",
-      "responseLogprobs",
-      "logprobs",
-      "thinkingConfig"
-    ],
-    ...["responseModalities", "mediaResolution", "audioTimestamp", "speechConfig"]
-  ],
-  thinking: ["thinkingLevel", "thinkingBudget", "includeThoughts"]
-}
+const schema = closed({
+  ...fields("type format title description nullable enum items maxItems minItems properties required minProperties"),
+  ...fields(
+    "maxProperties minimum maximum minLength maxLength pattern example anyOf propertyOrdering default defs ref"
+  ),
+  ...fields("additionalProperties")
+})
 
-const toolsOf = (body: JsonObject): ReadonlyArray<Tool> => {
-  const tools = objectsOf(body.tools)
-  return tools.flatMap((tool, index) => {
-    only(tool, ["functionDeclarations", "googleSearch", "codeExecution", "urlContext"], `tools[${index}]`)
-    check(
-      Object.keys(tool).length > 0 && tool.functionDeclarations !== null,
-      `tools[${index}].tool_type: required one_of 'tool_type' must have one initialized field`
+const declaration = all(
+  closed({
+    ...fields("name description parametersJsonSchema response responseJsonSchema behavior"),
+    parameters: schema
+  }),
+  holds(
+    (value) => NAME.test(stringOf(objectOf(value).name)),
+    (path) =>
+      `Invalid function name at '${path}.name'. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), with a maximum length of 128.`
+  ),
+  holds(
+    (value) => objectOf(value).parameters === undefined || objectOf(value).parametersJsonSchema === undefined,
+    (path) => `${path}: only one of 'parameters' and 'parameters_json_schema' can be set.`
+  )
+)
+
+const tool = all(
+  holds(
+    (value) => Object.keys(objectOf(value)).length > 0 && objectOf(value).functionDeclarations !== null,
+    (path) => `${path}.tool_type: required one_of 'tool_type' must have one initialized field`
+  ),
+  closed({ ...fields("googleSearch codeExecution urlContext"), functionDeclarations: list(declaration) })
+)
+
+const MODES = ["AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED"]
+
+const calling = closed({
+  ...fields("allowedFunctionNames streamFunctionCallArguments"),
+  mode: (mode, path) => check(MODES.includes(stringOf(mode)), `Invalid value at '${path}': "${stringOf(mode)}"`)
+})
+
+const generationOf = ({ maxOutput, levels, defaultLevel }: GeminiModel): Shape =>
+  closed({
+    ...fields("topK responseMimeType responseSchema responseJsonSchema presencePenalty frequencyPenalty seed"),
+    ...fields("responseLogprobs logprobs responseModalities mediaResolution audioTimestamp speechConfig"),
+    temperature: within(
+      0,
+      2,
+      "Unable to submit request because it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive)."
+    ),
+    topP: within(0, 1, "Unable to submit request because it has a topP value outside the supported range from 0 to 1."),
+    maxOutputTokens: (limit, path) =>
+      within(
+        1,
+        maxOutput,
+        `Unable to submit request because it has a maxOutputTokens value of ${String(limit)} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`
+      )(limit, path),
+    candidateCount: within(1, 1, "Multiple candidates is not enabled for this model"),
+    stopSequences: all(
+      list(anything),
+      holds(
+        (stops) => listOf(stops).length <= 5,
+        "Unable to submit request because it has too many stop sequences. The maximum is 5."
+      )
+    ),
+    thinkingConfig: all(
+      closed(fields("thinkingLevel thinkingBudget includeThoughts")),
+      holds(
+        (value) => objectOf(value).thinkingLevel === undefined || objectOf(value).thinkingBudget === undefined,
+        "You can only set only one of thinking budget and thinking level."
+      ),
+      (value) => {
+        const level = stringOf(objectOf(value).thinkingLevel ?? defaultLevel).toUpperCase()
+        const message = `Thinking level ${level} is not supported for this model. Please retry with other thinking level.`
+        check(levels.includes(level), message)
+      }
     )
-    return objectsOf(tool.functionDeclarations).map((declaration, at) => {
-      const path = `tools[${index}].function_declarations[${at}]`
-      only(declaration, known.declaration, path)
-      check(
-        NAME.test(stringOf(declaration.name)),
-        `Invalid function name at '${path}.name'. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), with a maximum length of 128.`
-      )
-      const { parameters, parametersJsonSchema } = declaration
-      check(
-        parameters === undefined || parametersJsonSchema === undefined,
-        `${path}: only one of 'parameters' and 'parameters_json_schema' can be set.`
-      )
-      if (parameters !== undefined) {
-        only(
-          objectOf(parameters),
-          [
-            "type",
-            "format",
-            "title",
-            "description",
-            "nullable",
-            "enum",
-            "items",
-            "maxItems",
-            "minItems",
-            "properties",
-            "required",
-            "minProperties",
-            "maxProperties",
-            "minimum",
-            "maximum",
-            "minLength",
-            "maxLength",
-            "pattern",
-            "example",
-            "anyOf",
-            "propertyOrdering",
-            "default",
-            "defs",
-            "ref",
-            "additionalProperties"
-          ],
-          `${path}.parameters`
-        )
-      }
-      return {
-        name: stringOf(declaration.name),
-        description: stringOf(declaration.description),
-        schema: objectOf(parametersJsonSchema ?? parameters)
-      }
-    })
   })
-}
+
+const requestOf = (model: GeminiModel): Shape =>
+  closed({
+    ...fields("systemInstruction safetySettings labels cachedContent"),
+    contents: contentsOf(model),
+    tools: list(tool),
+    toolConfig: closed({ functionCallingConfig: calling, ...fields("retrievalConfig") }),
+    generationConfig: generationOf(model)
+  })
+
+const toolsOf = (body: JsonObject): ReadonlyArray<Tool> =>
+  objectsOf(body.tools)
+    .flatMap(({ functionDeclarations }) => objectsOf(functionDeclarations))
+    .map(({ name, description, parameters, parametersJsonSchema }) => ({
+      name: stringOf(name),
+      description: stringOf(description),
+      schema: objectOf(parametersJsonSchema ?? parameters)
+    }))
 
 const choiceOf = (body: JsonObject, tools: ReadonlyArray<Tool>): Turn["choice"] => {
-  const config = objectOf(objectOf(body.toolConfig).functionCallingConfig)
-  only(config, ["mode", "allowedFunctionNames", "streamFunctionCallArguments"], "tool_config.function_calling_config")
-  const mode = stringOf(config.mode ?? "AUTO")
-  check(
-    ["AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED"].includes(mode),
-    `Invalid value at 'tool_config.function_calling_config.mode': "${mode}"`
-  )
-  const allowed = listOf(config.allowedFunctionNames)
+  const { mode, allowedFunctionNames } = objectOf(objectOf(body.toolConfig).functionCallingConfig)
+  const allowed = listOf(allowedFunctionNames)
   check(
     allowed.length === 0 || mode === "ANY" || mode === "VALIDATED",
     "Please ensure that allowed_function_names is only set when the mode is ANY or VALIDATED."
@@ -143,25 +128,8 @@ const choiceOf = (body: JsonObject, tools: ReadonlyArray<Tool>): Turn["choice"] 
   return typeof allowed[0] === "string" ? { name: allowed[0] } : "required"
 }
 
-const generationOf = (body: JsonObject, model: GeminiModel) => {
-  const config = objectOf(body.generationConfig)
-  only(config, known.generation, "generation_config")
-  const { temperature, topP, maxOutputTokens: limit, responseSchema, responseJsonSchema } = config
-  check(
-    temperature === undefined || (typeof temperature === "number" && temperature >= 0 && temperature <= 2),
-    "Unable to submit request because it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive)."
-  )
-  check(
-    topP === undefined || (typeof topP === "number" && topP >= 0 && topP <= 1),
-    "Unable to submit request because it has a topP value outside the supported range from 0 to 1."
-  )
-  check(
-    limit === undefined || (typeof limit === "number" && limit >= 1 && limit <= model.maxOutput),
-    `Unable to submit request because it has a maxOutputTokens value of ${String(limit)} but the supported range is from 1 (inclusive) to ${model.maxOutput + 1} (exclusive).`
-  )
-  check((config.candidateCount ?? 1) === 1, "Multiple candidates is not enabled for this model")
-  const stops = listOf(config.stopSequences).map((stop) => stringOf(stop))
-  check(stops.length <= 5, "Unable to submit request because it has too many stop sequences. The maximum is 5.")
+const askedOf = (config: JsonObject, model: GeminiModel) => {
+  const { responseSchema, responseJsonSchema, maxOutputTokens: limit } = config
   check(
     responseSchema === undefined || responseJsonSchema === undefined,
     "Only one of response_schema and response_json_schema can be set."
@@ -169,23 +137,13 @@ const generationOf = (body: JsonObject, model: GeminiModel) => {
   const schema = responseJsonSchema ?? responseSchema
   const json = config.responseMimeType === "application/json"
   check(schema === undefined || json, "response_schema is only supported with response_mime_type application/json.")
-  const thinking = objectOf(config.thinkingConfig)
-  only(thinking, known.thinking, "generation_config.thinking_config")
-  const level = stringOf(thinking.thinkingLevel ?? model.defaultLevel).toUpperCase()
-  check(
-    thinking.thinkingLevel === undefined || thinking.thinkingBudget === undefined,
-    "You can only set only one of thinking budget and thinking level."
-  )
-  check(
-    model.levels.includes(level),
-    `Thinking level ${level} is not supported for this model. Please retry with other thinking level.`
-  )
+  const { thinkingLevel, thinkingBudget, includeThoughts } = objectOf(config.thinkingConfig)
   return {
-    stops,
+    stops: listOf(config.stopSequences).map(stringOf),
     limit: typeof limit === "number" ? limit : undefined,
     format: schema === undefined ? (json ? ("json" as const) : undefined) : objectOf(schema),
-    thinks: level !== "MINIMAL" && thinking.thinkingBudget !== 0,
-    includeThoughts: thinking.includeThoughts === true
+    thinks: stringOf(thinkingLevel ?? model.defaultLevel).toUpperCase() !== "MINIMAL" && thinkingBudget !== 0,
+    includeThoughts: includeThoughts === true
   }
 }
 
@@ -197,11 +155,11 @@ const partTokens = (part: JsonObject): number =>
 
 /** Checks a generateContent or countTokens request as Vertex AI does, and reads what it asks. Throws a `Refusal`. */
 export const readGemini = (body: JsonObject, model: GeminiModel): GeminiRequest => {
-  only(body, known.body, "")
+  requestOf(model)(body, "")
   const contents = objectsOf(body.contents)
   checkContents(contents, model)
   const tools = toolsOf(body)
-  const { includeThoughts, ...generation } = generationOf(body, model)
+  const { includeThoughts, ...asked } = askedOf(objectOf(body.generationConfig), model)
   const instructions = textsIn(objectOf(body.systemInstruction))
   const last = contents.at(-1)
   const results = resultsIn(last)
@@ -225,7 +183,7 @@ export const readGemini = (body: JsonObject, model: GeminiModel): GeminiRequest 
       })),
       tools,
       choice: choiceOf(body, tools),
-      ...generation,
+      ...asked,
       directives: results.length === 0 ? readDirectives(textsIn(last)) : noDirectives
     },
     promptTokens:
