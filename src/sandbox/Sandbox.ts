@@ -1,3 +1,4 @@
+/** How the three simulated clouds start, and how a gateway is pointed at them. */
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Result } from "effect"
 import type { Catalog } from "../model/Catalog.ts"

@@ -1,3 +1,4 @@
+/** What the simulated model says to a turn: thinking, text, tool calls, and how it stops. */
 import type { Directives } from "./directives.ts"
 import { isObject, type JsonObject } from "./json.ts"
 import { schemaSample } from "./schemaSample.ts"

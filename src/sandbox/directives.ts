@@ -1,3 +1,4 @@
+/** What a caller can provoke, and how it is read from a text. */
 import { isObject, type JsonObject, parseJson } from "./json.ts"
 
 /**

@@ -1,3 +1,4 @@
+/** What goes wrong on demand: what every cloud does with the directives of a request. */
 import type { Directives } from "./directives.ts"
 import type { Frame, Reply } from "./http.ts"
 
@@ -10,7 +11,7 @@ export interface Framing {
 }
 
 /** A stream with the directives' faults in it. */
-export const streamed = (frames: ReadonlyArray<Frame>, directives: Directives, framing: Framing): Reply => {
+const streamed = (frames: ReadonlyArray<Frame>, directives: Directives, framing: Framing): Reply => {
   const { cut, stall, garbage, exception, flags, delay } = directives
   let sent = flags.has("no-terminal") ? frames.filter((frame) => frame.terminal !== true) : frames
   if (garbage !== undefined) sent = [...sent.slice(0, garbage), { bytes: framing.garbage }, ...sent.slice(garbage)]
@@ -24,7 +25,7 @@ export const streamed = (frames: ReadonlyArray<Frame>, directives: Directives, f
 }
 
 /** An unstreamed reply with the directives' faults in it. */
-export const unstreamed = (reply: Reply, directives: Directives): Reply => {
+const unstreamed = (reply: Reply, directives: Directives): Reply => {
   const { cut, stall, garbage, delay } = directives
   const bytes = Buffer.concat(reply.frames.map((frame) => Buffer.from(frame.bytes)))
   const half = [{ bytes: bytes.subarray(0, bytes.length >> 1) }]
@@ -36,7 +37,7 @@ export const unstreamed = (reply: Reply, directives: Directives): Reply => {
 }
 
 /** Replies that no cloud API makes, but what stands between may; `undefined` when none is asked for. */
-export const detour = (directives: Directives): Reply | undefined => {
+const detour = (directives: Directives): Reply | undefined => {
   if (directives.flags.has("redirect")) {
     return { status: 302, headers: { location: "http://127.0.0.1:9/elsewhere", "content-length": "0" }, frames: [] }
   }
@@ -45,6 +46,31 @@ export const detour = (directives: Directives): Reply | undefined => {
     return { status: 200, headers: { "content-type": "text/html" }, frames: [{ bytes: page }] }
   }
   return undefined
+}
+
+/** An answer as its cloud makes it. */
+export interface Answer {
+  /** The cloud's own error. */
+  readonly failed: (status: number, message: string, retryAfter?: string) => Reply
+  /** Absent where the caller wants the whole. */
+  readonly stream?: (() => Framing & { readonly frames: ReadonlyArray<Frame> }) | undefined
+  readonly whole: () => Reply
+}
+
+/** The answer, unless the directives want something else. */
+export const answered = (directives: Directives, { failed, stream, whole }: Answer): Reply => {
+  const { status, delay, exception } = directives
+  if (status !== undefined) {
+    return { ...failed(status.code, "The sandbox was asked for this status.", status.retryAfter), delay }
+  }
+  const other = detour(directives)
+  if (other !== undefined) return other
+  if (stream !== undefined) {
+    const { frames, ...framing } = stream()
+    return streamed(frames, directives, framing)
+  }
+  if (exception !== undefined) return failed(exceptionStatus[exception.name] ?? 500, exceptionMessage(exception.name))
+  return unstreamed(whole(), directives)
 }
 
 /** The HTTP status that each of Bedrock's in-stream exceptions has when it comes before the stream; others are 500. */

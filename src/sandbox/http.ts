@@ -1,3 +1,4 @@
+/** The server that plays a cloud: requests, paced replies, and the log of calls. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { createServer } from "../nodeHttp.ts"

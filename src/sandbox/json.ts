@@ -1,4 +1,6 @@
-/** JSON as it comes off a wire. */
+/** JSON as it is sent, read without trust. */
+
+/** Any JSON value. */
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
 
 /** A JSON object; absent keys read as `undefined`. */

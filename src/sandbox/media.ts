@@ -1,3 +1,4 @@
+/** What a file is, and what it costs. */
 import type { Json, JsonObject } from "./json.ts"
 import { isObject, listOf, parseJson } from "./json.ts"
 

@@ -1,3 +1,4 @@
+/** A value that a JSON Schema accepts, made from what was asked. */
 import { isObject, type Json, type JsonObject, listOf, objectOf, stringOf } from "./json.ts"
 
 const DEPTH = 12

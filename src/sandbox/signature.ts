@@ -1,3 +1,4 @@
+/** How thinking is signed, and how identifiers follow from a request. */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
 
 // A fixed key: signatures stay valid across clouds and restarts, as the vendor's do, and answers stay deterministic.

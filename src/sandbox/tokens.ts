@@ -1,3 +1,5 @@
+/** How many tokens a text has, and how a stream cuts it. */
+
 const pattern = /[\p{L}\p{M}]+|\p{N}+|[^\s\p{L}\p{M}\p{N}]/gu
 
 const LETTERS_PER_TOKEN = 8

@@ -1,3 +1,4 @@
+/** How a Messages request is answered or refused, whatever platform frames the answer. */
 import { planOf } from "../answer.ts"
 import type { JsonObject } from "../json.ts"
 import type { ClaudeContext } from "./parameters.ts"

@@ -1,3 +1,4 @@
+/** How Claude's answer is written: as one message, and as events. */
 import { argumentsOf, type Plan } from "../answer.ts"
 import type { JsonObject } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"

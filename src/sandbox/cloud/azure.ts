@@ -1,3 +1,4 @@
+/** How Azure OpenAI answers: its routes, credentials and headers. */
 import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import type { Models } from "../models.ts"
 import { answerChat } from "../openai/chat.ts"
@@ -37,9 +38,8 @@ export const azure = (options: AzureOptions) => {
       return jsonReply(400, { error: { code: "BadRequest", message: "API version not supported" } })
     }
     const deployment = match[1] === undefined ? undefined : decodeURIComponent(match[1])
-    return match[2] === "responses"
-      ? answerResponses(request, find, "azure")
-      : answerChat(request, find, "azure", deployment)
+    const place = { platform: "azure", find, deployment } as const
+    return match[2] === "responses" ? answerResponses(request, place) : answerChat(request, place)
   }
   return (request: CloudRequest): Reply => {
     const reply = answer(request)

@@ -1,7 +1,7 @@
+/** How Amazon Bedrock's runtime answers: its routes, credentials, errors and framing. */
 import { answerClaude } from "../claude/answer.ts"
 import { readClaude } from "../claude/request.ts"
-import type { Directives } from "../directives.ts"
-import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
+import { answered, exceptionMessage } from "../faults.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
 import { isObject, type JsonObject, listOf, objectOf, parseJson, stringOf } from "../json.ts"
 import type { ClaudeModel, Models } from "../models.ts"
@@ -39,12 +39,8 @@ const awsReply = (status: number, message: string, code?: string, retryAfter?: s
     }
   )
 
-const asked = (directives: Directives): Reply | undefined => {
-  const { status, delay } = directives
-  return status === undefined
-    ? detour(directives)
-    : { ...awsReply(status.code, "The sandbox was asked for this status.", undefined, status.retryAfter), delay }
-}
+const failed = (status: number, message: string, retryAfter?: string): Reply =>
+  awsReply(status, message, undefined, retryAfter)
 
 const wrapped = (error: unknown): Reply => {
   if (!(error instanceof Refusal)) throw error
@@ -77,7 +73,10 @@ const countReply = (models: Models, id: string, body: JsonObject): Reply => {
   const parsed = parseJson(Buffer.from(stringOf(inner), "base64").toString())
   if (!isObject(parsed)) return awsReply(400, "The body of the invokeModel input is not valid JSON.")
   const { inputTokens, turn } = readClaude(parsed, contextOf(parsed, found.model, true))
-  return asked(turn.directives) ?? unstreamed(jsonReply(200, { inputTokens }), turn.directives)
+  return answered(
+    { ...turn.directives, exception: undefined },
+    { failed, whole: () => jsonReply(200, { inputTokens }) }
+  )
 }
 
 const invokeReply = (
@@ -103,46 +102,36 @@ const invokeReply = (
     seed: digest(request.path, request.body)
   })
   const { directives } = answer.request.turn
-  const other = asked(directives)
-  if (other !== undefined) return other
   const metrics = {
     inputTokenCount: answer.request.inputTokens,
     outputTokenCount: answer.outputTokens,
     invocationLatency: 5,
     firstByteLatency: 2
   }
-  if (streaming) {
-    return streamed(
-      answer.events().map(({ data, word }) => {
-        const terminal = data.type === "message_stop"
-        const text = JSON.stringify(terminal ? { ...data, "amazon-bedrock-invocationMetrics": metrics } : data)
-        return { bytes: chunkFrame(text), word, terminal }
-      }),
-      directives,
-      {
-        headers: {
-          "content-type": "application/vnd.amazon.eventstream",
-          "x-amzn-bedrock-content-type": "application/json"
-        },
-        garbage: chunkFrame("{not json"),
-        error: (name) =>
-          exceptionFrame(name, {
-            message: exceptionMessage(name),
-            ...(name === "modelStreamErrorException" ? { originalStatusCode: 500, originalMessage: "sandbox" } : {})
-          })
-      }
-    )
-  }
-  const { exception } = directives
-  if (exception !== undefined) return awsReply(exceptionStatus[exception.name] ?? 500, exceptionMessage(exception.name))
-  return unstreamed(
+  const stream = () => ({
+    frames: answer.events().map(({ data, word }) => {
+      const terminal = data.type === "message_stop"
+      const text = JSON.stringify(terminal ? { ...data, "amazon-bedrock-invocationMetrics": metrics } : data)
+      return { bytes: chunkFrame(text), word, terminal }
+    }),
+    headers: {
+      "content-type": "application/vnd.amazon.eventstream",
+      "x-amzn-bedrock-content-type": "application/json"
+    },
+    garbage: chunkFrame("{not json"),
+    error: (name: string) =>
+      exceptionFrame(name, {
+        message: exceptionMessage(name),
+        ...(name === "modelStreamErrorException" && { originalStatusCode: 500, originalMessage: "sandbox" })
+      })
+  })
+  const whole = () =>
     jsonReply(200, answer.message(), {
       "x-amzn-bedrock-input-token-count": String(metrics.inputTokenCount),
       "x-amzn-bedrock-output-token-count": String(metrics.outputTokenCount),
       "x-amzn-bedrock-invocation-latency": String(metrics.invocationLatency)
-    }),
-    directives
-  )
+    })
+  return answered(directives, { failed, stream: streaming ? stream : undefined, whole })
 }
 
 const modelReply = (models: Models, request: CloudRequest, id: string, operation: string): Reply => {
@@ -155,7 +144,7 @@ const modelReply = (models: Models, request: CloudRequest, id: string, operation
     if (embeds) {
       const directives = operation === "invoke" ? embedTitan.directives(body) : undefined
       if (directives === undefined) return awsReply(400, "The provided model doesn't support this operation.")
-      return asked(directives) ?? unstreamed(jsonReply(200, embedTitan.embed(body)), directives)
+      return answered(directives, { failed, whole: () => jsonReply(200, embedTitan.embed(body)) })
     }
     return operation === "count-tokens"
       ? countReply(models, id, body)
@@ -176,13 +165,9 @@ export const bedrock = (options: BedrockOptions) => {
       if (error instanceof Refusal) return awsReply(error.status, error.message, error.code)
       throw error
     }
-    const find = (id: string) => models.gpt("bedrock", id)
-    if (request.method === "POST" && request.path === "/openai/v1/chat/completions") {
-      return answerChat(request, find, "bedrock")
-    }
-    if (request.method === "POST" && request.path === "/openai/v1/responses") {
-      return answerResponses(request, find, "bedrock")
-    }
+    const place = { platform: "bedrock", find: (id: string) => models.gpt("bedrock", id) } as const
+    if (request.method === "POST" && request.path === "/openai/v1/chat/completions") return answerChat(request, place)
+    if (request.method === "POST" && request.path === "/openai/v1/responses") return answerResponses(request, place)
     const match = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|count-tokens)$/.exec(request.path)
     if (match === null || request.method !== "POST") {
       return jsonReply(200, {

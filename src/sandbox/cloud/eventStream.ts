@@ -1,3 +1,4 @@
+/** How AWS frames the events of a stream. */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { fromUtf8, toUtf8 } from "@smithy/core/serde"
 import type { JsonObject } from "../json.ts"

@@ -1,3 +1,4 @@
+/** How Google's APIs write errors. */
 import { jsonReply, type Reply } from "../http.ts"
 import type { JsonObject } from "../json.ts"
 

@@ -1,3 +1,4 @@
+/** Whether a request is signed as AWS asks for it. */
 import { timingSafeEqual } from "node:crypto"
 import { Hash } from "@smithy/core/serde"
 import { SignatureV4 } from "@smithy/signature-v4"

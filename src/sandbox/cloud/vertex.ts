@@ -1,6 +1,7 @@
+/** How Vertex AI answers: its routes, credentials, errors and framing. */
 import { answerClaude, claudeError, claudeErrorEvent } from "../claude/answer.ts"
 import { readClaude } from "../claude/request.ts"
-import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
+import { answered, exceptionMessage } from "../faults.ts"
 import { answerGemini } from "../gemini/answer.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
 import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
@@ -48,34 +49,23 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
   try {
     if (counting) {
       const { inputTokens, turn } = readClaude(body, context)
-      const { status } = turn.directives
-      if (status !== undefined) return failed(status.code, "The sandbox was asked for this status.", status.retryAfter)
-      return unstreamed(jsonReply(200, { input_tokens: inputTokens }, headers), turn.directives)
+      const whole = () => jsonReply(200, { input_tokens: inputTokens }, headers)
+      return answered({ ...turn.directives, exception: undefined }, { failed, whole })
     }
     const answer = answerClaude(body, context, { tag: "vrtx", model: model.base, seed })
-    const { directives } = answer.request.turn
-    if (directives.status !== undefined) {
-      return {
-        ...failed(directives.status.code, "The sandbox was asked for this status.", directives.status.retryAfter),
-        delay: directives.delay
-      }
-    }
-    const other = detour(directives)
-    if (other !== undefined) return other
-    if (method === "streamRawPredict" && body.stream === true) {
-      return streamed(
-        answer.events().map(({ data, word }) => ({ bytes: sse(data), word, terminal: data.type === "message_stop" })),
-        directives,
-        {
-          headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
-          garbage: "event: content_block_delta\ndata: {not json\n\n",
-          error: (exception) => sse(claudeErrorEvent(exception, exceptionMessage(exception)))
-        }
-      )
-    }
-    const { exception } = directives
-    if (exception !== undefined) return failed(exceptionStatus[exception.name] ?? 500, exceptionMessage(exception.name))
-    return unstreamed(jsonReply(200, answer.message(), headers), directives)
+    const stream = () => ({
+      frames: answer
+        .events()
+        .map(({ data, word }) => ({ bytes: sse(data), word, terminal: data.type === "message_stop" })),
+      headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
+      garbage: "event: content_block_delta\ndata: {not json\n\n",
+      error: (exception: string) => sse(claudeErrorEvent(exception, exceptionMessage(exception)))
+    })
+    return answered(answer.request.turn.directives, {
+      failed,
+      stream: method === "streamRawPredict" && body.stream === true ? stream : undefined,
+      whole: () => jsonReply(200, answer.message(), headers)
+    })
   } catch (error) {
     if (error instanceof Refusal) return failed(error.status, error.message)
     throw error

@@ -1,6 +1,7 @@
+/** How Gemini answers: whole, streamed, and counted. */
 import { planOf } from "../answer.ts"
 import { googleError, googleReply } from "../cloud/google.ts"
-import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
+import { answered, exceptionMessage, exceptionStatus } from "../faults.ts"
 import { type CloudRequest, type Frame, jsonReply, Refusal, type Reply } from "../http.ts"
 import { isObject, type JsonObject, parseJson } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
@@ -127,20 +128,13 @@ export const answerGemini = (request: CloudRequest, body: JsonObject, model: Gem
   try {
     const read = readGemini(body, model)
     const { directives } = read.turn
-    if (directives.status !== undefined) {
-      return {
-        ...googleReply(directives.status.code, "The sandbox was asked for this status.", directives.status.retryAfter),
-        delay: directives.delay
-      }
-    }
-    const other = detour(directives)
-    if (other !== undefined) return other
     if (method === "countTokens") {
       const counted = {
         totalTokens: read.promptTokens,
         promptTokensDetails: [{ modality: "TEXT", tokenCount: read.promptTokens }]
       }
-      return unstreamed(jsonReply(200, counted), directives)
+      const whole = () => jsonReply(200, counted)
+      return answered({ ...directives, exception: undefined }, { failed: googleReply, whole })
     }
     if (method !== "generateContent" && method !== "streamGenerateContent")
       return googleReply(404, `Method ${method} not found.`)
@@ -158,27 +152,29 @@ export const answerGemini = (request: CloudRequest, body: JsonObject, model: Gem
     }
     const filtered = directives.flags.has("filter-prompt")
     const spoken = speak(read, model, seed)
-    if (method === "streamGenerateContent") {
+    const stream = () => {
       const bodies = filtered ? [{ body: blocked, word: false }] : bodiesOf(spoken, identity)
       const array = request.query.get("alt") !== "sse"
       const frames = array
         ? arrayFrames(bodies)
         : bodies.map(({ body, word }, index) => ({ bytes: event(body), word, terminal: index === bodies.length - 1 }))
-      return streamed(frames, directives, {
+      return {
+        frames,
         headers: { "content-type": array ? "application/json; charset=UTF-8" : "text/event-stream" },
         garbage: "data: {not json\r\n\r\n",
-        error: (name) => event(googleError(exceptionStatus[name] ?? 500, exceptionMessage(name)))
-      })
+        error: (name: string) => event(googleError(exceptionStatus[name] ?? 500, exceptionMessage(name)))
+      }
     }
-    const { exception } = directives
-    if (exception !== undefined)
-      return googleReply(exceptionStatus[exception.name] ?? 500, exceptionMessage(exception.name))
-    const whole = {
+    const candidate = () => ({
       candidates: [finalCandidate(spoken, merged(spoken.chunks))],
       usageMetadata: spoken.usage,
       ...identity
-    }
-    return unstreamed(jsonReply(200, filtered ? blocked : whole), directives)
+    })
+    return answered(directives, {
+      failed: googleReply,
+      stream: method === "streamGenerateContent" ? stream : undefined,
+      whole: () => jsonReply(200, filtered ? blocked : candidate())
+    })
   } catch (error) {
     if (error instanceof Refusal) return googleReply(error.status, error.message)
     throw error

@@ -1,20 +1,14 @@
+/** How GPT answers by chat completions: whole and streamed. */
 import { type Plan, planOf } from "../answer.ts"
-import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
+import { exceptionMessage, exceptionStatus } from "../faults.ts"
 import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
-import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
+import type { JsonObject } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { digest } from "../signature.ts"
 import { fragments } from "../tokens.ts"
 import { type ChatRequest, readChat } from "./chatRequest.ts"
-import {
-  failedReply,
-  filteredReply,
-  filterResults,
-  logprob,
-  openaiError,
-  type Platform,
-  refusedReply
-} from "./shared.ts"
+import { type Place, serve } from "./serve.ts"
+import { filterResults, logprob, openaiError, type Platform } from "./shared.ts"
 
 /** Open-weight models put their reasoning before the text, in tags that a stream may split. */
 const contentOf = (plan: Plan, model: GptModel): ReadonlyArray<string> => {
@@ -160,59 +154,23 @@ const framesOf = (
   ]
 }
 
-/** Answers a chat completion request. `find` knows the models; an unknown one gets the cloud's own 404. */
-export const answerChat = (
-  request: CloudRequest,
-  find: (id: string) => GptModel | undefined,
-  platform: Platform,
-  deployment?: string
-): Reply => {
-  const body = parseJson(request.body.toString())
-  if (!isObject(body)) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
-  const name = deployment ?? stringOf(body.model)
-  const model = find(name)
-  if (model === undefined) return unknownModel(platform, name)
-  try {
+/** Answers a chat completion request. */
+export const answerChat = (request: CloudRequest, place: Place): Reply =>
+  serve(request, place, ({ body, model, name, platform, seed }) => {
     const read = readChat(body, model, platform)
-    const { directives } = read.turn
-    if (directives.status !== undefined) {
-      return { ...failedReply(platform, directives.status.code, directives.status.retryAfter), delay: directives.delay }
-    }
-    if (directives.flags.has("filter-prompt")) return { ...filteredReply(), delay: directives.delay }
-    const other = detour(directives)
-    if (other !== undefined) return other
-    const seed = digest(request.path, request.body)
-    const identity = {
-      id: `chatcmpl-${seed.slice(0, 29)}`,
-      created: Math.floor(Date.now() / 1000),
-      model: platform === "azure" ? `${model.base}-2025-11-13` : name,
-      seed
-    }
     const plan = planOf(read.turn)
-    if (read.stream) {
-      return streamed(framesOf(plan, read, model, identity, platform), directives, {
-        headers: { "content-type": "text/event-stream; charset=utf-8" },
-        garbage: "data: {not json\n\n",
-        error: (exception) =>
-          `data: ${JSON.stringify(openaiError(exceptionStatus[exception] ?? 500, exceptionMessage(exception)))}\n\n`
-      })
+    const created = Math.floor(Date.now() / 1000)
+    const identity = { id: `chatcmpl-${seed.slice(0, 29)}`, created, model: name, seed }
+    const stream = () => ({
+      frames: framesOf(plan, read, model, identity, platform),
+      headers: { "content-type": "text/event-stream; charset=utf-8" },
+      garbage: "data: {not json\n\n",
+      error: (exception: string) =>
+        `data: ${JSON.stringify(openaiError(exceptionStatus[exception] ?? 500, exceptionMessage(exception)))}\n\n`
+    })
+    return {
+      directives: read.turn.directives,
+      stream: read.stream ? stream : undefined,
+      whole: () => jsonReply(200, completion(plan, read, model, identity, platform))
     }
-    const { exception } = directives
-    if (exception !== undefined) return failedReply(platform, exceptionStatus[exception.name] ?? 500)
-    return unstreamed(jsonReply(200, completion(plan, read, model, identity, platform)), directives)
-  } catch (error) {
-    return refusedReply(error)
-  }
-}
-
-/** The 404 for a model or deployment that does not exist. */
-export const unknownModel = (platform: Platform, name: string): Reply =>
-  platform === "azure"
-    ? jsonReply(404, {
-        error: {
-          code: "DeploymentNotFound",
-          message:
-            "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
-        }
-      })
-    : jsonReply(404, openaiError(404, `The model '${name}' does not exist`, "model_not_found", "model"))
+  })

@@ -1,3 +1,4 @@
+/** What a chat completion request may be, and what it asks. */
 import type { Turn } from "../answer.ts"
 import { noDirectives, readDirectives } from "../directives.ts"
 import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"

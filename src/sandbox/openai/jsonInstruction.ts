@@ -1,3 +1,4 @@
+/** What JSON the instructions ask for in words. */
 import { isObject, type JsonObject } from "../json.ts"
 
 /**

@@ -1,22 +1,14 @@
+/** How GPT answers by the Responses API: items, whole and streamed. */
 import { type Plan, planOf } from "../answer.ts"
-import { detour, exceptionMessage, exceptionStatus, streamed, unstreamed } from "../faults.ts"
+import { exceptionMessage, exceptionStatus } from "../faults.ts"
 import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
-import { isObject, type JsonObject, objectOf, parseJson, stringOf } from "../json.ts"
-import type { GptModel } from "../models.ts"
+import { type JsonObject, objectOf, parseJson, stringOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments } from "../tokens.ts"
-import { unknownModel } from "./chat.ts"
 import { ENCRYPTED } from "./responsesInput.ts"
 import { type ResponsesRequest, readResponses } from "./responsesRequest.ts"
-import {
-  failedReply,
-  filteredReply,
-  filterResults,
-  logprob,
-  openaiError,
-  type Platform,
-  refusedReply
-} from "./shared.ts"
+import { type Place, serve } from "./serve.ts"
+import { filterResults, logprob, type Platform } from "./shared.ts"
 
 type Item = JsonObject & { readonly id: string; readonly type: string }
 
@@ -85,13 +77,7 @@ const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyA
   ]
 }
 
-const responseOf = (
-  body: JsonObject,
-  request: ResponsesRequest,
-  model: GptModel,
-  seed: string,
-  platform: Platform
-): JsonObject => ({
+const responseOf = (body: JsonObject, request: ResponsesRequest, model: string, seed: string): JsonObject => ({
   id: `resp_${seed.slice(0, 48)}`,
   object: "response",
   created_at: Math.floor(Date.now() / 1000),
@@ -102,7 +88,7 @@ const responseOf = (
   instructions: body.instructions ?? null,
   max_output_tokens: body.max_output_tokens ?? null,
   metadata: body.metadata ?? {},
-  model: platform === "azure" ? `${model.base}-2025-11-13` : stringOf(body.model),
+  model,
   output: [],
   parallel_tool_calls: body.parallel_tool_calls ?? true,
   previous_response_id: null,
@@ -220,31 +206,25 @@ const itemEvents = (item: Item, index: number, plan: Plan, likely: boolean): Rea
 
 const sse = (data: JsonObject): string => `event: ${stringOf(data.type)}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** Answers a Responses request. `find` knows the models; an unknown one gets the cloud's own 404. */
-export const answerResponses = (
-  request: CloudRequest,
-  find: (id: string) => GptModel | undefined,
-  platform: Platform
-): Reply => {
-  const body = parseJson(request.body.toString())
-  if (!isObject(body)) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
-  const model = find(stringOf(body.model))
-  if (model === undefined) return unknownModel(platform, stringOf(body.model))
-  try {
+const failure = (name: string, sequence_number: number, start: JsonObject): JsonObject => {
+  const message = exceptionMessage(name)
+  if (name !== "failed") {
+    const code = exceptionStatus[name] === 429 ? "rate_limit_exceeded" : "server_error"
+    return { type: "error", sequence_number, code, message, param: null }
+  }
+  const response = { ...start, status: "failed", error: { code: "server_error", message } }
+  return { type: "response.failed", sequence_number, response }
+}
+
+/** Answers a Responses request. */
+export const answerResponses = (request: CloudRequest, place: Place): Reply =>
+  serve(request, place, ({ body, model, name, platform, seed }) => {
     const read = readResponses(body, model)
-    const { directives } = read.turn
-    if (directives.status !== undefined) {
-      return { ...failedReply(platform, directives.status.code, directives.status.retryAfter), delay: directives.delay }
-    }
-    if (directives.flags.has("filter-prompt")) return { ...filteredReply(), delay: directives.delay }
-    const other = detour(directives)
-    if (other !== undefined) return other
-    const seed = digest(request.path, request.body)
     const plan = planOf(read.turn)
-    const start = responseOf(body, read, model, seed, platform)
+    const start = responseOf(body, read, name, seed)
     const items = itemsOf(plan, read, seed)
     const end = finished(start, plan, read, items, platform)
-    if (read.stream) {
+    const stream = () => {
       const events: ReadonlyArray<Event> = [
         { data: { type: "response.created", response: start } },
         { data: { type: "response.in_progress", response: start } },
@@ -258,33 +238,16 @@ export const answerResponses = (
           terminal: index === events.length - 1
         })
       )
-      return streamed(frames, directives, {
+      return {
+        frames,
         headers: { "content-type": "text/event-stream; charset=utf-8" },
         garbage: "event: response.output_text.delta\ndata: {not json\n\n",
-        error: (name, at) =>
-          name === "failed"
-            ? sse({
-                type: "response.failed",
-                sequence_number: at,
-                response: {
-                  ...start,
-                  status: "failed",
-                  error: { code: "server_error", message: exceptionMessage(name) }
-                }
-              })
-            : sse({
-                type: "error",
-                sequence_number: at,
-                code: exceptionStatus[name] === 429 ? "rate_limit_exceeded" : "server_error",
-                message: exceptionMessage(name),
-                param: null
-              })
-      })
+        error: (name: string, at: number) => sse(failure(name, at, start))
+      }
     }
-    const { exception } = directives
-    if (exception !== undefined) return failedReply(platform, exceptionStatus[exception.name] ?? 500)
-    return unstreamed(jsonReply(200, end), directives)
-  } catch (error) {
-    return refusedReply(error)
-  }
-}
+    return {
+      directives: read.turn.directives,
+      stream: read.stream ? stream : undefined,
+      whole: () => jsonReply(200, end)
+    }
+  })

@@ -1,3 +1,4 @@
+/** What the input of a Responses request may be, and what it costs. */
 import { isObject, type Json, type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
 import { mediaTokens, resultText } from "../media.ts"
 import type { GptModel } from "../models.ts"

@@ -1,3 +1,4 @@
+/** What a Responses request may be, and what it asks. */
 import type { Tool, Turn } from "../answer.ts"
 import { noDirectives, readDirectives } from "../directives.ts"
 import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"

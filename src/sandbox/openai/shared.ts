@@ -1,3 +1,4 @@
+/** What OpenAI's APIs have in common: refusals, errors, and what holds for parameters of both. */
 import { check, jsonReply, Refusal, type Reply } from "../http.ts"
 import { type JsonObject, objectOf, stringOf } from "../json.ts"
 import { decodeBase64, sniff } from "../media.ts"

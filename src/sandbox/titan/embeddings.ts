@@ -1,3 +1,4 @@
+/** What Titan Text Embeddings takes, and the vectors that it answers. */
 import { type Directives, readDirectives } from "../directives.ts"
 import { check } from "../http.ts"
 import { type JsonObject, listOf, stringOf } from "../json.ts"
