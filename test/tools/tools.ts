@@ -1,26 +1,51 @@
 /** Installs the tools of this folder where they are missing: few tests need them, so `npm ci` does not bring them. */
 import { spawnSync } from "node:child_process"
-import { existsSync } from "node:fs"
+import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import manifest from "./package.json" with { type: "json" }
 
 const folder = import.meta.dirname
-const packages = ["@redocly/cli", "esbuild"]
+const installed = join(folder, "node_modules")
+
+const versionOf = (name: string): string | undefined => {
+  try {
+    return JSON.parse(readFileSync(join(installed, name, "package.json"), "utf8")).version
+  } catch {
+    return undefined
+  }
+}
+const missing = (): boolean =>
+  Object.entries(manifest.dependencies).some(([name, version]) => versionOf(name) !== version)
 
 /** Whether they are there. Without a registry they cannot be; the reason goes to stderr. */
 export const haveTools = (): boolean => {
-  const missing = () => packages.some((name) => !existsSync(join(folder, "node_modules", name, "package.json")))
   if (!missing()) return true
-  const { stderr } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], {
-    cwd: folder,
-    encoding: "utf8",
-    timeout: 120_000
-  })
-  if (!missing()) return true
-  console.error(
-    `The tools of test/tools could not be installed: ${stderr?.trim().split("\n").at(-1) ?? "npm is missing"}`
-  )
-  return false
+  // Several test files ask at the same time: each installs for itself, and the first whole folder is taken.
+  const own = mkdtempSync(join(folder, "node_modules.new-"))
+  try {
+    for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(folder, file), join(own, file))
+    const { stderr } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], {
+      cwd: own,
+      encoding: "utf8",
+      timeout: 120_000
+    })
+    if (missing()) {
+      rmSync(installed, { recursive: true, force: true })
+      try {
+        renameSync(join(own, "node_modules"), installed)
+      } catch {
+        // npm brought none, or another process was first.
+      }
+    }
+    if (!missing()) return true
+    console.error(
+      `The tools of test/tools could not be installed: ${stderr?.trim().split("\n").at(-1) ?? "npm is missing"}`
+    )
+    return false
+  } finally {
+    rmSync(own, { recursive: true, force: true })
+  }
 }
 
 /** The path of a tool's file. */
-export const toolFile = (...path: ReadonlyArray<string>): string => join(folder, "node_modules", ...path)
+export const toolFile = (...path: ReadonlyArray<string>): string => join(installed, ...path)
