@@ -116,7 +116,7 @@ layer(Sandbox.layer({ pace: 0 }))("faults on demand", (it) => {
     })
   )
 
-  it.effect("status works for counts and embeddings", () =>
+  it.effect("status works for counts and embeddings, and an exception for embeddings", () =>
     Effect.gen(function* () {
       const { max_tokens: _, ...count } = messages("[sandbox: status=500]", {
         anthropic_version: "vertex-2023-10-16",
@@ -133,10 +133,13 @@ layer(Sandbox.layer({ pace: 0 }))("faults on demand", (it) => {
         [counted.status, counted.headers.get("x-amzn-errortype")?.split(":")[0]],
         [429, "ThrottlingException"]
       )
-      assert.strictEqual(
-        (yield* post(bedrock("amazon.titan-embed-text-v2:0"), { inputText: "[sandbox: status=429]" })).status,
-        429
-      )
+      for (const [directive, status] of [
+        ["status=429", 429],
+        ["exception=modelTimeoutException", 408]
+      ]) {
+        const embedded = yield* post(bedrock("amazon.titan-embed-text-v2:0"), { inputText: `[sandbox: ${directive}]` })
+        assert.strictEqual(embedded.status, status)
+      }
     })
   )
 

@@ -1,7 +1,7 @@
 /** How a Messages request is answered or refused, whatever platform frames the answer. */
 import { planOf } from "../answer.ts"
 import type { JsonObject } from "../json.ts"
-import type { ClaudeContext } from "./parameters.ts"
+import type { ClaudeContext } from "./context.ts"
 import { type ClaudeEvent, eventsOf, messageOf, type ReplyIdentity } from "./reply.ts"
 import type { ClaudeRequest } from "./request.ts"
 import { readClaude } from "./request.ts"

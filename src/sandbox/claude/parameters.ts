@@ -1,62 +1,15 @@
 /** The parameters of a request to Claude: what each may be on a platform and for a model, and what they rule out. */
 import type { Tool, Turn } from "../answer.ts"
-import { check, Refusal } from "../http.ts"
+import { check } from "../http.ts"
 import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
 import { all, anything, type Fields, free, type Shape } from "../shape.ts"
+import { type ClaudeContext, checkBetas, INTERLEAVED } from "./context.ts"
 import { enforced } from "./enforced.ts"
 import { cache, filled } from "./messages.ts"
 import { closed, dictionary, holds, list, matching, oneOf, refusal, rule, variant, whole } from "./shape.ts"
 
-/** Where a request came in, and what came beside its body. */
-export interface ClaudeContext {
-  readonly platform: "vertex" | "bedrock"
-  readonly model: ClaudeModel
-  readonly betas: ReadonlyArray<string>
-  readonly counting: boolean
-}
-
-const INTERLEAVED = "interleaved-thinking-2025-05-14"
-
-const shared = [
-  "compact-2026-01-12",
-  "computer-use-2025-01-24",
-  "computer-use-2025-11-24",
-  "context-1m-2025-08-07",
-  "context-management-2025-06-27"
-]
-const recent = [
-  "dangerous-tool-use-2026-09-03",
-  "thinking-binding-controls-2026-08-01",
-  "tool-search-tool-2025-10-19",
-  "thinking-display-updates-2026-08-18"
-]
-const betas = {
-  vertex: [...shared, ...recent, "compact-2026-09-04", "per-turn-control-2026-07-01", "web-search-2025-03-05"],
-  bedrock: [
-    ...shared,
-    ...recent,
-    "effort-2025-11-24",
-    "fine-grained-tool-streaming-2025-05-14",
-    "mid-conversation-output-config-2026-07-01",
-    "mid-conversation-tool-changes-2026-07-01"
-  ]
-}
-
 const versions = { vertex: ["vertex-2023-10-16", "2026-10-21"], bedrock: ["bedrock-2023-05-31", "2026-10-21"] }
-
-/** Refuses betas that the platform or the model does not know. */
-const checkBetas = ({ platform, model, betas: asked, counting }: ClaudeContext): void => {
-  for (const beta of asked) {
-    const known = beta === INTERLEAVED ? model.interleaves : !counting && betas[platform].includes(beta)
-    if (known) continue
-    if (platform === "bedrock") throw new Refusal(400, "invalid beta flag")
-    throw new Refusal(
-      400,
-      `Unexpected value(s) \`${beta}\` for the \`anthropic-beta\` header. Please consult our documentation.`
-    )
-  }
-}
 
 const serverTool = /^(?:web_search|bash|text_editor|computer|tool_search_tool|memory)_/
 const isCustom = (tool: JsonObject): boolean => ["", "custom"].includes(stringOf(tool.type))

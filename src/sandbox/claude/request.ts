@@ -5,8 +5,9 @@ import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.
 import { describe, mediaTokens, resultText } from "../media.ts"
 import { jsonInstruction } from "../openai/jsonInstruction.ts"
 import { countTokens } from "../tokens.ts"
+import type { ClaudeContext } from "./context.ts"
 import { blocksOf, checkMessages } from "./messages.ts"
-import { type ClaudeContext, checkParameters } from "./parameters.ts"
+import { checkParameters } from "./parameters.ts"
 
 /** A checked request: what it asks, and what its prompt costs. */
 export interface ClaudeRequest {
