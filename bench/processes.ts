@@ -71,10 +71,13 @@ export const freePort = (): Promise<number> =>
 export const serve = async (
   name: string,
   args: ReadonlyArray<string>,
-  { log, url, ...options }: SpawnOptions & { readonly log: string; readonly url: string }
+  { ipc, log, url, ...options }: SpawnOptions & { readonly log: string; readonly url: string; readonly ipc?: boolean }
 ): Promise<ChildProcess> => {
   const out = openSync(log, "a")
-  const child = keep(spawn(process.execPath, args, { ...options, stdio: ["ignore", out, out] }), name)
+  const child = keep(
+    spawn(process.execPath, args, { ...options, stdio: ["ignore", out, out, ...(ipc ? ["ipc" as const] : [])] }),
+    name
+  )
   const until = Date.now() + 30_000
   while (Date.now() < until && child.exitCode === null) {
     const answers = await fetch(url).then(

@@ -3,7 +3,8 @@
  * measures, so they speak HTTP over bare sockets and write bytes that were prepared before anybody asked.
  */
 import { createServer, type Socket } from "node:net"
-import { performance } from "node:perf_hooks"
+import { readRequests } from "./requests.ts"
+import { wheel } from "./wheel.ts"
 import { MARKER, type Reply, replies } from "./wire.ts"
 
 /** How the upstream behaves for one scenario; sent to the process as a message. */
@@ -73,38 +74,6 @@ const preparedFor = ({ burst, events }: Pace) => {
   return known
 }
 
-/**
- * Runs the steps of paced streams. Each stream keeps the millisecond it began in: timers of their own would fall into step, and
- * the reader would get many streams' events in one turn.
- */
-const wheel = (every: number) => {
-  const slots = Array.from({ length: every }, () => new Set<() => boolean>())
-  let steps = 0
-  let turned = Math.floor(performance.now())
-  let timer: NodeJS.Timeout | undefined
-  const turn = () => {
-    const now = Math.floor(performance.now())
-    while (turned < now) {
-      const slot = slots[++turned % every] ?? slots[0]
-      for (const step of slot ?? []) {
-        if (step()) continue
-        slot?.delete(step)
-        steps--
-      }
-    }
-    if (steps > 0) return
-    clearInterval(timer)
-    timer = undefined
-  }
-  return (step: () => boolean) => {
-    if (timer === undefined) {
-      turned = Math.floor(performance.now())
-      timer = setInterval(turn, 1)
-    }
-    slots[Math.floor(performance.now()) % every]?.add(step)
-    steps++
-  }
-}
 const wheels = new Map<number, ReturnType<typeof wheel>>()
 
 const answer = (socket: Socket, pieces: Prepared, every: number) => {
@@ -133,36 +102,8 @@ const answer = (socket: Socket, pieces: Prepared, every: number) => {
   step()
 }
 
-/** Reads requests one after another; of each only where it goes, how long it is, and whether it asks for a stream. */
-const serve = (socket: Socket) => {
-  let kept: Array<Buffer> = []
-  let length = 0
-  /** Of the request being read, once its head is here: its length, or -1 when its end must be looked for. */
-  let whole: number | undefined
-  let target = ""
-  const readHead = () => {
-    const bytes = kept.length === 1 ? kept[0] : Buffer.concat(kept)
-    const end = bytes?.indexOf("\r\n\r\n") ?? -1
-    if (bytes === undefined || end < 0) return
-    const head = bytes.toString("latin1", 0, end)
-    target = head.slice(head.indexOf(" ") + 1, head.indexOf(" HTTP/"))
-    const declared = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-    whole = declared === undefined && /\r\ntransfer-encoding:/i.test(head) ? -1 : end + 4 + Number(declared ?? 0)
-  }
-  const ended = () => {
-    if (whole === undefined) return false
-    if (whole >= 0) return length >= whole
-    return Buffer.concat(kept.slice(-2)).subarray(-endOfChunks.length).equals(endOfChunks)
-  }
-  socket.on("data", (bytes: Buffer) => {
-    kept.push(bytes)
-    length += bytes.length
-    if (whole === undefined) readHead()
-    if (!ended()) return
-    const request = kept
-    kept = []
-    length = 0
-    whole = undefined
+const serve = (socket: Socket) =>
+  readRequests(socket, (target, request) => {
     const kind = byPath.find(([path]) => path.test(target))?.[1]
     if (kind === undefined) {
       socket.write(notFound)
@@ -175,8 +116,6 @@ const serve = (socket: Socket) => {
     if (delay === 0) answer(socket, pieces, every)
     else setTimeout(answer, delay, socket, pieces, every)
   })
-  socket.on("error", () => socket.destroy())
-}
 
 const server = createServer({ noDelay: true }, serve)
 process.on("disconnect", () => process.exit(0))

@@ -15,8 +15,8 @@ export const startArguments = (): ReadonlyArray<string> => {
 }
 
 /** Creates one key and answers its secret, the longest word the command prints. */
-export const createKey = (directory: string): string => {
-  const args = [join(root, "src/main.ts"), "keys", "create", "--name", "bench"]
+export const createKey = (directory: string, ...limits: ReadonlyArray<string>): string => {
+  const args = [join(root, "src/main.ts"), "keys", "create", "--name", "bench", ...limits]
   const { stderr, stdout, status } = spawnSync(process.execPath, args, {
     cwd: root,
     encoding: "utf8",
@@ -57,11 +57,14 @@ export const startGateway = async (
   name: string,
   directory: string,
   upstream: number,
-  more: Readonly<Record<string, string>> = {}
+  more: Readonly<Record<string, string>> = {},
+  /** Arguments for Node; with any, this process can send the gateway messages. */
+  flags: ReadonlyArray<string> = []
 ) => {
-  const port = await freePort()
-  const child = await serve(name, startArguments(), {
+  const port = more.GATEWAY_PORT === undefined ? await freePort() : Number(more.GATEWAY_PORT)
+  const child = await serve(name, [...flags, ...startArguments()], {
     cwd: root,
+    ipc: flags.length > 0,
     env: { ...gatewayEnvironment(name, directory, upstream), GATEWAY_PORT: String(port), ...more },
     log: join(directory, `${name}.log`),
     url: `http://127.0.0.1:${port}/health`

@@ -16,30 +16,30 @@ export interface Place {
   readonly tally: Tally
 }
 
-type Api = "messages" | "chat" | "responses"
-const apis: ReadonlyArray<Api> = ["messages", "chat", "responses"]
+export type Api = "messages" | "chat" | "responses"
+export const apis: ReadonlyArray<Api> = ["messages", "chat", "responses"]
 const models: Readonly<Record<Api, ReadonlyArray<string>>> = {
   messages: ["claude-sonnet-4-5:il5", "claude-haiku-4-5:il2", "claude-opus-4-7:fedramp-high"],
   chat: ["gpt-5.1:il5", "gemini-3-flash:il2", "claude-sonnet-4-5:il4", "gpt-oss-120b:itar", "gpt-5.6-terra:il5"],
   responses: ["gpt-5.1:il5", "gpt-5.1:fedramp-high"]
 }
-const paths: Readonly<Record<Api, string>> = {
+export const paths: Readonly<Record<Api, string>> = {
   messages: "/v1/messages",
   chat: "/v1/chat/completions",
   responses: "/v1/responses"
 }
 
-const pick = <A>(from: ReadonlyArray<A>): A => from[Math.floor(Math.random() * from.length)] as A
+export const pick = <A>(from: ReadonlyArray<A>): A => from[Math.floor(Math.random() * from.length)] as A
 const between = (least: number, most: number) => least + Math.floor(Math.random() * (most - least + 1))
 
-const bodyOf = (api: Api, text: string, stream: boolean): object => {
+export const bodyOf = (api: Api, text: string, stream: boolean): object => {
   const model = pick(models[api])
   if (api === "messages") return { model, max_tokens: 8000, stream, messages: [{ role: "user", content: text }] }
   if (api === "responses") return { model, max_output_tokens: 8000, stream, input: text }
   return { model, max_tokens: 8000, stream, reasoning_effort: "none", messages: [{ role: "user", content: text }] }
 }
 
-const send = (place: Place, path: string, body: object | string, key = "sandbox-key"): ClientRequest => {
+export const send = (place: Place, path: string, body: object | string, key = "sandbox-key"): ClientRequest => {
   const request = httpRequest({
     host: "127.0.0.1",
     port: place.port,
@@ -64,7 +64,7 @@ const answered = async (place: Place, request: ClientRequest): Promise<IncomingM
   return response
 }
 
-const textOf = async (response: IncomingMessage, pause = 0): Promise<string> => {
+export const textOf = async (response: IncomingMessage, pause = 0): Promise<string> => {
   let text = ""
   response.setEncoding("utf8")
   for await (const piece of response) {
@@ -100,7 +100,18 @@ export const readStream = (api: Api, text: string) => {
   return { said, end }
 }
 
-const wholeText = (api: Api, json: ReturnType<typeof JSON.parse>): string => {
+const marks: Readonly<Record<Api, readonly [end: RegExp, error: RegExp]>> = {
+  messages: [/^event: message_stop$/gm, /^event: error$/gm],
+  chat: [/^data: \[DONE\]$/gm, /^data: \{"error":/gm],
+  responses: [/^event: response\.(completed|incomplete)$/gm, /^event: (error|response\.failed)$/gm]
+}
+/** How many terminal events and how many errors a whole stream holds. */
+export const endsOf = (api: Api, text: string) => {
+  const [terminals = 0, errors = 0] = marks[api].map((mark) => text.match(mark)?.length ?? 0)
+  return { terminals, errors }
+}
+
+export const wholeText = (api: Api, json: ReturnType<typeof JSON.parse>): string => {
   if (api === "chat") return json.choices[0].message.content
   const parts =
     api === "messages" ? json.content : json.output.flatMap((item: { content?: object[] }) => item.content ?? [])

@@ -1,0 +1,37 @@
+/** Readers that take one byte a second of a stream that would never end. */
+import { connect } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+
+export interface SlowJob {
+  readonly kind: "slow"
+  readonly port: number
+  readonly request: string
+  readonly readers: number
+  /** Milliseconds. */
+  readonly lasts: number
+}
+
+export interface SlowResult {
+  /** Readers that still held their stream at the end, and bytes that they took. */
+  readonly open: number
+  readonly taken: number
+}
+
+export const readSlowly = async ({ lasts, port, readers, request }: SlowJob): Promise<SlowResult> => {
+  const sockets = Array.from({ length: readers }, () => {
+    const socket = connect({ host: "127.0.0.1", port })
+    socket.on("error", () => undefined)
+    // In paused mode, with nobody listening for data, only what read() takes is taken.
+    socket.pause().write(request)
+    return socket
+  })
+  const until = Date.now() + lasts
+  let taken = 0
+  while (Date.now() < until) {
+    await sleep(1000)
+    for (const socket of sockets) taken += (socket.read(1) as Buffer | null)?.length ?? 0
+  }
+  const open = sockets.filter((socket) => !socket.destroyed && !socket.readableEnded).length
+  for (const socket of sockets) socket.destroy()
+  return { open, taken }
+}
