@@ -78,7 +78,7 @@ export const headersOf = (
     "link",
     ...has(status === "405", "allow"),
     ...has(inference && afterCloud.has(status), ...served),
-    ...has(streams && status === "200", "x-gateway-adjusted"),
+    ...has((streams || purpose === "count") && status === "200", "x-gateway-adjusted"),
     ...has(purpose === "messages" && status === "200", "x-gateway-thinking-adjusted"),
     ...has(failed, "x-should-retry"),
     ...has(failed && waits.has(status), "retry-after"),

@@ -83,7 +83,13 @@ export const countTokens = surface<CountRequest, Prepared, MessagesError>({
   prepare: (request, route, { headers }) =>
     Result.map(
       prepareMessages(request, route, { betaHeader: headers["anthropic-beta"], counting: true }),
-      ({ body }) => ({ operation: "count" as const, bodies: [body], stream: false, maxOutput: undefined })
+      ({ body, adjusted }) => ({
+        operation: "count" as const,
+        bodies: [body],
+        stream: false,
+        maxOutput: undefined,
+        adjusted
+      })
     ),
   answer: (_, { body }) => {
     const count = numberOf(body.input_tokens)

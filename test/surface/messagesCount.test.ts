@@ -141,6 +141,15 @@ describe("what is read", () => {
     assert.isNull(got.headers.get("x-gateway-thinking-adjusted"))
   })
 
+  it("names what was changed", async () => {
+    const odd = { ...message("claude-sonnet-4-5:il5"), anthropic_beta: ["unheard-of"] }
+    const got = await count(odd)
+    assert.strictEqual(got.status, 200)
+    assert.strictEqual(got.headers.get("x-gateway-adjusted"), (await create(odd)).headers.get("x-gateway-adjusted"))
+    assert.strictEqual(got.headers.get("x-gateway-adjusted"), "anthropic-beta.unheard-of:removed")
+    assert.isNull((await count(message("claude-sonnet-4-5:il5"))).headers.get("x-gateway-adjusted"))
+  })
+
   it("leaves no usage record", () => {
     assert.isEmpty(gateway.records().filter((record) => record.outcome === "ok" && record.surface === "count_tokens"))
   })

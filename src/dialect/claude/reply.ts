@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { ChatRequest, FinishReason } from "../../api/Chat.ts"
 import type { ToolCall } from "../../api/ChatMessage.ts"
-import { misshapen } from "../../model/UpstreamFault.ts"
+import { type Broken, misshapen, unfinished } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, isShallow, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { callId, makeAnswer, makeCall, noUsage } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
@@ -14,6 +14,8 @@ import { readUsage } from "./usage.ts"
 
 export const reply: Dialect["reply"] = (body, route, chat) => {
   if (!Array.isArray(body.content)) return Result.fail(misshapen)
+  const paused = pausedBy(textOf(body.stop_reason))
+  if (paused !== undefined) return Result.fail(paused)
   const filter = filterFor(chat)
   let text = ""
   let thinking: Array<JsonObject> = []
@@ -52,6 +54,13 @@ export const filterFor = (chat: ChatRequest | undefined): TextFilter =>
 /** What the vendor wants back before a tool call: the signed blocks that came before it. */
 export const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefined =>
   blocks.length === 0 ? undefined : { anthropic: { thinking_blocks: blocks } }
+
+/**
+ * A turn that waits for what was said to be sent back as it was, which chat cannot do. Only the vendor's own server tools pause one,
+ * and those are refused (docs/upstreams.md#stop-reasons-of-claude).
+ */
+export const pausedBy = (reason: string | undefined): Broken | undefined =>
+  reason === "pause_turn" ? unfinished(reason) : undefined
 
 export const finishReasonOf = (reason: string | undefined): FinishReason => finishReasons.get(reason ?? "") ?? "stop"
 

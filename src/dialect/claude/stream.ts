@@ -6,7 +6,7 @@ import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, 
 import { addText, callId, finishOf } from "../answer.ts"
 import type { Dialect, Piece } from "../Dialect.ts"
 import { claudeFault } from "./faults.ts"
-import { filterFor, finishReasonOf, thinkingExtra } from "./reply.ts"
+import { filterFor, finishReasonOf, pausedBy, thinkingExtra } from "./reply.ts"
 import { isThinking } from "./turns.ts"
 import { overlayUsage, readUsage } from "./usage.ts"
 
@@ -90,7 +90,7 @@ export const stream: Dialect["stream"] = (route, chat) => {
         case "message_delta":
           usage = overlayUsage(usage, fields.usage)
           stopReason = textOf(objectOf(fields.delta).stop_reason) ?? stopReason
-          break
+          return pausedBy(stopReason)
         case "message_stop":
           usage = fillUsage(usage, fields)
           ended = true

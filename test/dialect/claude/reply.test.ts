@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { misshapen } from "../../../src/model/UpstreamFault.ts"
-import { chat, dialect, failureOf, flash, hear, hearStream, sonnet } from "../support.ts"
+import { misshapen, unfinished } from "../../../src/model/UpstreamFault.ts"
+import { chat, dialect, eventOf, failureOf, flash, hear, hearStream, sonnet } from "../support.ts"
 
 const text = (text: string) => ({ type: "text", text })
 /** Nested too deep for a recursive printer. */
@@ -11,7 +11,6 @@ describe("replies", () => {
   it.each([
     ["end_turn", "stop"],
     ["stop_sequence", "stop"],
-    ["pause_turn", "stop"],
     ["max_tokens", "length"],
     ["model_context_window_exceeded", "length"],
     ["refusal", "content_filter"],
@@ -20,6 +19,14 @@ describe("replies", () => {
     [null, "stop"]
   ])("stop reason %s is %s", (stop_reason, expected) => {
     expect(hear(sonnet, { content: [text("a")], stop_reason, usage: {} }).finishReason).toBe(expected)
+  })
+
+  it("are not whole where the turn is paused, streamed or not", () => {
+    const paused = unfinished("pause_turn")
+    const body = { content: [text("a")], stop_reason: "pause_turn", usage: {} }
+    expect(failureOf(dialect(sonnet).reply(body, sonnet))).toEqual(paused)
+    const event = { type: "message_delta", delta: { stop_reason: "pause_turn" }, usage: { output_tokens: 3 } }
+    expect(dialect(sonnet).stream(sonnet).step(eventOf(event), [])).toEqual(paused)
   })
 
   it("count cached input as input, and no reasoning", () => {
