@@ -68,6 +68,10 @@ describe("what was adjusted", () => {
       { temperature: 1, logprobs: true, top_logprobs: 2, presence_penalty: 0, logit_bias: { 1: 1 }, store: true },
       ["temperature:removed", "logprobs:removed", "top_logprobs:removed", "logit_bias:removed", "store:removed"]
     ],
+    ["a forced tool where there is none", azure, { tool_choice: "required" }, ["tool_choice:required->auto"]],
+    ["the same by the responses API", terra, { tool_choice: "required" }, ["tool_choice:required->auto"]],
+    ["sound that the responses API does not make", terra, { modalities: ["text", "audio"] }, ["modalities:removed"]],
+    ["text, which it makes anyway", terra, { modalities: ["text"], tool_choice: "auto" }, []],
     [
       "probabilities that would show gpt-oss's reasoning",
       oss,

@@ -5,7 +5,20 @@ import { stopFilter } from "../../src/dialect/stops.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
 import { processorTime } from "../support/processorTime.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../support/responses.ts"
-import { azure, chat, dialect, eventOf, flash, folded, hearStream, refusal, say, sonnet, terra } from "./support.ts"
+import {
+  azure,
+  chat,
+  dialect,
+  eventOf,
+  flash,
+  folded,
+  hearStream,
+  oss,
+  refusal,
+  say,
+  sonnet,
+  terra
+} from "./support.ts"
 
 const fragment = Schema.Literals(["a", "b", "ab", "ba", "aab", "\n", " "])
 const text = Schema.Array(fragment)
@@ -57,7 +70,7 @@ describe("a dialect whose vendor takes none", () => {
   it("takes a bounded number of bounded length", () => {
     for (const stop of [Array.from({ length: 17 }, (_, at) => `s${at}`), ["x".repeat(1001)]]) {
       expect(refusal(terra, { stop })).toMatchObject({ reason: "invalid", message: expect.stringMatching(/^stop: /) })
-      expect(say(azure, { stop, reasoning_effort: "none" }).stop).toEqual(stop)
+      expect(say(azure, { stop, reasoning_effort: "none" }).stop).toEqual(stop.slice(0, 4))
     }
     expect(say(terra, { stop: Array.from({ length: 16 }, () => "x".repeat(1000)) })).not.toHaveProperty("stop")
   })
@@ -97,6 +110,15 @@ describe("a dialect whose vendor takes none", () => {
     const say = (reasoning_effort: string) =>
       Result.getOrThrow(dialect(azure).reply(body, azure, chat({ stop: "END", reasoning_effort }))).content
     expect([say("low"), say("none")]).toEqual(["one ", "one END two"])
+  })
+
+  it("watches for those above the four that GPT takes", () => {
+    const asked = { stop: ["Q1", "Q2", "Q3", "Q4", "END"], reasoning_effort: "none" }
+    const body = { choices: [{ message: { content: "one END two" }, finish_reason: "stop" }] }
+    for (const route of [azure, oss]) {
+      expect(say(route, asked).stop).toEqual(["Q1", "Q2", "Q3", "Q4"])
+      expect(Result.getOrThrow(dialect(route).reply(body, route, chat(asked))).content).toBe("one ")
+    }
   })
 
   it("watches for whitespace on Claude, streamed and not", () => {

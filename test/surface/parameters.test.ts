@@ -44,7 +44,7 @@ const withTools = (fields: Fields, more: Partial<Row> = {}): Row => {
   return { ...base, shown: `${base.shown} with tools, without reasoning` }
 }
 const said = (text: string) => [{ role: "user", content: `[sandbox: text=${text}]` }]
-const stops = (stop: string, text: string): Row =>
+const stops = (stop: string | ReadonlyArray<string>, text: string): Row =>
   unthinking(
     { stop },
     {
@@ -70,6 +70,7 @@ const chatRows: ReadonlyArray<Row> = [
   row({ max_completion_tokens: 3000 }),
   stops("END", "one END two"),
   stops(" ", "one END two"),
+  stops(["Q1", "Q2", "Q3", "Q4", "END"], "one END two"),
   unthinking({ seed: 7 }),
   unthinking({ presence_penalty: 1 }),
   unthinking({ frequency_penalty: 1 }),
@@ -114,6 +115,7 @@ const chatRows: ReadonlyArray<Row> = [
   row({ prompt_cache_key: "k" }),
   row({ safety_identifier: "s" }),
   row({ modalities: ["text"] }, { seen: answers }),
+  row({ modalities: ["text", "audio"] }),
   row({ web_search_options: {} }),
   row({ functions: [] }),
   row({ unheard_of: 1 })

@@ -41,9 +41,12 @@ const ownFields = [
 const tokenFields = ["logprobs", "top_logprobs"]
 const toolFields = ["tools", "tool_choice", "parallel_tool_calls"]
 
-/** Stop sequences are refused where sampling is; they are watched for here. */
+/** Most stop sequences that the vendor takes (docs/upstreams.md#openai-formats). */
+const maxStops = 4
+
+/** Stop sequences are refused where sampling is, and above four; those are watched for here. */
 export const unsaidStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
-  takes(model.sampling, chatEffort(chat, model) !== "none") ? [] : stopsOf(chat)
+  stopsOf(chat).slice(takes(model.sampling, chatEffort(chat, model) !== "none") ? maxStops : 0)
 
 /** The vendor keeps prompts by itself. */
 const lostAsides = new Set(["cache_control"] as const)
@@ -59,7 +62,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }) => {
   nameEffort(chat, effort, adjusted)
   nameAsides(chat, lostAsides, adjusted)
   const forcible = takes(model.forcedToolChoice, thinks)
-  if (!noTools && !forcible) nameForced(chat, adjusted)
+  if (noTools || !forcible) nameForced(chat, adjusted)
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal" && !noTools
   if (alone && chat.parallel_tool_calls === true) adjusted.push(changed("parallel_tool_calls", "true", "false"))
@@ -67,6 +70,7 @@ export const request: Dialect["request"] = (chat, { model, deployment }) => {
   const forwarded = Object.entries(chat).filter(([name]) => !dropped.has(name))
   const body = compact({
     ...withoutNulls(Object.fromEntries(forwarded)),
+    ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
     model: deployment.model,
     messages: chat.messages.map(message),
     tools: noTools ? undefined : toolsOf(chat).map(tool),

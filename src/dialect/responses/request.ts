@@ -23,7 +23,7 @@ const said: ReadonlySet<string> = new Set([
   ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens"],
   ...samplingFields,
   ...["reasoning_effort", "verbosity", "response_format", "stop"],
-  ...["tools", "tool_choice", "parallel_tool_calls", "modalities"]
+  ...["tools", "tool_choice", "parallel_tool_calls"]
 ])
 /** Smallest `max_output_tokens`. */
 const minOutput = 16
@@ -94,9 +94,9 @@ const textFormat = (chat: ChatRequest): JsonObject | undefined => {
 
 const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Array<string>): JsonObject => {
   const given = toolsOf(chat)
-  if (given.length === 0) return {}
   const forcible = takes(model.forcedToolChoice, effort !== "none")
-  if (!forcible) nameForced(chat, adjusted)
+  if (given.length === 0 || !forcible) nameForced(chat, adjusted)
+  if (given.length === 0) return {}
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal"
   if (alone && chat.parallel_tool_calls === true) adjusted.push(changed("parallel_tool_calls", "true", "false"))
