@@ -68,6 +68,12 @@ describe("what was adjusted", () => {
       { temperature: 1, logprobs: true, top_logprobs: 2, presence_penalty: 0, logit_bias: { 1: 1 }, store: true },
       ["temperature:removed", "logprobs:removed", "top_logprobs:removed", "logit_bias:removed", "store:removed"]
     ],
+    [
+      "probabilities of what a watched stop sequence cuts off",
+      azure,
+      { reasoning_effort: "none", stop: ["a", "b", "c", "d", "e"], logprobs: true, top_logprobs: 2 },
+      ["logprobs:removed", "top_logprobs:removed"]
+    ],
     ["a forced tool where there is none", azure, { tool_choice: "required" }, ["tool_choice:required->auto"]],
     ["the same by the responses API", terra, { tool_choice: "required" }, ["tool_choice:required->auto"]],
     ["sound that the responses API does not make", terra, { modalities: ["text", "audio"] }, ["modalities:removed"]],

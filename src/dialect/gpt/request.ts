@@ -37,7 +37,7 @@ const ownFields = [
   "reasoning_effort"
 ]
 
-/** Those that would show tagged reasoning, token by token. */
+/** Those that would show tagged reasoning, or text that is cut off here, token by token. */
 const tokenFields = ["logprobs", "top_logprobs"]
 const toolFields = ["tools", "tool_choice", "parallel_tool_calls"]
 
@@ -51,13 +51,16 @@ export const unsaidStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<
 /** The vendor keeps prompts by itself. */
 const lostAsides = new Set(["cache_control"] as const)
 
-export const request: Dialect["request"] = (chat, { model, deployment }) => {
+export const request: Dialect["request"] = (chat, route) => {
+  const { model, deployment } = route
   const adjusted: Array<string> = []
   const effort = chatEffort(chat, model)
   const thinks = effort !== "none"
   const noTools = toolsOf(chat).length === 0
   const taken = takes(model.sampling, thinks)
-  const refused = [...(taken ? [] : samplingFields), ...(model.thinking.tagged === true ? tokenFields : [])]
+  // Where the text is cut here, they would tell what came after it.
+  const untold = model.thinking.tagged === true || unsaidStops(chat, route).length > 0
+  const refused = [...new Set([...(taken ? [] : samplingFields), ...(untold ? tokenFields : [])])]
   nameRemoved(chat, [...refused, "store"], adjusted)
   nameEffort(chat, effort, adjusted)
   nameAsides(chat, lostAsides, adjusted)
