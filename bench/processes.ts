@@ -67,15 +67,24 @@ export const freePort = (): Promise<number> =>
     })
   })
 
-/** Starts a program that serves HTTP and waits, at most 30 seconds, until it answers `path`. Its output goes to `log`. */
+interface Service {
+  /** Files for what it writes to its standard output, and to its standard error if that is another. */
+  readonly log: string
+  readonly errors?: string
+  readonly url: string
+  /** Whether it can be sent messages. */
+  readonly ipc?: boolean
+}
+
+/** Starts a program that serves HTTP and waits, at most 30 seconds, until it answers `url`. */
 export const serve = async (
   name: string,
   args: ReadonlyArray<string>,
-  { ipc, log, url, ...options }: SpawnOptions & { readonly log: string; readonly url: string; readonly ipc?: boolean }
+  { ipc, log, errors = log, url, ...options }: SpawnOptions & Service
 ): Promise<ChildProcess> => {
-  const out = openSync(log, "a")
+  const [out, err] = [openSync(log, "a"), openSync(errors, "a")]
   const child = keep(
-    spawn(process.execPath, args, { ...options, stdio: ["ignore", out, out, ...(ipc ? ["ipc" as const] : [])] }),
+    spawn(process.execPath, args, { ...options, stdio: ["ignore", out, err, ...(ipc ? ["ipc" as const] : [])] }),
     name
   )
   const until = Date.now() + 30_000
@@ -88,6 +97,6 @@ export const serve = async (
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   child.kill("SIGKILL")
-  const said = readFileSync(log, "utf8").trim().split("\n").slice(-5).join("\n")
+  const said = readFileSync(errors, "utf8").trim().split("\n").slice(-5).join("\n")
   throw new Error(`${name} did not start: ${said}`)
 }

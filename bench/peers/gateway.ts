@@ -67,6 +67,7 @@ export const startGateway = async (
     ipc: flags.length > 0,
     env: { ...gatewayEnvironment(name, directory, upstream), GATEWAY_PORT: String(port), ...more },
     log: join(directory, `${name}.log`),
+    errors: join(directory, `${name}.errors`),
     url: `http://127.0.0.1:${port}/health`
   })
   return { child, port }

@@ -66,8 +66,7 @@ export const faulty: Scenario = {
     const { child, port, records } = await sandboxGateway(directory, {
       GATEWAY_REDIS_URL: redis.url,
       GATEWAY_STREAM_IDLE_TIMEOUT: "2 seconds",
-      GATEWAY_REQUEST_CEILING: "6 seconds",
-      GATEWAY_LOG_LEVEL: "error"
+      GATEWAY_REQUEST_CEILING: "6 seconds"
     })
 
     const problems = new Map<string, number>()

@@ -24,7 +24,7 @@ export const growth: Scenario = {
   run: async ({ directory, seconds }) => {
     const problems = new Map<string, number>()
     const wrong = (what: string) => void problems.set(what, (problems.get(what) ?? 0) + 1)
-    const { child, port, records, wellLogged } = await sandboxGateway(directory, {}, measurable)
+    const { child, port, records, complaints } = await sandboxGateway(directory, {}, measurable)
     const replies: Array<string> = []
     let left = 0
     const tally = { answered: (id: string) => void replies.push(id), unanswered: () => void left++, wrong }
@@ -49,7 +49,7 @@ export const growth: Scenario = {
     }
     await end(child)
     if (child.exitCode !== 0) wrong(`SIGTERM gave ${child.exitCode}`)
-    for (const line of wellLogged()) wrong(line)
+    for (const line of complaints()) wrong(line)
 
     const written = records()
     const known = new Map<string, number>()

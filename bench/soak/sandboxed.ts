@@ -51,7 +51,7 @@ export const sandboxGateway = async (
       AZURE_OPENAI_API_KEY: "",
       GATEWAY_SANDBOX: "on",
       GATEWAY_SANDBOX_PACE: "1 millis",
-      GATEWAY_LOG_LEVEL: "warn",
+      GATEWAY_LOG_LEVEL: "error",
       GATEWAY_LOG_FORMAT: "json",
       GATEWAY_HEARTBEAT: "1 second",
       ...more
@@ -62,13 +62,11 @@ export const sandboxGateway = async (
     child,
     port,
     records: () => recordsOf(join(directory, "sandboxed-usage.jsonl")),
-    /** What the log holds that it should not: errors, and lines that are no log. */
-    wellLogged: (): ReadonlyArray<string> =>
-      readFileSync(join(directory, "sandboxed.log"), "utf8")
+    /** What is on standard error that should not be: errors, and lines that are no log. (The banner is on standard output.) */
+    complaints: (): ReadonlyArray<string> =>
+      readFileSync(join(directory, "sandboxed.errors"), "utf8")
         .split("\n")
-        .filter(
-          (line) => line !== "" && !line.startsWith("listening on ") && !/^\{.*"level":"(?!error|fatal)/.test(line)
-        )
+        .filter((line) => line !== "" && !/^\{.*"level":"(?!error|fatal)/.test(line))
         .map((line) => `logged: ${line.replace(/"(timestamp|request_id)":"[^"]*",?/g, "").slice(0, 300)}`)
   }
 }
