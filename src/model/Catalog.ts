@@ -111,6 +111,8 @@ export const Deployment = Schema.Struct({
   ),
   /** Whether the deployment also serves the responses API (docs/api.md#responses). */
   responses: Schema.optionalKey(Schema.Boolean),
+  /** Gemini: whether whole replies say how likely their tokens were (docs/upstreams.md#token-probabilities-of-gemini). */
+  logprobs: Schema.optionalKey(Schema.Boolean),
   /** The ID that the count endpoint wants; absent: no counting on this deployment. */
   countModel: Schema.optionalKey(UpstreamId),
   /** Betas that may be sent with a message; others are removed. */

@@ -35,6 +35,8 @@ export interface GeminiModel {
   readonly kind: "gemini"
   readonly base: string
   readonly levels: ReadonlyArray<string>
+  /** Says how likely the tokens of a whole reply were. */
+  readonly logprobs: boolean
   readonly defaultLevel: string
   readonly maxOutput: number
 }
@@ -91,9 +93,10 @@ const claude = ({ id, thinking, sampling, forcedToolChoice, maxOutputTokens }: M
   }
 }
 
-const gemini = ({ thinking, maxOutputTokens }: Model, { model }: Deployment): GeminiModel => {
+const gemini = ({ thinking, maxOutputTokens }: Model, { model, logprobs = false }: Deployment): GeminiModel => {
   const levels = thinking.efforts.map((effort) => effort.toUpperCase())
-  return { kind: "gemini", base: model, levels, defaultLevel: levels.at(-1) ?? "HIGH", maxOutput: maxOutputTokens }
+  const defaultLevel = levels.at(-1) ?? "HIGH"
+  return { kind: "gemini", base: model, levels, logprobs, defaultLevel, maxOutput: maxOutputTokens }
 }
 
 const gpt = ({ id, thinking, inputs, maxOutputTokens }: Model, { api }: Deployment): GptModel => ({

@@ -62,6 +62,13 @@ describe("what was adjusted", () => {
       { tools, tool_choice: { type: "function", function: { name: "f" } } },
       ["tool_choice:f->auto"]
     ],
+    ["nothing of Gemini's probabilities", flash, { logprobs: true, top_logprobs: 2 }, []],
+    [
+      "Gemini's probabilities of a stream",
+      flash,
+      { logprobs: true, top_logprobs: 2, stream: true },
+      ["logprobs:removed", "top_logprobs:removed"]
+    ],
     [
       "sampling beside GPT's thinking",
       azure,

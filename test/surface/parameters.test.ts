@@ -76,6 +76,10 @@ const chatRows: ReadonlyArray<Row> = [
   unthinking({ frequency_penalty: 1 }),
   unthinking({ logit_bias: { 50256: -100 } }),
   unthinking({ logprobs: true, top_logprobs: 2 }),
+  row(
+    { logprobs: true },
+    { shown: '`"logprobs":true` without reasoning, streamed', beside: { ...quiet, stream: true } }
+  ),
   row({ n: 1 }, { seen: answers }),
   row({ n: 2 }),
   row({ user: "u" }),

@@ -3,7 +3,17 @@ import { Result } from "effect"
 import type { FinishReason } from "../../api/Chat.ts"
 import type { ToolCall } from "../../api/ChatMessage.ts"
 import { type Broken, misshapen, unfinished } from "../../model/UpstreamFault.ts"
-import { arrayOf, compact, isObject, isShallow, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import {
+  arrayOf,
+  compact,
+  isObject,
+  isShallow,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  textOf
+} from "../../wire/json.ts"
 import { callId, makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
 import { callerName } from "./contents.ts"
@@ -28,9 +38,27 @@ export const reply: Dialect["reply"] = (body, route) => {
       text,
       toolCalls,
       finishReason: finishReason ?? "stop",
+      logprobs: readLogprobs(candidateOf(body).logprobsResult),
       usage: readUsage(objectOf(body.usageMetadata), route) ?? noUsage
     })
   )
+}
+
+/** A token as OpenAI says it; the vendor says no bytes, and those of a part of a character cannot be told from its text. */
+const likelihood = (candidate: Json): JsonObject => {
+  const { token, logProbability } = objectOf(candidate)
+  return { token: textOf(token) ?? "", logprob: numberOf(logProbability) ?? 0, bytes: null }
+}
+
+/** How likely the tokens were, if the reply says so. The alternatives of each are in a list beside the chosen ones. */
+const readLogprobs = (result: Json | undefined): JsonObject | undefined => {
+  if (!isObject(result)) return undefined
+  const tops = arrayOf(result.topCandidates)
+  const content = arrayOf(result.chosenCandidates).map((chosen, index) => ({
+    ...likelihood(chosen),
+    top_logprobs: arrayOf(objectOf(tops[index]).candidates).map(likelihood)
+  }))
+  return { content, refusal: null }
 }
 
 const candidateOf = (body: JsonObject): JsonObject => objectOf(arrayOf(body.candidates)[0])

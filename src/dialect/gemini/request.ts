@@ -1,7 +1,7 @@
 /** Google's generateContent, on Vertex: what is asked (docs/upstreams.md#gemini). */
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
-import type { Model } from "../../model/Catalog.ts"
+import type { Route } from "../../model/Route.ts"
 import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { nameAsides, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
@@ -17,13 +17,19 @@ const saidFields: ReadonlySet<string> = new Set([
   ...["tools", "tool_choice", "response_format"]
 ])
 
+const likelyFields: ReadonlySet<string> = new Set([...saidFields, "logprobs", "top_logprobs"])
+
+/** Whether the reply will say how likely its tokens were: streams have no place for it (docs/upstreams.md#token-probabilities-of-gemini). */
+const saysLikely = (chat: ChatRequest, { deployment }: Route): boolean =>
+  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true
+
 /** This vendor keeps prompts by itself, and has no place for the others. */
 const lostAsides = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
 
-export const request: Dialect["request"] = (chat, { model }) =>
+export const request: Dialect["request"] = (chat, route) =>
   Result.map(toContents(chat), ({ system, contents, opened }) => {
     const adjusted: Array<string> = []
-    nameUnsaid(chat, saidFields, adjusted)
+    nameUnsaid(chat, saysLikely(chat, route) ? likelyFields : saidFields, adjusted)
     if (opened) adjusted.push("messages:assistant-first")
     nameAsides(chat, lostAsides, adjusted)
     nameForced(chat, adjusted)
@@ -36,12 +42,14 @@ export const request: Dialect["request"] = (chat, { model }) =>
       // A forced choice is not translated (docs/api.md#reasoning, rule 7).
       toolConfig:
         tools.length === 0 ? undefined : { functionCallingConfig: { mode: chosen(chat) === "none" ? "NONE" : "AUTO" } },
-      generationConfig: generation(chat, model, adjusted)
+      generationConfig: generation(chat, route, adjusted)
     })
     return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
 
-const generation = (chat: ChatRequest, model: Model, adjusted: Array<string>): JsonObject => {
+const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): JsonObject => {
+  const { model } = route
+  const likely = saysLikely(chat, route)
   const effort = chatEffort(chat, model)
   nameEffort(chat, effort, adjusted)
   const taken = takes(model.sampling, effort !== "none")
@@ -56,6 +64,8 @@ const generation = (chat: ChatRequest, model: Model, adjusted: Array<string>): J
     seed: numberOf(chat.seed),
     presencePenalty: numberOf(chat.presence_penalty),
     frequencyPenalty: numberOf(chat.frequency_penalty),
+    responseLogprobs: likely ? true : undefined,
+    logprobs: likely ? numberOf(chat.top_logprobs) || undefined : undefined,
     responseMimeType: format === undefined ? undefined : "application/json",
     responseJsonSchema:
       format?.schema === undefined

@@ -107,6 +107,27 @@ const bodiesOf = (
   }
 ]
 
+/** How likely each piece of the text was; here a piece is a token, and its alternatives are made up. */
+const likelihoods = ({ chunks }: Spoken, alternatives: number): JsonObject => {
+  const chosen = chunks.flatMap(({ parts }) =>
+    parts.flatMap(({ text, thought }) =>
+      typeof text === "string" && text !== "" && thought !== true
+        ? [{ token: text, tokenId: 7, logProbability: -0.01 }]
+        : []
+    )
+  )
+  const others = Array.from({ length: alternatives }, (_, rank) => ({
+    token: `other${rank}`,
+    logProbability: -5 - rank
+  }))
+  return {
+    chosenCandidates: chosen,
+    ...(alternatives === 0
+      ? {}
+      : { topCandidates: chosen.map((first) => ({ candidates: [first, ...others].slice(0, alternatives) })) })
+  }
+}
+
 const finalCandidate = (spoken: Spoken, parts: ReadonlyArray<JsonObject>): JsonObject => ({
   index: 0,
   ...(spoken.finishReason === "SAFETY" ? { safetyRatings: ratings } : { content: { role: "model", parts } }),
@@ -138,6 +159,8 @@ export const answerGemini = (request: CloudRequest, body: JsonObject, model: Gem
     }
     if (method !== "generateContent" && method !== "streamGenerateContent")
       return googleReply(404, `Method ${method} not found.`)
+    if (method === "streamGenerateContent" && read.logprobs !== undefined)
+      return googleReply(400, "Unable to submit request because Logprobs is not supported for streaming.")
     const blocked = {
       promptFeedback: {
         blockReason: "PROHIBITED_CONTENT",
@@ -166,7 +189,12 @@ export const answerGemini = (request: CloudRequest, body: JsonObject, model: Gem
       }
     }
     const candidate = () => ({
-      candidates: [finalCandidate(spoken, merged(spoken.chunks))],
+      candidates: [
+        {
+          ...finalCandidate(spoken, merged(spoken.chunks)),
+          ...(read.logprobs === undefined ? {} : { logprobsResult: likelihoods(spoken, read.logprobs) })
+        }
+      ],
       usageMetadata: spoken.usage,
       ...identity
     })

@@ -15,6 +15,8 @@ export interface GeminiRequest {
   readonly turn: Turn
   readonly promptTokens: number
   readonly includeThoughts: boolean
+  /** How many alternatives of each token are to be said; undefined where no probabilities are. */
+  readonly logprobs: number | undefined
 }
 
 const schema = closed({
@@ -56,43 +58,58 @@ const calling = closed({
   mode: (mode, path) => check(MODES.includes(stringOf(mode)), `Invalid value at '${path}': "${stringOf(mode)}"`)
 })
 
-const generationOf = ({ maxOutput, levels, defaultLevel }: GeminiModel): Shape =>
-  closed({
-    ...fields("topK responseMimeType responseSchema responseJsonSchema presencePenalty frequencyPenalty seed"),
-    ...fields("responseLogprobs logprobs responseModalities mediaResolution audioTimestamp speechConfig"),
-    temperature: within(
-      0,
-      2,
-      "Unable to submit request because it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive)."
-    ),
-    topP: within(0, 1, "Unable to submit request because it has a topP value outside the supported range from 0 to 1."),
-    maxOutputTokens: (limit, path) =>
-      within(
-        1,
-        maxOutput,
-        `Unable to submit request because it has a maxOutputTokens value of ${String(limit)} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`
-      )(limit, path),
-    candidateCount: within(1, 1, "Multiple candidates is not enabled for this model"),
-    stopSequences: all(
-      list(anything),
-      holds(
-        (stops) => listOf(stops).length <= 5,
-        "Unable to submit request because it has too many stop sequences. The maximum is 5."
-      )
-    ),
-    thinkingConfig: all(
-      closed(fields("thinkingLevel thinkingBudget includeThoughts")),
-      holds(
-        (value) => objectOf(value).thinkingLevel === undefined || objectOf(value).thinkingBudget === undefined,
-        "You can only set only one of thinking budget and thinking level."
+const generationOf = ({ maxOutput, levels, logprobs, defaultLevel }: GeminiModel): Shape =>
+  all(
+    closed({
+      ...fields("topK responseMimeType responseSchema responseJsonSchema presencePenalty frequencyPenalty seed"),
+      ...fields("responseLogprobs responseModalities mediaResolution audioTimestamp speechConfig"),
+      logprobs: within(1, 20, "Unable to submit request because logprobs is outside the supported range from 1 to 20."),
+      temperature: within(
+        0,
+        2,
+        "Unable to submit request because it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive)."
       ),
-      (value) => {
-        const level = stringOf(objectOf(value).thinkingLevel ?? defaultLevel).toUpperCase()
-        const message = `Thinking level ${level} is not supported for this model. Please retry with other thinking level.`
-        check(levels.includes(level), message)
-      }
+      topP: within(
+        0,
+        1,
+        "Unable to submit request because it has a topP value outside the supported range from 0 to 1."
+      ),
+      maxOutputTokens: (limit, path) =>
+        within(
+          1,
+          maxOutput,
+          `Unable to submit request because it has a maxOutputTokens value of ${String(limit)} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`
+        )(limit, path),
+      candidateCount: within(1, 1, "Multiple candidates is not enabled for this model"),
+      stopSequences: all(
+        list(anything),
+        holds(
+          (stops) => listOf(stops).length <= 5,
+          "Unable to submit request because it has too many stop sequences. The maximum is 5."
+        )
+      ),
+      thinkingConfig: all(
+        closed(fields("thinkingLevel thinkingBudget includeThoughts")),
+        holds(
+          (value) => objectOf(value).thinkingLevel === undefined || objectOf(value).thinkingBudget === undefined,
+          "You can only set only one of thinking budget and thinking level."
+        ),
+        (value) => {
+          const level = stringOf(objectOf(value).thinkingLevel ?? defaultLevel).toUpperCase()
+          const message = `Thinking level ${level} is not supported for this model. Please retry with other thinking level.`
+          check(levels.includes(level), message)
+        }
+      )
+    }),
+    holds(
+      (value) => logprobs || objectOf(value).responseLogprobs !== true,
+      "Unable to submit request because Logprobs is not supported for this model."
+    ),
+    holds(
+      (value) => objectOf(value).logprobs === undefined || objectOf(value).responseLogprobs === true,
+      "Unable to submit request because logprobs is set but responseLogprobs is not."
     )
-  })
+  )
 
 const requestOf = (model: GeminiModel): Shape =>
   closed({
@@ -159,6 +176,7 @@ export const readGemini = (body: JsonObject, model: GeminiModel): GeminiRequest 
   const contents = objectsOf(body.contents)
   checkContents(contents, model)
   const tools = toolsOf(body)
+  const { responseLogprobs, logprobs: alternatives } = objectOf(body.generationConfig)
   const { includeThoughts, ...asked } = askedOf(objectOf(body.generationConfig), model)
   const instructions = textsIn(objectOf(body.systemInstruction))
   const last = contents.at(-1)
@@ -190,6 +208,7 @@ export const readGemini = (body: JsonObject, model: GeminiModel): GeminiRequest 
       countTokens(instructions) +
       contents.flatMap(partsOf).reduce((sum, part) => sum + partTokens(part), 0) +
       (tools.length === 0 ? 0 : countTokens(JSON.stringify(tools))),
-    includeThoughts
+    includeThoughts,
+    logprobs: responseLogprobs === true ? Number(alternatives ?? 0) : undefined
   }
 }

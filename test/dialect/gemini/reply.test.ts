@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { misshapen, unfinished } from "../../../src/model/UpstreamFault.ts"
-import type { JsonObject } from "../../../src/wire/json.ts"
+import type { Json, JsonObject } from "../../../src/wire/json.ts"
 import { dialect, failureOf, flash, hear, hearStream } from "../support.ts"
 
 describe("replies", () => {
@@ -22,6 +22,28 @@ describe("replies", () => {
     const body = candidate(reason, { text: "a" })
     expect(hear(flash, body).finishReason).toBe(expected)
     expect(Result.getOrThrow(hearStream(flash, [body])).ending.finishReason).toBe(expected)
+  })
+
+  it("say how likely their tokens were, as OpenAI says it", () => {
+    const a = { token: "a", tokenId: 0, logProbability: -0.5 }
+    const b = { token: "b", tokenId: 1, logProbability: -1.5 }
+    const told = (logprobsResult: Json) =>
+      hear(flash, { candidates: [{ content: { parts: [{ text: "ab" }] }, finishReason: "STOP", logprobsResult }] })
+        .logprobs
+    const first = { token: "a", logprob: -0.5, bytes: null }
+    const second = { token: "b", logprob: -1.5, bytes: null }
+    expect(told({ chosenCandidates: [a, b], topCandidates: [{ candidates: [a, b] }, {}] })).toEqual({
+      content: [
+        { ...first, top_logprobs: [first, second] },
+        { ...second, top_logprobs: [] }
+      ],
+      refusal: null
+    })
+    expect(told({ chosenCandidates: [{ token: "a" }] })).toEqual({
+      content: [{ token: "a", logprob: 0, bytes: null, top_logprobs: [] }],
+      refusal: null
+    })
+    expect(told(null)).toBeUndefined()
   })
 
   it.each([
