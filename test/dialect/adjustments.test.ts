@@ -64,6 +64,12 @@ describe("what was adjusted", () => {
     ],
     ["nothing of Gemini's probabilities", flash, { logprobs: true, top_logprobs: 2 }, []],
     [
+      "Gemini's probabilities of a text that is cut here",
+      flash,
+      { logprobs: true, stop: ["a", "b", "c", "d", "e", "f"] },
+      ["logprobs:removed"]
+    ],
+    [
       "Gemini's probabilities of a stream",
       flash,
       { logprobs: true, top_logprobs: 2, stream: true },

@@ -19,9 +19,12 @@ const saidFields: ReadonlySet<string> = new Set([
 
 const likelyFields: ReadonlySet<string> = new Set([...saidFields, "logprobs", "top_logprobs"])
 
-/** Whether the reply will say how likely its tokens were: streams have no place for it (docs/upstreams.md#token-probabilities-of-gemini). */
+/**
+ * Whether the reply will say how likely its tokens were: streams have no place for it (docs/upstreams.md#token-probabilities-of-gemini),
+ * and where the text is cut here, they would tell what came after it.
+ */
 const saysLikely = (chat: ChatRequest, { deployment }: Route): boolean =>
-  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true
+  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && unsaidStops(chat).length === 0
 
 /** This vendor keeps prompts by itself, and has no place for the others. */
 const lostAsides = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
