@@ -129,18 +129,19 @@ export class Inference extends Context.Service<
             }
 
             /** The same as for a small request, in slices. */
-            const serveLarge = Effect.fnUntraced(function* (value: Request) {
-              const admitted = yield* Effect.fromResult(admit(surface, value, caller, observation))
-              const screen = screenOf(surface, value)
-              if (screen !== undefined) yield* inTurns(screen.step)
-              yield* Effect.fromResult(screened(screen))
-              const readied = () =>
-                Effect.flatMap(
-                  inOneTurn(() => prepare(value, admitted)),
-                  Effect.fromResult
-                )
-              return yield* held(yield* readied(), readied)
-            })
+            const serveLarge = (value: Request): Sent =>
+              Effect.gen(function* () {
+                const admitted = yield* Effect.fromResult(admit(surface, value, caller, observation))
+                const screen = screenOf(surface, value)
+                if (screen !== undefined) yield* inTurns(screen.step)
+                yield* Effect.fromResult(screened(screen))
+                const readied = () =>
+                  Effect.flatMap(
+                    inOneTurn(() => prepare(value, admitted)),
+                    Effect.fromResult
+                  )
+                return yield* held(yield* readied(), readied)
+              })
 
             const serve = (value: Request): Sent => {
               if (isLarge(observation.bytesIn)) return serveLarge(value)
