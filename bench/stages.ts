@@ -32,7 +32,7 @@ import { replies } from "./wire.ts"
 /** Microseconds and bytes of one run: the best of five rounds, after warming up. */
 const cost = (run: () => unknown, per = 1) => {
   const times = 2_000
-  for (let n = 0; n < 4 * times; n++) run()
+  for (let n = 0; n < 10 * times; n++) run()
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < 5; round++) {
     const began = performance.now()
