@@ -67,22 +67,56 @@ export const nameForced = (chat: ChatRequest, adjusted: Array<string>): void => 
 /** What messages and tools may hold beside their content. */
 type Aside = "cache_control" | "messages.name" | "image_url.detail" | "file.filename"
 
-const isMarked = (holder: { readonly [key: string]: unknown }): boolean => isObject(holder.cache_control)
+type Fields = { readonly [key: string]: unknown }
+
+/** What the parts of a request are read for; and what replies hold, because callers send them back. */
+const knownFields = {
+  messages: new Set([
+    ...["role", "content", "name", "tool_calls", "tool_call_id", "refusal", "cache_control"],
+    ...["annotations", "extra_content", "reasoning", "reasoning_content", "reasoning_details", "x_gateway_governance"]
+  ]),
+  "messages.content": new Set([...["type", "text", "image_url", "file", "refusal", "cache_control", "annotations"]]),
+  tools: new Set(["type", "function", "cache_control"]),
+  "tools.function": new Set(["name", "description", "parameters", "strict", "cache_control"])
+} as const
+
+const isMarked = (holder: Fields): boolean => isObject(holder.cache_control)
+
+/** Adds the fields of one part of a request that nothing reads, and whether it is marked for the cache. */
+const look = (place: keyof typeof knownFields, holder: Fields, found: Set<string>): void => {
+  if (isMarked(holder)) found.add("cache_control")
+  const known: ReadonlySet<string> = knownFields[place]
+  for (const key of Object.keys(holder)) {
+    const value = holder[key]
+    if (!known.has(key) && value !== undefined && !isIdle(key, value as Json)) found.add(`${place}.${key}`)
+  }
+}
+
+/** What some dialect says; the rest no dialect does. */
+const maySay: ReadonlySet<string> = new Set<Aside>([
+  "cache_control",
+  "messages.name",
+  "image_url.detail",
+  "file.filename"
+])
 
 /** Names what stands in the messages and tools and has no place in the vendor's words. */
 export const nameAsides = (chat: ChatRequest, lost: ReadonlySet<Aside>, adjusted: Array<string>): void => {
-  const found = new Set<Aside>()
+  const found = new Set<string>()
   for (const message of chat.messages) {
-    if (isMarked(message)) found.add("cache_control")
+    look("messages", message, found)
     if (typeof message.name === "string" && message.role !== "tool") found.add("messages.name")
     if (!Array.isArray(message.content)) continue
     for (const part of message.content) {
-      if (isMarked(part)) found.add("cache_control")
+      look("messages.content", part, found)
       if (part.type === "file" && typeof part.file.filename === "string") found.add("file.filename")
       const detail = part.type === "image_url" ? part.image_url.detail : undefined
       if (typeof detail === "string" && detail !== "auto") found.add("image_url.detail")
     }
   }
-  if (chat.tools?.some((tool) => isMarked(tool) || isMarked(tool.function)) === true) found.add("cache_control")
-  for (const aside of found) if (lost.has(aside)) adjusted.push(removed(aside))
+  for (const tool of chat.tools ?? []) {
+    look("tools", tool, found)
+    look("tools.function", tool.function, found)
+  }
+  for (const name of found) if (!maySay.has(name) || lost.has(name as Aside)) adjusted.push(removed(name))
 }

@@ -26,4 +26,24 @@ describe("an adjusted request", () => {
       assert.notProperty(plain.counts, "adjusted")
     })
   }
+
+  it.each(["claude-sonnet-4-5:il5", "gemini-3-flash:il2", "gpt-5.1:il5", "gpt-5.6-terra:il5", "gpt-oss-120b:il5"])(
+    "names what nobody reads inside of messages and tools: %s",
+    async (model) => {
+      const parameters = { type: "object", properties: {} }
+      const { headers } = await post(`${gateway.url}/v1/chat/completions`, {
+        ...chat(model, "hi", { max_tokens: 4096 }),
+        messages: [{ role: "user", content: [{ type: "text", text: "hi", foo: 1 }], bar: "x", idle: null }],
+        tools: [{ type: "function", extra: 1, function: { name: "f", parameters, more: [1] } }]
+      })
+      const named = (headers.get("x-gateway-adjusted") ?? "").split(", ")
+      assert.includeMembers(named, [
+        "messages.bar:removed",
+        "messages.content.foo:removed",
+        "tools.extra:removed",
+        "tools.function.more:removed"
+      ])
+      assert.notInclude(named, "messages.idle:removed")
+    }
+  )
 })
