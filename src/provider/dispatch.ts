@@ -238,8 +238,10 @@ class OpenExchange extends Exchange {
     const [only] = chunks
     if (only === undefined) return this.last
     this.chunks = []
-    if (this.waiting > maxWaiting) this.controller?.resume()
+    const held = this.waiting > maxWaiting
     this.waiting = 0
+    // What undici has read already comes at once, and may have to be held again.
+    if (held) this.controller?.resume()
     return Effect.succeed(chunks.length === 1 ? only : Buffer.concat(chunks))
   }
 

@@ -1,0 +1,63 @@
+/** A reader that is slower than its cloud gets everything, however much of it is here when the connection is taken up again. */
+
+import type { Dispatcher } from "@effect/platform-node/Undici"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit } from "effect"
+import { dispatchOpen } from "../../src/provider/dispatch.ts"
+import { Stopper } from "../../src/provider/Stopper.ts"
+
+/** As undici does: what was read already is delivered within `resume`, until the handler pauses again. */
+const bursts = (pieces: number, size: number) => {
+  let left = pieces
+  let paused = false
+  let handler: Dispatcher.DispatchHandler | undefined
+  const deliver = () => {
+    while (left > 0 && !paused) {
+      left--
+      handler?.onResponseData?.(controller, Buffer.alloc(size))
+    }
+    if (left === 0 && !paused) {
+      left = -1
+      handler?.onResponseEnd?.(controller, {})
+    }
+  }
+  const controller = {
+    pause: () => {
+      paused = true
+    },
+    resume: () => {
+      paused = false
+      deliver()
+    },
+    abort: () => undefined
+  } as unknown as Dispatcher.DispatchController
+  return {
+    dispatch: (_: unknown, given: Dispatcher.DispatchHandler) => {
+      handler = given
+      given.onRequestStart?.(controller, {})
+      given.onResponseStart?.(controller, 200, {}, "")
+      setImmediate(deliver)
+      return true
+    }
+  } as unknown as Dispatcher
+}
+
+describe("a slow reader of an open reply", () => {
+  it.each([1_000, 40_000, 65_536, 200_000])("gets every piece of %i bytes", async (size) => {
+    const pieces = Math.ceil(1_000_000 / size)
+    const reply = await Effect.runPromise(
+      dispatchOpen(bursts(pieces, size), { method: "POST", path: "/" }, new Stopper())
+    )
+    let read = 0
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve))
+      const next = await Effect.runPromiseExit(reply.next as Effect.Effect<Uint8Array, unknown>)
+      if (Exit.isFailure(next)) {
+        assert.isTrue(Cause.isDone(Cause.squash(next.cause)))
+        break
+      }
+      read += next.value.length
+    }
+    assert.strictEqual(read, pieces * size)
+  })
+})
