@@ -1,6 +1,15 @@
 /** Every snippet of the documents works: run against a gateway in the sandbox where that needs no tool of others. */
 import { execFile, spawnSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
@@ -12,15 +21,27 @@ import { activeClouds } from "../src/settings/clouds.ts"
 import { type Gateway, startGateway } from "./support/gateway.ts"
 import { eventsIn, parsed } from "./support/http.ts"
 import { type Block, blocks, readme, root, spans, variablesIn } from "./support/readme.ts"
+import { haveTools, toolFile } from "./tools/tools.ts"
 
 const home = mkdtempSync(join(tmpdir(), "gateway-readme-"))
 const main = join(root, "src/main.ts")
 const stated = "http://127.0.0.1:8080"
 let gateway: Gateway
 
+/** The project's packages, and those that only tests use (test/tools), beside each other as a user would install them. */
+const linkPackages = (to: string) => {
+  const link = (from: string, at: string) => {
+    for (const name of readdirSync(from)) if (!existsSync(join(at, name))) symlinkSync(join(from, name), join(at, name))
+  }
+  mkdirSync(join(to, "@ai-sdk"), { recursive: true })
+  link(join(root, "node_modules/@ai-sdk"), join(to, "@ai-sdk"))
+  if (haveTools()) link(toolFile("@ai-sdk"), join(to, "@ai-sdk"))
+  link(join(root, "node_modules"), to)
+}
+
 beforeAll(async () => {
   gateway = await startGateway({ docs: true })
-  symlinkSync(join(root, "node_modules"), join(home, "node_modules"))
+  linkPackages(join(home, "node_modules"))
   // What the commands of the documents read.
   for (const name of ["usage.jsonl", "gateway.log"]) writeFileSync(join(home, name), "")
   writeFileSync(join(home, "usage.jsonl.1.gz"), gzipSync(""))
