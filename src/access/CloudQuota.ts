@@ -183,19 +183,18 @@ const make = ({ now = Date.now, share, wait }: CloudQuotaOptions): CloudQuota["S
       const { quota } = deployment
       if (quota === undefined) return undefined
       const wanted = { ...load, team: team?.name ?? id }
-      return Effect.flatMap(
-        Effect.sync(() => lineOf(deployment, quota)),
-        (line) =>
-          Effect.andThen(
-            line.enter(wanted),
-            Effect.addFinalizer(() =>
-              Effect.sync(() => {
-                const came = used()
-                if (came !== undefined) line.correct(wanted, came)
-              })
-            )
+      return Effect.suspend(() => {
+        const line = lineOf(deployment, quota)
+        return Effect.andThen(
+          line.enter(wanted),
+          Effect.addFinalizer(() =>
+            Effect.sync(() => {
+              const came = used()
+              if (came !== undefined) line.correct(wanted, came)
+            })
           )
-      )
+        )
+      })
     }
   }
 }

@@ -15,7 +15,7 @@ import { makeTally, type Note } from "./tally.ts"
 import { type Users, type Uses, usesOf } from "./uses.ts"
 
 /** Bytes of text that are about a token. */
-const bytesPerToken = 4
+export const bytesPerToken = 4
 /** About what an image or a page of a file is charged. */
 const mediumTokens = 1600
 /** Output for which there must be room. */

@@ -65,7 +65,8 @@ export const nameForced = (chat: ChatRequest, adjusted: Array<string>): void => 
 }
 
 /** What messages and tools may hold beside their content. */
-type Aside = "cache_control" | "messages.name" | "image_url.detail" | "file.filename"
+const asides = ["cache_control", "messages.name", "image_url.detail", "file.filename"] as const
+type Aside = (typeof asides)[number]
 
 type Fields = { readonly [key: string]: unknown }
 
@@ -93,12 +94,7 @@ const look = (place: keyof typeof knownFields, holder: Fields, found: Set<string
 }
 
 /** What some dialect says; the rest no dialect does. */
-const maySay: ReadonlySet<string> = new Set<Aside>([
-  "cache_control",
-  "messages.name",
-  "image_url.detail",
-  "file.filename"
-])
+const maySay: ReadonlySet<string> = new Set(asides)
 
 /** Names what stands in the messages and tools and has no place in the vendor's words. */
 export const nameAsides = (chat: ChatRequest, lost: ReadonlySet<Aside>, adjusted: Array<string>): void => {

@@ -59,8 +59,8 @@ export interface Sender<A extends Head> {
   readonly discard: (reply: A) => Effect.Effect<unknown>
 }
 
-export const makeAttempts = (now?: () => number) => {
-  const places = makeRegions(now)
+export const makeAttempts = () => {
+  const places = makeRegions()
 
   const attempt = <A extends Head>(choice: Choice, region: string, { send }: Sender<A>) => {
     const { asked } = choice

@@ -1,4 +1,5 @@
 /** What a request is charged: what the cloud counted, or about what it cost the cloud (docs/decisions.md#limits-and-quotas). */
+import { bytesPerToken } from "../access/Quota.ts"
 import type { Outcome } from "../model/Outcome.ts"
 import { costOf } from "../model/prices.ts"
 import type { RequestFacts } from "../model/RequestFacts.ts"
@@ -14,8 +15,6 @@ interface Chargeable
 
 /** The caller gave up what the cloud was at, or the gateway did. */
 const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
-
-const bytesPerToken = 4
 
 /**
  * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is

@@ -10,7 +10,7 @@ import { jsonTexts } from "../dialect/jsonTexts.ts"
 import { reservedOutput } from "../dialect/reservedOutput.ts"
 import { flagCall, governanceOf } from "../governance/flags.ts"
 import { internal, invalid } from "../model/GatewayError.ts"
-import type { Operation, Route } from "../model/Route.ts"
+import type { Route } from "../model/Route.ts"
 import type { JsonObject } from "../wire/json.ts"
 import { type Strip, strip } from "../wire/strip.ts"
 import { type ChatState, chatProtocol } from "./chatStream.ts"
@@ -24,15 +24,6 @@ interface PreparedChat extends Prepared {
   readonly route: Route
   readonly request: ChatRequest
   readonly heading: Heading
-}
-
-/** The API of the cloud that says a chat completion. */
-const operations: Readonly<Record<Route["deployment"]["api"], Operation>> = {
-  messages: "messages",
-  content: "content",
-  chat: "chat",
-  responses: "responses",
-  embeddings: "embeddings"
 }
 
 const countsOf = ({ messages, tools }: ChatRequest): Counts => {
@@ -80,7 +71,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
     const refusal = refuseRetention(request) ?? refuseOutside(unread(request))
     if (refusal !== undefined) return Result.fail(invalid(refusal))
     return Result.map(dialect.request(request, route), ({ adjusted, body }) => ({
-      operation: operations[route.deployment.api],
+      operation: route.deployment.api,
       ...stripped(body, route.strip, adjusted),
       stream: request.stream === true,
       maxOutput: reservedOutput(body, route.model),

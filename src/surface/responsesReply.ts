@@ -1,4 +1,5 @@
 /** A responses reply: the upstream's own bytes, unless something must be added or removed (docs/api.md#responses). */
+import { countedTokens, responsesNames } from "../dialect/openaiUsage.ts"
 import { type Flag, flagCall, governanceOf } from "../governance/flags.ts"
 import type { ScanMode } from "../governance/scan.ts"
 import { GatewayError } from "../model/GatewayError.ts"
@@ -62,17 +63,8 @@ export const callOf = (item: Json | undefined): Call | undefined => {
 export const callsOf = (response: JsonObject): ReadonlyArray<Call> =>
   arrayOf(response.output).flatMap((item) => callOf(item) ?? [])
 
-const tokensOf = (usage: Json | undefined): Tokens | undefined => {
-  const counts = objectOf(usage)
-  const input = numberOf(counts.input_tokens)
-  if (input === undefined) return undefined
-  return {
-    input,
-    output: numberOf(counts.output_tokens) ?? 0,
-    cached: numberOf(objectOf(counts.input_tokens_details).cached_tokens),
-    reasoning: numberOf(objectOf(counts.output_tokens_details).reasoning_tokens)
-  }
-}
+const tokensOf = (usage: Json | undefined): Tokens | undefined =>
+  numberOf(objectOf(usage).input_tokens) === undefined ? undefined : countedTokens(usage, responsesNames)
 
 /** A failure in the cloud's words, freed of what is the operator's; undefined where nothing must go. */
 export const blamed = (response: JsonObject, scrub: Scrub): JsonObject | undefined => {

@@ -1,10 +1,11 @@
 /** The AI SDK with its OpenAI-compatible provider against every kind of upstream. */
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { assert, describe, it } from "@effect/vitest"
-import { APICallError, generateText, jsonSchema, type ModelMessage, Output, stepCountIs, streamText, tool } from "ai"
+import { APICallError, generateText, type ModelMessage, stepCountIs, streamText } from "ai"
 import { dataUri } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
 import { sharedGateway } from "../support/shared.ts"
+import { tools, trip, two } from "./aiSdkTools.ts"
 
 const gateway = sharedGateway()
 
@@ -18,19 +19,6 @@ const modelOf = (id: string, headers: Record<string, string> = { "x-api-key": "s
     supportsStructuredOutputs: true
   })(id)
 
-const two = '[sandbox: tool=get_weather args={"city":"Oslo"}] [sandbox: tool=get_weather args={"city":"Rome"}]'
-const tools = {
-  get_weather: tool({
-    description: "The weather of a city",
-    inputSchema: jsonSchema<{ city: string }>({
-      type: "object",
-      properties: { city: { type: "string" } },
-      required: ["city"],
-      additionalProperties: false
-    }),
-    execute: async ({ city }) => ({ weather: `rain in ${city}` })
-  })
-}
 const bytesOf = (uri: string) => Buffer.from(uri.slice(uri.indexOf(",") + 1), "base64")
 const effort = (reasoningEffort: string) => ({ gateway: { reasoningEffort } })
 
@@ -92,14 +80,7 @@ for (const id of sixModels) {
         model: modelOf(id),
         // The sandbox's Claude is asked in words, which it does not read.
         prompt: id.startsWith("claude") ? '[sandbox: text={"city":"Oslo","days":3}]' : "Plan a trip, as JSON",
-        output: Output.object({
-          schema: jsonSchema<{ city: string; days: number }>({
-            type: "object",
-            properties: { city: { type: "string" }, days: { type: "integer" } },
-            required: ["city", "days"],
-            additionalProperties: false
-          })
-        }),
+        output: trip,
         maxRetries: 0
       })
       assert.hasAllKeys(done.output, ["city", "days"])

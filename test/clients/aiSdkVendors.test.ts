@@ -1,10 +1,11 @@
 /** The AI SDK with the vendors' own providers: Anthropic's on the messages surface, OpenAI's on the responses surface. */
 import { pathToFileURL } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { APICallError, generateText, jsonSchema, type LanguageModel, Output, stepCountIs, streamText, tool } from "ai"
+import { APICallError, generateText, type LanguageModel, stepCountIs, streamText } from "ai"
 import { dataUri } from "../support/chat.ts"
 import { sharedGateway } from "../support/shared.ts"
 import { haveTools, toolFile } from "../tools/tools.ts"
+import { tools, trip, two } from "./aiSdkTools.ts"
 
 const gateway = sharedGateway()
 
@@ -56,28 +57,6 @@ const vendors: ReadonlyArray<Vendor> = [
     files: ["image/png"]
   }
 ]
-
-const tools = {
-  get_weather: tool({
-    description: "The weather of a city",
-    inputSchema: jsonSchema<{ city: string }>({
-      type: "object",
-      properties: { city: { type: "string" } },
-      required: ["city"],
-      additionalProperties: false
-    }),
-    execute: async ({ city }) => ({ weather: `rain in ${city}` })
-  })
-}
-const two = '[sandbox: tool=get_weather args={"city":"Oslo"}] [sandbox: tool=get_weather args={"city":"Rome"}]'
-const trip = Output.object({
-  schema: jsonSchema<{ city: string; days: number }>({
-    type: "object",
-    properties: { city: { type: "string" }, days: { type: "integer" } },
-    required: ["city", "days"],
-    additionalProperties: false
-  })
-})
 
 describe.skipIf(!haveTools()).each(vendors)("$module", ({ module, factory, models, always, settings, files }) => {
   let create: Provider

@@ -6,7 +6,7 @@ import { azure, call, flash, opus, oss, routeOf, say, sonnet, sonnetBedrock, ter
 
 const enabled = (budget_tokens: number) => ({ type: "enabled", budget_tokens })
 
-describe("chat: effort and budget of a budgeted model (spec: Reasoning, rule 3)", () => {
+describe("chat: effort and budget of a budgeted model (docs/api.md#reasoning, rule 3)", () => {
   it.each([
     [{}, enabled(8192), 12_288],
     [{ reasoning_effort: "low" }, enabled(1024), 5120],
@@ -59,7 +59,7 @@ describe("chat: an adaptive model", () => {
   })
 })
 
-describe("chat: sampling and forced tools (spec: Reasoning, rules 5 and 6)", () => {
+describe("chat: sampling and forced tools (docs/api.md#reasoning, rules 5 and 6)", () => {
   const asked = { temperature: 0.3, tools: [tool("a")], tool_choice: "required" }
   it.each([
     [sonnet, "low", undefined, { type: "auto" }],
@@ -107,7 +107,7 @@ describe("the nearest effort", () => {
   ])("%#", (route, expected) => expect(nearest(route)).toEqual(expected))
 })
 
-describe("messages: budgeted models (spec: Extended thinking)", () => {
+describe("messages: budgeted models (docs/api.md#extended-thinking)", () => {
   const adjust = (
     body: JsonObject,
     facts: { betas?: ReadonlyArray<string>; counting?: boolean } = {},

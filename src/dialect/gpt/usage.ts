@@ -1,17 +1,9 @@
 /** What OpenAI's chat completions count. */
 import type { Route } from "../../model/Route.ts"
 import type { Tokens } from "../../model/Tokens.ts"
-import { isObject, type Json, numberOf, objectOf } from "../../wire/json.ts"
+import type { Json } from "../../wire/json.ts"
+import { answerTokens, chatNames } from "../openaiUsage.ts"
 
 /** Undefined where nothing was counted. */
-export const readUsage = (usage: Json | undefined, { model }: Route): Tokens | undefined => {
-  if (!isObject(usage)) return undefined
-  return {
-    input: numberOf(usage.prompt_tokens) ?? 0,
-    output: numberOf(usage.completion_tokens) ?? 0,
-    cached: numberOf(objectOf(usage.prompt_tokens_details).cached_tokens),
-    reasoning: model.thinking.counted
-      ? (numberOf(objectOf(usage.completion_tokens_details).reasoning_tokens) ?? 0)
-      : undefined
-  }
-}
+export const readUsage = (usage: Json | undefined, route: Route): Tokens | undefined =>
+  answerTokens(usage, route, chatNames)
