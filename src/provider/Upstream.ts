@@ -6,7 +6,7 @@
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Cause, Context, Effect, Exit, Layer, Option, Pull, type Scope, Stream, type Tracer } from "effect"
-import { CircuitBreaker } from "effect/persistence"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { GatewayError } from "../model/GatewayError.ts"
 import { type CallSpan, type CallSpanOptions, makeCallSpans } from "../telemetry/callSpan.ts"
 import type { Decoder } from "../wire/Event.ts"

@@ -1,6 +1,6 @@
 /** Keeps calls from a cloud's region that has been failing, and tries it with one call every few seconds. */
 import { Cause, Duration, Effect, Exit, Metric, Option, Scope } from "effect"
-import { CircuitBreaker } from "effect/persistence"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Head } from "./dispatch.ts"
 

@@ -1,17 +1,7 @@
-/**
- * The documents that need no key: `/`, `/docs` and `/openapi.json`
- * (docs/decisions.md#documents-without-a-key). They work without any other server: the browser is told to load nothing and to
- * talk to nobody but the gateway.
- */
-import { createHash } from "node:crypto"
-import { Effect, Layer, Result } from "effect"
+/** What needs no key: the page at `/`, and where they are public `/docs` and `/openapi.json` (docs/decisions.md#documents-without-a-key). */
+import { Effect, Layer, Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiScalar, OpenApi } from "effect/http-api"
-import { Api, endpoints } from "../api/Api.ts"
-import { withModels } from "../api/document.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
-import type { Purpose } from "../model/names.ts"
-import type { Index } from "../model/Resolver.ts"
 import { landingPage, landingPolicy, notice, welcome } from "./landing.ts"
 
 export interface DocsOptions {
@@ -21,84 +11,6 @@ export interface DocsOptions {
   readonly sandbox: boolean
   /** Whether the gateway itself speaks TLS. */
   readonly tls: boolean
-}
-
-const hash = (script: string): string => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
-
-/**
- * The reference makes its styles as it goes, hence the one `unsafe-inline`; its scripts are known by their hashes, and
- * whatever they would fetch is this gateway's.
- */
-const referencePolicy = (html: string): string => {
-  const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script]) => hash(script ?? ""))
-  return `default-src 'none'; script-src ${scripts.join(" ")}; style-src 'unsafe-inline'; img-src 'self' data:; font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-}
-
-const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
-  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
-
-const purposes: ReadonlyArray<Purpose> = ["chat", "messages", "responses", "embeddings", "count"]
-
-/** The document with the IDs of the catalog in force, made once for each catalog. */
-const makeDocument = Effect.map(CatalogStore, (catalog) => {
-  let of: Index | undefined
-  let text = ""
-  return (): string => {
-    const index = catalog.current()
-    if (index !== of) {
-      const ids = Object.fromEntries(
-        purposes.map((purpose) => [
-          purpose,
-          index.list.map(({ id }) => id).filter((id) => Result.isSuccess(index.resolve(id, purpose)))
-        ])
-      )
-      text = JSON.stringify(withModels({ ...OpenApi.fromApi(Api) }, endpoints, (purpose) => ids[purpose] ?? []))
-      of = index
-    }
-    return text
-  }
-})
-
-/** The reference comes with the document of the contract in it, as one line of script. */
-const embedded = /^(\s*content: )\{.*\}$/m
-const escaped = (json: string): string =>
-  json.replace(/[<>&\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
-
-/** The page is the same for everyone, so it and its policy are made once for each document. */
-const inForce = HttpRouter.middleware(
-  Effect.map(makeDocument, (document) => {
-    let of: string | undefined
-    let page: HttpServerResponse.HttpServerResponse | undefined
-    return Effect.map((response: HttpServerResponse.HttpServerResponse) => {
-      const json = document()
-      if (page === undefined || json !== of) {
-        const html = textOf(response).replace(embedded, (_, start: string) => start + escaped(json))
-        page = HttpServerResponse.html(html).pipe(
-          HttpServerResponse.setHeaders({
-            "content-security-policy": referencePolicy(html),
-            "referrer-policy": "no-referrer",
-            "cache-control": "no-cache"
-          })
-        )
-        of = json
-      }
-      return page
-    })
-  })
-)
-
-const reference = ({ sandbox }: DocsOptions) => {
-  const apiKey = sandbox ? { value: "sandbox-key" } : {}
-  const scalar = {
-    authentication: { preferredSecurityScheme: "apiKey", securitySchemes: { apiKey } },
-    withDefaultFonts: false,
-    hideClientButton: true,
-    hideModels: true,
-    showDeveloperTools: "never",
-    telemetry: false,
-    favicon: "data:,"
-  }
-  return HttpApiScalar.layer(Api, { path: "/docs", scalar }).pipe(Layer.provide(inForce.layer))
 }
 
 const host = /^[A-Za-z0-9.-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:]+\](:\d{1,5})?$/
@@ -124,13 +36,30 @@ const landing = ({ docs, sandbox, tls }: DocsOptions) =>
     })
   )
 
-const openapi = HttpRouter.use(
-  Effect.fnUntraced(function* (router) {
-    const document = yield* makeDocument
-    const serve = Effect.sync(() => HttpServerResponse.text(document(), { contentType: "application/json" }))
-    yield* router.add("GET", "/openapi.json", serve)
-  })
-)
+/** Loaded with the first request for one of them. A caller that leaves meanwhile does not stop that. */
+const reference = ({ sandbox }: DocsOptions) =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const catalog = yield* CatalogStore
+      const scope = yield* Effect.scope
+      const load = Effect.promise(() => import("./reference.ts")).pipe(
+        Effect.flatMap(({ makeReference }) => makeReference(catalog.current, sandbox)),
+        Scope.provide(scope),
+        Effect.uninterruptible
+      )
+      const loaded = yield* Effect.cached(load)
+      yield* router.add(
+        "GET",
+        "/openapi.json",
+        Effect.flatMap(loaded, ({ openapi }) => openapi)
+      )
+      yield* router.add(
+        "GET",
+        "/docs",
+        Effect.flatMap(loaded, ({ docs }) => docs)
+      )
+    })
+  )
 
 export const docsLayer = (options: DocsOptions) =>
-  options.docs ? Layer.mergeAll(reference(options), landing(options), openapi) : landing(options)
+  options.docs ? Layer.merge(landing(options), reference(options)) : landing(options)

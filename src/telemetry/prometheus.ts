@@ -1,7 +1,7 @@
 /** Prometheus metrics on a port of their own (`GATEWAY_METRICS_PORT`), away from callers. Others may serve there, too. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Context, Data, Effect, Layer, type Scope } from "effect"
-import { PrometheusMetrics } from "effect/observability"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer } from "../nodeHttp.ts"
 import { isLoopback } from "../settings/fields.ts"
 import { prometheusName } from "./metrics.ts"

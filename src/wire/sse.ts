@@ -1,5 +1,5 @@
 /** Server-sent events: the one reader and the one writer, for clouds, for callers and for the client (WHATWG HTML, 9.2). */
-import { Sse } from "effect/encoding"
+import * as Sse from "effect/encoding/Sse"
 import type { Event } from "./Event.ts"
 
 // Reader
