@@ -1,12 +1,12 @@
 /** `POST /v1/chat/completions`: the OpenAI chat format, for models of every vendor (docs/api.md#chat-completions). */
 import { Schema } from "effect"
 import { atMost, ChatMessage, chatLimits, Tool, ToolCall, ToolChoice, toolChoices } from "./ChatMessage.ts"
-import { ModelField, maybe, more, notAnObject, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
+import { ModelField, maybe, notAnObject, nullable, object, ParsedJson, PositiveInt, rest, said } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 
 export const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).annotate({
   description:
-    "Values that a model does not have become the nearest one that it has; models that do not reason ignore it."
+    "A value that the model does not have becomes the nearest one that it has; models that do not reason ignore it."
 })
 
 const between = (minimum: number, maximum: number) =>
@@ -22,11 +22,13 @@ export const chatFields = {
       examples: [[{ role: "user", content: "What is FedRAMP High?" }]]
     }),
   temperature: nullable(between(0, 2), {
-    description: "How much chance there is in the words; removed while Claude and the GPT-5 models think.",
+    description:
+      "Sampling temperature: more makes replies more varied. Removed while Claude and the GPT-5 models think.",
     example: 0.2
   }),
   top_p: nullable(between(0, 1), {
-    description: "The share of likely words to choose from; removed while Claude and the GPT-5 models think.",
+    description:
+      "Nucleus sampling: only the likeliest tokens with this probability in all. Removed while Claude and the GPT-5 models think.",
     example: 0.9
   }),
   max_tokens: nullable(PositiveInt, {
@@ -53,7 +55,7 @@ export const chatFields = {
       }),
       rest
     ),
-    { description: "What a stream also tells.", example: { include_usage: true } }
+    { description: "Options of a stream.", example: { include_usage: true } }
   ),
   stop: nullable(Schema.Union([Schema.String, Schema.Array(Schema.String)]), {
     message: "must be a string or an array of strings",
@@ -61,7 +63,7 @@ export const chatFields = {
     example: ["END"]
   }),
   tools: nullable(Schema.Array(Tool).check(atMost(chatLimits.tools, "tools")), {
-    description: "Functions that the model may ask the caller to call.",
+    description: "Functions that the model may ask the caller to call, at most 128.",
     example: [{ type: "function", function: { name: "get_weather", description: "The weather in a city" } }]
   }),
   tool_choice: nullable(ToolChoice, {
@@ -71,7 +73,7 @@ export const chatFields = {
     example: "required"
   }),
   reasoning_effort: nullable(ReasoningEffort, {
-    description: "How much the model thinks first; absent, the catalog's default for the model.",
+    description: "How much the model thinks before it answers; absent, the catalog's default for the model.",
     example: "low"
   })
 }
@@ -81,62 +83,80 @@ export const ChatRequest = Schema.StructWithRest(Schema.Struct(chatFields), rest
 export type ChatRequest = typeof ChatRequest.Type
 
 export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate({
-  identifier: "FinishReason"
+  identifier: "FinishReason",
+  description:
+    "Why the reply ended: by itself or at a stop sequence, at the token limit, to call tools, or by the provider's filter."
 })
 export type FinishReason = typeof FinishReason.Type
 
-export const Usage = Schema.StructWithRest(
-  Schema.Struct({
-    prompt_tokens: Schema.Int,
-    completion_tokens: Schema.Int,
-    total_tokens: Schema.Int,
-    prompt_tokens_details: Schema.optionalKey(Schema.Struct({ cached_tokens: Schema.Int })),
-    completion_tokens_details: Schema.optionalKey(Schema.Struct({ reasoning_tokens: Schema.Int }))
-  }),
-  more
-).annotate({ identifier: "Usage" })
+const tokens = (description: string, example: number) => said(Schema.Int, description, example)
+
+export const Usage = object(
+  {
+    prompt_tokens: tokens("Tokens of the request, cached ones included.", 14),
+    completion_tokens: tokens("Tokens of the reply, reasoning included.", 17),
+    total_tokens: tokens("Their sum.", 31),
+    prompt_tokens_details: Schema.optionalKey(
+      Schema.Struct({ cached_tokens: tokens("Tokens that came from the cloud's cache.", 0) }).annotate({
+        description: "How many tokens of the request came from a cache."
+      })
+    ),
+    completion_tokens_details: Schema.optionalKey(
+      Schema.Struct({ reasoning_tokens: tokens("Tokens that the model thought with.", 0) }).annotate({
+        description: "How many tokens of the reply were reasoning; absent where the cloud does not count them."
+      })
+    )
+  },
+  "Usage",
+  "Tokens of the request and of the reply."
+)
 export type Usage = typeof Usage.Type
 
-const Logprobs = Schema.StructWithRest(
-  Schema.Struct({ content: maybe(Schema.Array(ParsedJson), "One entry a token.") }),
-  more
+const Logprobs = object({ content: maybe(Schema.Array(ParsedJson), "One entry for each token.") })
+
+const id = said(Schema.String, "The completion's ID.", "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11")
+const created = said(Schema.Int, "When the request arrived, in seconds since 1970.", 1_767_225_600)
+const model = said(Schema.String, "The composite ID that was asked for.", "claude-sonnet-4-5:il5")
+const extraContent = Schema.optionalKey(
+  Schema.Json.annotate({ description: "What a vendor needs back in the next request: return the message unchanged." })
 )
 
-export const Completion = Schema.StructWithRest(
-  Schema.Struct({
-    id: Schema.String,
+export const Completion = object(
+  {
+    id,
     object: Schema.Literal("chat.completion"),
-    created: Schema.Int,
-    model: Schema.String,
-    choices: Schema.Array(
-      Schema.StructWithRest(
-        Schema.Struct({
-          index: Schema.Int,
-          message: Schema.StructWithRest(
-            Schema.Struct({
+    created,
+    model,
+    choices: said(
+      Schema.Array(
+        object({
+          index: said(Schema.Int, "Always 0: there is one choice.", 0),
+          message: object(
+            {
               role: Schema.Literal("assistant"),
-              content: Schema.NullOr(Schema.String),
-              tool_calls: Schema.optionalKey(Schema.Array(ToolCall)),
+              content: said(Schema.NullOr(Schema.String), "The text; null where the model only calls tools."),
+              tool_calls: Schema.optionalKey(said(Schema.Array(ToolCall), "The tools that the model wants called.")),
               refusal: maybe(Schema.String, "Why the model did not answer, where it says so."),
               annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
-              extra_content: Schema.optionalKey(Schema.Json)
-            }),
-            more
+              extra_content: extraContent
+            },
+            undefined,
+            "What the model answered: send it back unchanged as the next request's assistant message."
           ),
-          logprobs: maybe(Logprobs, "Where `logprobs` asked for them."),
+          logprobs: maybe(Logprobs, "Log probabilities of the tokens, where `logprobs` asked for them."),
           finish_reason: FinishReason
-        }),
-        more
-      )
+        })
+      ),
+      "The reply, as a list of one."
     ),
     usage: Usage,
-    service_tier: maybe(Schema.String),
-    system_fingerprint: maybe(Schema.String),
+    service_tier: maybe(Schema.String, "The tier that the cloud served the request in."),
+    system_fingerprint: maybe(Schema.String, "The cloud's name for the version of its backend."),
     x_gateway_governance: Schema.optionalKey(Governance)
-  }),
-  more
+  },
+  "ChatCompletion",
+  "A whole reply."
 ).annotate({
-  identifier: "ChatCompletion",
   examples: [
     {
       id: "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11",
@@ -161,57 +181,68 @@ export const Completion = Schema.StructWithRest(
 })
 export type Completion = typeof Completion.Type
 
-const ToolCallDelta = Schema.StructWithRest(
-  Schema.Struct({
-    index: Schema.Int,
-    id: Schema.optionalKey(Schema.String),
-    type: Schema.optionalKey(Schema.Literal("function")),
-    function: Schema.optionalKey(
-      Schema.Struct({ name: Schema.optionalKey(Schema.String), arguments: Schema.optionalKey(Schema.String) })
-    ),
-    extra_content: Schema.optionalKey(Schema.Json)
-  }),
-  more
-)
+const ToolCallDelta = object({
+  index: said(Schema.Int, "Which of the reply's calls this is a piece of, from 0.", 0),
+  id: Schema.optionalKey(said(Schema.String, "The call's ID; in its first piece.", "call_1")),
+  type: Schema.optionalKey(Schema.Literal("function")),
+  function: Schema.optionalKey(
+    Schema.Struct({
+      name: Schema.optionalKey(said(Schema.String, "The function's name; in its first piece.", "get_weather")),
+      arguments: Schema.optionalKey(said(Schema.String, "The next piece of the arguments' JSON text.", '{"city"'))
+    }).annotate({ description: "What is called, and with what." })
+  ),
+  extra_content: extraContent
+})
 
-export const CompletionChunk = Schema.StructWithRest(
-  Schema.Struct({
-    id: Schema.String,
+export const CompletionChunk = object(
+  {
+    id,
     object: Schema.Literal("chat.completion.chunk"),
-    created: Schema.Int,
-    model: Schema.String,
-    choices: Schema.Array(
-      Schema.StructWithRest(
-        Schema.Struct({
-          index: Schema.Int,
-          delta: Schema.StructWithRest(
-            Schema.Struct({
+    created,
+    model,
+    choices: said(
+      Schema.Array(
+        object({
+          index: said(Schema.Int, "Always 0: there is one choice.", 0),
+          delta: object(
+            {
               role: Schema.optionalKey(Schema.Literal("assistant")),
-              content: Schema.optionalKey(Schema.NullOr(Schema.String)),
-              tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
-              refusal: maybe(Schema.String),
-              extra_content: Schema.optionalKey(Schema.Json)
-            }),
-            more
+              content: maybe(Schema.String, "The next piece of the text."),
+              tool_calls: Schema.optionalKey(said(Schema.Array(ToolCallDelta), "The next pieces of tool calls.")),
+              refusal: maybe(Schema.String, "The next piece of a refusal."),
+              extra_content: extraContent
+            },
+            undefined,
+            "What is added to the message. The first has the role, the last is empty."
           ),
-          logprobs: maybe(Logprobs),
-          finish_reason: Schema.NullOr(FinishReason)
-        }),
-        more
-      )
+          logprobs: maybe(Logprobs, "Log probabilities of these tokens, where `logprobs` asked for them."),
+          finish_reason: said(Schema.NullOr(FinishReason), "Why the reply ended; null until the final chunk.")
+        })
+      ),
+      "The next piece of the reply, as a list of one."
     ),
     usage: Schema.optionalKey(Usage),
     x_gateway_governance: Schema.optionalKey(Governance)
-  }),
-  more
-).annotate({ identifier: "ChatCompletionChunk" })
+  },
+  "ChatCompletionChunk",
+  "One event of a stream. The final one has `finish_reason`, and `usage` where `include_usage` asked for it; then comes `[DONE]`."
+)
 export type CompletionChunk = typeof CompletionChunk.Type
 
-/** A failure after the first byte: the last event of such a stream, without `[DONE]`. */
 const StreamError = Schema.Struct({
-  error: Schema.StructWithRest(Schema.Struct({ type: Schema.String, message: Schema.String }), more),
+  error: object(
+    {
+      type: said(Schema.String, "For programs: the kind of error.", "api_error"),
+      message: said(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
+    },
+    undefined,
+    "What went wrong."
+  ),
   x_gateway_governance: Schema.optionalKey(Governance)
-}).annotate({ identifier: "ChatStreamError" })
+}).annotate({
+  identifier: "ChatStreamError",
+  description: "A failure after the stream began: its last event, without `[DONE]` after it."
+})
 
 export const ChatEvent = Schema.Struct({
   event: Schema.Literal("message"),

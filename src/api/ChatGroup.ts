@@ -19,7 +19,7 @@ data: [DONE]`
 
 const penalty = (what: string) =>
   nullable(Schema.Finite.check(Schema.isBetween({ minimum: -2, maximum: 2 })), {
-    description: `How much ${what} count against a word; GPT models and Gemini.`,
+    description: `How much less likely a token becomes ${what}; GPT models and Gemini.`,
     example: 0.5
   })
 
@@ -51,7 +51,7 @@ const ResponseFormat = kinds(
       "JSON that follows a schema."
     )
   ],
-  { identifier: "ResponseFormat" }
+  { identifier: "ResponseFormat", description: "What the reply is." }
 )
 
 /** Forwarded to GPT models, translated where another vendor has the same thing, and otherwise ignored. */
@@ -67,11 +67,11 @@ const passedFields = {
     example: false
   }),
   seed: nullable(Schema.Int, {
-    description: "The same seed and request tend to give the same reply; GPT models and Gemini.",
+    description: "The same seed and request mostly give the same reply; GPT models and Gemini.",
     example: 7
   }),
-  frequency_penalty: penalty("the times it was used"),
-  presence_penalty: penalty("its having been used"),
+  frequency_penalty: penalty("each time it is used"),
+  presence_penalty: penalty("once it has been used"),
   logit_bias: nullable(Schema.Record(Schema.String, Schema.Finite), {
     description: "Token IDs that become likelier (up to 100) or less likely (down to -100); GPT models.",
     example: { "50256": -100 }
@@ -85,7 +85,10 @@ const passedFields = {
     description: "How many alternatives of each token `logprobs` lists.",
     example: 3
   }),
-  user: nullable(Schema.String, { description: "A name of yours for the end user; no secret.", example: "u-1" }),
+  user: nullable(Schema.String, {
+    description: "Your own identifier of the end user; do not put a secret here.",
+    example: "u-1"
+  }),
   store: nullable(Schema.Literal(false), {
     description: "Nothing is stored, whatever this says.",
     default: false,
@@ -95,7 +98,11 @@ const passedFields = {
 }
 
 /** What the document says and the client's types want: {@link chatFields} and the fields that are passed on. */
-export const CreateChatCompletion = object({ ...chatFields, ...passedFields }, "ChatRequest").annotate({
+export const CreateChatCompletion = object(
+  { ...chatFields, ...passedFields },
+  "ChatRequest",
+  "A conversation. Fields that are not listed go to GPT models, and others ignore them."
+).annotate({
   examples: [
     { model: "claude-sonnet-4-5:il5", messages: question },
     {

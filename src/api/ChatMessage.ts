@@ -19,7 +19,7 @@ const plainText = (role: string) => Schema.String.annotate({ message: stringOnly
 export const TextPart = Schema.StructWithRest(
   Schema.Struct({ type: Schema.Literal("text"), text: said(Schema.String, "The text.", "What is in this picture?") }),
   rest
-).annotate({ identifier: "TextPart" })
+).annotate({ identifier: "TextPart", description: "A text." })
 export const ImagePart = Schema.StructWithRest(
   Schema.Struct({
     type: Schema.Literal("image_url"),
@@ -37,8 +37,7 @@ export const ImagePart = Schema.StructWithRest(
   rest
 ).annotate({
   identifier: "ImagePart",
-  description:
-    "An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. URLs of other places are refused."
+  description: "An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. Other URLs are refused."
 })
 export const FilePart = Schema.StructWithRest(
   Schema.Struct({
@@ -46,7 +45,7 @@ export const FilePart = Schema.StructWithRest(
     file: Schema.StructWithRest(
       Schema.Struct({
         filename: nullable(Schema.String, {
-          description: "The file's name, of which a harmless title is made.",
+          description: "The file's name. Folders and control characters are removed from it.",
           example: "report.pdf"
         }),
         file_data: said(
@@ -61,7 +60,7 @@ export const FilePart = Schema.StructWithRest(
   rest
 ).annotate({
   identifier: "FilePart",
-  description: "A PDF as a data URI, at most 3.5 MB decoded. URLs of other places are refused."
+  description: "A PDF as a data URI, at most 3.5 MB decoded. Other URLs are refused."
 })
 export const ContentPart = Schema.Union([TextPart, ImagePart, FilePart]).annotate({
   message: "must be a part of type text, image_url or file, with its fields"
@@ -79,7 +78,8 @@ const ToolName = Schema.String.check(
  * (docs/decisions.md#tool-loops-that-survive-thinking).
  */
 const ExtraContent = nullable(ParsedJson, {
-  description: "What a vendor needs back in the next request: return the message unchanged."
+  description: "What a vendor needs back in the next request: return the message unchanged.",
+  example: { google: { thought_signature: "EqQBCgIYAhIM" } }
 })
 
 /** In a history there is whatever a model called it, also what it made up (`functions.get`). */
@@ -89,7 +89,7 @@ export const ToolCall = Schema.StructWithRest(
   Schema.Struct({
     id: said(
       Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
-      "What a tool message names to answer this call.",
+      "The call's ID, which the tool message names.",
       "call_1"
     ),
     type: nullable(Schema.Literal("function"), { description: "The kind of tool.", example: "function" }),
@@ -103,7 +103,7 @@ export const ToolCall = Schema.StructWithRest(
     extra_content: ExtraContent
   }),
   rest
-).annotate({ identifier: "ToolCall", message: "must be an object" })
+).annotate({ identifier: "ToolCall", message: "must be an object", description: "A tool that the model wants called." })
 export type ToolCall = typeof ToolCall.Type
 
 /** One schema a role, and not one for both: a literal is what a union tells its members, and so its errors, apart by. */
@@ -111,11 +111,14 @@ const instructions = <R extends "system" | "developer">(role: R) =>
   Schema.StructWithRest(
     Schema.Struct({
       role: Schema.Literal(role),
-      content: said(plainText(role), "What the model is to obey.", "Answer in one sentence.")
+      content: said(plainText(role), "Instructions for the model.", "Answer in one sentence.")
     }),
     rest
   )
-const SystemMessage = instructions("system").annotate({ identifier: "SystemMessage" })
+const SystemMessage = instructions("system").annotate({
+  identifier: "SystemMessage",
+  description: "Instructions for the model."
+})
 const DeveloperMessage = instructions("developer").annotate({
   identifier: "DeveloperMessage",
   description: "The same as a system message."
@@ -130,7 +133,7 @@ const UserMessage = Schema.StructWithRest(
     })
   }),
   rest
-).annotate({ identifier: "UserMessage" })
+).annotate({ identifier: "UserMessage", description: "What the user says." })
 const AssistantMessage = Schema.StructWithRest(
   Schema.Struct({
     role: Schema.Literal("assistant"),
@@ -146,6 +149,7 @@ const AssistantMessage = Schema.StructWithRest(
   }),
   rest
 )
+  .annotate({ description: "What the model answered: the message of a reply." })
   .check(
     Schema.makeFilter((message) =>
       typeof message.content === "string" ||
@@ -226,8 +230,8 @@ export const ToolChoice = Schema.Union([
     }),
     rest
   ),
-  Schema.StructWithRest(Schema.Struct({ type: Schema.Literals(choices) }), rest).annotate({
-    description: "The same as the word alone; some clients say it so."
+  Schema.StructWithRest(Schema.Struct({ type: said(Schema.Literals(choices), "The word.", "auto") }), rest).annotate({
+    description: "The same as the word alone; some clients send it so."
   })
 ]).annotate({ message: toolChoices })
 export type ToolChoice = typeof ToolChoice.Type

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { ModelField, notAnObject, nullable, rest } from "./fields.ts"
+import { ModelField, notAnObject, nullable, rest, said } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
 
 export const embeddingLimits = { strings: 512, dimensions: 1024 } as const
@@ -32,6 +32,7 @@ export const EmbeddingsRequest = Schema.StructWithRest(
   rest
 ).annotate({
   identifier: "EmbeddingsRequest",
+  description: "Texts to embed. Fields that are not listed are ignored.",
   message: notAnObject,
   examples: [{ model: "titan-embed-text-v2:il5", input: ["first text", "second text"] }]
 })
@@ -39,19 +40,27 @@ export type EmbeddingsRequest = typeof EmbeddingsRequest.Type
 
 export const EmbeddingList = Schema.Struct({
   object: Schema.Literal("list"),
-  data: Schema.Array(
-    Schema.Struct({
-      object: Schema.Literal("embedding"),
-      index: Schema.Int,
-      embedding: Schema.Union([Schema.Array(Schema.Finite), Schema.String]).annotate({
-        description: "Floats, or with encoding_format base64 the base64 of little-endian float32 values."
+  data: said(
+    Schema.Array(
+      Schema.Struct({
+        object: Schema.Literal("embedding"),
+        index: said(Schema.Int, "Which text of `input` this is the vector of, from 0.", 0),
+        embedding: said(
+          Schema.Union([Schema.Array(Schema.Finite), Schema.String]),
+          "1,024 numbers of a vector of length 1, or with `encoding_format` base64 the base64 of little-endian float32 values."
+        )
       })
-    })
+    ),
+    "One vector for each text, in the order of `input`."
   ),
-  model: Schema.String,
-  usage: Schema.Struct({ prompt_tokens: Schema.Int, total_tokens: Schema.Int })
+  model: said(Schema.String, "The composite ID that was asked for.", "titan-embed-text-v2:il5"),
+  usage: Schema.Struct({
+    prompt_tokens: said(Schema.Int, "Tokens of all texts.", 2),
+    total_tokens: said(Schema.Int, "The same: a vector has no tokens.", 2)
+  }).annotate({ description: "Tokens of the request." })
 }).annotate({
   identifier: "EmbeddingList",
+  description: "The vectors.",
   examples: [
     {
       object: "list",

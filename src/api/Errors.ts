@@ -6,6 +6,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { ApiError, MessagesError } from "./ApiError.ts"
+import { said } from "./fields.ts"
 
 export { ApiError, MessagesError } from "./ApiError.ts"
 
@@ -20,24 +21,30 @@ export const ErrorType = Schema.Literals([
 ])
 export type ErrorType = typeof ErrorType.Type
 
-const Detail = Schema.Struct({
-  type: Schema.String.annotate({ examples: ["invalid_request_error"] }),
-  message: Schema.String.annotate({ examples: ["max_tokens: must be a positive integer"] })
-})
+const detail = {
+  type: said(Schema.String, "For programs: the kind of error.", "invalid_request_error"),
+  message: said(
+    Schema.String,
+    "For people: what is wrong, where, and what would work.",
+    "max_tokens: must be a positive integer"
+  )
+}
+const what = { description: "What went wrong." }
+const Detail = Schema.Struct(detail).annotate(what)
 const MessagesDetail = Schema.Struct({
-  ...Detail.fields,
-  details: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)).annotate({
-    description: "What a client library reads of an error beside its message; rarely there."
-  })
-})
+  ...detail,
+  details: Schema.optionalKey(
+    said(Schema.Record(Schema.String, Schema.Unknown), "What client libraries read beside the message; rarely there.")
+  )
+}).annotate(what)
 
 export const ApiErrorBody = Schema.Struct({ error: Detail }).annotate({
   identifier: "ApiErrorBody",
-  description: "What went wrong: error.type is for programs, error.message for people."
+  description: "An error."
 })
 export const MessagesErrorBody = Schema.Struct({ type: Schema.Literal("error"), error: MessagesDetail }).annotate({
   identifier: "MessagesErrorBody",
-  description: "What went wrong, in the shape of the messages format."
+  description: "An error, in the shape of the messages format."
 })
 
 /** An error's body, as it goes to the caller. */

@@ -7,12 +7,13 @@ const CacheControl = object(
   {
     type: Schema.Literal("ephemeral"),
     ttl: nullable(Schema.Literals(["5m", "1h"]), {
-      description: "How long the cloud may reuse what it read.",
+      description: "How long it is kept.",
       default: "5m",
       example: "1h"
     })
   },
-  "CacheControl"
+  "CacheControl",
+  "The prompt up to here may be kept in the cloud's cache."
 )
 /** May stand at every block and tool. */
 export const cached = {
@@ -36,7 +37,8 @@ const citations = {
 export const TextBlockParam = kind(
   "text",
   { text: said(Schema.String, "The text.", "What is FedRAMP High?"), ...cached },
-  "TextBlockParam"
+  "TextBlockParam",
+  "A text."
 )
 
 export const ImageBlock = kind(
@@ -69,7 +71,8 @@ const searchResult = kind(
     ...citations,
     ...cached
   },
-  "SearchResultBlock"
+  "SearchResultBlock",
+  "A search result of the caller's, which the model may cite."
 )
 
 const plainSource = kind("text", {
@@ -103,7 +106,7 @@ export const DocumentBlock = kind(
 const toolUse = kind(
   "tool_use",
   {
-    id: said(Schema.String, "What a tool_result names to answer this call.", "toolu_01"),
+    id: said(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
     name: said(Schema.String, "The tool's name.", "get_weather"),
     input: Schema.Record(Schema.String, ParsedJson).annotate({
       description: "The arguments.",
@@ -111,7 +114,8 @@ const toolUse = kind(
     }),
     ...cached
   },
-  "ToolUseBlockParam"
+  "ToolUseBlockParam",
+  "A tool call of an earlier reply."
 )
 
 const resultContent = kinds([TextBlockParam, ImageBlock, DocumentBlock, searchResult])
@@ -126,26 +130,29 @@ const toolResult = kind(
     is_error: nullable(Schema.Boolean, { description: "Whether the tool failed.", default: false, example: true }),
     ...cached
   },
-  "ToolResultBlock"
+  "ToolResultBlock",
+  "What a tool answered; in the user's message after the call."
 )
 
 export const thinkingBlock = kind(
   "thinking",
   {
     thinking: said(Schema.String, "What the model thought.", "Three baselines exist…"),
-    signature: said(Schema.String, "The vendor's own; return it unchanged.", "EqQBCgIYAhIM")
+    signature: said(Schema.String, "The vendor's signature of the thinking; return it unchanged.", "EqQBCgIYAhIM")
   },
-  "ThinkingBlock"
+  "ThinkingBlock",
+  "What the model thought."
 )
 export const redactedThinkingBlock = kind(
   "redacted_thinking",
   { data: said(Schema.String, "Encrypted; return it unchanged.", "EmwKAhgBEgy") },
-  "RedactedThinkingBlock"
+  "RedactedThinkingBlock",
+  "Thinking that the vendor does not show."
 )
 
 export const ContentBlockParam = kinds(
   [TextBlockParam, ImageBlock, DocumentBlock, searchResult, toolUse, toolResult, thinkingBlock, redactedThinkingBlock],
-  { identifier: "ContentBlockParam" }
+  { identifier: "ContentBlockParam", description: "A block of a message." }
 )
 
 export const MessageParam = object(
@@ -156,5 +163,6 @@ export const MessageParam = object(
       examples: ["What is FedRAMP High?"]
     })
   },
-  "MessageParam"
+  "MessageParam",
+  "A message of the conversation."
 )

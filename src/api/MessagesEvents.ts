@@ -9,11 +9,12 @@ const count = (description: string) => maybe(Schema.Int, description)
 const MessageUsage = object(
   {
     input_tokens: count("Tokens of the request, without cached ones."),
-    output_tokens: said(Schema.Int, "Tokens of the reply.", 17),
+    output_tokens: said(Schema.Int, "Tokens of the reply, thinking included.", 17),
     cache_creation_input_tokens: count("Tokens that were written to the cache."),
     cache_read_input_tokens: count("Tokens that were read from the cache.")
   },
-  "MessageUsage"
+  "MessageUsage",
+  "Tokens of the request and of the reply."
 )
 
 const ContentBlock = kinds(
@@ -22,23 +23,25 @@ const ContentBlock = kinds(
       "text",
       {
         text: said(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
-        citations: maybe(ParsedJson)
+        citations: maybe(ParsedJson, "What the text rests on, where documents allow citations.")
       },
-      "TextBlock"
+      "TextBlock",
+      "A text."
     ),
     kind(
       "tool_use",
       {
-        id: said(Schema.String, "What a tool_result names to answer this call.", "toolu_01"),
+        id: said(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
         name: said(Schema.String, "The tool to call.", "get_weather"),
         input: Schema.Record(Schema.String, ParsedJson).annotate({ description: "The arguments." })
       },
-      "ToolUseBlock"
+      "ToolUseBlock",
+      "A tool that the model wants called."
     ),
     thinkingBlock,
     redactedThinkingBlock
   ],
-  { identifier: "ContentBlock" }
+  { identifier: "ContentBlock", description: "A block of the reply." }
 )
 
 const StopReason = oneOf(
@@ -53,17 +56,20 @@ const StopReason = oneOf(
 
 export const Message = object(
   {
-    id: Schema.String,
+    id: said(Schema.String, "The message's ID.", "msg_01"),
     type: Schema.Literal("message"),
     role: Schema.Literal("assistant"),
-    content: Schema.Array(ContentBlock),
+    content: said(Schema.Array(ContentBlock), "The blocks of the reply: thinking, text, tool calls."),
     model: said(Schema.String, "The base model, without the level.", "claude-sonnet-4-5"),
-    stop_reason: Schema.NullOr(StopReason).annotate({ description: "Why the reply ended; null while it streams." }),
+    stop_reason: Schema.NullOr(StopReason).annotate({
+      description: "Why the reply ended; null at the start of a stream."
+    }),
     stop_sequence: maybe(Schema.String, "The stop sequence that ended it."),
     usage: MessageUsage,
     x_gateway_governance: Schema.optionalKey(Governance)
   },
-  "Message"
+  "Message",
+  "A whole reply."
 ).annotate({
   examples: [
     {
@@ -82,26 +88,57 @@ export type Message = typeof Message.Type
 
 const Delta = kinds(
   [
-    kind("text_delta", { text: Schema.String }),
-    kind("input_json_delta", { partial_json: said(Schema.String, "A piece of the JSON of a tool's input.", '{"ci') }),
-    kind("thinking_delta", { thinking: Schema.String }),
-    kind("signature_delta", { signature: Schema.String }),
-    kind("citations_delta", { citation: ParsedJson })
+    kind("text_delta", { text: said(Schema.String, "The next piece of the text.", "FedRAMP") }),
+    kind("input_json_delta", {
+      partial_json: said(Schema.String, "The next piece of the JSON text of a tool's input.", '{"ci')
+    }),
+    kind("thinking_delta", { thinking: said(Schema.String, "The next piece of the thinking.", "Three") }),
+    kind("signature_delta", {
+      signature: said(Schema.String, "The signature of a thinking block.", "EqQBCgIYAhIM")
+    }),
+    kind("citations_delta", { citation: said(ParsedJson, "One citation more.") })
   ],
-  { identifier: "ContentBlockDelta" }
+  { identifier: "ContentBlockDelta", description: "What is added to a block." }
 )
 
+const index = said(Schema.Int, "Which block of `content`, from 0.", 0)
+
 export const MessagesEvent = eventKinds({
-  message_start: { message: Message },
-  content_block_start: { index: Schema.Int, content_block: ContentBlock },
-  content_block_delta: { index: Schema.Int, delta: Delta },
-  content_block_stop: { index: Schema.Int },
-  message_delta: {
-    delta: object({ stop_reason: maybe(StopReason), stop_sequence: maybe(Schema.String) }),
-    usage: MessageUsage
-  },
-  message_stop: {},
-  gateway_governance: { x_gateway_governance: Governance },
-  ping: {},
-  error: { error: object({ type: Schema.String, message: Schema.String }) }
+  message_start: ["The reply starts: a message without content.", { message: Message }],
+  content_block_start: ["A block starts, with nothing in it yet.", { index, content_block: ContentBlock }],
+  content_block_delta: ["A piece of a block.", { index, delta: Delta }],
+  content_block_stop: ["A block is complete.", { index }],
+  message_delta: [
+    "The reply ends: why, and its usage.",
+    {
+      delta: object(
+        {
+          stop_reason: maybe(StopReason, "Why the reply ended."),
+          stop_sequence: maybe(Schema.String, "The stop sequence that ended it.")
+        },
+        undefined,
+        "What is now known of the message."
+      ),
+      usage: MessageUsage
+    }
+  ],
+  message_stop: ["The reply is complete.", {}],
+  gateway_governance: [
+    "After `message_stop`, only where a tool call names an outbound destination.",
+    { x_gateway_governance: Governance }
+  ],
+  ping: ["Nothing: it keeps the connection open.", {}],
+  error: [
+    "A failure after the stream began: its last event.",
+    {
+      error: object(
+        {
+          type: said(Schema.String, "For programs: the kind of error.", "api_error"),
+          message: said(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
+        },
+        undefined,
+        "What went wrong."
+      )
+    }
+  ]
 })

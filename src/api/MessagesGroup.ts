@@ -39,7 +39,7 @@ const inputFields = {
     [{ role: "user", content: "What is FedRAMP High?" }]
   ),
   system: nullable(Schema.Union([Schema.String, Schema.Array(TextBlockParam)]), {
-    description: "What the model is to obey.",
+    description: "Instructions for the model.",
     example: "Answer in one sentence."
   }),
   tools: nullable(MessagesTools, {
@@ -80,21 +80,21 @@ export const CreateMessage = object(
       example: ["END"]
     }),
     temperature: nullable(share, {
-      description: "How much chance there is in the words; removed beside thinking.",
+      description: "Sampling temperature: more makes replies more varied. Removed beside thinking.",
       example: 0.2
     }),
     top_p: nullable(share, {
-      description: "The share of likely words to choose from; removed beside thinking.",
+      description: "Nucleus sampling: only the likeliest tokens with this probability in all. Removed beside thinking.",
       example: 0.9
     }),
     top_k: nullable(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)), {
-      description: "How many of the likeliest words to choose from; removed beside thinking.",
+      description: "How many of the likeliest tokens to choose from. Removed beside thinking.",
       example: 40
     }),
     metadata: nullable(
       object({
         user_id: nullable(Schema.String, {
-          description: "A name of yours for the end user; no secret.",
+          description: "Your own identifier of the end user; do not put a secret here.",
           example: "u-1"
         })
       }),
@@ -105,7 +105,8 @@ export const CreateMessage = object(
       example: { effort: "high" }
     })
   },
-  "MessagesRequest"
+  "MessagesRequest",
+  "A conversation. Fields that are not listed pass to the model's own API."
 ).annotate({
   examples: [
     { model: "claude-sonnet-4-5:il5", max_tokens: 300, messages: question },
@@ -120,14 +121,18 @@ export const CreateMessage = object(
 })
 export type MessagesRequest = typeof CreateMessage.Type
 
-export const CountMessageTokens = object(inputFields, "CountTokensRequest").annotate({
+export const CountMessageTokens = object(
+  inputFields,
+  "CountTokensRequest",
+  "A conversation whose tokens are counted."
+).annotate({
   examples: [{ model: "claude-sonnet-4-5:il5", messages: question }]
 })
 export type CountRequest = typeof CountMessageTokens.Type
 
 export const CountReply = Schema.Struct({
   input_tokens: said(Schema.Int, "What the same request would report as `usage.input_tokens`.", 14)
-}).annotate({ identifier: "CountTokensReply", examples: [{ input_tokens: 14 }] })
+}).annotate({ identifier: "CountTokensReply", description: "The count.", examples: [{ input_tokens: 14 }] })
 
 export class MessagesGroup extends HttpApiGroup.make("messages")
   .add(

@@ -54,7 +54,7 @@ export const CreateResponse = object(
       examples: ["What is FedRAMP High?"]
     }),
     instructions: nullable(Schema.String, {
-      description: "What the model is to obey.",
+      description: "Instructions for the model.",
       example: "Answer in one sentence."
     }),
     tools: nullable(Schema.Array(ResponsesTool), {
@@ -79,7 +79,7 @@ export const CreateResponse = object(
     reasoning: nullable(
       object({
         effort: nullable(Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]), {
-          description: "How much the model thinks first; absent, the catalog's default for the model.",
+          description: "How much the model thinks before it answers; absent, the catalog's default for the model.",
           example: "low"
         }),
         summary: nullable(Schema.Literals(["auto", "concise", "detailed"]), {
@@ -102,18 +102,19 @@ export const CreateResponse = object(
           example: "low"
         })
       }),
-      { description: "What kind of text is wanted.", example: { verbosity: "low" } }
+      { description: "The format and length of the text.", example: { verbosity: "low" } }
     ),
     temperature: nullable(between(0, 2), {
-      description: "How much chance there is in the words; models that think refuse it.",
+      description: "Sampling temperature: more makes replies more varied. Models that think refuse it.",
       example: 0.2
     }),
     top_p: nullable(between(0, 1), {
-      description: "The share of likely words to choose from; models that think refuse it.",
+      description:
+        "Nucleus sampling: only the likeliest tokens with this probability in all. Models that think refuse it.",
       example: 0.9
     }),
     top_logprobs: nullable(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 })), {
-      description: "How many likely tokens to report for each place.",
+      description: "How many alternatives of each token to report.",
       example: 3
     }),
     truncation: nullable(Schema.Literals(["auto", "disabled"]), {
@@ -129,7 +130,10 @@ export const CreateResponse = object(
       description: "What else the reply has; `reasoning.encrypted_content` is taken out.",
       example: ["message.output_text.logprobs"]
     }),
-    user: nullable(Schema.String, { description: "A name of yours for the end user; no secret.", example: "u-1" }),
+    user: nullable(Schema.String, {
+      description: "Your own identifier of the end user; do not put a secret here.",
+      example: "u-1"
+    }),
     prompt_cache_key: nullable(Schema.String, {
       description: "Requests with the same key are likely to find each other's prompt in the cloud's cache.",
       example: "handbook-v2"
@@ -149,7 +153,8 @@ export const CreateResponse = object(
     conversation: refused(Schema.Never, "Refused, because nothing is stored: send the full input each turn."),
     prompt: refused(Schema.Never, "Refused, because nothing is stored: send the text itself.")
   },
-  "ResponsesRequest"
+  "ResponsesRequest",
+  "A conversation. Fields that are not listed pass to the cloud."
 ).annotate({
   examples: [
     { model: "gpt-5.1:il5", input: "What is FedRAMP High?" },

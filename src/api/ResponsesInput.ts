@@ -8,13 +8,14 @@ const status = nullable(Schema.Literals(["in_progress", "completed", "incomplete
   description: "How far the item is, as a reply gave it.",
   example: "completed"
 })
-const callId = said(Schema.String, "What an output names to answer this call.", "call_1")
+const callId = said(Schema.String, "The call's ID, which the output names.", "call_1")
 const answers = said(Schema.String, "The `call_id` of the call that this answers.", "call_1")
 
 export const inputText = kind(
   "input_text",
   { text: said(Schema.String, "The text.", "What is in this picture?") },
-  "InputText"
+  "InputText",
+  "A text."
 )
 const inputImage = kind(
   "input_image",
@@ -30,7 +31,8 @@ const inputImage = kind(
       example: "low"
     })
   },
-  "InputImage"
+  "InputImage",
+  "An image, inline."
 )
 const inputFile = kind(
   "input_file",
@@ -42,14 +44,18 @@ const inputFile = kind(
       "data:application/pdf;base64,JVBERi0xLjcK"
     )
   },
-  "InputFile"
+  "InputFile",
+  "A PDF, inline."
 )
 const saidBefore = [
   kind("output_text", { text: said(Schema.String, "What the model said.", "It is a chart.") }),
   kind("refusal", { refusal: said(Schema.String, "Why the model did not answer.", "I cannot help with that.") })
 ] as const
 
-const InputContent = kinds([inputText, inputImage, inputFile, ...saidBefore], { identifier: "InputContent" })
+const InputContent = kinds([inputText, inputImage, inputFile, ...saidBefore], {
+  identifier: "InputContent",
+  description: "A part of a message."
+})
 const output = Schema.Union([Schema.String, Schema.Array(kinds([inputText, inputImage, inputFile]))]).annotate({
   description: "What the tool answered.",
   examples: ["21 °C"]
@@ -70,7 +76,8 @@ const message = object(
     ...id,
     status
   },
-  "InputMessage"
+  "InputMessage",
+  "A message of the conversation."
 )
 
 export const functionCall = kind(
@@ -82,7 +89,8 @@ export const functionCall = kind(
     ...id,
     status
   },
-  "FunctionCall"
+  "FunctionCall",
+  "A function that the model wants called."
 )
 export const customCall = kind(
   "custom_tool_call",
@@ -92,7 +100,8 @@ export const customCall = kind(
     input: said(Schema.String, "What the model wrote for it.", "select 1"),
     ...id
   },
-  "CustomToolCall"
+  "CustomToolCall",
+  "A custom tool that the model wants called."
 )
 const summaryText = object({
   type: Schema.Literal("summary_text"),
@@ -116,15 +125,34 @@ export const reasoning = kind(
   "ReasoningItem",
   "What the model thought. Its encrypted content never leaves the cloud, so it is left out of an input."
 )
-const action = said(ParsedJson, "What to run, as the model wrote it.")
+const action = (example: Schema.Json) => said(ParsedJson, "What to run, as the model wrote it.", example)
 /** Calls of tools whose definition is the vendor's, and which the caller executes. */
 export const localCalls = [
-  kind("local_shell_call", { call_id: callId, action, ...id }, "LocalShellCall"),
-  kind("shell_call", { call_id: callId, action, ...id }, "ShellCall"),
+  kind(
+    "local_shell_call",
+    { call_id: callId, action: action({ type: "exec", command: ["ls"], env: {} }), ...id },
+    "LocalShellCall",
+    "A command for the caller's shell."
+  ),
+  kind(
+    "shell_call",
+    { call_id: callId, action: action({ commands: ["ls"] }), ...id },
+    "ShellCall",
+    "Commands for the caller's shell."
+  ),
   kind(
     "apply_patch_call",
-    { call_id: callId, operation: said(ParsedJson, "The file and its patch, as the model wrote them."), ...id },
-    "ApplyPatchCall"
+    {
+      call_id: callId,
+      operation: said(ParsedJson, "The file and its patch, as the model wrote them.", {
+        type: "update_file",
+        path: "notes.txt",
+        diff: "@@\n-old\n+new"
+      }),
+      ...id
+    },
+    "ApplyPatchCall",
+    "A change of a file, for the caller to make."
   )
 ] as const
 
@@ -132,15 +160,27 @@ export const InputItem = kinds(
   [
     message,
     functionCall,
-    kind("function_call_output", { call_id: answers, output, ...id, status }, "FunctionCallOutput"),
+    kind(
+      "function_call_output",
+      { call_id: answers, output, ...id, status },
+      "FunctionCallOutput",
+      "What a function answered."
+    ),
     customCall,
-    kind("custom_tool_call_output", { call_id: answers, output, ...id }, "CustomToolCallOutput"),
+    kind(
+      "custom_tool_call_output",
+      { call_id: answers, output, ...id },
+      "CustomToolCallOutput",
+      "What a custom tool answered."
+    ),
     reasoning,
     ...localCalls,
     kind("local_shell_call_output", { output: said(Schema.String, "What the shell printed.", "ok") }),
     kind("shell_call_output", {
       call_id: answers,
-      output: said(ParsedJson, "What the commands printed, one entry each.")
+      output: said(ParsedJson, "What the commands printed, one entry each.", [
+        { stdout: "notes.txt", stderr: "", outcome: { type: "exit", exit_code: 0 } }
+      ])
     }),
     kind("apply_patch_call_output", {
       call_id: answers,
@@ -148,5 +188,5 @@ export const InputItem = kinds(
       output: nullable(Schema.String, { description: "What happened.", example: "applied" })
     })
   ],
-  { identifier: "InputItem" }
+  { identifier: "InputItem", description: "An item of the conversation." }
 )

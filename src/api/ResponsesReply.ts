@@ -13,15 +13,16 @@ const OutputContent = kinds(
       "output_text",
       {
         text: said(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
-        annotations: maybe(Schema.Array(ParsedJson)),
-        logprobs: maybe(Schema.Array(ParsedJson))
+        annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
+        logprobs: maybe(Schema.Array(ParsedJson), "One entry for each token, where `include` asked for them.")
       },
-      "OutputText"
+      "OutputText",
+      "A text."
     ),
     kind("refusal", { refusal: said(Schema.String, "Why the model did not answer.", "I cannot help with that.") }),
-    kind("reasoning_text", { text: Schema.String })
+    kind("reasoning_text", { text: said(Schema.String, "What the model thought.", "Three baselines exist.") })
   ],
-  { identifier: "OutputContent" }
+  { identifier: "OutputContent", description: "A part of a message." }
 )
 
 const OutputItem = kinds(
@@ -29,19 +30,20 @@ const OutputItem = kinds(
     kind(
       "message",
       {
-        id: Schema.String,
+        id: said(Schema.String, "The item's ID.", "msg_01"),
         role: Schema.Literal("assistant"),
-        content: Schema.Array(OutputContent),
-        status: maybe(Status)
+        content: said(Schema.Array(OutputContent), "The parts of the message."),
+        status: maybe(Status, "How far the item is.")
       },
-      "OutputMessage"
+      "OutputMessage",
+      "What the model says."
     ),
     functionCall,
     customCall,
     reasoning,
     ...localCalls
   ],
-  { identifier: "OutputItem" }
+  { identifier: "OutputItem", description: "An item of the reply." }
 )
 
 const ResponseUsage = object(
@@ -49,29 +51,43 @@ const ResponseUsage = object(
     input_tokens: said(Schema.Int, "Tokens of the request, cached ones included.", 14),
     output_tokens: said(Schema.Int, "Tokens of the reply, reasoning included.", 17),
     total_tokens: said(Schema.Int, "Their sum.", 31),
-    input_tokens_details: maybe(object({ cached_tokens: maybe(Schema.Int) }), "Which of them came from the cache."),
-    output_tokens_details: maybe(object({ reasoning_tokens: maybe(Schema.Int) }), "Which of them were reasoning.")
+    input_tokens_details: maybe(
+      object({ cached_tokens: maybe(Schema.Int, "Tokens that came from the cloud's cache.") }),
+      "How many tokens of the request came from a cache."
+    ),
+    output_tokens_details: maybe(
+      object({ reasoning_tokens: maybe(Schema.Int, "Tokens that the model thought with.") }),
+      "How many tokens of the reply were reasoning."
+    )
   },
-  "ResponseUsage"
+  "ResponseUsage",
+  "Tokens of the request and of the reply."
 )
 
 export const ResponseObject = object(
   {
-    id: Schema.String,
+    id: said(Schema.String, "The response's ID. Nothing is stored under it.", "resp_01"),
     object: Schema.Literal("response"),
-    created_at: said(Schema.Finite, "Seconds since 1970.", 1_767_225_600),
-    status: maybe(Status, "How far the reply is, and how it ended."),
+    created_at: said(Schema.Finite, "When it was made, in seconds since 1970.", 1_767_225_600),
+    status: maybe(Status, "Whether the reply is complete, or how it ended."),
     model: said(Schema.String, "The cloud's name of the model.", "gpt-5.1"),
-    output: Schema.Array(OutputItem),
+    output: said(Schema.Array(OutputItem), "The items of the reply: reasoning, messages, tool calls."),
     usage: maybe(ResponseUsage, "Absent while the reply streams."),
-    error: maybe(object({ code: maybe(Schema.String), message: maybe(Schema.String) }), "Why it failed."),
+    error: maybe(
+      object({
+        code: maybe(Schema.String, "For programs: the kind of error."),
+        message: maybe(Schema.String, "For people: what went wrong.")
+      }),
+      "Why it failed."
+    ),
     incomplete_details: maybe(
-      object({ reason: maybe(oneOf("max_output_tokens", "content_filter")) }),
+      object({ reason: maybe(oneOf("max_output_tokens", "content_filter"), "What ended it early.") }),
       "Why it is incomplete."
     ),
     x_gateway_governance: Schema.optionalKey(Governance)
   },
-  "Response"
+  "Response",
+  "A whole reply: what the cloud answered, with the gateway's flag where there is one."
 ).annotate({
   examples: [
     {
@@ -100,43 +116,71 @@ export const ResponseObject = object(
 })
 export type ResponseObject = typeof ResponseObject.Type
 
-const order = { sequence_number: maybe(Schema.Int, "The event's place in the stream.") }
+const order = { sequence_number: maybe(Schema.Int, "The event's place in the stream, from 0.") }
 const whole = { response: ResponseObject, ...order }
-const ofItem = { output_index: Schema.Int, item_id: maybe(Schema.String), ...order }
-const ofItemWhole = { item: OutputItem, output_index: Schema.Int, ...order }
-const ofPart = { content_index: Schema.Int, ...ofItem }
-const ofSummary = { summary_index: Schema.Int, ...ofItem }
-const text = Schema.String
+const output_index = said(Schema.Int, "Which item of `output`, from 0.", 0)
+const ofItem = { output_index, item_id: maybe(Schema.String, "The item's ID."), ...order }
+const ofItemWhole = { item: OutputItem, output_index, ...order }
+const ofPart = { content_index: said(Schema.Int, "Which part of the item's `content`, from 0.", 0), ...ofItem }
+const ofSummary = { summary_index: said(Schema.Int, "Which part of the item's `summary`, from 0.", 0), ...ofItem }
+const ofCommand = { command_index: said(Schema.Int, "Which command of the call, from 0.", 0), ...ofItem }
+const delta = said(Schema.String, "The next piece.", "FedRAMP")
+const text = said(Schema.String, "The whole text.", "FedRAMP High is the strictest baseline.")
+const command = said(Schema.String, "The command, as far as it is known.", "ls")
+const summaryPart = said(ParsedJson, "The part of the summary.")
 
-/** `response.completed`, `.incomplete` and `.failed` end the stream, and so does `error`. */
 export const ResponsesEvent = eventKinds({
-  "response.created": whole,
-  "response.in_progress": whole,
-  "response.queued": whole,
-  "response.completed": whole,
-  "response.incomplete": whole,
-  "response.failed": whole,
-  "response.output_item.added": ofItemWhole,
-  "response.output_item.done": ofItemWhole,
-  "response.content_part.added": { part: OutputContent, ...ofPart },
-  "response.content_part.done": { part: OutputContent, ...ofPart },
-  "response.output_text.delta": { delta: text, ...ofPart },
-  "response.output_text.done": { text, ...ofPart },
-  "response.output_text.annotation.added": { annotation: ParsedJson, annotation_index: Schema.Int, ...ofPart },
-  "response.refusal.delta": { delta: text, ...ofPart },
-  "response.refusal.done": { refusal: text, ...ofPart },
-  "response.function_call_arguments.delta": { delta: text, ...ofItem },
-  "response.function_call_arguments.done": { arguments: text, ...ofItem },
-  "response.custom_tool_call_input.delta": { delta: text, ...ofItem },
-  "response.custom_tool_call_input.done": { input: text, ...ofItem },
-  "response.reasoning_summary_part.added": { part: ParsedJson, ...ofSummary },
-  "response.reasoning_summary_part.done": { part: ParsedJson, ...ofSummary },
-  "response.reasoning_summary_text.delta": { delta: text, ...ofSummary },
-  "response.reasoning_summary_text.done": { text, ...ofSummary },
-  "response.reasoning_text.delta": { delta: text, ...ofPart },
-  "response.reasoning_text.done": { text, ...ofPart },
-  "response.shell_call_command.added": { command: text, command_index: Schema.Int, ...ofItem },
-  "response.shell_call_command.delta": { delta: text, command_index: Schema.Int, ...ofItem },
-  "response.shell_call_command.done": { command: text, command_index: Schema.Int, ...ofItem },
-  error: { code: maybe(Schema.String), message: Schema.String, param: maybe(Schema.String), ...order }
+  "response.created": ["The stream starts.", whole],
+  "response.in_progress": ["The model is at work.", whole],
+  "response.queued": ["The request waits at the cloud.", whole],
+  "response.completed": ["The reply is complete: the last event.", whole],
+  "response.incomplete": ["The reply was ended early: the last event.", whole],
+  "response.failed": ["The reply failed: the last event.", whole],
+  "response.output_item.added": ["An item starts.", ofItemWhole],
+  "response.output_item.done": ["An item is complete.", ofItemWhole],
+  "response.content_part.added": ["A part of a message starts.", { part: OutputContent, ...ofPart }],
+  "response.content_part.done": ["A part of a message is complete.", { part: OutputContent, ...ofPart }],
+  "response.output_text.delta": ["A piece of a text.", { delta, ...ofPart }],
+  "response.output_text.done": ["A text is complete.", { text, ...ofPart }],
+  "response.output_text.annotation.added": [
+    "A source that the model names.",
+    {
+      annotation: said(ParsedJson, "The source."),
+      annotation_index: said(Schema.Int, "Which annotation of the text, from 0.", 0),
+      ...ofPart
+    }
+  ],
+  "response.refusal.delta": ["A piece of a refusal.", { delta, ...ofPart }],
+  "response.refusal.done": [
+    "A refusal is complete.",
+    { refusal: said(Schema.String, "The whole refusal.", "I cannot help with that."), ...ofPart }
+  ],
+  "response.function_call_arguments.delta": ["A piece of a call's arguments.", { delta, ...ofItem }],
+  "response.function_call_arguments.done": [
+    "A call's arguments are complete.",
+    { arguments: said(Schema.String, "The arguments as JSON text.", '{"city":"Denver"}'), ...ofItem }
+  ],
+  "response.custom_tool_call_input.delta": ["A piece of a custom tool's input.", { delta, ...ofItem }],
+  "response.custom_tool_call_input.done": [
+    "A custom tool's input is complete.",
+    { input: said(Schema.String, "The whole input.", "select 1"), ...ofItem }
+  ],
+  "response.reasoning_summary_part.added": ["A part of a summary starts.", { part: summaryPart, ...ofSummary }],
+  "response.reasoning_summary_part.done": ["A part of a summary is complete.", { part: summaryPart, ...ofSummary }],
+  "response.reasoning_summary_text.delta": ["A piece of a summary.", { delta, ...ofSummary }],
+  "response.reasoning_summary_text.done": ["A text of a summary is complete.", { text, ...ofSummary }],
+  "response.reasoning_text.delta": ["A piece of what the model thinks.", { delta, ...ofPart }],
+  "response.reasoning_text.done": ["A thought is complete.", { text, ...ofPart }],
+  "response.shell_call_command.added": ["A command of a shell call starts.", { command, ...ofCommand }],
+  "response.shell_call_command.delta": ["A piece of a command.", { delta, ...ofCommand }],
+  "response.shell_call_command.done": ["A command is complete.", { command, ...ofCommand }],
+  error: [
+    "A failure after the stream began: its last event.",
+    {
+      code: maybe(Schema.String, "For programs: the kind of error."),
+      message: said(Schema.String, "For people: what went wrong.", "the cloud ended its reply early"),
+      param: maybe(Schema.String, "The parameter that is to blame, where there is one."),
+      ...order
+    }
+  ]
 })

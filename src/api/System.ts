@@ -8,17 +8,18 @@ import { ApiKey } from "./Security.ts"
 import { service, version } from "./version.ts"
 
 export const ModelObject = Schema.Struct({
-  id: Schema.String.annotate({ description: "The composite ID to use in requests." }),
+  id: said(Schema.String, "The composite ID to use in requests.", "claude-sonnet-4-5:il5"),
   object: Schema.Literal("model"),
   created: said(Schema.Int, "When the model was added, in seconds since 1970.", 1_759_104_000),
   owned_by: said(Schema.String, "Who made the model.", "anthropic")
-}).annotate({ identifier: "Model" })
+}).annotate({ identifier: "Model", description: "A model at a level." })
 
 export const ModelList = Schema.Struct({
   object: Schema.Literal("list"),
-  data: Schema.Array(ModelObject)
+  data: said(Schema.Array(ModelObject), "One entry for each composite ID.")
 }).annotate({
   identifier: "ModelList",
+  description: "What the key may use.",
   examples: [
     {
       object: "list",
@@ -28,8 +29,8 @@ export const ModelList = Schema.Struct({
 })
 
 const health = {
-  service: said(Schema.String, "The name of this service.", service),
-  version: said(Schema.String, "The version of its build.", version),
+  service: said(Schema.String, "The service's name.", service),
+  version: said(Schema.String, "The service's version.", version),
   boundary: Schema.optionalKey(
     Schema.Struct({
       declared: said(
@@ -53,11 +54,16 @@ const health = {
 }
 export const Health = Schema.Struct({ status: Schema.Literal("ok"), ...health }).annotate({
   identifier: "Health",
+  description: "The gateway takes requests.",
   examples: [{ status: "ok", service, version }]
 })
 /** While the server shuts down: send new requests elsewhere. */
 export const Draining = Schema.Struct({ status: Schema.Literal("draining"), ...health })
-  .annotate({ identifier: "Draining", examples: [{ status: "draining", service, version }] })
+  .annotate({
+    identifier: "Draining",
+    description: "The gateway is shutting down.",
+    examples: [{ status: "draining", service, version }]
+  })
   .pipe(HttpApiSchema.status(503))
 
 export class ModelsGroup extends HttpApiGroup.make("models")

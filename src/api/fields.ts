@@ -41,8 +41,8 @@ export const nullable = <S extends Schema.Top>(schema: S, notes: Notes<S["Type"]
   Schema.optionalKey(Schema.NullOr(schema).annotate({ message: mustBe(schema.ast), ...annotations(notes) }))
 
 /** A field of a reply that a cloud may leave out. */
-export const maybe = <S extends Schema.Top>(schema: S, description?: string) =>
-  Schema.optionalKey(Schema.NullOr(schema).annotate(description === undefined ? {} : { description }))
+export const maybe = <S extends Schema.Top>(schema: S, description: string) =>
+  Schema.optionalKey(Schema.NullOr(schema).annotate({ description }))
 
 /** An object with these fields, and with others that are not ours to judge. */
 export const object = <const F extends Schema.Struct.Fields>(fields: F, identifier?: string, description?: string) =>

@@ -48,17 +48,23 @@ export const kinds = <const M extends ReadonlyArray<Schema.Top>>(
 export const oneOf = <const N extends ReadonlyArray<string>>(...names: N) =>
   Schema.Union([Schema.Literals(names), Schema.String]) as unknown as Schema.Codec<N[number] | (string & {})>
 
-type Events<E extends Readonly<Record<string, Schema.Struct.Fields>>> = {
+/** What an event says, and the fields of its data. */
+type Event<F extends Schema.Struct.Fields> = readonly [description: string, fields: F]
+
+type Events<E extends Readonly<Record<string, Event<Schema.Struct.Fields>>>> = {
   readonly [K in keyof E & string]: {
     readonly event: K
-    readonly data: Schema.Struct<E[K]>["Type"] & { readonly type: K; readonly [x: string]: unknown }
+    readonly data: Schema.Struct<E[K][1]>["Type"] & { readonly type: K; readonly [x: string]: unknown }
   }
 }[keyof E & string]
 
 /** The events of a stream, each named like the `type` of its data, which is JSON. Events of other names pass. */
-export const eventKinds = <const E extends Readonly<Record<string, Schema.Struct.Fields>>>(events: E) => {
-  const known = Object.entries(events).map(([name, fields]) =>
-    Schema.Struct({ event: Schema.Literal(name), data: Schema.fromJsonString(kind(name, fields)) })
+export const eventKinds = <const E extends Readonly<Record<string, Event<Schema.Struct.Fields>>>>(events: E) => {
+  const known = Object.entries(events).map(([name, [description, fields]]) =>
+    Schema.Struct({
+      event: Schema.Literal(name),
+      data: Schema.fromJsonString(kind(name, fields, undefined, description))
+    })
   )
   const other = otherThan(Object.keys(events))
   return Schema.Union([

@@ -1,22 +1,32 @@
 /** The contract as types, made from the OpenAPI document; `test/clients/declarations.test.ts` writes this file. */
 
-/** What went wrong: error.type is for programs, error.message for people. */
+/** An error. */
 export interface ApiErrorBody {
+  /** What went wrong. */
   readonly error: {
+    /**
+     * For programs: the kind of error.
+     * @example "invalid_request_error"
+     */
     readonly type: string
+    /**
+     * For people: what is wrong, where, and what would work.
+     * @example "max_tokens: must be a positive integer"
+     */
     readonly message: string
   }
 }
 
+/** The gateway is shutting down. */
 export interface Draining {
   readonly status: "draining"
   /**
-   * The name of this service.
+   * The service's name.
    * @example "government-model-gateway"
    */
   readonly service: string
   /**
-   * The version of its build.
+   * The service's version.
    * @example "0.1.0"
    */
   readonly version: string
@@ -50,15 +60,16 @@ export interface Draining {
   }
 }
 
+/** The gateway takes requests. */
 export interface Health {
   readonly status: "ok"
   /**
-   * The name of this service.
+   * The service's name.
    * @example "government-model-gateway"
    */
   readonly service: string
   /**
-   * The version of its build.
+   * The service's version.
    * @example "0.1.0"
    */
   readonly version: string
@@ -92,13 +103,19 @@ export interface Health {
   }
 }
 
+/** What the key may use. */
 export interface ModelList {
   readonly object: "list"
+  /** One entry for each composite ID. */
   readonly data: ReadonlyArray<Model>
 }
 
+/** A model at a level. */
 export interface Model {
-  /** The composite ID to use in requests. */
+  /**
+   * The composite ID to use in requests.
+   * @example "claude-sonnet-4-5:il5"
+   */
   readonly id: string
   readonly object: "model"
   /**
@@ -113,21 +130,41 @@ export interface Model {
   readonly owned_by: string
 }
 
+/** The vectors. */
 export interface EmbeddingList {
   readonly object: "list"
+  /** One vector for each text, in the order of `input`. */
   readonly data: ReadonlyArray<{
     readonly object: "embedding"
+    /**
+     * Which text of `input` this is the vector of, from 0.
+     * @example 0
+     */
     readonly index: number
-    /** Floats, or with encoding_format base64 the base64 of little-endian float32 values. */
+    /** 1,024 numbers of a vector of length 1, or with `encoding_format` base64 the base64 of little-endian float32 values. */
     readonly embedding: ReadonlyArray<number> | string
   }>
+  /**
+   * The composite ID that was asked for.
+   * @example "titan-embed-text-v2:il5"
+   */
   readonly model: string
+  /** Tokens of the request. */
   readonly usage: {
+    /**
+     * Tokens of all texts.
+     * @example 2
+     */
     readonly prompt_tokens: number
+    /**
+     * The same: a vector has no tokens.
+     * @example 2
+     */
     readonly total_tokens: number
   }
 }
 
+/** Texts to embed. Fields that are not listed are ignored. */
 export interface EmbeddingsRequest {
   /**
    * Composite ID, `<base_model>:<level>`.
@@ -148,6 +185,7 @@ export interface EmbeddingsRequest {
   readonly [name: string]: unknown
 }
 
+/** A part of a message. */
 export type OutputContent = OutputText | {
   readonly type: "refusal"
   /**
@@ -158,10 +196,15 @@ export type OutputContent = OutputText | {
   readonly [name: string]: unknown
 } | {
   readonly type: "reasoning_text"
+  /**
+   * What the model thought.
+   * @example "Three baselines exist."
+   */
   readonly text: string
   readonly [name: string]: unknown
 }
 
+/** A text. */
 export interface OutputText {
   readonly type: "output_text"
   /**
@@ -169,21 +212,28 @@ export interface OutputText {
    * @example "FedRAMP High is the strictest baseline."
    */
   readonly text: string
+  /** Sources that the model names. */
   readonly annotations?: ReadonlyArray<unknown> | null
+  /** One entry for each token, where `include` asked for them. */
   readonly logprobs?: ReadonlyArray<unknown> | null
   readonly [name: string]: unknown
 }
 
+/** An item of the reply. */
 export type OutputItem = OutputMessage | FunctionCall | CustomToolCall | ReasoningItem | LocalShellCall | ShellCall | ApplyPatchCall
 
+/** A change of a file, for the caller to make. */
 export interface ApplyPatchCall {
   readonly type: "apply_patch_call"
   /**
-   * What an output names to answer this call.
+   * The call's ID, which the output names.
    * @example "call_1"
    */
   readonly call_id: string
-  /** The file and its patch, as the model wrote them. */
+  /**
+   * The file and its patch, as the model wrote them.
+   * @example {"type":"update_file","path":"notes.txt","diff":"@@\n-old\n+new"}
+   */
   readonly operation: unknown
   /**
    * The item's ID, as a reply gave it.
@@ -193,14 +243,18 @@ export interface ApplyPatchCall {
   readonly [name: string]: unknown
 }
 
+/** Commands for the caller's shell. */
 export interface ShellCall {
   readonly type: "shell_call"
   /**
-   * What an output names to answer this call.
+   * The call's ID, which the output names.
    * @example "call_1"
    */
   readonly call_id: string
-  /** What to run, as the model wrote it. */
+  /**
+   * What to run, as the model wrote it.
+   * @example {"commands":["ls"]}
+   */
   readonly action: unknown
   /**
    * The item's ID, as a reply gave it.
@@ -210,14 +264,18 @@ export interface ShellCall {
   readonly [name: string]: unknown
 }
 
+/** A command for the caller's shell. */
 export interface LocalShellCall {
   readonly type: "local_shell_call"
   /**
-   * What an output names to answer this call.
+   * The call's ID, which the output names.
    * @example "call_1"
    */
   readonly call_id: string
-  /** What to run, as the model wrote it. */
+  /**
+   * What to run, as the model wrote it.
+   * @example {"type":"exec","command":["ls"],"env":{}}
+   */
   readonly action: unknown
   /**
    * The item's ID, as a reply gave it.
@@ -266,10 +324,11 @@ export interface ReasoningItem {
   readonly [name: string]: unknown
 }
 
+/** A custom tool that the model wants called. */
 export interface CustomToolCall {
   readonly type: "custom_tool_call"
   /**
-   * What an output names to answer this call.
+   * The call's ID, which the output names.
    * @example "call_1"
    */
   readonly call_id: string
@@ -291,10 +350,11 @@ export interface CustomToolCall {
   readonly [name: string]: unknown
 }
 
+/** A function that the model wants called. */
 export interface FunctionCall {
   readonly type: "function_call"
   /**
-   * What an output names to answer this call.
+   * The call's ID, which the output names.
    * @example "call_1"
    */
   readonly call_id: string
@@ -321,41 +381,57 @@ export interface FunctionCall {
   readonly [name: string]: unknown
 }
 
+/** What the model says. */
 export interface OutputMessage {
   readonly type: "message"
+  /**
+   * The item's ID.
+   * @example "msg_01"
+   */
   readonly id: string
   readonly role: "assistant"
+  /** The parts of the message. */
   readonly content: ReadonlyArray<OutputContent>
+  /** How far the item is. */
   readonly status?: "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" | (string & {}) | null
   readonly [name: string]: unknown
 }
 
+/** A whole reply: what the cloud answered, with the gateway's flag where there is one. */
 export interface Response {
+  /**
+   * The response's ID. Nothing is stored under it.
+   * @example "resp_01"
+   */
   readonly id: string
   readonly object: "response"
   /**
-   * Seconds since 1970.
+   * When it was made, in seconds since 1970.
    * @example 1767225600
    */
   readonly created_at: number
-  /** How far the reply is, and how it ended. */
+  /** Whether the reply is complete, or how it ended. */
   readonly status?: "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" | (string & {}) | null
   /**
    * The cloud's name of the model.
    * @example "gpt-5.1"
    */
   readonly model: string
+  /** The items of the reply: reasoning, messages, tool calls. */
   readonly output: ReadonlyArray<OutputItem>
   /** Absent while the reply streams. */
   readonly usage?: ResponseUsage | null
   /** Why it failed. */
   readonly error?: {
+    /** For programs: the kind of error. */
     readonly code?: string | null
+    /** For people: what went wrong. */
     readonly message?: string | null
     readonly [name: string]: unknown
   } | null
   /** Why it is incomplete. */
   readonly incomplete_details?: {
+    /** What ended it early. */
     readonly reason?: "max_output_tokens" | "content_filter" | (string & {}) | null
     readonly [name: string]: unknown
   } | null
@@ -363,20 +439,40 @@ export interface Response {
   readonly [name: string]: unknown
 }
 
-/** Tool calls that name an outbound destination. Advisory: the calls themselves are never altered. Absent when none does. */
+/** Tool calls that name an outbound destination. Advisory: the calls themselves are never changed. Absent where there are none. */
 export interface Governance {
+  /** One flag for each such call. */
   readonly flags: ReadonlyArray<GovernanceFlag>
 }
 
+/** A tool call that names an outbound destination. */
 export interface GovernanceFlag {
+  /**
+   * The ID of the call.
+   * @example "call_1"
+   */
   readonly tool_call_id: string
+  /**
+   * The tool that is called.
+   * @example "fetch"
+   */
   readonly tool_name: string
+  /**
+   * The URLs and IPv4 addresses in the arguments: each once, in order of appearance.
+   * @example ["https://example.com/a"]
+   */
   readonly destinations: ReadonlyArray<string>
   readonly reason: "external_destination"
+  /** There are more destinations than `destinations` lists; absent otherwise. */
   readonly truncated?: true
+  /**
+   * How many destinations are not listed.
+   * @example 3
+   */
   readonly omitted?: number
 }
 
+/** Tokens of the request and of the reply. */
 export interface ResponseUsage {
   /**
    * Tokens of the request, cached ones included.
@@ -393,19 +489,22 @@ export interface ResponseUsage {
    * @example 31
    */
   readonly total_tokens: number
-  /** Which of them came from the cache. */
+  /** How many tokens of the request came from a cache. */
   readonly input_tokens_details?: {
+    /** Tokens that came from the cloud's cache. */
     readonly cached_tokens?: number | null
     readonly [name: string]: unknown
   } | null
-  /** Which of them were reasoning. */
+  /** How many tokens of the reply were reasoning. */
   readonly output_tokens_details?: {
+    /** Tokens that the model thought with. */
     readonly reasoning_tokens?: number | null
     readonly [name: string]: unknown
   } | null
   readonly [name: string]: unknown
 }
 
+/** A conversation. Fields that are not listed pass to the cloud. */
 export interface ResponsesRequest {
   /**
    * Composite ID, `<base_model>:<level>`.
@@ -418,7 +517,7 @@ export interface ResponsesRequest {
    */
   readonly input: string | ReadonlyArray<InputItem>
   /**
-   * What the model is to obey.
+   * Instructions for the model.
    * @example "Answer in one sentence."
    */
   readonly instructions?: string | null
@@ -518,7 +617,7 @@ export interface ResponsesRequest {
    */
   readonly reasoning?: {
     /**
-     * How much the model thinks first; absent, the catalog's default for the model.
+     * How much the model thinks before it answers; absent, the catalog's default for the model.
      * @example "low"
      */
     readonly effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null
@@ -530,7 +629,7 @@ export interface ResponsesRequest {
     readonly [name: string]: unknown
   } | null
   /**
-   * What kind of text is wanted.
+   * The format and length of the text.
    * @example {"verbosity":"low"}
    */
   readonly text?: {
@@ -581,19 +680,19 @@ export interface ResponsesRequest {
     readonly [name: string]: unknown
   } | null
   /**
-   * How much chance there is in the words; models that think refuse it.
+   * Sampling temperature: more makes replies more varied. Models that think refuse it.
    * Limits: at least 0, at most 2.
    * @example 0.2
    */
   readonly temperature?: number | null
   /**
-   * The share of likely words to choose from; models that think refuse it.
+   * Nucleus sampling: only the likeliest tokens with this probability in all. Models that think refuse it.
    * Limits: at least 0, at most 1.
    * @example 0.9
    */
   readonly top_p?: number | null
   /**
-   * How many likely tokens to report for each place.
+   * How many alternatives of each token to report.
    * Limits: at least 0, at most 20.
    * @example 3
    */
@@ -617,7 +716,7 @@ export interface ResponsesRequest {
    */
   readonly include?: ReadonlyArray<string> | null
   /**
-   * A name of yours for the end user; no secret.
+   * Your own identifier of the end user; do not put a secret here.
    * @example "u-1"
    */
   readonly user?: string | null
@@ -758,6 +857,7 @@ export interface FunctionTool {
   readonly [name: string]: unknown
 }
 
+/** An item of the conversation. */
 export type InputItem = InputMessage | FunctionCall | FunctionCallOutput | CustomToolCall | CustomToolCallOutput | ReasoningItem | LocalShellCall | ShellCall | ApplyPatchCall | {
   readonly type: "local_shell_call_output"
   /**
@@ -773,7 +873,10 @@ export type InputItem = InputMessage | FunctionCall | FunctionCallOutput | Custo
    * @example "call_1"
    */
   readonly call_id: string
-  /** What the commands printed, one entry each. */
+  /**
+   * What the commands printed, one entry each.
+   * @example [{"stdout":"notes.txt","stderr":"","outcome":{"type":"exit","exit_code":0}}]
+   */
   readonly output: unknown
   readonly [name: string]: unknown
 } | {
@@ -796,6 +899,7 @@ export type InputItem = InputMessage | FunctionCall | FunctionCallOutput | Custo
   readonly [name: string]: unknown
 }
 
+/** What a custom tool answered. */
 export interface CustomToolCallOutput {
   readonly type: "custom_tool_call_output"
   /**
@@ -816,6 +920,7 @@ export interface CustomToolCallOutput {
   readonly [name: string]: unknown
 }
 
+/** A PDF, inline. */
 export interface InputFile {
   readonly type: "input_file"
   /**
@@ -831,6 +936,7 @@ export interface InputFile {
   readonly [name: string]: unknown
 }
 
+/** An image, inline. */
 export interface InputImage {
   readonly type: "input_image"
   /**
@@ -847,6 +953,7 @@ export interface InputImage {
   readonly [name: string]: unknown
 }
 
+/** A text. */
 export interface InputText {
   readonly type: "input_text"
   /**
@@ -857,6 +964,7 @@ export interface InputText {
   readonly [name: string]: unknown
 }
 
+/** What a function answered. */
 export interface FunctionCallOutput {
   readonly type: "function_call_output"
   /**
@@ -882,6 +990,7 @@ export interface FunctionCallOutput {
   readonly [name: string]: unknown
 }
 
+/** A message of the conversation. */
 export interface InputMessage {
   /**
    * May be left out.
@@ -912,6 +1021,7 @@ export interface InputMessage {
   readonly [name: string]: unknown
 }
 
+/** A part of a message. */
 export type InputContent = InputText | InputImage | InputFile | {
   readonly type: "output_text"
   /**
@@ -930,19 +1040,29 @@ export type InputContent = InputText | InputImage | InputFile | {
   readonly [name: string]: unknown
 }
 
-/** What went wrong, in the shape of the messages format. */
+/** An error, in the shape of the messages format. */
 export interface MessagesErrorBody {
   readonly type: "error"
+  /** What went wrong. */
   readonly error: {
+    /**
+     * For programs: the kind of error.
+     * @example "invalid_request_error"
+     */
     readonly type: string
+    /**
+     * For people: what is wrong, where, and what would work.
+     * @example "max_tokens: must be a positive integer"
+     */
     readonly message: string
-    /** What a client library reads of an error beside its message; rarely there. */
+    /** What client libraries read beside the message; rarely there. */
     readonly details?: {
       readonly [name: string]: unknown
     }
   }
 }
 
+/** The count. */
 export interface CountTokensReply {
   /**
    * What the same request would report as `usage.input_tokens`.
@@ -951,6 +1071,7 @@ export interface CountTokensReply {
   readonly input_tokens: number
 }
 
+/** A conversation whose tokens are counted. */
 export interface CountTokensRequest {
   /**
    * Composite ID, `<base_model>:<level>`.
@@ -963,7 +1084,7 @@ export interface CountTokensRequest {
    */
   readonly messages: ReadonlyArray<MessageParam>
   /**
-   * What the model is to obey.
+   * Instructions for the model.
    * @example "Answer in one sentence."
    */
   readonly system?: string | ReadonlyArray<TextBlockParam> | null
@@ -1065,10 +1186,11 @@ export interface MessagesVendorTool {
   readonly [name: string]: unknown
 }
 
+/** The prompt up to here may be kept in the cloud's cache. */
 export interface CacheControl {
   readonly type: "ephemeral"
   /**
-   * How long the cloud may reuse what it read.
+   * How long it is kept.
    * @default "5m"
    * @example "1h"
    */
@@ -1115,6 +1237,7 @@ export interface MessagesTool {
   readonly [name: string]: unknown
 }
 
+/** A text. */
 export interface TextBlockParam {
   readonly type: "text"
   /**
@@ -1130,6 +1253,7 @@ export interface TextBlockParam {
   readonly [name: string]: unknown
 }
 
+/** A message of the conversation. */
 export interface MessageParam {
   /**
    * Who speaks.
@@ -1144,8 +1268,10 @@ export interface MessageParam {
   readonly [name: string]: unknown
 }
 
+/** A block of a message. */
 export type ContentBlockParam = TextBlockParam | ImageBlock | DocumentBlock | SearchResultBlock | ToolUseBlockParam | ToolResultBlock | ThinkingBlock | RedactedThinkingBlock
 
+/** Thinking that the vendor does not show. */
 export interface RedactedThinkingBlock {
   readonly type: "redacted_thinking"
   /**
@@ -1156,6 +1282,7 @@ export interface RedactedThinkingBlock {
   readonly [name: string]: unknown
 }
 
+/** What the model thought. */
 export interface ThinkingBlock {
   readonly type: "thinking"
   /**
@@ -1164,13 +1291,14 @@ export interface ThinkingBlock {
    */
   readonly thinking: string
   /**
-   * The vendor's own; return it unchanged.
+   * The vendor's signature of the thinking; return it unchanged.
    * @example "EqQBCgIYAhIM"
    */
   readonly signature: string
   readonly [name: string]: unknown
 }
 
+/** What a tool answered; in the user's message after the call. */
 export interface ToolResultBlock {
   readonly type: "tool_result"
   /**
@@ -1197,6 +1325,7 @@ export interface ToolResultBlock {
   readonly [name: string]: unknown
 }
 
+/** A search result of the caller's, which the model may cite. */
 export interface SearchResultBlock {
   readonly type: "search_result"
   /**
@@ -1328,10 +1457,11 @@ export interface ImageBlock {
   readonly [name: string]: unknown
 }
 
+/** A tool call of an earlier reply. */
 export interface ToolUseBlockParam {
   readonly type: "tool_use"
   /**
-   * What a tool_result names to answer this call.
+   * The call's ID, which the `tool_result` names.
    * @example "toolu_01"
    */
   readonly id: string
@@ -1355,11 +1485,12 @@ export interface ToolUseBlockParam {
   readonly [name: string]: unknown
 }
 
+/** Tokens of the request and of the reply. */
 export interface MessageUsage {
   /** Tokens of the request, without cached ones. */
   readonly input_tokens?: number | null
   /**
-   * Tokens of the reply.
+   * Tokens of the reply, thinking included.
    * @example 17
    */
   readonly output_tokens: number
@@ -1370,38 +1501,54 @@ export interface MessageUsage {
   readonly [name: string]: unknown
 }
 
+/** What is added to a block. */
 export type ContentBlockDelta = {
   readonly type: "text_delta"
+  /**
+   * The next piece of the text.
+   * @example "FedRAMP"
+   */
   readonly text: string
   readonly [name: string]: unknown
 } | {
   readonly type: "input_json_delta"
   /**
-   * A piece of the JSON of a tool's input.
+   * The next piece of the JSON text of a tool's input.
    * @example "{\"ci"
    */
   readonly partial_json: string
   readonly [name: string]: unknown
 } | {
   readonly type: "thinking_delta"
+  /**
+   * The next piece of the thinking.
+   * @example "Three"
+   */
   readonly thinking: string
   readonly [name: string]: unknown
 } | {
   readonly type: "signature_delta"
+  /**
+   * The signature of a thinking block.
+   * @example "EqQBCgIYAhIM"
+   */
   readonly signature: string
   readonly [name: string]: unknown
 } | {
   readonly type: "citations_delta"
+  /** One citation more. */
   readonly citation: unknown
   readonly [name: string]: unknown
 }
 
+/** A block of the reply. */
 export type ContentBlock = TextBlock | ToolUseBlock | ThinkingBlock | RedactedThinkingBlock
 
+/** A tool that the model wants called. */
 export interface ToolUseBlock {
   readonly type: "tool_use"
   /**
-   * What a tool_result names to answer this call.
+   * The call's ID, which the `tool_result` names.
    * @example "toolu_01"
    */
   readonly id: string
@@ -1417,6 +1564,7 @@ export interface ToolUseBlock {
   readonly [name: string]: unknown
 }
 
+/** A text. */
 export interface TextBlock {
   readonly type: "text"
   /**
@@ -1424,21 +1572,28 @@ export interface TextBlock {
    * @example "FedRAMP High is the strictest baseline."
    */
   readonly text: string
+  /** What the text rests on, where documents allow citations. */
   readonly citations?: unknown
   readonly [name: string]: unknown
 }
 
+/** A whole reply. */
 export interface Message {
+  /**
+   * The message's ID.
+   * @example "msg_01"
+   */
   readonly id: string
   readonly type: "message"
   readonly role: "assistant"
+  /** The blocks of the reply: thinking, text, tool calls. */
   readonly content: ReadonlyArray<ContentBlock>
   /**
    * The base model, without the level.
    * @example "claude-sonnet-4-5"
    */
   readonly model: string
-  /** Why the reply ended; null while it streams. */
+  /** Why the reply ended; null at the start of a stream. */
   readonly stop_reason: "end_turn" | "max_tokens" | "stop_sequence" | "tool_use" | "pause_turn" | "refusal" | "model_context_window_exceeded" | (string & {}) | null
   /** The stop sequence that ended it. */
   readonly stop_sequence?: string | null
@@ -1447,6 +1602,7 @@ export interface Message {
   readonly [name: string]: unknown
 }
 
+/** A conversation. Fields that are not listed pass to the model's own API. */
 export interface MessagesRequest {
   /**
    * Composite ID, `<base_model>:<level>`.
@@ -1459,7 +1615,7 @@ export interface MessagesRequest {
    */
   readonly messages: ReadonlyArray<MessageParam>
   /**
-   * What the model is to obey.
+   * Instructions for the model.
    * @example "Answer in one sentence."
    */
   readonly system?: string | ReadonlyArray<TextBlockParam> | null
@@ -1555,19 +1711,19 @@ export interface MessagesRequest {
    */
   readonly stop_sequences?: ReadonlyArray<string> | null
   /**
-   * How much chance there is in the words; removed beside thinking.
+   * Sampling temperature: more makes replies more varied. Removed beside thinking.
    * Limits: at least 0, at most 1.
    * @example 0.2
    */
   readonly temperature?: number | null
   /**
-   * The share of likely words to choose from; removed beside thinking.
+   * Nucleus sampling: only the likeliest tokens with this probability in all. Removed beside thinking.
    * Limits: at least 0, at most 1.
    * @example 0.9
    */
   readonly top_p?: number | null
   /**
-   * How many of the likeliest words to choose from; removed beside thinking.
+   * How many of the likeliest tokens to choose from. Removed beside thinking.
    * Limits: at least 0.
    * @example 40
    */
@@ -1578,7 +1734,7 @@ export interface MessagesRequest {
    */
   readonly metadata?: {
     /**
-     * A name of yours for the end user; no secret.
+     * Your own identifier of the end user; do not put a secret here.
      * @example "u-1"
      */
     readonly user_id?: string | null
@@ -1611,45 +1767,98 @@ export interface MessagesRequest {
   readonly [name: string]: unknown
 }
 
+/** A failure after the stream began: its last event, without `[DONE]` after it. */
 export interface ChatStreamError {
+  /** What went wrong. */
   readonly error: {
+    /**
+     * For programs: the kind of error.
+     * @example "api_error"
+     */
     readonly type: string
+    /**
+     * For people: what went wrong.
+     * @example "the cloud ended its reply early"
+     */
     readonly message: string
     readonly [name: string]: unknown
   }
   readonly x_gateway_governance?: Governance
 }
 
+/** One event of a stream. The final one has `finish_reason`, and `usage` where `include_usage` asked for it; then comes `[DONE]`. */
 export interface ChatCompletionChunk {
+  /**
+   * The completion's ID.
+   * @example "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11"
+   */
   readonly id: string
   readonly object: "chat.completion.chunk"
+  /**
+   * When the request arrived, in seconds since 1970.
+   * @example 1767225600
+   */
   readonly created: number
+  /**
+   * The composite ID that was asked for.
+   * @example "claude-sonnet-4-5:il5"
+   */
   readonly model: string
+  /** The next piece of the reply, as a list of one. */
   readonly choices: ReadonlyArray<{
+    /**
+     * Always 0: there is one choice.
+     * @example 0
+     */
     readonly index: number
+    /** What is added to the message. The first has the role, the last is empty. */
     readonly delta: {
       readonly role?: "assistant"
+      /** The next piece of the text. */
       readonly content?: string | null
+      /** The next pieces of tool calls. */
       readonly tool_calls?: ReadonlyArray<{
+        /**
+         * Which of the reply's calls this is a piece of, from 0.
+         * @example 0
+         */
         readonly index: number
+        /**
+         * The call's ID; in its first piece.
+         * @example "call_1"
+         */
         readonly id?: string
         readonly type?: "function"
+        /** What is called, and with what. */
         readonly function?: {
+          /**
+           * The function's name; in its first piece.
+           * @example "get_weather"
+           */
           readonly name?: string
+          /**
+           * The next piece of the arguments' JSON text.
+           * @example "{\"city\""
+           */
           readonly arguments?: string
         }
+        /** What a vendor needs back in the next request: return the message unchanged. */
         readonly extra_content?: unknown
         readonly [name: string]: unknown
       }>
+      /** The next piece of a refusal. */
       readonly refusal?: string | null
+      /** What a vendor needs back in the next request: return the message unchanged. */
       readonly extra_content?: unknown
       readonly [name: string]: unknown
     }
+    /** Log probabilities of these tokens, where `logprobs` asked for them. */
     readonly logprobs?: {
-      /** One entry a token. */
+      /** One entry for each token. */
       readonly content?: ReadonlyArray<unknown> | null
       readonly [name: string]: unknown
     } | null
+    /** Why the reply ended; null until the final chunk. */
     readonly finish_reason: FinishReason | null
     readonly [name: string]: unknown
   }>
@@ -1658,42 +1867,88 @@ export interface ChatCompletionChunk {
   readonly [name: string]: unknown
 }
 
+/** Tokens of the request and of the reply. */
 export interface Usage {
+  /**
+   * Tokens of the request, cached ones included.
+   * @example 14
+   */
   readonly prompt_tokens: number
+  /**
+   * Tokens of the reply, reasoning included.
+   * @example 17
+   */
   readonly completion_tokens: number
+  /**
+   * Their sum.
+   * @example 31
+   */
   readonly total_tokens: number
+  /** How many tokens of the request came from a cache. */
   readonly prompt_tokens_details?: {
+    /**
+     * Tokens that came from the cloud's cache.
+     * @example 0
+     */
     readonly cached_tokens: number
   }
+  /** How many tokens of the reply were reasoning; absent where the cloud does not count them. */
   readonly completion_tokens_details?: {
+    /**
+     * Tokens that the model thought with.
+     * @example 0
+     */
     readonly reasoning_tokens: number
   }
   readonly [name: string]: unknown
 }
 
+/** Why the reply ended: by itself or at a stop sequence, at the token limit, to call tools, or by the provider's filter. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 
+/** A whole reply. */
 export interface ChatCompletion {
+  /**
+   * The completion's ID.
+   * @example "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11"
+   */
   readonly id: string
   readonly object: "chat.completion"
+  /**
+   * When the request arrived, in seconds since 1970.
+   * @example 1767225600
+   */
   readonly created: number
+  /**
+   * The composite ID that was asked for.
+   * @example "claude-sonnet-4-5:il5"
+   */
   readonly model: string
+  /** The reply, as a list of one. */
   readonly choices: ReadonlyArray<{
+    /**
+     * Always 0: there is one choice.
+     * @example 0
+     */
     readonly index: number
+    /** What the model answered: send it back unchanged as the next request's assistant message. */
     readonly message: {
       readonly role: "assistant"
+      /** The text; null where the model only calls tools. */
       readonly content: string | null
+      /** The tools that the model wants called. */
       readonly tool_calls?: ReadonlyArray<ToolCall>
       /** Why the model did not answer, where it says so. */
       readonly refusal?: string | null
       /** Sources that the model names. */
       readonly annotations?: ReadonlyArray<unknown> | null
+      /** What a vendor needs back in the next request: return the message unchanged. */
       readonly extra_content?: unknown
       readonly [name: string]: unknown
     }
-    /** Where `logprobs` asked for them. */
+    /** Log probabilities of the tokens, where `logprobs` asked for them. */
     readonly logprobs?: {
-      /** One entry a token. */
+      /** One entry for each token. */
       readonly content?: ReadonlyArray<unknown> | null
       readonly [name: string]: unknown
     } | null
@@ -1701,15 +1956,18 @@ export interface ChatCompletion {
     readonly [name: string]: unknown
   }>
   readonly usage: Usage
+  /** The tier that the cloud served the request in. */
   readonly service_tier?: string | null
+  /** The cloud's name for the version of its backend. */
   readonly system_fingerprint?: string | null
   readonly x_gateway_governance?: Governance
   readonly [name: string]: unknown
 }
 
+/** A tool that the model wants called. */
 export interface ToolCall {
   /**
-   * What a tool message names to answer this call.
+   * The call's ID, which the tool message names.
    * Limits: characters, at most 256.
    * @example "call_1"
    */
@@ -1733,11 +1991,15 @@ export interface ToolCall {
     readonly arguments: string
     readonly [name: string]: unknown
   }
-  /** What a vendor needs back in the next request: return the message unchanged. */
+  /**
+   * What a vendor needs back in the next request: return the message unchanged.
+   * @example {"google":{"thought_signature":"EqQBCgIYAhIM"}}
+   */
   readonly extra_content?: unknown
   readonly [name: string]: unknown
 }
 
+/** A conversation. Fields that are not listed go to GPT models, and others ignore them. */
 export interface ChatRequest {
   /**
    * Composite ID, `<base_model>:<level>`.
@@ -1751,13 +2013,13 @@ export interface ChatRequest {
    */
   readonly messages: ReadonlyArray<ChatMessage>
   /**
-   * How much chance there is in the words; removed while Claude and the GPT-5 models think.
+   * Sampling temperature: more makes replies more varied. Removed while Claude and the GPT-5 models think.
    * Limits: at least 0, at most 2.
    * @example 0.2
    */
   readonly temperature?: number | null
   /**
-   * The share of likely words to choose from; removed while Claude and the GPT-5 models think.
+   * Nucleus sampling: only the likeliest tokens with this probability in all. Removed while Claude and the GPT-5 models think.
    * Limits: at least 0, at most 1.
    * @example 0.9
    */
@@ -1779,7 +2041,7 @@ export interface ChatRequest {
    */
   readonly stream?: boolean | null
   /**
-   * What a stream also tells.
+   * Options of a stream.
    * @example {"include_usage":true}
    */
   readonly stream_options?: {
@@ -1797,7 +2059,7 @@ export interface ChatRequest {
    */
   readonly stop?: string | ReadonlyArray<string> | null
   /**
-   * Functions that the model may ask the caller to call.
+   * Functions that the model may ask the caller to call, at most 128.
    * Limits: items, at most 128.
    * @example [{"type":"function","function":{"name":"get_weather","description":"The weather in a city"}}]
    */
@@ -1820,11 +2082,15 @@ export interface ChatRequest {
     }
     readonly [name: string]: unknown
   } | {
+    /**
+     * The word.
+     * @example "auto"
+     */
     readonly type: "auto" | "none" | "required"
     readonly [name: string]: unknown
   } | null
   /**
-   * How much the model thinks first; absent, the catalog's default for the model.
+   * How much the model thinks before it answers; absent, the catalog's default for the model.
    * @example "low"
    */
   readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null
@@ -1841,18 +2107,18 @@ export interface ChatRequest {
    */
   readonly parallel_tool_calls?: boolean | null
   /**
-   * The same seed and request tend to give the same reply; GPT models and Gemini.
+   * The same seed and request mostly give the same reply; GPT models and Gemini.
    * @example 7
    */
   readonly seed?: number | null
   /**
-   * How much the times it was used count against a word; GPT models and Gemini.
+   * How much less likely a token becomes each time it is used; GPT models and Gemini.
    * Limits: at least -2, at most 2.
    * @example 0.5
    */
   readonly frequency_penalty?: number | null
   /**
-   * How much its having been used count against a word; GPT models and Gemini.
+   * How much less likely a token becomes once it has been used; GPT models and Gemini.
    * Limits: at least -2, at most 2.
    * @example 0.5
    */
@@ -1877,7 +2143,7 @@ export interface ChatRequest {
    */
   readonly top_logprobs?: number | null
   /**
-   * A name of yours for the end user; no secret.
+   * Your own identifier of the end user; do not put a secret here.
    * @example "u-1"
    */
   readonly user?: string | null
@@ -1896,6 +2162,7 @@ export interface ChatRequest {
   readonly [name: string]: unknown
 }
 
+/** What the reply is. */
 export type ResponseFormat = {
   readonly type: "text"
   readonly [name: string]: unknown
@@ -1988,6 +2255,7 @@ export interface ToolMessage {
   readonly [name: string]: unknown
 }
 
+/** What the model answered: the message of a reply. */
 export interface AssistantMessage {
   readonly role: "assistant"
   /**
@@ -2000,11 +2268,15 @@ export interface AssistantMessage {
    * Limits: items, at most 128.
    */
   readonly tool_calls?: ReadonlyArray<ToolCall> | null
-  /** What a vendor needs back in the next request: return the message unchanged. */
+  /**
+   * What a vendor needs back in the next request: return the message unchanged.
+   * @example {"google":{"thought_signature":"EqQBCgIYAhIM"}}
+   */
   readonly extra_content?: unknown
   readonly [name: string]: unknown
 }
 
+/** What the user says. */
 export interface UserMessage {
   readonly role: "user"
   /**
@@ -2015,13 +2287,13 @@ export interface UserMessage {
   readonly [name: string]: unknown
 }
 
-/** A PDF as a data URI, at most 3.5 MB decoded. URLs of other places are refused. */
+/** A PDF as a data URI, at most 3.5 MB decoded. Other URLs are refused. */
 export interface FilePart {
   readonly type: "file"
   /** The file itself. */
   readonly file: {
     /**
-     * The file's name, of which a harmless title is made.
+     * The file's name. Folders and control characters are removed from it.
      * @example "report.pdf"
      */
     readonly filename?: string | null
@@ -2035,7 +2307,7 @@ export interface FilePart {
   readonly [name: string]: unknown
 }
 
-/** An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. URLs of other places are refused. */
+/** An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. Other URLs are refused. */
 export interface ImagePart {
   readonly type: "image_url"
   /** The image itself. */
@@ -2050,6 +2322,7 @@ export interface ImagePart {
   readonly [name: string]: unknown
 }
 
+/** A text. */
 export interface TextPart {
   readonly type: "text"
   /**
@@ -2064,17 +2337,18 @@ export interface TextPart {
 export interface DeveloperMessage {
   readonly role: "developer"
   /**
-   * What the model is to obey.
+   * Instructions for the model.
    * @example "Answer in one sentence."
    */
   readonly content: string
   readonly [name: string]: unknown
 }
 
+/** Instructions for the model. */
 export interface SystemMessage {
   readonly role: "system"
   /**
-   * What the model is to obey.
+   * Instructions for the model.
    * @example "Answer in one sentence."
    */
   readonly content: string
@@ -2088,22 +2362,37 @@ export type MessageEvent = {
   readonly [name: string]: unknown
 } | {
   readonly type: "content_block_start"
+  /**
+   * Which block of `content`, from 0.
+   * @example 0
+   */
   readonly index: number
   readonly content_block: ContentBlock
   readonly [name: string]: unknown
 } | {
   readonly type: "content_block_delta"
+  /**
+   * Which block of `content`, from 0.
+   * @example 0
+   */
   readonly index: number
   readonly delta: ContentBlockDelta
   readonly [name: string]: unknown
 } | {
   readonly type: "content_block_stop"
+  /**
+   * Which block of `content`, from 0.
+   * @example 0
+   */
   readonly index: number
   readonly [name: string]: unknown
 } | {
   readonly type: "message_delta"
+  /** What is now known of the message. */
   readonly delta: {
+    /** Why the reply ended. */
     readonly stop_reason?: "end_turn" | "max_tokens" | "stop_sequence" | "tool_use" | "pause_turn" | "refusal" | "model_context_window_exceeded" | (string & {}) | null
+    /** The stop sequence that ended it. */
     readonly stop_sequence?: string | null
     readonly [name: string]: unknown
   }
@@ -2121,8 +2410,17 @@ export type MessageEvent = {
   readonly [name: string]: unknown
 } | {
   readonly type: "error"
+  /** What went wrong. */
   readonly error: {
+    /**
+     * For programs: the kind of error.
+     * @example "api_error"
+     */
     readonly type: string
+    /**
+     * For people: what went wrong.
+     * @example "the cloud ended its reply early"
+     */
     readonly message: string
     readonly [name: string]: unknown
   }
@@ -2133,236 +2431,481 @@ export type MessageEvent = {
 export type ResponseEvent = {
   readonly type: "response.created"
   readonly response: Response
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.in_progress"
   readonly response: Response
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.queued"
   readonly response: Response
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.completed"
   readonly response: Response
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.incomplete"
   readonly response: Response
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.failed"
   readonly response: Response
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.output_item.added"
   readonly item: OutputItem
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.output_item.done"
   readonly item: OutputItem
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.content_part.added"
   readonly part: OutputContent
+  /**
+   * Which part of the item's `content`, from 0.
+   * @example 0
+   */
   readonly content_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.content_part.done"
   readonly part: OutputContent
+  /**
+   * Which part of the item's `content`, from 0.
+   * @example 0
+   */
   readonly content_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.output_text.delta"
+  /**
+   * The next piece.
+   * @example "FedRAMP"
+   */
   readonly delta: string
+  /**
+   * Which part of the item's `content`, from 0.
+   * @example 0
+   */
   readonly content_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.output_text.done"
+  /**
+   * The whole text.
+   * @example "FedRAMP High is the strictest baseline."
+   */
   readonly text: string
+  /**
+   * Which part of the item's `content`, from 0.
+   * @example 0
+   */
   readonly content_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.output_text.annotation.added"
+  /** The source. */
   readonly annotation: unknown
+  /**
+   * Which annotation of the text, from 0.
+   * @example 0
+   */
   readonly annotation_index: number
+  /**
+   * Which part of the item's `content`, from 0.
+   * @example 0
+   */
   readonly content_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.refusal.delta"
+  /**
+   * The next piece.
+   * @example "FedRAMP"
+   */
   readonly delta: string
+  /**
+   * Which part of the item's `content`, from 0.
+   * @example 0
+   */
   readonly content_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.refusal.done"
+  /**
+   * The whole refusal.
+   * @example "I cannot help with that."
+   */
   readonly refusal: string
+  /**
+   * Which part of the item's `content`, from 0.
+   * @example 0
+   */
   readonly content_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.function_call_arguments.delta"
+  /**
+   * The next piece.
+   * @example "FedRAMP"
+   */
   readonly delta: string
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.function_call_arguments.done"
+  /**
+   * The arguments as JSON text.
+   * @example "{\"city\":\"Denver\"}"
+   */
   readonly arguments: string
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.custom_tool_call_input.delta"
+  /**
+   * The next piece.
+   * @example "FedRAMP"
+   */
   readonly delta: string
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.custom_tool_call_input.done"
+  /**
+   * The whole input.
+   * @example "select 1"
+   */
   readonly input: string
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.reasoning_summary_part.added"
+  /** The part of the summary. */
   readonly part: unknown
+  /**
+   * Which part of the item's `summary`, from 0.
+   * @example 0
+   */
   readonly summary_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.reasoning_summary_part.done"
+  /** The part of the summary. */
   readonly part: unknown
+  /**
+   * Which part of the item's `summary`, from 0.
+   * @example 0
+   */
   readonly summary_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.reasoning_summary_text.delta"
+  /**
+   * The next piece.
+   * @example "FedRAMP"
+   */
   readonly delta: string
+  /**
+   * Which part of the item's `summary`, from 0.
+   * @example 0
+   */
   readonly summary_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.reasoning_summary_text.done"
+  /**
+   * The whole text.
+   * @example "FedRAMP High is the strictest baseline."
+   */
   readonly text: string
+  /**
+   * Which part of the item's `summary`, from 0.
+   * @example 0
+   */
   readonly summary_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.reasoning_text.delta"
+  /**
+   * The next piece.
+   * @example "FedRAMP"
+   */
   readonly delta: string
+  /**
+   * Which part of the item's `content`, from 0.
+   * @example 0
+   */
   readonly content_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.reasoning_text.done"
+  /**
+   * The whole text.
+   * @example "FedRAMP High is the strictest baseline."
+   */
   readonly text: string
+  /**
+   * Which part of the item's `content`, from 0.
+   * @example 0
+   */
   readonly content_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.shell_call_command.added"
+  /**
+   * The command, as far as it is known.
+   * @example "ls"
+   */
   readonly command: string
+  /**
+   * Which command of the call, from 0.
+   * @example 0
+   */
   readonly command_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.shell_call_command.delta"
+  /**
+   * The next piece.
+   * @example "FedRAMP"
+   */
   readonly delta: string
+  /**
+   * Which command of the call, from 0.
+   * @example 0
+   */
   readonly command_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "response.shell_call_command.done"
+  /**
+   * The command, as far as it is known.
+   * @example "ls"
+   */
   readonly command: string
+  /**
+   * Which command of the call, from 0.
+   * @example 0
+   */
   readonly command_index: number
+  /**
+   * Which item of `output`, from 0.
+   * @example 0
+   */
   readonly output_index: number
+  /** The item's ID. */
   readonly item_id?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 } | {
   readonly type: "error"
+  /** For programs: the kind of error. */
   readonly code?: string | null
+  /**
+   * For people: what went wrong.
+   * @example "the cloud ended its reply early"
+   */
   readonly message: string
+  /** The parameter that is to blame, where there is one. */
   readonly param?: string | null
-  /** The event's place in the stream. */
+  /** The event's place in the stream, from 0. */
   readonly sequence_number?: number | null
   readonly [name: string]: unknown
 }
