@@ -1,7 +1,8 @@
 /** `POST /v1/chat/completions` as it is documented: what the gateway acts on, and what it passes or translates. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { ChatEvent, Completion, chatFields } from "./Chat.ts"
+import { chatFields } from "./Chat.ts"
+import { ChatEvent, Completion } from "./ChatReply.ts"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
 import { nullable, object, ParsedJson, said, streaming } from "./fields.ts"

@@ -3,8 +3,9 @@
  * gets there.
  */
 import type { Result } from "effect"
-import type { ChatRequest, FinishReason } from "../api/Chat.ts"
+import type { ChatRequest } from "../api/Chat.ts"
 import type { ToolCall } from "../api/ChatMessage.ts"
+import type { FinishReason } from "../api/ChatReply.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { Tokens } from "../model/Tokens.ts"

@@ -1,7 +1,7 @@
 /** What the three dialects' answers have in common (docs/api.md#chat-answers). */
 import { createHash, randomBytes } from "node:crypto"
-import type { FinishReason, Usage } from "../api/Chat.ts"
 import type { ToolCall } from "../api/ChatMessage.ts"
+import type { FinishReason, Usage } from "../api/ChatReply.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import { type JsonObject, textOf } from "../wire/json.ts"
 import type { Answer, Piece, Served } from "./Dialect.ts"

@@ -1,5 +1,5 @@
 /** Answers in the chat format: one object, or a stream of chunks (docs/api.md#chat-answers, docs/api.md#chat-stream). */
-import type { Completion } from "../api/Chat.ts"
+import type { Completion } from "../api/ChatReply.ts"
 import type { Governance } from "../api/Governance.ts"
 import { makeUsage } from "./answer.ts"
 import type { Answer, Ending, Piece } from "./Dialect.ts"

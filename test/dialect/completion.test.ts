@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { Completion, CompletionChunk } from "../../src/api/Chat.ts"
+import { Completion, CompletionChunk } from "../../src/api/ChatReply.ts"
 import { makeCall } from "../../src/dialect/answer.ts"
 import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
 import type { Answer, Piece } from "../../src/dialect/Dialect.ts"

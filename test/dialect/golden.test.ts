@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { Completion } from "../../src/api/Chat.ts"
+import { Completion } from "../../src/api/ChatReply.ts"
 import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
 import { Cloud } from "../../src/model/Catalog.ts"
 import { asked, chunksOf, folded, foldedAnswer, hear, hearStream, routeOf, withoutRandomIds } from "./support.ts"

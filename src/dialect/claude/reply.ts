@@ -1,7 +1,8 @@
 /** Anthropic's Messages API: what is answered as a whole (docs/upstreams.md#anthropic-messages). */
 import { Result } from "effect"
-import type { ChatRequest, FinishReason } from "../../api/Chat.ts"
+import type { ChatRequest } from "../../api/Chat.ts"
 import type { ToolCall } from "../../api/ChatMessage.ts"
+import type { FinishReason } from "../../api/ChatReply.ts"
 import { type Broken, misshapen, unfinished } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, isShallow, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { callId, makeAnswer, makeCall, noUsage } from "../answer.ts"

@@ -2,7 +2,7 @@
  * Why Gemini ended (docs/upstreams.md#finish-reasons-of-gemini, which gives the sources). `failed`: there is no usable answer. A
  * reason that is not here says that the answer is not whole, so it is never `stop`.
  */
-import type { FinishReason } from "../../api/Chat.ts"
+import type { FinishReason } from "../../api/ChatReply.ts"
 
 const reasons: ReadonlyMap<string, FinishReason | "failed"> = new Map([
   ["STOP", "stop"],

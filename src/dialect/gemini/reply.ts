@@ -1,7 +1,7 @@
 /** Google's generateContent, on Vertex: what is answered as a whole. An event of a stream has the same shape. */
 import { Result } from "effect"
-import type { FinishReason } from "../../api/Chat.ts"
 import type { ToolCall } from "../../api/ChatMessage.ts"
+import type { FinishReason } from "../../api/ChatReply.ts"
 import { type Broken, misshapen, unfinished } from "../../model/UpstreamFault.ts"
 import {
   arrayOf,

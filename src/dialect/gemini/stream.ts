@@ -1,6 +1,6 @@
 /** Google's generateContent, on Vertex: what is answered in a stream. */
 import { Result } from "effect"
-import type { FinishReason } from "../../api/Chat.ts"
+import type { FinishReason } from "../../api/ChatReply.ts"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { isObject, type Json, readObject, readWrittenObject } from "../../wire/json.ts"
 import { addText, finishOf } from "../answer.ts"

@@ -1,6 +1,6 @@
 /** OpenAI's chat completions: what is answered as a whole. */
 import { Result } from "effect"
-import type { FinishReason } from "../../api/Chat.ts"
+import type { FinishReason } from "../../api/ChatReply.ts"
 import type { Route } from "../../model/Route.ts"
 import { misshapen } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"

@@ -1,6 +1,6 @@
 /** OpenAI's chat completions: what is answered in a stream. */
 import { Result } from "effect"
-import type { FinishReason } from "../../api/Chat.ts"
+import type { FinishReason } from "../../api/ChatReply.ts"
 import type { Tokens } from "../../model/Tokens.ts"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"

@@ -1,6 +1,6 @@
 /** OpenAI's responses API: what is answered as a whole (docs/upstreams.md#responses-api). */
 import { Result } from "effect"
-import type { FinishReason } from "../../api/Chat.ts"
+import type { FinishReason } from "../../api/ChatReply.ts"
 import { misshapen, type UpstreamFault, unfinished } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"

@@ -1,6 +1,6 @@
 /** OpenAI's responses API: what is answered in a stream (docs/upstreams.md#responses-api). */
 import { Result } from "effect"
-import type { FinishReason } from "../../api/Chat.ts"
+import type { FinishReason } from "../../api/ChatReply.ts"
 import type { Tokens } from "../../model/Tokens.ts"
 import { cut, type UpstreamFault, unreadable } from "../../model/UpstreamFault.ts"
 import {

@@ -1,0 +1,172 @@
+/** What the chat endpoint answers: the completion, and the chunks of its stream (docs/api.md#chat-stream). */
+import { Schema } from "effect"
+import { ToolCall } from "./ChatMessage.ts"
+import { maybe, object, ParsedJson, said } from "./fields.ts"
+import { Governance } from "./Governance.ts"
+
+export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate({
+  identifier: "FinishReason",
+  description:
+    "Why the reply ended: by itself or at a stop sequence, at the token limit, to call tools, or by the provider's filter."
+})
+export type FinishReason = typeof FinishReason.Type
+
+const tokens = (description: string, example: number) => said(Schema.Int, description, example)
+
+export const Usage = object(
+  {
+    prompt_tokens: tokens("Tokens of the request, cached ones included.", 14),
+    completion_tokens: tokens("Tokens of the reply, reasoning included.", 17),
+    total_tokens: tokens("Their sum.", 31),
+    prompt_tokens_details: Schema.optionalKey(
+      Schema.Struct({ cached_tokens: tokens("Tokens that came from the cloud's cache.", 0) }).annotate({
+        description: "How many tokens of the request came from a cache."
+      })
+    ),
+    completion_tokens_details: Schema.optionalKey(
+      Schema.Struct({ reasoning_tokens: tokens("Tokens that the model thought with.", 0) }).annotate({
+        description: "How many tokens of the reply were reasoning; absent where the cloud does not count them."
+      })
+    )
+  },
+  "Usage",
+  "Tokens of the request and of the reply."
+)
+export type Usage = typeof Usage.Type
+
+const Logprobs = object({ content: maybe(Schema.Array(ParsedJson), "One entry for each token.") })
+
+const id = said(Schema.String, "The completion's ID.", "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11")
+const created = said(Schema.Int, "When the request arrived, in seconds since 1970.", 1_767_225_600)
+const model = said(Schema.String, "The composite ID that was asked for.", "claude-sonnet-4-5:il5")
+const extraContent = Schema.optionalKey(
+  Schema.Json.annotate({ description: "What a vendor needs back in the next request: return the message unchanged." })
+)
+
+export const Completion = object(
+  {
+    id,
+    object: Schema.Literal("chat.completion"),
+    created,
+    model,
+    choices: said(
+      Schema.Array(
+        object({
+          index: said(Schema.Int, "Always 0: there is one choice.", 0),
+          message: object(
+            {
+              role: Schema.Literal("assistant"),
+              content: said(Schema.NullOr(Schema.String), "The text; null where the model only calls tools."),
+              tool_calls: Schema.optionalKey(said(Schema.Array(ToolCall), "The tools that the model wants called.")),
+              refusal: maybe(Schema.String, "Why the model did not answer, where it says so."),
+              annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
+              extra_content: extraContent
+            },
+            undefined,
+            "What the model answered: send it back unchanged as the next request's assistant message."
+          ),
+          logprobs: maybe(Logprobs, "Log probabilities of the tokens, where `logprobs` asked for them."),
+          finish_reason: FinishReason
+        })
+      ),
+      "The reply, as a list of one."
+    ),
+    usage: Usage,
+    service_tier: maybe(Schema.String, "The tier that the cloud served the request in."),
+    system_fingerprint: maybe(Schema.String, "The cloud's name for the version of its backend."),
+    x_gateway_governance: Schema.optionalKey(Governance)
+  },
+  "ChatCompletion",
+  "A whole reply."
+).annotate({
+  examples: [
+    {
+      id: "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11",
+      object: "chat.completion",
+      created: 1_767_225_600,
+      model: "claude-sonnet-4-5:il5",
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: "assistant",
+            content: "FedRAMP High is the strictest of the three FedRAMP baselines.",
+            refusal: null
+          },
+          logprobs: null,
+          finish_reason: "stop"
+        }
+      ],
+      usage: { prompt_tokens: 14, completion_tokens: 17, total_tokens: 31 }
+    }
+  ]
+})
+export type Completion = typeof Completion.Type
+
+const ToolCallDelta = object({
+  index: said(Schema.Int, "Which of the reply's calls this is a piece of, from 0.", 0),
+  id: Schema.optionalKey(said(Schema.String, "The call's ID; in its first piece.", "call_1")),
+  type: Schema.optionalKey(Schema.Literal("function")),
+  function: Schema.optionalKey(
+    Schema.Struct({
+      name: Schema.optionalKey(said(Schema.String, "The function's name; in its first piece.", "get_weather")),
+      arguments: Schema.optionalKey(said(Schema.String, "The next piece of the arguments' JSON text.", '{"city"'))
+    }).annotate({ description: "What is called, and with what." })
+  ),
+  extra_content: extraContent
+})
+
+export const CompletionChunk = object(
+  {
+    id,
+    object: Schema.Literal("chat.completion.chunk"),
+    created,
+    model,
+    choices: said(
+      Schema.Array(
+        object({
+          index: said(Schema.Int, "Always 0: there is one choice.", 0),
+          delta: object(
+            {
+              role: Schema.optionalKey(Schema.Literal("assistant")),
+              content: maybe(Schema.String, "The next piece of the text."),
+              tool_calls: Schema.optionalKey(said(Schema.Array(ToolCallDelta), "The next pieces of tool calls.")),
+              refusal: maybe(Schema.String, "The next piece of a refusal."),
+              extra_content: extraContent
+            },
+            undefined,
+            "What is added to the message. The first has the role, the last is empty."
+          ),
+          logprobs: maybe(Logprobs, "Log probabilities of these tokens, where `logprobs` asked for them."),
+          finish_reason: said(Schema.NullOr(FinishReason), "Why the reply ended; null until the final chunk.")
+        })
+      ),
+      "The next piece of the reply, as a list of one."
+    ),
+    usage: Schema.optionalKey(Usage),
+    x_gateway_governance: Schema.optionalKey(Governance)
+  },
+  "ChatCompletionChunk",
+  "One event of a stream. The final one has `finish_reason`, and `usage` where `include_usage` asked for it; then comes `[DONE]`."
+)
+export type CompletionChunk = typeof CompletionChunk.Type
+
+const StreamError = Schema.Struct({
+  error: object(
+    {
+      type: said(Schema.String, "For programs: the kind of error.", "api_error"),
+      message: said(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
+    },
+    undefined,
+    "What went wrong."
+  ),
+  x_gateway_governance: Schema.optionalKey(Governance)
+}).annotate({
+  identifier: "ChatStreamError",
+  description: "A failure after the stream began: its last event, without `[DONE]` after it."
+})
+
+export const ChatEvent = Schema.Struct({
+  event: Schema.Literal("message"),
+  data: Schema.Union([Schema.Literal("[DONE]"), Schema.fromJsonString(Schema.Union([CompletionChunk, StreamError]))])
+})
