@@ -85,6 +85,8 @@ const limits = (settings: GatewaySettings) => {
     maxHeaderSize: 32 * 1024,
     connectionsCheckingInterval: 1_000,
     noDelay: true,
+    // What a caller that reads slowly leaves in memory; the system's own buffers come on top.
+    highWaterMark: 16 * 1024,
     // The front door refuses a request without one, in JSON and with an ID.
     requireHostHeader: false
   }

@@ -11,6 +11,8 @@ import type { Body } from "./Provider.ts"
 /** Bodies of streams above this many bytes are handed to undici piece by piece, because it holds a whole one until the end. */
 const heldBytes = 4 * 1024
 
+const encoder = new TextEncoder()
+
 /** What is signed: the text, or a stand-in for its digest (`digestOf`). */
 export type Signable = string | Uint8Array
 
@@ -36,10 +38,14 @@ export class Outgoing {
   }
 
   /** What undici is given, and what it must say of it. */
-  readonly forWire = (stream: boolean): { readonly body: string | Iterable<Uint8Array>; readonly length?: string } => {
+  readonly forWire = (
+    stream: boolean
+  ): { readonly body: string | Uint8Array | Iterable<Uint8Array>; readonly length?: string } => {
     const { pieces, text } = this
     if (pieces !== undefined) return { body: this.each(), length: String(this.size) }
-    if (!stream || text.length < heldBytes) return { body: text }
+    if (!stream) return { body: text }
+    // Memory of its own: a part of Node's pool would keep 64 KiB until the stream ends.
+    if (text.length < heldBytes) return { body: encoder.encode(text) }
     const bytes = Buffer.from(text)
     this.pieces = [bytes]
     this.size = bytes.length

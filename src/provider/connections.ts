@@ -20,7 +20,10 @@ const options: Undici.Agent.Options = {
   maxHeaderSize: 32 * 1024
 }
 
-const direct = () => new Undici.Agent({ ...options, connect: { timeout, ...tlsPolicy } })
+/** As TLS has it anyway. What a socket has read and nobody has taken is memory that a slow reader holds. undici's types lack it. */
+const buffered = { highWaterMark: 16 * 1024 }
+
+const direct = () => new Undici.Agent({ ...options, connect: { timeout, ...buffered, ...tlsPolicy } })
 
 /** Through a tunnel (CONNECT), so that the proxy sees the host's name and nothing of the text. */
 class Proxied extends Undici.Dispatcher {

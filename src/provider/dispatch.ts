@@ -61,10 +61,12 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(
-    _: Dispatcher.DispatchController,
+    controller: Dispatcher.DispatchController,
     status: number,
     headers: Readonly<Record<string, string | Array<string> | undefined>>
   ): void {
+    // They are parts of the first read of the socket, all of which they would keep.
+    controller.rawHeaders = null
     if (status < 200 || this.over) return
     this.head = { status, headers: replyHeaders(headers) }
     this.begun(this.head)
@@ -154,7 +156,7 @@ class WholeExchange extends Exchange {
 }
 
 /** Most bytes that wait for a reader before the upstream has to. */
-const maxWaiting = 64 * 1024
+const maxWaiting = 16 * 1024
 /** How long a reply that has said its last word may take to end, in milliseconds, so that its connection is used again. */
 const afterTerminal = 1_000
 
@@ -187,7 +189,11 @@ class OpenExchange extends Exchange {
     if (this.discarding !== undefined) return
     this.chunks.push(chunk)
     this.waiting += chunk.length
-    if (this.waiting > maxWaiting) controller.pause()
+    if (this.waiting > maxWaiting) {
+      controller.pause()
+      // Parts of what the socket read, all of which they would keep.
+      this.chunks = [Buffer.concat(this.chunks)]
+    }
     this.wake()
   }
 

@@ -7,8 +7,8 @@ import { transportError } from "../../src/provider/transport.ts"
 
 const value = { a: "é".repeat(200_000), list: [1, null, { b: "\ud800" }], long: "x".repeat(10_000) }
 const text = JSON.stringify(value)
-const bytesOf = (body: string | Iterable<Uint8Array>) =>
-  typeof body === "string" ? Buffer.from(body) : Buffer.concat([...body])
+const bytesOf = (body: ReturnType<Outgoing["forWire"]>["body"]) =>
+  typeof body === "string" || body instanceof Uint8Array ? Buffer.from(body) : Buffer.concat([...body])
 
 for (const large of [false, true]) {
   describe(large ? "a large body" : "a small body", () => {
@@ -40,6 +40,11 @@ for (const large of [false, true]) {
     )
   })
 }
+
+it("the small body of a stream has memory of its own", () => {
+  const { body } = new Outgoing({ a: 1 }, { large: false }).forWire(true)
+  assert.strictEqual(body instanceof Uint8Array ? body.buffer.byteLength : undefined, 7)
+})
 
 it("too few descriptors are the gateway's own shortage", () => {
   const error = transportError(Object.assign(new Error("connect EMFILE"), { code: "EMFILE" }))
