@@ -9,7 +9,10 @@ export const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "mediu
 })
 
 const between = (minimum: number, maximum: number) =>
-  Schema.Finite.check(Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` }))
+  Schema.Number.annotate({ message: `must be a number between ${minimum} and ${maximum}` }).check(
+    Schema.isFinite(),
+    Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
+  )
 
 /** What the gateway acts on, whatever the vendor. */
 export const chatFields = {

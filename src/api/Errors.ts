@@ -26,7 +26,7 @@ const detail = {
   message: said(
     Schema.String,
     "For people: what is wrong, where, and what would work.",
-    "max_tokens: must be a positive integer"
+    "max_tokens: must be a positive integer, from 1 to 9007199254740991"
   )
 }
 const what = { description: "What went wrong." }
@@ -61,7 +61,7 @@ export const statuses: Readonly<
   "400": {
     meaning: "The request is not valid; the message says what is wrong, where, and what would work.",
     type: "invalid_request_error",
-    message: "max_tokens: must be a positive integer"
+    message: "max_tokens: must be a positive integer, from 1 to 9007199254740991"
   },
   "401": {
     meaning: "The API key is missing or not valid.",

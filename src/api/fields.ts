@@ -60,8 +60,12 @@ export const ModelField = Schema.String.check(
   Schema.isNonEmpty({ message: "must name a model, as <base_model>:<level>" })
 ).annotate({ description: "Composite ID, `<base_model>:<level>`.", examples: ["claude-sonnet-4-5:il5"] })
 
-const positive = { message: "must be a positive integer" }
-export const PositiveInt = Schema.Number.check(Schema.isInt(positive), Schema.isGreaterThan(0, positive))
+/** A number that JavaScript cannot hold comes as its text, and is told the same. */
+const positive = { message: "must be a positive integer, from 1 to 9007199254740991" }
+export const PositiveInt = Schema.Number.annotate(positive).check(
+  Schema.isInt(positive),
+  Schema.isGreaterThan(0, positive)
+)
 
 /** 2 MiB of UTF-8 (docs/api.md#limits). */
 export const maxTextBytes = 2_097_152

@@ -34,7 +34,7 @@ export const headers = {
   "x-gateway-adjusted": header(
     "Only when the gateway changed something of the request: name:from->to or name:removed, joined by commas, at most 1 KiB.",
     { type: "string", maxLength: 1024 },
-    "web_search:removed"
+    "temperature:1.7->1, seed:removed"
   ),
   "x-should-retry": header(
     "Whether the same request may succeed later; the vendors' client libraries obey it.",
@@ -64,10 +64,7 @@ const afterCloud: ReadonlySet<string> = new Set(["200", "400", "429", "502", "50
 const waits: ReadonlySet<string> = new Set(["429", "502", "503"])
 
 /** Which headers a reply may have. */
-export const headersOf = (
-  { purpose, streamed: streams, surface }: EndpointFacts,
-  status: string
-): ReadonlyArray<Name> => {
+export const headersOf = ({ purpose, surface }: EndpointFacts, status: string): ReadonlyArray<Name> => {
   const messages = purpose === "messages" || purpose === "count"
   const inference = purpose !== undefined
   const has = <N extends Name>(condition: boolean, ...names: ReadonlyArray<N>) => (condition ? names : [])
@@ -78,7 +75,7 @@ export const headersOf = (
     "link",
     ...has(status === "405", "allow"),
     ...has(inference && afterCloud.has(status), ...served),
-    ...has((streams || purpose === "count") && status === "200", "x-gateway-adjusted"),
+    ...has(inference && status === "200", "x-gateway-adjusted"),
     ...has(purpose === "messages" && status === "200", "x-gateway-thinking-adjusted"),
     ...has(failed, "x-should-retry"),
     ...has(failed && waits.has(status), "retry-after"),

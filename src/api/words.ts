@@ -15,8 +15,13 @@ const wanted = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   return ast._tag === "Union" ? ast.types.flatMap(wanted) : [nouns[ast._tag] ?? "another value"]
 }
 
-/** `must be a string or an array`; that a field may be null goes without saying. */
+const messageOf = ({ annotations }: { readonly annotations?: SchemaAST.AST["annotations"] }): string | undefined =>
+  typeof annotations?.message === "string" ? annotations.message : undefined
+
+/** `must be a string or an array`, or what the schema says itself; that a field may be null goes without saying. */
 export const mustBe = (ast: SchemaAST.AST): string => {
+  const own = messageOf(ast)
+  if (own !== undefined) return own
   const words = [...new Set(wanted(ast))].filter((word) => word !== "null")
   return `must be ${either(words)}`
 }

@@ -11,7 +11,7 @@ export interface ApiErrorBody {
     readonly type: string
     /**
      * For people: what is wrong, where, and what would work.
-     * @example "max_tokens: must be a positive integer"
+     * @example "max_tokens: must be a positive integer, from 1 to 9007199254740991"
      */
     readonly message: string
   }
@@ -1052,7 +1052,7 @@ export interface MessagesErrorBody {
     readonly type: string
     /**
      * For people: what is wrong, where, and what would work.
-     * @example "max_tokens: must be a positive integer"
+     * @example "max_tokens: must be a positive integer, from 1 to 9007199254740991"
      */
     readonly message: string
     /** What client libraries read beside the message; rarely there. */

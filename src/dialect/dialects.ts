@@ -43,9 +43,20 @@ const refuseFormat = ({ response_format: format }: ChatRequest): string | undefi
     : "response_format.json_schema.schema: must be a JSON Schema"
 }
 
+/** What is read here, and would be read as something else where it is of another kind. */
+const kinds: ReadonlyMap<string, "boolean" | "string"> = new Map([
+  ["logprobs", "boolean"],
+  ["parallel_tool_calls", "boolean"],
+  ["user", "string"]
+])
+
 const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> => {
   for (const [name, why] of refused) {
     if (Object.hasOwn(chat, name) && chat[name] !== null) return Result.fail(invalid(`${name} is not accepted: ${why}`))
+  }
+  for (const [name, kind] of kinds) {
+    const value = chat[name] ?? undefined
+    if (value !== undefined && typeof value !== kind) return Result.fail(invalid(`${name}: must be a ${kind}`))
   }
   const format = refuseFormat(chat)
   if (format !== undefined) return Result.fail(invalid(format))

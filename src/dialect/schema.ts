@@ -1,7 +1,7 @@
 /** What a caller asks for as JSON, and what its tools take. */
 import type { ChatRequest } from "../api/Chat.ts"
 import type { ChatMessage, Tool, ToolCall } from "../api/ChatMessage.ts"
-import { isObject, type JsonObject, objectOf, parseObject, textOf } from "../wire/json.ts"
+import { isObject, type Json, type JsonObject, objectOf, parseObject, textOf } from "../wire/json.ts"
 import { readAhead } from "./jsonTexts.ts"
 
 /** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs). */
@@ -35,16 +35,20 @@ export const parseArguments = (call: ToolCall): JsonObject | undefined => {
 /** `response_format`: any JSON object, or JSON of a schema; undefined for text. */
 export interface JsonFormat {
   readonly schema: JsonObject | undefined
-  /** Whether the caller promises to keep to the schema subset that vendors can enforce. */
-  readonly strict: boolean
+}
+
+/** What a format says of its schema is said in the schema, which is all that other vendors take. */
+const described = (schema: JsonObject, description: Json | undefined): JsonObject => {
+  const texts = [textOf(description), textOf(schema.description)].filter((text) => text !== undefined && text !== "")
+  return texts.length === 0 ? schema : { ...schema, description: [...new Set(texts)].join("\n") }
 }
 
 export const jsonFormat = (chat: ChatRequest): JsonFormat | undefined => {
   const format = objectOf(chat.response_format)
-  if (format.type === "json_object") return { schema: undefined, strict: false }
+  if (format.type === "json_object") return { schema: undefined }
   if (format.type !== "json_schema") return undefined
-  const { schema, strict } = objectOf(format.json_schema)
-  return { schema: isObject(schema) ? schema : undefined, strict: strict === true }
+  const { description, schema } = objectOf(format.json_schema)
+  return { schema: isObject(schema) ? described(schema, description) : undefined }
 }
 
 /** Stop sequences: a string or a list, without empty ones. */

@@ -12,19 +12,20 @@ const printable = (change: string): string => change.slice(0, maxEntry).replace(
  * that find no room are counted at the end: `more:3`.
  */
 export const printAdjusted = (changes: ReadonlyArray<string>): string | undefined => {
-  const entries = [...new Set(changes)].map(printable)
-  const all = entries.join(", ")
-  if (all === "" || all.length <= maxAdjusted) return all === "" ? undefined : all
-  const room = maxAdjusted - `, more:${entries.length}`.length
+  const entries = new Set(changes)
+  const room = maxAdjusted - `, more:${entries.size}`.length
+  /** All so far, and as much of it as leaves room to count the rest. */
+  let all = ""
   let value = ""
   let kept = 0
   for (const entry of entries) {
-    const longer = value === "" ? entry : `${value}, ${entry}`
-    if (longer.length > room) break
-    value = longer
+    all += all === "" ? printable(entry) : `, ${printable(entry)}`
+    if (all.length > maxAdjusted) return `${value}, more:${entries.size - kept}`
+    if (all.length > room) continue
+    value = all
     kept++
   }
-  return `${value}, more:${entries.length - kept}`
+  return all === "" ? undefined : all
 }
 
 /** `x-gateway-adjusted` and, for thinking on the messages surface, `x-gateway-thinking-adjusted`; each where there is something. */

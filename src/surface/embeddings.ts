@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { EmbeddingsRequest, embeddingLimits } from "../api/Embeddings.ts"
 import type { ApiError } from "../api/Errors.ts"
 import { maxTextBytes } from "../api/fields.ts"
+import { nameUnsaid } from "../dialect/adjustments.ts"
 import { describeTooLong } from "../dialect/titan/faults.ts"
 import { reply } from "../dialect/titan/reply.ts"
 import { request } from "../dialect/titan/request.ts"
@@ -14,6 +15,15 @@ interface PreparedEmbeddings extends Prepared {
   readonly base64: boolean
   /** The composite ID that was asked for. */
   readonly model: string
+}
+
+const read: ReadonlySet<string> = new Set(["model", "input", "encoding_format"])
+
+/** Vectors have one size, so to ask for it is to ask for nothing. */
+const unread = ({ dimensions, ...request }: EmbeddingsRequest): ReadonlyArray<string> => {
+  const adjusted: Array<string> = []
+  nameUnsaid(dimensions === embeddingLimits.dimensions ? request : { ...request, dimensions }, read, adjusted)
+  return adjusted
 }
 
 /** In the order of docs/decisions.md#order-of-embedding-checks: count, emptiness, size. */
@@ -47,7 +57,8 @@ export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiErro
   schema: EmbeddingsRequest,
   error: apiError,
   counts: () => ({ tools: 0, images: 0, files: 0, mediaBytes: 0 }),
-  prepare: ({ input: given, encoding_format, model }) => {
+  prepare: (asked) => {
+    const { input: given, encoding_format, model } = asked
     const input = typeof given === "string" ? [given] : given
     const refused = refuseInput(input)
     if (refused !== undefined) return Result.fail(refused)
@@ -56,6 +67,7 @@ export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiErro
       bodies: input.map(request),
       stream: false,
       maxOutput: 0,
+      adjusted: unread(asked),
       base64: encoding_format === "base64",
       model
     })

@@ -136,8 +136,8 @@ export const prepareMessages = (
     deployment.systemTurns === true && route.refused?.has(systemTurns) !== true
   )
   if (folded) adjusted.add("messages.role:system->user")
-  const { body: told, emulated } = formatted(turned, route.strip)
-  if (emulated) adjusted.add("output_config.format:json_schema->instruction")
+  const { body: told, emulated, adjusted: reworded } = formatted(turned, route.strip)
+  for (const change of reworded) adjusted.add(change)
   const kept = options.counting
     ? Object.fromEntries(Object.entries(told).filter(([key]) => counted.includes(key)))
     : told

@@ -2,6 +2,7 @@
  * `output_config.format` of a messages request where the deployment does not take it: an instruction stands for it, and a Markdown
  * fence around the answer is taken off, as on the chat surface (docs/decisions.md#structured-output).
  */
+import { changed, removed, unadjusted } from "../dialect/adjustments.ts"
 import { jsonFenceFilter } from "../dialect/claude/jsonFence.ts"
 import { jsonInstruction, takesFormat } from "../dialect/claude/structured.ts"
 import type { TextFilter } from "../dialect/textFilter.ts"
@@ -13,6 +14,8 @@ export interface Formatted {
   readonly body: JsonObject
   /** Whether an instruction stands for the format. */
   readonly emulated: boolean
+  /** For `x-gateway-adjusted`. */
+  readonly adjusted: ReadonlyArray<string>
 }
 
 /** `output_format` is the name that the format had as a beta. */
@@ -20,13 +23,23 @@ export const formatted = (body: JsonObject, strip: Strip): Formatted => {
   const { output_format, ...rest } = body
   const config = objectOf(rest.output_config)
   const format = config.format ?? output_format
-  if (!isObject(format) || format.type !== "json_schema" || !isObject(format.schema)) return { body, emulated: false }
-  if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false }
+  if (!isObject(format) || format.type !== "json_schema" || !isObject(format.schema)) {
+    return { body, emulated: false, adjusted: unadjusted }
+  }
+  const adjusted =
+    (config.format ?? undefined) !== undefined && isObject(output_format) ? [removed("output_format")] : []
+  if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false, adjusted }
   const { format: _, ...others } = config
-  const instruction = { type: "text", text: jsonInstruction(format.schema) }
+  const { type, schema, ...unsaid } = format
+  const instruction = { type: "text", text: jsonInstruction(schema) }
   const { output_config: __, ...plain } = rest
   return {
     emulated: true,
+    adjusted: [
+      ...adjusted,
+      changed("output_config.format", type, "instruction"),
+      ...Object.keys(unsaid).map((name) => removed(`output_config.format.${name}`))
+    ],
     body: {
       ...plain,
       ...(Object.keys(others).length === 0 ? {} : { output_config: others }),

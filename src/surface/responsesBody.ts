@@ -108,7 +108,7 @@ export const prepareResponses = (
     ...rest
   } = request
   const included = (include ?? []).filter((name) => name !== encrypted)
-  const adjusted = [...own.adjusted, ...brought.flatMap((tools) => tools.adjusted)]
+  const adjusted = [...own.adjusted, ...brought.flatMap((tools) => tools.adjusted), ...choice.adjusted]
   if (included.length < (include ?? []).length) adjusted.push(`include.${encrypted}:removed`)
   if (items.some(({ type }) => type === "reasoning")) adjusted.push("input.reasoning:removed")
   const effort = route.model.thinking.default

@@ -2,6 +2,7 @@
  * Tools of the responses format, judged by who executes them (docs/decisions.md#responses-surface). What goes upstream is built
  * here, from fields that are known, so that no definition leaves which the screen has not read.
  */
+import { removed } from "../dialect/adjustments.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import type { ScreenedTool } from "./Surface.ts"
 
@@ -74,11 +75,18 @@ export interface BuiltTools {
   readonly adjusted: ReadonlyArray<string>
 }
 
-/** Fields that were given and do not leave, by the tool's type: `tools.function.returns:removed`. */
-const left = (given: JsonObject, built: JsonObject): ReadonlyArray<string> =>
-  Object.keys(given)
-    .filter((name) => !Object.hasOwn(built, name) && given[name] !== null)
-    .map((name) => `tools.${built.type}.${name.slice(0, 64)}:removed`)
+/** Fields that were given and do not leave: `tools.function.returns:removed`. */
+const left = (given: Json | undefined, built: Json | undefined, path: string): ReadonlyArray<string> => {
+  if (given === built) return []
+  if (Array.isArray(given)) return given.flatMap((item, at) => left(item, arrayOf(built)[at], path))
+  const kept = objectOf(built)
+  return Object.entries(objectOf(given)).flatMap(([name, value]) => {
+    if (value === null) return []
+    return Object.hasOwn(kept, name) ? left(value, kept[name], `${path}.${name}`) : [removed(`${path}.${name}`)]
+  })
+}
+/** The same of a tool, whose type says what it may hold. */
+const leftOf = (given: JsonObject, built: JsonObject) => left(given, built, `tools.${built.type}`)
 
 /** The tools of one list, and what is wrong with them. */
 export const buildTools = (given: Json | undefined, path: string, builds = outer): BuiltTools => {
@@ -96,11 +104,11 @@ export const buildTools = (given: Json | undefined, path: string, builds = outer
       refused.push(...held.refused)
       const built = { ...build(tool), tools: held.tools }
       tools.push(built)
-      adjusted.push(...held.adjusted, ...left(tool, built))
+      adjusted.push(...held.adjusted, ...leftOf({ ...tool, tools: held.tools }, built))
     } else {
       const built = build(tool)
       tools.push(built)
-      adjusted.push(...left(tool, built))
+      adjusted.push(...leftOf(tool, built))
     }
   }
   return { tools, refused, adjusted }
@@ -149,14 +157,18 @@ const choices: Readonly<Record<string, ReadonlyArray<string>>> = {
 export interface BuiltChoice {
   /** Undefined where none was given. */
   readonly choice: Json | undefined
+  /** For `x-gateway-adjusted`. */
+  readonly adjusted: ReadonlyArray<string>
   readonly refusal?: string | undefined
 }
 
 /** `tool_choice`, from what is known of it. */
 export const buildChoice = (given: Json | undefined): BuiltChoice => {
-  if (!isObject(given)) return { choice: given ?? undefined }
+  const builtAs = (choice: JsonObject): BuiltChoice => ({ choice, adjusted: left(given, choice, "tool_choice") })
+  if (!isObject(given)) return { choice: given ?? undefined, adjusted: [] }
   const refuse = (path: string, type: Json | undefined): BuiltChoice => ({
     choice: undefined,
+    adjusted: [],
     refusal: `${path}.type: ${quoted(type)} names no tool that the caller executes; it may be ${Object.keys(choices).join(", ")} or allowed_tools`
   })
   const type = textOf(given.type) ?? ""
@@ -168,8 +180,8 @@ export const buildChoice = (given: Json | undefined): BuiltChoice => {
       if (!Object.hasOwn(choices, kind)) return refuse(`tool_choice.tools[${at}]`, tool.type)
       tools.push(pickOnly(tool, choices[kind] ?? []))
     }
-    return { choice: { ...pickOnly(given, ["type", "mode"]), tools } }
+    return builtAs({ ...pickOnly(given, ["type", "mode"]), tools })
   }
   if (!Object.hasOwn(choices, type)) return refuse("tool_choice", given.type)
-  return { choice: pickOnly(given, choices[type] ?? []) }
+  return builtAs(pickOnly(given, choices[type] ?? []))
 }

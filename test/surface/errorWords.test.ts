@@ -27,6 +27,21 @@ const wrong: ReadonlyArray<readonly [keyof typeof bases, Readonly<Record<string,
   ["/v1/chat/completions", { stream_options: [] }, "stream_options: must be an object"],
   ["/v1/chat/completions", { response_format: "x" }, "response_format: must be an object of type text"],
   ["/v1/chat/completions", { response_format: { type: "json_schema" } }, "response_format.json_schema.schema: must be"],
+  ["/v1/chat/completions", { temperature: "hot" }, "temperature: must be a number between 0 and 2"],
+  ["/v1/chat/completions", { temperature: 2.5 }, "temperature: must be between 0 and 2"],
+  ["/v1/chat/completions", { parallel_tool_calls: "no" }, "parallel_tool_calls: must be a boolean"],
+  ["/v1/chat/completions", { user: 7 }, "user: must be a string"],
+  ...(
+    [
+      ["/v1/chat/completions", "max_tokens"],
+      ["/v1/chat/completions", "max_completion_tokens"],
+      ["/v1/messages", "max_tokens"]
+    ] as const
+  ).flatMap(([path, name]) =>
+    [0, -1, 1.5, "7", 2 ** 64].map(
+      (value) => [path, { [name]: value }, `${name}: must be a positive integer, from 1 to 9007199254740991`] as const
+    )
+  ),
   ["/v1/messages", { messages: 7 }, "messages: must be an array"],
   ["/v1/messages", { stream: 3 }, "stream: must be a boolean"],
   ["/v1/responses", { input: 7 }, "input: must be a string or an array"],

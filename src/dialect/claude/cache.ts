@@ -2,11 +2,14 @@
  * Marks of the prompt cache (docs/decisions.md#prompt-caching). A chat request has the vendor's own `cache_control`, where other
  * gateways take it: on a part, on a message as a whole, on a tool or its function, on a call.
  */
-import { compact, isObject, type Json, type JsonObject, textOf } from "../../wire/json.ts"
+import { compact, isObject, type Json, type JsonObject } from "../../wire/json.ts"
+
+/** Whether it is a mark that the vendor knows. */
+export const isMark = (given: unknown): given is JsonObject => isObject(given) && given.type === "ephemeral"
 
 /** The mark in the vendor's words; undefined where there is none. What else a caller puts into it is not sent. */
 const markOf = (given: Json | undefined): JsonObject | undefined =>
-  isObject(given) && given.type === "ephemeral" ? compact({ type: "ephemeral", ttl: textOf(given.ttl) }) : undefined
+  isMark(given) ? compact({ type: "ephemeral", ttl: given.ttl ?? undefined }) : undefined
 
 /** The block with the mark, where there is one. */
 export const marked = (block: JsonObject, given: Json | undefined): JsonObject => {

@@ -4,7 +4,8 @@ import type { ChatRequest } from "../../api/Chat.ts"
 import type { Tool } from "../../api/ChatMessage.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import { changed, nameAsides, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { changed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
 import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
@@ -18,14 +19,15 @@ const saidFields: ReadonlySet<string> = new Set([
   ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format", "user"]
 ])
 
-const lostAsides = new Set(["messages.name", "image_url.detail"] as const)
+/** Its words have no place for these. */
+const lost = new Set(["messages.name", "image_url.detail"] as const)
 
 export const request: Dialect["request"] = (chat, route) =>
   Result.map(toConversation(chat), ({ system, turns, opened }) => {
     const { model, deployment } = route
     const adjusted: Array<string> = []
     nameUnsaid(chat, saidFields, adjusted)
-    nameAsides(chat, lostAsides, adjusted)
+    nameUnread(chat, { lost }, adjusted)
     if (opened) adjusted.push("messages:assistant-first")
     const { effort, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
     nameEffort(chat, effort, adjusted)

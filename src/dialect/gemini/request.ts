@@ -3,7 +3,8 @@ import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Route } from "../../model/Route.ts"
 import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
-import { nameAsides, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
 import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -27,14 +28,14 @@ const saysLikely = (chat: ChatRequest, { deployment }: Route): boolean =>
   deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && unsaidStops(chat).length === 0
 
 /** This vendor keeps prompts by itself, and has no place for the others. */
-const lostAsides = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
+const lost = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
 
 export const request: Dialect["request"] = (chat, route) =>
   Result.map(toContents(chat), ({ system, contents, opened }) => {
     const adjusted: Array<string> = []
     nameUnsaid(chat, saysLikely(chat, route) ? likelyFields : saidFields, adjusted)
     if (opened) adjusted.push("messages:assistant-first")
-    nameAsides(chat, lostAsides, adjusted)
+    nameUnread(chat, { lost }, adjusted)
     nameForced(chat, adjusted)
     const tools = toolsOf(chat).map(declaration)
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.push(removed("tools.function.strict"))
@@ -64,11 +65,11 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): J
     temperature: taken ? numberOf(chat.temperature) : undefined,
     topP: taken ? numberOf(chat.top_p) : undefined,
     stopSequences: stops.length === 0 ? undefined : stops,
-    seed: numberOf(chat.seed),
-    presencePenalty: numberOf(chat.presence_penalty),
-    frequencyPenalty: numberOf(chat.frequency_penalty),
+    seed: chat.seed ?? undefined,
+    presencePenalty: chat.presence_penalty ?? undefined,
+    frequencyPenalty: chat.frequency_penalty ?? undefined,
     responseLogprobs: likely ? true : undefined,
-    logprobs: likely ? numberOf(chat.top_logprobs) || undefined : undefined,
+    logprobs: likely ? chat.top_logprobs || undefined : undefined,
     responseMimeType: format === undefined ? undefined : "application/json",
     responseJsonSchema:
       format?.schema === undefined

@@ -7,7 +7,8 @@ import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../api/ChatMessage.ts"
 import type { Route } from "../../model/Route.ts"
 import { compact, type Json, type JsonObject } from "../../wire/json.ts"
-import { changed, nameAsides, nameEffort, nameForced, nameRemoved, unadjusted } from "../adjustments.ts"
+import { changed, nameEffort, nameForced, nameRemoved, unadjusted } from "../adjustments.ts"
+import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
 import { chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -49,7 +50,7 @@ export const unsaidStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<
   stopsOf(chat).slice(takes(model.sampling, chatEffort(chat, model) !== "none") ? maxStops : 0)
 
 /** The vendor keeps prompts by itself. */
-const lostAsides = new Set(["cache_control"] as const)
+const lost = new Set(["cache_control"] as const)
 
 export const request: Dialect["request"] = (chat, route) => {
   const { model, deployment } = route
@@ -63,7 +64,7 @@ export const request: Dialect["request"] = (chat, route) => {
   const refused = [...new Set([...(taken ? [] : samplingFields), ...(untold ? tokenFields : [])])]
   nameRemoved(chat, [...refused, "store"], adjusted)
   nameEffort(chat, effort, adjusted)
-  nameAsides(chat, lostAsides, adjusted)
+  nameUnread(chat, { lost, whole: ["response_format"] }, adjusted)
   const forcible = takes(model.forcedToolChoice, thinks)
   if (noTools || !forcible) nameForced(chat, adjusted)
   // Not available with this effort (docs/upstreams.md#reasoning-models).
@@ -108,11 +109,18 @@ const isForced = (chat: ChatRequest): boolean => {
 }
 
 /** What a message may hold. SDKs keep notes of their own in it (`parsed`), and other vendors get theirs back in it. */
-const messageFields = new Set(["role", "content", "name", "refusal", "tool_call_id"])
+const fields = ["role", "content", "name"]
+const messageFields: Readonly<Record<ChatMessage["role"], ReadonlySet<string>>> = {
+  system: new Set(fields),
+  developer: new Set(fields),
+  user: new Set(fields),
+  assistant: new Set([...fields, "refusal"]),
+  tool: new Set([...fields, "tool_call_id"])
+}
 
 /** `developer` and `system` are not mixed; nulls and empty lists are left out. */
 const message = (message: ChatMessage): JsonObject => {
-  const kept = Object.entries(message).filter(([name]) => messageFields.has(name))
+  const kept = Object.entries(message).filter(([name]) => messageFields[message.role].has(name))
   const calls = message.role === "assistant" ? (message.tool_calls ?? []) : []
   return compact({
     ...withoutNulls(Object.fromEntries(kept)),

@@ -43,7 +43,7 @@ const part = (part: ContentPart): JsonObject => {
   if (part.type === "text") return { type: "input_text", text: part.text }
   if (part.type === "file") return { type: "input_file", ...part.file } // no model of this dialect takes one
   const { url, detail } = part.image_url
-  return { type: "input_image", image_url: url, detail: textOf(detail) ?? "auto" }
+  return { type: "input_image", image_url: url, detail: detail ?? "auto" }
 }
 
 const call = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({

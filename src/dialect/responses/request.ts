@@ -6,8 +6,9 @@ import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Tool } from "../../api/ChatMessage.ts"
 import type { Effort, Model } from "../../model/Catalog.ts"
-import { compact, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
-import { changed, nameAsides, nameEffort, nameForced, nameRemoved, nameUnsaid, unadjusted } from "../adjustments.ts"
+import { compact, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
+import { changed, nameEffort, nameForced, nameRemoved, nameUnsaid, unadjusted } from "../adjustments.ts"
+import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
 import { chosen, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -29,14 +30,14 @@ const said: ReadonlySet<string> = new Set([
 const minOutput = 16
 
 /** The vendor keeps prompts by itself. */
-const lostAsides = new Set(["cache_control", "messages.name"] as const)
+const lost = new Set(["cache_control", "messages.name"] as const)
 
 export const request: Dialect["request"] = (chat, { model, deployment }) => {
   const adjusted: Array<string> = []
   const effort = chatEffort(chat, model)
   nameUnsaid(chat, said, adjusted)
   nameEffort(chat, effort, adjusted)
-  nameAsides(chat, lostAsides, adjusted)
+  nameUnread(chat, { lost }, adjusted)
   const body = compact({
     ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
     model: deployment.model,
@@ -70,10 +71,11 @@ const sampling = (chat: ChatRequest, taken: boolean, adjusted: Array<string>): J
   const cut = stopsOf(chat).length > 0
   if (cut) nameRemoved(chat, tokenFields, adjusted)
   const asked = logprobs === true && !cut
+  if (!asked && !cut) nameRemoved(chat, ["top_logprobs"], adjusted)
   return compact({
     temperature: temperature ?? undefined,
     top_p: top_p ?? undefined,
-    top_logprobs: asked ? numberOf(top_logprobs) : undefined,
+    top_logprobs: asked ? (top_logprobs ?? undefined) : undefined,
     include: asked ? ["message.output_text.logprobs"] : undefined
   })
 }
@@ -88,7 +90,7 @@ const textFormat = (chat: ChatRequest): JsonObject | undefined => {
       : type === undefined || type === "text"
         ? undefined
         : { type }
-  const verbosity = textOf(chat.verbosity)
+  const verbosity = chat.verbosity ?? undefined
   return format === undefined && verbosity === undefined ? undefined : compact({ format, verbosity })
 }
 
