@@ -1,38 +1,8 @@
 /** What the simulated model says to a turn: thinking, text, tool calls, and how it stops. */
-import type { Directives } from "./directives.ts"
 import { isObject, type JsonObject } from "./json.ts"
 import { schemaSample } from "./schemaSample.ts"
 import { countTokens, words } from "./tokens.ts"
-
-/** A tool as every dialect offers it. */
-export interface Tool {
-  readonly name: string
-  readonly description: string
-  readonly schema: JsonObject
-}
-
-/** What a request asks, in no vendor's words. */
-export interface Turn {
-  readonly model: string
-  /** The text of the last user message, without directives. */
-  readonly prompt: string
-  readonly instructions: string
-  /** How many user messages there are. */
-  readonly turns: number
-  /** The images and documents of the last user message, each as a phrase. */
-  readonly media: ReadonlyArray<string>
-  /** The tool results at the end of the conversation. */
-  readonly results: ReadonlyArray<{ readonly name: string; readonly content: string }>
-  readonly tools: ReadonlyArray<Tool>
-  readonly choice: "auto" | "none" | "required" | { readonly name: string }
-  /** A JSON Schema for the text, or any JSON object. */
-  readonly format: JsonObject | "json" | undefined
-  readonly thinks: boolean
-  /** Output tokens, thinking included. */
-  readonly limit: number | undefined
-  readonly stops: ReadonlyArray<string>
-  readonly directives: Directives
-}
+import type { Tool, Turn } from "./turn.ts"
 
 /** What the simulated model says. Thinking and text are cut into the pieces that a stream sends. */
 export interface Plan {

@@ -69,17 +69,15 @@ export const jsonReply = (status: number, body: unknown, headers: Readonly<Recor
 /** A refusal that a cloud makes while it checks a request; each cloud writes it in its own shape. */
 export class Refusal extends Error {
   readonly status: number
-  readonly code: string | undefined
-  constructor(status: number, message: string, code?: string) {
+  readonly code: string | null
+  /** The parameter that it is about. */
+  readonly param: string | null
+  constructor(status: number, message: string, code: string | null = null, param: string | null = null) {
     super(message)
     this.status = status
     this.code = code
+    this.param = param
   }
-}
-
-/** Refuses the request as invalid (400) unless the condition holds. */
-export const check = (condition: boolean, message: string, code?: string): void => {
-  if (!condition) throw new Refusal(400, message, code)
 }
 
 const headersOf = (request: IncomingMessage): Record<string, string> =>

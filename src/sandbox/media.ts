@@ -1,6 +1,5 @@
 /** What a file is, and what it costs. */
-import type { Json, JsonObject } from "./json.ts"
-import { isObject, listOf, parseJson } from "./json.ts"
+import { isObject, type Json, listOf, parseJson } from "./json.ts"
 
 // The first bytes, in hexadecimal; a dot stands for any digit.
 const signatures: ReadonlyArray<readonly [string, RegExp]> = [
@@ -23,16 +22,12 @@ export const decodeBase64 = (data: string): Buffer | undefined => {
   return bytes.length > 0 && bytes.toString("base64") === data ? bytes : undefined
 }
 
-const sizeOf = (bytes: number): string => (bytes < 1000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`)
-
-/** A file as a phrase: "a PNG image of 1.2 kB". */
-export const describe = (type: string, bytes: number): string => {
+/** A file as a part of a message: a phrase ("a PNG image of 1.2 kB"), and a cost that grows up to that of a large image. */
+export const fileOf = (type: string, bytes: number) => {
   const kind = type === "application/pdf" ? "a PDF document" : `a ${type.replace("image/", "").toUpperCase()} image`
-  return `${kind} of ${sizeOf(bytes)}`
+  const size = bytes < 1000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`
+  return { media: `${kind} of ${size}`, tokens: Math.min(1600, 85 + Math.ceil(bytes / 750)) }
 }
-
-/** What a file costs in prompt tokens; it grows with the file up to what a large image costs. */
-export const mediaTokens = (bytes: number): number => Math.min(1600, 85 + Math.ceil(bytes / 750))
 
 /** The plain text of a tool's result, whatever shape it has. */
 export const resultText = (content: Json | undefined): string => {
@@ -41,10 +36,9 @@ export const resultText = (content: Json | undefined): string => {
     return isObject(parsed) ? resultText(parsed) : content
   }
   if (isObject(content)) {
+    const said = (key: string, text: string) => (key === "output" || key === "result" ? text : `${key}: ${text}`)
     return Object.entries(content)
-      .map(([key, value]) =>
-        key === "output" || key === "result" ? resultText(value) : `${key}: ${resultText(value)}`
-      )
+      .map(([key, value]) => said(key, resultText(value)))
       .join(", ")
   }
   if (content === undefined || content === null) return ""
@@ -52,7 +46,7 @@ export const resultText = (content: Json | undefined): string => {
   return parts.length === 0 ? JSON.stringify(content) : parts.map(partText).join(" ")
 }
 
-const partText = (part: Json): string => (isObject(part) ? textOfPart(part) : resultText(part))
-
-const textOfPart = (part: JsonObject): string =>
-  typeof part.text === "string" ? part.text : `[${String(part.type ?? "data")}]`
+const partText = (part: Json): string => {
+  if (!isObject(part)) return resultText(part)
+  return typeof part.text === "string" ? part.text : `[${String(part.type ?? "data")}]`
+}

@@ -1,9 +1,23 @@
-/** What a request may hold: shapes of values, which each vendor puts into its own words. */
+/** What a request may hold: shapes that check a value and read it. Each vendor puts what they refuse into its own words. */
+import { Refusal } from "./http.ts"
 import { isObject, type Json, objectOf, stringOf } from "./json.ts"
 
-/** Throws a `Refusal` unless the value is as it should be. `path` is where it stands, as the vendor writes it. */
-export type Shape = (value: Json | undefined, path: string) => void
-export type Fields = Readonly<Record<string, Shape>>
+/** Reads a value, or throws a `Refusal`. `path` is where it stands, as the vendor writes it. */
+export type Shape<A = unknown> = (value: Json | undefined, path: string) => A
+
+/** Shapes by field: `name!` must be given, and a field whose shape is `false` is not known. */
+export type Fields = Readonly<Record<string, Shape | false>>
+
+type Names<Text> = Text extends `${infer First} ${infer Rest}` ? First | Names<Rest> : Text
+type Read<Field> = Field extends Shape<infer A> ? A : never
+type ReadAll<F> = {
+  readonly [K in keyof F as K extends `${infer Name}!` ? Name : K]: K extends `${string}!`
+    ? Read<F[K]>
+    : Read<F[K]> | undefined
+}
+
+/** What is said where something does not hold, in the order in which it is looked at. */
+export type Rules = Readonly<Record<string, boolean>>
 
 /** How a vendor writes paths, and refuses. What it does not refuse is absent. */
 export interface Words {
@@ -18,53 +32,87 @@ export interface Words {
   readonly noObject?: (path: string) => Error
   readonly noList: (path: string) => Error
   readonly noVariant: (path: string, tag: string, name: string, known: ReadonlyArray<string>) => Error
+  /** A refusal of what stands at a path, in these words. */
+  readonly refused?: (path: string, message: string) => Error
 }
 
-export const anything: Shape = () => {}
+export const anything: Shape<Json | undefined> = (value) => value
 
-/** Fields of which nothing is checked. */
-export const free = (...names: ReadonlyArray<string>): Fields =>
-  Object.fromEntries(names.map((name) => [name, anything]))
+const invalid = (_path: string, message: string): Error => new Refusal(400, message)
 
-/** Several shapes, one after the other. */
-export const all =
-  (...shapes: ReadonlyArray<Shape>): Shape =>
-  (value, path) => {
-    for (const shape of shapes) shape(value, path)
-  }
+/** Refuses what stands at a path with the first of the rules that does not hold. */
+export const insistOn = (rules: Rules, path = "", refused = invalid): void => {
+  const broken = Object.entries(rules).find(([, holds]) => !holds)
+  if (broken !== undefined) throw refused(path, broken[0])
+}
 
 export const shapesIn = (words: Words) => {
+  const { refused = invalid } = words
   const given = (value: Json | undefined) => value !== undefined && !(value === null && words.nullable === true)
 
-  /** An object with these fields and no others. Names that end in `!` must be given. */
-  const closed = (fields: Fields): Shape => {
-    const known = new Map(Object.entries(fields).map(([name, shape]) => [name.replace("!", ""), shape]))
-    const required = Object.keys(fields).flatMap((name) => (name.endsWith("!") ? [name.slice(0, -1)] : []))
+  /** An object with these fields and no others; of those that are only named nothing is checked. */
+  const closed = <const N extends string, const F extends Fields>(
+    names: N,
+    fields: F = {} as F
+  ): Shape<Readonly<Record<Names<N>, Json | undefined>> & ReadAll<F>> => {
+    const free = (names.match(/\S+/g) ?? []).map((name) => [name, anything] as const)
+    const all = [...free, ...Object.entries(fields)].filter((entry): entry is [string, Shape] => entry[1] !== false)
+    const known = new Map(all.map(([name, shape]) => [name.replace("!", ""), shape]))
+    const required = all.flatMap(([name]) => (name.endsWith("!") ? [name.slice(0, -1)] : []))
     return (value, path) => {
       if (words.noObject !== undefined && !isObject(value)) throw words.noObject(path)
       const object = objectOf(value)
       for (const name of Object.keys(object)) if (!known.has(name)) throw words.unknown(path, name)
       for (const name of required) if (!given(object[name])) throw words.missing(path, name)
-      for (const [name, shape] of known) if (given(object[name])) shape(object[name], words.field(path, name))
+      const read: Record<string, unknown> = {}
+      for (const [name, shape] of known)
+        if (given(object[name])) read[name] = shape(object[name], words.field(path, name))
+      return read as ReturnType<ReturnType<typeof closed<N, F>>>
     }
   }
 
   /** An object that one of its fields, named by `tag`, tells apart from the others. */
   const variant =
-    (tag: string, shapes: Fields, otherwise = ""): Shape =>
+    <A>(tag: string, shapes: Readonly<Record<string, Shape<A>>>, otherwise = ""): Shape<A> =>
     (value, path) => {
+      if (words.noObject !== undefined && !isObject(value)) throw words.noObject(path)
       const name = stringOf(objectOf(value)[tag] ?? otherwise)
       const shape = Object.hasOwn(shapes, name) ? shapes[name] : undefined
       if (shape === undefined) throw words.noVariant(path, tag, name, Object.keys(shapes))
-      shape(value, words.inside(path, name))
+      return shape(value, words.inside(path, name))
     }
 
   const list =
-    (shape: Shape): Shape =>
+    <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
     (value, path) => {
       if (!Array.isArray(value)) throw words.noList(path)
-      for (const [index, item] of value.entries()) shape(item, words.item(path, index))
+      return value.map((item, index) => shape(item, words.item(path, index)))
     }
 
-  return { closed, variant, list }
+  const insist = (rules: Rules, path = "") => insistOn(rules, path, refused)
+
+  /** What else must hold for a value. */
+  const where =
+    <A>(shape: Shape<A>, rules: (value: A, path: string) => Rules): Shape<A> =>
+    (value, path) => {
+      const read = shape(value, path)
+      insist(rules(read, path), path)
+      return read
+    }
+
+  /** A value of which something is known. */
+  const typed =
+    <A>(is: (value: unknown) => value is A, said: string | ((path: string, value: unknown) => string)): Shape<A> =>
+    (value, path) => {
+      if (!is(value)) throw refused(path, typeof said === "string" ? said : said(path, value))
+      return value
+    }
+
+  return { closed, variant, list, insist, where, typed }
 }
+
+/** A shape whose value is read on. */
+export const reads =
+  <A, B>(shape: Shape<A>, read: (value: A, path: string) => B): Shape<B> =>
+  (value, path) =>
+    read(shape(value, path), path)

@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { argumentsOf, fittingTool, planOf, type Turn } from "../../src/sandbox/answer.ts"
-import { eventsOf, messageOf } from "../../src/sandbox/claude/reply.ts"
+import { argumentsOf, fittingTool, planOf } from "../../src/sandbox/answer.ts"
+import { eventsOf, messageOf } from "../../src/sandbox/claude/answer.ts"
 import { directives, noDirectives, readDirectives } from "../../src/sandbox/directives.ts"
 import { isObject, type JsonObject } from "../../src/sandbox/json.ts"
-import { jsonInstruction } from "../../src/sandbox/openai/jsonInstruction.ts"
 import { schemaSample } from "../../src/sandbox/schemaSample.ts"
 import { isSigned, signThinking } from "../../src/sandbox/signature.ts"
 import { countTokens, fragments, words } from "../../src/sandbox/tokens.ts"
+import type { Turn } from "../../src/sandbox/turn.ts"
+import { jsonInstruction } from "../../src/sandbox/turn.ts"
 import { processorTime } from "../support/processorTime.ts"
 
 const Small = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))

@@ -1,28 +1,122 @@
-/** How a Messages request is answered or refused, whatever platform frames the answer. */
-import { planOf } from "../answer.ts"
+/** How Claude answers: as one message, and as events, whatever platform frames them. */
+import { argumentsOf, type Plan, planOf } from "../answer.ts"
 import type { JsonObject } from "../json.ts"
-import type { ClaudeContext } from "./context.ts"
-import { type ClaudeEvent, eventsOf, messageOf, type ReplyIdentity } from "./reply.ts"
-import type { ClaudeRequest } from "./request.ts"
-import { readClaude } from "./request.ts"
+import { digest, signThinking } from "../signature.ts"
+import { fragments } from "../tokens.ts"
+import type { ClaudeContext } from "./betas.ts"
+import { type ClaudeRequest, readClaude } from "./request.ts"
 
-/** A checked request with its answer in both forms; the platform frames whichever was asked for. */
-export interface ClaudeAnswer {
-  readonly request: ClaudeRequest
-  readonly outputTokens: number
-  readonly message: () => JsonObject
-  readonly events: () => ReadonlyArray<ClaudeEvent>
+/** What identifies a reply. `tag` is the platform's mark in identifiers (`vrtx`, `bdrk`). */
+export interface ReplyIdentity {
+  readonly tag: string
+  readonly model: string
+  /** A hash of the request: equal requests get equal replies. */
+  readonly seed: string
 }
 
-/** Answers a Messages request. Throws a `Refusal` where the platform would refuse it. */
-export const answerClaude = (body: JsonObject, context: ClaudeContext, identity: ReplyIdentity): ClaudeAnswer => {
+/** An event of a Messages stream; `word` events come at the model's pace. */
+export interface ClaudeEvent {
+  readonly data: JsonObject & { readonly type: string }
+  readonly word: boolean
+}
+
+/** A content block, how it starts in a stream, and what follows. */
+interface Block {
+  readonly block: JsonObject
+  readonly start: JsonObject
+  readonly deltas: ReadonlyArray<JsonObject>
+}
+
+const blocksOf = (plan: Plan, request: ClaudeRequest, { seed, tag }: ReplyIdentity): ReadonlyArray<Block> => {
+  const shown = request.showsThinking ? plan.thinking : []
+  const thinking = shown.join("")
+  const signature = signThinking(thinking, seed)
+  const thought: Block = {
+    block: { type: "thinking", thinking, signature },
+    start: { type: "thinking", thinking: "", signature: "" },
+    deltas: [...shown.map((thinking) => ({ type: "thinking_delta", thinking })), { type: "signature_delta", signature }]
+  }
+  const secret = { type: "redacted_thinking", data: signThinking("redacted", seed) }
+  const said: Block = {
+    block: { type: "text", text: plan.text.join("") },
+    start: { type: "text", text: "" },
+    deltas: plan.text.map((text) => ({ type: "text_delta", text }))
+  }
+  const calls = plan.calls.map(({ name, json }, index): Block => {
+    const id = `toolu_${tag}_01${digest(seed, String(index)).slice(0, 22)}`
+    const block = { type: "tool_use", id, name, input: argumentsOf(json) }
+    // A call without arguments streams none: the empty fragment is all that comes.
+    const pieces = ["", ...(json === "{}" ? [] : fragments(json))]
+    const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
+    return { block, start: { ...block, input: {} }, deltas }
+  })
+  const redacted = request.turn.thinks && request.turn.directives.flags.has("redacted")
+  return [
+    ...(plan.thinking.length > 0 ? [thought] : []),
+    ...(redacted ? [{ block: secret, start: secret, deltas: [] }] : []),
+    ...(plan.text.length > 0 ? [said] : []),
+    ...calls
+  ]
+}
+
+const reasons = { end: "end_turn", tool: "tool_use", length: "max_tokens", refusal: "refusal" }
+const stop_details = { type: "refusal", category: "sandbox", explanation: "The sandbox was asked to refuse." }
+
+const stopOf = ({ stop }: Plan): JsonObject => {
+  if (typeof stop === "object") return { stop_reason: "stop_sequence", stop_sequence: stop.sequence }
+  return { stop_reason: reasons[stop], stop_sequence: null, ...(stop === "refusal" && { stop_details }) }
+}
+
+const usageOf = ({ turn, inputTokens }: ClaudeRequest, output_tokens: number): JsonObject => {
+  const cached = Math.min(turn.directives.cached, inputTokens)
+  const read = { cache_creation_input_tokens: 0, cache_read_input_tokens: cached }
+  return { input_tokens: inputTokens - cached, ...read, output_tokens }
+}
+
+const shell = ({ tag, model, seed }: ReplyIdentity): JsonObject => ({
+  id: `msg_${tag}_01${seed.slice(0, 22)}`,
+  type: "message",
+  role: "assistant",
+  model
+})
+
+/** The unstreamed reply. */
+export const messageOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIdentity): JsonObject => ({
+  ...shell(identity),
+  content: blocksOf(plan, request, identity).map(({ block }) => block),
+  ...stopOf(plan),
+  usage: usageOf(request, plan.outputTokens)
+})
+
+/** The events of the streamed reply, which say the same as the unstreamed one. */
+export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIdentity): ReadonlyArray<ClaudeEvent> => {
+  const begun = { content: [], stop_reason: null, stop_sequence: null, usage: usageOf(request, 1) }
+  const content = blocksOf(plan, request, identity).flatMap(({ start, deltas }, index) => [
+    { type: "content_block_start", index, content_block: start },
+    ...(index === 0 ? [{ type: "ping" }] : []),
+    ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
+    { type: "content_block_stop", index }
+  ])
+  const events = [
+    { type: "message_start", message: { ...shell(identity), ...begun } },
+    ...content,
+    { type: "message_delta", delta: stopOf(plan), usage: usageOf(request, plan.outputTokens) },
+    { type: "message_stop" }
+  ]
+  return events.map((data) => {
+    const delta: JsonObject = "delta" in data ? data.delta : {}
+    const word = data.type === "content_block_delta" && delta.signature === undefined && delta.partial_json !== ""
+    return { data, word }
+  })
+}
+
+/** A checked request with its answer in both forms. Throws a `Refusal` where the platform would refuse it. */
+export const answerClaude = (body: JsonObject, context: ClaudeContext, identity: ReplyIdentity) => {
   const read = readClaude(body, context)
   const { directives } = read.turn
   // Claude has no prompt filter of its own: what it will not answer, it refuses.
-  const refused = directives.flags.has("filter-prompt")
-    ? { ...directives, flags: new Set([...directives.flags, "refuse"]) }
-    : directives
-  const request = { ...read, turn: { ...read.turn, directives: refused } }
+  const flags = directives.flags.has("filter-prompt") ? new Set([...directives.flags, "refuse"]) : directives.flags
+  const request = { ...read, turn: { ...read.turn, directives: { ...directives, flags } } }
   const plan = planOf(request.turn)
   return {
     request,
@@ -50,15 +144,15 @@ const inStream: Readonly<Record<string, number>> = {
   modelTimeoutException: 504
 }
 
-/** The error event of a Messages stream; `name` is an error type of this API, or one of Bedrock's exceptions. */
-export const claudeErrorEvent = (name: string, message: string): JsonObject =>
-  name.endsWith("_error")
-    ? { type: "error", error: { type: name, message } }
-    : claudeError(inStream[name] ?? 500, message)
-
 /** An Anthropic error body. */
 export const claudeError = (status: number, message: string, requestId?: string): JsonObject => ({
   type: "error",
   error: { type: types[status] ?? (status < 500 ? "invalid_request_error" : "api_error"), message },
   ...(requestId === undefined ? {} : { request_id: requestId })
 })
+
+/** The error event of a Messages stream; `name` is an error type of this API, or one of Bedrock's exceptions. */
+export const claudeErrorEvent = (name: string, message: string): JsonObject =>
+  name.endsWith("_error")
+    ? { type: "error", error: { type: name, message } }
+    : claudeError(inStream[name] ?? 500, message)

@@ -1,222 +1,199 @@
 /** The messages of a request to Claude: what their blocks may hold, and how turns follow each other. */
-import { check, Refusal } from "../http.ts"
-import { isObject, type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
-import { decodeBase64, sniff } from "../media.ts"
-import { all, anything, type Fields, free, type Shape } from "../shape.ts"
+import { isDeepStrictEqual } from "node:util"
+import { Refusal } from "../http.ts"
+import { type Json, listOf, objectOf, stringOf } from "../json.ts"
+import { decodeBase64, fileOf, sniff } from "../media.ts"
+import { anything, type Fields, reads, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
-import { closed, dictionary, holds, list, matching, oneOf, refusal, rule, text, variant } from "./shape.ts"
+import { countTokens } from "../tokens.ts"
+import type { Message, Part } from "../turn.ts"
+import { closed, dictionary, insist, list, matching, oneOf, rule, text, variant, where } from "./shape.ts"
 
 /** What the rules for messages depend on. */
 export interface MessageRules {
-  readonly thinking: "off" | "budgeted" | "adaptive"
-  readonly prefill: boolean
-  /** API version 2026-10-21: no documents in assistant turns. */
+  /** API version 2026-10-21: no documents in assistant turns, no citations in the user's. */
   readonly strict: boolean
   /** Takes system messages after a user's turn. */
   readonly systemTurns: boolean
 }
 
-const ephemeral = closed({ type: anything, ttl: oneOf(["5m", "1h"], "'5m' or '1h'") })
-
 /** A `cache_control` marker. */
 export const cache: Shape = (value, path) => {
   if (value === null) return
   oneOf(["ephemeral"])(objectOf(value).type, `${path}.type`)
-  ephemeral(value, `${path}.ephemeral`)
+  closed("type", { ttl: oneOf(["5m", "1h"], "'5m' or '1h'") })(value, `${path}.ephemeral`)
 }
 
-const block = (fields: Fields): Shape => closed({ type: anything, cache_control: cache, ...fields })
+const block = <const N extends string, const F extends Fields>(names: N, fields: F = {} as F) =>
+  closed(`type ${names}`, { cache_control: cache, ...fields })
 
 /** A text that is not empty, in the system prompt or in messages. */
-export const filled = (where: "system" | "messages"): Shape =>
-  all(
-    text,
-    rule((value) => value !== "", `${where}: text content blocks must be non-empty`)
-  )
+export const filled = (where: "system" | "messages"): Shape<string> =>
+  rule(text, (value) => ({ [`${where}: text content blocks must be non-empty`]: value !== "" }))
+
+const words = rule(filled("messages"), (text) => ({
+  "messages: text content blocks must contain non-whitespace text": /\S/.test(text)
+}))
 
 /** The path of the block that a type's fields are in. */
 const blockAt = (path: string): string => path.slice(0, path.lastIndexOf("."))
 
-const base64 = (kind: string, types: ReadonlyArray<string>): Shape =>
-  all(closed({ type: anything, media_type: oneOf(types), data: anything }), (source, path) => {
-    const { data, media_type: type } = objectOf(source)
+const base64 = (types: ReadonlyArray<string>) =>
+  reads(closed("type data", { "media_type!": oneOf(types) }), ({ data, media_type: type }, path): Part => {
     const bytes = decodeBase64(stringOf(data))
-    if (bytes === undefined) throw refusal(path, "invalid base64 data")
-    const size = `image exceeds 5 MB maximum: ${bytes.length} bytes > 5242880 bytes`
-    if (kind === "image" && bytes.length > 5_242_880) throw refusal(path, size)
-    const found = sniff(bytes)
-    if (found === type) return
-    if (kind === "document") {
-      throw refusal(`${path.replace(".document.", ".pdf.")}.data`, "The PDF specified was not valid.")
+    insist({ "invalid base64 data": bytes !== undefined }, path)
+    const { length } = bytes ?? []
+    const found = sniff(bytes ?? Buffer.of())
+    if (type === "application/pdf") {
+      const at = `${path.replace(".document.", ".pdf.")}.data`
+      insist({ "The PDF specified was not valid.": found === type }, at)
+      return fileOf(type, length)
     }
+    insist({ [`image exceeds 5 MB maximum: ${length} bytes > 5242880 bytes`]: length <= 5_242_880 }, path)
     if (found === undefined || found === "application/pdf") throw new Refusal(400, "Could not process image")
-    const words = `The image was specified using the ${type} media type, but the image appears to be a ${found} image`
-    throw refusal(`${path}.data`, words)
+    const other = `The image was specified using the ${type} media type, but the image appears to be a ${found} image`
+    insist({ [other]: found === type }, `${path}.data`)
+    return fileOf(type, length)
   })
 
-const sourceOf = (kind: string, types: ReadonlyArray<string>, others: Fields = {}): Shape => {
-  const known = variant("type", { base64: base64(kind, types), ...others })
-  const words = "URL sources are not supported on this platform; send the data as base64"
-  return all(
-    holds((source) => ["base64", ...Object.keys(others)].includes(stringOf(objectOf(source).type)), words),
-    known
-  )
-}
+const source =
+  (types: ReadonlyArray<string>, others: ReadonlyArray<string> = []): Shape<Part> =>
+  (value, path) => {
+    const { type, data } = objectOf(value)
+    const known = type === "base64" || others.includes(stringOf(type))
+    insist({ "URL sources are not supported on this platform; send the data as base64": known }, path)
+    if (type === "base64") return base64(types)(value, `${path}.base64`)
+    return { media: "a text document", tokens: countTokens(stringOf(data)) }
+  }
 
-const image = block({ "source!": sourceOf("image", ["image/jpeg", "image/png", "image/gif", "image/webp"]) })
-const document = block({
-  "source!": sourceOf("document", ["application/pdf"], free("text", "content")),
-  ...free("title", "context", "citations")
-})
-const call = block({
+const file = (source: Shape<Part>, names = "") => reads(block(names, { "source!": source }), (read) => read.source)
+
+const call = block("caller", {
   "id!": matching(/^[a-zA-Z0-9_-]+$/),
   "name!": matching(/^[a-zA-Z0-9_-]{1,200}$/),
-  "input!": dictionary,
-  caller: anything
-})
-const thinking: Shape = all(block(free("thinking", "signature")), (value, path) => {
-  const { thinking, signature } = objectOf(value)
-  if (isSigned(stringOf(thinking), stringOf(signature))) return
-  throw refusal(blockAt(path), "Invalid `signature` in `thinking` block")
-})
-const redacted: Shape = all(block(free("data")), (value, path) => {
-  if (isSigned("redacted", stringOf(objectOf(value).data))) return
-  throw refusal(blockAt(path), "Invalid `data` in `redacted_thinking` block")
+  "input!": dictionary
 })
 
-const blockOf = (role: string, { strict }: MessageRules): Shape => {
-  const only =
-    (place: string, shape: Shape): Shape =>
-    (value, path) => {
-      const type = stringOf(objectOf(value).type)
-      if (role !== place) throw refusal(blockAt(path), `\`${type}\` blocks can only be in \`${place}\` messages`)
-      shape(value, path)
-    }
-  const words = all(
-    filled("messages"),
-    rule((text) => /\S/.test(stringOf(text)), "messages: text content blocks must contain non-whitespace text")
-  )
-  const uncited = holds(
-    (citations) => !strict || role !== "user" || listOf(citations ?? []).length === 0,
-    "Citations are not permitted in user messages"
-  )
-  const shapes: Record<string, Shape> = {
-    text: block({ "text!": words, citations: uncited }),
-    image: only("user", image),
-    document: strict ? only("user", document) : document,
-    tool_use: only("assistant", call),
-    thinking: only("assistant", thinking),
-    redacted_thinking: only("assistant", redacted)
-  }
-  const content = list(all(rule(isObject, "messages: text content blocks must be non-empty"), variant("type", shapes)))
-  const result = block({
-    ...free("tool_use_id", "is_error"),
-    content: (value, path) => (typeof value === "string" || value === null ? undefined : content(value, path))
+const thought = (name: string, secret: string, text?: string): Shape<Part> =>
+  reads(block(`${name} ${secret}`), (read: Readonly<Record<string, unknown>>, path) => {
+    const type = name === "" ? "redacted_thinking" : name
+    const valid = isSigned(text ?? stringOf(read[name] as Json), stringOf(read[secret] as Json))
+    insist({ [`Invalid \`${secret}\` in \`${type}\` block`]: valid }, blockAt(path))
+    return { thought: true }
   })
-  return variant("type", { ...shapes, tool_result: only("user", result) })
+
+const kinds: Readonly<Record<string, Shape<Part>>> = {
+  image: file(source(["image/jpeg", "image/png", "image/gif", "image/webp"])),
+  document: file(source(["application/pdf"], ["text", "content"]), "title context citations"),
+  tool_use: reads(call, ({ id, name, input }) => ({ call: { id, name, json: JSON.stringify(input) } })),
+  thinking: thought("thinking", "signature"),
+  redacted_thinking: thought("", "data", "redacted")
 }
 
-/** The blocks of a message; a plain string is one text block. */
-export const blocksOf = (message: JsonObject): ReadonlyArray<JsonObject> =>
-  typeof message.content === "string"
-    ? [{ type: "text", text: message.content }]
-    : listOf(message.content).filter(isObject)
-
-const idsOf = (message: JsonObject | undefined, type: string, key: string): ReadonlyArray<string> =>
-  message === undefined
-    ? []
-    : blocksOf(message)
-        .filter((block) => block.type === type)
-        .map((block) => stringOf(block[key]))
-
-const checkPairs = (messages: ReadonlyArray<JsonObject>): void => {
-  const unanswered = (ids: ReadonlyArray<string>, index: number, hint = "") =>
-    check(
-      ids.length === 0,
-      `messages.${index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(", ")}${hint}`
-    )
-  for (const [index, message] of messages.entries()) {
-    const asked = idsOf(messages[index - 1], "tool_use", "id")
-    const answered = idsOf(message, "tool_result", "tool_use_id")
-    const stray = answered.find((id) => !asked.includes(id))
-    check(
-      stray === undefined,
-      `messages.${index}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${stray}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
-    )
-    check(
-      new Set(answered).size === answered.length,
-      `messages.${index}: each tool_use must have a single result. Found multiple \`tool_result\` blocks`
-    )
-    unanswered(
-      asked.filter((id) => !answered.includes(id)),
-      index - 1,
-      ". Each `tool_use` block must have a corresponding `tool_result` block in the next message."
-    )
-    const types = blocksOf(message).map((block) => block.type === "tool_result")
-    check(
-      types.indexOf(false) < 0 || types.lastIndexOf(true) < types.indexOf(false),
-      `messages.${index}: \`tool_result\` blocks must come before other content in a message`
-    )
+const blocksOf = (role: string, { strict }: MessageRules): Shape<ReadonlyArray<Part>> => {
+  const only =
+    (place: string, type: string, shape = kinds[type]): Shape<Part> =>
+    (value, path) => {
+      insist({ [`\`${type}\` blocks can only be in \`${place}\` messages`]: role === place }, blockAt(path))
+      return shape?.(value, path) ?? {}
+    }
+  const uncited = where(anything, (citations) => ({
+    "Citations are not permitted in user messages": !strict || role !== "user" || listOf(citations ?? []).length === 0
+  }))
+  const shapes: Readonly<Record<string, Shape<Part>>> = {
+    text: reads(block("", { "text!": words, citations: uncited }), ({ text }) => ({ text })),
+    image: only("user", "image"),
+    document: strict ? only("user", "document") : only(role, "document"),
+    tool_use: only("assistant", "tool_use"),
+    thinking: only("assistant", "thinking"),
+    redacted_thinking: only("assistant", "redacted_thinking")
   }
-  unanswered(idsOf(messages.at(-1), "tool_use", "id"), messages.length - 1)
+  const inner = list(variant("type", shapes))
+  const result = block("tool_use_id is_error", {
+    content: (value, path) => {
+      if (typeof value !== "string" && value !== null) inner(value, path)
+      return value
+    }
+  })
+  const answer = reads(result, ({ tool_use_id: id, content }): Part => ({ result: { id: stringOf(id), content } }))
+  const blocks = list(variant("type", { ...shapes, tool_result: only("user", "tool_result", answer) }))
+  return (value, path) => blocks(typeof value === "string" ? [{ type: "text", text: value }] : value, path)
+}
+
+/** The messages, each for itself. */
+export const messagesOf = (rules: MessageRules): Shape<ReadonlyArray<Message>> => {
+  const role = rules.systemTurns
+    ? oneOf(["user", "assistant", "system"])
+    : oneOf(["user", "assistant"], "'user' or 'assistant'")
+  return list((value, path) => {
+    const { role: given, content } = objectOf(value)
+    insist({ "all messages must have non-empty content": content !== "" && !isDeepStrictEqual(content, []) }, path)
+    const message = closed("", { "role!": role, "content!": blocksOf(stringOf(given), rules) })(value, path)
+    return { role: message.role, parts: message.content }
+  })
+}
+
+const idsIn = (message: Message | undefined) => (message?.parts ?? []).flatMap(({ call }) => call?.id ?? [])
+
+const checkPairs = (messages: ReadonlyArray<Message>): void => {
+  for (const [index, { parts }] of [...messages, { parts: [] }].entries()) {
+    const asked = idsIn(messages[index - 1])
+    const answered = parts.flatMap(({ result }) => result?.id ?? [])
+    const stray = answered.find((id) => !asked.includes(id))
+    const open = asked.filter((id) => !answered.includes(id))
+    const others = parts.findIndex(({ result }) => result === undefined)
+    insist({
+      [`messages.${index}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${stray}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`]:
+        stray === undefined,
+      [`messages.${index}: each tool_use must have a single result. Found multiple \`tool_result\` blocks`]:
+        new Set(answered).size === answered.length,
+      [`messages.${index - 1}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(", ")}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`]:
+        open.length === 0,
+      [`messages.${index}: \`tool_result\` blocks must come before other content in a message`]:
+        others < 0 || parts.slice(others).every(({ result }) => result === undefined)
+    })
+  }
 }
 
 /** The turns, where the system messages among them are in places that they may have. */
-const withoutSystem = (messages: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
+const withoutSystem = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   for (const [index, { role }] of messages.entries()) {
     if (role !== "system") continue
-    check(index > 0, `messages.0: use the top-level 'system' parameter for the initial system prompt`)
-    check(messages[index - 1]?.role === "user", `messages.${index}: role 'system' must follow a user message`)
-    const next = messages[index + 1]?.role
-    check(
-      next === undefined || next === "assistant",
-      `messages.${index}: role 'system' must be last or before 'assistant'`
-    )
+    insist({
+      "messages.0: use the top-level 'system' parameter for the initial system prompt": index > 0,
+      [`messages.${index}: role 'system' must follow a user message`]: messages[index - 1]?.role === "user",
+      [`messages.${index}: role 'system' must be last or before 'assistant'`]:
+        (messages[index + 1]?.role ?? "assistant") === "assistant"
+    })
   }
   return messages.filter(({ role }) => role !== "system")
 }
 
-const message = closed({
-  "role!": oneOf(["user", "assistant"], "'user' or 'assistant'"),
-  "content!": holds((content) => typeof content === "string" || Array.isArray(content), "Input should be a valid list")
-})
-
-/** Checks the messages as the vendor does: roles, blocks, tool pairs, thinking blocks, prefill. */
-export const checkMessages = (given: ReadonlyArray<JsonObject>, rules: MessageRules): void => {
-  const messages = rules.systemTurns ? withoutSystem(given) : given
-  check(messages.length > 0, "messages: at least one message is required")
-  const shapes: Fields = { user: blockOf("user", rules), assistant: blockOf("assistant", rules) }
-  for (const [index, turn] of messages.entries()) {
-    const path = `messages.${index}`
-    const { role, content } = turn
-    message(turn, path)
-    check(index > 0 || role === "user", 'messages: first message must use the "user" role')
-    check(
-      messages[index - 1]?.role !== role,
-      `messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`
-    )
-    const blocks = blocksOf(turn)
-    const empty = content === "" || blocks.length === 0 || !listOf(content).every(isObject)
-    check(!empty, `${path}: all messages must have non-empty content`)
-    for (const [at, one] of blocks.entries()) shapes[stringOf(role)]?.(one, `${path}.content.${at}`)
+/** Checks the messages together, as the vendor does: roles, tool pairs, thinking blocks, prefill. */
+export const checkMessages = (given: ReadonlyArray<Message>, prefill: boolean, budgeted: boolean): void => {
+  const messages = withoutSystem(given)
+  insist({ "messages: at least one message is required": messages.length > 0 })
+  for (const [index, { role }] of messages.entries()) {
+    insist({
+      'messages: first message must use the "user" role': index > 0 || role === "user",
+      [`messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`]:
+        messages[index - 1]?.role !== role
+    })
   }
   const last = messages.at(-1)
-  if (last?.role === "assistant") {
-    check(
-      rules.prefill,
-      "This model does not support assistant message prefill. The conversation must end with a user message."
-    )
-    const text = stringOf(blocksOf(last).at(-1)?.text)
-    check(text.trimEnd() === text, "messages: final assistant content cannot end with trailing whitespace")
-  }
+  const text = last?.parts.at(-1)?.text ?? ""
+  insist({
+    "This model does not support assistant message prefill. The conversation must end with a user message.":
+      prefill || last?.role !== "assistant",
+    "messages: final assistant content cannot end with trailing whitespace":
+      last?.role !== "assistant" || text.trimEnd() === text
+  })
   checkPairs(messages)
-  if (rules.thinking !== "budgeted") return
-  const at = messages.findLastIndex((message) => message.role === "assistant")
+  const at = messages.length - 2
   const turn = messages[at]
-  if (turn === undefined || idsOf(turn, "tool_use", "id").length === 0 || at !== messages.length - 2) return
-  const first = stringOf(blocksOf(turn)[0]?.type)
-  check(
-    first === "thinking" || first === "redacted_thinking",
-    `messages.${at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceding the lastmost set of \`tool_use\` and \`tool_result\` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable \`thinking\`.`
-  )
+  const first = turn?.parts[0]
+  insist({
+    [`messages.${at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first?.call ? "tool_use" : "text"}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceding the lastmost set of \`tool_use\` and \`tool_result\` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable \`thinking\`.`]:
+      !budgeted || idsIn(turn).length === 0 || first?.thought === true
+  })
 }

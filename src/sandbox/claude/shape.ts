@@ -1,56 +1,70 @@
 /** Shapes of requests to Claude: what is not so is refused in Anthropic's words. */
 import { Refusal } from "../http.ts"
-import type { Json } from "../json.ts"
-import { isObject } from "../json.ts"
-import { type Shape, shapesIn } from "../shape.ts"
-
-/** The refusal of what stands at a path; with no path, of the request. */
-export const refusal = (path: string, message: string): Refusal =>
-  new Refusal(400, path === "" ? message : `${path}: ${message}`)
+import { isObject, objectOf, stringOf } from "../json.ts"
+import { type Rules, reads, type Shape, shapesIn } from "../shape.ts"
 
 const under = (path: string, name: string | number) => (path === "" ? String(name) : `${path}.${name}`)
 const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
-export const { closed, variant, list } = shapesIn({
+/** The refusal of what stands at a path; with no path, of the request. */
+const refused = (path: string, message: string): Refusal =>
+  new Refusal(400, path === "" ? message : `${path}: ${message}`)
+
+export const { closed, variant, list, insist, where, typed } = shapesIn({
   field: under,
   item: under,
   inside: under,
-  unknown: (path, name) => refusal(under(path, name), "Extra inputs are not permitted"),
-  missing: (path, name) => refusal(under(path, name), "Field required"),
-  noObject: (path) => refusal(path, "Input should be a valid dictionary"),
-  noList: (path) => refusal(path, "Input should be a valid list"),
+  unknown: (path, name) => refused(under(path, name), "Extra inputs are not permitted"),
+  missing: (path, name) => refused(under(path, name), "Field required"),
+  noObject: (path) => refused(path, "Input should be a valid dictionary"),
+  noList: (path) => refused(path, "Input should be a valid list"),
   noVariant: (path, tag, name, known) =>
-    refusal(path, `Input tag '${name}' found using '${tag}' does not match any of the expected tags: ${quoted(known)}`)
+    refused(path, `Input tag '${name}' found using '${tag}' does not match any of the expected tags: ${quoted(known)}`),
+  refused
 })
 
-/** What holds for a value, and what is said where it does not. */
-export const holds =
-  (condition: (value: Json | undefined) => boolean, message: string): Shape =>
-  (value, path) => {
-    if (!condition(value)) throw refusal(path, message)
-  }
+/** What must hold for a value, where the refusal is of the request and not of a path. */
+export const rule = <A>(shape: Shape<A>, rules: (value: A) => Rules): Shape<A> =>
+  reads(shape, (value) => {
+    insist(rules(value))
+    return value
+  })
 
-/** The same, said of the request and not of a path. */
-export const rule =
-  (condition: (value: Json | undefined) => boolean, message: string): Shape =>
-  (value) => {
-    if (!condition(value)) throw refusal("", message)
-  }
+const isText = (value: unknown): value is string => typeof value === "string"
+export const text = typed(isText, "Input should be a valid string")
+export const dictionary = typed(isObject, "Input should be a valid dictionary")
+export const number = typed((value) => typeof value === "number", "Input should be a valid number")
 
-export const oneOf = (values: ReadonlyArray<string>, said = quoted(values)): Shape =>
-  holds((value) => values.some((one) => one === value), `Input should be ${said}`)
+export const oneOf = <const S extends string>(values: ReadonlyArray<S>, said = quoted(values)): Shape<S> =>
+  typed((value): value is S => values.some((one) => one === value), `Input should be ${said}`)
 
-export const matching = (pattern: RegExp): Shape =>
-  holds((value) => typeof value === "string" && pattern.test(value), `String should match pattern '${pattern.source}'`)
-
-export const text: Shape = holds((value) => typeof value === "string", "Input should be a valid string")
-
-export const dictionary: Shape = holds(isObject, "Input should be a valid dictionary")
+export const matching = (pattern: RegExp): Shape<string> =>
+  typed(
+    (value): value is string => isText(value) && pattern.test(value),
+    `String should match pattern '${pattern.source}'`
+  )
 
 /** A whole number that is not less. */
-export const whole =
-  (least: number): Shape =>
-  (value, path) => {
-    if (!Number.isInteger(value)) throw refusal(path, "Input should be a valid integer")
-    if (Number(value) < least) throw refusal(path, `Input should be greater than or equal to ${least}`)
+export const whole = (least: number): Shape<number> =>
+  where(
+    typed((value): value is number => Number.isInteger(value), "Input should be a valid integer"),
+    (value) => ({ [`Input should be greater than or equal to ${least}`]: value >= least })
+  )
+
+const unenforced =
+  /^(?:minimum|maximum|exclusive\w+|multipleOf|minLength|maxLength|pattern|maxItems|uniqueItems|oneOf|not|if|patternProperties)$/
+
+/** A JSON Schema for `strict` tools and for `output_config.format`: closed objects, and only keywords that can be enforced. */
+export const enforced: Shape = (given, path) => {
+  const schema = objectOf(given)
+  const wrong = Object.keys(schema).find((keyword) => unenforced.test(keyword))
+  const rules = {
+    "For 'object' type, 'additionalProperties' must be explicitly set to false":
+      schema.type !== "object" || schema.additionalProperties === false,
+    [`For '${stringOf(schema.type)}' type, property '${wrong}' is not supported`]: wrong === undefined
   }
+  insist(rules, path)
+  if (isObject(schema.items)) enforced(schema.items, `${path}.items`)
+  for (const keyword of ["properties", "$defs"])
+    for (const [name, inner] of Object.entries(objectOf(schema[keyword]))) enforced(inner, `${path}.${keyword}.${name}`)
+}

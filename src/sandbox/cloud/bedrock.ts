@@ -29,7 +29,7 @@ const exceptions: Readonly<Record<number, string>> = {
   503: "ServiceUnavailableException"
 }
 
-const awsReply = (status: number, message: string, code?: string, retryAfter?: string): Reply =>
+const awsReply = (status: number, message: string, code?: string | null, retryAfter?: string): Reply =>
   jsonReply(
     status,
     { message },

@@ -2,144 +2,94 @@
 import { planOf } from "../answer.ts"
 import { googleError, googleReply } from "../cloud/google.ts"
 import { answered, exceptionMessage, exceptionStatus } from "../faults.ts"
-import { type CloudRequest, type Frame, jsonReply, Refusal, type Reply } from "../http.ts"
+import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
 import { isObject, type JsonObject, parseJson } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
 import { digest, signThinking } from "../signature.ts"
 import { signed } from "./contents.ts"
 import { type GeminiRequest, readGemini } from "./request.ts"
 
-/** One event of a reply; the unstreamed reply is all of them in one. */
-interface Chunk {
-  readonly parts: ReadonlyArray<JsonObject>
-  readonly word: boolean
-}
-
+/** What is said, part by part: each is an event of its own, and the unstreamed reply has them joined. */
 interface Spoken {
-  readonly chunks: ReadonlyArray<Chunk>
+  readonly parts: ReadonlyArray<JsonObject>
   readonly finishReason: string
   readonly usage: JsonObject
 }
 
-const speak = (request: GeminiRequest, model: GeminiModel, seed: string): Spoken => {
-  const plan = planOf(request.turn)
-  const { directives } = request.turn
-  const calls = plan.calls.map((call) => ({ name: call.name, args: parseJson(call.json) }))
-  const broken = calls.some((call) => !isObject(call.args))
+const trafficType = "ON_DEMAND"
+
+const speak = (
+  { turn, includeThoughts, promptTokens, cached }: GeminiRequest,
+  model: GeminiModel,
+  seed: string
+): Spoken => {
+  const plan = planOf(turn)
   const sign = (what: string) => signThinking(signed(model, what), seed)
-  const chunks: Array<Chunk> = [
-    ...(request.includeThoughts ? plan.thinking.map((text) => ({ parts: [{ text, thought: true }], word: true })) : []),
-    ...plan.text.map((text) => ({ parts: [{ text }], word: true })),
-    ...calls
-      .filter((call) => isObject(call.args))
-      .map(({ name, args }, index) => ({
-        // No ID on Vertex; arguments are left out when there are none; only the first of parallel calls is signed.
-        parts: [
-          {
-            functionCall: { name, ...(isObject(args) && Object.keys(args).length > 0 ? { args } : {}) },
-            ...(index === 0 ? { thoughtSignature: sign(name) } : {})
-          }
-        ],
-        word: true
-      })),
-    // The signature of a text comes on an empty part of its own.
-    ...(plan.text.length > 0 && request.turn.thinks && plan.calls.length === 0
-      ? [{ parts: [{ text: "", thoughtSignature: sign("text") }], word: false }]
-      : [])
-  ]
+  const calls = plan.calls.map(({ name, json }) => ({ name, args: parseJson(json) }))
+  const made = calls.flatMap(({ name, args }) => (isObject(args) ? [{ name, args }] : []))
   const visible = plan.outputTokens - plan.thinkingTokens
-  const { promptTokens } = request
+  const ended = made.length < calls.length ? "MALFORMED_FUNCTION_CALL" : "STOP"
   return {
-    chunks,
-    finishReason:
-      plan.stop === "refusal"
-        ? "SAFETY"
-        : plan.stop === "length"
-          ? "MAX_TOKENS"
-          : broken
-            ? "MALFORMED_FUNCTION_CALL"
-            : "STOP",
+    parts: [
+      ...(includeThoughts ? plan.thinking.map((text) => ({ text, thought: true })) : []),
+      ...plan.text.map((text) => ({ text })),
+      // No ID on Vertex; arguments are left out when there are none; only the first of parallel calls is signed.
+      ...made.map(({ name, args }, index) => ({
+        functionCall: { name, ...(Object.keys(args).length > 0 && { args }) },
+        ...(index === 0 && { thoughtSignature: sign(name) })
+      })),
+      // The signature of a text comes on an empty part of its own.
+      ...(plan.text.length > 0 && turn.thinks && calls.length === 0
+        ? [{ text: "", thoughtSignature: sign("text") }]
+        : [])
+    ],
+    finishReason: plan.stop === "refusal" ? "SAFETY" : plan.stop === "length" ? "MAX_TOKENS" : ended,
     usage: {
       promptTokenCount: promptTokens,
-      ...(visible > 0 ? { candidatesTokenCount: visible } : {}),
-      ...(plan.thinkingTokens > 0 ? { thoughtsTokenCount: plan.thinkingTokens } : {}),
-      ...(directives.cached > 0 ? { cachedContentTokenCount: Math.min(directives.cached, promptTokens) } : {}),
+      ...(visible > 0 && { candidatesTokenCount: visible }),
+      ...(plan.thinkingTokens > 0 && { thoughtsTokenCount: plan.thinkingTokens }),
+      ...(cached > 0 && { cachedContentTokenCount: cached }),
       totalTokenCount: promptTokens + plan.outputTokens,
       promptTokensDetails: [{ modality: "TEXT", tokenCount: promptTokens }],
-      trafficType: "ON_DEMAND"
+      trafficType
     }
   }
 }
 
-const ratings = ["HARM_CATEGORY_HATE_SPEECH", "HARM_CATEGORY_DANGEROUS_CONTENT"].map((category, index) => ({
-  category,
-  probability: index === 0 ? "HIGH" : "NEGLIGIBLE",
-  blocked: index === 0
-}))
+const safetyRatings = [
+  { category: "HARM_CATEGORY_HATE_SPEECH", probability: "HIGH", blocked: true },
+  { category: "HARM_CATEGORY_DANGEROUS_CONTENT", probability: "NEGLIGIBLE", blocked: false }
+]
 
-const merged = (chunks: ReadonlyArray<Chunk>): ReadonlyArray<JsonObject> => {
+/** Neighbouring texts as one. */
+const joined = (all: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
   const parts: Array<JsonObject> = []
-  for (const part of chunks.flatMap((chunk) => chunk.parts)) {
+  for (const part of all) {
     const last = parts.at(-1)
-    const text = part.text
-    const joins = typeof text === "string" && typeof last?.text === "string" && last.thought === part.thought
-    if (joins) parts[parts.length - 1] = { ...last, ...part, text: `${last.text}${text}` }
+    const joins = part.text !== undefined && last?.text !== undefined && last.thought === part.thought
+    if (joins) parts[parts.length - 1] = { ...last, ...part, text: `${last.text}${part.text}` }
     else parts.push(part)
   }
   return parts
 }
 
-const bodiesOf = (
-  spoken: Spoken,
-  identity: JsonObject
-): ReadonlyArray<{ readonly body: JsonObject; readonly word: boolean }> => [
-  ...spoken.chunks.map(({ parts, word }) => ({
-    body: {
-      candidates: [{ index: 0, content: { role: "model", parts } }],
-      usageMetadata: { trafficType: "ON_DEMAND" },
-      ...identity
-    },
-    word
-  })),
-  {
-    body: { candidates: [finalCandidate(spoken, [{ text: "" }])], usageMetadata: spoken.usage, ...identity },
-    word: false
-  }
-]
+const candidate = ({ finishReason }: Spoken, parts: ReadonlyArray<JsonObject>): JsonObject => ({
+  index: 0,
+  ...(finishReason === "SAFETY" ? { safetyRatings } : { content: { role: "model", parts } }),
+  finishReason
+})
 
 /** How likely each piece of the text was; here a piece is a token, and its alternatives are made up. */
-const likelihoods = ({ chunks }: Spoken, alternatives: number): JsonObject => {
-  const chosen = chunks.flatMap(({ parts }) =>
-    parts.flatMap(({ text, thought }) =>
-      typeof text === "string" && text !== "" && thought !== true
-        ? [{ token: text, tokenId: 7, logProbability: -0.01 }]
-        : []
-    )
-  )
+const likelihoods = ({ parts }: Spoken, alternatives: number): JsonObject => {
+  const said = parts.filter(({ text, thought }) => text !== undefined && text !== "" && thought !== true)
+  const chosen = said.map(({ text }) => ({ token: text, tokenId: 7, logProbability: -0.01 }))
   const others = Array.from({ length: alternatives }, (_, rank) => ({
     token: `other${rank}`,
     logProbability: -5 - rank
   }))
-  return {
-    chosenCandidates: chosen,
-    ...(alternatives === 0
-      ? {}
-      : { topCandidates: chosen.map((first) => ({ candidates: [first, ...others].slice(0, alternatives) })) })
-  }
+  const top = chosen.map((first) => ({ candidates: [first, ...others].slice(0, alternatives) }))
+  return { chosenCandidates: chosen, ...(alternatives > 0 && { topCandidates: top }) }
 }
-
-const finalCandidate = (spoken: Spoken, parts: ReadonlyArray<JsonObject>): JsonObject => ({
-  index: 0,
-  ...(spoken.finishReason === "SAFETY" ? { safetyRatings: ratings } : { content: { role: "model", parts } }),
-  finishReason: spoken.finishReason
-})
-
-const arrayFrames = (
-  bodies: ReadonlyArray<{ readonly body: JsonObject; readonly word: boolean }>
-): ReadonlyArray<Frame> => [
-  ...bodies.map(({ body, word }, index) => ({ bytes: `${index === 0 ? "[" : ",\n"}${JSON.stringify(body)}`, word })),
-  { bytes: "]", terminal: true }
-]
 
 /** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. */
 export const answerGemini = (request: CloudRequest, body: JsonObject, model: GeminiModel, method: string): Reply => {
@@ -148,61 +98,58 @@ export const answerGemini = (request: CloudRequest, body: JsonObject, model: Gem
   const event = (data: JsonObject) => `data: ${JSON.stringify(data)}\r\n\r\n`
   try {
     const read = readGemini(body, model)
+    const { promptTokens, logprobs } = read
     const { directives } = read.turn
     if (method === "countTokens") {
-      const counted = {
-        totalTokens: read.promptTokens,
-        promptTokensDetails: [{ modality: "TEXT", tokenCount: read.promptTokens }]
-      }
-      const whole = () => jsonReply(200, counted)
+      const promptTokensDetails = [{ modality: "TEXT", tokenCount: promptTokens }]
+      const whole = () => jsonReply(200, { totalTokens: promptTokens, promptTokensDetails })
       return answered({ ...directives, exception: undefined }, { failed: googleReply, whole })
     }
-    if (method !== "generateContent" && method !== "streamGenerateContent")
-      return googleReply(404, `Method ${method} not found.`)
-    if (method === "streamGenerateContent" && read.logprobs !== undefined)
+    const streams = method === "streamGenerateContent"
+    if (method !== "generateContent" && !streams) return googleReply(404, `Method ${method} not found.`)
+    if (streams && logprobs !== undefined)
       return googleReply(400, "Unable to submit request because Logprobs is not supported for streaming.")
+    const filtered = directives.flags.has("filter-prompt")
     const blocked = {
       promptFeedback: {
         blockReason: "PROHIBITED_CONTENT",
         blockReasonMessage: "The prompt was blocked by the sandbox."
       },
-      usageMetadata: {
-        promptTokenCount: read.promptTokens,
-        totalTokenCount: read.promptTokens,
-        trafficType: "ON_DEMAND"
-      },
+      usageMetadata: { promptTokenCount: promptTokens, totalTokenCount: promptTokens, trafficType },
       ...identity
     }
-    const filtered = directives.flags.has("filter-prompt")
     const spoken = speak(read, model, seed)
+    const { usage: usageMetadata } = spoken
     const stream = () => {
-      const bodies = filtered ? [{ body: blocked, word: false }] : bodiesOf(spoken, identity)
       const array = request.query.get("alt") !== "sse"
-      const frames = array
-        ? arrayFrames(bodies)
-        : bodies.map(({ body, word }, index) => ({ bytes: event(body), word, terminal: index === bodies.length - 1 }))
+      const parts = spoken.parts.map((part) => ({
+        candidates: [{ index: 0, content: { role: "model", parts: [part] } }],
+        usageMetadata: { trafficType },
+        ...identity
+      }))
+      const end = { candidates: [candidate(spoken, [{ text: "" }])], usageMetadata, ...identity }
+      const bodies = filtered ? [blocked] : [...parts, end]
+      const frames = bodies.map((body, index) => {
+        const last = index === bodies.length - 1
+        // The signature of a text comes with the last of it.
+        const word = !last && spoken.parts[index]?.text !== ""
+        return array
+          ? { bytes: `${index === 0 ? "[" : ",\n"}${JSON.stringify(body)}`, word }
+          : { bytes: event(body), word, terminal: last }
+      })
       return {
-        frames,
+        frames: array ? [...frames, { bytes: "]", terminal: true }] : frames,
         headers: { "content-type": array ? "application/json; charset=UTF-8" : "text/event-stream" },
         garbage: "data: {not json\r\n\r\n",
         error: (name: string) => event(googleError(exceptionStatus[name] ?? 500, exceptionMessage(name)))
       }
     }
-    const candidate = () => ({
-      candidates: [
-        {
-          ...finalCandidate(spoken, merged(spoken.chunks)),
-          ...(read.logprobs === undefined ? {} : { logprobsResult: likelihoods(spoken, read.logprobs) })
-        }
-      ],
-      usageMetadata: spoken.usage,
-      ...identity
-    })
-    return answered(directives, {
-      failed: googleReply,
-      stream: method === "streamGenerateContent" ? stream : undefined,
-      whole: () => jsonReply(200, filtered ? blocked : candidate())
-    })
+    const whole = () => {
+      const logprobsResult = logprobs === undefined ? {} : { logprobsResult: likelihoods(spoken, logprobs) }
+      const candidates = [{ ...candidate(spoken, joined(spoken.parts)), ...logprobsResult }]
+      return jsonReply(200, filtered ? blocked : { candidates, usageMetadata, ...identity })
+    }
+    return answered(directives, { failed: googleReply, stream: streams ? stream : undefined, whole })
   } catch (error) {
     if (error instanceof Refusal) return googleReply(error.status, error.message)
     throw error

@@ -3,166 +3,127 @@ import { type Plan, planOf } from "../answer.ts"
 import { exceptionMessage, exceptionStatus } from "../faults.ts"
 import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
 import type { JsonObject } from "../json.ts"
-import type { GptModel } from "../models.ts"
 import { digest } from "../signature.ts"
 import { fragments } from "../tokens.ts"
 import { type ChatRequest, readChat } from "./chatRequest.ts"
-import { type Place, serve } from "./serve.ts"
-import { filterResults, logprob, openaiError, type Platform } from "./shared.ts"
+import { type Asked, filterResults, logprob, openaiError, type Place, serve } from "./serve.ts"
 
-/** Open-weight models put their reasoning before the text, in tags that a stream may split. */
-const contentOf = (plan: Plan, model: GptModel): ReadonlyArray<string> => {
-  if (!model.inlineReasoning || plan.thinking.length === 0) return plan.text
+/** What is said to a request, and what names it. */
+interface Spoken {
+  readonly request: ChatRequest
+  /** Open-weight models put their reasoning before the text, in tags that a stream may split. */
+  readonly content: ReadonlyArray<string>
+  readonly calls: ReadonlyArray<{
+    readonly id: string
+    readonly function: { readonly name: string; readonly arguments: string }
+  }>
+  readonly finish: string
+  readonly usage: JsonObject
+  readonly azure: boolean
+  readonly identity: JsonObject
+}
+
+const speak = (request: ChatRequest, { model, name, platform, seed }: Asked): Spoken => {
+  const plan = planOf(request.turn)
+  const { promptTokens, cached } = request
+  const { inlineReasoning: inline } = model
   const closed = plan.text.length > 0 || plan.calls.length > 0 || plan.stop !== "length"
-  return ["<reas", "oning>", ...plan.thinking, ...(closed ? ["</reason", "ing>"] : []), ...plan.text]
-}
-
-const finishOf = (plan: Plan): string => {
-  if (plan.stop === "tool") return "tool_calls"
-  if (plan.stop === "length") return "length"
-  return plan.stop === "refusal" ? "content_filter" : "stop"
-}
-
-const usageOf = (plan: Plan, request: ChatRequest, model: GptModel): JsonObject => ({
-  prompt_tokens: request.promptTokens,
-  completion_tokens: plan.outputTokens,
-  total_tokens: request.promptTokens + plan.outputTokens,
-  prompt_tokens_details: { cached_tokens: Math.min(request.turn.directives.cached, request.promptTokens) },
-  ...(model.inlineReasoning ? {} : { completion_tokens_details: { reasoning_tokens: plan.thinkingTokens } })
-})
-
-const toolCalls = (plan: Plan, model: GptModel, seed: string) =>
-  plan.calls.map((call, index) => ({
-    // Open-weight models number their calls, so that the numbers come back in every turn.
-    id: model.inlineReasoning ? `call_${index}` : `call_${digest(seed, String(index)).slice(0, 24)}`,
-    type: "function",
-    function: { name: call.name, arguments: call.json }
-  }))
-
-const fingerprint = "fp_sandbox"
-
-interface Identity {
-  readonly id: string
-  readonly created: number
-  readonly model: string
-  readonly seed: string
-}
-
-const completion = (
-  plan: Plan,
-  request: ChatRequest,
-  model: GptModel,
-  identity: Identity,
-  platform: Platform
-): JsonObject => {
-  const calls = toolCalls(plan, model, identity.seed)
-  const content = contentOf(plan, model).join("")
-  const { id, created, model: name } = identity
-  const azure = platform === "azure"
+  const thoughts = ["<reas", "oning>", ...plan.thinking, ...(closed ? ["</reason", "ing>"] : [])]
   return {
-    id,
-    object: "chat.completion",
-    created,
-    model: name,
-    choices: [
-      {
-        index: 0,
-        message: {
-          role: "assistant",
-          content: content === "" ? null : content,
-          refusal: null,
-          annotations: [],
-          ...(calls.length > 0 ? { tool_calls: calls } : {})
-        },
-        logprobs: request.logprobs ? { content: contentOf(plan, model).map(logprob), refusal: null } : null,
-        finish_reason: finishOf(plan),
-        ...(azure ? { content_filter_results: filterResults() } : {})
-      }
-    ],
-    ...(azure ? { prompt_filter_results: [{ prompt_index: 0, content_filter_results: filterResults() }] } : {}),
-    service_tier: "default",
-    system_fingerprint: fingerprint,
-    usage: usageOf(plan, request, model)
+    request,
+    content: inline && plan.thinking.length > 0 ? [...thoughts, ...plan.text] : plan.text,
+    calls: plan.calls.map((call, index) => ({
+      // Open-weight models number their calls, so that the numbers come back in every turn.
+      id: inline ? `call_${index}` : `call_${digest(seed, String(index)).slice(0, 24)}`,
+      type: "function",
+      function: { name: call.name, arguments: call.json }
+    })),
+    finish: finishOf(plan),
+    usage: {
+      prompt_tokens: promptTokens,
+      completion_tokens: plan.outputTokens,
+      total_tokens: promptTokens + plan.outputTokens,
+      prompt_tokens_details: { cached_tokens: cached },
+      ...(inline ? {} : { completion_tokens_details: { reasoning_tokens: plan.thinkingTokens } })
+    },
+    azure: platform === "azure",
+    identity: { id: `chatcmpl-${seed.slice(0, 29)}`, created: Math.floor(Date.now() / 1000), model: name }
   }
 }
 
-const framesOf = (
-  plan: Plan,
-  request: ChatRequest,
-  model: GptModel,
-  identity: Identity,
-  platform: Platform
-): ReadonlyArray<Frame> => {
-  const { id, created, model: name } = identity
-  const end = platform === "bedrock" ? "\r\n\r\n" : "\n\n"
-  const usage = request.includeUsage ? { usage: null } : {}
-  const frame = (data: JsonObject, word = false): Frame => ({ bytes: `data: ${JSON.stringify(data)}${end}`, word })
-  const shell = {
-    id,
-    object: "chat.completion.chunk",
-    created,
-    model: name,
-    service_tier: "default",
-    system_fingerprint: fingerprint
+const finishOf = ({ stop }: Plan): string => {
+  if (stop === "tool") return "tool_calls"
+  if (stop === "length") return "length"
+  return stop === "refusal" ? "content_filter" : "stop"
+}
+
+const made = { service_tier: "default", system_fingerprint: "fp_sandbox" }
+const promptResults = () => [{ prompt_index: 0, content_filter_results: filterResults() }]
+
+const completion = ({ request, content, calls, finish, usage, azure, identity }: Spoken): JsonObject => {
+  const message = {
+    role: "assistant",
+    content: content.join("") || null,
+    refusal: null,
+    annotations: [],
+    ...(calls.length > 0 && { tool_calls: calls })
   }
-  const choice = (delta: JsonObject, finish: string | null = null, word = false): Frame => {
-    const likely =
-      word && request.logprobs && typeof delta.content === "string"
-        ? { content: [logprob(delta.content)], refusal: null }
-        : null
-    return frame({ ...shell, choices: [{ index: 0, delta, logprobs: likely, finish_reason: finish }], ...usage }, word)
+  const choice = {
+    index: 0,
+    message,
+    logprobs: request.logprobs ? { content: content.map(logprob), refusal: null } : null,
+    finish_reason: finish,
+    ...(azure && { content_filter_results: filterResults() })
+  }
+  const { id, created, model } = identity
+  const filtered = azure ? { prompt_filter_results: promptResults() } : {}
+  return { id, object: "chat.completion", created, model, choices: [choice], ...filtered, ...made, usage }
+}
+
+const framesOf = ({ request, content, calls, finish, usage, azure, identity }: Spoken): ReadonlyArray<Frame> => {
+  const end = azure ? "\n\n" : "\r\n\r\n"
+  const frame = (data: JsonObject, word = false): Frame => ({ bytes: `data: ${JSON.stringify(data)}${end}`, word })
+  const { id, created, model } = identity
+  const shell = { id, object: "chat.completion.chunk", created, model, ...made }
+  const choice = (delta: JsonObject, word = false, finish_reason: string | null = null): Frame => {
+    const likely = word && request.logprobs && typeof delta.content === "string"
+    const logprobs = likely ? { content: [logprob(String(delta.content))], refusal: null } : null
+    const choices = [{ index: 0, delta, logprobs, finish_reason }]
+    return frame({ ...shell, choices, ...(request.includeUsage && { usage: null }) }, word)
   }
   const empty = { id: "", object: "", created: 0, model: "" }
-  const azure = platform === "azure"
+  const offsets = { check_offset: 0, start_offset: 0, end_offset: 0 }
+  const filtered = {
+    index: 0,
+    finish_reason: null,
+    content_filter_results: filterResults(),
+    content_filter_offsets: offsets
+  }
   return [
-    ...(azure
-      ? [
-          frame({
-            ...empty,
-            choices: [],
-            prompt_filter_results: [{ prompt_index: 0, content_filter_results: filterResults() }]
-          })
-        ]
-      : []),
+    ...(azure ? [frame({ ...empty, choices: [], prompt_filter_results: promptResults() })] : []),
     choice({ role: "assistant", content: "" }),
-    ...contentOf(plan, model).map((content) => choice({ content }, null, true)),
-    ...toolCalls(plan, model, identity.seed).flatMap((call, index) => [
+    ...content.map((content) => choice({ content }, true)),
+    ...calls.flatMap((call, index) => [
       choice({ tool_calls: [{ index, ...call, function: { ...call.function, arguments: "" } }] }),
       ...fragments(call.function.arguments).map((piece) =>
-        choice({ tool_calls: [{ index, function: { arguments: piece } }] }, null, true)
+        choice({ tool_calls: [{ index, function: { arguments: piece } }] }, true)
       )
     ]),
-    choice({}, finishOf(plan)),
+    choice({}, false, finish),
     // The asynchronous filter reports after the end, in a choice without a delta.
-    ...(azure
-      ? [
-          frame({
-            ...empty,
-            choices: [
-              {
-                index: 0,
-                finish_reason: null,
-                content_filter_results: filterResults(),
-                content_filter_offsets: { check_offset: 0, start_offset: 0, end_offset: 0 }
-              }
-            ]
-          })
-        ]
-      : []),
-    ...(request.includeUsage ? [frame({ ...shell, choices: [], usage: usageOf(plan, request, model) })] : []),
+    ...(azure ? [frame({ ...empty, choices: [filtered] })] : []),
+    ...(request.includeUsage ? [frame({ ...shell, choices: [], usage })] : []),
     { bytes: `data: [DONE]${end}`, terminal: true }
   ]
 }
 
 /** Answers a chat completion request. */
 export const answerChat = (request: CloudRequest, place: Place): Reply =>
-  serve(request, place, ({ body, model, name, platform, seed }) => {
-    const read = readChat(body, model, platform)
-    const plan = planOf(read.turn)
-    const created = Math.floor(Date.now() / 1000)
-    const identity = { id: `chatcmpl-${seed.slice(0, 29)}`, created, model: name, seed }
+  serve(request, place, (asked) => {
+    const read = readChat(asked.body, asked.model, asked.platform)
+    const spoken = speak(read, asked)
     const stream = () => ({
-      frames: framesOf(plan, read, model, identity, platform),
+      frames: framesOf(spoken),
       headers: { "content-type": "text/event-stream; charset=utf-8" },
       garbage: "data: {not json\n\n",
       error: (exception: string) =>
@@ -171,6 +132,6 @@ export const answerChat = (request: CloudRequest, place: Place): Reply =>
     return {
       directives: read.turn.directives,
       stream: read.stream ? stream : undefined,
-      whole: () => jsonReply(200, completion(plan, read, model, identity, platform))
+      whole: () => jsonReply(200, completion(spoken))
     }
   })

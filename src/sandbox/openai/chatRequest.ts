@@ -1,200 +1,186 @@
 /** What a chat completion request may be, and what it asks. */
-import type { Turn } from "../answer.ts"
-import { noDirectives, readDirectives } from "../directives.ts"
-import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
-import { describe, mediaTokens, resultText } from "../media.ts"
+import { type Json, type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
-import { countTokens } from "../tokens.ts"
-import { callsIn, checkMessages, mediaIn, textIn } from "./chatMessages.ts"
-import { anything, closed, free, list, text, variant } from "./shape.ts"
-import { checkSampling, effortOf, insist, OpenAiRefusal, type Platform, toolOf } from "./shared.ts"
+import { anything, reads, type Shape } from "../shape.ts"
+import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
+import { checkSampling, chosen, contentOf, effortOf, imageOf, textPart, tokens, toolOf, upTo } from "./parameters.ts"
+import type { Platform } from "./serve.ts"
+import { closed, filled, insist, list, never, text, variant, where } from "./shape.ts"
 
-/** A checked chat completion request. */
-export interface ChatRequest {
-  readonly turn: Turn
-  readonly promptTokens: number
-  readonly stream: boolean
-  readonly includeUsage: boolean
-  readonly logprobs: boolean
-}
+const call = closed("type", { "id!": text, "function!": closed("", { "name!": text, "arguments!": text }) })
 
-const SAMPLING = [
-  "temperature",
-  "top_p",
-  "presence_penalty",
-  "frequency_penalty",
-  "logprobs",
-  "top_logprobs",
-  "logit_bias"
-]
-
-const parameters = closed({
-  ...free("model", "messages", "stream", "stream_options", "max_completion_tokens", "max_tokens", "n", "stop"),
-  ...free("seed", "user", "tool_choice", "parallel_tool_calls", "reasoning_effort", "metadata", "verbosity", "store"),
-  ...free("safety_identifier", "prompt_cache_key", "service_tier", "modalities", "prediction"),
-  ...free("prompt_cache_retention", ...SAMPLING),
-  tools: list(
-    variant("type", {
-      function: closed({ type: anything, "function!": (value, path) => toolOf(objectOf(value), path) })
-    }),
-    { filled: true }
-  ),
-  response_format: variant("type", {
-    text: anything,
-    json_object: anything,
-    json_schema: closed({
-      type: anything,
-      "json_schema!": closed({ "name!": text, ...free("description", "schema", "strict") })
-    })
+const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
+  const image = imageOf(model)
+  const plain = {
+    text: textPart,
+    file: never("Invalid value: 'file'. This model does not support file content types.")
+  }
+  const users = {
+    ...plain,
+    image_url: (part: Json | undefined, path: string) => image(objectOf(objectOf(part).image_url).url, path)
+  }
+  const content = contentOf(plain)
+  const filled = (content: ReadonlyArray<Part> | undefined, path: string, optional = false) => {
+    const said = "Invalid value for 'content': expected a string, got null."
+    insist({ [said]: content !== undefined || optional }, `${path}.content`)
+    return content ?? []
+  }
+  const message = (role: Message["role"], content: Shape<ReadonlyArray<Part>>): Shape<Message> =>
+    reads(closed("role name", { content }), (read, path) => ({ role, parts: filled(read.content, path) }))
+  const system = message("system", content)
+  const answer = closed("role name refusal annotations audio", {
+    content: contentOf({ ...plain, refusal: () => ({}) }),
+    tool_calls: list(call)
   })
-})
-
-const choiceOf = (body: JsonObject, tools: Turn["tools"]): Turn["choice"] => {
-  const choice = body.tool_choice
-  if (choice === undefined || choice === null) return "auto"
-  insist(
-    tools.length > 0,
-    "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.",
-    "tool_choice"
-  )
-  if (choice === "auto" || choice === "none" || choice === "required") return choice
-  const name = stringOf(objectOf(objectOf(choice).function).name)
-  insist(
-    tools.some((tool) => tool.name === name),
-    `Tool choice '${name}' not found in 'tools' parameter.`,
-    "tool_choice"
-  )
-  return { name }
-}
-
-const formatOf = (body: JsonObject, messages: ReadonlyArray<JsonObject>): Turn["format"] => {
-  const format = objectOf(body.response_format)
-  if (format.type === "json_schema") return objectOf(objectOf(format.json_schema).schema)
-  if (format.type !== "json_object") return undefined
-  insist(
-    messages.some((message) => /json/i.test(textIn(message))),
-    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
-    "messages"
-  )
-  return "json"
-}
-
-const limitOf = (body: JsonObject, model: GptModel): number | undefined => {
-  const old = body.max_tokens
-  insist(
-    old === undefined || old === null || model.inlineReasoning,
-    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-    "max_tokens",
-    "unsupported_parameter"
-  )
-  const limit = body.max_completion_tokens ?? old
-  if (limit === undefined || limit === null) return undefined
-  if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1)
-    throw new OpenAiRefusal(
-      "Invalid 'max_completion_tokens': integer below minimum value. Expected a value >= 1.",
-      "max_completion_tokens",
-      "integer_below_min_value"
+  return variantsOf({
+    system,
+    developer: system,
+    user: message("user", contentOf(users)),
+    assistant: reads(answer, ({ content, tool_calls: calls = [], refusal }, path): Message => {
+      const said = filled(content, path, calls.length > 0 || typeof refusal === "string")
+      const made = calls.map(({ id, function: { name, arguments: json } }) => ({ call: { id, name, json } }))
+      return { role: "assistant", parts: [...said, ...made] }
+    }),
+    tool: reads(
+      closed("role name", { content, tool_call_id: text }),
+      ({ content, tool_call_id: id = "" }, path): Message => {
+        const parts = filled(content, path)
+        return { role: "user", parts: [{ result: { id, content: textIn({ role: "user", parts }) } }] }
+      }
     )
-  insist(
-    limit <= model.maxOutput,
-    `max_tokens is too large: ${limit}. This model supports at most ${model.maxOutput} completion tokens.`,
-    "max_completion_tokens",
-    "invalid_value"
-  )
-  return limit
+  })
 }
 
-/** Checks a chat completion request as the cloud does, and reads what it asks. Throws an `OpenAiRefusal`. */
-export const readChat = (body: JsonObject, model: GptModel, platform: Platform): ChatRequest => {
-  parameters(body, "")
-  checkMessages(body.messages, model)
-  const messages = objectsOf(body.messages)
-  const effort = effortOf(body.reasoning_effort, "reasoning_effort", model)
-  checkSampling(body, [...SAMPLING, "stop"], model, effort)
-  insist(
-    !model.inlineReasoning || body.logit_bias === undefined,
-    "Unsupported parameter: 'logit_bias' is not supported with this model.",
-    "logit_bias",
-    "unsupported_parameter"
-  )
-  const n = body.n ?? 1
-  insist(
-    n === 1,
-    platform === "bedrock"
-      ? "Unsupported parameter: 'n' is not supported with this model."
-      : "The sandbox gives one choice.",
-    "n",
-    "unsupported_parameter"
-  )
-  const stream = body.stream === true
-  insist(
-    stream || body.stream_options === undefined || body.stream_options === null,
-    "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
-    "stream_options"
-  )
-  const tools = objectsOf(body.tools).map((tool) => toolOf(objectOf(tool.function), "tools"))
-  insist(
-    !model.toolsByResponses || tools.length === 0 || effort === "none",
-    `Function tools with reasoning_effort are not supported for ${model.base} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`,
-    "reasoning_effort"
-  )
-  insist(
-    tools.length > 0 || body.parallel_tool_calls === undefined,
-    "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.",
-    "parallel_tool_calls"
-  )
+const variantsOf = (roles: Readonly<Record<string, Shape<Message>>>) => filled(variant("role", roles))
 
-  const users = messages.filter((message) => message.role === "user")
-  const last = messages.at(-1)
-  const asked = messages.findLastIndex((message) => message.role === "assistant")
-  const names = new Map(
-    messages.flatMap(callsIn).map((call) => [stringOf(call.id), stringOf(objectOf(call.function).name)])
-  )
-  const results = messages.slice(asked + 1).filter((message) => message.role === "tool" && last?.role === "tool")
-  const stop = body.stop
-  const stops = typeof stop === "string" ? [stop] : listOf(stop).filter((one) => typeof one === "string")
-  insist(
-    stops.length <= 4,
-    "Invalid 'stop': array too long. Expected an array with maximum length 4.",
-    "stop",
-    "array_above_max_length"
-  )
-  return {
-    stream,
-    includeUsage: objectOf(body.stream_options).include_usage === true,
-    logprobs: body.logprobs === true,
-    promptTokens:
-      3 +
-      messages.reduce(
-        (sum, message) =>
-          sum +
-          4 +
-          countTokens(textIn(message)) +
-          mediaIn(message, model).reduce((total, { bytes }) => total + mediaTokens(bytes), 0) +
-          (callsIn(message).length === 0 ? 0 : countTokens(JSON.stringify(message.tool_calls))),
-        0
-      ) +
-      (tools.length === 0 ? 0 : countTokens(JSON.stringify(body.tools))),
-    turn: {
-      model: model.base,
-      prompt: readDirectives(textIn(users.at(-1))).rest,
-      instructions: messages
-        .filter((message) => message.role === "system" || message.role === "developer")
-        .map(textIn)
-        .join("\n"),
-      turns: users.length,
-      media: last?.role === "user" ? mediaIn(last, model).map(({ type, bytes }) => describe(type, bytes)) : [],
-      results: results.map((message) => ({
-        name: names.get(stringOf(message.tool_call_id)) ?? "",
-        content: resultText(message.content)
-      })),
-      tools,
-      choice: choiceOf(body, tools),
-      format: formatOf(body, messages),
-      thinks: effort !== "none",
-      limit: limitOf(body, model),
-      stops,
-      directives: last?.role === "user" ? readDirectives(textIn(last)) : noDirectives
-    }
+/** Checks the messages together, as the cloud does: roles, and tool calls with their results. */
+const checkMessages = (messages: ReadonlyArray<Message>, roles: ReadonlyArray<Json | undefined>): void => {
+  const mixed = roles.includes("system") && roles.includes("developer")
+  insist({ "Messages with role 'system' and 'developer' cannot be mixed.": !mixed }, "messages")
+  let open: ReadonlyArray<string> = []
+  for (const [index, { parts }] of [...messages, { parts: [] }].entries()) {
+    const answered = parts.flatMap(({ result }) => result?.id ?? [])
+    const wrong = `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(", ")}`
+    insist(
+      {
+        "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.":
+          answered.every((id) => open.includes(id)),
+        [wrong]: answered.length > 0 || open.length === 0
+      },
+      index < messages.length ? `messages[${index}].role` : "messages"
+    )
+    open = [...open.filter((id) => !answered.includes(id)), ...parts.flatMap(({ call }) => call?.id ?? [])]
   }
 }
+
+const format = variant<Turn["format"]>("type", {
+  text: () => undefined,
+  json_object: () => "json",
+  json_schema: reads(
+    closed("type", { "json_schema!": closed("description schema strict", { "name!": text }) }),
+    ({ json_schema: { schema } }) => objectOf(schema)
+  )
+})
+
+const requestOf = (model: GptModel, platform: Platform) => {
+  const limit = tokens(
+    1,
+    model.maxOutput,
+    (limit) => `max_tokens is too large: ${limit}. This model supports at most ${model.maxOutput} completion tokens.`
+  )
+  return closed(
+    "model stream stream_options seed user tool_choice parallel_tool_calls metadata verbosity store safety_identifier " +
+      "prompt_cache_key service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
+      "logprobs top_logprobs logit_bias",
+    {
+      "messages!": messagesOf(model),
+      max_completion_tokens: limit,
+      max_tokens: model.inlineReasoning
+        ? limit
+        : never(
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+          ),
+      reasoning_effort: effortOf(model),
+      temperature: upTo(2),
+      top_p: upTo(1),
+      n: where(anything, (n) => ({
+        [platform === "bedrock"
+          ? "Unsupported parameter: 'n' is not supported with this model."
+          : "The sandbox gives one choice."]: n === 1
+      })),
+      stop: where(
+        reads(anything, (stop) => (typeof stop === "string" ? [stop] : listOf(stop))),
+        (stops) => ({
+          "Invalid 'stop': array too long. Expected an array with maximum length 4.": stops.length <= 4
+        })
+      ),
+      tools: filled(
+        reads(variant("type", { function: closed("type", { "function!": toolOf }) }), (tool) => tool.function)
+      ),
+      response_format: format
+    }
+  )
+}
+
+const choiceOf = (choice: Json | undefined, tools: ReadonlyArray<Tool>): Turn["choice"] => {
+  if (choice === undefined) return "auto"
+  const said = "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified."
+  insist({ [said]: tools.length > 0 }, "tool_choice")
+  if (choice === "auto" || choice === "none" || choice === "required") return choice
+  return chosen(stringOf(objectOf(objectOf(choice).function).name), tools)
+}
+
+const SAMPLING = "temperature top_p presence_penalty frequency_penalty logprobs top_logprobs logit_bias stop"
+
+/** Checks a chat completion request as the cloud does, and reads what it asks. Throws a `Refusal`. */
+export const readChat = (body: JsonObject, model: GptModel, platform: Platform) => {
+  const asked = requestOf(model, platform)(body, "")
+  const { messages, tools = [] } = asked
+  checkMessages(
+    messages,
+    objectsOf(body.messages).map(({ role }) => role)
+  )
+  const effort = asked.reasoning_effort ?? model.defaultEffort
+  checkSampling(body, SAMPLING, model, effort)
+  const stream = body.stream === true
+  const tooled = `Function tools with reasoning_effort are not supported for ${model.base} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
+  for (const [param, rules] of Object.entries({
+    logit_bias: {
+      "Unsupported parameter: 'logit_bias' is not supported with this model.":
+        !model.inlineReasoning || body.logit_bias === undefined
+    },
+    stream_options: {
+      "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
+        stream || asked.stream_options === undefined
+    },
+    reasoning_effort: { [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" },
+    parallel_tool_calls: {
+      "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.":
+        tools.length > 0 || body.parallel_tool_calls === undefined
+    },
+    messages: {
+      "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
+        asked.response_format !== "json" || messages.some((message) => /json/i.test(textIn(message)))
+    }
+  }))
+    insist(rules, param)
+  const read = readTurn(messages, {
+    model: model.base,
+    instructions: "",
+    tools,
+    choice: choiceOf(asked.tool_choice, tools),
+    format: asked.response_format,
+    thinks: effort !== "none",
+    limit: asked.max_completion_tokens ?? asked.max_tokens,
+    stops: (asked.stop ?? []).filter((stop) => typeof stop === "string")
+  })
+  return {
+    ...read,
+    stream,
+    includeUsage: objectOf(body.stream_options).include_usage === true,
+    logprobs: body.logprobs === true
+  }
+}
+
+/** A checked chat completion request. */
+export type ChatRequest = ReturnType<typeof readChat>

@@ -1,203 +1,239 @@
 /** What a Responses request may be, and what it asks. */
-import type { Tool, Turn } from "../answer.ts"
-import { noDirectives, readDirectives } from "../directives.ts"
-import { type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
-import { describe, resultText } from "../media.ts"
+import { Refusal } from "../http.ts"
+import { type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
-import { countTokens } from "../tokens.ts"
-import { checkInput, isCall, isOutput, itemTokens, partsOf, textIn, typeOf } from "./responsesInput.ts"
-import { anything, closed, free, list, type Shape, text, variant } from "./shape.ts"
-import { checkSampling, effortOf, imageOf, insist, OpenAiRefusal, toolOf } from "./shared.ts"
+import { anything, reads, type Shape } from "../shape.ts"
+import { isSigned } from "../signature.ts"
+import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn.ts"
+import { checkSampling, chosen, contentOf, effortOf, imageOf, textPart, tokens, toolOf, upTo } from "./parameters.ts"
+import { closed, filled, insist, list, never, text, variant, where } from "./shape.ts"
 
-/** A checked Responses request. */
-export interface ResponsesRequest {
-  readonly turn: Turn
-  readonly inputTokens: number
-  readonly stream: boolean
-  readonly effort: string
-  readonly summary: boolean
-  readonly encrypted: boolean
-  readonly logprobs: boolean
-  /** What calls of a tool are like, by its name. */
-  readonly kinds: ReadonlyMap<string, ToolKind>
+/** What `encrypted_content` is made over. */
+export const ENCRYPTED = "responses reasoning"
+
+/** The kinds of tools that the caller executes: how calls of each are named, and where they say what is asked. */
+export const kinds = {
+  function: { call: "function_call", prefix: "fc", field: "arguments", named: true },
+  custom: { call: "custom_tool_call", prefix: "ctc", field: "input", named: true },
+  local_shell: { call: "local_shell_call", prefix: "lsh", field: "action", named: false },
+  shell: { call: "shell_call", prefix: "sh", field: "action", named: false },
+  apply_patch: { call: "apply_patch_call", prefix: "apc", field: "operation", named: false }
 }
+type Kind = keyof typeof kinds
 
-/** The type of a tool; those without a name go by it. */
-export interface ToolKind {
-  readonly type: string
-  readonly namespace: string | undefined
-}
+/** Many take an item's ID for its `call_id`; the API tells them apart. */
+const idOf = (prefix: string) =>
+  where(anything, (id, path) => ({
+    [`Invalid '${path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`]:
+      stringOf(id).startsWith(prefix)
+  }))
 
-/** Tools without a name. */
-const unnamed: ReadonlySet<string> = new Set(["local_shell", "apply_patch", "shell"])
+const callId = where(
+  reads(anything, (id) => stringOf(id)),
+  ({ length }, path) => ({
+    [`Invalid '${path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`]:
+      length <= 64
+  })
+)
 
-const choiceOf = (body: JsonObject, tools: ReadonlyArray<Tool>): Turn["choice"] => {
-  const choice = body.tool_choice
-  if (choice === undefined || choice === null) return "auto"
-  if (choice === "auto" || choice === "none" || choice === "required") {
-    insist(
-      choice !== "required" || tools.length > 0,
-      "Tool choice 'required' must be specified with 'tools' parameter.",
-      "tool_choice"
-    )
-    return choice
+const said = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value ?? ""))
+
+const callShapes = Object.values(kinds).flatMap(
+  ({ call, prefix, field, named }): Array<[string, Shape<Message>]> => [
+    [
+      call,
+      reads(
+        closed(named ? "type status name namespace" : "type status", {
+          id: idOf(prefix),
+          call_id: callId,
+          [`${field}!`]: named ? text : anything
+        }),
+        (item: JsonObject) => {
+          const made = { id: stringOf(item.call_id), name: stringOf(item.name), json: said(item[field]) }
+          return { role: "assistant", parts: [{ call: made }] }
+        }
+      )
+    ],
+    [
+      `${call}_output`,
+      reads(
+        closed("type status output max_output_length", { id: idOf(named ? prefix : ""), call_id: callId }),
+        ({ call_id: id = "", output }) => ({ role: "user", parts: [{ result: { id, content: output } }] })
+      )
+    ]
+  ]
+)
+
+const reasoning: Shape<Message> = reads(
+  closed("type status summary content encrypted_content", { id: idOf("rs") }),
+  ({ id, encrypted_content: secret }) => {
+    const lost = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
+    if (secret === undefined) throw new Refusal(404, lost, null, "input")
+    const valid = isSigned(ENCRYPTED, stringOf(secret))
+    insist({ [`The encrypted content for item ${stringOf(id)} could not be verified.`]: valid }, "input")
+    return { role: "assistant", parts: [{ thought: true }] }
   }
-  const { type, name: named, mode } = objectOf(choice)
-  if (type === "allowed_tools") return mode === "required" ? "required" : "auto"
-  const name = unnamed.has(stringOf(type)) ? stringOf(type) : stringOf(named)
-  insist(
-    tools.some((tool) => tool.name === name),
-    `Tool choice '${name}' not found in 'tools' parameter.`,
-    "tool_choice"
-  )
-  return { name }
+)
+
+const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
+  const image = imageOf(model)
+  const message = (role: Message["role"], parts: Readonly<Record<string, Shape<Part>>>): Shape<Message> =>
+    reads(closed("type status role phase", { id: idOf("msg"), "content!": contentOf(parts) }), ({ content }) => ({
+      role,
+      parts: content
+    }))
+  const given = {
+    input_text: textPart,
+    input_image: reads(anything, (part, path) => image(objectOf(part).image_url, `${path}.image_url`)),
+    input_file: never("This model does not support file content types.")
+  }
+  const system = message("system", given)
+  const messages = variant("role", {
+    user: message("user", given),
+    assistant: message("assistant", { output_text: textPart, refusal: () => ({}) }),
+    system,
+    developer: system
+  })
+  const shapes = { message: messages, reasoning, ...Object.fromEntries(callShapes) }
+  const items = filled(variant("type", shapes, "message"))
+  return (value, path) => {
+    const known = typeof value === "string" || Array.isArray(value)
+    insist({ "Missing required parameter: 'input'.": known }, path)
+    return typeof value === "string" ? [{ role: "user", parts: [{ text: value }] }] : items(value, path)
+  }
 }
 
-const formatOf = (body: JsonObject): Turn["format"] => {
-  const format = objectOf(objectOf(body.text).format)
-  if (format.type === "json_object") return "json"
-  return format.type === "json_schema" ? objectOf(format.schema) : undefined
+/** Checks that calls have outputs, and outputs calls before them. */
+const checkPairs = (messages: ReadonlyArray<Message>): void => {
+  const calls = new Set<string>()
+  const outputs = new Set<string>()
+  for (const { call, result } of messages.flatMap(({ parts }) => parts)) {
+    if (call !== undefined) calls.add(call.id)
+    if (result === undefined) continue
+    const known = calls.has(result.id)
+    insist({ [`No tool call found for function call output with call_id ${result.id}.`]: known }, "input")
+    outputs.add(result.id)
+  }
+  const missing = [...calls].find((id) => !outputs.has(id))
+  insist({ [`No tool output found for function call ${missing}.`]: missing === undefined }, "input")
 }
+
+/** A tool with its kind, and the namespace that it is in. */
+interface Listed {
+  readonly tool: Tool
+  readonly type: Kind
+  readonly namespace?: string
+}
+
+const called = (type: Kind, names: string): Shape<ReadonlyArray<Listed>> => {
+  const shape = closed(names)
+  return (value, path) => {
+    shape(value, path)
+    return [{ tool: toolOf(value, path), type }]
+  }
+}
+const unnamed = (type: Kind, shape: Shape): Shape<ReadonlyArray<Listed>> =>
+  reads(shape, () => [{ tool: { name: type, description: "", schema: {} }, type }])
 
 const callable = {
-  function: closed(free("type", "name", "description", "parameters", "strict", "defer_loading")),
-  custom: closed(free("type", "name", "description", "format", "defer_loading"))
+  function: called("function", "type name description parameters strict defer_loading"),
+  custom: called("custom", "type name description format defer_loading")
 }
 /** Tools that the caller executes; the clouds are not asked for others. */
-const toolShapes: Readonly<Record<string, Shape>> = {
-  ...callable,
-  namespace: closed({ ...free("type", "name", "description"), tools: list(variant("type", callable)) }),
-  local_shell: closed(free("type")),
-  apply_patch: closed(free("type")),
-  shell: closed({
-    type: anything,
-    "environment!": (value, path) =>
-      insist(
-        objectOf(value).type === "local",
-        "This model does not support hosted shells.",
-        path,
-        "unsupported_parameter"
-      )
+const tools = list(
+  variant<ReadonlyArray<Listed>>("type", {
+    ...callable,
+    namespace: reads(
+      closed("type name description", { tools: list(variant("type", callable)) }),
+      ({ name, tools = [] }) => tools.flat().map((tool) => ({ ...tool, namespace: stringOf(name) }))
+    ),
+    local_shell: unnamed("local_shell", closed("type")),
+    apply_patch: unnamed("apply_patch", closed("type")),
+    shell: unnamed(
+      "shell",
+      closed("type", {
+        "environment!": where(anything, (value) => ({
+          "This model does not support hosted shells.": objectOf(value).type === "local"
+        }))
+      })
+    )
   })
-}
-const parameters = closed({
-  ...free("model", "input", "instructions", "tool_choice", "max_output_tokens", "temperature", "top_p", "top_logprobs"),
-  ...free("parallel_tool_calls", "metadata", "stream", "stream_options", "store", "include", "truncation", "user"),
-  ...free("safety_identifier", "prompt_cache_key", "prompt_cache_retention", "max_tool_calls", "service_tier"),
-  // Codex sends it to every provider, and Azure takes it.
-  ...free("client_metadata"),
-  previous_response_id: (id) => {
-    const message = `Previous response with id '${String(id)}' not found.`
-    throw new OpenAiRefusal(message, "previous_response_id", "previous_response_not_found")
-  },
-  background: (value) =>
-    insist(value === false, "Background mode is not available.", "background", "unsupported_parameter"),
-  reasoning: closed(free("effort", "summary", "generate_summary")),
-  text: closed({
-    verbosity: anything,
-    format: variant("type", {
-      text: anything,
-      json_object: anything,
-      json_schema: closed({ "name!": text, ...free("type", "description", "schema", "strict") })
-    })
-  }),
-  tools: list(variant("type", toolShapes))
+)
+
+const formats = variant<Turn["format"]>("type", {
+  text: () => undefined,
+  json_object: () => "json",
+  json_schema: reads(closed("type description schema strict", { "name!": text }), ({ schema }) => objectOf(schema))
 })
 
-type Listed = readonly [tool: Tool, kind: ToolKind]
+const requestOf = (model: GptModel) =>
+  closed(
+    "model instructions tool_choice top_logprobs parallel_tool_calls metadata stream stream_options store include user " +
+      "truncation safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
+      // Codex sends it to every provider, and Azure takes it.
+      "client_metadata",
+    {
+      "input!": inputOf(model),
+      max_output_tokens: tokens(
+        16,
+        model.maxOutput,
+        () => `Invalid 'max_output_tokens': integer above maximum value. Expected a value <= ${model.maxOutput}.`
+      ),
+      temperature: upTo(2),
+      top_p: upTo(1),
+      previous_response_id: where(anything, (id) => ({
+        [`Previous response with id '${String(id)}' not found.`]: false
+      })),
+      background: where(anything, (value) => ({ "Background mode is not available.": value === false })),
+      reasoning: closed("summary generate_summary", { effort: effortOf(model) }),
+      text: closed("verbosity", { format: formats }),
+      tools
+    }
+  )
 
-const listed = (given: JsonObject["tools"], path: string, namespace: string | undefined): ReadonlyArray<Listed> =>
-  objectsOf(given).flatMap((tool, index): ReadonlyArray<Listed> => {
-    const type = stringOf(tool.type)
-    const at = `${path}[${index}]`
-    if (type === "namespace") return listed(tool.tools, `${at}.tools`, stringOf(tool.name))
-    if (!unnamed.has(type)) return [[toolOf(tool, at), { type, namespace }]]
-    return [
-      [
-        { name: type, description: "", schema: {} },
-        { type, namespace }
-      ]
-    ]
-  })
-
-const toolsOf = (body: JsonObject) => {
-  const all = listed(body.tools, "tools", undefined)
-  return { tools: all.map(([tool]) => tool), kinds: new Map(all.map(([{ name }, kind]) => [name, kind])) }
-}
-
-const limitOf = (body: JsonObject, model: GptModel): number | undefined => {
-  const limit = body.max_output_tokens
-  if (limit === undefined || limit === null) return undefined
-  if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 16) {
-    throw new OpenAiRefusal(
-      "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.",
-      "max_output_tokens",
-      "integer_below_min_value"
-    )
+const choiceOf = (choice: unknown, tools: ReadonlyArray<Tool>): Turn["choice"] => {
+  if (choice === undefined || choice === "auto" || choice === "none") return choice ?? "auto"
+  if (choice === "required") {
+    const said = "Tool choice 'required' must be specified with 'tools' parameter."
+    insist({ [said]: tools.length > 0 }, "tool_choice")
+    return choice
   }
-  insist(
-    limit <= model.maxOutput,
-    `Invalid 'max_output_tokens': integer above maximum value. Expected a value <= ${model.maxOutput}.`,
-    "max_output_tokens",
-    "integer_above_max_value"
-  )
-  return limit
+  const { type, name, mode } = objectOf(choice)
+  if (type === "allowed_tools") return mode === "required" ? "required" : "auto"
+  const unnamed = Object.entries(kinds).some(([kind, { named }]) => kind === type && !named)
+  return chosen(stringOf(unnamed ? type : name), tools)
 }
 
-/** Checks a Responses request as the clouds do, and reads what it asks. Throws an `OpenAiRefusal`. */
-export const readResponses = (body: JsonObject, model: GptModel): ResponsesRequest => {
-  parameters(body, "")
-  insist(
-    typeof body.input === "string" || Array.isArray(body.input),
-    "Missing required parameter: 'input'.",
-    "input",
-    "missing_required_parameter"
-  )
-  const items = typeof body.input === "string" ? [{ role: "user", content: body.input }] : objectsOf(body.input)
-  checkInput(items, model)
-  const reasoning = objectOf(body.reasoning)
-  const effort = effortOf(reasoning.effort, "reasoning.effort", model)
-  checkSampling(body, ["temperature", "top_p", "top_logprobs"], model, effort)
-  const { tools, kinds } = toolsOf(body)
-
-  const messages = items.filter((item) => typeOf(item) === "message")
-  const users = messages.filter((item) => item.role === "user")
-  const last = items.at(-1)
-  const speaks = last !== undefined && typeOf(last) === "message" && last.role === "user"
-  const names = new Map(items.filter(isCall).map((item) => [stringOf(item.call_id), stringOf(item.name)]))
-  const answered = items.findLastIndex((item) => !isOutput(item))
-  const systems = messages.filter((item) => item.role === "system" || item.role === "developer").map(textIn)
-  const instructions = [stringOf(body.instructions), ...systems].filter((text) => text !== "").join("\n")
+/** Checks a Responses request as the clouds do, and reads what it asks. Throws a `Refusal`. */
+export const readResponses = (body: JsonObject, model: GptModel) => {
+  const asked = requestOf(model)(body, "")
+  const { input, reasoning, tools: given = [] } = asked
+  checkPairs(input)
+  const effort = reasoning?.effort ?? model.defaultEffort
+  checkSampling(body, "temperature top_p top_logprobs", model, effort)
+  const listed = given.flat()
+  const tools = listed.map(({ tool }) => tool)
+  const read = readTurn(input, {
+    model: model.base,
+    instructions: stringOf(asked.instructions),
+    tools,
+    choice: choiceOf(asked.tool_choice, tools),
+    format: asked.text?.format,
+    thinks: effort !== "none",
+    limit: asked.max_output_tokens,
+    stops: []
+  })
   return {
+    ...read,
     stream: body.stream === true,
     effort,
-    summary: (reasoning.summary ?? reasoning.generate_summary ?? null) !== null,
+    summary: (reasoning?.summary ?? reasoning?.generate_summary) !== undefined,
     encrypted: listOf(body.include).includes("reasoning.encrypted_content"),
     logprobs: listOf(body.include).includes("message.output_text.logprobs"),
-    kinds,
-    inputTokens:
-      countTokens(stringOf(body.instructions)) +
-      items.reduce((sum, item) => sum + itemTokens(item), 3) +
-      (tools.length === 0 ? 0 : countTokens(JSON.stringify(body.tools))),
-    turn: {
-      model: model.base,
-      prompt: readDirectives(textIn(users.at(-1))).rest,
-      instructions,
-      turns: users.length,
-      media: (speaks ? partsOf(last.content) : [])
-        .filter((part) => part.type === "input_image")
-        .map((part) => imageOf(stringOf(part.image_url), "input", model))
-        .map(({ type, bytes }) => describe(type, bytes)),
-      results: items
-        .slice(answered + 1)
-        .map((item) => ({ name: names.get(stringOf(item.call_id)) ?? "", content: resultText(item.output) })),
-      tools,
-      choice: choiceOf(body, tools),
-      format: formatOf(body),
-      thinks: effort !== "none",
-      limit: limitOf(body, model),
-      stops: [],
-      directives: speaks ? readDirectives(textIn(last)) : noDirectives
-    }
+    /** What calls of a tool are like, by its name. */
+    kinds: new Map(listed.map(({ tool, type, namespace }) => [tool.name, { type, namespace }]))
   }
 }
+
+/** A checked Responses request. */
+export type ResponsesRequest = ReturnType<typeof readResponses>

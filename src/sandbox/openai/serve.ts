@@ -1,11 +1,13 @@
 /** What chat completions and Responses have in common: how a request finds its model, and how it is refused or goes wrong. */
 import type { Directives } from "../directives.ts"
 import { type Answer, answered } from "../faults.ts"
-import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
+import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
 import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { digest } from "../signature.ts"
-import { failedReply, filteredReply, openaiError, type Platform, refusedReply } from "./shared.ts"
+
+/** Which cloud's variant of the OpenAI API is played. */
+export type Platform = "azure" | "bedrock"
 
 /** Where a request came in. `find` knows the models; an unknown one gets the cloud's own 404. */
 export interface Place {
@@ -26,7 +28,65 @@ export interface Asked {
   readonly seed: string
 }
 
-/** Answers a request; `play` throws an `OpenAiRefusal` where the cloud would refuse it. */
+/** An error body of OpenAI's API. */
+export const openaiError = (
+  status: number,
+  message: string,
+  code: string | null = status === 429 ? "rate_limit_exceeded" : null,
+  param: string | null = null
+): JsonObject => {
+  const server = status >= 500 || status === 408 || status === 424
+  const type = status === 429 ? "rate_limit_error" : server ? "server_error" : "invalid_request_error"
+  return { error: { message, type, param, code } }
+}
+
+/** Azure's content-filter annotations for text that passed. */
+export const filterResults = (): JsonObject =>
+  Object.fromEntries(
+    ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }])
+  )
+
+/** How likely a token was, as the APIs say it; here a piece of text is a token. */
+export const logprob = (token: string): JsonObject => ({
+  token,
+  logprob: -0.01,
+  bytes: [...Buffer.from(token)],
+  top_logprobs: []
+})
+
+/** A cloud's reply to a status directive, with its own code for a rate limit. */
+const failedReply = (platform: Platform, status: number, message: string, after?: string): Reply => {
+  const limited = `Requests to the API have exceeded the token rate limit. Please retry after ${after ?? "1"} seconds.`
+  const said = status === 429 ? limited : message
+  const headers = after === undefined ? {} : { "retry-after": after }
+  if (platform === "bedrock") return jsonReply(status, openaiError(status, said), headers)
+  const code = status === 429 ? "RateLimitReached" : String(status)
+  const azure = after === undefined ? {} : { ...headers, "retry-after-ms": String(Number(after) * 1000) }
+  return jsonReply(status, { error: { code, message: said } }, azure)
+}
+
+/** Azure's answer to a prompt that its content filter blocks. */
+const filteredReply = (): Reply => {
+  const message =
+    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry."
+  const innererror = {
+    code: "ResponsibleAIPolicyViolation",
+    content_filter_result: { ...filterResults(), jailbreak: { filtered: true, detected: true } }
+  }
+  return jsonReply(400, {
+    error: { message, type: null, param: "prompt", code: "content_filter", status: 400, innererror }
+  })
+}
+
+const unknownModel = (platform: Platform, name: string): Reply => {
+  const message =
+    "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
+  return platform === "azure"
+    ? jsonReply(404, { error: { code: "DeploymentNotFound", message } })
+    : jsonReply(404, openaiError(404, `The model '${name}' does not exist`, "model_not_found", "model"))
+}
+
+/** Answers a request; `play` throws a `Refusal` where the cloud would refuse it. */
 export const serve = (
   request: CloudRequest,
   { platform, find, deployment }: Place,
@@ -43,20 +103,10 @@ export const serve = (
     if (directives.flags.has("filter-prompt") && directives.status === undefined) {
       return { ...filteredReply(), delay: directives.delay }
     }
-    const failed: Answer["failed"] = (status, _, retryAfter) => failedReply(platform, status, retryAfter)
+    const failed: Answer["failed"] = (status, message, after) => failedReply(platform, status, message, after)
     return answered(directives, { ...answer, failed })
   } catch (error) {
-    return refusedReply(error)
+    if (!(error instanceof Refusal)) throw error
+    return jsonReply(error.status, openaiError(error.status, error.message, error.code, error.param))
   }
 }
-
-const unknownModel = (platform: Platform, name: string): Reply =>
-  platform === "azure"
-    ? jsonReply(404, {
-        error: {
-          code: "DeploymentNotFound",
-          message:
-            "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
-        }
-      })
-    : jsonReply(404, openaiError(404, `The model '${name}' does not exist`, "model_not_found", "model"))

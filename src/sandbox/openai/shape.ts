@@ -1,55 +1,60 @@
-/** Schemas of requests: what a value may be. Each refuses what is not so as OpenAI's API does, with the path of the parameter. */
+/** Shapes of requests to GPT: what is not so is refused as OpenAI's API does, with the path of the parameter and a code. */
+import { Refusal } from "../http.ts"
 import { type Shape, shapesIn } from "../shape.ts"
-import { insist, OpenAiRefusal } from "./shared.ts"
 
-export { anything, free, type Shape } from "../shape.ts"
+const codes: ReadonlyArray<readonly [code: string, said: RegExp]> = [
+  ["unknown_parameter", /^Unknown parameter/],
+  ["missing_required_parameter", /^Missing required/],
+  ["unsupported_parameter", /^Unsupported parameter|^Background mode|hosted shells|gives one choice/],
+  ["unsupported_value", /^Unsupported value/],
+  ["unsupported_content_type", /^This model does not support (?:image|file)/],
+  ["invalid_type", /^Invalid type/],
+  ["invalid_function_parameters", /^Invalid schema/],
+  ["invalid_image_url", /^Invalid image URL/],
+  ["invalid_image_format", /^The image data/],
+  ["invalid_encrypted_content", /could not be verified/],
+  ["previous_response_not_found", /^Previous response/],
+  ["empty_array", /: empty array/],
+  ["array_above_max_length", /: array too long/],
+  ["string_above_max_length", /: string too long/],
+  ["integer_below_min_value", /: integer below/],
+  ["integer_above_max_value", /: integer above/],
+  ["decimal_above_max_value", /: expected a value between/],
+  ["invalid_value", /^Invalid value:|does not match pattern|that begins with|too large|cannot be mixed/]
+]
+
+const refused = (path: string, message: string): Refusal =>
+  new Refusal(400, message, codes.find(([, said]) => said.test(message))?.[0], path)
 
 const under = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`)
 const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
-const refusal = (message: string, path: string, code: string) => new OpenAiRefusal(message, path, code)
 
 const shapes = shapesIn({
   nullable: true,
   field: under,
   item: (path, index) => `${path}[${index}]`,
   inside: (path) => path,
-  unknown: (path, name) =>
-    refusal(`Unknown parameter: '${under(path, name)}'.`, under(path, name), "unknown_parameter"),
-  missing: (path, name) =>
-    refusal(`Missing required parameter: '${under(path, name)}'.`, under(path, name), "missing_required_parameter"),
-  noList: (path) => refusal(`Invalid type for '${path}': expected an array of objects.`, path, "invalid_type"),
+  unknown: (path, name) => refused(under(path, name), `Unknown parameter: '${under(path, name)}'.`),
+  missing: (path, name) => refused(under(path, name), `Missing required parameter: '${under(path, name)}'.`),
+  noList: (path) => refused(path, `Invalid type for '${path}': expected an array of objects.`),
   noVariant: (path, tag, name, known) =>
-    refusal(`Invalid value: '${name}'. Supported values are: ${quoted(known)}.`, under(path, tag), "invalid_value")
+    refused(under(path, tag), `Invalid value: '${name}'. Supported values are: ${quoted(known)}.`),
+  refused
 })
 
-export const { closed, variant } = shapes
+export const { closed, variant, list, insist, where, typed } = shapes
 
-export const text: Shape = (value, path) =>
-  insist(typeof value === "string", `Invalid type for '${path}': expected a string.`, path, "invalid_type")
+export const text = typed(
+  (value) => typeof value === "string",
+  (path) => `Invalid type for '${path}': expected a string.`
+)
 
-/** A list; `filled`: with an item at least. */
-export const list = (shape: Shape, { filled = false }: { readonly filled?: boolean } = {}): Shape => {
-  const items = shapes.list(shape)
-  return (value, path) => {
-    insist(
-      !filled || !Array.isArray(value) || value.length > 0,
-      `Invalid '${path}': empty array. Expected an array with minimum length 1, but got an empty array instead.`,
-      path,
-      "empty_array"
-    )
-    items(value, path)
-  }
-}
-
-/** A string, or a list that is not empty. */
-export const textOr =
-  (shape: Shape): Shape =>
-  (value, path) =>
-    typeof value === "string" ? undefined : list(shape, { filled: true })(value, path)
+/** A list with an item at least. */
+export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
+  where(list(shape), (items, path) => ({
+    [`Invalid '${path}': empty array. Expected an array with minimum length 1, but got an empty array instead.`]:
+      items.length > 0
+  }))
 
 /** What the model or the request makes impossible. */
-export const never =
-  (message: string, code?: string): Shape =>
-  (_, path) => {
-    throw new OpenAiRefusal(message, path, code)
-  }
+export const never = (message: string): Shape<never> => typed((_): _ is never => false, message)

@@ -1,7 +1,7 @@
 /** What Titan Text Embeddings takes, and the vectors that it answers. */
 import { type Directives, readDirectives } from "../directives.ts"
-import { check } from "../http.ts"
 import { type JsonObject, listOf, stringOf } from "../json.ts"
+import { insistOn } from "../shape.ts"
 import { countTokens } from "../tokens.ts"
 
 const MAX_TOKENS = 8192
@@ -47,11 +47,6 @@ const vectorOf = (text: string, dimensions: number): ReadonlyArray<number> => {
   return [...vector]
 }
 
-const normalized = (vector: ReadonlyArray<number>): ReadonlyArray<number> => {
-  const length = Math.hypot(...vector)
-  return vector.map((value) => value / length)
-}
-
 const malformed = (detail: string): string =>
   `Malformed input request: ${detail}, please reformat your input and try again.`
 
@@ -65,45 +60,34 @@ export const embedTitan = {
 
   /** The reply's body. Throws a `Refusal`. */
   embed: (body: JsonObject): JsonObject => {
-    for (const name of Object.keys(body)) {
-      check(
-        ["inputText", "dimensions", "normalize", "embeddingTypes"].includes(name),
-        malformed(`#: extraneous key [${name}] is not permitted`)
+    const { inputText, dimensions = 1024, normalize, embeddingTypes, ...others } = body
+    const [stray] = Object.keys(others)
+    const text = stringOf(inputText)
+    const types = listOf(embeddingTypes)
+    insistOn({
+      [malformed(`#: extraneous key [${stray}] is not permitted`)]: stray === undefined,
+      [malformed("#: required key [inputText] not found")]: inputText !== undefined,
+      [malformed("#/inputText: expected type: String")]: typeof inputText === "string",
+      [malformed("expected minLength: 1, actual: 0")]: text.length >= 1,
+      [malformed(`expected maxLength: ${MAX_CHARACTERS}, actual: ${text.length}`)]: text.length <= MAX_CHARACTERS,
+      [malformed(`#/dimensions: ${dimensions} is not a valid enum value`)]: [256, 512, 1024].includes(
+        Number(dimensions)
+      ),
+      [malformed("#/embeddingTypes/0: not a valid enum value")]: types.every(
+        (type) => type === "float" || type === "binary"
       )
-    }
-    const text = body.inputText
-    check(text !== undefined, malformed("#: required key [inputText] not found"))
-    check(typeof text === "string", malformed("#/inputText: expected type: String"))
-    const inputText = stringOf(text)
-    check(inputText.length >= 1, malformed("expected minLength: 1, actual: 0"))
-    check(
-      inputText.length <= MAX_CHARACTERS,
-      malformed(`expected maxLength: ${MAX_CHARACTERS}, actual: ${inputText.length}`)
-    )
-    const dimensions = body.dimensions ?? 1024
-    check(
-      [256, 512, 1024].includes(Number(dimensions)),
-      malformed(`#/dimensions: ${String(dimensions)} is not a valid enum value`)
-    )
-    const types = listOf(body.embeddingTypes)
-    check(
-      types.every((type) => type === "float" || type === "binary"),
-      malformed("#/embeddingTypes/0: not a valid enum value")
-    )
-    const tokens = countTokens(inputText)
-    check(
-      tokens <= MAX_TOKENS,
-      `400 Bad Request: Too many input tokens. Max input tokens: ${MAX_TOKENS}, request input token count: ${tokens}`
-    )
-    const raw = vectorOf(inputText, Number(dimensions))
-    const embedding = body.normalize === false ? raw : normalized(raw)
-    const wanted = types.length === 0 ? ["float"] : types
+    })
+    const tokens = countTokens(text)
+    const long = `400 Bad Request: Too many input tokens. Max input tokens: ${MAX_TOKENS}, request input token count: ${tokens}`
+    insistOn({ [long]: tokens <= MAX_TOKENS })
+    const raw = vectorOf(text, Number(dimensions))
+    const length = normalize === false ? 1 : Math.hypot(...raw)
+    const float = raw.map((value) => value / length)
+    const binary = float.map((value) => (value > 0 ? 1 : 0))
+    const floats = types.length === 0 || types.includes("float")
     return {
-      ...(wanted.includes("float") ? { embedding } : {}),
-      embeddingsByType: {
-        ...(wanted.includes("float") ? { float: embedding } : {}),
-        ...(wanted.includes("binary") ? { binary: embedding.map((value) => (value > 0 ? 1 : 0)) } : {})
-      },
+      ...(floats && { embedding: float }),
+      embeddingsByType: { ...(floats && { float }), ...(types.includes("binary") && { binary }) },
       inputTextTokenCount: tokens
     }
   }

@@ -1,0 +1,108 @@
+/** What a request asks, in no vendor's words: read out of the conversation that a request of every vendor is. */
+import { readObject } from "../wire/json.ts"
+import { type Directives, noDirectives, readDirectives } from "./directives.ts"
+import type { Json, JsonObject } from "./json.ts"
+import { resultText } from "./media.ts"
+import { countTokens } from "./tokens.ts"
+
+/** A tool as every dialect offers it. */
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly schema: JsonObject
+}
+
+interface Asked {
+  readonly model: string
+  readonly instructions: string
+  readonly tools: ReadonlyArray<Tool>
+  readonly choice: "auto" | "none" | "required" | { readonly name: string }
+  /** A JSON Schema for the text, or any JSON object. */
+  readonly format: JsonObject | "json" | undefined
+  readonly thinks: boolean
+  /** Output tokens, thinking included. */
+  readonly limit: number | undefined
+  readonly stops: ReadonlyArray<string>
+}
+
+/** What a request asks. */
+export interface Turn extends Asked {
+  /** The text of the last user message, without directives. */
+  readonly prompt: string
+  /** How many user messages there are. */
+  readonly turns: number
+  /** The images and documents of the last user message, each as a phrase. */
+  readonly media: ReadonlyArray<string>
+  /** The tool results at the end of the conversation. */
+  readonly results: ReadonlyArray<{ readonly name: string; readonly content: string }>
+  readonly directives: Directives
+}
+
+/** A part of a message. */
+export interface Part {
+  /** Neither looked at nor counted. */
+  readonly thought?: true
+  readonly text?: string
+  /** A file as a phrase, and what it costs. */
+  readonly media?: string
+  readonly tokens?: number
+  readonly call?: { readonly id: string; readonly name: string; readonly json: string }
+  /** The `id` is the call's. */
+  readonly result?: { readonly id: string; readonly content: Json | undefined }
+}
+
+/** A message of a conversation; tool results are the user's. */
+export interface Message {
+  readonly role: "user" | "assistant" | "system"
+  readonly parts: ReadonlyArray<Part>
+}
+
+/** The text of a message. */
+export const textIn = (message: Message | undefined): string =>
+  (message?.parts ?? []).flatMap(({ text }) => (text === undefined || text === "" ? [] : [text])).join("\n")
+
+const costOf = ({ text = "", tokens = 0, call, result }: Part): number =>
+  countTokens(text) +
+  tokens +
+  (call === undefined ? 0 : 10 + countTokens(call.name) + countTokens(call.json)) +
+  (result === undefined ? 0 : 10 + countTokens(resultText(result.content)))
+
+/**
+ * The JSON that instructions ask for in words, which models without structured output follow too: of a schema, or any object.
+ * `undefined` where they ask for none.
+ */
+export const jsonInstruction = (instructions: string): JsonObject | "json" | undefined => {
+  const [, schema] = /\bconforms? to (?:this|the following) JSON Schema\b[^{]*(\{.*\})/is.exec(instructions) ?? []
+  if (schema !== undefined) return readObject(schema)
+  return /^(?:answer|reply|respond) with (?:one|a) JSON object\b/im.test(instructions) ? "json" : undefined
+}
+
+/** What a conversation asks, and what it costs: `cached` of the prompt's tokens come from a cache. */
+export const readTurn = (messages: ReadonlyArray<Message>, asked: Asked) => {
+  const users = messages.filter((message) => message.role === "user" && textIn(message) !== "")
+  const before = messages.findLastIndex(({ role, parts }) => role !== "user" || parts.some(({ result }) => !result))
+  const last = messages.at(-1)
+  // Each result may be a message of its own.
+  const ending = before < messages.length - 1 ? messages.slice(before + 1).flatMap(({ parts }) => parts) : last?.parts
+  const said = last?.role === "user" ? (ending ?? []) : []
+  const calls = new Map(messages.flatMap(({ parts }) => parts.flatMap(({ call }) => (call ? [[call.id, call]] : []))))
+  const results = said.flatMap(({ result }) => (result === undefined ? [] : [result]))
+  const systems = messages.filter(({ role }) => role === "system").map(textIn)
+  const directives = results.length === 0 ? readDirectives(textIn({ role: "user", parts: said })) : noDirectives
+  const instructions = [asked.instructions, ...systems].filter((text) => text !== "").join("\n")
+  const turn: Turn = {
+    ...asked,
+    prompt: readDirectives(textIn(users.at(-1))).rest,
+    instructions,
+    format: asked.format ?? jsonInstruction(instructions),
+    turns: users.length,
+    media: said.flatMap(({ media }) => media ?? []),
+    results: results.map(({ id, content }) => ({ name: calls.get(id)?.name ?? "", content: resultText(content) })),
+    directives
+  }
+  const promptTokens =
+    countTokens(asked.instructions) +
+    messages.reduce((sum, { parts }) => sum + 4 + parts.reduce((part, one) => part + costOf(one), 0), 3) +
+    asked.tools.reduce((sum, tool) => sum + countTokens(JSON.stringify(Object.values(tool))), 0)
+  return { turn, promptTokens, cached: Math.min(directives.cached, promptTokens) }
+}
