@@ -6,8 +6,8 @@ import type { ChatRequest } from "../api/Chat.ts"
 import type { JsonObject } from "../wire/json.ts"
 
 export interface JsonText {
-  /** The call or message that it belongs to. */
-  readonly holder: object
+  /** The call or message that it is read ahead for; none where it is passed on as it is. */
+  readonly holder?: object
   readonly text: string
   /** Where it stands in the request. */
   readonly path: string

@@ -5,7 +5,7 @@ import { ResponsesRequest } from "../api/Responses.ts"
 import { reservedOutput } from "../dialect/reservedOutput.ts"
 import { misshapen } from "../model/UpstreamFault.ts"
 import { makeScrub, type Scrub } from "../provider/fault.ts"
-import { prepareResponses, screenedTools } from "./responsesBody.ts"
+import { callTexts, prepareResponses, screenedTools } from "./responsesBody.ts"
 import { inputMedia } from "./responsesMedia.ts"
 import { rewriteResponse } from "./responsesReply.ts"
 import { type ResponsesState, responsesProtocol } from "./responsesStream.ts"
@@ -22,6 +22,7 @@ export const responses = surface<ResponsesRequest, PreparedResponses, ApiError, 
   error: apiError,
   counts: (request) => ({ tools: request.tools?.length ?? 0, ...inputMedia(request.input) }),
   tools: screenedTools,
+  texts: callTexts,
   prepare: (request, route) =>
     Result.map(prepareResponses(request, route), ({ adjusted, body }) => {
       return {

@@ -4,6 +4,7 @@
  */
 import { Result } from "effect"
 import type { ResponsesRequest } from "../api/Responses.ts"
+import type { JsonText } from "../dialect/jsonTexts.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { isObject, type Json, type JsonObject } from "../wire/json.ts"
@@ -64,6 +65,12 @@ export const screenedTools = (request: ResponsesRequest): ReadonlyArray<Screened
   ...screened(request.tools ?? undefined),
   ...itemsOf(request).flatMap(({ tools }) => screened(tools))
 ]
+
+/** The arguments of calls, which are passed on as they are. */
+export const callTexts = (request: ResponsesRequest): ReadonlyArray<JsonText> =>
+  itemsOf(request).flatMap(({ arguments: text }, at) =>
+    typeof text === "string" ? [{ text, path: `input[${at}].arguments`, optional: false }] : []
+  )
 
 /** Items without their tools, which are read apart from them. */
 const walked = (items: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>

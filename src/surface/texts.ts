@@ -1,5 +1,6 @@
 /** JSON texts inside a request are held to the request's own budget before anything parses them. */
 import { Effect } from "effect"
+import { fitsText } from "../api/fields.ts"
 import { type JsonText, keepRead } from "../dialect/jsonTexts.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import { type Budget, maxNameBytes, newBudget } from "../wire/budget.ts"
@@ -34,6 +35,7 @@ export const refuseTexts = (texts: ReadonlyArray<JsonText>): GatewayError | unde
 /** For a large request: read ahead, in slices, within what the body has left of its budget. */
 export const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonText>, budget: Budget) {
   for (const text of texts) {
+    if (!text.optional && !fitsText(text.text)) return yield* invalid(`${text.path}: at most 2 MiB of UTF-8 text`)
     const own = { tokens: budget.tokens }
     const parse = new Parse(Buffer.from(text.text), options(own))
     yield* inTurns(parse.step)
@@ -41,6 +43,7 @@ export const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonT
     if (refused !== undefined) return yield* refused
     // What stays a text has cost no more than its reading.
     if (parse.refusal === undefined) budget.tokens = own.tokens
-    keepRead(text.holder, parse.refusal === undefined && isObject(parse.value) ? parse.value : undefined)
+    if (text.holder !== undefined)
+      keepRead(text.holder, parse.refusal === undefined && isObject(parse.value) ? parse.value : undefined)
   }
 })

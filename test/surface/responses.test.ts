@@ -154,6 +154,36 @@ describe("refused with 400, and nothing goes upstream", () => {
   })
 })
 
+describe("arguments of a call: N passes, N + 1 does not", () => {
+  const withArguments = (text: string) => ask([{ ...call, arguments: text }, output])
+  const rows: ReadonlyArray<readonly [string, (n: number) => string, number, RegExp]> = [
+    [
+      "bytes",
+      (n) => `{"city":"${"é".repeat((n - 12) / 2)}${"a".repeat(n % 2)}B"}`,
+      2_097_152,
+      /: at most 2 MiB of UTF-8 text$/
+    ],
+    [
+      "bytes of a name",
+      (n) => `{"a":[{"${"n".repeat(n)}":1}]}`,
+      1024,
+      /\.a\[0\]: the name of a property is longer than/
+    ],
+    ["values", (n) => `[1${",1".repeat(n)}]`, 149_900, /\[\d+\]: too many values/]
+  ]
+  for (const [name, text, limit, words] of rows) {
+    it(name, async () => {
+      assert.strictEqual((await create(withArguments(text(limit)))).status, 200)
+      const more = await create(withArguments(text(name === "values" ? 150_001 : limit + 1)))
+      refused(more, 400, "invalid_request_error", new RegExp(`^input\\[0\\]\\.arguments${words.source}`))
+    })
+  }
+
+  it("that are no JSON pass", async () => {
+    assert.strictEqual((await create(withArguments('{"city":'))).status, 200)
+  })
+})
+
 describe("keys, methods, content types", () => {
   it("403 authentication_error without a key, before the body is read", async () => {
     refused(await create("{", { "x-api-key": "" }), 403, "authentication_error", /./)
