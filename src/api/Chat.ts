@@ -3,10 +3,7 @@ import { Schema } from "effect"
 import { atMost, ChatMessage, chatLimits, Tool, ToolChoice, toolChoices } from "./ChatMessage.ts"
 import { ModelField, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
 
-export const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).annotate({
-  description:
-    "A value that the model does not have becomes the nearest one that it has; models that do not reason ignore it."
-})
+const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
 
 const between = (minimum: number, maximum: number) =>
   Schema.Number.annotate({ message: `must be a number between ${minimum} and ${maximum}` }).check(
@@ -75,7 +72,8 @@ export const chatFields = {
     example: "required"
   }),
   reasoning_effort: nullable(ReasoningEffort, {
-    description: "How much the model thinks before it answers; absent, the catalog's default for the model.",
+    description:
+      "How much the model thinks before it answers; absent, the catalog's default for the model. A value that the model does not have becomes the nearest one; models that do not reason ignore it.",
     example: "low"
   })
 }

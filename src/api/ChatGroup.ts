@@ -52,13 +52,13 @@ const ResponseFormat = kinds(
       "JSON that follows a schema."
     )
   ],
-  { identifier: "ResponseFormat", description: "What the reply is." }
+  { identifier: "ResponseFormat", description: "What the reply is: any text, JSON, or JSON that follows a schema." }
 )
 
 /** Forwarded to GPT models, translated where another vendor has the same thing, and otherwise ignored. */
 const passedFields = {
   response_format: nullable(ResponseFormat, {
-    description: "What the reply is: text, JSON, or JSON of a schema; for every vendor.",
+    description: "What the reply is: any text, JSON, or JSON that follows a schema; for every vendor.",
     default: { type: "text" },
     example: { type: "json_object" }
   }),

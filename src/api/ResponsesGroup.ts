@@ -92,7 +92,7 @@ export const CreateResponse = object(
     text: nullable(
       object({
         format: nullable(TextFormat, {
-          description: "What the reply is: text, JSON, or JSON of a schema.",
+          description: "What the reply is: any text, JSON, or JSON that follows a schema.",
           default: { type: "text" },
           example: { type: "json_object" }
         }),

@@ -634,7 +634,7 @@ export interface ResponsesRequest {
    */
   readonly text?: {
     /**
-     * What the reply is: text, JSON, or JSON of a schema.
+     * What the reply is: any text, JSON, or JSON that follows a schema.
      * @default {"type":"text"}
      * @example {"type":"json_object"}
      */
@@ -2090,12 +2090,12 @@ export interface ChatRequest {
     readonly [name: string]: unknown
   } | null
   /**
-   * How much the model thinks before it answers; absent, the catalog's default for the model.
+   * How much the model thinks before it answers; absent, the catalog's default for the model. A value that the model does not have becomes the nearest one; models that do not reason ignore it.
    * @example "low"
    */
   readonly reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null
   /**
-   * What the reply is: text, JSON, or JSON of a schema; for every vendor.
+   * What the reply is: any text, JSON, or JSON that follows a schema; for every vendor.
    * @default {"type":"text"}
    * @example {"type":"json_object"}
    */
@@ -2162,7 +2162,7 @@ export interface ChatRequest {
   readonly [name: string]: unknown
 }
 
-/** What the reply is. */
+/** What the reply is: any text, JSON, or JSON that follows a schema. */
 export type ResponseFormat = {
   readonly type: "text"
   readonly [name: string]: unknown

@@ -68,8 +68,9 @@ table { width: 100%; border-collapse: collapse; font-size: .95rem }
 th, td { text-align: left; vertical-align: top; padding: .5rem .75rem .5rem 0; border-top: 1px solid var(--line) }
 th { white-space: nowrap; font-weight: 600 }
 code, pre { font: .875rem/1.5 ui-monospace, monospace }
-td code { display: inline-block; padding: 0 .4rem; margin: 0 .2rem .2rem 0; background: var(--shade); border-radius: .25rem }
+td code { display: inline-block; white-space: nowrap; padding: 0 .4rem; margin: 0 .2rem .2rem 0; background: var(--shade); border-radius: .25rem }
 pre { margin: .5rem 0; padding: .9rem 1.1rem; background: var(--shade); overflow-x: auto; border-radius: .4rem }
+@media (max-width: 30rem) { th, td { display: block } td { border: 0; padding-top: 0 } }
 `
 
 /** Only this page's own style, and nothing else, may do anything. */
