@@ -1,6 +1,9 @@
 /** The server that plays a cloud: requests, paced replies, and the log of calls. */
+import { once } from "node:events"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { buffer } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
+import { Data } from "effect"
 import { createServer } from "../nodeHttp.ts"
 
 /** A request as a cloud's front end sees it. `path` is as it was sent, still percent-encoded. */
@@ -67,90 +70,56 @@ export const jsonReply = (status: number, body: unknown, headers: Readonly<Recor
 }
 
 /** A refusal that a cloud makes while it checks a request; each cloud writes it in its own shape. */
-export class Refusal extends Error {
+export class Refusal extends Data.Error<{
   readonly status: number
-  readonly code: string | null
+  readonly message: string
+  readonly code?: string | undefined
   /** The parameter that it is about. */
-  readonly param: string | null
-  constructor(status: number, message: string, code: string | null = null, param: string | null = null) {
-    super(message)
-    this.status = status
-    this.code = code
-    this.param = param
-  }
-}
+  readonly param?: string
+}> {}
 
-const headersOf = (request: IncomingMessage): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(request.headers).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.join(",") : (value ?? "")
-    ])
-  )
-
-const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
-  const chunks: Array<Buffer> = []
-  for await (const chunk of request) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
-
-const drained = (response: ServerResponse, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const done = () => {
-      response.off("drain", done)
-      signal.removeEventListener("abort", done)
-      resolve()
-    }
-    response.on("drain", done)
-    signal.addEventListener("abort", done)
-  })
+/** A refusal of what a request asks. */
+export const invalid = (message: string): Refusal => new Refusal({ status: 400, message })
 
 const send = async (response: ServerResponse, reply: Reply, pace: number, signal: AbortSignal): Promise<void> => {
-  if (reply.delay !== undefined && reply.delay > 0) await sleep(reply.delay, undefined, { signal })
-  response.writeHead(reply.status, reply.headers)
+  const { status, headers, frames, ending, delay = 0 } = reply
+  if (delay > 0) await sleep(delay, undefined, { signal })
+  response.writeHead(status, headers)
   response.flushHeaders()
-  for (const frame of reply.frames) {
-    if (frame.word === true && pace > 0) await sleep(pace, undefined, { signal })
+  for (const { bytes, word } of frames) {
+    if (word === true && pace > 0) await sleep(pace, undefined, { signal })
     if (signal.aborted) return
-    if (!response.write(frame.bytes)) await drained(response, signal)
+    if (!response.write(bytes)) await once(response, "drain", { signal })
   }
-  switch (reply.ending ?? "finish") {
-    case "finish":
-      response.end()
-      return
-    case "cut":
-      // What was written must leave first: a reset would discard it.
-      await new Promise((resolve) => (response.socket === null ? resolve(null) : response.socket.write("", resolve)))
-      response.socket?.destroy()
-      return
-    case "stall":
-      return
-  }
+  if (ending === "stall") return
+  if (ending !== "cut") return void response.end()
+  // What was written must leave first: a reset would discard it.
+  await new Promise((resolve) => (response.socket === null ? resolve(null) : response.socket.write("", resolve)))
+  response.socket?.destroy()
 }
 
 /** Starts a cloud on a free loopback port. `pace` is the time between words in milliseconds. */
-export const startServer = (options: {
+export const startServer = async (options: {
   readonly cloud: string
   readonly pace: number
   readonly log: CallLog
   readonly answer: (request: CloudRequest) => Promise<Reply> | Reply
 }): Promise<{ readonly server: Server; readonly url: string }> => {
   const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const { url: target = "/", method = "GET" } = incoming
     const leaving = new AbortController()
-    const url = new URL(incoming.url ?? "/", "http://localhost")
-    const path = (incoming.url ?? "/").split("?")[0] ?? "/"
-    const headers = headersOf(incoming)
-    const method = incoming.method ?? "GET"
     let call: Call | undefined
     let cut = false
     response.on("close", () => {
       if (call !== undefined && !response.writableFinished && !cut) call.aborted = true
       leaving.abort()
     })
-    const body = await bodyOf(incoming)
-    call = { cloud: options.cloud, method, path: incoming.url ?? "/", headers, body: body.toString(), aborted: false }
+    const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
+    const body = await buffer(incoming)
+    call = { cloud: options.cloud, method, path: target, headers, body: body.toString(), aborted: false }
     options.log.add(call)
-    const reply = await options.answer({ method, path, query: url.searchParams, headers, body })
+    const [path = "/", query] = target.split("?", 2)
+    const reply = await options.answer({ method, path, query: new URLSearchParams(query), headers, body })
     cut = reply.ending === "cut"
     await send(response, reply, options.pace, leaving.signal)
   }
@@ -163,12 +132,7 @@ export const startServer = (options: {
     })
   })
   server.requestTimeout = 0
-  return new Promise((resolve, reject) => {
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      const port = address !== null && typeof address === "object" ? address.port : 0
-      resolve({ server, url: `http://127.0.0.1:${port}` })
-    })
-  })
+  await once(server.listen(0, "127.0.0.1"), "listening")
+  const address = server.address()
+  return { server, url: `http://127.0.0.1:${typeof address === "object" ? address?.port : address}` }
 }

@@ -1,5 +1,5 @@
 /** What a request may hold: shapes that check a value and read it. Each vendor puts what they refuse into its own words. */
-import { Refusal } from "./http.ts"
+import { invalid } from "./http.ts"
 import { isObject, type Json, objectOf, stringOf } from "./json.ts"
 
 /** Reads a value, or throws a `Refusal`. `path` is where it stands, as the vendor writes it. */
@@ -33,21 +33,23 @@ export interface Words {
   readonly noList: (path: string) => Error
   readonly noVariant: (path: string, tag: string, name: string, known: ReadonlyArray<string>) => Error
   /** A refusal of what stands at a path, in these words. */
-  readonly refused?: (path: string, message: string) => Error
+  readonly refused?: ((path: string, message: string) => Error) | undefined
 }
 
 export const anything: Shape<Json | undefined> = (value) => value
 
-const invalid = (_path: string, message: string): Error => new Refusal(400, message)
-
 /** Refuses what stands at a path with the first of the rules that does not hold. */
-export const insistOn = (rules: Rules, path = "", refused = invalid): void => {
+export const insistOn = (
+  rules: Rules,
+  path = "",
+  refused: Words["refused"] = (_, message) => invalid(message)
+): void => {
   const broken = Object.entries(rules).find(([, holds]) => !holds)
   if (broken !== undefined) throw refused(path, broken[0])
 }
 
 export const shapesIn = (words: Words) => {
-  const { refused = invalid } = words
+  const { refused = (_, message) => invalid(message) } = words
   const given = (value: Json | undefined) => value !== undefined && !(value === null && words.nullable === true)
 
   /** An object with these fields and no others; of those that are only named nothing is checked. */

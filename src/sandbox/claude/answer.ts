@@ -1,5 +1,7 @@
 /** How Claude answers: as one message, and as events, whatever platform frames them. */
 import { argumentsOf, type Plan, planOf } from "../answer.ts"
+import { type Answer, answered, type Framing } from "../faults.ts"
+import type { Frame, Reply } from "../http.ts"
 import type { JsonObject } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments } from "../tokens.ts"
@@ -110,49 +112,48 @@ export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIden
   })
 }
 
-/** A checked request with its answer in both forms. Throws a `Refusal` where the platform would refuse it. */
-export const answerClaude = (body: JsonObject, context: ClaudeContext, identity: ReplyIdentity) => {
+/** How a platform writes an answer: with what it cost, which some of them say. */
+export interface ClaudeCloud {
+  readonly failed: Answer["failed"]
+  readonly counted: (inputTokens: number) => Reply
+  readonly whole: (message: JsonObject, cost: Cost) => Reply
+  /** Absent where the caller wants the whole. */
+  readonly stream: (Framing & { readonly frame: (data: JsonObject, cost: Cost) => Frame["bytes"] }) | undefined
+}
+
+/** Prompt tokens and output tokens. */
+interface Cost {
+  readonly input: number
+  readonly output: number
+}
+
+/** Answers a Messages request, or counts it. Throws a `Refusal` where the platform would refuse it. */
+export const playClaude = (
+  body: JsonObject,
+  context: ClaudeContext,
+  identity: ReplyIdentity,
+  cloud: ClaudeCloud
+): Reply => {
   const read = readClaude(body, context)
   const { directives } = read.turn
+  const { failed, stream } = cloud
+  if (context.counting) {
+    const whole = () => cloud.counted(read.inputTokens)
+    return answered({ ...directives, exception: undefined }, { failed, whole })
+  }
   // Claude has no prompt filter of its own: what it will not answer, it refuses.
   const flags = directives.flags.has("filter-prompt") ? new Set([...directives.flags, "refuse"]) : directives.flags
   const request = { ...read, turn: { ...read.turn, directives: { ...directives, flags } } }
   const plan = planOf(request.turn)
-  return {
-    request,
-    outputTokens: plan.outputTokens,
-    message: () => messageOf(plan, request, identity),
-    events: () => eventsOf(plan, request, identity)
-  }
+  const cost = { input: read.inputTokens, output: plan.outputTokens }
+  const streamed = (framing: NonNullable<ClaudeCloud["stream"]>) => () => ({
+    ...framing,
+    frames: eventsOf(plan, request, identity).map(({ data, word }) => ({
+      bytes: framing.frame(data, cost),
+      word,
+      terminal: data.type === "message_stop"
+    }))
+  })
+  const whole = () => cloud.whole(messageOf(plan, request, identity), cost)
+  return answered(request.turn.directives, { failed, stream: stream && streamed(stream), whole })
 }
-
-const types: Readonly<Record<number, string>> = {
-  400: "invalid_request_error",
-  401: "authentication_error",
-  403: "permission_error",
-  404: "not_found_error",
-  413: "request_too_large",
-  429: "rate_limit_error",
-  504: "timeout_error",
-  529: "overloaded_error"
-}
-
-const inStream: Readonly<Record<string, number>> = {
-  throttlingException: 429,
-  validationException: 400,
-  serviceUnavailableException: 529,
-  modelTimeoutException: 504
-}
-
-/** An Anthropic error body. */
-export const claudeError = (status: number, message: string, requestId?: string): JsonObject => ({
-  type: "error",
-  error: { type: types[status] ?? (status < 500 ? "invalid_request_error" : "api_error"), message },
-  ...(requestId === undefined ? {} : { request_id: requestId })
-})
-
-/** The error event of a Messages stream; `name` is an error type of this API, or one of Bedrock's exceptions. */
-export const claudeErrorEvent = (name: string, message: string): JsonObject =>
-  name.endsWith("_error")
-    ? { type: "error", error: { type: name, message } }
-    : claudeError(inStream[name] ?? 500, message)

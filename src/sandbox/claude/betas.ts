@@ -1,5 +1,5 @@
 /** Which betas Claude knows: on a platform, and for a model. */
-import { Refusal } from "../http.ts"
+import { invalid } from "../http.ts"
 import type { ClaudeModel } from "../models.ts"
 
 /** Where a request came in, and what came beside its body. */
@@ -33,5 +33,5 @@ export const checkBetas = ({ platform, model, betas: asked, counting }: ClaudeCo
   )
   if (unknown === undefined) return
   const words = `Unexpected value(s) \`${unknown}\` for the \`anthropic-beta\` header. Please consult our documentation.`
-  throw new Refusal(400, platform === "bedrock" ? "invalid beta flag" : words)
+  throw invalid(platform === "bedrock" ? "invalid beta flag" : words)
 }

@@ -1,6 +1,6 @@
 /** The messages of a request to Claude: what their blocks may hold, and how turns follow each other. */
 import { isDeepStrictEqual } from "node:util"
-import { Refusal } from "../http.ts"
+import { invalid } from "../http.ts"
 import { type Json, listOf, objectOf, stringOf } from "../json.ts"
 import { decodeBase64, fileOf, sniff } from "../media.ts"
 import { anything, type Fields, reads, type Shape } from "../shape.ts"
@@ -50,7 +50,7 @@ const base64 = (types: ReadonlyArray<string>) =>
       return fileOf(type, length)
     }
     insist({ [`image exceeds 5 MB maximum: ${length} bytes > 5242880 bytes`]: length <= 5_242_880 }, path)
-    if (found === undefined || found === "application/pdf") throw new Refusal(400, "Could not process image")
+    if (found === undefined || found === "application/pdf") throw invalid("Could not process image")
     const other = `The image was specified using the ${type} media type, but the image appears to be a ${found} image`
     insist({ [other]: found === type }, `${path}.data`)
     return fileOf(type, length)

@@ -210,7 +210,7 @@ export const readClaude = (body: JsonObject, context: ClaudeContext) => {
     limit: asked.max_tokens,
     stops: listOf(stops).filter((stop) => typeof stop === "string")
   })
-  const overhead = tools.length === 0 || choice === "none" ? 0 : model.toolOverhead[forced ? 1 : 0]
+  const overhead = tools.length === 0 || choice === "none" ? 0 : model.toolOverhead[forced ? "forced" : "free"]
   const inputTokens =
     Math.ceil(promptTokens * model.tokenFactor) + overhead + (mode === "budgeted" ? THINKING_OVERHEAD : 0)
   const showsThinking = (asked.thinking?.display ?? (model.hidesThinking ? "omitted" : "summarized")) === "summarized"

@@ -1,5 +1,5 @@
 /** Shapes of requests to Claude: what is not so is refused in Anthropic's words. */
-import { Refusal } from "../http.ts"
+import { invalid, type Refusal } from "../http.ts"
 import { isObject, objectOf, stringOf } from "../json.ts"
 import { type Rules, reads, type Shape, shapesIn } from "../shape.ts"
 
@@ -7,8 +7,7 @@ const under = (path: string, name: string | number) => (path === "" ? String(nam
 const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
 /** The refusal of what stands at a path; with no path, of the request. */
-const refused = (path: string, message: string): Refusal =>
-  new Refusal(400, path === "" ? message : `${path}: ${message}`)
+const refused = (path: string, message: string): Refusal => invalid(path === "" ? message : `${path}: ${message}`)
 
 export const { closed, variant, list, insist, where, typed } = shapesIn({
   field: under,

@@ -1,13 +1,12 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
-import { answerClaude, claudeError, claudeErrorEvent } from "../claude/answer.ts"
-import { readClaude } from "../claude/request.ts"
-import { answered, exceptionMessage } from "../faults.ts"
+import { playClaude } from "../claude/answer.ts"
+import { exceptionMessage, exceptionStatus } from "../faults.ts"
 import { answerGemini } from "../gemini/answer.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
 import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
 import { digest } from "../signature.ts"
-import { googleReply } from "./google.ts"
+import { claudeError, googleReply } from "./errors.ts"
 
 /** What this Vertex AI knows: its project and location, the access token it accepts, and its models. */
 export interface VertexOptions {
@@ -22,50 +21,51 @@ const PATH =
 
 const sse = (data: JsonObject): string => `event: ${stringOf(data.type)}\ndata: ${JSON.stringify(data)}\n\n`
 
-const betasOf = (request: CloudRequest): ReadonlyArray<string> =>
-  (request.headers["anthropic-beta"] ?? "")
-    .split(",")
-    .map((beta) => beta.trim())
-    .filter((beta) => beta !== "")
+/** What a Messages stream calls Bedrock's exceptions where it has other statuses for them. */
+const inStream: Readonly<Record<number, number>> = { 408: 504, 424: 500, 503: 529 }
+
+const errorEvent = (name: string): JsonObject => {
+  const message = exceptionMessage(name)
+  if (name.endsWith("_error")) return { type: "error", error: { type: name, message } }
+  const status = exceptionStatus[name] ?? 500
+  return claudeError(inStream[status] ?? status, message)
+}
+
+const missing = (model: string): Reply =>
+  googleReply(404, `Publisher Model \`${model}\` was not found or your project does not have access to it.`)
 
 const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method: string, models: Models): Reply => {
   const counting = id === "count-tokens"
   const name = counting ? stringOf(body.model) : id
   const model = models.claude("vertex", name)?.model
-  if (model === undefined) {
-    return googleReply(
-      404,
-      `Publisher Model \`publishers/anthropic/models/${name}\` was not found or your project does not have access to it.`
-    )
-  }
+  if (model === undefined) return missing(`publishers/anthropic/models/${name}`)
   const seed = digest(request.path, request.body)
-  const requestId = `req_vrtx_01${seed.slice(0, 22)}`
-  const headers = { "request-id": requestId }
-  const context = { platform: "vertex" as const, model, betas: betasOf(request), counting }
+  const request_id = `req_vrtx_01${seed.slice(0, 22)}`
+  const headers = { "request-id": request_id }
+  const betas = (request.headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim())
+  const context = { platform: "vertex" as const, model, betas: betas.filter((beta) => beta !== ""), counting }
   const failed = (status: number, message: string, retryAfter?: string): Reply =>
-    status === 400 || status === 529 || status === 413
-      ? jsonReply(status, claudeError(status, message, requestId), headers)
+    [400, 413, 529].includes(status)
+      ? jsonReply(status, { ...claudeError(status, message), request_id }, headers)
       : googleReply(status, message, retryAfter)
+  const stream = {
+    frame: sse,
+    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
+    garbage: "event: content_block_delta\ndata: {not json\n\n",
+    error: (name: string) => sse(errorEvent(name))
+  }
   try {
-    if (counting) {
-      const { inputTokens, turn } = readClaude(body, context)
-      const whole = () => jsonReply(200, { input_tokens: inputTokens }, headers)
-      return answered({ ...turn.directives, exception: undefined }, { failed, whole })
-    }
-    const answer = answerClaude(body, context, { tag: "vrtx", model: model.base, seed })
-    const stream = () => ({
-      frames: answer
-        .events()
-        .map(({ data, word }) => ({ bytes: sse(data), word, terminal: data.type === "message_stop" })),
-      headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
-      garbage: "event: content_block_delta\ndata: {not json\n\n",
-      error: (exception: string) => sse(claudeErrorEvent(exception, exceptionMessage(exception)))
-    })
-    return answered(answer.request.turn.directives, {
-      failed,
-      stream: method === "streamRawPredict" && body.stream === true ? stream : undefined,
-      whole: () => jsonReply(200, answer.message(), headers)
-    })
+    return playClaude(
+      body,
+      context,
+      { tag: "vrtx", model: model.base, seed },
+      {
+        failed,
+        counted: (input_tokens) => jsonReply(200, { input_tokens }, headers),
+        whole: (message) => jsonReply(200, message, headers),
+        stream: method === "streamRawPredict" && body.stream === true ? stream : undefined
+      }
+    )
   } catch (error) {
     if (error instanceof Refusal) return failed(error.status, error.message)
     throw error
@@ -80,17 +80,16 @@ export const vertex =
     if (match === null) return googleReply(404, `The requested URL ${request.path} was not found on this server.`)
     if (request.method !== "POST") return googleReply(405, "Method not allowed.")
     if (request.headers.authorization !== `Bearer ${options.token}`) {
-      return googleReply(
-        401,
-        "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
-      )
+      const expected = "Expected OAuth 2 access token, login cookie or other valid authentication credential."
+      const link = "See https://developers.google.com/identity/sign-in/web/devconsole-project."
+      return googleReply(401, `Request had invalid authentication credentials. ${expected} ${link}`)
     }
     const [, project, location, publisher, id = "", method = ""] = match
-    if (project !== options.project)
-      return googleReply(
-        403,
-        `Permission 'aiplatform.endpoints.predict' denied on resource '//aiplatform.googleapis.com/projects/${project}' (or it may not exist).`
-      )
+    if (project !== options.project) {
+      const resource = `//aiplatform.googleapis.com/projects/${project}`
+      const denied = `Permission 'aiplatform.endpoints.predict' denied on resource '${resource}' (or it may not exist).`
+      return googleReply(403, denied)
+    }
     if (location !== options.location) return googleReply(404, `Location ${location} is not supported by this project.`)
     const body = parseJson(request.body.toString())
     if (!isObject(body)) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
@@ -100,10 +99,6 @@ export const vertex =
         : googleReply(404, `Method ${method} not found.`)
     }
     const model = options.models.gemini(id)
-    return model === undefined
-      ? googleReply(
-          404,
-          `Publisher Model \`projects/${project}/locations/${location}/publishers/google/models/${id}\` was not found or your project does not have access to it.`
-        )
-      : answerGemini(request, body, model, method)
+    const name = `projects/${project}/locations/${location}/publishers/google/models/${id}`
+    return model === undefined ? missing(name) : answerGemini(request, body, model, method)
   }

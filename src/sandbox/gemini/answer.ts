@@ -1,9 +1,9 @@
 /** How Gemini answers: whole, streamed, and counted. */
 import { planOf } from "../answer.ts"
-import { googleError, googleReply } from "../cloud/google.ts"
+import { googleError, googleReply } from "../cloud/errors.ts"
 import { answered, exceptionMessage, exceptionStatus } from "../faults.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
-import { isObject, type JsonObject, parseJson } from "../json.ts"
+import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
 import { digest, signThinking } from "../signature.ts"
 import { signed } from "./contents.ts"
@@ -82,7 +82,7 @@ const candidate = ({ finishReason }: Spoken, parts: ReadonlyArray<JsonObject>): 
 /** How likely each piece of the text was; here a piece is a token, and its alternatives are made up. */
 const likelihoods = ({ parts }: Spoken, alternatives: number): JsonObject => {
   const said = parts.filter(({ text, thought }) => text !== undefined && text !== "" && thought !== true)
-  const chosen = said.map(({ text }) => ({ token: text, tokenId: 7, logProbability: -0.01 }))
+  const chosen = said.map(({ text }) => ({ token: stringOf(text), tokenId: 7, logProbability: -0.01 }))
   const others = Array.from({ length: alternatives }, (_, rank) => ({
     token: `other${rank}`,
     logProbability: -5 - rank

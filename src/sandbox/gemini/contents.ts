@@ -1,5 +1,5 @@
 /** The contents of a request to Gemini: what their parts may hold, and how calls, responses and signatures follow each other. */
-import { Refusal } from "../http.ts"
+import { invalid } from "../http.ts"
 import { type Json, stringOf } from "../json.ts"
 import { decodeBase64, fileOf, sniff } from "../media.ts"
 import type { GeminiModel } from "../models.ts"
@@ -24,7 +24,7 @@ const media = reads(closed("mimeType data displayName"), ({ data, mimeType }, pa
   const type = stringOf(mimeType)
   const bytes = decodeBase64(stringOf(data))
   if (bytes === undefined) {
-    throw new Refusal(400, `Invalid value at '${path}.data' (TYPE_BYTES), Base64 decoding failed`)
+    throw invalid(`Invalid value at '${path}.data' (TYPE_BYTES), Base64 decoding failed`)
   }
   insist({
     [`Unable to submit request because it has a mimeType parameter with value ${type}, which is not supported.`]:

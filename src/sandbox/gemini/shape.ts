@@ -1,18 +1,18 @@
 /** Shapes of requests to Gemini: what is not so is refused in the words of Google's JSON parser. */
-import { Refusal } from "../http.ts"
+import { invalid, type Refusal } from "../http.ts"
 import { isObject } from "../json.ts"
 import { type Shape, shapesIn } from "../shape.ts"
 
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 const at = (path: string): string => (path === "" ? "" : ` at '${path}'`)
-const unlike = (path: string): Refusal => new Refusal(400, `Invalid value${at(path)}`)
+const unlike = (path: string): Refusal => invalid(`Invalid value${at(path)}`)
 
 export const { closed, list, insist, where, typed } = shapesIn({
   field: (path, name) => (path === "" ? snake(name) : `${path}.${snake(name)}`),
   item: (path, index) => `${path}[${index}]`,
   inside: (path) => path,
   unknown: (path, name) =>
-    new Refusal(400, `Invalid JSON payload received. Unknown name "${name}"${at(path)}: Cannot find field.`),
+    invalid(`Invalid JSON payload received. Unknown name "${name}"${at(path)}: Cannot find field.`),
   missing: unlike,
   noObject: unlike,
   noList: unlike,

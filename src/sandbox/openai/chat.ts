@@ -20,7 +20,7 @@ interface Spoken {
   readonly finish: string
   readonly usage: JsonObject
   readonly azure: boolean
-  readonly identity: JsonObject
+  readonly identity: { readonly id: string; readonly created: number; readonly model: string }
 }
 
 const speak = (request: ChatRequest, { model, name, platform, seed }: Asked): Spoken => {

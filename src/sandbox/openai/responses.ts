@@ -12,7 +12,7 @@ type Event = JsonObject & { readonly type: string }
 
 /** An item, what it has not yet when it is added, and the events that bring it: their types without `response.`. */
 interface Spoken {
-  readonly item: JsonObject
+  readonly item: JsonObject & { readonly id: string }
   readonly open: JsonObject
   readonly events: ReadonlyArray<Event>
 }

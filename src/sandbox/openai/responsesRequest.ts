@@ -48,7 +48,7 @@ const callShapes = Object.values(kinds).flatMap(
           call_id: callId,
           [`${field}!`]: named ? text : anything
         }),
-        (item: JsonObject) => {
+        (item: Readonly<Record<string, unknown>>) => {
           const made = { id: stringOf(item.call_id), name: stringOf(item.name), json: said(item[field]) }
           return { role: "assistant", parts: [{ call: made }] }
         }
@@ -68,7 +68,7 @@ const reasoning: Shape<Message> = reads(
   closed("type status summary content encrypted_content", { id: idOf("rs") }),
   ({ id, encrypted_content: secret }) => {
     const lost = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
-    if (secret === undefined) throw new Refusal(404, lost, null, "input")
+    if (secret === undefined) throw new Refusal({ status: 404, message: lost, param: "input" })
     const valid = isSigned(ENCRYPTED, stringOf(secret))
     insist({ [`The encrypted content for item ${stringOf(id)} could not be verified.`]: valid }, "input")
     return { role: "assistant", parts: [{ thought: true }] }

@@ -107,6 +107,6 @@ export const serve = (
     return answered(directives, { ...answer, failed })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    return jsonReply(error.status, openaiError(error.status, error.message, error.code, error.param))
+    return jsonReply(error.status, openaiError(error.status, error.message, error.code ?? null, error.param))
   }
 }

@@ -24,7 +24,7 @@ const codes: ReadonlyArray<readonly [code: string, said: RegExp]> = [
 ]
 
 const refused = (path: string, message: string): Refusal =>
-  new Refusal(400, message, codes.find(([, said]) => said.test(message))?.[0], path)
+  new Refusal({ status: 400, message, code: codes.find(([, said]) => said.test(message))?.[0], param: path })
 
 const under = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`)
 const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
