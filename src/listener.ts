@@ -8,6 +8,7 @@ import { createServer } from "./nodeHttp.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchFile } from "./watchFile.ts"
+import { writesTogether } from "./wire/writes.ts"
 
 /** The gateway cannot take connections. `message` says what the operator can do. */
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
@@ -119,6 +120,7 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const prepare = <S extends Server>(server: S): S => {
     server.maxHeadersCount = 200
     server.on("clientError", refuseUnparsed)
+    server.on(files === undefined ? "connection" : "secureConnection", writesTogether())
     server.on("connect", (_, socket) => refuse(socket, "405 Method Not Allowed", "CONNECT is not allowed here"))
     // An expectation that nobody knows is no reason to refuse, which Node would do without an ID (RFC 9110, 10.1.1).
     server.on("checkExpectation", (request, response) => server.emit("request", request, response))
