@@ -112,7 +112,8 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
     },
     end: (out) => {
       if (filter.stopped()) {
-        return Result.succeed({ finishReason: calls > 0 ? "tool_calls" : "stop", usage: reader.usage() })
+        // The vendor counts at its end: what it has said until here is no count of what was said.
+        return Result.succeed({ finishReason: calls > 0 ? "tool_calls" : "stop", usage: undefined })
       }
       const ended = reader.end(heard)
       pass(out)

@@ -54,6 +54,8 @@ export class Observation implements RequestFacts {
   flags = 0
   adjusted = 0
   events = 0
+  /** The reply was complete before the cloud had counted it. */
+  early = false
   firstEventAt: number | undefined
 
   constructor(fields: Pick<RequestFacts, "id" | "startedAt" | "method" | "path" | "source" | "surface">) {

@@ -11,6 +11,8 @@ interface Chargeable
   /** About how many tokens the input is; undefined where nothing is charged. */
   readonly inputEstimate: number | undefined
   readonly call: { readonly sent: boolean } | undefined
+  /** The reply was complete before the cloud had counted it. */
+  readonly early: boolean
 }
 
 /** The caller gave up what the cloud was at, or the gateway did. */
@@ -21,11 +23,12 @@ const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle",
  * free. An event of a stream is about a token.
  */
 export const chargedTokens = (observation: Chargeable): Tokens | undefined => {
-  const { bytesOut, call, events, inputEstimate, outcome, status, streamEnd, tokens } = observation
+  const { bytesOut, call, early, events, inputEstimate, outcome, status, streamEnd, tokens } = observation
   if (inputEstimate === undefined || call?.sent !== true) return tokens
   const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
-  if (ended && tokens !== undefined) return tokens
+  if (ended && !early && tokens !== undefined) return tokens
   const output = Math.max(tokens?.output ?? 0, events)
+  if (ended && early) return { ...tokens, input: tokens?.input ?? inputEstimate, output }
   if (ended) return { input: inputEstimate, output: Math.max(output, Math.ceil(bytesOut / bytesPerToken)) }
   if (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome)) {
     return { ...tokens, input: Math.max(tokens?.input ?? 0, inputEstimate), output }

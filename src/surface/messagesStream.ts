@@ -3,10 +3,9 @@
  */
 import { messagesErrorBody } from "../api/Errors.ts"
 import { claudeFault } from "../dialect/claude/faults.ts"
-import { overlayUsage, tokensOf } from "../dialect/claude/usage.ts"
+import { overlayUsage, tokensOf, totalsAtEnd } from "../dialect/claude/usage.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
-import { fillUsage } from "../model/invocationMetrics.ts"
 import { unreadable } from "../model/UpstreamFault.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import type { Event } from "../wire/Event.ts"
@@ -27,7 +26,11 @@ import { messagesError } from "./wireError.ts"
 export interface MessagesState extends Progress {
   /** Indexes of the content blocks that are tool calls and still open. */
   readonly open: Set<number>
-  usage: JsonObject
+  /** Counts of the beginning, and the totals since. */
+  start: JsonObject
+  totals: JsonObject
+  /** A `message_delta` without a count: it waits for the end, which may have one. */
+  waiting: JsonObject | undefined
   stopReason: string | undefined
   readonly unfence: ReturnType<typeof fenceRemover> | undefined
 }
@@ -99,9 +102,10 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
       const fields = readExactObject(data)
       if (fields?.type !== name) break
       const message = objectOf(fields.message)
-      state.usage = objectOf(message.usage)
+      state.start = overlayUsage({}, message.usage)
       const calls = arrayOf(message.content).flatMap((block, at) => called(state, at, objectOf(block)))
-      const started = { event: name, data: JSON.stringify({ ...fields, message: { ...message, model } }) }
+      const usage = message.usage ?? uncounted
+      const started = { event: name, data: JSON.stringify({ ...fields, message: { ...message, model, usage } }) }
       return calls.length === 0 ? started : { ...started, calls }
     }
     case "content_block_start": {
@@ -118,13 +122,14 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
     case "message_delta": {
       const fields = readObject(data)
       if (fields?.type !== name) break
-      state.usage = overlayUsage(state.usage, fields.usage)
+      state.totals = overlayUsage(state.totals, fields.usage)
       state.stopReason = string(objectOf(fields.delta).stop_reason)
-      return { event: name, data }
+      if (numberOf(state.totals.output_tokens) !== undefined) return { event: name, data }
+      state.waiting = fields
+      return undefined
     }
     case "message_stop":
-      if (numberOf(state.usage.output_tokens) === undefined)
-        state.usage = fillUsage(state.usage, objectOf(readObject(data)))
+      state.totals = totalsAtEnd(state.start, state.totals, objectOf(readObject(data)))
       state.end = "complete"
       return messageStop
     case "error":
@@ -137,12 +142,25 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
   return undefined
 }
 
+/** The counts that the format wants at the beginning, where the cloud has none yet: totals come later and take their place. */
+const uncounted = { input_tokens: 0, output_tokens: 0 }
+
+/** A `message_delta` that has waited, with the totals, where they came (docs/decisions.md#usage-counts). */
+const counted = ({ totals }: MessagesState, fields: JsonObject): Frame => {
+  const counts = Object.entries(totals).filter(([, count]) => typeof count === "number")
+  const usage = overlayUsage(Object.fromEntries(counts), fields.usage)
+  const told = numberOf(totals.output_tokens) === undefined ? fields : { ...fields, usage }
+  return { event: "message_delta", data: JSON.stringify(told) }
+}
+
 /** `model` is the base model, which the reply names in place of the upstream's. `fenced`: a fence around its texts is taken off. */
 export const messagesProtocol = (model: string, fenced = false): Protocol<MessagesState> => ({
   initial: () => ({
     end: undefined,
     open: new Set(),
-    usage: {},
+    start: {},
+    totals: {},
+    waiting: undefined,
     stopReason: undefined,
     unfence: fenced ? fenceRemover() : undefined
   }),
@@ -150,6 +168,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol<Messag
     const frames: Array<Frame> = []
     for (const event of state.unfence?.(events) ?? events) {
       const frame = frameOf(state, model, event)
+      if (state.waiting !== undefined && state.end === "complete") frames.push(counted(state, state.waiting))
       if (frame !== undefined) frames.push(frame)
       if (state.end !== undefined) break
     }
@@ -160,5 +179,8 @@ export const messagesProtocol = (model: string, fenced = false): Protocol<Messag
     const last: Frame = { event: "error", data: JSON.stringify(messagesErrorBody(messagesError(error))) }
     return governance === undefined ? [last] : [governanceFrame(governance), last]
   },
-  summary: ({ usage, stopReason }) => ({ tokens: tokensOf(usage), finishReason: stopReason })
+  summary: ({ start, totals, stopReason }) => ({
+    tokens: tokensOf({ ...start, ...totals }),
+    finishReason: stopReason
+  })
 })

@@ -66,6 +66,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       // The request was sent again, and its record is of the last time.
       if (observation.call !== stopper) return
       observation.flags = calls.flags().length
+      observation.early = state.early === true
       if (opened !== undefined) {
         const { failure, finishReason, tokens } = protocol.summary(state)
         const { span } = opened

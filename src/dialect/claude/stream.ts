@@ -1,6 +1,5 @@
 /** Anthropic's Messages API: what is answered in a stream (docs/upstreams.md#anthropic-stream-events). */
 import { Result } from "effect"
-import { fillUsage } from "../../model/invocationMetrics.ts"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, callId, finishOf } from "../answer.ts"
@@ -8,7 +7,7 @@ import type { Dialect, Piece } from "../Dialect.ts"
 import { claudeFault } from "./faults.ts"
 import { filterFor, finishReasonOf, pausedBy, thinkingExtra } from "./reply.ts"
 import { isThinking } from "./turns.ts"
-import { overlayUsage, readUsage } from "./usage.ts"
+import { overlayUsage, readUsage, totalsAtEnd } from "./usage.ts"
 
 /** A content block that is being streamed, by the vendor's index. */
 type Open =
@@ -19,12 +18,15 @@ export const stream: Dialect["stream"] = (route, chat) => {
   const filter = filterFor(chat)
   const open = new Map<number, Open>()
   let thinking: Array<JsonObject> = []
+  /** Counts of the beginning, the totals since, and what they come to. */
+  let start: JsonObject = {}
+  let totals: JsonObject = {}
   let usage: JsonObject = {}
   let calls = 0
   let stopReason: string | undefined
   let ended = false
 
-  const start = (at: number, block: JsonObject, out: Array<Piece>): void => {
+  const begin = (at: number, block: JsonObject, out: Array<Piece>): void => {
     if (block.type === "text") addText(filter.push(textOf(block.text) ?? ""), out)
     else if (isThinking(block)) open.set(at, { type: "thinking", block: { ...block } })
     else if (block.type === "tool_use") call(at, block, out)
@@ -79,20 +81,22 @@ export const stream: Dialect["stream"] = (route, chat) => {
           delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)
           break
         case "content_block_start":
-          start(numberOf(fields.index) ?? 0, objectOf(fields.content_block), out)
+          begin(numberOf(fields.index) ?? 0, objectOf(fields.content_block), out)
           break
         case "content_block_stop":
           stop(numberOf(fields.index) ?? 0, out)
           break
         case "message_start":
-          usage = overlayUsage(usage, objectOf(fields.message).usage)
+          start = overlayUsage({}, objectOf(fields.message).usage)
+          usage = start
           break
         case "message_delta":
-          usage = overlayUsage(usage, fields.usage)
+          totals = overlayUsage(totals, fields.usage)
+          usage = { ...start, ...totals }
           stopReason = textOf(objectOf(fields.delta).stop_reason) ?? stopReason
           return pausedBy(stopReason)
         case "message_stop":
-          usage = fillUsage(usage, fields)
+          usage = { ...start, ...totalsAtEnd(start, totals, fields) }
           ended = true
           break
         case "error":

@@ -1,4 +1,5 @@
 /** What Claude counts. */
+import { fillUsage } from "../../model/invocationMetrics.ts"
 import type { Route } from "../../model/Route.ts"
 import type { Tokens } from "../../model/Tokens.ts"
 import { type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
@@ -11,6 +12,15 @@ export const overlayUsage = (before: JsonObject, after: Json | undefined): JsonO
   ...before,
   ...Object.fromEntries(Object.entries(objectOf(after)).filter(([, value]) => value !== null))
 })
+
+/**
+ * The totals of a stream that has ended, with the cloud's own of its last event where they did not come before. What the beginning
+ * (`start`) says of output is not what was said, and is no total.
+ */
+export const totalsAtEnd = (start: JsonObject, totals: JsonObject, last: JsonObject): JsonObject => {
+  const { output_tokens: _, ...counted } = start
+  return fillUsage({ ...counted, ...totals }, last)
+}
 
 /** Cached and newly cached input is input too; the vendor counts them apart (docs/decisions.md#usage-counts). */
 export const tokensOf = (usage: JsonObject): Tokens => {

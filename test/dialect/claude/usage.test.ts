@@ -48,6 +48,8 @@ describe("Bedrock's own counts", () => {
     const usageOf = (usage: JsonObject) => Result.getOrThrow(hearStream(sonnetBedrock, events(usage))).ending.usage
     expect(usageOf({})).toMatchObject({ input: 6, output: 7 })
     expect(usageOf({ input_tokens: 50, output_tokens: null })).toMatchObject({ input: 51, output: 7 })
+    // What the beginning says of output is not what was said.
+    expect(usageOf({ input_tokens: 50, output_tokens: 1 })).toMatchObject({ input: 51, output: 7 })
   })
 
   it("fill the usage of a whole message, and are no part of it", () => {
