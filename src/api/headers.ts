@@ -58,9 +58,9 @@ const tokens = ["x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-r
 /** Refusals from before the key is looked at. */
 const beforeKey: ReadonlySet<string> = new Set(["401", "405", "431"])
 /** What may be answered after the tokens of a reply were put aside. */
-const afterHold: ReadonlySet<string> = new Set(["200", "400", "429", "500", "502", "504"])
+const afterHold: ReadonlySet<string> = new Set(["200", "400", "429", "500", "502", "503", "504"])
 /** Of those, what may be answered after a cloud was asked. */
-const afterCloud: ReadonlySet<string> = new Set(["200", "400", "429", "502", "504"])
+const afterCloud: ReadonlySet<string> = new Set(["200", "400", "429", "502", "503", "504"])
 const waits: ReadonlySet<string> = new Set(["429", "502", "503"])
 
 /** Which headers a reply may have. */

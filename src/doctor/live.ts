@@ -59,7 +59,7 @@ const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: 
     const provider = providerOf(route)
     const startedAt = yield* Clock.currentTimeMillis
     const [body = {}] = bodies
-    const asked: Asked = { keyId: undefined, region: undefined, tried: [] }
+    const asked: Asked = { keyId: undefined, region: undefined, tried: [], take: () => true }
     const where = () => `${entry.model.id} on ${cloudOf(route)}${asked.region === undefined ? "" : `/${asked.region}`}`
     return yield* provider
       .send({ route, operation, body, large: false, asked, stopper: new Stopper(), parent: undefined })

@@ -21,6 +21,8 @@ export interface Asked {
   region: string | undefined
   /** Told every region that is asked, where there is a choice. */
   tried: ReadonlyArray<string>
+  /** Takes room in memory for bytes of the reply, and says whether there was any; less than 0 gives it back. */
+  readonly take: (bytes: number) => boolean
 }
 
 /** What is asked of a cloud. */

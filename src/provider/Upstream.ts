@@ -87,7 +87,7 @@ export class Upstream extends Context.Service<
       const whole = (call: Call) => {
         const { body, stopper } = call
         const dispatch = (wire: Wire) =>
-          dispatchWhole(dispatcher, optionsOf(wire, body.forWire(false)), stopper, limitOf)
+          dispatchWhole(dispatcher, optionsOf(wire, body.forWire(false)), stopper, limitOf, call.asked)
         return printed(call, () =>
           attempt(
             call,
@@ -156,7 +156,7 @@ export class Upstream extends Context.Service<
           span,
           release: reply.release,
           close: reply.close,
-          chunks: Stream.fromPull(Effect.succeed(decoding(reply, makeDecoder(), span, call.scrub)))
+          chunks: Stream.fromPull(Effect.succeed(decoding(reply, makeDecoder(), span, call.scrub, call.asked)))
         }
       })
 

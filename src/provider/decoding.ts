@@ -5,8 +5,9 @@ import type { CallSpan } from "../telemetry/callSpan.ts"
 import type { Decoder, Event } from "../wire/Event.ts"
 import { readExactObject } from "../wire/json.ts"
 import { responseAttributes } from "./callAttributes.ts"
-import type { OpenReply } from "./dispatch.ts"
+import { noRoom, type OpenReply } from "./dispatch.ts"
 import { framingError, type Scrub } from "./fault.ts"
+import type { Asked } from "./Provider.ts"
 
 type Events = ReadonlyArray<Event>
 
@@ -15,10 +16,13 @@ export const decoding = (
   { next }: Pick<OpenReply, "next">,
   decoder: Decoder,
   span: Pick<CallSpan, "chunk" | "fail" | "received" | "set">,
-  scrub: Scrub
+  scrub: Scrub,
+  asked: Pick<Asked, "take">
 ): Pull.Pull<readonly [Events], GatewayError> => {
   let noted = false
   let broken: GatewayError | undefined
+  /** Bytes of an event that is not complete yet. */
+  let pending = 0
 
   const emit = ({ events, failure }: ReturnType<Decoder["feed"]>, end: boolean): typeof pull => {
     const [first] = events
@@ -33,10 +37,22 @@ export const decoding = (
     if (first === undefined && broken !== undefined) return Effect.fail(broken)
     return first === undefined && end ? Cause.done() : Effect.succeed([events])
   }
+  const fail = (error: GatewayError): typeof pull => {
+    span.fail(error)
+    return Effect.fail(error)
+  }
   const step = Pull.matchEffect(next, {
     onSuccess: (chunk): typeof pull => {
       span.chunk()
-      return emit(decoder.feed(chunk), false)
+      const fed = decoder.feed(chunk)
+      if (fed.events.length === 0) {
+        pending += chunk.length
+        if (!asked.take(chunk.length)) return fail(noRoom)
+      } else if (pending > 0) {
+        asked.take(-pending)
+        pending = 0
+      }
+      return emit(fed, false)
     },
     onFailure: (cause): typeof pull => {
       const error = Option.getOrUndefined(Cause.findErrorOption(cause))

@@ -8,6 +8,7 @@
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Cause, Effect, type Pull } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
+import type { Asked } from "./Provider.ts"
 import { type ReplyHeaders, replyHeaders } from "./replyHeaders.ts"
 import type { Stopper } from "./Stopper.ts"
 import { brokenOff, transportError } from "./transport.ts"
@@ -33,6 +34,12 @@ export interface OpenReply extends Head {
   /** What is left does not matter, but it may come to its end, so that its connection can be used again. */
   readonly release: () => void
 }
+
+export const noRoom = new GatewayError({
+  reason: "overloaded",
+  message: "the gateway has no memory left for the reply; try again in a moment",
+  retryAfter: 1
+})
 
 const abandoned = new GatewayError({ reason: "upstream", message: "the call was given up", code: "cancelled" })
 
@@ -113,12 +120,19 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
 class WholeExchange extends Exchange {
   private readonly answer: (reply: Effect.Effect<WholeReply, GatewayError>) => void
   private readonly limitOf: (status: number) => number
+  private readonly asked: Pick<Asked, "take">
   private readonly chunks: Array<Uint8Array> = []
   private size = 0
   private limit = 0
 
-  constructor(stopper: Stopper, limitOf: (status: number) => number, answer: WholeExchange["answer"]) {
+  constructor(
+    stopper: Stopper,
+    limitOf: (status: number) => number,
+    asked: Pick<Asked, "take">,
+    answer: WholeExchange["answer"]
+  ) {
     super(stopper)
+    this.asked = asked
     this.limitOf = limitOf
     this.answer = answer
   }
@@ -129,8 +143,9 @@ class WholeExchange extends Exchange {
 
   protected received(_: Dispatcher.DispatchController, chunk: Uint8Array): void {
     this.size += chunk.length
-    if (this.size <= this.limit) this.chunks.push(chunk)
-    else this.close()
+    if (this.size > this.limit) this.close()
+    else if (this.asked.take(chunk.length)) this.chunks.push(chunk)
+    else this.fail(noRoom)
   }
 
   protected ended(): void {
@@ -276,10 +291,11 @@ export const dispatchWhole = (
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   stopper: Stopper,
-  limitOf: (status: number) => number
+  limitOf: (status: number) => number,
+  asked: Pick<Asked, "take">
 ): Effect.Effect<WholeReply, GatewayError> =>
   Effect.callback((resume) => {
-    const exchange = new WholeExchange(stopper, limitOf, resume)
+    const exchange = new WholeExchange(stopper, limitOf, asked, resume)
     exchange.start(dispatcher, options)
     return Effect.sync(exchange.close)
   })

@@ -17,7 +17,6 @@ import type { Progress } from "../stream/Frame.ts"
 import { inOneTurn, inTurns } from "../wire/turns.ts"
 import { adjustedHeaders } from "./adjusted.ts"
 import { type Admitted, makeAdmission } from "./admission.ts"
-import { BodyRoom } from "./BodyRoom.ts"
 import { bodyReader, isLarge } from "./body.ts"
 import { cloudProviders } from "./cloudProviders.ts"
 import { makeEnds } from "./ends.ts"
@@ -59,7 +58,6 @@ export class Inference extends Context.Service<
     Effect.gen(function* () {
       const settings = yield* Settings
       const catalog = yield* CatalogStore
-      const room = yield* BodyRoom
       const { cloudOf, providerOf } = yield* cloudProviders
       const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
       const streamed = makeStreamReply(settings, yield* makeEnds)
@@ -76,7 +74,7 @@ export class Inference extends Context.Service<
       >(
         surface: Surface<Request, P, S, E>
       ): Handler<E> => {
-        const read = bodyReader(surface.schema, limits, room, surface.texts)
+        const read = bodyReader(surface.schema, limits, surface.texts)
         const { protocol } = surface
         return (request) =>
           Effect.withFiber((fiber) => {
@@ -157,10 +155,7 @@ export class Inference extends Context.Service<
                 : held(ready.success, () => Effect.fromResult(prepare(value, admitted.success)))
             }
 
-            const body = read(request, (bytes) => {
-              observation.bytesIn = bytes
-            })
-            return Effect.catch(Effect.flatMap(body, serve), (error) => {
+            return Effect.catch(Effect.flatMap(read(request, observation), serve), (error) => {
               observation.refuse(error)
               if (!isUnsent(error)) {
                 observation.replyHeaders = { ...observation.replyHeaders, ...servedHeaders(observation) }
@@ -173,5 +168,5 @@ export class Inference extends Context.Service<
 
       return Inference.of({ handler })
     })
-  ).pipe(Layer.provide(BodyRoom.layer))
+  )
 }

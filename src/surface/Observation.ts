@@ -13,6 +13,7 @@ import type { Route, SurfaceName } from "../model/Route.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import type { Stopper } from "../provider/Stopper.ts"
 import { chargedCost, chargedTokens } from "./charge.ts"
+import type { Room } from "./Room.ts"
 import { errorHeaders } from "./wireError.ts"
 
 export class Observation implements RequestFacts {
@@ -57,8 +58,11 @@ export class Observation implements RequestFacts {
   /** The reply was complete before the cloud had counted it. */
   early = false
   firstEventAt: number | undefined
+  private readonly room: Room | undefined
+  private held = 0
 
-  constructor(fields: Pick<RequestFacts, "id" | "startedAt" | "method" | "path" | "source" | "surface">) {
+  constructor(fields: Pick<RequestFacts, "id" | "startedAt" | "method" | "path" | "source" | "surface">, room?: Room) {
+    this.room = room
     this.id = fields.id
     this.startedAt = fields.startedAt
     this.method = fields.method
@@ -90,6 +94,17 @@ export class Observation implements RequestFacts {
   get quota(): RequestFacts["quota"] {
     const { reservation } = this
     return reservation === undefined ? undefined : { reserved: reservation.reserved, charged: reservation.charged() }
+  }
+
+  /** Takes room in memory for bytes that came, and says whether there was any; less than 0 gives it back. */
+  take(bytes: number): boolean {
+    this.held += bytes
+    return this.room === undefined || this.room.take(bytes, this.held)
+  }
+
+  /** Gives back all room that was taken. */
+  release(): void {
+    this.take(-this.held)
   }
 
   /** The first failure counts. */

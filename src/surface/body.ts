@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Duration, Effect, Result, Schema, SchemaIssue, type Scope } from "effect"
+import { Duration, Effect, Result, Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { issueWords, plainMessage } from "../api/words.ts"
 import type { JsonText } from "../dialect/jsonTexts.ts"
@@ -14,7 +14,8 @@ import { parseExact } from "../wire/json.ts"
 import { measure } from "../wire/measure.ts"
 import { Parse, type Refusal } from "../wire/parse.ts"
 import { inOneTurn, inTurns } from "../wire/turns.ts"
-import { type BodyRoom, noRoom } from "./BodyRoom.ts"
+import type { Observation } from "./Observation.ts"
+import { noRoom } from "./Room.ts"
 import { readTexts, refuseTexts } from "./texts.ts"
 
 export interface BodyLimits {
@@ -50,14 +51,18 @@ const tooLarge = (limit: number) =>
 const tooSlow = new GatewayError({ reason: "timeout-caller", message: "the request body took too long" })
 const brokenOff = invalid("the request body was broken off")
 
+type Taking = Pick<Observation, "bytesIn" | "take">
+
 /** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
 const readBytes = (
   request: HttpServerRequest.HttpServerRequest,
   { maxBytes, timeout }: BodyLimits,
-  fits: (bytes: number) => boolean
+  observation: Taking
 ) =>
   Effect.callback<Buffer, GatewayError>((resume) => {
-    if (Number(request.headers["content-length"]) > maxBytes) return resume(Effect.fail(tooLarge(maxBytes)))
+    const declared = Number(request.headers["content-length"] ?? 0)
+    if (declared > maxBytes) return resume(Effect.fail(tooLarge(maxBytes)))
+    if (!observation.take(declared)) return resume(Effect.fail(noRoom))
     const incoming = NodeHttpServerRequest.toIncomingMessage(request)
     const chunks: Array<Buffer> = []
     let size = 0
@@ -73,7 +78,7 @@ const readBytes = (
       if (over) return
       size += chunk.length
       if (size > maxBytes) finish(Effect.fail(tooLarge(maxBytes)))
-      else if (fits(chunk.length)) chunks.push(chunk)
+      else if (size <= declared || observation.take(chunk.length)) chunks.push(chunk)
       else finish(Effect.fail(noRoom))
     }
     const end = () => {
@@ -163,7 +168,6 @@ const describe = (error: Schema.SchemaError): string => {
 export const bodyReader = <A>(
   schema: Schema.ConstraintDecoder<unknown> & { readonly Type: A },
   limits: BodyLimits,
-  room: BodyRoom["Service"],
   texts: ((request: A) => ReadonlyArray<JsonText>) | undefined = undefined
 ) => {
   const decode = Schema.decodeUnknownResult(schema)
@@ -184,25 +188,13 @@ export const bodyReader = <A>(
     if (texts !== undefined) yield* readTexts(texts(judged), budget)
     return judged
   })
-  /** `onBytes` is told of the size, also of a body that is then refused. */
-  return (
-    request: HttpServerRequest.HttpServerRequest,
-    onBytes: (bytes: number) => void
-  ): Effect.Effect<A, GatewayError, Scope.Scope> => {
+  /** The observation learns the size, also of a body that is then refused. */
+  return (request: HttpServerRequest.HttpServerRequest, observation: Taking): Effect.Effect<A, GatewayError> => {
     const unsupported = mediaType(request)
     if (unsupported !== undefined) return Effect.fail(unsupported)
-    const read = (bytes: Buffer): Effect.Effect<A, GatewayError> => {
-      onBytes(bytes.length)
+    return Effect.flatMap(readBytes(request, limits, observation), (bytes) => {
+      observation.bytesIn = bytes.length
       return isLarge(bytes.length) ? readLarge(bytes) : Effect.fromResult(readSmall(bytes))
-    }
-    return Number(request.headers["content-length"]) <= largeBytes
-      ? Effect.flatMap(
-          readBytes(request, limits, () => true),
-          read
-        )
-      : Effect.flatMap(
-          Effect.flatMap(room.open, (fits) => readBytes(request, limits, fits)),
-          read
-        )
+    })
   }
 }

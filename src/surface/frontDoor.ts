@@ -14,6 +14,7 @@ import { makeRequestWatch } from "../telemetry/requestSpan.ts"
 import { Drain } from "./Drain.ts"
 import { makeFinish } from "./finishRequest.ts"
 import { CurrentObservation, Observation } from "./Observation.ts"
+import { Room } from "./Room.ts"
 import { makeSourceOf } from "./source.ts"
 import { errorReply, idHeaders } from "./wireError.ts"
 
@@ -68,6 +69,7 @@ export const frontDoor = HttpRouter.middleware(
     const clock = yield* Clock.Clock
     const tls = Option.isSome(settings.tlsCert)
     const sourceOf = makeSourceOf(settings.trustedProxies)
+    const room = new Room()
     let inFlight = 0
 
     /** Why no route is asked. */
@@ -100,14 +102,17 @@ export const frontDoor = HttpRouter.middleware(
         const request = Context.getUnsafe(outer, HttpServerRequest.HttpServerRequest)
         const scope = Context.getUnsafe(outer, Scope.Scope)
         const path = request.url.split("?", 1)[0] ?? "/"
-        const observation = new Observation({
-          id: crypto.randomUUID(),
-          startedAt: clock.currentTimeMillisUnsafe(),
-          method: request.method,
-          path,
-          source: sourceOf(request),
-          surface: endpoints.get(path)?.surface
-        })
+        const observation = new Observation(
+          {
+            id: crypto.randomUUID(),
+            startedAt: clock.currentTimeMillisUnsafe(),
+            method: request.method,
+            path,
+            source: sourceOf(request),
+            surface: endpoints.get(path)?.surface
+          },
+          room
+        )
         const { end, span } = watch.open(observation, {
           headers: request.headers,
           https: isHttps(request)
@@ -124,6 +129,10 @@ export const frontDoor = HttpRouter.middleware(
         const over = (exit: Exit.Exit<unknown, unknown>) =>
           Effect.sync(() => {
             inFlight--
+            const response = NodeHttpServerRequest.toServerResponse(request)
+            // A caller that reads slowly takes what is left of a reply that is over.
+            if (response.writableLength === 0) observation.release()
+            else response.once("close", () => observation.release())
             const left = Exit.isFailure(exit)
             finish(observation, left, clock.currentTimeMillisUnsafe(), span)
             end({ left })

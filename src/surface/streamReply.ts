@@ -97,6 +97,8 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       observation.events += count
       if (observation.firstEventAt !== undefined) return
       observation.firstEventAt = Date.now()
+      // The request is let go of.
+      observation.release()
       opened?.span.firstToken()
     }
     const lastWords = (error: GatewayError) => {
@@ -104,8 +106,12 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       observation.streamEnd = "error"
       return [protocol.inBand(state, error, governanceSoFar(calls))].flat()
     }
+    let written = 0
     const onWrite = (bytes: number) => {
       observation.bytesOut += bytes
+      // The write before it has been taken.
+      observation.take(bytes - written)
+      written = bytes
     }
 
     const ask = {

@@ -2,21 +2,22 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { assert, it } from "@effect/vitest"
+import { afterAll, assert, it } from "@effect/vitest"
 import { emptyMessage } from "../support/claude.ts"
 import { fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt } from "../support/gateway.ts"
-import { post } from "../support/http.ts"
+import { post, raw } from "../support/http.ts"
 import { serve, until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
 
-it("large requests that would fill the memory get 503, and leave nothing behind", async () => {
-  const directory = mkdtempSync(join(tmpdir(), "gateway-memory-"))
-  const { file, secrets } = keysFileWith(directory, { free: {} })
-  const answer = reply("200 OK", emptyMessage)
-  // Slow enough that the requests are in hand together.
+const directory = mkdtempSync(join(tmpdir(), "gateway-memory-"))
+const { file, secrets } = keysFileWith(directory, { free: {} })
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+/** A gateway with a small heap, at a cloud that takes so long; a second lets requests be in hand together. */
+const gatewayWith = async (answer: Buffer, delay = 1000) => {
   const upstream = await fakeUpstream(async (socket) => {
-    await sleep(1000)
+    await sleep(delay)
     socket.write(answer)
   })
   const gateway = await serve({
@@ -24,27 +25,84 @@ it("large requests that would fill the memory get 503, and leave nothing behind"
     GATEWAY_KEYS_FILE: file,
     NODE_OPTIONS: "--max-old-space-size=256"
   })
-  try {
-    const content = "word ".repeat(1_600_000)
-    const body = JSON.stringify({
-      model: "claude-sonnet-4-5:il2",
-      max_tokens: 5,
-      messages: [{ role: "user", content }]
-    })
-    const send = () => post(`${gateway.url}/v1/messages`, body, { "x-api-key": secrets.free })
-    const replies = await Promise.all(Array.from({ length: 16 }, send))
-    const served = replies.filter(({ status }) => status === 200)
-    const shed = replies.filter(({ status }) => status === 503)
-    assert.strictEqual(served.length + shed.length, replies.length)
-    assert.isAbove(served.length, 1)
-    assert.isAbove(shed.length, 1)
-    assert.strictEqual(shed[0]?.headers.get("retry-after"), "1")
-    assert.strictEqual(shed[0]?.json.error.type, "api_error")
-    assert.strictEqual((await send()).status, 200)
-    await until(() => gateway.records().some(({ outcome }) => outcome === "shed"), "the record of one that was shed")
-  } finally {
+  const send = (words: number) =>
+    post(
+      `${gateway.url}/v1/messages`,
+      {
+        model: "claude-sonnet-4-5:il2",
+        max_tokens: 5,
+        messages: [{ role: "user", content: "word ".repeat(words) }]
+      },
+      { "x-api-key": secrets.free }
+    )
+  const stop = async () => {
     await gateway.stop()
     await upstream.stop()
-    rmSync(directory, { recursive: true, force: true })
+  }
+  return { gateway, send, stop }
+}
+
+/** Some are served and the others get 503; once they are over, all is as before. */
+const someAreShed = async ({ gateway, send }: Awaited<ReturnType<typeof gatewayWith>>, words: number) => {
+  const replies = await Promise.all(Array.from({ length: 16 }, () => send(words)))
+  const served = replies.filter(({ status }) => status === 200)
+  const shed = replies.filter(({ status }) => status === 503)
+  assert.strictEqual(served.length + shed.length, replies.length)
+  assert.isAbove(served.length, 1)
+  assert.isAbove(shed.length, 1)
+  assert.strictEqual(shed[0]?.headers.get("retry-after"), "1")
+  assert.strictEqual(shed[0]?.json.error.type, "api_error")
+  assert.strictEqual((await send(words)).status, 200)
+  await until(() => gateway.records().some(({ outcome }) => outcome === "shed"), "the record of one that was shed")
+}
+
+it("large requests that would fill the memory get 503, and leave nothing behind", async () => {
+  const small = await gatewayWith(reply("200 OK", emptyMessage))
+  try {
+    await someAreShed(small, 1_600_000)
+  } finally {
+    await small.stop()
+  }
+})
+
+it("so do those whose replies would", async () => {
+  const text = "word ".repeat(1_600_000)
+  const small = await gatewayWith(
+    reply("200 OK", JSON.stringify({ ...JSON.parse(emptyMessage), content: [{ type: "text", text }] }))
+  )
+  try {
+    await someAreShed(small, 1)
+  } finally {
+    await small.stop()
+  }
+})
+
+it("a body that does not fit is refused before it is read", { timeout: 60_000 }, async () => {
+  const small = await gatewayWith(reply("200 OK", emptyMessage), 0)
+  const port = Number(new URL(small.gateway.url).port)
+  const declare = (bytes: number) => {
+    const caller = raw(port)
+    caller.write(
+      `POST /v1/messages HTTP/1.1\r\nhost: a\r\nx-api-key: ${secrets.free}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`
+    )
+    return caller
+  }
+  try {
+    const waiting = Array.from({ length: 4 }, () => declare(15_000_000))
+    await until(
+      async () => {
+        const late = declare(15_000_000)
+        await late.until(/ 503 /, 1_000).catch(() => undefined)
+        late.socket.destroy()
+        return /^HTTP\/1.1 503 [\s\S]*retry-after: 1/i.test(late.text())
+      },
+      "a refusal",
+      30_000
+    )
+    assert.strictEqual((await small.send(1)).status, 200)
+    for (const { socket } of waiting) socket.destroy()
+    await until(async () => (await small.send(1_600_000)).status === 200, "room for a large body", 30_000)
+  } finally {
+    await small.stop()
   }
 })

@@ -38,7 +38,9 @@ export const streamed = <S extends Progress>(
   })
   const state = protocol.initial()
   const calls = makeAccumulator()
-  const reply = Stream.fromPull(Effect.succeed(decoding({ next }, makeDecoder(), untold, unscrubbed))).pipe(
+  const reply = Stream.fromPull(
+    Effect.succeed(decoding({ next }, makeDecoder(), untold, unscrubbed, { take: () => true }))
+  ).pipe(
     speak({
       protocol,
       state,

@@ -1,0 +1,32 @@
+/**
+ * Room in memory for what requests have in hand: bodies, whole replies, events that are still to be completed, and what waits
+ * for slow readers. What does not fit is refused before it is read.
+ */
+import { getHeapStatistics } from "node:v8"
+import { GatewayError } from "../model/GatewayError.ts"
+
+export const noRoom = new GatewayError({
+  reason: "overloaded",
+  message: "the gateway has as much in hand as its memory takes; try again in a moment",
+  retryAfter: 1
+})
+
+/** For all requests of a process. Two additions for each that takes some. */
+export class Room {
+  /**
+   * Bytes as they came, at most: an eighth of what the heap may become. What is in hand is there as bytes, as text, as a tree and
+   * as what is made of it.
+   */
+  private readonly most: number
+  private held = 0
+
+  constructor(most = getHeapStatistics().heap_size_limit / 8) {
+    this.most = most
+  }
+
+  /** Takes room for more bytes of one that holds `own` with them, and says whether they fit; one that is alone always fits. */
+  take(bytes: number, own: number): boolean {
+    this.held += bytes
+    return this.held <= this.most || this.held <= own
+  }
+}
