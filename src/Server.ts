@@ -51,7 +51,10 @@ export interface GatewayOptions {
   readonly sandbox: boolean
 }
 
-/** One process of the sandbox counts in memory: nothing of a trial stays behind, unless there are keys whose use is asked for. */
+/**
+ * A sandbox of one process counts in memory, so that a trial leaves nothing behind, unless there are keys whose use can be
+ * asked for.
+ */
 const store = ({ settings, sandbox }: GatewayOptions) => {
   const trial = sandbox && settings.workers === 1 && Option.isNone(settings.redisUrl)
   return trial && !existsSync(settings.keysFile) ? layerMemory : storeLayer(settings)

@@ -79,7 +79,10 @@ const own = Config.all({
   /** Where it listens. Port 0 picks a free one. */
   host: text("GATEWAY_HOST").pipe(Config.withDefault("127.0.0.1")),
   port: port("GATEWAY_PORT").pipe(Config.withDefault(8080)),
-  /** `auto`: sandbox when no cloud is configured and the address is loopback; `on`: always; `off`: refuse to start without a cloud. */
+  /**
+   * `auto`: sandbox when no cloud is configured and the address is loopback; `on`: always; `off`: refuse to start without a
+   * cloud.
+   */
   sandbox: Config.Literals(["auto", "on", "off"], "GATEWAY_SANDBOX").pipe(Config.withDefault("auto" as const)),
   /** Time between the words of the sandbox's streams. */
   sandboxPace: duration("GATEWAY_SANDBOX_PACE", Duration.millis(20)),
@@ -102,7 +105,10 @@ const own = Config.all({
   streamCeiling: duration("GATEWAY_STREAM_CEILING", minutes(15)),
   /** Longest silence of an upstream stream. */
   streamIdleTimeout: duration("GATEWAY_STREAM_IDLE_TIMEOUT", minutes(5)),
-  /** Whether `/docs` and `/openapi.json` are served, and `/` says more than the usage notice; `public` in the sandbox, else `off`. */
+  /**
+   * Whether `/docs` and `/openapi.json` are served, and `/` says more than the usage notice; `public` in the sandbox, else
+   * `off`.
+   */
   docs: Config.option(Config.Literals(["public", "off"], "GATEWAY_DOCS")),
   /** Time between SSE comments on a silent stream; also the wait for the first frame before 200 is committed. */
   heartbeat: duration("GATEWAY_HEARTBEAT", seconds(15)),
@@ -145,13 +151,13 @@ const own = Config.all({
   scanMode: Config.Literals(["spec", "strict"], "GATEWAY_SCAN_MODE").pipe(Config.withDefault("spec" as const)),
   /** Networks whose `X-Forwarded-For` says who called. */
   trustedProxies: Config.option(Config.schema(NetworkList, "GATEWAY_TRUSTED_PROXIES")),
-  /** The one proxy for what goes to a cloud, credentials too; the usual proxy variables are ignored. */
+  /** The one proxy for requests to clouds and for credentials; the usual proxy variables are ignored. */
   httpsProxy: Config.option(Config.map(Config.schema(ProxyUrl, "GATEWAY_HTTPS_PROXY"), (url) => Redacted.make(url))),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Prometheus metrics and the status page, when a port is set. */
   metricsPort: Config.option(port("GATEWAY_METRICS_PORT")),
-  /** Whom requests and tokens are counted by in metrics. */
+  /** The label by which metrics count requests and tokens. */
   metricsBy: Config.Literals(["team", "key", "none"], "GATEWAY_METRICS_BY").pipe(Config.withDefault("team" as const)),
   metricsHost: text("GATEWAY_METRICS_HOST").pipe(Config.withDefault("127.0.0.1")),
   /** Upstream calls of one embeddings request at a time. */

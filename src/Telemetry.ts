@@ -1,12 +1,12 @@
 /**
- * Tracing, metrics and logs, as one layer. Nothing leaves the process unless an OTLP endpoint or `GATEWAY_METRICS_PORT` is
- * set, and nothing of what a caller or a model said leaves it then.
+ * Tracing, metrics and logs, as one layer. Nothing leaves the process unless an OTLP endpoint or `GATEWAY_METRICS_PORT` is set,
+ * and nothing of what a caller or a model said leaves it then.
  *
  * Of the standard variables these count: `OTEL_SDK_DISABLED`; `OTEL_EXPORTER_OTLP[_TRACES|_METRICS|_LOGS]_ENDPOINT`,
- * `_HEADERS`, `_TIMEOUT`, `_COMPRESSION`, `_CERTIFICATE`, `_CLIENT_CERTIFICATE`, `_CLIENT_KEY`, `_PROTOCOL` (`http/protobuf` only);
- * `OTEL_{TRACES,METRICS,LOGS}_EXPORTER` (`otlp`, `none`); `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`;
- * `OTEL_TRACES_SAMPLER[_ARG]`; `OTEL_BSP_*`, `OTEL_BLRP_*`; `OTEL[_SPAN|_LOGRECORD]_ATTRIBUTE_*` and `OTEL_SPAN_EVENT_*` limits;
- * `OTEL_METRIC_EXPORT_{INTERVAL,TIMEOUT}`, `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`.
+ * `_HEADERS`, `_TIMEOUT`, `_COMPRESSION`, `_CERTIFICATE`, `_CLIENT_CERTIFICATE`, `_CLIENT_KEY`, `_PROTOCOL` (`http/protobuf`
+ * only); `OTEL_{TRACES,METRICS,LOGS}_EXPORTER` (`otlp`, `none`); `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`;
+ * `OTEL_TRACES_SAMPLER[_ARG]`; `OTEL_BSP_*`, `OTEL_BLRP_*`; `OTEL[_SPAN|_LOGRECORD]_ATTRIBUTE_*` and `OTEL_SPAN_EVENT_*`
+ * limits; `OTEL_METRIC_EXPORT_{INTERVAL,TIMEOUT}`, `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`.
  */
 import { Effect, Layer, Option, References } from "effect"
 import { HttpMiddleware } from "effect/http"
@@ -17,7 +17,7 @@ import { type MetricsPortError, prometheusLayer } from "./telemetry/prometheus.t
 
 const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
 
-/** A variable of the exporter; the one for the signal goes before the one for all. */
+/** A variable of the exporter; the one for the signal takes precedence over the general one. */
 export const exporterVariable = (env: Environment, signal: Signal, name: string): string | undefined =>
   env[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`] || undefined
 
@@ -34,7 +34,7 @@ export const exportedSignals = (env: Environment): ReadonlySet<Signal> =>
         )
       )
 
-/** Values that we cannot follow are said and passed over, as the OpenTelemetry specification wants it. */
+/** Values that we do not support are logged and ignored, as the OpenTelemetry specification wants it. */
 const warnings = (env: Environment, exported: ReadonlySet<Signal>): ReadonlyArray<string> =>
   [...exported].flatMap((signal) => {
     const protocol = exporterVariable(env, signal, "PROTOCOL")
@@ -60,7 +60,7 @@ const exportLayer = (env: Environment) =>
     })
   )
 
-/** Everything that is told of the running gateway. Provide it last: it is there before the rest, and after it. */
+/** What is reported of the running gateway. Provide it last: it starts before the rest and ends after it. */
 export const telemetryLayer = (
   settings: Pick<GatewaySettings, "logFormat" | "logLevel" | "metricsHost" | "metricsPort">,
   env: Environment = environment()

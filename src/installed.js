@@ -28,7 +28,10 @@ if (!process.features.typescript || !installed()) {
  */
 setFlagsFromString("--heap-growing-percent=100")
 
-/** Made where it is missing. Whoever can write to it decides what is run, so it is this user's alone, and no link. */
+/**
+ * Makes the directory where it is missing. Whoever can write to it decides what is run, so it must belong to this user alone
+ * and be no link.
+ */
 const isPrivate = (directory) => {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -41,7 +44,7 @@ const isPrivate = (directory) => {
 
 /**
  * Compiled code, and TypeScript without its types, are kept for the next start: it took half the time, and the gateway 33 MiB
- * less, because Node then does not even load what strips types. `NODE_COMPILE_CACHE` goes before it.
+ * less, because Node then does not even load what strips types. `NODE_COMPILE_CACHE` takes precedence.
  */
 const cacheDirectory = () =>
   [

@@ -1,5 +1,5 @@
 /**
- * One rule for proxies (docs/operation.md#proxies): what goes to a cloud, credentials too, goes by `GATEWAY_HTTPS_PROXY`, or
+ * One rule for proxies (docs/operation.md#proxies): requests to clouds and for credentials go through `GATEWAY_HTTPS_PROXY`, or
  * directly where that is not set. Libraries that look for the usual variables find what this rule says.
  */
 import { Option, Redacted } from "effect"

@@ -50,7 +50,7 @@ const loadWithSandbox = Effect.gen(function* () {
     })
   }
   if (sandbox === "auto" && !configured && !isLoopback(host)) {
-    // The key of the sandbox is public, and a cloud that was meant may be misspelt.
+    // The sandbox's key is public, and the setting of a real cloud may be misspelt.
     return yield* new NoCloud({
       message: [
         `no cloud is configured, and ${host} is not a loopback address: set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT, or GATEWAY_SANDBOX=on to serve the sandbox there`,
@@ -86,7 +86,7 @@ const loadWithSandbox = Effect.gen(function* () {
   return result
 })
 
-/** The catalog as it is now, for the sandbox. That a file is broken is told by the gateway, which reads it too. */
+/** The catalog as it is now, for the sandbox. The gateway, which reads it too, logs a file that is broken. */
 const followedCatalog = Effect.fnUntraced(function* (file: Option.Option<string>) {
   let catalog = yield* loadCatalog(file)
   const read = Effect.map(loadCatalog(file), (next) => {

@@ -25,7 +25,7 @@ const ofClouds = /^(VERTEX|BEDROCK|AZURE)_/
 
 /**
  * Variables that look like settings and are none: typing errors, which would otherwise go unseen.
- * Of the gateway's own prefix all that nobody reads; of the clouds' variables, which others read too, near misses.
+ * Of the gateway's own prefix all unknown names; of the clouds' prefixes, which other programs use too, near misses.
  */
 export const unknownSettings = (environment: Environment): ReadonlyArray<string> => {
   const known = settingNames()

@@ -17,8 +17,8 @@ export interface WatchOptions<A, E extends { readonly message: string }, R> {
 }
 
 /**
- * Reads again and again until the scope closes. Texts are compared, not times: a mounted Secret or ConfigMap changes by a
- * swapped symlink, and times can stand still. What cannot be read or taken is said once, until it changes or is mended.
+ * Reads the file regularly until the scope closes. Texts are compared, not times: a mounted Secret or ConfigMap changes by a
+ * swapped symlink, and times can stand still. What cannot be read or used is logged once, until it changes or is repaired.
  */
 export const watchFile = <A, E extends { readonly message: string }, R>({
   read,

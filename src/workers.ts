@@ -18,7 +18,7 @@ interface Ready {
 const isReady = (message: unknown): message is Ready =>
   typeof message === "object" && message !== null && "gatewayPort" in message
 
-/** Said by a worker once it serves. */
+/** A worker reports that it serves. */
 export const reportReady = (port: number) =>
   Effect.sync(() => {
     const ready: Ready = { gatewayPort: port }
@@ -28,14 +28,14 @@ export const reportReady = (port: number) =>
 /** Before a worker is replaced: at first almost no time, twice as long each time one dies young, at most half a minute. */
 const firstPause = 100
 const longestPause = 30_000
-/** A worker that lived longer than this (milliseconds) died of something else than its start. */
+/** A worker that lived longer than this (milliseconds) did not die of its start. */
 const young = 60_000
 /** Beyond the drain's own time, for what a worker does when its streams have ended. */
 const patience = Duration.seconds(10)
 
 export interface WorkersOptions<E, R> {
   readonly settings: GatewaySettings
-  /** Goes over the environment of each worker. */
+  /** Overrides the environment of each worker. */
   readonly environment: Readonly<Record<string, string>>
   /** Run once, when all workers serve on this port. */
   readonly announce: (port: number) => Effect.Effect<void, E, R>
@@ -58,7 +58,7 @@ const environmentOf = (
   })
 })
 
-/** One worker, from its start to its end, whose reason it answers. Interrupted, it lets the worker drain. */
+/** Runs one worker and answers why it ended. Interrupted, it lets the worker drain. */
 const live = (
   environment: Readonly<Record<string, string>>,
   stopWithin: Duration.Duration,
@@ -85,7 +85,7 @@ const live = (
 
 /**
  * Runs the workers until it is interrupted; then they drain. Fails when the first of them does not start: what stops one
- * stops all. The others start when it serves, so that its complaint is heard once.
+ * stops all. The others start when it serves, so that its error is printed once.
  */
 export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOptions<E, R>) {
   const { settings } = options

@@ -1,4 +1,4 @@
-/** Where processes that share a store leave word for each other: what the status page shows of other replicas. */
+/** Notes that processes with a shared store leave for each other: what the status page shows of other replicas. */
 import { Context, type Effect } from "effect"
 import type { LedgerError } from "./Ledger.ts"
 

@@ -1,6 +1,6 @@
 /**
- * What the operator has agreed with a cloud that a deployment may ask of it in a minute (`quota` in the catalog): who does not fit
- * waits for a moment, or is told when to try again, and the cloud never has to say so (docs/decisions.md#the-clouds-quota). Each
+ * Keeps requests within the quota that a deployment has with its cloud (`quota` in the catalog). A request that does not fit
+ * waits, or is refused with the time to try again, before the cloud would refuse it (docs/decisions.md#the-clouds-quota). Each
  * process counts for itself.
  */
 import { Context, Duration, Effect, Layer, type Scope } from "effect"
@@ -117,7 +117,7 @@ class Line {
     if (this.waiting > 0) this.serve()
   }
 
-  /** 0: taken. Else how long it would be, for a request that nobody is before. */
+  /** 0: taken. Else the milliseconds to wait, if no other request were waiting. */
   private take(wanted: Wanted): number {
     const now = this.now()
     let wait = 0
@@ -135,7 +135,7 @@ class Line {
     if (queue.length === 0) this.teams.delete(waiter.team)
   }
 
-  /** Lets in who fits, one of each team in turn, and sends away who has waited long enough. */
+  /** Admits requests that fit, teams in turn, and refuses those that have waited long enough. */
   private readonly serve = (): void => {
     clearTimeout(this.timer)
     let soonest = Number.POSITIVE_INFINITY
@@ -153,7 +153,7 @@ class Line {
           continue
         }
         this.leave(first)
-        // Whoever was served stands behind the others.
+        // A team that was served goes behind the others.
         if (this.teams.delete(team)) this.teams.set(team, queue)
         first.resume(wait === 0 ? Effect.void : Effect.fail(refusal(wait)))
         served = true

@@ -20,9 +20,9 @@ export const bytesPerToken = 4
 const mediumTokens = 1600
 /** Output for which there must be room. */
 const leastOutput = 256
-/** More than any request uses: a cloud's nonsense must not overflow the count. */
+/** More than any request uses, so that an absurd number from a cloud cannot overflow the count. */
 const mostUsed = 1e12
-/** When another try makes sense that running requests stand in the way of, in seconds. */
+/** Seconds to wait where running requests hold what is left. */
 const whileRunning = 5
 
 /** About how many tokens an input is. `media` is the number of images and files, whose bytes are no text. */
@@ -64,9 +64,9 @@ export class Quota extends Context.Service<
   Quota,
   {
     /**
-     * Holds what a request of the caller's may use until the scope closes, in every limit of the key and its team or in none. Fails
-     * with `quota` where it does not fit, with `forbidden` where a cost is limited and there are no prices, and with `overloaded`
-     * while the store is lost: a quota that cannot be counted is not given.
+     * Holds what a request of the caller's may use until the scope closes, in every limit of the key and its team or in none.
+     * Fails with `quota` where it does not fit, with `forbidden` where a cost is limited and there are no prices, and with
+     * `overloaded` while the store is lost: a quota that cannot be counted is not given.
      */
     readonly reserve: (caller: CallerIdentity, wanted: Wanted) => Effect.Effect<Reservation, GatewayError, Scope.Scope>
     /** Adds what a request used to what no limit counts. Once for every request that was charged; does not wait. */
@@ -166,7 +166,8 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
   const scope = yield* Effect.scope
   const watch = makeWatch("quota", "Requests of keys and teams with a quota are refused until it is back.")
 
-  // What was used is owed, so it is settled whenever the store is back; only the end of the process gives up, and says so.
+  // What was used must be charged, so settling is tried until the store is back; only the end of the process gives up, and logs
+  // it.
   const settleLater = (id: string, charges: ReadonlyArray<Charge>) =>
     ledger.settle(id, charges).pipe(
       Effect.retry(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])),

@@ -27,7 +27,7 @@ export class RateLimit extends Context.Service<
     readonly stream: (caller: CallerIdentity) => Effect.Effect<void, GatewayError, Scope.Scope>
   }
 >()("gateway/access/RateLimit") {
-  /** Counts in the shared store, and in this process alone while that store is lost. */
+  /** Counts in the shared store, and in this process alone while that store is unavailable. */
   static readonly layer = (options: RateLimitOptions): Layer.Layer<RateLimit, LedgerError, Ledger> =>
     Layer.effect(
       RateLimit,
@@ -127,7 +127,8 @@ const makeStream = (
         ({ held }) => noStream(limits.filter(({ limit }, n) => (held.shares[n]?.held ?? 0) >= limit))
       )
     )
-    // A slot that cannot be given back now comes back at the end of its lease. What the local count does says nothing of the store.
+    // A slot that cannot be given back now comes back at the end of its lease. What the local count does says nothing of the
+    // store.
     yield* Effect.acquireRelease(acquire, ({ ledger }) => {
       const settle = releaseIn(ledger)
       return Effect.ignore(ledger === shared ? watch(settle) : settle)

@@ -6,8 +6,8 @@
  * lost, an error line says so once, and `gateway_usage_records_total{to="stderr"}` counts it. What was queued is lost only if
  * the process is killed.
  *
- * Records are chained where they are written, not in the request (usageChain); those on standard error are part of the chain. Its
- * head is logged every minute in which it moved, and at the end.
+ * Records are chained where they are written, not in the request (usageChain); those on standard error are part of the chain.
+ * Its head is logged every minute in which it grew, and at the end.
  */
 import * as fs from "node:fs"
 import {

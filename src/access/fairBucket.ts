@@ -1,11 +1,14 @@
 /**
- * A token bucket that several teams take from (docs/decisions.md#the-clouds-quota). It refills evenly, so that all of it is used
- * however many ask. Who has had less than an equal share of the last minute takes what is there; who has had more leaves the others
- * something of theirs.
+ * A token bucket that several teams take from (docs/decisions.md#the-clouds-quota). It refills evenly, so that all of it is
+ * used however many ask. A team that had less than an equal share in the last minute may take all that is free; one that had
+ * more leaves the others a part of theirs.
  */
 
 const minute = 60_000
-/** How much of another's share is left for it: ten seconds' worth, so that little lies idle while it does not ask. */
+/**
+ * The part of another team's share that is left free for it: ten seconds' worth, so that little lies idle while it does not
+ * ask.
+ */
 const kept = 1 / 6
 
 interface Use {
@@ -34,7 +37,7 @@ export class FairBucket {
   wait(team: string, amount: number, now: number): number {
     this.refill(now)
     const own = this.use(team, now)
-    // More than the bucket holds goes when it is full.
+    // A request for more than the bucket holds is served when it is full.
     const wanted = Math.min(amount, this.limit)
     const missing = Math.min(this.limit, wanted + this.left(team, own + wanted, now)) - this.level
     return missing <= 0 ? 0 : Math.ceil((missing * minute) / this.limit)
@@ -47,7 +50,7 @@ export class FairBucket {
     this.uses.set(team, { amount: Math.max(0, this.use(team, now) + amount), at: now })
   }
 
-  /** What must be left for the others by a team that would then have had so much. */
+  /** What a team that would then have had so much must leave for the others. */
   private left(team: string, had: number, now: number): number {
     for (const [other, { at }] of this.uses) if (now - at >= minute) this.uses.delete(other)
     const share = this.limit / this.uses.size

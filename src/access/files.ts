@@ -22,7 +22,7 @@ export const readIfExists = Effect.fnUntraced(function* (path: string) {
 /** Group and others may write. */
 const writableByOthers = 0o022
 
-/** The same, of a file that decides who may do what: it must be nobody's to change but its owner's. */
+/** The same, of a file that decides who may do what: only its owner may be able to change it. */
 export const readOwned = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
   const info = yield* fs.stat(path).pipe(
@@ -60,7 +60,7 @@ export const writeAtomic = Effect.fnUntraced(function* (path: string, text: stri
 const lockPatience = "5 seconds"
 
 /**
- * Runs `effect` while no other process does so for the same file; waits 5 s for one that is at it. The lock is a file beside it,
+ * Runs `effect` while no other process does so for the same file; waits 5 s for one that does. The lock is a file beside it,
  * so a process that was killed leaves it behind: the error says so.
  */
 export const withLock = <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) =>

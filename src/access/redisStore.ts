@@ -200,7 +200,7 @@ const makeLedger = Effect.map(Redis.Redis, (redis) => {
 })
 
 const boardName = `${prefix}status`
-/** How long word that was left is true, in milliseconds. */
+/** How long a note is valid, in milliseconds. */
 const boardMemory = 10_000
 
 /** Each process has a key of its own, which ends by itself; a sorted set has their names by the time they were written. */

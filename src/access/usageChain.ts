@@ -1,8 +1,8 @@
 /**
- * The chain of a process's usage records, so that a record that was changed, removed or moved shows (docs/decisions.md#keys).
- * Each process run is an instance with a chain of its own, so that several may write into one file. A record ends with:
- *
- * - `instance`: whose chain it is in;
+ * The chain of a process's usage records, so that a record that was changed, removed or moved shows
+ * (docs/operation.md#records-that-were-changed-or-removed). Each process run is an instance with a chain of its own, so that
+ * several may write into one file. A record ends with:
+ * - `instance`: the chain it belongs to;
  * - `seq`: its number there, from 1;
  * - `prev`: SHA-256, hex, of the record before, its line without the line feed; zeros when there is none;
  * - `after`, on a first record alone: `<instance>:<seq>` of the last record that the file held when the process started, whose

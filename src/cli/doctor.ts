@@ -1,4 +1,4 @@
-/** `doctor`: what is wrong with this configuration, and how to mend it (docs/operation.md#doctor). */
+/** `doctor`: what is wrong with this configuration, and how to fix it (docs/operation.md#doctor). */
 import { Console, Effect, Runtime, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { isWell, reportJson, reportText } from "../doctor/report.ts"
@@ -21,7 +21,7 @@ export const doctorCommand = Command.make(
     json: Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
   },
   Effect.fnUntraced(function* ({ live, json }) {
-    // With what it looks at comes half of the gateway, which the other commands do not need.
+    // The checks load half of the gateway, which the other commands do not need.
     const { examine } = yield* Effect.promise(() => import("../doctor/examine.ts"))
     const findings = yield* examine({
       environment: environment(),

@@ -3,7 +3,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Config, Console, Effect, Exit, Option, Runtime } from "effect"
 import { explainSetting } from "./explainSetting.ts"
 
-/** Failures that a person can mend are said in one line; anything else with its cause. */
+/** Failures that a person can fix are printed in one line; anything else with its cause. */
 const explain = (cause: Cause.Cause<unknown>) => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (!Runtime.getErrorReported(error)) return Effect.void

@@ -9,14 +9,22 @@ export interface RetryOptions {
 export const defaultRetries = 2
 export const defaultMaxDelay = 30_000
 
-/** What decides, where the gateway does not: rate limits, and what could not be reached; 500 and 504 may have cost tokens. */
+/**
+ * Statuses that are retried where the gateway does not say: rate limits, and clouds that could not be reached. 500 and 504 may
+ * have cost tokens.
+ */
 const retryable: ReadonlySet<number> = new Set([429, 502, 503])
 
-/** Milliseconds before attempt `n` (the first is 0) is followed by another; the jitter keeps callers apart that failed together. */
+/**
+ * Milliseconds before attempt `n` (the first is 0) is followed by another; the jitter keeps callers apart that failed together.
+ */
 export const backoff = (n: number, longest: number): number =>
   Math.min(longest, 500 * 2 ** n * (0.8 + Math.random() * 0.4))
 
-/** Milliseconds to wait after a refusal, or undefined where trying again does not help. `x-should-retry` goes before the status. */
+/**
+ * Milliseconds to wait after a refusal, or undefined where trying again does not help. `x-should-retry` takes precedence over
+ * the status.
+ */
 export const waitAfter = (
   n: number,
   status: number,

@@ -65,7 +65,7 @@ export interface StreamReader {
   /** Adds the pieces of one event to `out`; answers how the upstream failed, if it did. */
   readonly step: (event: Event, out: Array<Piece>) => UpstreamFault | undefined
   /**
-   * Called once, at the upstream's end or after its terminal event; adds what is still owed. A stream without its terminal
+   * Called once, at the upstream's end or after its terminal event; adds what is still missing. A stream without its terminal
    * event is `cut`.
    */
   readonly end: (out: Array<Piece>) => Result.Result<Ending, UpstreamFault>

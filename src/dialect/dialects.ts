@@ -32,7 +32,7 @@ const refused: ReadonlyMap<string, string> = new Map([
   ["data_sources", "requests do not leave the boundary"]
 ])
 
-/** A format that is none would be lost in silence by the vendors that have other words for it. */
+/** An unknown format would be dropped silently by the dialects that translate it. */
 const refuseFormat = ({ response_format: format }: ChatRequest): string | undefined => {
   if (format === undefined || format === null) return undefined
   const { json_schema, type } = objectOf(format)

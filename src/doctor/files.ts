@@ -40,7 +40,7 @@ export const keysCheck = ({ keysFile }: GatewaySettings): Check => ({
         : ok(`${keysFile}: ${active.length} of ${keys.length} keys work`)
     ]
     if (others !== undefined) {
-      // Who may change it can give themselves a key; who may read it sees digests and names.
+      // Whoever may change it can give themselves a key; whoever may read it sees digests and names.
       const what = `${keysFile}: others may ${others}`
       said.push((others.startsWith("change") ? fail : warn)(what, `chmod 600 ${keysFile}`))
     }
@@ -48,7 +48,7 @@ export const keysCheck = ({ keysFile }: GatewaySettings): Check => ({
   })
 })
 
-/** Days before its end from which a certificate is told. */
+/** Days before a certificate ends from which it is reported. */
 const soon = 30
 const day = 86_400_000
 

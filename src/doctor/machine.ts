@@ -54,7 +54,7 @@ const portLook = Effect.fnUntraced(function* (
   }
   if (yield* isGateway(host, port, path, says)) return ok(`${where}: a gateway is running there`)
   const mend = `Stop what listens there, or set ${setting} to another port.`
-  // Who asks in TLS would need a certificate of a caller.
+  // Asking by TLS would need a caller's certificate.
   return setting === "GATEWAY_PORT" && Option.isSome(tlsCert)
     ? warn(`${where} is taken`, `${mend} If this gateway is running, it is that.`)
     : fail(`${where} is taken`, mend)

@@ -6,7 +6,7 @@ export const isWell = (findings: ReadonlyArray<Finding>): boolean => findings.ev
 const count = (findings: ReadonlyArray<Finding>, state: Finding["state"]) =>
   findings.filter((finding) => finding.state === state).length
 
-/** A line each, and below what is not well how to mend it. */
+/** One line for each finding, and below a problem how to fix it. */
 export const reportText = (findings: ReadonlyArray<Finding>): string => {
   const width = Math.max(...findings.map(({ check }) => check.length))
   let before = ""

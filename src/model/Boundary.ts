@@ -8,7 +8,7 @@ import { type Authorization, FedrampLevel, ImpactLevel } from "./Level.ts"
 const isFedramp = Schema.is(FedrampLevel)
 const isImpact = Schema.is(ImpactLevel)
 
-/** What a declaration looks like, for whoever left it out or wrote another one. */
+/** What a declaration looks like, for errors about one that is absent or wrong. */
 export const boundaryExample = "such as fedramp-high,il5,itar: the top of each ladder, and ITAR"
 
 /** Reads a declaration. Each ladder is named once at most. */

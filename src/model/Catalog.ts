@@ -100,7 +100,7 @@ export const Deployment = Schema.Struct({
   authorization: Authorization,
   /** Regions inside one boundary that may stand in for each other; without it the region of the settings. */
   regions: Schema.optionalKey(Schema.NonEmptyArray(Region)),
-  /** How many of the keys each of the regions gets, against the others; 1 where nothing is said. */
+  /** The relative share of keys that each region gets; 1 where absent. */
   weights: Schema.optionalKey(Schema.Record(Region, Schema.Finite.check(Schema.isGreaterThan(0)))),
   /** What the operator may ask of the cloud in a minute, in all regions together. The gateway keeps to it (`CloudQuota`). */
   quota: Schema.optionalKey(

@@ -65,7 +65,7 @@ const best: Readonly<Record<Cloud, string>> = {
   azure: "resource.openai.azure.us"
 }
 
-/** The clouds in places of the table that may serve the most: for whoever asks what a catalog holds. */
+/** The clouds in the places of the table that may serve the most, to show what a catalog holds. */
 export const bestSites = (clouds: Iterable<Cloud>): Sites =>
   Object.fromEntries([...clouds].map((cloud): [Cloud, Site] => [cloud, { place: best[cloud] }]))
 

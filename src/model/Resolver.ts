@@ -70,7 +70,7 @@ const divide = (bound: ReadonlyMap<string, Entry>, sites: Sites) => {
   return { served, leftOut: [...leftOut].map(([reason, ids]): LeftOut => ({ reason, ids })) }
 }
 
-/** What an index would list and leave out, for who resolves nothing. */
+/** What an index would list and leave out, for callers that resolve nothing. */
 export const requestable = (catalog: Catalog, sites: Sites): Pick<Index, "list" | "leftOut"> => {
   const { served, leftOut } = divide(bind(catalog), sites)
   return { list: [...served.values()], leftOut }

@@ -5,7 +5,7 @@ import type { ProcessState } from "./processState.ts"
 
 interface Question {
   readonly statusQuestion: number
-  /** Who asks, by its number in the cluster; the first process adds it. */
+  /** The asking worker's number in the cluster; the first process adds it. */
   readonly from?: number
 }
 interface Answer {
@@ -43,7 +43,7 @@ export const relayStates: Effect.Effect<void, never, Scope.Scope> = Effect.asVoi
 /** A process that does not answer in time is left out, in milliseconds. */
 const patience = 500
 
-/** In a worker: answers the others, and asks them. Alone there is nobody to ask. */
+/** In a worker: answers the others, and asks them. A single process asks nobody. */
 export const makeSiblings = (own: () => ProcessState) =>
   Effect.gen(function* () {
     if (!cluster.isWorker) return Effect.succeed<ReadonlyArray<ProcessState>>([])

@@ -74,7 +74,7 @@ export const makeView = (activity: ActivityLog) =>
       const others = [...(yield* replicas), ...(yield* siblings)]
       const used = yield* use
       const now = yield* Clock.currentTimeMillis
-      // A sibling is told of by Redis, too, and later: what is known at first hand counts.
+      // Redis has a sibling's state too, but older: what the sibling itself said counts.
       const states = [...new Map([...others, own()].map((state) => [state.instance, state])).values()]
       const sum = (of: (state: ProcessState) => number) => states.reduce((total, state) => total + of(state), 0)
       const view: View = {

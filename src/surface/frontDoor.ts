@@ -55,9 +55,9 @@ const isHttps = ({ source }: Request): boolean =>
 /** The link to the usage notice that every reply carries (docs/api.md#usage-notice). */
 const link = '</>; rel="terms-of-service"'
 
-/** For callers that came by TLS: a year, in which their browsers come by nothing else. */
+/** For callers that use TLS: for a year their browsers use nothing else. */
 const strictTransport = { "strict-transport-security": "max-age=31536000" }
-/** What the gateway says is nobody's to keep; pages say for themselves how they are kept. */
+/** Replies must not be cached; pages have cache headers of their own. */
 const notStored = { "cache-control": "no-store" }
 
 export const frontDoor = HttpRouter.middleware(
@@ -72,11 +72,11 @@ export const frontDoor = HttpRouter.middleware(
     const room = new Room()
     let inFlight = 0
 
-    /** Why no route is asked. */
+    /** Why a request does not reach the router; undefined where it does. */
     const turnAway = (request: Request, path: string): GatewayError | undefined => {
       if (inFlight > settings.maxInFlight && path !== "/health") return overloaded
       if (lacksHost(request)) return invalid("the header Host is missing")
-      // The router forgives slashes, capitals and escapes; a request that it served so would be no surface's.
+      // The router forgives slashes, capitals and escapes; a request that it served so would belong to no surface.
       return endpoints.has(path) || documents.has(path) ? undefined : noRoute(request.method, path)
     }
 

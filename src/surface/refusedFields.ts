@@ -19,8 +19,8 @@ const maxFields = 64
 export const systemTurns = "messages[].role.system"
 
 /**
- * What makes a request what it is. Such a field is refused where it stands in the wrong place, and is the caller's to mend: left out
- * everywhere, it would break the requests of others.
+ * What makes a request what it is. Such a field is refused where it stands in the wrong place, which the caller must fix: left
+ * out everywhere, it would break the requests of others.
  */
 const essential: ReadonlySet<string> = new Set([
   ...["messages", "system", "tools", "tool_choice", "max_tokens", "stream", "thinking", "stop_sequences"],

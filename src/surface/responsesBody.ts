@@ -45,7 +45,7 @@ const refuseSealed = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>):
     : `input[${at}].type: ${JSON.stringify(items[at]?.type)} is not available, because encrypted content is not passed on; send the messages themselves`
 }
 
-/** Sampling is refused beside reasoning, so that who asks for it alone is not given the catalog's effort. */
+/** Sampling is refused beside reasoning, so a request with sampling and no reasoning does not get the catalog's effort. */
 const samples = ({ temperature, top_p, top_logprobs }: ResponsesRequest): boolean =>
   [temperature, top_p, top_logprobs].some((value) => value !== undefined && value !== null)
 

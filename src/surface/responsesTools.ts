@@ -114,7 +114,7 @@ export const buildTools = (given: Json | undefined, path: string, builds = outer
   return { tools, refused, adjusted }
 }
 
-/** All of them at once, so that a caller with several mends its request once. */
+/** All of them at once, so that a caller with several fixes its request once. */
 export const refuseTools = (refused: ReadonlyArray<Refused>): string | undefined => {
   const [first] = refused
   if (first === undefined) return undefined

@@ -19,7 +19,7 @@ const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(
 const shown = (tool: JsonObject, at: number): string =>
   `tools[${at}] is ${quoted(tool.type)}${textOf(tool.name) === undefined ? "" : ` (${quoted(tool.name)})`}`
 
-/** Why a request may not be sent, naming every tool at once, so that the caller mends it once. */
+/** Why a request may not be sent, naming every tool at once, so that the caller fixes it once. */
 export const refuseServerTools = (body: JsonObject): string | undefined => {
   const refused = arrayOf(body.tools).flatMap((tool, at) =>
     isObject(tool) && !passes(tool.type) ? [shown(tool, at)] : []

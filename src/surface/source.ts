@@ -1,4 +1,7 @@
-/** Who called, for records: the connection's other end, or behind proxies of the operator's own what they say (docs/operation.md#usage-records). */
+/**
+ * The caller's address for records: that of the connection, or behind the operator's own proxies what they say
+ * (docs/operation.md#usage-records).
+ */
 import { isIP } from "node:net"
 import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
@@ -15,8 +18,8 @@ const hopOf = (text: string): string | undefined => {
 const maxHops = 32
 
 /**
- * `trusted`: the networks whose `X-Forwarded-For` is believed (`GATEWAY_TRUSTED_PROXIES`). Each proxy adds at the right whom it
- * was called by, so the list is read from there, as far as those who wrote it are trusted. The rest is whatever a caller wrote.
+ * `trusted`: the networks whose `X-Forwarded-For` is believed (`GATEWAY_TRUSTED_PROXIES`). Each proxy appends the address that
+ * called it, so the list is read from the right, as far as the proxies are trusted. The rest is whatever a caller wrote.
  */
 export const makeSourceOf = (trusted: Option.Option<string>) => {
   const isTrusted = Option.isSome(trusted) ? makeIsIn(trusted.value) : undefined

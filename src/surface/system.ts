@@ -30,7 +30,9 @@ export const modelsLayer = HttpApiBuilder.group(
   })
 )
 
-/** Who has a key is told what the boundary rests on beside the partition table (docs/operation.md#what-may-serve-what). */
+/**
+ * A caller with a key is told what the boundary depends on beside the partition table (docs/operation.md#what-may-serve-what).
+ */
 export const healthLayer = HttpApiBuilder.group(
   Api,
   "health",

@@ -38,10 +38,10 @@ export const messagesError = ({ reason, message, details }: GatewayError): Messa
 /** Statuses after which the same request may succeed. */
 const retryable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
 
-/** The longest wait, in seconds, for which the vendors' client libraries stay. */
+/** The longest wait, in seconds, that the vendors' client libraries accept. */
 const longestWait = 60
 
-/** A month that is used up is over when the next one begins: nobody waits for that. */
+/** A month that is used up ends with the next one, which no client waits for. */
 const shouldRetry = ({ reason, retryAfter }: GatewayError): boolean =>
   reason === "quota" ? (retryAfter ?? Number.POSITIVE_INFINITY) <= longestWait : retryable.has(table[reason][0])
 

@@ -1,7 +1,7 @@
 /**
  * What is counted of requests and upstream calls: `gen_ai.*` by the OpenTelemetry GenAI conventions, `gateway_*` of our own.
- * Labels come from closed sets (catalog, settings, our own codes; teams and IDs of keys where `GATEWAY_METRICS_BY` says so); never
- * a request ID or anything a caller chose.
+ * Labels come from closed sets (catalog, settings, our own codes; teams and IDs of keys where `GATEWAY_METRICS_BY` says so);
+ * never a request ID or anything a caller chose.
  */
 import { Context, Effect, Metric, type Scope } from "effect"
 import type { Outcome } from "../model/Outcome.ts"
@@ -114,7 +114,7 @@ const tokensUsed = series((attributes) =>
     attributes
   })
 )
-/** Who has no team, or no key, has no such label. */
+/** Requests without a team, or without a key, have no such label. */
 const userLabels = (team: string | undefined, key: string | undefined): Labels => ({
   ...(team === undefined ? {} : { team }),
   ...(key === undefined ? {} : { key })
@@ -185,7 +185,7 @@ export const gaugeOf = (gauge: Metric.Gauge<number>, read: () => number): Effect
     )
   )
 
-/** Whom requests and tokens are counted by (`GATEWAY_METRICS_BY`). `key` is by team and key. */
+/** The label by which requests and tokens are counted (`GATEWAY_METRICS_BY`). `key` is by team and key. */
 export type MetricsBy = "team" | "key" | "none"
 
 interface RequestLabels {
@@ -286,7 +286,7 @@ export const makeCallRecorder = ({ operation, provider, model, level, address, p
   }
 }
 
-/** A cloud's nonsense must not spoil a count. */
+/** An absurd number from a cloud must not spoil a count. */
 const positive = (count: number | undefined): number => (count !== undefined && count > 0 ? count : 0)
 
 export type CallRecorder = ReturnType<typeof makeCallRecorder>

@@ -77,7 +77,7 @@ export interface Call {
   readonly extra: JsonObject | undefined
 }
 
-/** A call arrives whole; its ID is ours where the vendor gave none. What the vendor needs back rides on the call. */
+/** A call arrives whole; its ID is ours where the vendor gave none. The call carries what the vendor needs back. */
 export const callIn = (part: Json): Call | undefined => {
   const { functionCall, thoughtSignature } = objectOf(part)
   if (!isObject(functionCall)) return undefined

@@ -22,7 +22,7 @@ export const batchLimits = (env: Environment, prefix: "BSP" | "BLRP"): BatchLimi
   timeout: positive(env[`OTEL_${prefix}_EXPORT_TIMEOUT`]) ?? 30_000
 })
 
-/** The limit for spans or log records goes before the one for all. */
+/** The limit for spans or log records takes precedence over the general one. */
 export const attributeLimits = (env: Environment, of: "SPAN" | "LOGRECORD"): AttributeLimits => {
   const limit = (name: string, least: number) =>
     whole(env[`OTEL_${of}_${name}`], least) ?? whole(env[`OTEL_${name}`], least)

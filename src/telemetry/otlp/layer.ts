@@ -44,7 +44,7 @@ const forgiving = <P extends Flushed>(processor: P): P => {
   return processor
 }
 
-/** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go over ours. */
+/** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override ours. */
 const resource = (): Resource =>
   defaultResource()
     .merge(
