@@ -190,7 +190,7 @@ describe("models", () => {
 it("the sandbox's directives", () => {
   assert.deepEqual(
     tableOf("docs/operation.md", "Sandbox", "Directive"),
-    directives.map(({ name, effect }) => [`\`[sandbox: ${name}]\``, effect])
+    Object.entries(directives).map(([name, effect]) => [`\`[sandbox: ${name}]\``, effect])
   )
 })
 

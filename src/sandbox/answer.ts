@@ -1,5 +1,5 @@
 /** What the simulated model says to a turn: thinking, text, tool calls, and how it stops. */
-import { isObject, type JsonObject } from "./json.ts"
+import { type JsonObject, objectOf, parseJson } from "./json.ts"
 import { schemaSample } from "./schemaSample.ts"
 import { countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
@@ -16,26 +16,24 @@ export interface Plan {
   readonly outputTokens: number
 }
 
+/** Words that say nothing about what is asked. */
 const COMMON = new Set(
-  "a about an and any anything are as at be been by can could do does for from get give given hav here how i in into is it its mak me more my need not of on or other please say should show some such tak tell than that the their them then there these they thing this those to us use used using want was were what when wher where which who why will with would you your".split(
-    " "
-  )
+  (
+    "a about an and any anything are as at be been by can could do does for from get give given hav here how i in into is " +
+    "it its mak me more my need not of on or other please say should show some such tak tell than that the their them then " +
+    "there these they thing this those to us use used using want was were what when wher where which who why will with " +
+    "would you your"
+  ).split(" ")
 )
 
 /** Characters of a prompt that are looked at for what it is about. */
 const READ = 64 * 1024
 
-const termsOf = (text: string): ReadonlySet<string> =>
-  new Set(
-    (
-      text
-        .slice(0, READ)
-        .replace(/([a-z])([A-Z])/g, "$1 $2")
-        .match(/\p{L}+/gu) ?? []
-    )
-      .map((word) => word.toLowerCase().replace(/(?:ing|es|s)$/, ""))
-      .filter((word) => word.length > 1 && !COMMON.has(word))
-  )
+const termsOf = (text: string): ReadonlySet<string> => {
+  const apart = text.slice(0, READ).replace(/([a-z])([A-Z])/g, "$1 $2")
+  const terms = (apart.match(/\p{L}+/gu) ?? []).map((word) => word.toLowerCase().replace(/(?:ing|es|s)$/, ""))
+  return new Set(terms.filter((word) => word.length > 1 && !COMMON.has(word)))
+}
 
 /** What two texts have in common: a word of four letters or more says enough by itself, a shorter one only half as much. */
 const shared = (a: ReadonlySet<string>, b: ReadonlySet<string>): number =>
@@ -44,24 +42,15 @@ const shared = (a: ReadonlySet<string>, b: ReadonlySet<string>): number =>
 /** The tool that shares the most with the prompt; its name counts double. `undefined` where none fits. */
 export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | undefined => {
   const asked = termsOf(prompt)
-  const scored = tools.map((tool) => ({
-    tool,
-    score: 2 * shared(termsOf(tool.name), asked) + shared(termsOf(tool.description), asked)
-  }))
-  const best = scored.reduce<{ tool: Tool; score: number } | undefined>(
-    (top, one) => (top === undefined || one.score > top.score ? one : top),
-    undefined
-  )
-  return best !== undefined && best.score >= 2 ? best.tool : undefined
+  const score = ({ name, description }: Tool) => 2 * shared(termsOf(name), asked) + shared(termsOf(description), asked)
+  const scored = tools.map((tool) => ({ tool, score: score(tool) })).sort((a, b) => b.score - a.score)
+  return scored.find(({ score }) => score >= 2)?.tool
 }
 
-const callsOf = (turn: Turn): ReadonlyArray<{ readonly name: string; readonly json: string }> => {
-  const { directives, tools, choice, prompt } = turn
+const callsOf = ({ directives, tools, choice, prompt, results }: Turn): Plan["calls"] => {
   if (directives.tools.length > 0) {
-    return directives.tools.map(({ name, args }) => ({
-      name,
-      json: typeof args === "string" ? args : JSON.stringify(args)
-    }))
+    const json = (args: unknown) => (typeof args === "string" ? args : JSON.stringify(args))
+    return directives.tools.map(({ name, args }) => ({ name, json: json(args) }))
   }
   const spoken = directives.text !== undefined || directives.events !== undefined
   const call = (tool: Tool | undefined) =>
@@ -69,7 +58,7 @@ const callsOf = (turn: Turn): ReadonlyArray<{ readonly name: string; readonly js
   if (typeof choice === "object") return call(tools.find((tool) => tool.name === choice.name))
   if (choice === "required") return call(fittingTool(tools, prompt) ?? tools[0])
   // A result that has just come is what the model speaks about, rather than call again.
-  return choice === "none" || spoken || turn.results.length > 0 ? [] : call(fittingTool(tools, prompt))
+  return choice === "none" || spoken || results.length > 0 ? [] : call(fittingTool(tools, prompt))
 }
 
 const excerpt = (text: string, length: number): string => {
@@ -87,24 +76,18 @@ const topicOf = (prompt: string): string => {
   return text === "" ? "" : `"${text}"`
 }
 
-const prose = (turn: Turn): string => {
-  const sentences: Array<string> = []
-  for (const result of turn.results) {
-    sentences.push(`The tool ${result.name} answered: ${excerpt(result.content, 400) || "nothing"}.`)
-  }
-  const topic = topicOf(turn.prompt)
-  if (turn.results.length > 0) {
-    sentences.push(topic === "" ? "That is what it found." : `That answers your question about ${topic}.`)
-  } else if (topic !== "") {
-    sentences.push(`You asked about ${topic}.`)
-  }
-  if (turn.media.length > 0) sentences.push(`I see ${turn.media.join(" and ")}.`)
-  if (turn.instructions !== "") sentences.push(`I follow your instructions: ${excerpt(turn.instructions, 120)}`)
-  if (turn.turns > 1) sentences.push(`This is turn ${turn.turns} of our conversation.`)
-  sentences.push(
-    `I am the sandbox's stand-in for ${turn.model}, so this is a reply in the right shape rather than one that knows.`
-  )
-  return sentences.join(" ")
+const prose = ({ prompt, results, media, instructions, turns, model }: Turn): string => {
+  const topic = topicOf(prompt)
+  const found = topic === "" ? "That is what it found." : `That answers your question about ${topic}.`
+  const sentences = [
+    ...results.map(({ name, content }) => `The tool ${name} answered: ${excerpt(content, 400) || "nothing"}.`),
+    results.length > 0 ? found : topic !== "" && `You asked about ${topic}.`,
+    media.length > 0 && `I see ${media.join(" and ")}.`,
+    instructions !== "" && `I follow your instructions: ${excerpt(instructions, 120)}`,
+    turns > 1 && `This is turn ${turns} of our conversation.`,
+    `I am the sandbox's stand-in for ${model}, so this is a reply in the right shape rather than one that knows.`
+  ]
+  return sentences.filter((sentence) => sentence !== false).join(" ")
 }
 
 /** A number in letters (0 is `a`, 26 is `aa`), so that a numbered word stays one token. */
@@ -121,13 +104,10 @@ const textOf = (turn: Turn): string => {
   return format === undefined ? prose(turn) : JSON.stringify(schemaSample(format, turn.prompt))
 }
 
-const thoughtsOf = (turn: Turn): string => {
-  const topic = topicOf(turn.prompt) || "what was sent"
-  const next =
-    turn.results.length > 0
-      ? "A tool has answered, so I can say what it found."
-      : "I will answer in a few plain sentences."
-  return `The question is about ${topic}. ${next}`
+const thoughtsOf = ({ prompt, results }: Turn): string => {
+  const found = "A tool has answered, so I can say what it found."
+  const next = results.length > 0 ? found : "I will answer in a few plain sentences."
+  return `The question is about ${topicOf(prompt) || "what was sent"}. ${next}`
 }
 
 /** Keeps the pieces that fit into a number of tokens, and says how many they took and whether all fitted. */
@@ -141,16 +121,11 @@ const within = (pieces: ReadonlyArray<string>, budget: number) => {
   return { kept: pieces, used, complete: true }
 }
 
-/** Cuts a text at the first stop sequence in it. */
-const stopped = (text: string, stops: ReadonlyArray<string>) => {
-  const hits = stops
-    .map((sequence) => ({ sequence, at: sequence === "" ? -1 : text.indexOf(sequence) }))
-    .filter((hit) => hit.at >= 0)
-    .sort((a, b) => a.at - b.at)
-  const first = hits[0]
-  return first === undefined
-    ? { text, sequence: undefined }
-    : { text: text.slice(0, first.at), sequence: first.sequence }
+/** Where a text comes to the first stop sequence in it, and which that is. */
+const stopIn = (text: string, stops: ReadonlyArray<string>): { readonly at: number; readonly sequence?: string } => {
+  const hits = stops.map((sequence) => ({ sequence, at: sequence === "" ? -1 : text.indexOf(sequence) }))
+  const [first] = hits.filter(({ at }) => at >= 0).sort((a, b) => a.at - b.at)
+  return first ?? { at: text.length }
 }
 
 /** Agents put reminders to the model into a user's message; they are not what is asked, nor what a tool answered. */
@@ -161,62 +136,39 @@ const withoutReminders = (text: string): string => {
 
 /** Decides what the simulated model says to a turn. Deterministic. */
 export const planOf = (given: Turn): Plan => {
-  const turn: Turn = {
-    ...given,
-    prompt: withoutReminders(given.prompt),
-    results: given.results.map((result) => ({ ...result, content: withoutReminders(result.content) }))
-  }
-  const { directives } = turn
+  const results = given.results.map(({ name, content }) => ({ name, content: withoutReminders(content) }))
+  const turn: Turn = { ...given, prompt: withoutReminders(given.prompt), results }
+  const { directives, thinks, stops } = turn
   const refuses = directives.flags.has("refuse")
   const calls = refuses ? [] : callsOf(turn)
   const said = refuses || (calls.length > 0 && directives.text === undefined) ? "" : textOf(turn)
-  const cutText = stopped(said, turn.stops)
-  const thoughts = turn.thinks ? words(thoughtsOf(turn)) : []
-  const text = words(cutText.text)
-  const callTokens = calls.map((call) => countTokens(call.name) + countTokens(call.json))
-  const total =
-    [...thoughts, ...text].reduce((sum, piece) => sum + countTokens(piece), 0) + callTokens.reduce((a, b) => a + b, 0)
+  const { at, sequence } = stopIn(said, stops)
+  const thoughts = thinks ? words(thoughtsOf(turn)) : []
+  const text = words(said.slice(0, at))
+  const costs = calls.map(({ name, json }) => countTokens(name) + countTokens(json))
+  const total = [...[...thoughts, ...text].map(countTokens), ...costs].reduce((sum, cost) => sum + cost, 0)
 
-  const limit = Math.min(
-    turn.limit ?? Number.MAX_SAFE_INTEGER,
-    directives.flags.has("length") ? total >> 1 : Number.MAX_SAFE_INTEGER
-  )
+  const half = directives.flags.has("length") ? total >> 1 : Number.MAX_SAFE_INTEGER
+  const limit = Math.min(turn.limit ?? Number.MAX_SAFE_INTEGER, half)
   const thought = within(thoughts, limit)
   const spoke = thought.complete ? within(text, limit - thought.used) : { kept: [], used: 0, complete: false }
-  const made: Array<{ name: string; json: string }> = []
+  const made: Array<Plan["calls"][number]> = []
   let left = limit - thought.used - spoke.used
-  for (const [index, call] of spoke.complete ? calls.entries() : []) {
-    const cost = callTokens[index] ?? 0
-    made.push(cost <= left ? call : { ...call, json: call.json.slice(0, call.json.length >> 1) })
-    if (cost > left) break
-    left -= cost
+  for (const [index, { name, json }] of spoke.complete ? calls.entries() : []) {
+    left -= costs[index] ?? 0
+    made.push({ name, json: left >= 0 ? json : json.slice(0, json.length >> 1) })
+    if (left < 0) break
   }
-  const complete = total <= limit
-  const stop: Plan["stop"] = refuses
-    ? "refusal"
-    : !complete
-      ? "length"
-      : calls.length > 0
-        ? "tool"
-        : cutText.sequence === undefined
-          ? "end"
-          : { sequence: cutText.sequence }
+  const ended = sequence === undefined ? "end" : { sequence }
   return {
     thinking: thought.kept,
     text: spoke.kept,
     calls: made,
-    stop,
+    stop: refuses ? "refusal" : total > limit ? "length" : calls.length > 0 ? "tool" : ended,
     thinkingTokens: thought.used,
     outputTokens: Math.min(total, limit)
   }
 }
 
 /** The arguments of a call as an object; an empty one when the token limit cut them. */
-export const argumentsOf = (json: string): JsonObject => {
-  try {
-    const value: unknown = JSON.parse(json)
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
-}
+export const argumentsOf = (json: string): JsonObject => objectOf(parseJson(json))

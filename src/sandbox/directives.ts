@@ -1,42 +1,31 @@
 /** What a caller can provoke, and how it is read from a text. */
-import { isObject, type JsonObject, parseJson } from "./json.ts"
+import { readObject } from "../wire/json.ts"
+import { type JsonObject, parseJson } from "./json.ts"
 
 /**
  * What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's. Quoted in
  * docs/operation.md#sandbox.
  */
-export const directives: ReadonlyArray<{ readonly name: string; readonly effect: string }> = [
-  {
-    name: "status=429 retry-after=7",
-    effect: "The cloud's own error with this HTTP status; `retry-after` is optional."
-  },
-  { name: "delay=2s", effect: "Waits before the response headers (`ms` or `s`)." },
-  {
-    name: "cut after=5",
-    effect: "Breaks the connection after five upstream events (unstreamed: in the middle of the body)."
-  },
-  { name: "stall after=3", effect: "Falls silent after three upstream events, with the connection open." },
-  {
-    name: "garbage after=2",
-    effect: "Sends an event that is not JSON after two upstream events (unstreamed: as the body)."
-  },
-  {
-    name: "exception=throttlingException after=2",
-    effect:
-      "An in-stream error after two events: Bedrock's exception frame, or the error event of the API (unstreamed: its HTTP error). Claude on Vertex also takes an error type (`overloaded_error`), Responses `failed`."
-  },
-  { name: "no-terminal", effect: "Ends the stream cleanly, but without its terminal event." },
-  { name: "redirect", effect: "Answers 302." },
-  { name: "html", effect: "Answers 200 with an HTML page." },
-  { name: "tool=NAME args={…}", effect: "Calls this tool with these arguments; repeat it for parallel calls." },
-  { name: "text=…", effect: "Says exactly this; a JSON string may hold newlines." },
-  { name: "events=200", effect: "Says that many words of one token, each in an event of its own (`worda wordb …`)." },
-  { name: "length", effect: "Stops half way, as at the token limit." },
-  { name: "refuse", effect: "The model refuses in its cloud's way (`refusal`, `SAFETY`, `content_filter`)." },
-  { name: "filter-prompt", effect: "The prompt is blocked in the cloud's way (Azure: 400; Gemini: `promptFeedback`)." },
-  { name: "redacted", effect: "Claude: a `redacted_thinking` block comes with the thinking." },
-  { name: "cached=100", effect: "Reports that many prompt tokens as read from a cache." }
-]
+export const directives: Readonly<Record<string, string>> = {
+  "status=429 retry-after=7": "The cloud's own error with this HTTP status; `retry-after` is optional.",
+  "delay=2s": "Waits before the response headers (`ms` or `s`).",
+  "cut after=5": "Breaks the connection after five upstream events (unstreamed: in the middle of the body).",
+  "stall after=3": "Falls silent after three upstream events, with the connection open.",
+  "garbage after=2": "Sends an event that is not JSON after two upstream events (unstreamed: as the body).",
+  "exception=throttlingException after=2":
+    "An in-stream error after two events: Bedrock's exception frame, or the error event of the API (unstreamed: its HTTP error). Claude on Vertex also takes an error type (`overloaded_error`), Responses `failed`.",
+  "no-terminal": "Ends the stream cleanly, but without its terminal event.",
+  redirect: "Answers 302.",
+  html: "Answers 200 with an HTML page.",
+  "tool=NAME args={…}": "Calls this tool with these arguments; repeat it for parallel calls.",
+  "text=…": "Says exactly this; a JSON string may hold newlines.",
+  "events=200": "Says that many words of one token, each in an event of its own (`worda wordb …`).",
+  length: "Stops half way, as at the token limit.",
+  refuse: "The model refuses in its cloud's way (`refusal`, `SAFETY`, `content_filter`).",
+  "filter-prompt": "The prompt is blocked in the cloud's way (Azure: 400; Gemini: `promptFeedback`).",
+  redacted: "Claude: a `redacted_thinking` block comes with the thinking.",
+  "cached=100": "Reports that many prompt tokens as read from a cache."
+}
 
 /** The directives of one request. Positions count upstream events; durations are milliseconds. */
 export interface Directives {
@@ -79,32 +68,17 @@ const closingOf = (text: string, start: number): number => {
   return text.indexOf("]", start)
 }
 
-const fieldsOf = (inner: string): Fields => {
-  const fields = new Map<string, string>()
-  let rest = inner.trim()
-  while (rest.length > 0) {
-    const name = /^[a-z-]+/.exec(rest)?.[0]
-    if (name === undefined) break
-    rest = rest.slice(name.length)
-    if (!rest.startsWith("=")) {
-      fields.set(name, "")
-    } else if (name === "text" || name === "args") {
-      // Both are the last of their directive: their value may hold anything.
-      fields.set(name, rest.slice(1))
-      break
-    } else {
-      const value = /^=(\S*)/.exec(rest)?.[1] ?? ""
-      fields.set(name, value)
-      rest = rest.slice(value.length + 1)
-    }
-    rest = rest.trimStart()
-  }
-  return fields
-}
+/** Text and arguments are the last of their directive: their value may hold anything. */
+const FIELD = /\s*(?:(text|args)=(.*)|([a-z-]+)(?:=(\S*))?)/gsy
+
+const fieldsOf = (inner: string): Fields =>
+  new Map(
+    Array.from(inner.trim().matchAll(FIELD), ([, last, rest, name, value]) => [last ?? name ?? "", rest ?? value ?? ""])
+  )
 
 const milliseconds = (text: string): number => {
-  const match = /^([\d.]+)(ms|s)?$/.exec(text)
-  return match === null ? 0 : Number(match[1]) * (match[2] === "ms" ? 1 : 1000)
+  const [, digits = "0", unit] = /^([\d.]+)(ms|s)?$/.exec(text) ?? []
+  return Number(digits) * (unit === "ms" ? 1 : 1000)
 }
 
 const MAX_EVENTS = 100_000
@@ -133,15 +107,13 @@ export const readDirectives = (text: string): Directives => {
 
   const holder = (name: string) => found.find((fields) => fields.has(name))
   const value = (name: string) => holder(name)?.get(name)
-  const after = (name: string) =>
-    holder(name) === undefined ? undefined : (wholeNumber(holder(name)?.get("after"), 0, MAX_EVENTS) ?? 0)
+  const after = (name: string) => holder(name) && (wholeNumber(holder(name)?.get("after"), 0, MAX_EVENTS) ?? 0)
   const exception = value("exception")
-  const status = wholeNumber(value("status"), 200, 599)
+  const code = wholeNumber(value("status"), 200, 599)
   const said = value("text")
   const literal = said?.startsWith('"') ? parseJson(said) : said
   return {
-    status:
-      status === undefined ? undefined : { code: Number(status), retryAfter: holder("status")?.get("retry-after") },
+    status: code === undefined ? undefined : { code, retryAfter: holder("status")?.get("retry-after") },
     delay: milliseconds(value("delay") ?? ""),
     cut: after("cut"),
     stall: after("stall"),
@@ -150,8 +122,7 @@ export const readDirectives = (text: string): Directives => {
     tools: found.flatMap((fields) => {
       const name = fields.get("tool")
       const args = fields.get("args") ?? "{}"
-      const parsed = parseJson(args)
-      return name === undefined ? [] : [{ name, args: isObject(parsed) ? parsed : args }]
+      return name === undefined ? [] : [{ name, args: readObject(args) ?? args }]
     }),
     text: typeof literal === "string" ? literal : said,
     events: wholeNumber(value("events"), 0, MAX_EVENTS),

@@ -10,44 +10,6 @@ export interface Framing {
   readonly error: (name: string, after: number) => string | Uint8Array
 }
 
-/** A stream with the directives' faults in it. */
-const streamed = (frames: ReadonlyArray<Frame>, directives: Directives, framing: Framing): Reply => {
-  const { cut, stall, garbage, exception, flags, delay } = directives
-  let sent = flags.has("no-terminal") ? frames.filter((frame) => frame.terminal !== true) : frames
-  if (garbage !== undefined) sent = [...sent.slice(0, garbage), { bytes: framing.garbage }, ...sent.slice(garbage)]
-  if (exception !== undefined) {
-    sent = [...sent.slice(0, exception.after), { bytes: framing.error(exception.name, exception.after) }]
-  }
-  const reply = { status: 200, headers: framing.headers, delay }
-  if (cut !== undefined) return { ...reply, frames: sent.slice(0, cut), ending: "cut" }
-  if (stall !== undefined) return { ...reply, frames: sent.slice(0, stall), ending: "stall" }
-  return { ...reply, frames: sent }
-}
-
-/** An unstreamed reply with the directives' faults in it. */
-const unstreamed = (reply: Reply, directives: Directives): Reply => {
-  const { cut, stall, garbage, delay } = directives
-  const bytes = Buffer.concat(reply.frames.map((frame) => Buffer.from(frame.bytes)))
-  const half = [{ bytes: bytes.subarray(0, bytes.length >> 1) }]
-  if (garbage !== undefined)
-    return { ...reply, headers: { "content-type": "application/json" }, frames: [{ bytes: "{not json" }], delay }
-  if (cut !== undefined) return { ...reply, frames: half, ending: "cut", delay }
-  if (stall !== undefined) return { ...reply, frames: half, ending: "stall", delay }
-  return { ...reply, delay }
-}
-
-/** Replies that no cloud API makes, but what stands between may; `undefined` when none is asked for. */
-const detour = (directives: Directives): Reply | undefined => {
-  if (directives.flags.has("redirect")) {
-    return { status: 302, headers: { location: "http://127.0.0.1:9/elsewhere", "content-length": "0" }, frames: [] }
-  }
-  if (directives.flags.has("html")) {
-    const page = "<!doctype html><title>Service page</title><p>Not the API you were looking for.</p>"
-    return { status: 200, headers: { "content-type": "text/html" }, frames: [{ bytes: page }] }
-  }
-  return undefined
-}
-
 /** An answer as its cloud makes it. */
 export interface Answer {
   /** The cloud's own error. */
@@ -55,22 +17,6 @@ export interface Answer {
   /** Absent where the caller wants the whole. */
   readonly stream?: (() => Framing & { readonly frames: ReadonlyArray<Frame> }) | undefined
   readonly whole: () => Reply
-}
-
-/** The answer, unless the directives want something else. */
-export const answered = (directives: Directives, { failed, stream, whole }: Answer): Reply => {
-  const { status, delay, exception } = directives
-  if (status !== undefined) {
-    return { ...failed(status.code, "The sandbox was asked for this status.", status.retryAfter), delay }
-  }
-  const other = detour(directives)
-  if (other !== undefined) return other
-  if (stream !== undefined) {
-    const { frames, ...framing } = stream()
-    return streamed(frames, directives, framing)
-  }
-  if (exception !== undefined) return failed(exceptionStatus[exception.name] ?? 500, exceptionMessage(exception.name))
-  return unstreamed(whole(), directives)
 }
 
 /** The HTTP status that each of Bedrock's in-stream exceptions has when it comes before the stream; others are 500. */
@@ -85,3 +31,47 @@ export const exceptionStatus: Readonly<Record<string, number>> = {
 
 /** What an in-stream error says. */
 export const exceptionMessage = (name: string): string => `The sandbox was asked for ${name}.`
+
+/** A stream with the directives' faults in it. */
+const streamed = (
+  { frames, headers, garbage, error }: ReturnType<NonNullable<Answer["stream"]>>,
+  asked: Directives
+) => {
+  const { cut, stall, exception, delay } = asked
+  const sent = asked.flags.has("no-terminal") ? frames.filter(({ terminal }) => terminal !== true) : [...frames]
+  if (asked.garbage !== undefined) sent.splice(asked.garbage, 0, { bytes: garbage })
+  if (exception !== undefined) {
+    sent.splice(exception.after, sent.length, { bytes: error(exception.name, exception.after) })
+  }
+  const ending = cut !== undefined ? "cut" : stall !== undefined ? "stall" : "finish"
+  return { status: 200, headers, delay, frames: sent.slice(0, cut ?? stall), ending } as const
+}
+
+/** An unstreamed reply with the directives' faults in it. */
+const unstreamed = (reply: Reply, { cut, stall, garbage, delay }: Directives): Reply => {
+  const json = { "content-type": "application/json" }
+  if (garbage !== undefined) return { ...reply, headers: json, frames: [{ bytes: "{not json" }], delay }
+  if (cut === undefined && stall === undefined) return { ...reply, delay }
+  const bytes = Buffer.concat(reply.frames.map((frame) => Buffer.from(frame.bytes)))
+  const half = [{ bytes: bytes.subarray(0, bytes.length >> 1) }]
+  return { ...reply, frames: half, ending: cut === undefined ? "stall" : "cut", delay }
+}
+
+/** The answer, unless the directives want something else. */
+export const answered = (directives: Directives, { failed, stream, whole }: Answer): Reply => {
+  const { status, delay, exception, flags } = directives
+  if (status !== undefined) {
+    return { ...failed(status.code, "The sandbox was asked for this status.", status.retryAfter), delay }
+  }
+  // No cloud API answers these two, but what stands between may.
+  if (flags.has("redirect")) {
+    return { status: 302, headers: { location: "http://127.0.0.1:9/elsewhere", "content-length": "0" }, frames: [] }
+  }
+  if (flags.has("html")) {
+    const page = "<!doctype html><title>Service page</title><p>Not the API you were looking for.</p>"
+    return { status: 200, headers: { "content-type": "text/html" }, frames: [{ bytes: page }] }
+  }
+  if (stream !== undefined) return streamed(stream(), directives)
+  if (exception !== undefined) return failed(exceptionStatus[exception.name] ?? 500, exceptionMessage(exception.name))
+  return unstreamed(whole(), directives)
+}
