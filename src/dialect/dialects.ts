@@ -5,7 +5,7 @@ import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { isObject, objectOf } from "../wire/json.ts"
 import { reply as claudeReply } from "./claude/reply.ts"
-import { request as claudeRequest, unsaidStops as claudeStops } from "./claude/request.ts"
+import { request as claudeRequest, unsaidStops as claudeStops, refusesOne } from "./claude/request.ts"
 import { stream as claudeStream } from "./claude/stream.ts"
 import type { Dialect } from "./Dialect.ts"
 import { reply as geminiReply } from "./gemini/reply.ts"
@@ -15,6 +15,7 @@ import { reply as gptReply } from "./gpt/reply.ts"
 import { request as gptRequest, unsaidStops } from "./gpt/request.ts"
 import { stream as gptStream } from "./gpt/stream.ts"
 import { checkMedia } from "./media.ts"
+import { onlyFirst } from "./oneCall.ts"
 import { reply as responsesReply } from "./responses/reply.ts"
 import { request as responsesRequest } from "./responses/request.ts"
 import { stream as responsesStream } from "./responses/stream.ts"
@@ -74,8 +75,16 @@ const checked = (dialect: Dialect): Dialect => ({
 })
 
 const dialects = {
-  messages: checked(stopping({ request: claudeRequest, reply: claudeReply, stream: claudeStream }, claudeStops)),
-  content: checked(stopping({ request: geminiRequest, reply: geminiReply, stream: geminiStream }, geminiStops)),
+  messages: checked(
+    stopping(onlyFirst({ request: claudeRequest, reply: claudeReply, stream: claudeStream }, refusesOne), claudeStops)
+  ),
+  // It has no word for one call at a time.
+  content: checked(
+    stopping(
+      onlyFirst({ request: geminiRequest, reply: geminiReply, stream: geminiStream }, () => true),
+      geminiStops
+    )
+  ),
   chat: checked(stopping({ request: gptRequest, reply: gptReply, stream: gptStream }, unsaidStops)),
   // Its API has no stop sequences.
   responses: checked(stopping({ request: responsesRequest, reply: responsesReply, stream: responsesStream }, stopsOf))

@@ -229,7 +229,9 @@ const judge = async (path: string, base: Fields, { beside, fields, headers, seen
   const changes = got.changes.filter((change) => !without.changes.includes(change))
   const shown = changes.map((change) => `\`${change}\``).join(", ")
   if (changes.length > 0)
-    return changes.every((change) => change.endsWith("->instruction")) ? `emulated, ${shown}` : `named: ${shown}`
+    return changes.every((change) => /->(?:instruction|first-call)$/.test(change))
+      ? `emulated, ${shown}`
+      : `named: ${shown}`
   if (seen?.(got.text, got.json) === true && isDeepStrictEqual(got.sent?.body, without.sent?.body)) {
     return Object.keys(fields)[0] === "stop" ? "emulated" : "honoured"
   }

@@ -2,11 +2,13 @@
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Tool } from "../../api/ChatMessage.ts"
+import type { Route } from "../../model/Route.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 import { changed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
+import { firstCall, wantsOne } from "../oneCall.ts"
 import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
 import { marked } from "./cache.ts"
@@ -109,23 +111,25 @@ const toolFor = (tool: Tool, { strip, adjusted }: ToolRules): JsonObject => {
   )
 }
 
-const oneCall = "tool_choice.disable_parallel_tool_use"
+/** Whether the deployment has refused to be asked for one call at a time. */
+export const refusesOne = ({ strip }: Pick<Route, "strip">): boolean =>
+  drops(strip, "tool_choice.disable_parallel_tool_use")
 
 /** A forced choice that the model does not take beside thinking becomes `auto` (docs/api.md#reasoning, rule 6). */
 const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules): JsonObject | undefined => {
   const choice = chosen(chat)
   if (choice === "none") return { type: "none" }
-  const alone = chat.parallel_tool_calls === false
+  const alone = wantsOne(chat)
   if (choice === undefined && !alone) return undefined
   if (!forcible) nameForced(chat, adjusted)
-  if (alone && drops(strip, oneCall)) adjusted.push(removed("parallel_tool_calls"))
+  if (alone && refusesOne({ strip })) adjusted.push(firstCall)
   const kind =
     choice === undefined || choice === "auto" || !forcible
       ? { type: "auto" }
       : choice === "required"
         ? { type: "any" }
         : { type: "tool", name: choice.name }
-  return alone && !drops(strip, oneCall) ? { ...kind, disable_parallel_tool_use: true } : kind
+  return alone && !refusesOne({ strip }) ? { ...kind, disable_parallel_tool_use: true } : kind
 }
 
 /**

@@ -6,6 +6,7 @@ import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts
 import { nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
+import { firstCall, wantsOne } from "../oneCall.ts"
 import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
@@ -15,7 +16,7 @@ import { answerSchema, toolSchema } from "./schema.ts"
 const saidFields: ReadonlySet<string> = new Set([
   ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
   ...["temperature", "top_p", "stop", "seed", "presence_penalty", "frequency_penalty"],
-  ...["tools", "tool_choice", "response_format"]
+  ...["tools", "tool_choice", "parallel_tool_calls", "response_format"]
 ])
 
 const likelyFields: ReadonlySet<string> = new Set([...saidFields, "logprobs", "top_logprobs"])
@@ -38,6 +39,7 @@ export const request: Dialect["request"] = (chat, route) =>
     nameUnread(chat, { lost }, adjusted)
     nameForced(chat, adjusted)
     const tools = toolsOf(chat).map(declaration)
+    if (tools.length > 0 && wantsOne(chat)) adjusted.push(firstCall)
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.push(removed("tools.function.strict"))
     const body = compact({
       contents,
