@@ -15,9 +15,8 @@ import { bestSites } from "../src/model/Partition.ts"
 import { makeIndex } from "../src/model/Resolver.ts"
 import { faultError } from "../src/provider/fault.ts"
 import { encode } from "../src/stream/encode.ts"
-import type { Frame, Progress, Protocol } from "../src/stream/Frame.ts"
-import { governed } from "../src/stream/governed.ts"
-import { speak } from "../src/stream/protocol.ts"
+import type { Progress, Protocol } from "../src/stream/Frame.ts"
+import { Relay } from "../src/stream/relay.ts"
 import { chat } from "../src/surface/chat.ts"
 import { messages } from "../src/surface/messages.ts"
 import { Observation } from "../src/surface/Observation.ts"
@@ -91,6 +90,8 @@ stage("translate, scan and print the reply", () => chat.answer(prepared, reply, 
 stage("usage record and its line", () => record && recordLine(usageRecordOf(facts, false, Date.now()) ?? record))
 stage("metrics of the request", () => recordRequest(facts, "ok", Date.now(), facts.tokens))
 
+const nothing = () => {}
+
 /** A stream, one event a network chunk as clouds send them; costs are for each event. */
 const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frames: ReadonlyArray<Buffer>) => {
   const decoded = (): ReadonlyArray<ReadonlyArray<Event>> => {
@@ -103,17 +104,29 @@ const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frame
     const state = protocol.initial()
     return chunks.map((array) => protocol.step(state, array)[1])
   }
-  const operators = (spoken: Stream.Stream<Frame, unknown>) =>
-    encode(() => {})(governed(makeAccumulator())(spoken as Stream.Stream<Frame>))
   stage(`${name}: frame the bytes`, decoded, frames.length)
   stage(`${name}: step the protocol`, step, frames.length)
   stage(
-    `${name}: all operators, with the steps`,
+    `${name}: the relay, with the steps`,
     () => {
       const state = protocol.initial()
-      const source = Stream.fromIterable(chunks, { chunkSize: 1 })
-      const spoken = source.pipe(speak({ protocol, state, onEvents: () => {}, onComplete: () => {}, errorOf }))
-      return Effect.runSync(Stream.runDrain(operators(spoken)))
+      let at = 0
+      const relay = new Relay({
+        protocol,
+        state,
+        calls: makeAccumulator(),
+        every: 60_000,
+        deadlines: { asked: nothing, answered: nothing },
+        onEvents: nothing,
+        onEnd: nothing,
+        errorOf,
+        lastWords: () => []
+      })
+      relay.opened({
+        take: () => ({ events: chunks[at++] ?? [], end: at > chunks.length ? "done" : undefined }),
+        notify: nothing
+      })
+      return Effect.runSync(Stream.runDrain(encode({ chunkedEncoding: false }, nothing)(Stream.unwrap(relay.begin))))
     },
     frames.length
   )

@@ -2,13 +2,13 @@
  * A provider reaches one cloud: its addresses, credentials, framing and words for refusals. What is said there is the
  * surface's or the dialect's business.
  */
-import { Context, type Effect, type Scope, type Stream, type Tracer } from "effect"
+import { Context, type Effect, type Scope, type Tracer } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Operation, Route } from "../model/Route.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import type { CallSpan } from "../telemetry/callSpan.ts"
-import type { Event } from "../wire/Event.ts"
 import type { JsonObject } from "../wire/json.ts"
+import type { Arrived, Source } from "../wire/Source.ts"
 import type { Stopper } from "./Stopper.ts"
 
 /** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
@@ -58,8 +58,8 @@ export interface Reply extends Answered {
 
 /** A reply that is a stream. */
 export interface Streamed extends Answered {
-  /** One array of events, maybe none, for each network chunk; a cut, a bad frame or an exception frame is a failure. */
-  readonly chunks: Stream.Stream<ReadonlyArray<Event>, GatewayError>
+  /** A cut, a bad frame or an exception frame is a failure. */
+  readonly events: Source<Arrived<GatewayError>>
   /** The reply has said its last word; its connection may be used again. */
   readonly release: () => void
   /** Nothing more of the reply is wanted: the call is ended. */

@@ -5,7 +5,7 @@
  */
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Cause, Context, Effect, Exit, Layer, Option, Pull, type Scope, Stream, type Tracer } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Option, Pull, type Scope, type Tracer } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { GatewayError } from "../model/GatewayError.ts"
 import { type CallSpan, type CallSpanOptions, makeCallSpans } from "../telemetry/callSpan.ts"
@@ -156,7 +156,7 @@ export class Upstream extends Context.Service<
           span,
           release: reply.release,
           close: reply.close,
-          chunks: Stream.fromPull(Effect.succeed(decoding(reply, makeDecoder(), span, call.scrub, call.asked)))
+          events: decoding(reply, makeDecoder(), span, call.scrub, call.asked)
         }
       })
 

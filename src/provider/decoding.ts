@@ -1,73 +1,67 @@
 /** The bytes of a streamed reply become events, a network chunk at a time. */
-import { Cause, Effect, Option, Pull } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { CallSpan } from "../telemetry/callSpan.ts"
-import type { Decoder, Event } from "../wire/Event.ts"
+import type { Decoded, Decoder, Event } from "../wire/Event.ts"
 import { readExactObject } from "../wire/json.ts"
+import type { Arrived, End, Source } from "../wire/Source.ts"
 import { responseAttributes } from "./callAttributes.ts"
-import { noRoom, type OpenReply } from "./dispatch.ts"
+import { noRoom } from "./dispatch.ts"
 import { framingError, type Scrub } from "./fault.ts"
 import type { Asked } from "./Provider.ts"
 
-type Events = ReadonlyArray<Event>
+const none: ReadonlyArray<Event> = []
 
-/** One array of events a network chunk; one effect, whatever it holds. Events before a failure are not lost. */
+/** Events before a failure are not lost. */
 export const decoding = (
-  { next }: Pick<OpenReply, "next">,
+  reply: Source<Uint8Array | End<GatewayError>>,
   decoder: Decoder,
   span: Pick<CallSpan, "chunk" | "fail" | "received" | "set">,
   scrub: Scrub,
   asked: Pick<Asked, "take">
-): Pull.Pull<readonly [Events], GatewayError> => {
+): Source<Arrived<GatewayError>> => {
   let noted = false
-  let broken: GatewayError | undefined
   /** Bytes of an event that is not complete yet. */
   let pending = 0
 
-  const emit = ({ events, failure }: ReturnType<Decoder["feed"]>, end: boolean): typeof pull => {
+  const arrived = ({ events, failure }: Decoded, end: "done" | undefined): Arrived<GatewayError> => {
     const [first] = events
     if (!noted && first !== undefined) {
       noted = true
       span.set(responseAttributesOfEvent(first))
     }
-    if (failure !== undefined) {
-      broken = framingError(failure, scrub)
-      span.fail(broken)
-    }
-    if (first === undefined && broken !== undefined) return Effect.fail(broken)
-    return first === undefined && end ? Cause.done() : Effect.succeed([events])
+    if (failure === undefined) return { events, end }
+    return failed(framingError(failure, scrub), events)
   }
-  const fail = (error: GatewayError): typeof pull => {
+  const failed = (error: GatewayError, events: ReadonlyArray<Event> = none): Arrived<GatewayError> => {
     span.fail(error)
-    return Effect.fail(error)
+    return { events, end: error }
   }
-  const step = Pull.matchEffect(next, {
-    onSuccess: (chunk): typeof pull => {
-      span.chunk()
-      const fed = decoder.feed(chunk)
-      if (fed.events.length === 0) {
-        pending += chunk.length
-        if (!asked.take(chunk.length)) return fail(noRoom)
-      } else if (pending > 0) {
-        asked.take(-pending)
-        pending = 0
-      }
-      return emit(fed, false)
-    },
-    onFailure: (cause): typeof pull => {
-      const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-      if (error !== undefined) span.fail(error)
-      return Effect.failCause(cause)
-    },
-    onDone: (): typeof pull => {
-      span.received()
-      return emit(decoder.end(), true)
+  /** Whether there is room in memory for what is not complete. */
+  const held = ({ events }: Decoded, bytes: number): boolean => {
+    if (events.length === 0) {
+      pending += bytes
+      return asked.take(bytes)
     }
-  })
-  const pull: Pull.Pull<readonly [Events], GatewayError> = Effect.suspend(() =>
-    broken === undefined ? step : Effect.fail(broken)
-  )
-  return pull
+    if (pending > 0) asked.take(-pending)
+    pending = 0
+    return true
+  }
+
+  const take = (): Arrived<GatewayError> | undefined => {
+    const chunk = reply.take()
+    if (chunk === undefined) return undefined
+    if (chunk instanceof Uint8Array) {
+      span.chunk()
+      const decoded = decoder.feed(chunk)
+      return held(decoded, chunk.length) ? arrived(decoded, undefined) : failed(noRoom)
+    }
+    if (chunk === "done") {
+      span.received()
+      return arrived(decoder.end(), chunk)
+    }
+    return failed(chunk)
+  }
+  return { take, notify: reply.notify }
 }
 
 /** Longest first event that is looked into, in characters; a response event may repeat the whole request. */

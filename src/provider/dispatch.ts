@@ -8,6 +8,7 @@
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Cause, Effect, type Pull } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
+import type { End, Source } from "../wire/Source.ts"
 import type { Asked } from "./Provider.ts"
 import { type ReplyHeaders, replyHeaders } from "./replyHeaders.ts"
 import type { Stopper } from "./Stopper.ts"
@@ -23,12 +24,12 @@ export interface WholeReply extends Head {
   readonly bytes: Buffer | undefined
 }
 
-type Chunks = Pull.Pull<Uint8Array, GatewayError>
+type Chunk = Uint8Array | End<GatewayError>
 
-/** A reply whose body is still to be read. */
-export interface OpenReply extends Head {
-  /** The next chunk, done at the end; a failure when the body breaks off or is stopped. One reader at a time. */
-  readonly next: Chunks
+/** A reply whose body is still to be read: chunk by chunk, and then how it ended. Its failures: broken off, or stopped. */
+export interface OpenReply extends Head, Source<Chunk> {
+  /** The next chunk, done at the end, for whoever has time. */
+  readonly next: Pull.Pull<Uint8Array, GatewayError>
   /** Gives up what is left, and the connection with it; one whose body has ended is kept. */
   readonly close: () => void
   /** What is left does not matter, but it may come to its end, so that its connection can be used again. */
@@ -176,7 +177,7 @@ const maxWaiting = 16 * 1024
 const afterTerminal = 1_000
 
 /**
- * Whoever waits is woken when undici has taken in what one read of the socket brought: all of it is there by then, and the
+ * Whoever waits is told when undici has taken in what one read of the socket brought: all of it is there by then, and the
  * connection of a reply that has ended is free.
  */
 class OpenExchange extends Exchange {
@@ -185,9 +186,8 @@ class OpenExchange extends Exchange {
   private chunks: Array<Uint8Array> = []
   private waiting = 0
   /** What comes after the chunks that wait. */
-  private last: Chunks | undefined
-  private failure: GatewayError | undefined
-  private reader: ((next: Chunks) => void) | undefined
+  private end: End<GatewayError> | undefined
+  private reader: (() => void) | undefined
   private waking = false
   private discarding: NodeJS.Timeout | undefined
 
@@ -213,16 +213,17 @@ class OpenExchange extends Exchange {
   }
 
   protected ended(): void {
-    this.last = Cause.done()
-    clearTimeout(this.discarding)
-    this.wake()
+    this.finish("done")
   }
 
   protected failed(error: GatewayError): void {
-    this.failure = error
-    this.last = Effect.fail(error)
     // Stopped: what waits is not what the caller is to see.
     if (error !== brokenOff) this.chunks = []
+    this.finish(error)
+  }
+
+  private finish(end: End<GatewayError>): void {
+    this.end = end
     clearTimeout(this.discarding)
     this.wake()
   }
@@ -236,47 +237,48 @@ class OpenExchange extends Exchange {
   private readonly woken = (): void => {
     this.waking = false
     if (!this.answered) {
-      const { head } = this
+      const { end, head } = this
       this.answered = true
       if (head !== undefined) this.answer(Effect.succeed(this.open(head)))
-      else if (this.failure !== undefined) this.answer(Effect.fail(this.failure))
+      else if (end !== undefined && end !== "done") this.answer(Effect.fail(end))
       return
     }
-    if (this.reader === undefined) return
-    const next = this.take()
-    if (next === undefined) return
-    const { reader } = this
+    const reader = this.reader
+    if (reader === undefined || (this.chunks.length === 0 && this.end === undefined)) return
     this.reader = undefined
-    reader(next)
+    reader()
   }
 
   private open(head: Head): OpenReply {
-    return { ...head, next: this.next, close: this.close, release: this.release }
+    const wait = Effect.callback<void>((resume) => this.notify(() => resume(Effect.void)))
+    const next: OpenReply["next"] = Effect.suspend(() => {
+      const chunk = this.take()
+      if (chunk === undefined) return Effect.andThen(wait, next)
+      if (chunk === "done") return Cause.done()
+      return chunk instanceof GatewayError ? Effect.fail(chunk) : Effect.succeed(chunk)
+    })
+    return { ...head, take: this.take, notify: this.notify, next, close: this.close, release: this.release }
   }
 
-  private take(): Chunks | undefined {
+  private readonly take = (): Chunk | undefined => {
     const { chunks } = this
     const [only] = chunks
-    if (only === undefined) return this.last
+    if (only === undefined) return this.end
     this.chunks = []
     const held = this.waiting > maxWaiting
     this.waiting = 0
     // What undici has read already comes at once, and may have to be held again.
     if (held) this.controller?.resume()
-    return Effect.succeed(chunks.length === 1 ? only : Buffer.concat(chunks))
+    return chunks.length === 1 ? only : Buffer.concat(chunks)
   }
 
-  private readonly wait: Chunks = Effect.callback((resume) => {
-    this.reader = resume
-    return Effect.sync(() => {
-      this.reader = undefined
-    })
-  })
-
-  private readonly next: Chunks = Effect.suspend(() => this.take() ?? this.wait)
+  private readonly notify = (reader: () => void): void => {
+    this.reader = reader
+    if (this.chunks.length > 0 || this.end !== undefined) this.wake()
+  }
 
   private readonly release = (): void => {
-    if (this.over) return
+    if (this.over || this.discarding !== undefined) return
     this.chunks = []
     this.controller?.resume()
     this.discarding = setTimeout(this.close, afterTerminal)

@@ -18,6 +18,10 @@ export interface Frame {
   readonly flagged?: ((governance: Governance) => ReadonlyArray<Frame>) | undefined
 }
 
+/** A comment on silence, which clients pass over, so that nobody between takes the connection for dead. */
+export const keepAlive = "keep-alive"
+export type Item = Frame | typeof keepAlive
+
 /** What is known of a reply, for its record and its span. */
 export interface Summary {
   readonly tokens: Tokens | undefined

@@ -1,5 +1,5 @@
 /** How long a streamed reply may take: the idle limit, the ceiling, and the end of its key or of the server. */
-import { Duration, Effect, Stream } from "effect"
+import { Duration } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
 
 /** The whole of a request took too long. */
@@ -34,8 +34,10 @@ export interface Deadlines {
   readonly stop: (error: GatewayError) => void
   /** The reply is over. */
   readonly clear: () => void
-  /** Watches over what the upstream sends, one element a network chunk. */
-  readonly watch: <A, E>(chunks: Stream.Stream<A, E>) => Stream.Stream<A, E>
+  /** The upstream is waited for: anew, or still. */
+  readonly asked: (anew: boolean) => void
+  /** It is not waited for. */
+  readonly answered: () => void
 }
 
 /** They run from now on: the wait for the reply's head counts. Timers, so that the events pay next to nothing. */
@@ -58,24 +60,17 @@ export const makeDeadlines = (options: DeadlineOptions): Deadlines => {
   }, Duration.toMillis(options.idle))
   const ceiling = setTimeout(stop, Duration.toMillis(options.ceiling), ceilingError)
 
-  const watch = <A, E>(chunks: Stream.Stream<A, E>): Stream.Stream<A, E> =>
-    Stream.transformPull(chunks, (pull) => {
-      const read = Effect.map(pull, (array) => {
-        waiting = false
-        return array
-      })
-      const ask: typeof pull = Effect.suspend(() => {
-        waiting = true
-        if (!stopped) idle.refresh()
-        return read
-      })
-      return Effect.succeed(ask)
-    })
-
+  const asked = (anew: boolean) => {
+    waiting = true
+    if (anew && !stopped) idle.refresh()
+  }
+  const answered = () => {
+    waiting = false
+  }
   const clear = () => {
     clearTimeout(idle)
     clearTimeout(ceiling)
     clearTimeout(last)
   }
-  return { stop, clear, watch }
+  return { stop, clear, asked, answered }
 }

@@ -1,9 +1,10 @@
 /**
- * A streamed reply: the operators of `src/stream`, in the order in which an event passes them. The first frame is awaited before
- * the status is committed, so that a refusal keeps its status; after that the stream never fails, but ends in-band.
+ * A streamed reply: what opens it, what passes its events on (`src/stream`), and what is recorded of it. The first frame is awaited
+ * before the status is committed, so that a refusal keeps its status; after that the stream never fails, but ends in-band.
  */
+import type { ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Duration, Effect, Exit, Scope, Stream } from "effect"
+import { Duration, Effect, Exit, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
@@ -14,11 +15,9 @@ import { Stopper } from "../provider/Stopper.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { makeDeadlines } from "../stream/deadlines.ts"
 import { encode } from "../stream/encode.ts"
-import { endInBand } from "../stream/endInBand.ts"
 import type { Progress, Protocol } from "../stream/Frame.ts"
-import { governanceSoFar, governed } from "../stream/governed.ts"
-import { paced } from "../stream/heartbeat.ts"
-import { speak } from "../stream/protocol.ts"
+import { governanceSoFar } from "../stream/governed.ts"
+import { Relay } from "../stream/relay.ts"
 import { isLarge } from "./body.ts"
 import type { makeEnds } from "./ends.ts"
 import type { Observation } from "./Observation.ts"
@@ -41,7 +40,8 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
   const every = Duration.toMillis(limits.heartbeat)
   return Effect.fnUntraced(function* <S extends Progress>(options: StreamReplyOptions<S>) {
     const { protocol, prepared, route, provider, observation } = options
-    const response = NodeHttpServerRequest.toServerResponse(options.request)
+    // The listener speaks HTTP/1.1 only.
+    const response = NodeHttpServerRequest.toServerResponse(options.request) as ServerResponse
     const state = protocol.initial()
     const calls = makeAccumulator(limits.scanMode)
     const stopper = new Stopper()
@@ -56,10 +56,6 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
     let opened: Streamed | undefined
     observation.stream = true
 
-    const forget = () => {
-      deadlines.clear()
-      unwatch()
-    }
     /** The reply is over, either way: flags and tokens go to the record and the span. */
     const settle = (exit: Exit.Exit<unknown, unknown>) => {
       forget()
@@ -86,8 +82,6 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
           ? "complete"
           : "error"
     }
-    yield* Scope.addFinalizerExit(yield* Effect.scope, (exit) => Effect.sync(() => settle(exit)))
-
     const errorOf = (fault: UpstreamFault): GatewayError => {
       const error = provider.faultError(route, fault)
       opened?.span.fail(error)
@@ -123,27 +117,39 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       parent: observation.span,
       asked: observation
     }
-    const chunks = Stream.unwrap(
-      Effect.map(provider.stream(ask), (streamed) => {
-        opened = streamed
-        observation.region = streamed.region
-        observation.upstreamRequestId = streamed.requestId
-        return streamed.chunks
-      })
-    )
-    const frames = chunks.pipe(
-      deadlines.watch,
-      speak({
-        protocol,
-        state,
-        onEvents,
-        onComplete: () => (state.early === true ? opened?.close() : opened?.release()),
-        errorOf
+    const relay = new Relay({
+      protocol,
+      state,
+      calls,
+      every,
+      deadlines,
+      onEvents,
+      onEnd: (complete) => (complete && state.early !== true ? opened?.release() : opened?.close()),
+      errorOf,
+      lastWords
+    })
+    const forget = () => {
+      deadlines.clear()
+      relay.close()
+      unwatch()
+    }
+    const scope = yield* Effect.scope
+    yield* Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => settle(exit)))
+    yield* provider.stream(ask).pipe(
+      Effect.matchCause({
+        onSuccess: (streamed) => {
+          opened = streamed
+          observation.region = streamed.region
+          observation.upstreamRequestId = streamed.requestId
+          relay.opened(streamed.events)
+        },
+        onFailure: relay.failed
       }),
-      governed(calls)
+      // Of its own: what is opened late belongs to a reply that has begun.
+      Effect.forkIn(scope, { startImmediately: true })
     )
-    const items = yield* Effect.onError(paced(frames, every), () => Effect.sync(forget))
-    return HttpServerResponse.stream(items.pipe(endInBand(lastWords), encode(onWrite)), {
+    const items = yield* Effect.onError(relay.begin, () => Effect.sync(forget))
+    return HttpServerResponse.stream(encode(response, onWrite)(items), {
       contentType: "text/event-stream; charset=utf-8",
       headers: {
         ...servedHeaders(observation),

@@ -1,15 +1,14 @@
 /** What a caller gets of an upstream's bytes, however they are cut: by the decoder and the operators that serve it. */
-import { Cause, Effect, type Pull, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import type { GatewayError } from "../../src/model/GatewayError.ts"
 import type { Tokens } from "../../src/model/Tokens.ts"
 import { decoding } from "../../src/provider/decoding.ts"
 import { faultError } from "../../src/provider/fault.ts"
 import { encode } from "../../src/stream/encode.ts"
-import { endInBand } from "../../src/stream/endInBand.ts"
 import type { Progress, Protocol } from "../../src/stream/Frame.ts"
-import { governanceSoFar, governed } from "../../src/stream/governed.ts"
-import { speak } from "../../src/stream/protocol.ts"
+import { governanceSoFar } from "../../src/stream/governed.ts"
+import { Relay } from "../../src/stream/relay.ts"
 import type { Decoder } from "../../src/wire/Event.ts"
 
 export interface StreamedReply {
@@ -20,7 +19,8 @@ export interface StreamedReply {
   readonly tokens: Tokens | undefined
 }
 
-const untold = { chunk: () => {}, fail: () => {}, received: () => {}, set: () => {} }
+const nothing = () => {}
+const untold = { chunk: nothing, fail: nothing, received: nothing, set: nothing }
 const unscrubbed = (message: string) => message
 
 /** `cuts` are places in the bytes, in any order and beyond their end. */
@@ -32,25 +32,26 @@ export const streamed = <S extends Progress>(
 ): StreamedReply => {
   const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)
   const pieces = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end))
-  const next: Pull.Pull<Uint8Array, GatewayError> = Effect.suspend(() => {
-    const piece = pieces.shift()
-    return piece === undefined ? Cause.done() : Effect.succeed(piece)
-  })
   const state = protocol.initial()
   const calls = makeAccumulator()
-  const reply = Stream.fromPull(
-    Effect.succeed(decoding({ next }, makeDecoder(), untold, unscrubbed, { take: () => true }))
-  ).pipe(
-    speak({
-      protocol,
-      state,
-      onEvents: () => {},
-      onComplete: () => {},
-      errorOf: (fault) => faultError(fault, unscrubbed)
-    }),
-    governed(calls),
-    endInBand((error) => [protocol.inBand(state, error, governanceSoFar(calls))].flat()),
-    encode(() => {})
+  const lastWords = (error: GatewayError) => [protocol.inBand(state, error, governanceSoFar(calls))].flat()
+  const relay = new Relay({
+    protocol,
+    state,
+    calls,
+    every: 60_000,
+    deadlines: { asked: nothing, answered: nothing },
+    onEvents: nothing,
+    onEnd: nothing,
+    errorOf: (fault) => faultError(fault, unscrubbed),
+    lastWords
+  })
+  const source = { take: () => pieces.shift() ?? "done", notify: nothing } as const
+  relay.opened(decoding(source, makeDecoder(), untold, unscrubbed, { take: () => true }))
+  // What is a refusal with a status of its own is looked at in the surface's words here.
+  const reply = Stream.unwrap(relay.begin).pipe(
+    Stream.catch((error) => Stream.fromIterable(lastWords(error))),
+    encode({ chunkedEncoding: false }, nothing)
   )
   const text = Buffer.concat(Effect.runSync(Stream.runCollect(reply))).toString("utf8")
   const { tokens } = protocol.summary(state)

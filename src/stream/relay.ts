@@ -1,0 +1,167 @@
+/**
+ * Between what reads the upstream and what writes to the caller, one loop: what has come is decoded, said in the surface's words
+ * and governed, synchronously, and leaves as one array of frames. The first array is awaited before the status is committed;
+ * after it the stream never fails, but ends in-band. Silence is filled with comments.
+ */
+import { Cause, Effect, Option, Pull, Stream } from "effect"
+import type { Accumulator } from "../governance/accumulate.ts"
+import { GatewayError, internal } from "../model/GatewayError.ts"
+import { cut, type UpstreamFault } from "../model/UpstreamFault.ts"
+import type { Arrived, Source } from "../wire/Source.ts"
+import type { Deadlines } from "./deadlines.ts"
+import { type Frame, type Item, keepAlive, type Progress, type Protocol } from "./Frame.ts"
+import { governed } from "./governed.ts"
+
+export interface RelayOptions<S extends Progress> {
+  readonly protocol: Protocol<S>
+  readonly state: S
+  readonly calls: Accumulator
+  /** Milliseconds of silence that a comment ends. */
+  readonly every: number
+  readonly deadlines: Pick<Deadlines, "answered" | "asked">
+  /** Told how many events have come, before they are read. */
+  readonly onEvents: (count: number) => void
+  /** Told when nothing more of the upstream is wanted; `complete`: it has said its last word. */
+  readonly onEnd: (complete: boolean) => void
+  readonly errorOf: (fault: UpstreamFault) => GatewayError
+  /** What ends a reply that has begun and fails. */
+  readonly lastWords: (error: GatewayError) => ReadonlyArray<Frame>
+}
+
+type Items = Pull.Pull<readonly [Item, ...Array<Item>]>
+
+const none: ReadonlyArray<Frame> = []
+const silence: Items = Effect.succeed([keepAlive])
+
+const isFilled = (frames: ReadonlyArray<Frame>): frames is readonly [Frame, ...Array<Frame>] => frames.length > 0
+
+export class Relay<S extends Progress> {
+  private readonly options: RelayOptions<S>
+  private readonly timer: NodeJS.Timeout
+  private source: Source<Arrived<GatewayError>> | undefined
+  private reader: ((items: Items) => void) | undefined
+  /** Whether anything has come since the upstream was asked. */
+  private heard = false
+  /** Whether anything has been said to the caller. */
+  private begun = false
+  /** What went wrong before that. */
+  private refusal: GatewayError | undefined
+  /** What comes after all that has been said. */
+  private end: Items | undefined
+
+  constructor(options: RelayOptions<S>) {
+    this.options = options
+    this.timer = setTimeout(() => {
+      this.timer.refresh()
+      this.answer(silence)
+    }, options.every)
+  }
+
+  /** The upstream has answered. */
+  readonly opened = (source: Source<Arrived<GatewayError>>): void => {
+    this.source = source
+    this.answer(this.next)
+  }
+
+  /** It has not, or a defect kept it from it. */
+  readonly failed = (cause: Cause.Cause<GatewayError>): void => {
+    const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+    if (error === undefined) this.end = Effect.die(Cause.squash(cause))
+    else this.source = { take: () => ({ events: [], end: error }), notify: () => {} }
+    this.answer(this.next)
+  }
+
+  readonly close = (): void => {
+    clearTimeout(this.timer)
+  }
+
+  /** The reply from its first array on. Fails with what went wrong before anything was said. */
+  readonly begin: Effect.Effect<Stream.Stream<Item>, GatewayError> = Effect.suspend(() =>
+    Pull.matchEffect(this.next, {
+      onSuccess: (items) => {
+        this.begun = true
+        let first: typeof items | undefined = items
+        const rest = Effect.suspend(() => {
+          if (first === undefined) return this.next
+          const taken = first
+          first = undefined
+          return Effect.succeed(taken)
+        })
+        return Effect.succeed(Stream.fromPull(Effect.succeed(Effect.catchDefect(rest, this.broken))))
+      },
+      onFailure: Effect.failCause,
+      onDone: () => (this.refusal === undefined ? Effect.succeed(Stream.empty) : Effect.fail(this.refusal))
+    })
+  )
+
+  private readonly next: Items = Effect.suspend(() => this.end ?? this.read() ?? this.wait)
+
+  private readonly wait: Items = Effect.callback((resume) => {
+    this.reader = resume
+    this.options.deadlines.asked(this.heard)
+    this.heard = false
+    this.source?.notify(this.wake)
+  })
+
+  private readonly wake = (): void => this.answer(this.next)
+
+  private answer(items: Items): void {
+    const reader = this.reader
+    if (reader === undefined) return
+    this.reader = undefined
+    this.options.deadlines.answered()
+    reader(items)
+  }
+
+  /** What has come and says anything; undefined where the upstream must be waited for. */
+  private read(): Items | undefined {
+    for (;;) {
+      const arrived = this.source?.take()
+      if (arrived === undefined) return undefined
+      this.heard = true
+      const frames = this.say(arrived)
+      if (isFilled(frames)) {
+        this.timer.refresh()
+        return Effect.succeed(frames)
+      }
+      if (this.end !== undefined) return this.end
+    }
+  }
+
+  private say({ events, end }: Arrived<GatewayError>): ReadonlyArray<Frame> {
+    const { calls, errorOf, lastWords, onEvents, protocol, state } = this.options
+    let frames = none
+    if (events.length > 0) {
+      onEvents(events.length)
+      frames = protocol.step(state, events)[1]
+    }
+    if (end === "done" && state.end === undefined) {
+      frames = [...frames, ...protocol.onHalt(state)]
+      state.end ??= cut
+    }
+    const said = governed(calls, frames)
+    if (state.end === undefined && (end === undefined || end === "done")) return said
+    this.over(state.end === "complete")
+    if (state.end === "complete") return said
+    const error = end instanceof GatewayError && state.end === undefined ? end : errorOf(state.end ?? cut)
+    if (this.begun || said.length > 0) return [...said, ...lastWords(error)]
+    this.refusal = error
+    return said
+  }
+
+  /** What is said of a defect of ours. */
+  private readonly broken = (defect: unknown): Items => {
+    this.over(false)
+    const words = this.options.lastWords(internal)
+    return Effect.andThen(
+      Effect.logError("a streamed reply failed", Cause.die(defect)),
+      isFilled(words) ? Effect.succeed(words) : Cause.done()
+    )
+  }
+
+  private over(complete: boolean): void {
+    this.end = Cause.done()
+    this.close()
+    this.options.onEnd(complete)
+  }
+}
