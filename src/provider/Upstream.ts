@@ -10,7 +10,7 @@ import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { GatewayError } from "../model/GatewayError.ts"
 import { type CallSpan, type CallSpanOptions, makeCallSpans } from "../telemetry/callSpan.ts"
 import type { Decoder } from "../wire/Event.ts"
-import { type JsonObject, readExactObject, readWrittenObject } from "../wire/json.ts"
+import type { JsonObject } from "../wire/json.ts"
 import { type Attempt, type Choice, makeAttempts, type Sender, type Wire } from "./attempts.ts"
 import { makeBreaker } from "./breaker.ts"
 import { responseAttributes } from "./callAttributes.ts"
@@ -18,6 +18,7 @@ import { connections } from "./connections.ts"
 import { decoding } from "./decoding.ts"
 import { dispatchOpen, dispatchWhole, type Head, type OpenReply, type WholeReply } from "./dispatch.ts"
 import { faultError, malformed, type Scrub, statusFault } from "./fault.ts"
+import { isLargeReply, readLargeReply, readReplyObject } from "./largeReply.ts"
 import type { Outgoing } from "./Outgoing.ts"
 import type { Reply, Streamed } from "./Provider.ts"
 import type { ReplyHeaders } from "./replyHeaders.ts"
@@ -119,15 +120,12 @@ export class Upstream extends Context.Service<
             const { headers } = last.reply
             const body = readReply(call, last.reply)
             if (body instanceof GatewayError) return Effect.fail(body)
-            span.received()
-            span.set(responseAttributes(body.object))
-            return Effect.succeed({
-              region: last.region,
-              requestId: requestIdOf(headers),
-              span,
-              text: body.text,
-              body: body.object
-            })
+            const received = ({ object, text }: Body): Reply => {
+              span.received()
+              span.set(responseAttributes(object))
+              return { region: last.region, requestId: requestIdOf(headers), span, text, body: object }
+            }
+            return Effect.isEffect(body) ? Effect.map(body, received) : Effect.succeed(received(body))
           }
           return ended(call, span, Effect.flatMap(whole(call), read))
         })
@@ -213,11 +211,8 @@ interface Body {
   readonly object: JsonObject
 }
 
-/** Replies that call tools with JSON values, which are printed again. */
-const hasInput = /"(?:input|functionCall)"/
-
 /** Text that is not UTF-8 is not repaired: the caller would take the repairs for the model's words. */
-const readReply = (call: Call, reply: WholeReply): Body | GatewayError => {
+const readReply = (call: Call, reply: WholeReply): Body | GatewayError | Effect.Effect<Body, GatewayError> => {
   const { bytes, status, headers } = reply
   const refused = refuseHead(call, reply)
   if (refused !== undefined) return refused
@@ -225,8 +220,12 @@ const readReply = (call: Call, reply: WholeReply): Body | GatewayError => {
   if (bytes === undefined) return unexpected("a reply that is too large", "too-large")
   if (!isUtf8(bytes)) return unexpected("a reply that is not valid UTF-8", "invalid-utf8")
   const text = bytes.toString("utf8")
-  const object = hasInput.test(text) ? readWrittenObject(text) : readExactObject(text)
-  return object === undefined ? malformed : { text, object }
+  const bodyOf = (object: JsonObject | undefined) => (object === undefined ? malformed : { text, object })
+  if (!isLargeReply(bytes.length)) return bodyOf(readReplyObject(text))
+  return Effect.flatMap(readLargeReply(bytes, text), (object) => {
+    const body = bodyOf(object)
+    return body instanceof GatewayError ? Effect.fail(body) : Effect.succeed(body)
+  })
 }
 
 /** Fails for anything but a 200 of the promised type. */

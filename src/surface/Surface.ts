@@ -55,8 +55,8 @@ export interface Ready<P extends Prepared> {
 
 /** A whole reply, as it goes to the caller. */
 export interface Answer extends Summary {
-  /** JSON text. */
-  readonly body: string
+  /** JSON text, or the value to be printed. */
+  readonly body: string | object
   readonly flags: number
 }
 

@@ -89,7 +89,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
         )
       )
       return {
-        body: JSON.stringify(renderCompletion(answer, { ...heading, governance })),
+        body: renderCompletion(answer, { ...heading, governance }),
         tokens: answer.usage,
         finishReason: answer.finishReason,
         flags: governance?.flags.length ?? 0

@@ -62,11 +62,11 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
     const body = emulated ? withoutFence(reply.body) : reply.body
     const governance = governanceOfContent(body.content, scan)
     return Result.succeed({
-      body: JSON.stringify({
+      body: {
         ...body,
         model,
         ...(governance === undefined ? {} : { x_gateway_governance: governance })
-      }),
+      },
       tokens: tokensOf(objectOf(body.usage)),
       finishReason: textOf(body.stop_reason),
       flags: governance?.flags.length ?? 0

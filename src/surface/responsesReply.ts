@@ -102,6 +102,6 @@ export const rewriteResponse = (
   const shown = exposedResponse(failed ?? response)
   return {
     ...summary,
-    body: JSON.stringify(governance === undefined ? shown : { ...shown, x_gateway_governance: governance })
+    body: governance === undefined ? shown : { ...shown, x_gateway_governance: governance }
   }
 }

@@ -3,11 +3,15 @@ import { Duration, Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
+import type { UpstreamFault } from "../model/UpstreamFault.ts"
+import { isLargeReply } from "../provider/largeReply.ts"
 import type { Provider, Reply } from "../provider/Provider.ts"
 import { Stopper } from "../provider/Stopper.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { ceilingError } from "../stream/deadlines.ts"
 import type { Progress } from "../stream/Frame.ts"
+import { Print } from "../wire/print.ts"
+import { inOneTurn, inTurns } from "../wire/turns.ts"
 import { isLarge } from "./body.ts"
 import type { Observation } from "./Observation.ts"
 import { servedHeaders } from "./proof.ts"
@@ -19,6 +23,12 @@ export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly observation: Observation
   readonly headers: Readonly<Record<string, string>>
 }
+
+const printed = (value: object): Effect.Effect<Uint8Array> =>
+  Effect.suspend(() => {
+    const print = new Print(value)
+    return Effect.map(inTurns(print.step), () => Buffer.concat(print.pieces, print.size))
+  })
 
 /** What a call came to goes to its span and to the request; several calls of a request add up. */
 const learn = (observation: Observation, { span }: Reply, answer: Answer): void => {
@@ -47,10 +57,19 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
       observation.call = stopper
       const timer = setTimeout(stopper.stop, ceiling, ceilingError)
       const { operation, bodies } = prepared
+      let inSlices = false
       const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
         observation.region = reply.region
         observation.upstreamRequestId = reply.requestId
-        const answer = surface.answer(prepared, reply, scanMode)
+        const large = isLargeReply(reply.text.length)
+        if (large) inSlices = true
+        const answered = () => judge(reply, surface.answer(prepared, reply, scanMode))
+        return large ? Effect.flatten(inOneTurn(answered)) : answered()
+      }
+      const judge = (
+        reply: Reply,
+        answer: Result.Result<Answer, UpstreamFault>
+      ): Effect.Effect<Answer, GatewayError> => {
         if (Result.isSuccess(answer)) {
           learn(observation, reply, answer.success)
           return Effect.succeed(answer.success)
@@ -87,12 +106,13 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
               (answers) => join?.(prepared, answers) ?? answers[0]
             )
       return Effect.onExit(
-        Effect.map(answered, (answer) =>
-          HttpServerResponse.text(answer?.body ?? "", {
-            contentType: "application/json",
-            headers: { ...servedHeaders(observation), ...headers }
-          })
-        ),
+        Effect.flatMap(answered, (answer) => {
+          const body = answer?.body ?? ""
+          const options = { contentType: "application/json", headers: { ...servedHeaders(observation), ...headers } }
+          if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, options))
+          if (!inSlices) return Effect.succeed(HttpServerResponse.text(JSON.stringify(body), options))
+          return Effect.map(printed(body), (bytes) => HttpServerResponse.uint8Array(bytes, options))
+        }),
         () => {
           clearTimeout(timer)
           return Effect.void

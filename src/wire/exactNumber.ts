@@ -10,6 +10,12 @@ export const isRaw: (value: object) => value is { readonly rawJSON: string } = R
 export const isInexact = (value: number): boolean =>
   !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
 
+/** The number that a text is, or the text where JavaScript would print another one. */
+export const writtenNumberOf = (text: string): unknown => {
+  const value = Number(text)
+  return String(value) === text ? value : rawJson(text)
+}
+
 /** The number that a text is, or the text. */
 export const exactNumberOf = (text: string): unknown => {
   const value = Number(text)

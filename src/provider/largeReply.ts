@@ -1,0 +1,33 @@
+/** Replies whose parsing would hold up other requests are parsed in slices (docs/decisions.md#work-in-slices). */
+import { Effect } from "effect"
+import { isObject, type JsonObject, maxNesting, readExactObject, readWrittenObject } from "../wire/json.ts"
+import { Parse } from "../wire/parse.ts"
+import { inTurns } from "../wire/turns.ts"
+
+/** Up to this many bytes the engine's own parser is faster, and takes at most some 20 ms. */
+const largeBytes = 2 * 1024 * 1024
+
+export const isLargeReply = (bytes: number): boolean => bytes > largeBytes
+
+/** Replies that call tools with JSON values, which are printed again. */
+const hasInput = /"(?:input|functionCall)"/
+
+/** The object that a reply is, exactly, and as it was written where it calls tools; undefined where it is none. */
+export const readReplyObject = (text: string): JsonObject | undefined =>
+  hasInput.test(text) ? readWrittenObject(text) : readExactObject(text)
+
+/** The same in slices. */
+export const readLargeReply = (bytes: Buffer, text: string): Effect.Effect<JsonObject | undefined> =>
+  Effect.suspend(() => {
+    const parse = new Parse(bytes, {
+      budget: { tokens: Number.POSITIVE_INFINITY },
+      depth: maxNesting,
+      fields: Number.POSITIVE_INFINITY,
+      written: hasInput.test(text)
+    })
+    return Effect.map(inTurns(parse.step), () => {
+      // What a request may not hold, such as a name of a thousand bytes, a reply may.
+      if (parse.refusal !== undefined) return parse.refusal.kind === "syntax" ? undefined : readReplyObject(text)
+      return isObject(parse.value) ? parse.value : undefined
+    })
+  })

@@ -1,0 +1,39 @@
+/** A large reply is read as a small one is, with other requests served in between (docs/decisions.md#work-in-slices). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { isLargeReply, readLargeReply, readReplyObject } from "../../src/provider/largeReply.ts"
+
+const lorem = "lorem \u00e9 \ud83d\ude00 \\n \\u00e9 ".repeat(100_000)
+const texts: Readonly<Record<string, string>> = {
+  text: `{"content":[{"type":"text","text":"${lorem}"}]}`,
+  "numbers of a tool's input": `{"input":{"a":[1.0,1e3,-0,0.10,12345678901234567890,12,-1.5],"t":"${lorem}"}}`,
+  "numbers elsewhere": `{"a":[1.0,1e3,-0,0.10,12345678901234567890,12,-1.5,1e999]}`,
+  "many values": `{"a":[${"{},".repeat(200_000)}1]}`,
+  "a long name": `{"${"n".repeat(3000)}":1,"input":1.0}`,
+  "deep nesting": `{"a":${"[".repeat(600)}${"]".repeat(600)}}`,
+  "an array": "[1]",
+  "no JSON": '{"a":',
+  nothing: ""
+}
+
+describe("the same object as at once", () => {
+  for (const [name, text] of Object.entries(texts)) {
+    it.live(name, () =>
+      Effect.map(readLargeReply(Buffer.from(text), text), (object) => {
+        assert.strictEqual(JSON.stringify(object), JSON.stringify(readReplyObject(text)))
+      })
+    )
+  }
+})
+
+it("is read in slices", async () => {
+  const text = texts.text ?? ""
+  assert.isTrue(isLargeReply(text.length))
+  let turns = 0
+  const timer = setInterval(() => turns++, 0)
+  const began = process.threadCpuUsage()
+  await Effect.runPromise(readLargeReply(Buffer.from(text), text))
+  clearInterval(timer)
+  const { user, system } = process.threadCpuUsage(began)
+  assert.isAbove(turns, (user + system) / 1000 / 20, "a turn for every 20 ms of work")
+})
