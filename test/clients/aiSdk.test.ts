@@ -5,7 +5,7 @@ import { APICallError, generateText, type ModelMessage, stepCountIs, streamText 
 import { dataUri } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
 import { sharedGateway } from "../support/shared.ts"
-import { tools, trip, two } from "./aiSdkTools.ts"
+import { meetsErrors, tools, trip, two } from "./aiSdkTools.ts"
 
 const gateway = sharedGateway()
 
@@ -107,34 +107,7 @@ for (const id of sixModels) {
       if (files.length > 0) assert.match(done.text, /I see/)
     })
 
-    it("errors", async () => {
-      for (const [directive, status, text, retryable] of [
-        ["[sandbox: status=400]", 400, /./, false],
-        ["[sandbox: status=429 retry-after=7]", 429, /limiting/, true],
-        ["[sandbox: status=503]", 502, /failed/, true]
-      ] as const) {
-        const error = await generateText({ model: modelOf(id), prompt: directive, maxRetries: 0 }).catch(
-          (thrown: unknown) => thrown
-        )
-        assert.isTrue(APICallError.isInstance(error), String(error))
-        if (!APICallError.isInstance(error)) continue
-        assert.strictEqual(error.statusCode, status)
-        assert.strictEqual(error.isRetryable, retryable)
-        assert.match(error.message, text)
-        assert.match(error.responseHeaders?.["x-request-id"] ?? "", /^[0-9a-f-]{36}$/)
-      }
-      const errors: Array<unknown> = []
-      const broken = streamText({
-        model: modelOf(id),
-        prompt: "[sandbox: events=60] [sandbox: cut after=40]",
-        maxRetries: 0,
-        onError: ({ error }) => void errors.push(error)
-      })
-      let text = ""
-      for await (const piece of broken.textStream) text += piece
-      assert.match(text, /^worda/)
-      assert.isAtLeast(errors.length, 1)
-    })
+    it("errors", () => meetsErrors(modelOf(id)))
   })
 }
 

@@ -1,5 +1,6 @@
-/** What tests of the AI SDK offer and ask for, whichever provider they use. */
-import { jsonSchema, Output, tool } from "ai"
+/** What tests of the AI SDK offer, ask for and expect, whichever provider they use. */
+import { assert } from "@effect/vitest"
+import { APICallError, generateText, jsonSchema, type LanguageModel, Output, streamText, tool } from "ai"
 
 export const tools = {
   get_weather: tool({
@@ -25,3 +26,36 @@ export const trip = Output.object({
     additionalProperties: false
   })
 })
+
+/** What the SDK makes of each refusal, and of a stream that breaks off. */
+export const meetsErrors = async (
+  model: LanguageModel,
+  providerOptions: Parameters<typeof generateText>[0]["providerOptions"] = {}
+) => {
+  for (const [directive, status, text, retryable] of [
+    ["[sandbox: status=400]", 400, /./, false],
+    ["[sandbox: status=429 retry-after=7]", 429, /limiting/, true],
+    ["[sandbox: status=503]", 502, /failed/, true]
+  ] as const) {
+    const error = await generateText({ providerOptions, model, prompt: directive, maxRetries: 0 }).catch(
+      (thrown: unknown) => thrown
+    )
+    assert(APICallError.isInstance(error), String(error))
+    assert.strictEqual(error.statusCode, status)
+    assert.strictEqual(error.isRetryable, retryable)
+    assert.match(error.message, text)
+    assert.match(error.responseHeaders?.["x-request-id"] ?? "", /^[0-9a-f-]{36}$/)
+  }
+  const errors: Array<unknown> = []
+  const broken = streamText({
+    providerOptions,
+    model,
+    prompt: "[sandbox: events=60] [sandbox: cut after=40]",
+    maxRetries: 0,
+    onError: ({ error }) => void errors.push(error)
+  })
+  let text = ""
+  for await (const piece of broken.textStream) text += piece
+  assert.match(text, /^worda/)
+  assert.isAtLeast(errors.length, 1)
+}

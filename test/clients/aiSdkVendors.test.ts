@@ -5,7 +5,7 @@ import { APICallError, generateText, type LanguageModel, stepCountIs, streamText
 import { dataUri } from "../support/chat.ts"
 import { sharedGateway } from "../support/shared.ts"
 import { haveTools, toolFile } from "../tools/tools.ts"
-import { tools, trip, two } from "./aiSdkTools.ts"
+import { meetsErrors, tools, trip, two } from "./aiSdkTools.ts"
 
 const gateway = sharedGateway()
 
@@ -136,29 +136,7 @@ describe.skipIf(!haveTools()).each(vendors)("$module", ({ module, factory, model
       assert.match(done.text, /I see/)
     })
 
-    it("understands errors", async () => {
-      for (const [directive, status, text, retryable] of [
-        ["[sandbox: status=400]", 400, /./, false],
-        ["[sandbox: status=429 retry-after=7]", 429, /limiting/, true],
-        ["[sandbox: status=503]", 502, /failed/, true]
-      ] as const) {
-        const error = await generateText(once(id, directive)).catch((thrown: unknown) => thrown)
-        assert(APICallError.isInstance(error), String(error))
-        assert.strictEqual(error.statusCode, status)
-        assert.strictEqual(error.isRetryable, retryable)
-        assert.match(error.message, text)
-        assert.match(error.responseHeaders?.["x-request-id"] ?? "", /^[0-9a-f-]{36}$/)
-      }
-      const errors: Array<unknown> = []
-      const broken = streamText({
-        ...once(id, "[sandbox: events=60] [sandbox: cut after=40]"),
-        onError: ({ error }) => void errors.push(error)
-      })
-      let text = ""
-      for await (const piece of broken.textStream) text += piece
-      assert.match(text, /^worda/)
-      assert.isAtLeast(errors.length, 1)
-    })
+    it("understands errors", () => meetsErrors(modelOf(id), always))
   })
 
   it("is refused with a wrong key", async () => {

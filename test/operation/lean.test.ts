@@ -29,6 +29,7 @@ describe("serve", () => {
     const file = join(directory, "loaded.json")
     const gateway = await serve({
       ...cloudsAt("http://127.0.0.1:9"),
+      GATEWAY_DOCS: "public",
       NODE_OPTIONS: `--import=${join(import.meta.dirname, "loaded.ts")}`,
       GATEWAY_TEST_LOADED: file
     })
@@ -42,6 +43,9 @@ describe("serve", () => {
       /\/src\/Client\.ts$/,
       /\/src\/sandbox\//,
       /httpApiScalar\.js$/,
+      /\/src\/surface\/reference\.ts$/,
+      // The folders of Effect of which one module is used.
+      /\/effect\/dist\/(encoding|persistence|observability)\/index\.js$/,
       /\/node_modules\/(@?redis|@opentelemetry|@aws-sdk|@azure|google-auth-library)\//,
       // Node's own undici: an `import` of node:http loads it, see src/nodeHttp.ts.
       /internal\/deps\/undici\/undici$/

@@ -3,7 +3,8 @@ import { request } from "node:http"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { hasRedis, testRedis } from "../access/redis.ts"
 import { type Browser, hasBrowser, startBrowser } from "../support/browser.ts"
-import { type GatewayProcess, message, post, startProcess } from "../telemetry/support.ts"
+import { open as post } from "../support/http.ts"
+import { type GatewayProcess, message, startProcess } from "../telemetry/support.ts"
 
 let gateway: GatewayProcess
 let page = ""

@@ -2,18 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { chat, functionTool, ok, refused, uuid } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { post } from "../support/http.ts"
-import { sharedGateway } from "../support/shared.ts"
+import { call, model, sharedChat, user } from "../support/chatSurface.ts"
 
-const gateway = sharedGateway()
-
-const create = (body: unknown, headers: Record<string, string> = {}) =>
-  post(`${gateway.url}/v1/chat/completions`, body, headers)
-const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
-
-const model = "claude-sonnet-4-5:il5"
-const user = { role: "user", content: "hi" }
-const call = (id: string, args = "{}", name = "f") => ({ id, type: "function", function: { name, arguments: args } })
+const { create, sent } = sharedChat()
 
 describe("an answer", () => {
   for (const id of sixModels) {

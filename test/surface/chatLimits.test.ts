@@ -2,18 +2,10 @@
 import { describe, it } from "@effect/vitest"
 import { chat, functionTool, ok, refused } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
+import { base, call, model, sharedChat, user } from "../support/chatSurface.ts"
 import { post } from "../support/http.ts"
-import { sharedGateway } from "../support/shared.ts"
 
-const gateway = sharedGateway()
-
-const create = (body: unknown, headers: Record<string, string> = {}) =>
-  post(`${gateway.url}/v1/chat/completions`, body, headers)
-
-const model = "claude-sonnet-4-5:il5"
-const base = chat(model)
-const user = { role: "user", content: "hi" }
-const call = (id: string, args = "{}", name = "f") => ({ id, type: "function", function: { name, arguments: args } })
+const { gateway, create } = sharedChat()
 
 describe("limits: N passes, N + 1 does not", () => {
   const history = (count: number) =>

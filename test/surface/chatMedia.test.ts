@@ -2,13 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { chat, dataUri, file, image, ok } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { post } from "../support/http.ts"
-import { sharedGateway } from "../support/shared.ts"
+import { model, sharedChat } from "../support/chatSurface.ts"
 
-const gateway = sharedGateway()
-
-const create = (body: unknown) => post(`${gateway.url}/v1/chat/completions`, body)
-const sent = () => JSON.parse(gateway.calls().at(-1)?.body ?? "null")
+const { gateway, create, sent } = sharedChat()
 const refuses = async (body: unknown, text: RegExp) => {
   const before = gateway.calls().length
   const got = await create(body)
@@ -23,7 +19,6 @@ const text = { type: "text", text: "What is this?" }
 const png = dataUri("image/png")
 const pdf = dataUri("application/pdf")
 const images = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const
-const model = "claude-sonnet-4-5:il5"
 
 describe("which model takes what", () => {
   for (const id of sixModels) {

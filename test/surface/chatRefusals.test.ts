@@ -2,18 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { chat, functionTool, ok, refused } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
-import { post } from "../support/http.ts"
-import { sharedGateway } from "../support/shared.ts"
+import { base, call, model, sharedChat, user } from "../support/chatSurface.ts"
+import { cloudStatuses } from "../support/cloudStatuses.ts"
 
-const gateway = sharedGateway()
-
-const create = (body: unknown, headers: Record<string, string> = {}) =>
-  post(`${gateway.url}/v1/chat/completions`, body, headers)
-
-const model = "claude-sonnet-4-5:il5"
-const base = chat(model)
-const user = { role: "user", content: "hi" }
-const call = (id: string, args = "{}", name = "f") => ({ id, type: "function", function: { name, arguments: args } })
+const { gateway, create } = sharedChat()
 
 describe("what is refused", () => {
   const cases: ReadonlyArray<readonly [name: string, body: unknown, text: RegExp]> = [
@@ -157,24 +149,10 @@ describe("what is refused", () => {
 })
 
 describe("what a cloud refuses or fails at", () => {
-  const rows: ReadonlyArray<readonly [string, number, string, string | null]> = [
-    ["400", 400, "invalid_request_error", null],
-    ["413", 400, "invalid_request_error", null],
-    ["422", 400, "invalid_request_error", null],
-    ["401", 502, "api_error", null],
-    ["403", 502, "api_error", null],
-    ["404", 502, "api_error", null],
-    ["408", 504, "api_error", null],
-    ["429 retry-after=7", 429, "rate_limit_error", "7"],
-    ["429", 429, "rate_limit_error", null],
-    ["500", 502, "api_error", null],
-    ["503", 502, "api_error", null],
-    ["529", 502, "api_error", null]
-  ]
   for (const id of sixModels) {
     for (const stream of [false, true]) {
       it(`${id}${stream ? ", streamed" : ""}: statuses`, async () => {
-        for (const [directive, status, type, retryAfter] of rows) {
+        for (const [directive, status, type, retryAfter] of cloudStatuses) {
           const got = await create(chat(id, `[sandbox: status=${directive}]`, { stream }))
           refused(got, status, type, /./)
           assert.strictEqual(got.headers.get("retry-after"), retryAfter)

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { message } from "../support/claude.ts"
+import { cloudStatuses } from "../support/cloudStatuses.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { eventsIn, type Got, post } from "../support/http.ts"
 import { sharedGateway } from "../support/shared.ts"
@@ -105,22 +106,8 @@ describe("keys", () => {
 
 describe("what the model's API refuses or fails at", () => {
   for (const model of ["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5"]) {
-    const rows: ReadonlyArray<readonly [string, number, string, string | null]> = [
-      ["400", 400, "invalid_request_error", null],
-      ["413", 400, "invalid_request_error", null],
-      ["422", 400, "invalid_request_error", null],
-      ["401", 502, "api_error", null],
-      ["403", 502, "api_error", null],
-      ["404", 502, "api_error", null],
-      ["429 retry-after=7", 429, "rate_limit_error", "7"],
-      ["429", 429, "rate_limit_error", null],
-      ["500", 502, "api_error", null],
-      ["502", 502, "api_error", null],
-      ["503", 502, "api_error", null],
-      ["529", 502, "api_error", null]
-    ]
     for (const stream of [false, true]) {
-      for (const [directive, status, type, retryAfter] of rows) {
+      for (const [directive, status, type, retryAfter] of cloudStatuses) {
         it(`${model}${stream ? ", streamed" : ""}: ${directive} is ${status}`, async () => {
           const got = await create(message(model, `[sandbox: status=${directive}]`, { stream }))
           refused(got, status, type, /./)

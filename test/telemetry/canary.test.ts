@@ -16,8 +16,9 @@ import {
 } from "../support/claude.ts"
 import { type FakeUpstream, fakeUpstream, reply, streaming } from "../support/fakeUpstream.ts"
 import { cloudsAt } from "../support/gateway.ts"
+import { open as post } from "../support/http.ts"
 import { type Receiver, startReceiver } from "./receiver.ts"
-import { caller, exportTo, type GatewayProcess, message, post, startProcess } from "./support.ts"
+import { caller, exportTo, type GatewayProcess, message, startProcess } from "./support.ts"
 
 const main = new URL("../../src/main.ts", import.meta.url).pathname
 const canary = "CANARY-7f3a9"

@@ -1,6 +1,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { open as post } from "../support/http.ts"
 import { type Point, type Receiver, startReceiver } from "./receiver.ts"
-import { exportTo, type GatewayProcess, message, post, startProcess } from "./support.ts"
+import { exportTo, type GatewayProcess, message, startProcess } from "./support.ts"
 
 let receiver: Receiver
 let gateway: GatewayProcess

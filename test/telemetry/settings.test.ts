@@ -1,7 +1,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { exportedSignals } from "../../src/Telemetry.ts"
+import { open as post } from "../support/http.ts"
 import { type Receiver, startReceiver } from "./receiver.ts"
-import { caller, exportTo, message, post, startProcess } from "./support.ts"
+import { caller, exportTo, message, startProcess } from "./support.ts"
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318" }
 

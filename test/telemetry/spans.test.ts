@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { open as post } from "../support/http.ts"
 import { type Receiver, type Span, startReceiver } from "./receiver.ts"
-import { caller, exportTo, type GatewayProcess, message, post, startProcess } from "./support.ts"
+import { caller, exportTo, type GatewayProcess, message, startProcess } from "./support.ts"
 
 let receiver: Receiver
 let gateway: GatewayProcess

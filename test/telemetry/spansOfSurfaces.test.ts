@@ -1,7 +1,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { inference, readUntil, requestOf, type Surface } from "../operation/surfaces.ts"
+import { open as post } from "../support/http.ts"
 import { type Receiver, type Span, startReceiver } from "./receiver.ts"
-import { caller, exportTo, type GatewayProcess, post, startProcess } from "./support.ts"
+import { caller, exportTo, type GatewayProcess, startProcess } from "./support.ts"
 
 let receiver: Receiver
 let gateway: GatewayProcess

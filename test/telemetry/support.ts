@@ -75,16 +75,6 @@ export const exportTo = (url: string): Readonly<Record<string, string>> => ({
   OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test"
 })
 
-const key = { "x-api-key": "sandbox-key", "content-type": "application/json" }
-
-export const post = (
-  url: string,
-  body: unknown,
-  headers: Readonly<Record<string, string>> = {},
-  init: RequestInit = {}
-): Promise<Response> =>
-  fetch(url, { method: "POST", body: JSON.stringify(body), ...init, headers: { ...key, ...headers } })
-
 /** A body of the messages surface. */
 export const message = (text: string, more: Readonly<Record<string, unknown>> = {}) => ({
   model: "claude-sonnet-4-5:il5",
