@@ -75,7 +75,7 @@ export class Refusal extends Data.Error<{
   readonly message: string
   readonly code?: string | undefined
   /** The parameter that it is about. */
-  readonly param?: string
+  readonly param?: string | undefined
 }> {}
 
 /** A refusal of what a request asks. */

@@ -8,12 +8,11 @@ export type Shape<A = unknown> = (value: Json | undefined, path: string) => A
 /** Shapes by field: `name!` must be given, and a field whose shape is `false` is not known. */
 export type Fields = Readonly<Record<string, Shape | false>>
 
-type Names<Text> = Text extends `${infer First} ${infer Rest}` ? First | Names<Rest> : Text
+type Bare<Name> = Name extends `${infer Text}!` ? Text : Name
+type Names<Text> = Text extends `${infer First} ${infer Rest}` ? Bare<First> | Names<Rest> : Bare<Text>
 type Read<Field> = Field extends Shape<infer A> ? A : never
 type ReadAll<F> = {
-  readonly [K in keyof F as K extends `${infer Name}!` ? Name : K]: K extends `${string}!`
-    ? Read<F[K]>
-    : Read<F[K]> | undefined
+  readonly [K in keyof F as Bare<K>]: K extends `${string}!` ? Read<F[K]> : Read<F[K]> | undefined
 }
 
 /** What is said where something does not hold, in the order in which it is looked at. */

@@ -1,6 +1,5 @@
 /** The messages of a request to Claude: what their blocks may hold, and how turns follow each other. */
 import { isDeepStrictEqual } from "node:util"
-import { invalid } from "../http.ts"
 import { type Json, listOf, objectOf, stringOf } from "../json.ts"
 import { decodeBase64, fileOf, sniff } from "../media.ts"
 import { anything, type Fields, reads, type Shape } from "../shape.ts"
@@ -43,14 +42,14 @@ const base64 = (types: ReadonlyArray<string>) =>
     const bytes = decodeBase64(stringOf(data))
     insist({ "invalid base64 data": bytes !== undefined }, path)
     const { length } = bytes ?? []
-    const found = sniff(bytes ?? Buffer.of())
-    if (type === "application/pdf") {
-      const at = `${path.replace(".document.", ".pdf.")}.data`
-      insist({ "The PDF specified was not valid.": found === type }, at)
-      return fileOf(type, length)
-    }
-    insist({ [`image exceeds 5 MB maximum: ${length} bytes > 5242880 bytes`]: length <= 5_242_880 }, path)
-    if (found === undefined || found === "application/pdf") throw invalid("Could not process image")
+    const found = sniff(bytes ?? Buffer.of()) ?? ""
+    const pdf = type === "application/pdf"
+    insist(
+      { "The PDF specified was not valid.": !pdf || found === type },
+      `${path.replace(".document.", ".pdf.")}.data`
+    )
+    insist({ [`image exceeds 5 MB maximum: ${length} bytes > 5242880 bytes`]: pdf || length <= 5_242_880 }, path)
+    insist({ "Could not process image": pdf || found.startsWith("image/") })
     const other = `The image was specified using the ${type} media type, but the image appears to be a ${found} image`
     insist({ [other]: found === type }, `${path}.data`)
     return fileOf(type, length)
@@ -74,49 +73,52 @@ const call = block("caller", {
   "input!": dictionary
 })
 
-const thought = (name: string, secret: string, text?: string): Shape<Part> =>
-  reads(block(`${name} ${secret}`), (read: Readonly<Record<string, unknown>>, path) => {
-    const type = name === "" ? "redacted_thinking" : name
-    const valid = isSigned(text ?? stringOf(read[name] as Json), stringOf(read[secret] as Json))
-    insist({ [`Invalid \`${secret}\` in \`${type}\` block`]: valid }, blockAt(path))
-    return { thought: true }
-  })
-
-const kinds: Readonly<Record<string, Shape<Part>>> = {
-  image: file(source(["image/jpeg", "image/png", "image/gif", "image/webp"])),
-  document: file(source(["application/pdf"], ["text", "content"]), "title context citations"),
-  tool_use: reads(call, ({ id, name, input }) => ({ call: { id, name, json: JSON.stringify(input) } })),
-  thinking: thought("thinking", "signature"),
-  redacted_thinking: thought("", "data", "redacted")
+const sealed = (path: string, said: string, text: unknown, signature: unknown): Part => {
+  insist({ [`Invalid ${said} block`]: isSigned(stringOf(text), stringOf(signature)) }, blockAt(path))
+  return { thought: true }
 }
+
+/** Blocks that only one side sends. */
+const kinds = {
+  image: ["user", file(source(["image/jpeg", "image/png", "image/gif", "image/webp"]))],
+  document: ["user", file(source(["application/pdf"], ["text", "content"]), "title context citations")],
+  tool_use: ["assistant", reads(call, ({ id, name, input }) => ({ call: { id, name, json: JSON.stringify(input) } }))],
+  thinking: [
+    "assistant",
+    reads(block("thinking signature"), ({ thinking, signature }, path) =>
+      sealed(path, "`signature` in `thinking`", thinking, signature)
+    )
+  ],
+  redacted_thinking: [
+    "assistant",
+    reads(block("data"), ({ data }, path) => sealed(path, "`data` in `redacted_thinking`", "redacted", data))
+  ]
+} satisfies Readonly<Record<string, readonly [role: string, shape: Shape<Part>]>>
 
 const blocksOf = (role: string, { strict }: MessageRules): Shape<ReadonlyArray<Part>> => {
   const only =
-    (place: string, type: string, shape = kinds[type]): Shape<Part> =>
+    (place: string, type: string, shape: Shape<Part>): Shape<Part> =>
     (value, path) => {
-      insist({ [`\`${type}\` blocks can only be in \`${place}\` messages`]: role === place }, blockAt(path))
-      return shape?.(value, path) ?? {}
+      const placed = role === place || (type === "document" && !strict)
+      insist({ [`\`${type}\` blocks can only be in \`${place}\` messages`]: placed }, blockAt(path))
+      return shape(value, path)
     }
   const uncited = where(anything, (citations) => ({
-    "Citations are not permitted in user messages": !strict || role !== "user" || listOf(citations ?? []).length === 0
+    "Citations are not permitted in user messages": !strict || role !== "user" || listOf(citations).length === 0
   }))
   const shapes: Readonly<Record<string, Shape<Part>>> = {
     text: reads(block("", { "text!": words, citations: uncited }), ({ text }) => ({ text })),
-    image: only("user", "image"),
-    document: strict ? only("user", "document") : only(role, "document"),
-    tool_use: only("assistant", "tool_use"),
-    thinking: only("assistant", "thinking"),
-    redacted_thinking: only("assistant", "redacted_thinking")
+    ...Object.fromEntries(Object.entries(kinds).map(([type, [place, shape]]) => [type, only(place, type, shape)]))
   }
   const inner = list(variant("type", shapes))
-  const result = block("tool_use_id is_error", {
-    content: (value, path) => {
-      if (typeof value !== "string" && value !== null) inner(value, path)
-      return value
-    }
-  })
-  const answer = reads(result, ({ tool_use_id: id, content }): Part => ({ result: { id: stringOf(id), content } }))
-  const blocks = list(variant("type", { ...shapes, tool_result: only("user", "tool_result", answer) }))
+  const content: Shape<Json | undefined> = (value, path) => {
+    if (typeof value !== "string" && value !== null) inner(value, path)
+    return value
+  }
+  const result = reads(block("tool_use_id is_error", { content }), ({ tool_use_id: id, content }) => ({
+    result: { id: stringOf(id), content }
+  }))
+  const blocks = list(variant("type", { ...shapes, tool_result: only("user", "tool_result", result) }))
   return (value, path) => blocks(typeof value === "string" ? [{ type: "text", text: value }] : value, path)
 }
 

@@ -1,10 +1,11 @@
 /** What a generateContent request may be, and what it asks. */
-import { type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
+import { numberOf } from "../../wire/json.ts"
+import { type Json, type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
-import { anything, reads } from "../shape.ts"
+import { anything } from "../shape.ts"
 import { readTurn, type Turn, textIn } from "../turn.ts"
 import { checkContents, contentOf, messageOf, wellNamed } from "./contents.ts"
-import { closed, insist, list, where, within } from "./shape.ts"
+import { closed, insist, list, where } from "./shape.ts"
 
 const schema = closed(
   "type format title description nullable enum items maxItems minItems properties required minProperties maxProperties " +
@@ -21,81 +22,58 @@ const declaration = where(
 )
 
 const functions = closed("googleSearch codeExecution urlContext", { functionDeclarations: list(declaration) })
-const tool = reads(
-  where(anything, (value, path) => ({
-    [`${path}.tool_type: required one_of 'tool_type' must have one initialized field`]:
-      Object.keys(objectOf(value)).length > 0 && objectOf(value).functionDeclarations !== null
-  })),
-  functions
-)
+const tool: typeof functions = (value, path) => {
+  const { functionDeclarations: declared, ...others } = objectOf(value)
+  const none = declared === null || (declared === undefined && Object.keys(others).length === 0)
+  insist({ [`${path}.tool_type: required one_of 'tool_type' must have one initialized field`]: !none })
+  return functions(value, path)
+}
 
+const MODES = ["AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED"]
 const calling = closed("allowedFunctionNames streamFunctionCallArguments", {
   mode: where(anything, (mode, path) => ({
-    [`Invalid value at '${path}': "${stringOf(mode)}"`]: [
-      "AUTO",
-      "ANY",
-      "NONE",
-      "VALIDATED",
-      "MODE_UNSPECIFIED"
-    ].includes(stringOf(mode))
+    [`Invalid value at '${path}': "${stringOf(mode)}"`]: MODES.includes(stringOf(mode))
   }))
 })
 
-const outside = (what: string, range: string): string =>
-  `Unable to submit request because it has a ${what} value outside the supported range${range}`
+const generation = closed(
+  "temperature topP topK maxOutputTokens candidateCount logprobs responseLogprobs responseMimeType responseSchema " +
+    "responseJsonSchema presencePenalty frequencyPenalty seed responseModalities mediaResolution audioTimestamp speechConfig",
+  { stopSequences: list(anything), thinkingConfig: closed("thinkingLevel thinkingBudget includeThoughts") }
+)
+
+/** Absent, or a number between two, both included. */
+const between = (value: Json | undefined, least: number, most: number): boolean =>
+  value === undefined || (typeof value === "number" && value >= least && value <= most)
 
 const generationOf = ({ maxOutput, levels, logprobs, defaultLevel }: GeminiModel) =>
-  where(
-    closed(
-      "topK responseMimeType responseSchema responseJsonSchema presencePenalty frequencyPenalty seed responseLogprobs " +
-        "responseModalities mediaResolution audioTimestamp speechConfig",
-      {
-        logprobs: within(
-          1,
-          20,
-          "Unable to submit request because logprobs is outside the supported range from 1 to 20."
-        ),
-        temperature: within(
-          0,
-          2,
-          outside("temperature", ". The supported range is from 0 (inclusive) to 2.0 (inclusive).")
-        ),
-        topP: within(0, 1, outside("topP", " from 0 to 1.")),
-        maxOutputTokens: within(
-          1,
-          maxOutput,
-          (_, limit) =>
-            `Unable to submit request because it has a maxOutputTokens value of ${limit} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`
-        ),
-        candidateCount: within(1, 1, "Multiple candidates is not enabled for this model"),
-        stopSequences: where(list(anything), (stops) => ({
-          "Unable to submit request because it has too many stop sequences. The maximum is 5.": stops.length <= 5
-        })),
-        thinkingConfig: where(closed("thinkingLevel thinkingBudget includeThoughts"), (thinking) => {
-          const level = stringOf(thinking.thinkingLevel ?? defaultLevel).toUpperCase()
-          return {
-            "You can only set only one of thinking budget and thinking level.":
-              thinking.thinkingLevel === undefined || thinking.thinkingBudget === undefined,
-            [`Thinking level ${level} is not supported for this model. Please retry with other thinking level.`]:
-              levels.includes(level)
-          }
-        })
-      }
-    ),
-    (config) => {
-      const schema = config.responseJsonSchema ?? config.responseSchema
-      return {
-        "Unable to submit request because Logprobs is not supported for this model.":
-          logprobs || config.responseLogprobs !== true,
-        "Unable to submit request because logprobs is set but responseLogprobs is not.":
-          config.logprobs === undefined || config.responseLogprobs === true,
-        "Only one of response_schema and response_json_schema can be set.":
-          config.responseSchema === undefined || config.responseJsonSchema === undefined,
-        "response_schema is only supported with response_mime_type application/json.":
-          schema === undefined || config.responseMimeType === "application/json"
-      }
+  where(generation, ({ stopSequences: stops = [], thinkingConfig: thinking, ...config }) => {
+    const { maxOutputTokens: limit, responseSchema, responseJsonSchema } = config
+    const level = stringOf(thinking?.thinkingLevel ?? defaultLevel).toUpperCase()
+    const likely = config.responseLogprobs === true
+    const json = config.responseMimeType === "application/json"
+    const refused = "Unable to submit request because"
+    return {
+      [`${refused} logprobs is outside the supported range from 1 to 20.`]: between(config.logprobs, 1, 20),
+      [`${refused} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`]:
+        between(config.temperature, 0, 2),
+      [`${refused} it has a topP value outside the supported range from 0 to 1.`]: between(config.topP, 0, 1),
+      [`${refused} it has a maxOutputTokens value of ${limit} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`]:
+        between(limit, 1, maxOutput),
+      "Multiple candidates is not enabled for this model": between(config.candidateCount, 1, 1),
+      [`${refused} it has too many stop sequences. The maximum is 5.`]: stops.length <= 5,
+      "You can only set only one of thinking budget and thinking level.":
+        thinking?.thinkingLevel === undefined || thinking.thinkingBudget === undefined,
+      [`Thinking level ${level} is not supported for this model. Please retry with other thinking level.`]:
+        levels.includes(level),
+      [`${refused} Logprobs is not supported for this model.`]: logprobs || !likely,
+      [`${refused} logprobs is set but responseLogprobs is not.`]: config.logprobs === undefined || likely,
+      "Only one of response_schema and response_json_schema can be set.":
+        responseSchema === undefined || responseJsonSchema === undefined,
+      "response_schema is only supported with response_mime_type application/json.":
+        json || (responseSchema ?? responseJsonSchema) === undefined
     }
-  )
+  })
 
 const requestOf = (model: GeminiModel) =>
   closed("safetySettings labels cachedContent", {
@@ -123,40 +101,32 @@ const choiceOf = (config: ReturnType<typeof calling> | undefined, tools: Turn["t
 
 /** Checks a generateContent or countTokens request as Vertex AI does, and reads what it asks. Throws a `Refusal`. */
 export const readGemini = (body: JsonObject, model: GeminiModel) => {
-  const {
-    contents = [],
-    tools: given = [],
-    toolConfig,
-    systemInstruction,
-    generationConfig
-  } = requestOf(model)(body, "")
+  const { contents = [], systemInstruction: system, toolConfig, ...asked } = requestOf(model)(body, "")
   checkContents(contents, model)
-  const tools = given
-    .flatMap(({ functionDeclarations = [] }) => functionDeclarations)
-    .map(({ name, description, parameters, parametersJsonSchema }) => ({
-      name: stringOf(name),
-      description: stringOf(description),
-      schema: objectOf(parametersJsonSchema ?? parameters)
-    }))
-  const { thinkingConfig, ...config } = generationConfig ?? generationOf(model)({}, "")
-  const { thinkingLevel, thinkingBudget, includeThoughts } = thinkingConfig ?? {}
+  const declared = (asked.tools ?? []).flatMap(({ functionDeclarations = [] }) => functionDeclarations)
+  const tools = declared.map(({ name, description, parameters, parametersJsonSchema }) => ({
+    name: stringOf(name),
+    description: stringOf(description),
+    schema: objectOf(parametersJsonSchema ?? parameters)
+  }))
+  const { thinkingConfig: thinking, ...config } = asked.generationConfig ?? generation({}, "")
   const schema = config.responseJsonSchema ?? config.responseSchema
   const read = readTurn(contents.map(messageOf), {
     model: model.base,
-    instructions: textIn(systemInstruction && messageOf(systemInstruction)),
+    instructions: textIn(system && messageOf(system)),
     tools,
     choice: choiceOf(toolConfig?.functionCallingConfig, tools),
     stops: (config.stopSequences ?? []).map(stringOf),
-    limit: config.maxOutputTokens,
+    limit: numberOf(config.maxOutputTokens),
     format:
-      schema === undefined ? (config.responseMimeType === "application/json" ? "json" : undefined) : objectOf(schema),
-    thinks: stringOf(thinkingLevel ?? model.defaultLevel).toUpperCase() !== "MINIMAL" && thinkingBudget !== 0
+      schema !== undefined ? objectOf(schema) : config.responseMimeType === "application/json" ? "json" : undefined,
+    thinks: stringOf(thinking?.thinkingLevel).toUpperCase() !== "MINIMAL" && thinking?.thinkingBudget !== 0
   })
   return {
     ...read,
-    includeThoughts: includeThoughts === true,
+    includeThoughts: thinking?.includeThoughts === true,
     /** How many alternatives of each token are to be said; undefined where no probabilities are. */
-    logprobs: config.responseLogprobs === true ? (config.logprobs ?? 0) : undefined
+    logprobs: config.responseLogprobs === true ? Number(config.logprobs ?? 0) : undefined
   }
 }
 

@@ -19,10 +19,6 @@ export const { closed, list, insist, where, typed } = shapesIn({
   noVariant: unlike
 })
 
-/** A number between two, both included. */
-export const within = (least: number, most: number, said: string | ((path: string, value: unknown) => string)) =>
-  typed((value): value is number => typeof value === "number" && value >= least && value <= most, said)
-
 export const text: Shape<string> = typed(
   (value) => typeof value === "string",
   (path) => `Invalid value${at(path)} (TYPE_STRING)`

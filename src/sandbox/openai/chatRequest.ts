@@ -1,57 +1,50 @@
 /** What a chat completion request may be, and what it asks. */
 import { type Json, type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
-import { anything, reads, type Shape } from "../shape.ts"
+import { reads, type Shape } from "../shape.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
 import { checkSampling, chosen, contentOf, effortOf, imageOf, textPart, tokens, toolOf, upTo } from "./parameters.ts"
 import type { Platform } from "./serve.ts"
-import { closed, filled, insist, list, never, text, variant, where } from "./shape.ts"
+import { closed, filled, insist, list, never, text, variant } from "./shape.ts"
 
 const call = closed("type", { "id!": text, "function!": closed("", { "name!": text, "arguments!": text }) })
 
 const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
   const image = imageOf(model)
-  const plain = {
-    text: textPart,
-    file: never("Invalid value: 'file'. This model does not support file content types.")
-  }
-  const users = {
-    ...plain,
-    image_url: (part: Json | undefined, path: string) => image(objectOf(objectOf(part).image_url).url, path)
-  }
-  const content = contentOf(plain)
-  const filled = (content: ReadonlyArray<Part> | undefined, path: string, optional = false) => {
-    const said = "Invalid value for 'content': expected a string, got null."
-    insist({ [said]: content !== undefined || optional }, `${path}.content`)
+  const file = never("Invalid value: 'file'. This model does not support file content types.")
+  const plain = { text: textPart, file }
+  const image_url: Shape<Part> = (part, path) => image(objectOf(objectOf(part).image_url).url, path)
+  const said = (content: ReadonlyArray<Part> | undefined, path: string, optional = false) => {
+    const wrong = "Invalid value for 'content': expected a string, got null."
+    insist({ [wrong]: content !== undefined || optional }, `${path}.content`)
     return content ?? []
   }
-  const message = (role: Message["role"], content: Shape<ReadonlyArray<Part>>): Shape<Message> =>
-    reads(closed("role name", { content }), (read, path) => ({ role, parts: filled(read.content, path) }))
-  const system = message("system", content)
+  const message = (role: Message["role"], parts: Readonly<Record<string, Shape<Part>>>): Shape<Message> =>
+    reads(closed("role name", { content: contentOf(parts) }), ({ content }, path) => ({
+      role,
+      parts: said(content, path)
+    }))
   const answer = closed("role name refusal annotations audio", {
     content: contentOf({ ...plain, refusal: () => ({}) }),
     tool_calls: list(call)
   })
-  return variantsOf({
-    system,
-    developer: system,
-    user: message("user", contentOf(users)),
-    assistant: reads(answer, ({ content, tool_calls: calls = [], refusal }, path): Message => {
-      const said = filled(content, path, calls.length > 0 || typeof refusal === "string")
+  const result = closed("role name", { content: contentOf(plain), tool_call_id: text })
+  const roles: Readonly<Record<string, Shape<Message>>> = {
+    system: message("system", plain),
+    developer: message("system", plain),
+    user: message("user", { ...plain, image_url }),
+    assistant: reads(answer, ({ content, tool_calls: calls = [], refusal }, path) => {
       const made = calls.map(({ id, function: { name, arguments: json } }) => ({ call: { id, name, json } }))
-      return { role: "assistant", parts: [...said, ...made] }
+      const silent = made.length > 0 || typeof refusal === "string"
+      return { role: "assistant", parts: [...said(content, path, silent), ...made] }
     }),
-    tool: reads(
-      closed("role name", { content, tool_call_id: text }),
-      ({ content, tool_call_id: id = "" }, path): Message => {
-        const parts = filled(content, path)
-        return { role: "user", parts: [{ result: { id, content: textIn({ role: "user", parts }) } }] }
-      }
-    )
-  })
+    tool: reads(result, ({ content, tool_call_id: id = "" }, path) => {
+      const parts = said(content, path)
+      return { role: "user", parts: [{ result: { id, content: textIn({ role: "user", parts }) } }] }
+    })
+  }
+  return filled(variant("role", roles))
 }
-
-const variantsOf = (roles: Readonly<Record<string, Shape<Message>>>) => filled(variant("role", roles))
 
 /** Checks the messages together, as the cloud does: roles, and tool calls with their results. */
 const checkMessages = (messages: ReadonlyArray<Message>, roles: ReadonlyArray<Json | undefined>): void => {
@@ -82,7 +75,9 @@ const format = variant<Turn["format"]>("type", {
   )
 })
 
-const requestOf = (model: GptModel, platform: Platform) => {
+const unsupported = (name: string): string => `Unsupported parameter: '${name}' is not supported with this model.`
+
+const requestOf = (model: GptModel) => {
   const limit = tokens(
     1,
     model.maxOutput,
@@ -91,29 +86,17 @@ const requestOf = (model: GptModel, platform: Platform) => {
   return closed(
     "model stream stream_options seed user tool_choice parallel_tool_calls metadata verbosity store safety_identifier " +
       "prompt_cache_key service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
-      "logprobs top_logprobs logit_bias",
+      "logprobs top_logprobs logit_bias n",
     {
       "messages!": messagesOf(model),
       max_completion_tokens: limit,
       max_tokens: model.inlineReasoning
         ? limit
-        : never(
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-          ),
+        : never(`${unsupported("max_tokens")} Use 'max_completion_tokens' instead.`),
       reasoning_effort: effortOf(model),
       temperature: upTo(2),
       top_p: upTo(1),
-      n: where(anything, (n) => ({
-        [platform === "bedrock"
-          ? "Unsupported parameter: 'n' is not supported with this model."
-          : "The sandbox gives one choice."]: n === 1
-      })),
-      stop: where(
-        reads(anything, (stop) => (typeof stop === "string" ? [stop] : listOf(stop))),
-        (stops) => ({
-          "Invalid 'stop': array too long. Expected an array with maximum length 4.": stops.length <= 4
-        })
-      ),
+      stop: (stop) => (typeof stop === "string" ? [stop] : listOf(stop)),
       tools: filled(
         reads(variant("type", { function: closed("type", { "function!": toolOf }) }), (tool) => tool.function)
       ),
@@ -123,19 +106,16 @@ const requestOf = (model: GptModel, platform: Platform) => {
 }
 
 const choiceOf = (choice: Json | undefined, tools: ReadonlyArray<Tool>): Turn["choice"] => {
-  if (choice === undefined) return "auto"
-  const said = "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified."
-  insist({ [said]: tools.length > 0 }, "tool_choice")
   if (choice === "auto" || choice === "none" || choice === "required") return choice
-  return chosen(stringOf(objectOf(objectOf(choice).function).name), tools)
+  return choice === undefined ? "auto" : chosen(stringOf(objectOf(objectOf(choice).function).name), tools)
 }
 
 const SAMPLING = "temperature top_p presence_penalty frequency_penalty logprobs top_logprobs logit_bias stop"
 
 /** Checks a chat completion request as the cloud does, and reads what it asks. Throws a `Refusal`. */
 export const readChat = (body: JsonObject, model: GptModel, platform: Platform) => {
-  const asked = requestOf(model, platform)(body, "")
-  const { messages, tools = [] } = asked
+  const asked = requestOf(model)(body, "")
+  const { messages, tools = [], stop: stops = [] } = asked
   checkMessages(
     messages,
     objectsOf(body.messages).map(({ role }) => role)
@@ -144,26 +124,21 @@ export const readChat = (body: JsonObject, model: GptModel, platform: Platform) 
   checkSampling(body, SAMPLING, model, effort)
   const stream = body.stream === true
   const tooled = `Function tools with reasoning_effort are not supported for ${model.base} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
-  for (const [param, rules] of Object.entries({
-    logit_bias: {
-      "Unsupported parameter: 'logit_bias' is not supported with this model.":
-        !model.inlineReasoning || body.logit_bias === undefined
-    },
-    stream_options: {
-      "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
-        stream || asked.stream_options === undefined
-    },
-    reasoning_effort: { [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" },
-    parallel_tool_calls: {
-      "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.":
-        tools.length > 0 || body.parallel_tool_calls === undefined
-    },
-    messages: {
-      "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
-        asked.response_format !== "json" || messages.some((message) => /json/i.test(textIn(message)))
-    }
-  }))
-    insist(rules, param)
+  insist({ [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" }, "reasoning_effort")
+  insist({ "The sandbox gives one choice.": platform === "bedrock" || (asked.n ?? 1) === 1 }, "n")
+  insist({
+    [unsupported("n")]: (asked.n ?? 1) === 1,
+    [unsupported("logit_bias")]: !model.inlineReasoning || body.logit_bias === undefined,
+    "Invalid 'stop': array too long. Expected an array with maximum length 4.": stops.length <= 4,
+    "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
+      stream || asked.stream_options === undefined,
+    "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.":
+      tools.length > 0 || body.parallel_tool_calls === undefined,
+    "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.":
+      tools.length > 0 || asked.tool_choice === undefined,
+    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
+      asked.response_format !== "json" || messages.some((message) => /json/i.test(textIn(message)))
+  })
   const read = readTurn(messages, {
     model: model.base,
     instructions: "",
@@ -172,7 +147,7 @@ export const readChat = (body: JsonObject, model: GptModel, platform: Platform) 
     format: asked.response_format,
     thinks: effort !== "none",
     limit: asked.max_completion_tokens ?? asked.max_tokens,
-    stops: (asked.stop ?? []).filter((stop) => typeof stop === "string")
+    stops: stops.filter((stop) => typeof stop === "string")
   })
   return {
     ...read,

@@ -36,33 +36,20 @@ const callId = where(
   })
 )
 
-const said = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value ?? ""))
+const callOf = ({ prefix, field, named }: (typeof kinds)[Kind]): Shape<Message> => {
+  const fields = { id: idOf(prefix), call_id: callId, [`${field}!`]: named ? text : anything }
+  const shape: Shape<Readonly<Record<string, unknown>>> = closed(`type status ${named ? "name namespace" : ""}`, fields)
+  return reads(shape, ({ call_id, name, [field]: asked }) => {
+    const json = typeof asked === "string" ? asked : JSON.stringify(asked)
+    return { role: "assistant", parts: [{ call: { id: stringOf(call_id), name: stringOf(name), json } }] }
+  })
+}
 
-const callShapes = Object.values(kinds).flatMap(
-  ({ call, prefix, field, named }): Array<[string, Shape<Message>]> => [
-    [
-      call,
-      reads(
-        closed(named ? "type status name namespace" : "type status", {
-          id: idOf(prefix),
-          call_id: callId,
-          [`${field}!`]: named ? text : anything
-        }),
-        (item: Readonly<Record<string, unknown>>) => {
-          const made = { id: stringOf(item.call_id), name: stringOf(item.name), json: said(item[field]) }
-          return { role: "assistant", parts: [{ call: made }] }
-        }
-      )
-    ],
-    [
-      `${call}_output`,
-      reads(
-        closed("type status output max_output_length", { id: idOf(named ? prefix : ""), call_id: callId }),
-        ({ call_id: id = "", output }) => ({ role: "user", parts: [{ result: { id, content: output } }] })
-      )
-    ]
-  ]
-)
+const outputOf = ({ prefix, named }: (typeof kinds)[Kind]): Shape<Message> =>
+  reads(
+    closed("type status output max_output_length", { id: idOf(named ? prefix : ""), call_id: callId }),
+    ({ call_id: id = "", output }) => ({ role: "user", parts: [{ result: { id, content: output } }] })
+  )
 
 const reasoning: Shape<Message> = reads(
   closed("type status summary content encrypted_content", { id: idOf("rs") }),
@@ -77,29 +64,32 @@ const reasoning: Shape<Message> = reads(
 
 const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
   const image = imageOf(model)
-  const message = (role: Message["role"], parts: Readonly<Record<string, Shape<Part>>>): Shape<Message> =>
-    reads(closed("type status role phase", { id: idOf("msg"), "content!": contentOf(parts) }), ({ content }) => ({
-      role,
-      parts: content
-    }))
+  const message = (role: Message["role"], parts: Readonly<Record<string, Shape<Part>>>): Shape<Message> => {
+    const shape = closed("type status role phase", { id: idOf("msg"), "content!": contentOf(parts) })
+    return reads(shape, ({ content }) => ({ role, parts: content }))
+  }
   const given = {
     input_text: textPart,
     input_image: reads(anything, (part, path) => image(objectOf(part).image_url, `${path}.image_url`)),
     input_file: never("This model does not support file content types.")
   }
-  const system = message("system", given)
-  const messages = variant("role", {
+  const roles = {
     user: message("user", given),
     assistant: message("assistant", { output_text: textPart, refusal: () => ({}) }),
-    system,
-    developer: system
-  })
-  const shapes = { message: messages, reasoning, ...Object.fromEntries(callShapes) }
-  const items = filled(variant("type", shapes, "message"))
+    system: message("system", given),
+    developer: message("system", given)
+  }
+  const calls = Object.values(kinds).flatMap((kind) => [
+    [kind.call, callOf(kind)],
+    [`${kind.call}_output`, outputOf(kind)]
+  ])
+  const items = filled(
+    variant<Message>("type", { message: variant("role", roles), reasoning, ...Object.fromEntries(calls) }, "message")
+  )
   return (value, path) => {
-    const known = typeof value === "string" || Array.isArray(value)
-    insist({ "Missing required parameter: 'input'.": known }, path)
-    return typeof value === "string" ? [{ role: "user", parts: [{ text: value }] }] : items(value, path)
+    if (typeof value === "string") return [{ role: "user", parts: [{ text: value }] }]
+    insist({ "Missing required parameter: 'input'.": Array.isArray(value) })
+    return items(value, path)
   }
 }
 

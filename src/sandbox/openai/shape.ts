@@ -23,8 +23,14 @@ const codes: ReadonlyArray<readonly [code: string, said: RegExp]> = [
   ["invalid_value", /^Invalid value:|does not match pattern|that begins with|too large|cannot be mixed/]
 ]
 
+/** Without a path, what it says first in quotation marks is the parameter. */
 const refused = (path: string, message: string): Refusal =>
-  new Refusal({ status: 400, message, code: codes.find(([, said]) => said.test(message))?.[0], param: path })
+  new Refusal({
+    status: 400,
+    message,
+    code: codes.find(([, said]) => said.test(message))?.[0],
+    param: path || /'([^']+)'/.exec(message)?.[1]
+  })
 
 const under = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`)
 const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
