@@ -219,6 +219,7 @@ export type Tool = typeof Tool.Type
 const choices = ["auto", "none", "required"] as const
 export const toolChoices =
   "must be auto, none or required, or an object of type function with the name of a function, as in the OpenAI format"
+const choiceTypes = "must be auto, none or required, or function with the name of one"
 export const ToolChoice = Schema.Union([
   Schema.Literals(choices).annotate({ message: toolChoices }),
   Schema.StructWithRest(
@@ -230,7 +231,10 @@ export const ToolChoice = Schema.Union([
     }),
     rest
   ),
-  Schema.StructWithRest(Schema.Struct({ type: said(Schema.Literals(choices), "The word.", "auto") }), rest).annotate({
+  Schema.StructWithRest(
+    Schema.Struct({ type: said(Schema.Literals(choices).annotate({ message: choiceTypes }), "The word.", "auto") }),
+    rest
+  ).annotate({
     description: "The same as the word alone; some clients send it so."
   })
 ]).annotate({ message: toolChoices })

@@ -17,7 +17,11 @@ const bases = {
   "/v1/embeddings": { model: "titan-embed-text-v2:il5", input: "a" }
 }
 const wrong: ReadonlyArray<readonly [keyof typeof bases, Readonly<Record<string, unknown>>, string]> = [
-  ["/v1/chat/completions", { tool_choice: { type: "x" } }, "tool_choice.type: must be auto, none or required"],
+  [
+    "/v1/chat/completions",
+    { tool_choice: { type: "x" } },
+    "tool_choice.type: must be auto, none or required, or function with the name of one"
+  ],
   ["/v1/chat/completions", { tool_choice: 7 }, "tool_choice: must be auto, none or required"],
   ["/v1/chat/completions", { reasoning_effort: "huge" }, "reasoning_effort: must be none, minimal"],
   ["/v1/chat/completions", { reasoning_effort: 5 }, "reasoning_effort: must be none, minimal"],

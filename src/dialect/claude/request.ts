@@ -88,7 +88,7 @@ interface ToolRules {
 const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: ToolRules): JsonObject => {
   const tools = toolsOf(chat).map((given) => toolFor(given, rules))
   if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, rules) })
-  if (chat.tool_choice !== undefined && chat.tool_choice !== null) rules.adjusted.push(removed("tool_choice"))
+  nameForced(chat, rules.adjusted)
   const uses = turns.flatMap(({ content }) => content.filter((block) => block.type === "tool_use"))
   const names = [...new Set(uses.flatMap((use) => textOf(use.name) ?? []))]
   if (names.length === 0) return {}
