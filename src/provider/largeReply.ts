@@ -1,5 +1,6 @@
 /** Replies whose parsing would hold up other requests are parsed in slices (docs/decisions.md#work-in-slices). */
 import { Effect } from "effect"
+import { writtenNumberOf } from "../wire/exactNumber.ts"
 import { isObject, type JsonObject, maxNesting, readExactObject, readWrittenObject } from "../wire/json.ts"
 import { Parse } from "../wire/parse.ts"
 import { inTurns } from "../wire/turns.ts"
@@ -23,7 +24,7 @@ export const readLargeReply = (bytes: Buffer, text: string): Effect.Effect<JsonO
       budget: { tokens: Number.POSITIVE_INFINITY },
       depth: maxNesting,
       fields: Number.POSITIVE_INFINITY,
-      written: hasInput.test(text)
+      ...(hasInput.test(text) ? { numberOf: writtenNumberOf } : {})
     })
     return Effect.map(inTurns(parse.step), () => {
       // What a request may not hold, such as a name of a thousand bytes, a reply may.

@@ -5,6 +5,7 @@ import { buffer } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Data } from "effect"
 import { createServer } from "../nodeHttp.ts"
+import { parseAhead } from "./json.ts"
 
 /** A request as a cloud's front end sees it. `path` is as it was sent, still percent-encoded. */
 export interface CloudRequest {
@@ -116,6 +117,7 @@ export const startServer = async (options: {
     })
     const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
     const body = await buffer(incoming)
+    await parseAhead(body)
     call = { cloud: options.cloud, method, path: target, headers, body: body.toString(), aborted: false }
     options.log.add(call)
     const [path = "/", query] = target.split("?", 2)

@@ -3,7 +3,7 @@
  * `JSON.parse` does, within a budget, and says where it ends. For large texts: on small ones `JSON.parse` is several times faster.
  */
 import { type Budget, maxDepth, maxFields, maxNameBytes, maxNumber, problems } from "./budget.ts"
-import { exactNumberOf, writtenNumberOf } from "./exactNumber.ts"
+import { exactNumberOf } from "./exactNumber.ts"
 
 type Key = string | number
 type Holder = { [key: string]: unknown } | Array<unknown>
@@ -33,8 +33,8 @@ export interface ParseOptions {
   readonly depth?: number
   /** Most fields of the object itself. */
   readonly fields?: number
-  /** Whether numbers that JavaScript would print otherwise than they were written keep their text. */
-  readonly written?: boolean
+  /** The value of a number; by default its text where JavaScript cannot hold it. */
+  readonly numberOf?: (text: string) => unknown
 }
 
 /** Bytes and values of one step, each about half a millisecond. */
@@ -82,12 +82,12 @@ export class Parse {
   /** A string in the middle of its reading. */
   private string: OpenString | undefined
 
-  constructor(bytes: Buffer, { budget, depth = maxDepth, fields = maxFields, written = false }: ParseOptions) {
+  constructor(bytes: Buffer, { budget, depth = maxDepth, fields = maxFields, numberOf = exactNumberOf }: ParseOptions) {
     this.bytes = bytes
     this.budget = budget
     this.depth = depth
     this.fields = fields
-    this.numberOf = written ? writtenNumberOf : exactNumberOf
+    this.numberOf = numberOf
   }
 
   /** Reads on; true when all is read, or refused. */

@@ -2,7 +2,7 @@
 import { type ClaudeCloud, playClaude } from "../claude/answer.ts"
 import { answered, exceptionMessage } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
-import { isObject, type JsonObject, listOf, objectOf, parseJson, stringOf } from "../json.ts"
+import { isObject, type JsonObject, listOf, objectOf, parseBody, parseJson, stringOf } from "../json.ts"
 import type { ClaudeModel, Models } from "../models.ts"
 import { answerChat } from "../openai/chat.ts"
 import { answerResponses } from "../openai/responses.ts"
@@ -82,7 +82,7 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
 }
 
 const modelReply = (models: Models, request: CloudRequest, id: string, operation: string): Reply => {
-  const body = parseJson(request.body.toString())
+  const body = parseBody(request.body)
   if (!isObject(body)) return awsReply(400, "Malformed input request, please reformat your input and try again.")
   if (models.isEmbedding(id)) {
     if (operation !== "invoke") return awsReply(400, "The provided model doesn't support this operation.")

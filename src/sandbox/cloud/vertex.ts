@@ -3,7 +3,7 @@ import { playClaude } from "../claude/answer.ts"
 import { exceptionMessage, exceptionStatus } from "../faults.ts"
 import { answerGemini } from "../gemini/answer.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
-import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
+import { isObject, type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
 import { digest } from "../signature.ts"
 import { claudeError, googleReply } from "./errors.ts"
@@ -91,7 +91,7 @@ export const vertex =
       return googleReply(403, denied)
     }
     if (location !== options.location) return googleReply(404, `Location ${location} is not supported by this project.`)
-    const body = parseJson(request.body.toString())
+    const body = parseBody(request.body)
     if (!isObject(body)) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
     if (publisher === "anthropic") {
       return method === "rawPredict" || method === "streamRawPredict"
