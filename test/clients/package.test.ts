@@ -74,11 +74,13 @@ describe("the package", () => {
     )
   let gateway: FakeGateway
 
-  it("is the gateway's own version, and depends on the same effect and on nothing else", () => {
+  it("is the gateway's own version, and installs nothing: effect is for those who use that face", () => {
     const [client, gateway] = [manifest("src/client/package.json"), manifest("package.json")]
     assert.strictEqual(client.name, gateway.name)
     assert.strictEqual(client.version, gateway.version)
-    assert.deepEqual(client.dependencies, { effect: gateway.dependencies.effect })
+    assert.isUndefined(client.dependencies)
+    assert.deepEqual(client.peerDependencies, { effect: gateway.dependencies.effect })
+    assert.deepEqual(client.peerDependenciesMeta, { effect: { optional: true } })
   })
 
   /** What `npm run build` and `npm pack` do, in a directory of its own. */
