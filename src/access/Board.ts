@@ -3,13 +3,14 @@ import { Context, type Effect } from "effect"
 import type { LedgerError } from "./Ledger.ts"
 
 export interface Board {
-  /** Says that somebody looks; for ten seconds. */
+  /** Notes that somebody looks at the status page; valid for ten seconds. */
   readonly watch: Effect.Effect<void, LedgerError>
-  /** Whether somebody looks: nothing needs to be told otherwise. */
+  /** Whether somebody looks: otherwise nothing needs to be left. */
   readonly watched: Effect.Effect<boolean, LedgerError>
-  /** Leaves a text in the place of what the same process left before; for ten seconds. */
-  readonly tell: (id: string, text: string) => Effect.Effect<void, LedgerError>
-  readonly told: Effect.Effect<ReadonlyArray<string>, LedgerError>
+  /** Replaces the note of the process with this ID; valid for ten seconds. */
+  readonly leave: (id: string, text: string) => Effect.Effect<void, LedgerError>
+  /** The notes of all processes. */
+  readonly notes: Effect.Effect<ReadonlyArray<string>, LedgerError>
 }
 
 /** Undefined without a store that replicas share. */

@@ -8,8 +8,8 @@ import { ModelPattern, maxTags, ShortName, type Team } from "./KeyFile.ts"
 
 export const fail = (message: string) => Effect.fail(new FileError({ message }))
 
-/** Parses what was given; what was not stays so. */
-export const given = <A, B, E>(
+/** Parses an option that was given; an absent one stays undefined. */
+export const parseGiven = <A, B, E>(
   value: A | undefined,
   parse: (value: A) => Effect.Effect<B, E>
 ): Effect.Effect<B | undefined, E> => (value === undefined ? Effect.undefined : parse(value))
@@ -133,10 +133,10 @@ export interface LimitOptions {
 
 export const parseLimits = Effect.fnUntraced(function* (options: LimitOptions) {
   const limits: Limits = {
-    requestsPerMinute: yield* given(options.rpm, parseCount("rpm")),
-    streams: yield* given(options.streams, parseCount("streams")),
-    monthlyTokens: yield* given(options.monthlyTokens, parseCount("monthly-tokens")),
-    dailyTokens: yield* given(options.dailyTokens, parseCount("daily-tokens"))
+    requestsPerMinute: yield* parseGiven(options.rpm, parseCount("rpm")),
+    streams: yield* parseGiven(options.streams, parseCount("streams")),
+    monthlyTokens: yield* parseGiven(options.monthlyTokens, parseCount("monthly-tokens")),
+    dailyTokens: yield* parseGiven(options.dailyTokens, parseCount("daily-tokens"))
   }
   return limits
 })

@@ -5,9 +5,9 @@ import type { FileError } from "./files.ts"
 import { changeBook, digestOf, type Key, newSecret } from "./KeyFile.ts"
 import {
   fail,
-  given,
   type LimitOptions,
   parseExpires,
+  parseGiven,
   parseLevels,
   parseLimits,
   parseModels,
@@ -44,18 +44,18 @@ export const createKey = Effect.fnUntraced(function* (
 ) {
   const now = yield* DateTime.now
   const name = yield* parseText("name", "who uses the key")(options.name)
-  const owner = yield* given(options.owner, parseText("owner", "who answers for the key"))
+  const owner = yield* parseGiven(options.owner, parseText("owner", "who answers for the key"))
   const tags = yield* parseTags(options.tags ?? [])
-  const patterns = yield* given(options.models, parseModels(models))
-  const allowed = yield* given(options.levels, parseLevels)
+  const patterns = yield* parseGiven(options.models, parseModels(models))
+  const allowed = yield* parseGiven(options.levels, parseLevels)
   const limits = yield* parseLimits(options)
-  const expires = yield* given(options.expires, parseExpires(now))
+  const expires = yield* parseGiven(options.expires, parseExpires(now))
   const secret = newSecret()
   const id = `key_${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`
   yield* changeBook(
     file,
     Effect.fnUntraced(function* ({ keys, teams }) {
-      const team = yield* given(options.team, parseTeam(teams))
+      const team = yield* parseGiven(options.team, parseTeam(teams))
       const key: Key = {
         id,
         name,

@@ -20,7 +20,7 @@ const status = (key: Key, now: DateTime.Utc): string => {
 }
 
 /** The counts, or why there are none: then no count is shown, rather than 0. */
-const looked = ({ spent }: ListOptions, book: KeyBook, now: DateTime.Utc) =>
+const readUses = ({ spent }: ListOptions, book: KeyBook, now: DateTime.Utc) =>
   Effect.result(usesOf({ spent }, book, DateTime.toEpochMillis(now)))
 
 const reasonOf = (uses: Result.Result<Uses, LedgerError>): string | undefined =>
@@ -55,7 +55,7 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
   const now = yield* DateTime.now
   const book = yield* readBook(file)
   const { keys } = book
-  const uses = yield* looked(options, { ...book, teams: [] }, now)
+  const uses = yield* readUses(options, { ...book, teams: [] }, now)
   const useAt = (n: number) => (Result.isSuccess(uses) ? uses.success.keys[n]?.use : undefined)
   if (options.json) {
     return asJson({
@@ -90,7 +90,7 @@ export const listTeams = Effect.fnUntraced(function* (file: string, options: Lis
   const now = yield* DateTime.now
   const book = yield* readBook(file)
   const { teams } = book
-  const uses = yield* looked(options, { keys: [], teams }, now)
+  const uses = yield* readUses(options, { keys: [], teams }, now)
   const useAt = (n: number) => (Result.isSuccess(uses) ? uses.success.teams[n]?.use : undefined)
   if (options.json) {
     return asJson({

@@ -210,13 +210,13 @@ const makeBoard = Effect.map(Redis.Redis, (redis): Board => {
   return {
     watch: Effect.asVoid(send("SET", `${boardName}:watched`, "1", "PX", String(boardMemory))),
     watched: Effect.map(send<number>("EXISTS", `${boardName}:watched`), (count) => count === 1),
-    tell: Effect.fnUntraced(function* (id: string, text: string) {
+    leave: Effect.fnUntraced(function* (id: string, text: string) {
       yield* send("SET", `${boardName}:of:${id}`, text, "PX", String(boardMemory))
       yield* send("ZADD", boardName, String(yield* Clock.currentTimeMillis), id)
       yield* send("ZREMRANGEBYSCORE", boardName, "-inf", yield* oldest)
       yield* send("PEXPIRE", boardName, String(boardMemory))
     }),
-    told: Effect.gen(function* () {
+    notes: Effect.gen(function* () {
       const ids = yield* send<ReadonlyArray<string>>("ZRANGEBYSCORE", boardName, yield* oldest, "+inf")
       const texts = yield* Effect.forEach(ids, (id) => send<string | null>("GET", `${boardName}:of:${id}`), {
         concurrency: 16

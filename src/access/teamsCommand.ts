@@ -1,7 +1,7 @@
 /** What `teams create`, `teams set` and `teams remove` do; each returns the text to print (docs/operation.md#keys). */
 import { Effect } from "effect"
 import { changeBook, type Team } from "./KeyFile.ts"
-import { fail, given, isShortName, type LimitOptions, parseCount, parseLimits } from "./keyOptions.ts"
+import { fail, isShortName, type LimitOptions, parseCount, parseGiven, parseLimits } from "./keyOptions.ts"
 
 export interface TeamOptions extends LimitOptions {
   /** In whole units of the catalog's currency. */
@@ -14,7 +14,7 @@ const parseCost = (value: number) =>
 
 const teamOf = Effect.fnUntraced(function* (name: string, options: TeamOptions) {
   const limits = yield* parseLimits(options)
-  const monthlyCost = yield* given(options.monthlyCost, parseCost)
+  const monthlyCost = yield* parseGiven(options.monthlyCost, parseCost)
   const team: Team = { name, ...limits, monthlyCost }
   return team
 })

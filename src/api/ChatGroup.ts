@@ -5,7 +5,7 @@ import { chatFields } from "./Chat.ts"
 import { ChatEvent, Completion } from "./ChatReply.ts"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { nullable, object, ParsedJson, said, streaming } from "./fields.ts"
+import { described, nullable, object, ParsedJson, streaming } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 import { ApiKey } from "./Security.ts"
 
@@ -31,9 +31,9 @@ const ResponseFormat = kinds(
     kind(
       "json_schema",
       {
-        json_schema: said(
+        json_schema: described(
           object({
-            name: said(Schema.String, "The schema's name.", "weather"),
+            name: described(Schema.String, "The schema's name.", "weather"),
             description: nullable(Schema.String, { description: "What the schema is for.", example: "The weather" }),
             schema: nullable(Schema.Record(Schema.String, ParsedJson), {
               description: "A JSON Schema of type object.",

@@ -1,6 +1,6 @@
 /** What a chat conversation is made of: messages and their parts, tools and calls (docs/api.md#chat-messages). */
 import { Schema } from "effect"
-import { fitsText, nullable, ParsedJson, rest, said } from "./fields.ts"
+import { described, fitsText, nullable, ParsedJson, rest } from "./fields.ts"
 
 /** Limits (docs/api.md#limits) that the schema enforces; those on media are in `dialect/media`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
@@ -17,7 +17,10 @@ const stringOnly = (role: string) => `must be a string (${role} content has no p
 const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
 
 export const TextPart = Schema.StructWithRest(
-  Schema.Struct({ type: Schema.Literal("text"), text: said(Schema.String, "The text.", "What is in this picture?") }),
+  Schema.Struct({
+    type: Schema.Literal("text"),
+    text: described(Schema.String, "The text.", "What is in this picture?")
+  }),
   rest
 ).annotate({ identifier: "TextPart", description: "A text." })
 export const ImagePart = Schema.StructWithRest(
@@ -25,7 +28,7 @@ export const ImagePart = Schema.StructWithRest(
     type: Schema.Literal("image_url"),
     image_url: Schema.StructWithRest(
       Schema.Struct({
-        url: said(
+        url: described(
           Schema.String,
           "A data URI, `data:<mime>;base64,<bytes>`, of type image/jpeg, image/png, image/gif or image/webp.",
           "data:image/png;base64,iVBORw0KGgo="
@@ -48,7 +51,7 @@ export const FilePart = Schema.StructWithRest(
           description: "The file's name. Folders and control characters are removed from it.",
           example: "report.pdf"
         }),
-        file_data: said(
+        file_data: described(
           Schema.String,
           "A data URI of type application/pdf.",
           "data:application/pdf;base64,JVBERi0xLjcK"
@@ -83,11 +86,11 @@ const ExtraContent = nullable(ParsedJson, {
 })
 
 /** In a history there is whatever a model called it, also what it made up (`functions.get`). */
-const CalledName = said(Schema.String, "The function's name, as the model wrote it.", "get_weather")
+const CalledName = described(Schema.String, "The function's name, as the model wrote it.", "get_weather")
 
 export const ToolCall = Schema.StructWithRest(
   Schema.Struct({
-    id: said(
+    id: described(
       Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
       "The call's ID, which the tool message names.",
       "call_1"
@@ -96,7 +99,7 @@ export const ToolCall = Schema.StructWithRest(
     function: Schema.StructWithRest(
       Schema.Struct({
         name: CalledName,
-        arguments: said(Text, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
+        arguments: described(Text, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
       }),
       rest
     ).annotate({ description: "What is called, and with what." }),
@@ -111,7 +114,7 @@ const instructions = <R extends "system" | "developer">(role: R) =>
   Schema.StructWithRest(
     Schema.Struct({
       role: Schema.Literal(role),
-      content: said(plainText(role), "Instructions for the model.", "Answer in one sentence.")
+      content: described(plainText(role), "Instructions for the model.", "Answer in one sentence.")
     }),
     rest
   )
@@ -163,8 +166,8 @@ const AssistantMessage = Schema.StructWithRest(
 const ToolMessage = Schema.StructWithRest(
   Schema.Struct({
     role: Schema.Literal("tool"),
-    content: said(plainText("tool"), "What the tool answered.", "21 °C"),
-    tool_call_id: said(
+    content: described(plainText("tool"), "What the tool answered.", "21 °C"),
+    tool_call_id: described(
       Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
       "The `id` of the call that this answers.",
       "call_1"
@@ -232,7 +235,9 @@ export const ToolChoice = Schema.Union([
     rest
   ),
   Schema.StructWithRest(
-    Schema.Struct({ type: said(Schema.Literals(choices).annotate({ message: choiceTypes }), "The word.", "auto") }),
+    Schema.Struct({
+      type: described(Schema.Literals(choices).annotate({ message: choiceTypes }), "The word.", "auto")
+    }),
     rest
   ).annotate({
     description: "The same as the word alone; some clients send it so."

@@ -1,7 +1,7 @@
 /** What the chat endpoint answers: the completion, and the chunks of its stream (docs/api.md#chat-stream). */
 import { Schema } from "effect"
 import { ToolCall } from "./ChatMessage.ts"
-import { maybe, object, ParsedJson, said } from "./fields.ts"
+import { described, maybe, object, ParsedJson } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 
 export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate({
@@ -11,7 +11,7 @@ export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "co
 })
 export type FinishReason = typeof FinishReason.Type
 
-const tokens = (description: string, example: number) => said(Schema.Int, description, example)
+const tokens = (description: string, example: number) => described(Schema.Int, description, example)
 
 export const Usage = object(
   {
@@ -36,9 +36,9 @@ export type Usage = typeof Usage.Type
 
 const Logprobs = object({ content: maybe(Schema.Array(ParsedJson), "One entry for each token.") })
 
-const id = said(Schema.String, "The completion's ID.", "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11")
-const created = said(Schema.Int, "When the request arrived, in seconds since 1970.", 1_767_225_600)
-const model = said(Schema.String, "The composite ID that was asked for.", "claude-sonnet-4-5:il5")
+const id = described(Schema.String, "The completion's ID.", "chatcmpl-3c9f5f0e-6d0b-4f3c-9f0e-0f6a1d2b7c11")
+const created = described(Schema.Int, "When the request arrived, in seconds since 1970.", 1_767_225_600)
+const model = described(Schema.String, "The composite ID that was asked for.", "claude-sonnet-4-5:il5")
 const extraContent = Schema.optionalKey(
   Schema.Json.annotate({ description: "What a vendor needs back in the next request: return the message unchanged." })
 )
@@ -49,15 +49,17 @@ export const Completion = object(
     object: Schema.Literal("chat.completion"),
     created,
     model,
-    choices: said(
+    choices: described(
       Schema.Array(
         object({
-          index: said(Schema.Int, "Always 0: there is one choice.", 0),
+          index: described(Schema.Int, "Always 0: there is one choice.", 0),
           message: object(
             {
               role: Schema.Literal("assistant"),
-              content: said(Schema.NullOr(Schema.String), "The text; null where the model only calls tools."),
-              tool_calls: Schema.optionalKey(said(Schema.Array(ToolCall), "The tools that the model wants called.")),
+              content: described(Schema.NullOr(Schema.String), "The text; null where the model only calls tools."),
+              tool_calls: Schema.optionalKey(
+                described(Schema.Array(ToolCall), "The tools that the model wants called.")
+              ),
               refusal: maybe(Schema.String, "Why the model did not answer, where it says so."),
               annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
               extra_content: extraContent
@@ -104,13 +106,13 @@ export const Completion = object(
 export type Completion = typeof Completion.Type
 
 const ToolCallDelta = object({
-  index: said(Schema.Int, "Which of the reply's calls this is a piece of, from 0.", 0),
-  id: Schema.optionalKey(said(Schema.String, "The call's ID; in its first piece.", "call_1")),
+  index: described(Schema.Int, "Which of the reply's calls this is a piece of, from 0.", 0),
+  id: Schema.optionalKey(described(Schema.String, "The call's ID; in its first piece.", "call_1")),
   type: Schema.optionalKey(Schema.Literal("function")),
   function: Schema.optionalKey(
     Schema.Struct({
-      name: Schema.optionalKey(said(Schema.String, "The function's name; in its first piece.", "get_weather")),
-      arguments: Schema.optionalKey(said(Schema.String, "The next piece of the arguments' JSON text.", '{"city"'))
+      name: Schema.optionalKey(described(Schema.String, "The function's name; in its first piece.", "get_weather")),
+      arguments: Schema.optionalKey(described(Schema.String, "The next piece of the arguments' JSON text.", '{"city"'))
     }).annotate({ description: "What is called, and with what." })
   ),
   extra_content: extraContent
@@ -122,15 +124,15 @@ export const CompletionChunk = object(
     object: Schema.Literal("chat.completion.chunk"),
     created,
     model,
-    choices: said(
+    choices: described(
       Schema.Array(
         object({
-          index: said(Schema.Int, "Always 0: there is one choice.", 0),
+          index: described(Schema.Int, "Always 0: there is one choice.", 0),
           delta: object(
             {
               role: Schema.optionalKey(Schema.Literal("assistant")),
               content: maybe(Schema.String, "The next piece of the text."),
-              tool_calls: Schema.optionalKey(said(Schema.Array(ToolCallDelta), "The next pieces of tool calls.")),
+              tool_calls: Schema.optionalKey(described(Schema.Array(ToolCallDelta), "The next pieces of tool calls.")),
               refusal: maybe(Schema.String, "The next piece of a refusal."),
               extra_content: extraContent
             },
@@ -138,7 +140,7 @@ export const CompletionChunk = object(
             "What is added to the message. The first has the role, the last is empty."
           ),
           logprobs: maybe(Logprobs, "Log probabilities of these tokens, where `logprobs` asked for them."),
-          finish_reason: said(Schema.NullOr(FinishReason), "Why the reply ended; null until the final chunk.")
+          finish_reason: described(Schema.NullOr(FinishReason), "Why the reply ended; null until the final chunk.")
         })
       ),
       "The next piece of the reply, as a list of one."
@@ -154,8 +156,8 @@ export type CompletionChunk = typeof CompletionChunk.Type
 const StreamError = Schema.Struct({
   error: object(
     {
-      type: said(Schema.String, "For programs: the kind of error.", "api_error"),
-      message: said(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
+      type: described(Schema.String, "For programs: the kind of error.", "api_error"),
+      message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
     },
     undefined,
     "What went wrong."

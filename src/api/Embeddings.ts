@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { ModelField, notAnObject, nullable, rest, said } from "./fields.ts"
+import { described, ModelField, notAnObject, nullable, rest } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
 
 export const embeddingLimits = { strings: 512, dimensions: 1024 } as const
@@ -40,12 +40,12 @@ export type EmbeddingsRequest = typeof EmbeddingsRequest.Type
 
 export const EmbeddingList = Schema.Struct({
   object: Schema.Literal("list"),
-  data: said(
+  data: described(
     Schema.Array(
       Schema.Struct({
         object: Schema.Literal("embedding"),
-        index: said(Schema.Int, "Which text of `input` this is the vector of, from 0.", 0),
-        embedding: said(
+        index: described(Schema.Int, "Which text of `input` this is the vector of, from 0.", 0),
+        embedding: described(
           Schema.Union([Schema.Array(Schema.Finite), Schema.String]),
           "1,024 numbers of a vector of length 1, or with `encoding_format` base64 the base64 of little-endian float32 values."
         )
@@ -53,10 +53,10 @@ export const EmbeddingList = Schema.Struct({
     ),
     "One vector for each text, in the order of `input`."
   ),
-  model: said(Schema.String, "The composite ID that was asked for.", "titan-embed-text-v2:il5"),
+  model: described(Schema.String, "The composite ID that was asked for.", "titan-embed-text-v2:il5"),
   usage: Schema.Struct({
-    prompt_tokens: said(Schema.Int, "Tokens of all texts.", 2),
-    total_tokens: said(Schema.Int, "The same: a vector has no tokens.", 2)
+    prompt_tokens: described(Schema.Int, "Tokens of all texts.", 2),
+    total_tokens: described(Schema.Int, "The same: a vector has no tokens.", 2)
   }).annotate({ description: "Tokens of the request." })
 }).annotate({
   identifier: "EmbeddingList",

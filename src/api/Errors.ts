@@ -6,7 +6,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { ApiError, MessagesError } from "./ApiError.ts"
-import { said } from "./fields.ts"
+import { described } from "./fields.ts"
 
 export { ApiError, MessagesError } from "./ApiError.ts"
 
@@ -22,8 +22,8 @@ export const ErrorType = Schema.Literals([
 export type ErrorType = typeof ErrorType.Type
 
 const detail = {
-  type: said(Schema.String, "For programs: the kind of error.", "invalid_request_error"),
-  message: said(
+  type: described(Schema.String, "For programs: the kind of error.", "invalid_request_error"),
+  message: described(
     Schema.String,
     "For people: what is wrong, where, and what would work.",
     "max_tokens: must be a positive integer, from 1 to 9007199254740991"
@@ -34,7 +34,10 @@ const Detail = Schema.Struct(detail).annotate(what)
 const MessagesDetail = Schema.Struct({
   ...detail,
   details: Schema.optionalKey(
-    said(Schema.Record(Schema.String, Schema.Unknown), "What client libraries read beside the message; rarely there.")
+    described(
+      Schema.Record(Schema.String, Schema.Unknown),
+      "What client libraries read beside the message; rarely there."
+    )
   )
 }).annotate(what)
 
@@ -75,7 +78,7 @@ export const statuses: Readonly<
     message: "this key may not use the level itar"
   },
   "405": {
-    meaning: "Another method than that of the path; `allow` names the right one.",
+    meaning: "The path takes another method, which `allow` names.",
     type: "invalid_request_error",
     message: "DELETE is not allowed here: use POST"
   },
@@ -95,12 +98,13 @@ export const statuses: Readonly<
     message: "Content-Type must be application/json"
   },
   "429": {
-    meaning: "A limit of the key's or of the cloud's is exceeded: try again after `retry-after`.",
+    meaning: "A limit of the key or of the cloud is exceeded: try again after `retry-after`.",
     type: "rate_limit_error",
     message: "the cloud that serves this model is limiting requests"
   },
   "431": {
-    meaning: "The headers are too large. It is said before the path is known, and so in the same shape everywhere.",
+    meaning:
+      "The headers are too large. They are refused before the path is known, so the shape is the same everywhere.",
     type: "invalid_request_error",
     message: "the request's headers are too large"
   },
@@ -111,7 +115,7 @@ export const statuses: Readonly<
     message: "the cloud that serves this model could not be reached"
   },
   "503": {
-    meaning: "The gateway has too much to do, or a store of limits is lost: try again after `retry-after`.",
+    meaning: "The gateway is overloaded, or its store of limits cannot be reached: try again after `retry-after`.",
     type: "api_error",
     message: "the gateway has as many requests in hand as it takes; try again in a moment"
   },
@@ -122,14 +126,14 @@ export const statuses: Readonly<
   }
 }
 
-const described = (status: number) => ({ description: statuses[String(status)]?.meaning ?? "" })
+const meaningOf = (status: number) => ({ description: statuses[String(status)]?.meaning ?? "" })
 
 const apiError = (status: number) =>
   ApiErrorBody.pipe(
     Schema.decodeTo(
       Schema.instanceOf(ApiError)
         .check(Schema.makeFilter((error) => error.status === status))
-        .annotate(described(status)),
+        .annotate(meaningOf(status)),
       SchemaTransformation.transform({
         decode: ({ error }) => new ApiError({ status, ...error }),
         encode: apiErrorBody
@@ -141,7 +145,7 @@ const apiError = (status: number) =>
 const messagesErrorOf = (status: number) =>
   Schema.instanceOf(MessagesError)
     .check(Schema.makeFilter((error) => error.status === status))
-    .annotate(described(status))
+    .annotate(meaningOf(status))
 
 const messagesError = (status: number) =>
   MessagesErrorBody.pipe(

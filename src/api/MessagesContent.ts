@@ -1,6 +1,6 @@
 /** Content blocks of the messages format, as callers send them (docs/api.md#messages). Images and documents come inline. */
 import { Schema } from "effect"
-import { nullable, object, ParsedJson, said } from "./fields.ts"
+import { described, nullable, object, ParsedJson } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 
 const CacheControl = object(
@@ -36,7 +36,7 @@ const citations = {
 
 export const TextBlockParam = kind(
   "text",
-  { text: said(Schema.String, "The text.", "What is FedRAMP High?"), ...cached },
+  { text: described(Schema.String, "The text.", "What is FedRAMP High?"), ...cached },
   "TextBlockParam",
   "A text."
 )
@@ -44,15 +44,15 @@ export const TextBlockParam = kind(
 export const ImageBlock = kind(
   "image",
   {
-    source: said(
+    source: described(
       object({
         type: Schema.Literal("base64"),
-        media_type: said(
+        media_type: described(
           Schema.Literals(["image/jpeg", "image/png", "image/gif", "image/webp"]),
           "What the bytes are.",
           "image/png"
         ),
-        data: said(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
+        data: described(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
       }),
       "The image itself."
     ),
@@ -65,9 +65,9 @@ export const ImageBlock = kind(
 const searchResult = kind(
   "search_result",
   {
-    source: said(Schema.String, "Where it was found: a text that the model may cite.", "handbook, page 12"),
-    title: said(Schema.String, "Its title.", "Baselines"),
-    content: said(Schema.Array(TextBlockParam), "What was found."),
+    source: described(Schema.String, "Where it was found: a text that the model may cite.", "handbook, page 12"),
+    title: described(Schema.String, "Its title.", "Baselines"),
+    content: described(Schema.Array(TextBlockParam), "What was found."),
     ...citations,
     ...cached
   },
@@ -76,15 +76,15 @@ const searchResult = kind(
 )
 
 const plainSource = kind("text", {
-  media_type: said(Schema.Literal("text/plain"), "What the data is.", "text/plain"),
-  data: said(Schema.String, "The text.", "Chapter one")
+  media_type: described(Schema.Literal("text/plain"), "What the data is.", "text/plain"),
+  data: described(Schema.String, "The text.", "Chapter one")
 })
 const pdfSource = kind("base64", {
-  media_type: said(Schema.Literal("application/pdf"), "What the bytes are.", "application/pdf"),
-  data: said(Schema.String, "The bytes in base64.", "JVBERi0xLjcK")
+  media_type: described(Schema.Literal("application/pdf"), "What the bytes are.", "application/pdf"),
+  data: described(Schema.String, "The bytes in base64.", "JVBERi0xLjcK")
 })
 const blocksSource = kind("content", {
-  content: said(
+  content: described(
     Schema.Union([Schema.String, Schema.Array(Schema.Union([TextBlockParam, ImageBlock]))]),
     "A text, or blocks of text and images.",
     "Chapter one"
@@ -93,7 +93,7 @@ const blocksSource = kind("content", {
 export const DocumentBlock = kind(
   "document",
   {
-    source: said(Schema.Union([pdfSource, plainSource, blocksSource]), "The document itself."),
+    source: described(Schema.Union([pdfSource, plainSource, blocksSource]), "The document itself."),
     title: nullable(Schema.String, { description: "The document's title.", example: "Report" }),
     context: nullable(Schema.String, { description: "What the model is told of it.", example: "Draft of May" }),
     ...citations,
@@ -106,8 +106,8 @@ export const DocumentBlock = kind(
 const toolUse = kind(
   "tool_use",
   {
-    id: said(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
-    name: said(Schema.String, "The tool's name.", "get_weather"),
+    id: described(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
+    name: described(Schema.String, "The tool's name.", "get_weather"),
     input: Schema.Record(Schema.String, ParsedJson).annotate({
       description: "The arguments.",
       examples: [{ city: "Denver" }]
@@ -122,7 +122,7 @@ const resultContent = kinds([TextBlockParam, ImageBlock, DocumentBlock, searchRe
 const toolResult = kind(
   "tool_result",
   {
-    tool_use_id: said(Schema.String, "The `id` of the call that this answers.", "toolu_01"),
+    tool_use_id: described(Schema.String, "The `id` of the call that this answers.", "toolu_01"),
     content: nullable(Schema.Union([Schema.String, Schema.Array(resultContent)]), {
       description: "What the tool answered.",
       example: "21 °C"
@@ -137,15 +137,15 @@ const toolResult = kind(
 export const thinkingBlock = kind(
   "thinking",
   {
-    thinking: said(Schema.String, "What the model thought.", "Three baselines exist…"),
-    signature: said(Schema.String, "The vendor's signature of the thinking; return it unchanged.", "EqQBCgIYAhIM")
+    thinking: described(Schema.String, "What the model thought.", "Three baselines exist…"),
+    signature: described(Schema.String, "The vendor's signature of the thinking; return it unchanged.", "EqQBCgIYAhIM")
   },
   "ThinkingBlock",
   "What the model thought."
 )
 export const redactedThinkingBlock = kind(
   "redacted_thinking",
-  { data: said(Schema.String, "Encrypted; return it unchanged.", "EmwKAhgBEgy") },
+  { data: described(Schema.String, "Encrypted; return it unchanged.", "EmwKAhgBEgy") },
   "RedactedThinkingBlock",
   "Thinking that the vendor does not show."
 )
@@ -157,7 +157,7 @@ export const ContentBlockParam = kinds(
 
 export const MessageParam = object(
   {
-    role: said(Schema.Literals(["user", "assistant", "system"]), "Who speaks.", "user"),
+    role: described(Schema.Literals(["user", "assistant", "system"]), "Who speaks.", "user"),
     content: Schema.Union([Schema.String, Schema.Array(ContentBlockParam)]).annotate({
       description: "A text, or blocks.",
       examples: ["What is FedRAMP High?"]

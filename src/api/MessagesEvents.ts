@@ -1,6 +1,6 @@
 /** What the messages endpoint answers: the message, and the events of its stream (docs/api.md#messages-stream). */
 import { Schema } from "effect"
-import { maybe, object, ParsedJson, said } from "./fields.ts"
+import { described, maybe, object, ParsedJson } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { redactedThinkingBlock, thinkingBlock } from "./MessagesContent.ts"
@@ -9,7 +9,7 @@ const count = (description: string) => maybe(Schema.Int, description)
 const MessageUsage = object(
   {
     input_tokens: count("Tokens of the request, without cached ones."),
-    output_tokens: said(Schema.Int, "Tokens of the reply, thinking included.", 17),
+    output_tokens: described(Schema.Int, "Tokens of the reply, thinking included.", 17),
     cache_creation_input_tokens: count("Tokens that were written to the cache."),
     cache_read_input_tokens: count("Tokens that were read from the cache.")
   },
@@ -22,7 +22,7 @@ const ContentBlock = kinds(
     kind(
       "text",
       {
-        text: said(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
+        text: described(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
         citations: maybe(ParsedJson, "What the text rests on, where documents allow citations.")
       },
       "TextBlock",
@@ -31,8 +31,8 @@ const ContentBlock = kinds(
     kind(
       "tool_use",
       {
-        id: said(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
-        name: said(Schema.String, "The tool to call.", "get_weather"),
+        id: described(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
+        name: described(Schema.String, "The tool to call.", "get_weather"),
         input: Schema.Record(Schema.String, ParsedJson).annotate({ description: "The arguments." })
       },
       "ToolUseBlock",
@@ -56,11 +56,11 @@ const StopReason = oneOf(
 
 export const Message = object(
   {
-    id: said(Schema.String, "The message's ID.", "msg_01"),
+    id: described(Schema.String, "The message's ID.", "msg_01"),
     type: Schema.Literal("message"),
     role: Schema.Literal("assistant"),
-    content: said(Schema.Array(ContentBlock), "The blocks of the reply: thinking, text, tool calls."),
-    model: said(Schema.String, "The base model, without the level.", "claude-sonnet-4-5"),
+    content: described(Schema.Array(ContentBlock), "The blocks of the reply: thinking, text, tool calls."),
+    model: described(Schema.String, "The base model, without the level.", "claude-sonnet-4-5"),
     stop_reason: Schema.NullOr(StopReason).annotate({
       description: "Why the reply ended; null at the start of a stream."
     }),
@@ -88,20 +88,20 @@ export type Message = typeof Message.Type
 
 const Delta = kinds(
   [
-    kind("text_delta", { text: said(Schema.String, "The next piece of the text.", "FedRAMP") }),
+    kind("text_delta", { text: described(Schema.String, "The next piece of the text.", "FedRAMP") }),
     kind("input_json_delta", {
-      partial_json: said(Schema.String, "The next piece of the JSON text of a tool's input.", '{"ci')
+      partial_json: described(Schema.String, "The next piece of the JSON text of a tool's input.", '{"ci')
     }),
-    kind("thinking_delta", { thinking: said(Schema.String, "The next piece of the thinking.", "Three") }),
+    kind("thinking_delta", { thinking: described(Schema.String, "The next piece of the thinking.", "Three") }),
     kind("signature_delta", {
-      signature: said(Schema.String, "The signature of a thinking block.", "EqQBCgIYAhIM")
+      signature: described(Schema.String, "The signature of a thinking block.", "EqQBCgIYAhIM")
     }),
-    kind("citations_delta", { citation: said(ParsedJson, "One citation more.") })
+    kind("citations_delta", { citation: described(ParsedJson, "One citation more.") })
   ],
   { identifier: "ContentBlockDelta", description: "What is added to a block." }
 )
 
-const index = said(Schema.Int, "Which block of `content`, from 0.", 0)
+const index = described(Schema.Int, "Which block of `content`, from 0.", 0)
 
 export const MessagesEvent = eventKinds({
   message_start: ["The reply starts: a message without content.", { message: Message }],
@@ -133,8 +133,8 @@ export const MessagesEvent = eventKinds({
     {
       error: object(
         {
-          type: said(Schema.String, "For programs: the kind of error.", "api_error"),
-          message: said(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
+          type: described(Schema.String, "For programs: the kind of error.", "api_error"),
+          message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early")
         },
         undefined,
         "What went wrong."

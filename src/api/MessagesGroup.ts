@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { MessagesErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { ModelField, nullable, object, PositiveInt, said, streaming } from "./fields.ts"
+import { described, ModelField, nullable, object, PositiveInt, streaming } from "./fields.ts"
 import { MessageParam, TextBlockParam } from "./MessagesContent.ts"
 import { Message, MessagesEvent } from "./MessagesEvents.ts"
 import { MessagesToolChoice, MessagesTools, OutputConfig, Thinking } from "./MessagesTools.ts"
@@ -33,7 +33,7 @@ const share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 /** Those that count as input. */
 const inputFields = {
   model: ModelField,
-  messages: said(
+  messages: described(
     Schema.Array(MessageParam).check(Schema.isMinLength(1, { message: "at least one message" })),
     "The conversation so far, oldest message first.",
     [{ role: "user", content: "What is FedRAMP High?" }]
@@ -69,7 +69,7 @@ const inputFields = {
 export const CreateMessage = object(
   {
     ...inputFields,
-    max_tokens: said(PositiveInt, "The most tokens that the reply may have, thinking included.", 1024),
+    max_tokens: described(PositiveInt, "The most tokens that the reply may have, thinking included.", 1024),
     stream: nullable(Schema.Boolean, {
       description: "Whether the reply comes as server-sent events.",
       default: false,
@@ -131,7 +131,7 @@ export const CountMessageTokens = object(
 export type CountRequest = typeof CountMessageTokens.Type
 
 export const CountReply = Schema.Struct({
-  input_tokens: said(Schema.Int, "What the same request would report as `usage.input_tokens`.", 14)
+  input_tokens: described(Schema.Int, "What the same request would report as `usage.input_tokens`.", 14)
 }).annotate({ identifier: "CountTokensReply", description: "The count.", examples: [{ input_tokens: 14 }] })
 
 export class MessagesGroup extends HttpApiGroup.make("messages")

@@ -1,13 +1,13 @@
 /** Tools, tool choice and thinking of the messages format (docs/api.md#messages). */
 import { Schema } from "effect"
-import { nullable, object, ParsedJson, said } from "./fields.ts"
+import { described, nullable, object, ParsedJson } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 import { cached } from "./MessagesContent.ts"
 
 const customTool = object(
   {
     type: nullable(Schema.Literal("custom"), { description: "May be left out.", default: "custom", example: "custom" }),
-    name: said(Schema.String, "The tool's name.", "get_weather"),
+    name: described(Schema.String, "The tool's name.", "get_weather"),
     description: nullable(Schema.String, {
       description: "What it does, for the model.",
       example: "The weather in a city"
@@ -30,7 +30,7 @@ const customTool = object(
 /** The vendor's own definitions; their type carries the date of their version. */
 const vendorTool = object(
   {
-    type: said(
+    type: described(
       Schema.TemplateLiteral([
         Schema.Literals(["bash_", "text_editor_", "computer_", "memory_", "str_replace_", "tool_search_tool_"]),
         Schema.String
@@ -38,7 +38,7 @@ const vendorTool = object(
       "The vendor's name of the tool, with the date of its version.",
       "bash_20250124"
     ),
-    name: said(Schema.String, "The tool's name, as the vendor has it.", "bash"),
+    name: described(Schema.String, "The tool's name, as the vendor has it.", "bash"),
     ...cached
   },
   "MessagesVendorTool",
@@ -59,7 +59,7 @@ export const MessagesToolChoice = kinds([
   kind("any", alone, undefined, "Some tool is called; becomes `auto` beside thinking."),
   kind(
     "tool",
-    { name: said(Schema.String, "The tool to call.", "get_weather"), ...alone },
+    { name: described(Schema.String, "The tool to call.", "get_weather"), ...alone },
     undefined,
     "This tool is called; becomes `auto` beside thinking."
   ),
@@ -70,7 +70,7 @@ export const Thinking = kinds([
   kind(
     "enabled",
     {
-      budget_tokens: said(
+      budget_tokens: described(
         Schema.Int,
         "Tokens to think with: adjusted to fit below `max_tokens`, and at least 1,024.",
         2048

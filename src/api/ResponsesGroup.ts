@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { ModelField, nullable, object, ParsedJson, PositiveInt, said, streaming } from "./fields.ts"
+import { described, ModelField, nullable, object, ParsedJson, PositiveInt, streaming } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 import { InputItem } from "./ResponsesInput.ts"
 import { ResponseObject, ResponsesEvent } from "./ResponsesReply.ts"
@@ -28,7 +28,7 @@ const TextFormat = kinds([
   kind(
     "json_schema",
     {
-      name: said(Schema.String, "The schema's name.", "weather"),
+      name: described(Schema.String, "The schema's name.", "weather"),
       schema: Schema.Record(Schema.String, ParsedJson).annotate({
         description: "A JSON Schema of type object.",
         examples: [{ type: "object", properties: { city: { type: "string" } } }]

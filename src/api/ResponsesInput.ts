@@ -1,6 +1,6 @@
 /** Items of the responses format, as callers send them (docs/api.md#responses). Images and files come inline. */
 import { Schema } from "effect"
-import { nullable, object, ParsedJson, said } from "./fields.ts"
+import { described, nullable, object, ParsedJson } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 
 const id = { id: nullable(Schema.String, { description: "The item's ID, as a reply gave it.", example: "msg_01" }) }
@@ -8,19 +8,19 @@ const status = nullable(Schema.Literals(["in_progress", "completed", "incomplete
   description: "How far the item is, as a reply gave it.",
   example: "completed"
 })
-const callId = said(Schema.String, "The call's ID, which the output names.", "call_1")
-const answers = said(Schema.String, "The `call_id` of the call that this answers.", "call_1")
+const callId = described(Schema.String, "The call's ID, which the output names.", "call_1")
+const answers = described(Schema.String, "The `call_id` of the call that this answers.", "call_1")
 
 export const inputText = kind(
   "input_text",
-  { text: said(Schema.String, "The text.", "What is in this picture?") },
+  { text: described(Schema.String, "The text.", "What is in this picture?") },
   "InputText",
   "A text."
 )
 const inputImage = kind(
   "input_image",
   {
-    image_url: said(
+    image_url: described(
       Schema.String,
       "A data URI of type image/jpeg, image/png, image/gif or image/webp; URLs and file IDs are refused.",
       "data:image/png;base64,iVBORw0KGgo="
@@ -38,7 +38,7 @@ const inputFile = kind(
   "input_file",
   {
     filename: nullable(Schema.String, { description: "The file's name.", example: "report.pdf" }),
-    file_data: said(
+    file_data: described(
       Schema.String,
       "A data URI of type application/pdf; URLs and file IDs are refused.",
       "data:application/pdf;base64,JVBERi0xLjcK"
@@ -48,8 +48,8 @@ const inputFile = kind(
   "A PDF, inline."
 )
 const saidBefore = [
-  kind("output_text", { text: said(Schema.String, "What the model said.", "It is a chart.") }),
-  kind("refusal", { refusal: said(Schema.String, "Why the model did not answer.", "I cannot help with that.") })
+  kind("output_text", { text: described(Schema.String, "What the model said.", "It is a chart.") }),
+  kind("refusal", { refusal: described(Schema.String, "Why the model did not answer.", "I cannot help with that.") })
 ] as const
 
 const InputContent = kinds([inputText, inputImage, inputFile, ...saidBefore], {
@@ -68,7 +68,7 @@ const message = object(
       default: "message",
       example: "message"
     }),
-    role: said(Schema.Literals(["user", "assistant", "system", "developer"]), "Who speaks.", "user"),
+    role: described(Schema.Literals(["user", "assistant", "system", "developer"]), "Who speaks.", "user"),
     content: Schema.Union([Schema.String, Schema.Array(InputContent)]).annotate({
       description: "A text, or parts.",
       examples: ["What is FedRAMP High?"]
@@ -84,8 +84,8 @@ export const functionCall = kind(
   "function_call",
   {
     call_id: callId,
-    name: said(Schema.String, "The function to call.", "get_weather"),
-    arguments: said(Schema.String, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}'),
+    name: described(Schema.String, "The function to call.", "get_weather"),
+    arguments: described(Schema.String, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}'),
     ...id,
     status
   },
@@ -96,8 +96,8 @@ export const customCall = kind(
   "custom_tool_call",
   {
     call_id: callId,
-    name: said(Schema.String, "The tool to call.", "run_sql"),
-    input: said(Schema.String, "What the model wrote for it.", "select 1"),
+    name: described(Schema.String, "The tool to call.", "run_sql"),
+    input: described(Schema.String, "What the model wrote for it.", "select 1"),
     ...id
   },
   "CustomToolCall",
@@ -105,15 +105,15 @@ export const customCall = kind(
 )
 const summaryText = object({
   type: Schema.Literal("summary_text"),
-  text: said(Schema.String, "A part of it.", "Three baselines exist.")
+  text: described(Schema.String, "A part of it.", "Three baselines exist.")
 })
 export const reasoning = kind(
   "reasoning",
   {
-    summary: said(Schema.Array(summaryText), "What the model thought, in short.", []),
+    summary: described(Schema.Array(summaryText), "What the model thought, in short.", []),
     content: nullable(
       Schema.Array(
-        object({ type: Schema.Literal("reasoning_text"), text: said(Schema.String, "A part of it.", "Three.") })
+        object({ type: Schema.Literal("reasoning_text"), text: described(Schema.String, "A part of it.", "Three.") })
       ),
       {
         description: "What the model thought, where it says so."
@@ -125,7 +125,7 @@ export const reasoning = kind(
   "ReasoningItem",
   "What the model thought. Its encrypted content never leaves the cloud, so it is left out of an input."
 )
-const action = (example: Schema.Json) => said(ParsedJson, "What to run, as the model wrote it.", example)
+const action = (example: Schema.Json) => described(ParsedJson, "What to run, as the model wrote it.", example)
 /** Calls of tools whose definition is the vendor's, and which the caller executes. */
 export const localCalls = [
   kind(
@@ -144,7 +144,7 @@ export const localCalls = [
     "apply_patch_call",
     {
       call_id: callId,
-      operation: said(ParsedJson, "The file and its patch, as the model wrote them.", {
+      operation: described(ParsedJson, "The file and its patch, as the model wrote them.", {
         type: "update_file",
         path: "notes.txt",
         diff: "@@\n-old\n+new"
@@ -175,16 +175,16 @@ export const InputItem = kinds(
     ),
     reasoning,
     ...localCalls,
-    kind("local_shell_call_output", { output: said(Schema.String, "What the shell printed.", "ok") }),
+    kind("local_shell_call_output", { output: described(Schema.String, "What the shell printed.", "ok") }),
     kind("shell_call_output", {
       call_id: answers,
-      output: said(ParsedJson, "What the commands printed, one entry each.", [
+      output: described(ParsedJson, "What the commands printed, one entry each.", [
         { stdout: "notes.txt", stderr: "", outcome: { type: "exit", exit_code: 0 } }
       ])
     }),
     kind("apply_patch_call_output", {
       call_id: answers,
-      status: said(Schema.Literals(["completed", "failed"]), "Whether the patch was applied.", "completed"),
+      status: described(Schema.Literals(["completed", "failed"]), "Whether the patch was applied.", "completed"),
       output: nullable(Schema.String, { description: "What happened.", example: "applied" })
     })
   ],

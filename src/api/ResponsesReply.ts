@@ -1,6 +1,6 @@
 /** What the responses endpoint answers: the response, and the events of its stream (docs/api.md#responses-stream). */
 import { Schema } from "effect"
-import { maybe, object, ParsedJson, said } from "./fields.ts"
+import { described, maybe, object, ParsedJson } from "./fields.ts"
 import { Governance } from "./Governance.ts"
 import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { customCall, functionCall, localCalls, reasoning } from "./ResponsesInput.ts"
@@ -12,15 +12,15 @@ const OutputContent = kinds(
     kind(
       "output_text",
       {
-        text: said(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
+        text: described(Schema.String, "The text.", "FedRAMP High is the strictest baseline."),
         annotations: maybe(Schema.Array(ParsedJson), "Sources that the model names."),
         logprobs: maybe(Schema.Array(ParsedJson), "One entry for each token, where `include` asked for them.")
       },
       "OutputText",
       "A text."
     ),
-    kind("refusal", { refusal: said(Schema.String, "Why the model did not answer.", "I cannot help with that.") }),
-    kind("reasoning_text", { text: said(Schema.String, "What the model thought.", "Three baselines exist.") })
+    kind("refusal", { refusal: described(Schema.String, "Why the model did not answer.", "I cannot help with that.") }),
+    kind("reasoning_text", { text: described(Schema.String, "What the model thought.", "Three baselines exist.") })
   ],
   { identifier: "OutputContent", description: "A part of a message." }
 )
@@ -30,9 +30,9 @@ const OutputItem = kinds(
     kind(
       "message",
       {
-        id: said(Schema.String, "The item's ID.", "msg_01"),
+        id: described(Schema.String, "The item's ID.", "msg_01"),
         role: Schema.Literal("assistant"),
-        content: said(Schema.Array(OutputContent), "The parts of the message."),
+        content: described(Schema.Array(OutputContent), "The parts of the message."),
         status: maybe(Status, "How far the item is.")
       },
       "OutputMessage",
@@ -48,9 +48,9 @@ const OutputItem = kinds(
 
 const ResponseUsage = object(
   {
-    input_tokens: said(Schema.Int, "Tokens of the request, cached ones included.", 14),
-    output_tokens: said(Schema.Int, "Tokens of the reply, reasoning included.", 17),
-    total_tokens: said(Schema.Int, "Their sum.", 31),
+    input_tokens: described(Schema.Int, "Tokens of the request, cached ones included.", 14),
+    output_tokens: described(Schema.Int, "Tokens of the reply, reasoning included.", 17),
+    total_tokens: described(Schema.Int, "Their sum.", 31),
     input_tokens_details: maybe(
       object({ cached_tokens: maybe(Schema.Int, "Tokens that came from the cloud's cache.") }),
       "How many tokens of the request came from a cache."
@@ -66,12 +66,12 @@ const ResponseUsage = object(
 
 export const ResponseObject = object(
   {
-    id: said(Schema.String, "The response's ID. Nothing is stored under it.", "resp_01"),
+    id: described(Schema.String, "The response's ID. Nothing is stored under it.", "resp_01"),
     object: Schema.Literal("response"),
-    created_at: said(Schema.Finite, "When it was made, in seconds since 1970.", 1_767_225_600),
+    created_at: described(Schema.Finite, "When it was made, in seconds since 1970.", 1_767_225_600),
     status: maybe(Status, "Whether the reply is complete, or how it ended."),
-    model: said(Schema.String, "The cloud's name of the model.", "gpt-5.1"),
-    output: said(Schema.Array(OutputItem), "The items of the reply: reasoning, messages, tool calls."),
+    model: described(Schema.String, "The cloud's name of the model.", "gpt-5.1"),
+    output: described(Schema.Array(OutputItem), "The items of the reply: reasoning, messages, tool calls."),
     usage: maybe(ResponseUsage, "Absent while the reply streams."),
     error: maybe(
       object({
@@ -118,16 +118,16 @@ export type ResponseObject = typeof ResponseObject.Type
 
 const order = { sequence_number: maybe(Schema.Int, "The event's place in the stream, from 0.") }
 const whole = { response: ResponseObject, ...order }
-const output_index = said(Schema.Int, "Which item of `output`, from 0.", 0)
+const output_index = described(Schema.Int, "Which item of `output`, from 0.", 0)
 const ofItem = { output_index, item_id: maybe(Schema.String, "The item's ID."), ...order }
 const ofItemWhole = { item: OutputItem, output_index, ...order }
-const ofPart = { content_index: said(Schema.Int, "Which part of the item's `content`, from 0.", 0), ...ofItem }
-const ofSummary = { summary_index: said(Schema.Int, "Which part of the item's `summary`, from 0.", 0), ...ofItem }
-const ofCommand = { command_index: said(Schema.Int, "Which command of the call, from 0.", 0), ...ofItem }
-const delta = said(Schema.String, "The next piece.", "FedRAMP")
-const text = said(Schema.String, "The whole text.", "FedRAMP High is the strictest baseline.")
-const command = said(Schema.String, "The command, as far as it is known.", "ls")
-const summaryPart = said(ParsedJson, "The part of the summary.")
+const ofPart = { content_index: described(Schema.Int, "Which part of the item's `content`, from 0.", 0), ...ofItem }
+const ofSummary = { summary_index: described(Schema.Int, "Which part of the item's `summary`, from 0.", 0), ...ofItem }
+const ofCommand = { command_index: described(Schema.Int, "Which command of the call, from 0.", 0), ...ofItem }
+const delta = described(Schema.String, "The next piece.", "FedRAMP")
+const text = described(Schema.String, "The whole text.", "FedRAMP High is the strictest baseline.")
+const command = described(Schema.String, "The command, as far as it is known.", "ls")
+const summaryPart = described(ParsedJson, "The part of the summary.")
 
 export const ResponsesEvent = eventKinds({
   "response.created": ["The stream starts.", whole],
@@ -145,25 +145,25 @@ export const ResponsesEvent = eventKinds({
   "response.output_text.annotation.added": [
     "A source that the model names.",
     {
-      annotation: said(ParsedJson, "The source."),
-      annotation_index: said(Schema.Int, "Which annotation of the text, from 0.", 0),
+      annotation: described(ParsedJson, "The source."),
+      annotation_index: described(Schema.Int, "Which annotation of the text, from 0.", 0),
       ...ofPart
     }
   ],
   "response.refusal.delta": ["A piece of a refusal.", { delta, ...ofPart }],
   "response.refusal.done": [
     "A refusal is complete.",
-    { refusal: said(Schema.String, "The whole refusal.", "I cannot help with that."), ...ofPart }
+    { refusal: described(Schema.String, "The whole refusal.", "I cannot help with that."), ...ofPart }
   ],
   "response.function_call_arguments.delta": ["A piece of a call's arguments.", { delta, ...ofItem }],
   "response.function_call_arguments.done": [
     "A call's arguments are complete.",
-    { arguments: said(Schema.String, "The arguments as JSON text.", '{"city":"Denver"}'), ...ofItem }
+    { arguments: described(Schema.String, "The arguments as JSON text.", '{"city":"Denver"}'), ...ofItem }
   ],
   "response.custom_tool_call_input.delta": ["A piece of a custom tool's input.", { delta, ...ofItem }],
   "response.custom_tool_call_input.done": [
     "A custom tool's input is complete.",
-    { input: said(Schema.String, "The whole input.", "select 1"), ...ofItem }
+    { input: described(Schema.String, "The whole input.", "select 1"), ...ofItem }
   ],
   "response.reasoning_summary_part.added": ["A part of a summary starts.", { part: summaryPart, ...ofSummary }],
   "response.reasoning_summary_part.done": ["A part of a summary is complete.", { part: summaryPart, ...ofSummary }],
@@ -178,7 +178,7 @@ export const ResponsesEvent = eventKinds({
     "A failure after the stream began: its last event.",
     {
       code: maybe(Schema.String, "For programs: the kind of error."),
-      message: said(Schema.String, "For people: what went wrong.", "the cloud ended its reply early"),
+      message: described(Schema.String, "For people: what went wrong.", "the cloud ended its reply early"),
       param: maybe(Schema.String, "The parameter that is to blame, where there is one."),
       ...order
     }

@@ -1,9 +1,9 @@
 /** Tools of the responses format: those that the caller executes (docs/api.md#responses). */
 import { Schema } from "effect"
-import { nullable, object, ParsedJson, said } from "./fields.ts"
+import { described, nullable, object, ParsedJson } from "./fields.ts"
 import { kind } from "./kinds.ts"
 
-const name = said(Schema.String, "The tool's name.", "get_weather")
+const name = described(Schema.String, "The tool's name.", "get_weather")
 const description = nullable(Schema.String, {
   description: "What it does, for the model.",
   example: "The weather in a city"
@@ -35,8 +35,8 @@ const customTool = kind(
       Schema.Union([
         kind("text", {}),
         kind("grammar", {
-          syntax: said(Schema.Literals(["lark", "regex"]), "The grammar's language.", "regex"),
-          definition: said(Schema.String, "The grammar.", "[0-9]+")
+          syntax: described(Schema.Literals(["lark", "regex"]), "The grammar's language.", "regex"),
+          definition: described(Schema.String, "The grammar.", "[0-9]+")
         })
       ]),
       { description: "What its input may be.", example: { type: "text" } }
@@ -54,7 +54,7 @@ export const ResponsesTool = Schema.Union([
     {
       name,
       description,
-      tools: said(Schema.Array(Schema.Union([functionTool, customTool])), "The tools of this name.")
+      tools: described(Schema.Array(Schema.Union([functionTool, customTool])), "The tools of this name.")
     },
     "NamespaceTool",
     "Tools under one name."
@@ -63,7 +63,7 @@ export const ResponsesTool = Schema.Union([
   kind("apply_patch", {}, "ApplyPatchTool", "Patches that the caller applies."),
   kind(
     "shell",
-    { environment: said(object({ type: Schema.Literal("local") }), "Where it runs.", { type: "local" }) },
+    { environment: described(object({ type: Schema.Literal("local") }), "Where it runs.", { type: "local" }) },
     "ShellTool",
     "A shell of the caller's; other environments are refused."
   )
@@ -80,8 +80,8 @@ export const ResponsesToolChoice = Schema.Union([
   Schema.Literals(["auto", "none", "required"]),
   ...named,
   kind("allowed_tools", {
-    mode: said(Schema.Literals(["auto", "required"]), "Whether one of them must be used.", "auto"),
-    tools: said(Schema.Array(Schema.Union(named)), "Those that may be used.", [
+    mode: described(Schema.Literals(["auto", "required"]), "Whether one of them must be used.", "auto"),
+    tools: described(Schema.Array(Schema.Union(named)), "Those that may be used.", [
       { type: "function", name: "get_weather" }
     ])
   })

@@ -3,20 +3,20 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { HealthErrors, ListErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { said } from "./fields.ts"
+import { described } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
 import { service, version } from "./version.ts"
 
 export const ModelObject = Schema.Struct({
-  id: said(Schema.String, "The composite ID to use in requests.", "claude-sonnet-4-5:il5"),
+  id: described(Schema.String, "The composite ID to use in requests.", "claude-sonnet-4-5:il5"),
   object: Schema.Literal("model"),
-  created: said(Schema.Int, "When the model was added, in seconds since 1970.", 1_759_104_000),
-  owned_by: said(Schema.String, "Who made the model.", "anthropic")
+  created: described(Schema.Int, "When the model was added, in seconds since 1970.", 1_759_104_000),
+  owned_by: described(Schema.String, "Who made the model.", "anthropic")
 }).annotate({ identifier: "Model", description: "A model at a level." })
 
 export const ModelList = Schema.Struct({
   object: Schema.Literal("list"),
-  data: said(Schema.Array(ModelObject), "One entry for each composite ID.")
+  data: described(Schema.Array(ModelObject), "One entry for each composite ID.")
 }).annotate({
   identifier: "ModelList",
   description: "What the key may use.",
@@ -29,16 +29,16 @@ export const ModelList = Schema.Struct({
 })
 
 const health = {
-  service: said(Schema.String, "The service's name.", service),
-  version: said(Schema.String, "The service's version.", version),
+  service: described(Schema.String, "The service's name.", service),
+  version: described(Schema.String, "The service's version.", version),
   boundary: Schema.optionalKey(
     Schema.Struct({
-      declared: said(
+      declared: described(
         Schema.Record(Schema.String, Schema.String),
         "Addresses of the operator's own by their setting, with what may be served there.",
         { BEDROCK_BASE_URL: "fedramp-high,il5,itar" }
       ),
-      extra_certificates: said(
+      extra_certificates: described(
         Schema.Boolean,
         "Whether certificates are believed beside those that come with the program.",
         false
@@ -47,8 +47,8 @@ const health = {
   ),
   crypto: Schema.optionalKey(
     Schema.Struct({
-      openssl: said(Schema.String, "The version of OpenSSL.", "3.5.8"),
-      fips: said(Schema.Boolean, "Whether it computes with a FIPS provider.", true)
+      openssl: described(Schema.String, "The version of OpenSSL.", "3.5.8"),
+      fips: described(Schema.Boolean, "Whether it computes with a FIPS provider.", true)
     }).annotate({ description: "For requests with a key: the cryptography in use." })
   )
 }

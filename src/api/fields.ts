@@ -52,7 +52,7 @@ export const object = <const F extends Schema.Struct.Fields>(fields: F, identifi
   })
 
 /** A required field, with what it says about itself. */
-export const said = <S extends Schema.Top>(schema: S, description: string, example?: S["Type"]) =>
+export const described = <S extends Schema.Top>(schema: S, description: string, example?: S["Type"]) =>
   schema.annotate({ description, ...(example === undefined ? {} : { examples: [example] }) })
 
 /** The composite model ID; the resolver judges it. */

@@ -14,7 +14,7 @@ import {
   plain,
   printable,
   type Style,
-  said
+  textOf
 } from "./transcript.ts"
 
 export class ChatError extends Data.TaggedError("ChatError")<{ readonly message: string }> {}
@@ -63,7 +63,7 @@ const turn = Effect.fnUntraced(function* (
     })
     yield* Stream.runForEach(body, (chunk) => {
       answer = addChunk(answer, chunk)
-      return print(printable(said(chunk)))
+      return print(printable(textOf(chunk)))
     })
     yield* print(`\n${footer(answer, headers, style)}\n`)
   })

@@ -32,9 +32,9 @@ export interface Answer {
 }
 export const emptyAnswer: Answer = { text: "", finish: undefined, usage: undefined, governance: undefined }
 
-export const said = (chunk: CompletionChunk): string => chunk.choices[0]?.delta.content ?? ""
+export const textOf = (chunk: CompletionChunk): string => chunk.choices[0]?.delta.content ?? ""
 export const addChunk = (answer: Answer, chunk: CompletionChunk): Answer => ({
-  text: answer.text + said(chunk),
+  text: answer.text + textOf(chunk),
   finish: chunk.choices[0]?.finish_reason ?? answer.finish,
   usage: chunk.usage ?? answer.usage,
   governance: chunk.x_gateway_governance ?? answer.governance

@@ -36,7 +36,7 @@ export const parseTime = (option: string, text: string): Effect.Effect<string, F
   })
 }
 
-const given = <A, B, E>(value: Option.Option<A>, parse: (value: A) => Effect.Effect<B, E>) =>
+const parseGiven = <A, B, E>(value: Option.Option<A>, parse: (value: A) => Effect.Effect<B, E>) =>
   Option.match(value, { onNone: () => Effect.undefined, onSome: parse })
 
 const settings = Effect.suspend(() => load(environment()))
@@ -149,8 +149,8 @@ export const usageCommand = Command.make(
   flags,
   Effect.fnUntraced(function* ({ files: named, by, from, to, format }) {
     const dimensions = yield* parseBy(by)
-    const start = yield* given(from, (text) => parseTime("from", text))
-    const end = yield* given(to, (text) => parseTime("to", text))
+    const start = yield* parseGiven(from, (text) => parseTime("from", text))
+    const end = yield* parseGiven(to, (text) => parseTime("to", text))
     if (start !== undefined && end !== undefined && start >= end) {
       return yield* fail("--from must be before --to, which is not included")
     }

@@ -12,23 +12,23 @@ export interface Finding {
 }
 
 /** What a check says, without its name. */
-export type Said = Omit<Finding, "check">
-export const ok = (what: string): Said => ({ state: "ok", what })
-export const warn = (what: string, mend: string): Said => ({ state: "warn", what, mend })
-export const fail = (what: string, mend: string): Said => ({ state: "fail", what, mend })
+export type Found = Omit<Finding, "check">
+export const ok = (what: string): Found => ({ state: "ok", what })
+export const warn = (what: string, mend: string): Found => ({ state: "warn", what, mend })
+export const fail = (what: string, mend: string): Found => ({ state: "fail", what, mend })
 
 type Needs = FileSystem.FileSystem | Scope.Scope
 
 export interface Check {
   readonly name: string
-  readonly look: Effect.Effect<Said | ReadonlyArray<Said>, { readonly message: string }, Needs>
+  readonly look: Effect.Effect<Found | ReadonlyArray<Found>, { readonly message: string }, Needs>
   /** Default 8 seconds. */
   readonly within?: Duration.Duration | undefined
 }
 
 const patience = Duration.seconds(8)
 
-const isMany = (said: Said | ReadonlyArray<Said>): said is ReadonlyArray<Said> => Array.isArray(said)
+const isMany = (said: Found | ReadonlyArray<Found>): said is ReadonlyArray<Found> => Array.isArray(said)
 
 /** One line, without control characters: some of it comes from other machines. */
 const line = (text: string): string =>
@@ -47,7 +47,7 @@ const run = ({ name, look, within = patience }: Check): Effect.Effect<ReadonlyAr
           fail(`no answer within ${Duration.toSeconds(within)} s`, "Look at the network between here and there.")
         )
     }),
-    Effect.catchCause((cause): Effect.Effect<Said> => {
+    Effect.catchCause((cause): Effect.Effect<Found> => {
       const error = Cause.squash(cause)
       const message = typeof error === "object" && error !== null && "message" in error ? error.message : error
       return Effect.succeed(fail(String(message), "Mend what the message says, and look again."))

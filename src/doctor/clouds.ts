@@ -9,7 +9,7 @@ import type { HeaderCredential } from "../provider/credentials/CredentialError.t
 import * as vertex from "../provider/vertex.ts"
 import { type GatewaySettings, Settings } from "../Settings.ts"
 import type { CloudSettings } from "../settings/clouds.ts"
-import { type Check, fail, ok, type Said, warn } from "./Finding.ts"
+import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
 
 interface Reached {
   readonly cloud: Cloud
@@ -83,7 +83,7 @@ const reached = ({ vertex: v, bedrock: b, azure: a }: CloudSettings): ReadonlyAr
 /** A value that is set is not asked for: only a call shows whether the cloud takes it. */
 const isFixed = (kind: string): boolean => /^[A-Z_]+$/.test(kind)
 
-const credentialSaid = ({ kind, obtain }: Reached): Effect.Effect<Said> =>
+const credentialFound = ({ kind, obtain }: Reached): Effect.Effect<Found> =>
   obtain.pipe(
     Effect.map((source) =>
       kind === "VERTEX_ACCESS_TOKEN"
@@ -120,7 +120,7 @@ const dateOf = (origin: string) =>
 const clockFails = 240
 const clockWarns = 30
 
-const clockSaid = ({ origin }: Reached): Effect.Effect<Said, never, Dispatcher> =>
+const clockFound = ({ origin }: Reached): Effect.Effect<Found, never, Dispatcher> =>
   dateOf(origin).pipe(
     Effect.map((date) => {
       const { host } = new URL(origin)
@@ -146,7 +146,7 @@ const clockSaid = ({ origin }: Reached): Effect.Effect<Said, never, Dispatcher> 
 export const cloudChecks = (settings: GatewaySettings, clouds: CloudSettings): ReadonlyArray<Check> => {
   const ways = Layer.provide(connections, Layer.succeed(Settings, settings))
   return reached(clouds).flatMap((one) => [
-    { name: `credentials ${one.cloud}`, look: credentialSaid(one), within: Duration.seconds(20) },
-    { name: `reach ${one.cloud}`, look: Effect.provide(clockSaid(one), ways) }
+    { name: `credentials ${one.cloud}`, look: credentialFound(one), within: Duration.seconds(20) },
+    { name: `reach ${one.cloud}`, look: Effect.provide(clockFound(one), ways) }
   ])
 }

@@ -8,7 +8,7 @@ import { readIfExists } from "../access/files.ts"
 import { parseKeys } from "../access/KeyFile.ts"
 import { checkTlsFiles } from "../listener.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import { type Check, fail, ok, type Said, warn } from "./Finding.ts"
+import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
 
 const attempt = <A>(promise: () => Promise<A>) =>
   Effect.tryPromise({
@@ -34,7 +34,7 @@ export const keysCheck = ({ keysFile }: GatewaySettings): Check => ({
       ({ expires, revoked }) => revoked === undefined && (expires === undefined || DateTime.isGreaterThan(expires, now))
     )
     const others = othersMay((yield* attempt(() => stat(keysFile))).mode)
-    const said: Array<Said> = [
+    const said: Array<Found> = [
       active.length === 0
         ? warn(`${keysFile}: none of ${keys.length} keys works`, create)
         : ok(`${keysFile}: ${active.length} of ${keys.length} keys work`)
@@ -63,7 +63,7 @@ export const tlsCheck = (settings: GatewaySettings): Check => ({
     const until = `${files.cert} (${certificate.subject.replaceAll("\n", ", ") || "no subject"})`
     const date = certificate.validToDate.toISOString().slice(0, 10)
     const renew = "Renew it; the gateway reads the files again by itself."
-    const said: Array<Said> = []
+    const said: Array<Found> = []
     if (ends <= now) said.push(fail(`${until} expired on ${date}`, renew))
     else if (certificate.validFromDate.getTime() > now) {
       said.push(fail(`${until} is not valid yet`, "Look at the clock of this machine and at the certificate."))

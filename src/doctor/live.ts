@@ -15,7 +15,7 @@ import { chat } from "../surface/chat.ts"
 import { cloudProviders } from "../surface/cloudProviders.ts"
 import { embeddings } from "../surface/embeddings.ts"
 import type { Prepared } from "../surface/Surface.ts"
-import { type Check, fail, ok, type Said } from "./Finding.ts"
+import { type Check, type Found, fail, ok } from "./Finding.ts"
 
 /** GPT-class models refuse to answer with fewer; the others are asked for one. */
 const leastOfGpt = 16
@@ -49,7 +49,7 @@ const mendOf = ({ code, upstreamStatus = 0 }: GatewayError): string =>
 
 type Clouded = Effect.Success<typeof cloudProviders>
 
-const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: Clouded): Effect.Effect<Said> =>
+const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: Clouded): Effect.Effect<Found> =>
   Effect.gen(function* () {
     const { deployment } = entry
     const route = region === undefined ? entry : { ...entry, deployment: { ...deployment, regions: [region] as const } }

@@ -4,7 +4,7 @@ import { createConnection, createServer } from "node:net"
 import { Effect, Option } from "effect"
 import { cryptoFacts, describeCrypto } from "../fips.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import { type Check, fail, ok, type Said, warn } from "./Finding.ts"
+import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
 
 /** The error code of listening there, or undefined where it can be done. The port is given back at once. */
 const listenError = (host: string, port: number) =>
@@ -44,7 +44,7 @@ interface Port {
 const portLook = Effect.fnUntraced(function* (
   { tlsCert }: GatewaySettings,
   { host, path, port, says, setting }: Port
-): Effect.fn.Return<Said> {
+): Effect.fn.Return<Found> {
   const code = yield* listenError(host, port)
   const where = `${host}:${port}`
   if (code === undefined) return ok(port === 0 ? `${host}: a free port is picked` : `${where} is free`)

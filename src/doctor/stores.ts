@@ -2,7 +2,7 @@
 import { Effect, Option, Redacted } from "effect"
 import type { Environment, GatewaySettings } from "../Settings.ts"
 import { exportedSignals, exporterVariable } from "../Telemetry.ts"
-import { type Check, fail, ok, type Said, warn } from "./Finding.ts"
+import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
 import { connects } from "./machine.ts"
 
 /** A limit is checked with a round trip for each request of a key that has one; milliseconds. */
@@ -41,7 +41,7 @@ export const collectorCheck = (environment: Environment): Check => ({
       [...exportedSignals(environment)].map((signal) => exporterVariable(environment, signal, "ENDPOINT") ?? "")
     )
     if (endpoints.size === 0) return Effect.succeed([ok("none: nothing is exported (no OTEL_ endpoint is set)")])
-    return Effect.forEach([...endpoints], (endpoint): Effect.Effect<Said> => {
+    return Effect.forEach([...endpoints], (endpoint): Effect.Effect<Found> => {
       const mend = "Start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT."
       if (!URL.canParse(endpoint)) {
         return Effect.succeed(fail("an OTEL_ endpoint is no URL", "Write it as http://127.0.0.1:4318."))

@@ -23,10 +23,10 @@ export const makeReplicas = (own: () => ProcessState) =>
     const round = Effect.flatMap(board.watched, (watched) => {
       if (!watched) return Effect.sleep(idle)
       const state = own()
-      return Effect.andThen(board.tell(state.instance, JSON.stringify(state)), Effect.sleep(busy))
+      return Effect.andThen(board.leave(state.instance, JSON.stringify(state)), Effect.sleep(busy))
     }).pipe(Effect.catch(() => Effect.sleep(idle)))
     yield* Effect.forkScoped(Effect.forever(round))
-    return Effect.andThen(board.watch, board.told).pipe(
+    return Effect.andThen(board.watch, board.notes).pipe(
       Effect.map((texts) => texts.flatMap(read)),
       Effect.orElseSucceed((): ReadonlyArray<ProcessState> => [])
     )
