@@ -6,7 +6,7 @@ import { shippedCatalog } from "../model/CatalogStore.ts"
 import { azure } from "./cloud/azure.ts"
 import { bedrock } from "./cloud/bedrock.ts"
 import { vertex } from "./cloud/vertex.ts"
-import { type Call, CallLog, type CloudRequest, type Reply, startServer } from "./http.ts"
+import { type Call, type CloudRequest, callLog, type Reply, startServer } from "./http.ts"
 import { modelsOf } from "./models.ts"
 
 /** How the sandbox plays. */
@@ -46,13 +46,13 @@ export class Sandbox extends Context.Service<
     return Layer.effect(
       Sandbox,
       Effect.gen(function* () {
-        const log = new CallLog()
-        const pace = options.pace ?? 20
+        const { add, list } = callLog()
+        const { pace = 20, catalog } = options
         const shipped = Result.getOrThrow(shippedCatalog)
-        const models = modelsOf(options.catalog ?? (() => shipped))
+        const models = modelsOf(catalog ?? (() => shipped))
         const start = (cloud: string, answer: (request: CloudRequest) => Promise<Reply> | Reply) =>
           Effect.acquireRelease(
-            Effect.promise(() => startServer({ cloud, pace, log, answer })),
+            Effect.promise(() => startServer({ cloud, pace, add, answer })),
             ({ server }) =>
               Effect.callback<void>((resume) => {
                 server.close(() => resume(Effect.void))
@@ -61,38 +61,28 @@ export class Sandbox extends Context.Service<
           ).pipe(Effect.map(({ url }) => url))
 
         const token = secret("ya29.sandbox-")
-        const key = {
-          accessKeyId: `AKIA${randomBytes(8).toString("hex").toUpperCase()}`,
-          secretAccessKey: secret(""),
-          region: REGION
-        }
-        const bedrockBearer = secret("bedrock-api-key-")
+        const accessKeyId = `AKIA${randomBytes(8).toString("hex").toUpperCase()}`
+        const key = { accessKeyId, secretAccessKey: secret(""), region: REGION }
         const apiKey = secret("")
-        const azureBearer = secret("eyJ")
+        const otherCredentials = { bedrockBearer: secret("bedrock-api-key-"), azureBearer: secret("eyJ") }
+        const { bedrockBearer, azureBearer } = otherCredentials
 
         const vertexUrl = yield* start("vertex", vertex({ project: PROJECT, location: LOCATION, token, models }))
         const bedrockUrl = yield* start("bedrock", bedrock({ ...key, bearer: bedrockBearer, models }))
         const azureUrl = yield* start("azure", azure({ apiKey, bearer: azureBearer, models }))
-
-        return Sandbox.of({
-          vertexUrl,
-          bedrockUrl,
-          azureUrl,
-          environment: {
-            VERTEX_PROJECT: PROJECT,
-            VERTEX_LOCATION: LOCATION,
-            VERTEX_ACCESS_TOKEN: token,
-            VERTEX_BASE_URL: vertexUrl,
-            BEDROCK_REGION: REGION,
-            BEDROCK_BASE_URL: bedrockUrl,
-            AWS_ACCESS_KEY_ID: key.accessKeyId,
-            AWS_SECRET_ACCESS_KEY: key.secretAccessKey,
-            AZURE_OPENAI_ENDPOINT: azureUrl,
-            AZURE_OPENAI_API_KEY: apiKey
-          },
-          otherCredentials: { bedrockBearer, azureBearer },
-          calls: () => log.list()
-        })
+        const environment = {
+          VERTEX_PROJECT: PROJECT,
+          VERTEX_LOCATION: LOCATION,
+          VERTEX_ACCESS_TOKEN: token,
+          VERTEX_BASE_URL: vertexUrl,
+          BEDROCK_REGION: REGION,
+          BEDROCK_BASE_URL: bedrockUrl,
+          AWS_ACCESS_KEY_ID: key.accessKeyId,
+          AWS_SECRET_ACCESS_KEY: key.secretAccessKey,
+          AZURE_OPENAI_ENDPOINT: azureUrl,
+          AZURE_OPENAI_API_KEY: apiKey
+        }
+        return Sandbox.of({ vertexUrl, bedrockUrl, azureUrl, environment, otherCredentials, calls: list })
       })
     )
   }

@@ -1,6 +1,6 @@
 /** What a caller can provoke, and how it is read from a text. */
 import { readObject } from "../wire/json.ts"
-import { type JsonObject, parseJson } from "./json.ts"
+import { parseJson } from "./json.ts"
 
 /**
  * What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's. Quoted in
@@ -25,24 +25,6 @@ export const directives: Readonly<Record<string, string>> = {
   "filter-prompt": "The prompt is blocked in the cloud's way (Azure: 400; Gemini: `promptFeedback`).",
   redacted: "Claude: a `redacted_thinking` block comes with the thinking.",
   "cached=100": "Reports that many prompt tokens as read from a cache."
-}
-
-/** The directives of one request. Positions count upstream events; durations are milliseconds. */
-export interface Directives {
-  readonly status: { readonly code: number; readonly retryAfter: string | undefined } | undefined
-  readonly delay: number
-  readonly cut: number | undefined
-  readonly stall: number | undefined
-  readonly garbage: number | undefined
-  readonly exception: { readonly name: string; readonly after: number } | undefined
-  readonly tools: ReadonlyArray<{ readonly name: string; readonly args: JsonObject | string }>
-  readonly text: string | undefined
-  readonly events: number | undefined
-  readonly cached: number
-  /** The directives without a value: `refuse`, `html`, `length`, … */
-  readonly flags: ReadonlySet<string>
-  /** The message without its directives. */
-  readonly rest: string
 }
 
 type Fields = ReadonlyMap<string, string>
@@ -89,8 +71,11 @@ const wholeNumber = (text: string | undefined, least: number, most: number): num
   return Number.isInteger(value) && value >= least && value <= most ? value : undefined
 }
 
-/** Reads the directives in a text. A bracket that is never closed is plain text. Linear in the text. */
-export const readDirectives = (text: string): Directives => {
+/**
+ * Reads the directives in a text. A bracket that is never closed is plain text. Linear in the text. Positions count upstream
+ * events; durations are milliseconds.
+ */
+export const readDirectives = (text: string) => {
   const found: Array<Fields> = []
   let rest = ""
   let from = 0
@@ -127,10 +112,15 @@ export const readDirectives = (text: string): Directives => {
     text: typeof literal === "string" ? literal : said,
     events: wholeNumber(value("events"), 0, MAX_EVENTS),
     cached: wholeNumber(value("cached"), 0, Number.MAX_SAFE_INTEGER) ?? 0,
+    /** The names of all of them: those without a value are read here. */
     flags: new Set(found.flatMap((fields) => [...fields.keys()])),
+    /** The text without them. */
     rest
   }
 }
 
+/** The directives of one request. */
+export type Directives = ReturnType<typeof readDirectives>
+
 /** No directives at all. */
-export const noDirectives: Directives = readDirectives("")
+export const noDirectives = readDirectives("")

@@ -43,21 +43,15 @@ export interface Call {
 }
 
 /** The last calls, bounded in number and in total size, so that a long-running sandbox does not grow. */
-export class CallLog {
-  readonly #calls: Array<Call> = []
-  #size = 0
-
-  add(call: Call): void {
-    this.#calls.push(call)
-    this.#size += call.body.length
-    while (this.#calls.length > 1000 || (this.#size > 64_000_000 && this.#calls.length > 1)) {
-      this.#size -= this.#calls.shift()?.body.length ?? 0
-    }
+export const callLog = () => {
+  const calls: Array<Call> = []
+  let size = 0
+  const add = (call: Call): void => {
+    calls.push(call)
+    size += call.body.length
+    while (calls.length > 1000 || (size > 64_000_000 && calls.length > 1)) size -= calls.shift()?.body.length ?? 0
   }
-
-  list(): ReadonlyArray<Call> {
-    return [...this.#calls]
-  }
+  return { add, list: (): ReadonlyArray<Call> => [...calls] }
 }
 
 /** A JSON reply. */
@@ -103,7 +97,7 @@ const send = async (response: ServerResponse, reply: Reply, pace: number, signal
 export const startServer = async (options: {
   readonly cloud: string
   readonly pace: number
-  readonly log: CallLog
+  readonly add: (call: Call) => void
   readonly answer: (request: CloudRequest) => Promise<Reply> | Reply
 }): Promise<{ readonly server: Server; readonly url: string }> => {
   const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
@@ -119,7 +113,7 @@ export const startServer = async (options: {
     const body = await buffer(incoming)
     await parseAhead(body)
     call = { cloud: options.cloud, method, path: target, headers, body: body.toString(), aborted: false }
-    options.log.add(call)
+    options.add(call)
     const [path = "/", query] = target.split("?", 2)
     const reply = await options.answer({ method, path, query: new URLSearchParams(query), headers, body })
     cut = reply.ending === "cut"

@@ -11,6 +11,7 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
   ["no version", { anthropic_version: undefined }, /anthropic_version: Field required/],
   ["no limit", { max_tokens: undefined }, /max_tokens: Field required/],
   ["too high a limit", { max_tokens: 64_001 }, /64001 > 64000/],
+  ["a message that is none", { messages: ["a"] }, /^messages.0: Input should be a valid dictionary$/],
   ["no messages", { messages: [] }, /at least one message is required/],
   ["a small budget", { thinking: { type: "enabled", budget_tokens: 1023 } }, /greater than or equal to 1024/],
   [

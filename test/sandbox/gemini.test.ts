@@ -33,6 +33,11 @@ const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
     { contents: [user({ text: 1 })] },
     /^Invalid value at 'contents\[0\].parts\[0\].text' \(TYPE_S/
   ],
+  [
+    "a system instruction that is none",
+    ask("a", { systemInstruction: { parts: [{ text: 1 }] } }),
+    /^Invalid value at 'system_instruction.parts\[0\].text' \(TYPE_S/
+  ],
   ["two kinds of data", { contents: [user({ text: "a", ...call() })] }, /oneof field 'data' must have one/],
   ["a topP over 1", config({ topP: 1.1 }), /topP value outside/],
   ["too high a limit", config({ maxOutputTokens: 1e9 }), /maxOutputTokens value of 1000000000 but/],

@@ -36,6 +36,7 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
     { input: [user("a"), { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "AAAA" }] },
     /could not be verified/
   ],
+  ["an item that is none", { input: ["a"] }, /Supported values are: 'user'/],
   ["a server tool", { tools: [{ type: "web_search" }] }, /Supported values are: 'function', 'custom', 'namespace'/],
   [
     "a nested tool",

@@ -9,41 +9,32 @@ import { digest, signThinking } from "../signature.ts"
 import { signed } from "./contents.ts"
 import { type GeminiRequest, readGemini } from "./request.ts"
 
-/** What is said, part by part: each is an event of its own, and the unstreamed reply has them joined. */
-interface Spoken {
-  readonly parts: ReadonlyArray<JsonObject>
-  readonly finishReason: string
-  readonly usage: JsonObject
-}
-
 const trafficType = "ON_DEMAND"
 
-const speak = (
-  { turn, includeThoughts, promptTokens, cached }: GeminiRequest,
-  model: GeminiModel,
-  seed: string
-): Spoken => {
+const reasons = { end: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }
+
+/** What is said, part by part: each is an event of its own, and the unstreamed reply has them joined. */
+const speak = ({ turn, includeThoughts, promptTokens, cached }: GeminiRequest, model: GeminiModel, seed: string) => {
   const plan = planOf(turn)
   const sign = (what: string) => signThinking(signed(model, what), seed)
   const calls = plan.calls.map(({ name, json }) => ({ name, args: parseJson(json) }))
   const made = calls.flatMap(({ name, args }) => (isObject(args) ? [{ name, args }] : []))
   const visible = plan.outputTokens - plan.thinkingTokens
-  const ended = made.length < calls.length ? "MALFORMED_FUNCTION_CALL" : "STOP"
+  const reason = typeof plan.stop === "string" ? reasons[plan.stop] : "STOP"
+  const parts: ReadonlyArray<JsonObject> = [
+    ...(includeThoughts ? plan.thinking.map((text) => ({ text, thought: true })) : []),
+    ...plan.text.map((text) => ({ text })),
+    // No ID on Vertex; arguments are left out when there are none; only the first of parallel calls is signed.
+    ...made.map(({ name, args }, index) => ({
+      functionCall: { name, ...(Object.keys(args).length > 0 && { args }) },
+      ...(index === 0 && { thoughtSignature: sign(name) })
+    })),
+    // The signature of a text comes on an empty part of its own.
+    ...(plan.text.length > 0 && turn.thinks && calls.length === 0 ? [{ text: "", thoughtSignature: sign("text") }] : [])
+  ]
   return {
-    parts: [
-      ...(includeThoughts ? plan.thinking.map((text) => ({ text, thought: true })) : []),
-      ...plan.text.map((text) => ({ text })),
-      // No ID on Vertex; arguments are left out when there are none; only the first of parallel calls is signed.
-      ...made.map(({ name, args }, index) => ({
-        functionCall: { name, ...(Object.keys(args).length > 0 && { args }) },
-        ...(index === 0 && { thoughtSignature: sign(name) })
-      })),
-      // The signature of a text comes on an empty part of its own.
-      ...(plan.text.length > 0 && turn.thinks && calls.length === 0
-        ? [{ text: "", thoughtSignature: sign("text") }]
-        : [])
-    ],
-    finishReason: plan.stop === "refusal" ? "SAFETY" : plan.stop === "length" ? "MAX_TOKENS" : ended,
+    parts,
+    finishReason: reason === "STOP" && made.length < calls.length ? "MALFORMED_FUNCTION_CALL" : reason,
     usage: {
       promptTokenCount: promptTokens,
       ...(visible > 0 && { candidatesTokenCount: visible }),
@@ -55,6 +46,7 @@ const speak = (
     }
   }
 }
+type Spoken = ReturnType<typeof speak>
 
 const safetyRatings = [
   { category: "HARM_CATEGORY_HATE_SPEECH", probability: "HIGH", blocked: true },

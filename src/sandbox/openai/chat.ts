@@ -1,5 +1,5 @@
 /** How GPT answers by chat completions: whole and streamed. */
-import { type Plan, planOf } from "../answer.ts"
+import { planOf } from "../answer.ts"
 import { exceptionMessage, exceptionStatus } from "../faults.ts"
 import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
 import type { JsonObject } from "../json.ts"
@@ -8,22 +8,10 @@ import { fragments } from "../tokens.ts"
 import { type ChatRequest, readChat } from "./chatRequest.ts"
 import { type Asked, filterResults, logprob, openaiError, type Place, serve } from "./serve.ts"
 
-/** What is said to a request, and what names it. */
-interface Spoken {
-  readonly request: ChatRequest
-  /** Open-weight models put their reasoning before the text, in tags that a stream may split. */
-  readonly content: ReadonlyArray<string>
-  readonly calls: ReadonlyArray<{
-    readonly id: string
-    readonly function: { readonly name: string; readonly arguments: string }
-  }>
-  readonly finish: string
-  readonly usage: JsonObject
-  readonly azure: boolean
-  readonly identity: { readonly id: string; readonly created: number; readonly model: string }
-}
+const reasons = { end: "stop", tool: "tool_calls", length: "length", refusal: "content_filter" }
 
-const speak = (request: ChatRequest, { model, name, platform, seed }: Asked): Spoken => {
+/** What is said to a request, and what names it. */
+const speak = (request: ChatRequest, { model, name, platform, seed }: Asked) => {
   const plan = planOf(request.turn)
   const { promptTokens, cached } = request
   const { inlineReasoning: inline } = model
@@ -31,6 +19,7 @@ const speak = (request: ChatRequest, { model, name, platform, seed }: Asked): Sp
   const thoughts = ["<reas", "oning>", ...plan.thinking, ...(closed ? ["</reason", "ing>"] : [])]
   return {
     request,
+    // Open-weight models put their reasoning before the text, in tags that a stream may split.
     content: inline && plan.thinking.length > 0 ? [...thoughts, ...plan.text] : plan.text,
     calls: plan.calls.map((call, index) => ({
       // Open-weight models number their calls, so that the numbers come back in every turn.
@@ -38,7 +27,7 @@ const speak = (request: ChatRequest, { model, name, platform, seed }: Asked): Sp
       type: "function",
       function: { name: call.name, arguments: call.json }
     })),
-    finish: finishOf(plan),
+    finish: typeof plan.stop === "string" ? reasons[plan.stop] : "stop",
     usage: {
       prompt_tokens: promptTokens,
       completion_tokens: plan.outputTokens,
@@ -51,11 +40,7 @@ const speak = (request: ChatRequest, { model, name, platform, seed }: Asked): Sp
   }
 }
 
-const finishOf = ({ stop }: Plan): string => {
-  if (stop === "tool") return "tool_calls"
-  if (stop === "length") return "length"
-  return stop === "refusal" ? "content_filter" : "stop"
-}
+type Spoken = ReturnType<typeof speak>
 
 const made = { service_tier: "default", system_fingerprint: "fp_sandbox" }
 const promptResults = () => [{ prompt_index: 0, content_filter_results: filterResults() }]

@@ -54,36 +54,40 @@ export const logprob = (token: string): JsonObject => ({
   top_logprobs: []
 })
 
-/** A cloud's reply to a status directive, with its own code for a rate limit. */
-const failedReply = (platform: Platform, status: number, message: string, after?: string): Reply => {
-  const limited = `Requests to the API have exceeded the token rate limit. Please retry after ${after ?? "1"} seconds.`
-  const said = status === 429 ? limited : message
-  const headers = after === undefined ? {} : { "retry-after": after }
-  if (platform === "bedrock") return jsonReply(status, openaiError(status, said), headers)
-  const code = status === 429 ? "RateLimitReached" : String(status)
-  const azure = after === undefined ? {} : { ...headers, "retry-after-ms": String(Number(after) * 1000) }
-  return jsonReply(status, { error: { code, message: said } }, azure)
-}
-
 /** Azure's answer to a prompt that its content filter blocks. */
-const filteredReply = (): Reply => {
-  const message =
-    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry."
-  const innererror = {
+const filtered = () => ({
+  message:
+    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.",
+  type: null,
+  param: "prompt",
+  code: "content_filter",
+  status: 400,
+  innererror: {
     code: "ResponsibleAIPolicyViolation",
     content_filter_result: { ...filterResults(), jailbreak: { filtered: true, detected: true } }
   }
-  return jsonReply(400, {
-    error: { message, type: null, param: "prompt", code: "content_filter", status: 400, innererror }
-  })
-}
+})
 
-const unknownModel = (platform: Platform, name: string): Reply => {
+/** A cloud's reply to a status directive, with its own code for a rate limit. */
+const failedOn =
+  (azure: boolean): Answer["failed"] =>
+  (status, message, after) => {
+    const limited = `Requests to the API have exceeded the token rate limit. Please retry after ${after ?? "1"} seconds.`
+    const said = status === 429 ? limited : message
+    const code = status === 429 ? "RateLimitReached" : String(status)
+    const body = azure ? { error: { code, message: said } } : openaiError(status, said)
+    if (after === undefined) return jsonReply(status, body)
+    const milliseconds = azure && { "retry-after-ms": String(Number(after) * 1000) }
+    return jsonReply(status, body, { "retry-after": after, ...milliseconds })
+  }
+
+const unknownModel = (azure: boolean, name: string): Reply => {
   const message =
     "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
-  return platform === "azure"
-    ? jsonReply(404, { error: { code: "DeploymentNotFound", message } })
-    : jsonReply(404, openaiError(404, `The model '${name}' does not exist`, "model_not_found", "model"))
+  const body = azure
+    ? { error: { code: "DeploymentNotFound", message } }
+    : openaiError(404, `The model '${name}' does not exist`, "model_not_found", "model")
+  return jsonReply(404, body)
 }
 
 /** Answers a request; `play` throws a `Refusal` where the cloud would refuse it. */
@@ -96,15 +100,15 @@ export const serve = (
   if (!isObject(body)) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
   const id = deployment ?? stringOf(body.model)
   const model = find(id)
-  if (model === undefined) return unknownModel(platform, id)
-  const name = platform === "azure" ? `${model.base}-2025-11-13` : id
+  const azure = platform === "azure"
+  if (model === undefined) return unknownModel(azure, id)
+  const name = azure ? `${model.base}-2025-11-13` : id
   try {
     const { directives, ...answer } = play({ body, model, name, platform, seed: digest(request.path, request.body) })
     if (directives.flags.has("filter-prompt") && directives.status === undefined) {
-      return { ...filteredReply(), delay: directives.delay }
+      return { ...jsonReply(400, { error: filtered() }), delay: directives.delay }
     }
-    const failed: Answer["failed"] = (status, message, after) => failedReply(platform, status, message, after)
-    return answered(directives, { ...answer, failed })
+    return answered(directives, { ...answer, failed: failedOn(azure) })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return jsonReply(error.status, openaiError(error.status, error.message, error.code ?? null, error.param))
