@@ -29,10 +29,13 @@ export const fileOf = (type: string, bytes: number) => {
   return { media: `${kind} of ${size}`, tokens: Math.min(1600, 85 + Math.ceil(bytes / 750)) }
 }
 
+/** Longest result that is looked into, in characters; the gateway shares this process, and its other requests wait meanwhile. */
+const maxRead = 64 * 1024
+
 /** The plain text of a tool's result, whatever shape it has. */
 export const resultText = (content: Json | undefined): string => {
   if (typeof content === "string") {
-    const parsed = parseJson(content)
+    const parsed = content.length > maxRead ? undefined : parseJson(content)
     return isObject(parsed) ? resultText(parsed) : content
   }
   if (isObject(content)) {
