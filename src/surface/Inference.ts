@@ -80,6 +80,8 @@ export class Inference extends Context.Service<
           Effect.withFiber((fiber) => {
             const observation = Context.get(fiber.context, CurrentObservation)
             const caller = Context.getUnsafe(fiber.context, Caller)
+            /** What was changed of the request that was sent, for the reply to it, whatever that is. */
+            let changes: Headers = {}
 
             const prepare = (
               value: Request,
@@ -104,6 +106,7 @@ export class Inference extends Context.Service<
               observation.cloud = cloudOf(route)
               const provider = providerOf(route)
               const headers: Headers = observation.adjusted === 0 ? {} : adjustedHeaders(adjusted, thinkingAdjusted)
+              changes = headers
               const sent =
                 stream && protocol !== undefined
                   ? streamed({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
@@ -158,7 +161,7 @@ export class Inference extends Context.Service<
             return Effect.catch(Effect.flatMap(read(request, observation), serve), (error) => {
               observation.refuse(error)
               if (!isUnsent(error)) {
-                observation.replyHeaders = { ...observation.replyHeaders, ...servedHeaders(observation) }
+                observation.replyHeaders = { ...observation.replyHeaders, ...servedHeaders(observation), ...changes }
               }
               const refused = Effect.fail(surface.error(error))
               return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)

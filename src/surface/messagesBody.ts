@@ -130,6 +130,7 @@ export const prepareMessages = (
   }
   const { vendor_version, anthropic_version, anthropic_beta: _, model: __, thread: ___, ...rest } = given
   const version = anthropic_version ?? vendor_version ?? undefined
+  if (version !== undefined && version !== (vendor_version ?? version)) adjusted.add(removed("vendor_version"))
   const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
   const { body: turned, folded } = foldSystem(
     versioned,

@@ -27,6 +27,17 @@ describe("an adjusted request", () => {
     })
   }
 
+  for (const stream of [false, true]) {
+    it(`is named where the cloud refuses it, too${stream ? ", streamed" : ""}`, async () => {
+      const refused = chat(model, "[sandbox: status=400]", { seed: 1, max_tokens: 50, stream })
+      const got = await post(`${gateway.url}/v1/chat/completions`, refused)
+      assert.strictEqual(got.status, 400)
+      assert.strictEqual(got.headers.get("x-gateway-adjusted"), "seed:removed")
+      const wrong = await post(`${gateway.url}/v1/chat/completions`, { ...refused, stop: 7 })
+      assert.isNull(wrong.headers.get("x-gateway-adjusted"))
+    })
+  }
+
   it.each(["claude-sonnet-4-5:il5", "gemini-3-flash:il2", "gpt-5.1:il5", "gpt-5.6-terra:il5", "gpt-oss-120b:il5"])(
     "names what nobody reads inside of messages and tools: %s",
     async (model) => {

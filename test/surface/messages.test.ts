@@ -213,6 +213,9 @@ describe("what passes through", () => {
       assert.strictEqual(sent().anthropic_version, version)
       await create(message(model, "hi", { anthropic_version: "2026-10-21" }))
       assert.strictEqual(sent().anthropic_version, "2026-10-21")
+      const both = { vendor_version: "2026-10-21", anthropic_version: "2023-06-01" }
+      const got = await create(message(model, "hi", both))
+      assert.strictEqual(got.headers.get("x-gateway-adjusted"), "vendor_version:removed")
       await create(message(model, "hi", { vendor_version: "2026-10-21" }))
       assert.strictEqual(sent().anthropic_version, "2026-10-21")
       assert.notProperty(sent(), "vendor_version")
