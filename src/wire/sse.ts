@@ -35,6 +35,10 @@ const readPlain = (text: string, maxSize: number, onEvent: (event: Event) => voi
   return at
 }
 
+/** Google ends lines with CRLF. A CR alone ends one, too, and may be half of what is to come. */
+const withoutCr = (text: string): string =>
+  text.includes("\r") && !/\r(?!\n)/.test(text) ? text.replaceAll("\r\n", "\n") : text
+
 /**
  * Effect's parser reads the grammar; plain events are read without it, which takes a fifth of the time. `id:`, `retry:` and
  * comments are dropped: a reply is never taken up again. The name `message`, which SSE means by no name, is `undefined`.
@@ -53,8 +57,9 @@ export const makeEventReader = (onEvent: (event: Event) => void, maxSize: number
   /** Whether the parser holds nothing of an event that is not complete. */
   let clean = true
   return {
-    feed: (text) => {
-      if (text === "") return true
+    feed: (given) => {
+      if (given === "") return true
+      const text = withoutCr(given)
       const read = clean && !text.includes("\r") ? readPlain(text, maxSize, onEvent) : 0
       if (read > 0 && !begun) parser.feed("\n")
       begun = true
