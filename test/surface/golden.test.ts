@@ -37,6 +37,7 @@ const Golden = Schema.Record(
 const paths: Readonly<Record<string, string>> = {
   chat: "/v1/chat/completions",
   messages: "/v1/messages",
+  count: "/v1/messages/count_tokens",
   responses: "/v1/responses",
   embeddings: "/v1/embeddings"
 }
