@@ -108,6 +108,17 @@ export interface PreparedBody {
 const saysNothing = (value: Json): boolean =>
   value === null || (typeof value === "object" && Object.keys(value).length === 0)
 
+/** What messages that became part of another one held beside their text. */
+const lostByFolding = (before: JsonObject, after: JsonObject): ReadonlyArray<string> => {
+  const kept = new Set(arrayOf(after.messages))
+  return arrayOf(before.messages)
+    .map(objectOf)
+    .filter((message) => message.role === "system" && !kept.has(message))
+    .flatMap(({ role: _, content: __, ...rest }) =>
+      Object.keys(rest).filter((name) => !saysNothing(rest[name] ?? null))
+    )
+}
+
 /** `path` is without brackets. */
 const wasRefused = ({ refused }: Route, path: string): boolean =>
   refused !== undefined && [...refused.keys()].some((field) => field.replaceAll("[]", "") === path)
@@ -136,7 +147,10 @@ export const prepareMessages = (
     versioned,
     deployment.systemTurns === true && route.refused?.has(systemTurns) !== true
   )
-  if (folded) adjusted.add("messages.role:system->user")
+  if (folded) {
+    adjusted.add("messages.role:system->user")
+    for (const field of lostByFolding(versioned, turned)) adjusted.add(removed(`messages.${field}`))
+  }
   const { body: told, emulated, adjusted: reworded } = formatted(turned, route.strip)
   for (const change of reworded) adjusted.add(change)
   const kept = options.counting

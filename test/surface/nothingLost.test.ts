@@ -249,7 +249,8 @@ const messagesBase = (model: string) => ({
     {
       role: "user",
       content: [{ type: "tool_result", tool_use_id: "toolu_1", content: [{ type: "text", text: "c" }] }]
-    }
+    },
+    { role: "system", content: [{ type: "text", text: "r" }] }
   ],
   tools: [{ name: "f", description: "d", input_schema: schema, cache_control: { type: "ephemeral" } }],
   tool_choice: { type: "auto" },
