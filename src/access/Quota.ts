@@ -45,8 +45,8 @@ export interface Reservation {
   /** `x-ratelimit-*-tokens` of the reply, of the limit that is nearest to its end; none where only the cost is limited. */
   readonly headers: Readonly<Record<string, string>>
   /**
-   * Says how many tokens the request has used so far, input and output, and what they cost in millionths. The last word counts;
-   * what was never said is 0. After settling it changes nothing.
+   * Sets how many tokens the request has used so far, input and output, and what they cost in millionths. The last call counts;
+   * without one it is 0. After settling it changes nothing.
    */
   readonly use: (tokens: number, cost?: number) => void
   /** Tokens that are charged so far; that were charged, once settled. */

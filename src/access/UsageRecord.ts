@@ -76,7 +76,10 @@ const maxText = 256
 const isLong = (text: string | null): boolean => text !== null && text.length > maxText
 const cut = (text: string | null): string | null => text?.slice(0, maxText) ?? null
 
-/** One line of JSON with its line feed. What a caller or a cloud chose is cut, and can neither end the line nor steer a terminal. */
+/**
+ * One line of JSON with its line feed. What a caller or a cloud chose is cut, and can neither end the line nor control a
+ * terminal.
+ */
 export const recordLine = (record: UsageRecord): string => {
   const { source, model, upstream_request_id } = record
   const short =

@@ -1,4 +1,4 @@
-/** Says once that a store is lost and once that it is back, and counts what failed meanwhile. */
+/** Logs once that a store is lost and once that it is back, and counts what failed meanwhile. */
 import { Context, Effect, Metric } from "effect"
 
 /** Operations on the shared store that failed, by `use`: `rate-limit`, `streams`, `quota`. */

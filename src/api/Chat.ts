@@ -1,4 +1,6 @@
-/** What the gateway is sure of in a request of the chat format, once it has judged it (docs/api.md#chat-completions). */
+/**
+ * A chat request as the gateway decodes it: what it acts on is checked, the rest is as it came (docs/api.md#chat-completions).
+ */
 import { Schema } from "effect"
 import { atMost, ChatMessage, chatLimits, Tool, ToolChoice, toolChoices } from "./ChatMessage.ts"
 import { ModelField, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
@@ -78,6 +80,6 @@ export const chatFields = {
   })
 }
 
-/** What the gateway is sure of once it has judged a body. Everything else in it is as it came (docs/api.md#chat-completions). */
+/** The decoded body, with all fields that are not listed. */
 export const ChatRequest = Schema.StructWithRest(Schema.Struct(chatFields), rest).annotate({ message: notAnObject })
 export type ChatRequest = typeof ChatRequest.Type

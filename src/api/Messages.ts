@@ -1,4 +1,4 @@
-/** What the gateway is sure of in a request of the messages format, once it has judged it (docs/api.md#messages). */
+/** A messages request as the gateway decodes it: what it acts on is checked, the rest is as it came (docs/api.md#messages). */
 import { Schema } from "effect"
 import { ModelField, notAnObject, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
 

@@ -1,4 +1,4 @@
-/** What the gateway is sure of in a request of the responses format, once it has judged it (docs/api.md#responses). */
+/** A responses request as the gateway decodes it: what it acts on is checked, the rest is as it came (docs/api.md#responses). */
 import { Schema } from "effect"
 import { ModelField, notAnObject, nullable, rest } from "./fields.ts"
 

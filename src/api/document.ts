@@ -106,7 +106,7 @@ const plain = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(plain)
   if (!isObject(value)) return value
   const out: JsonObject = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
-  // "Any other field too" is said of the object itself.
+  // That other fields are allowed is a property of the object itself.
   if (Array.isArray(out.allOf) && isObject(out.properties)) {
     const others = out.allOf.filter((part) => !(isObject(part) && isEmpty(part.additionalProperties)))
     out.additionalProperties = true

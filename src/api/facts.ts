@@ -26,7 +26,7 @@ interface Group {
   >
 }
 
-/** Every endpoint of the contract, by its path. Endpoints without facts are a mistake of ours. */
+/** Every endpoint of the contract, by its path. An endpoint without facts is a bug. */
 export const endpointsOf = (api: { readonly groups: object }): ReadonlyMap<string, Endpoint> =>
   new Map(
     Object.values(api.groups)

@@ -5,15 +5,15 @@ import { mustBe } from "./words.ts"
 /** `Schema.Json` for what was parsed from JSON text: not walked again, because a large body would hold up other requests. */
 export const ParsedJson = Schema.declare((_: unknown): _ is Schema.Json => true, Schema.Json.ast.annotations)
 
-/** Said of a body that is a string, an array, … */
+/** The message for a body that is a string, an array, … */
 export const notAnObject = "must be a JSON object"
 
-/** Keys that are not ours to judge: they survive, typed as JSON. */
+/** Keys that the schema does not list: they are kept, typed as JSON. */
 export const rest = [Schema.Record(Schema.String, ParsedJson)] as const
 
 /**
- * The same of type `unknown`, for what is typed for callers: beside an index of JSON, TypeScript refuses optional fields in declarations where
- * `exactOptionalPropertyTypes` is off, as it is in most projects that use the client.
+ * The same of type `unknown`, for what is typed for callers: beside an index of JSON, TypeScript refuses optional fields in
+ * declarations where `exactOptionalPropertyTypes` is off, as it is in most projects that use the client.
  */
 export const more = [
   Schema.Record(
@@ -29,7 +29,7 @@ export interface Notes<A> {
   readonly example?: A
   /** What holds where the field is absent. */
   readonly default?: A
-  /** What the field must be, where the types alone say it badly. */
+  /** What the field must be, where the types alone do not say it well. */
   readonly message?: string
 }
 
@@ -44,7 +44,7 @@ export const nullable = <S extends Schema.Top>(schema: S, notes: Notes<S["Type"]
 export const maybe = <S extends Schema.Top>(schema: S, description: string) =>
   Schema.optionalKey(Schema.NullOr(schema).annotate({ description }))
 
-/** An object with these fields, and with others that are not ours to judge. */
+/** An object with these fields, and with any others. */
 export const object = <const F extends Schema.Struct.Fields>(fields: F, identifier?: string, description?: string) =>
   Schema.StructWithRest(Schema.Struct(fields), more).annotate({
     ...(identifier === undefined ? {} : { identifier }),

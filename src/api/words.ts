@@ -1,4 +1,4 @@
-/** What a schema wants, in words for a caller: for the messages of unions, and for the errors of values without one. */
+/** What a schema expects, in words for a caller: for the messages of unions, and for errors without a message of their own. */
 import type { SchemaAST, SchemaIssue } from "effect"
 
 const nouns: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ export const plainMessage = (message: string): string => {
   return words.length === literals.length ? `must be ${either(words)}` : "is not valid"
 }
 
-/** The words that a schema brings for an issue. */
+/** The schema's own message for an issue. */
 const ownWords = (issue: SchemaIssue.Leaf): string | undefined => {
   const annotations = "annotations" in issue ? issue.annotations : "ast" in issue ? issue.ast.annotations : undefined
   const message = annotations?.[issue._tag === "MissingKey" ? "messageMissingKey" : "message"]

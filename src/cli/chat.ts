@@ -37,7 +37,7 @@ interface State {
 
 type Print = (text: string) => Effect.Effect<void>
 
-/** Waits for Ctrl-C. Keys are read one by one meanwhile, so that it reaches neither npm nor its shell, which would end. */
+/** Waits for Ctrl-C. Keys are read one by one meanwhile, so that Ctrl-C reaches neither npm nor its shell, which would exit. */
 const interrupted = Effect.gen(function* () {
   const terminal = yield* Terminal.Terminal
   const keys = yield* terminal.readInput
@@ -47,7 +47,7 @@ const interrupted = Effect.gen(function* () {
   )
 }).pipe(Effect.scoped)
 
-/** One question and its streamed answer, of which what was said is kept when a person ends it. */
+/** One question and its streamed answer. What has come is kept when a person ends it. */
 const turn = Effect.fnUntraced(function* (
   { client, interactive, style }: Conversation,
   { model, system, messages }: State,

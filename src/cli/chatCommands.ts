@@ -36,7 +36,7 @@ export const unknownText = (name: string): string => {
   return `There is no /${name}${meant === undefined ? "" : `; is /${meant} meant?`} /help lists the commands. To say it to the model, put a space before it.`
 }
 
-/** Why an ID cannot be gone on with; undefined where it can. */
+/** Why the chat cannot go on with an ID; undefined where it can. */
 export const refuseModel = (id: string, available: ReadonlyArray<string>): string | undefined => {
   if (available.includes(id)) return undefined
   const base = id.split(":", 1)[0] ?? id

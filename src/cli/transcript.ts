@@ -9,7 +9,7 @@ import {
   usageNotice
 } from "../EffectClient.ts"
 
-/** How a line is set off where the terminal can: dim for what is about the answer, bold for what needs attention. */
+/** How a line is set off where the terminal supports it: dim for what is about the answer, bold for what needs attention. */
 export interface Style {
   readonly dim: (text: string) => string
   readonly bold: (text: string) => string

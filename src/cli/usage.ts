@@ -61,7 +61,7 @@ const keyNames = settings.pipe(
   )
 )
 
-/** A line on a terminal that says how far the work is, from its second second on. */
+/** A line on a terminal that shows progress, after the first second. */
 const makeProgress = (size: number | undefined, records: () => number) => {
   if (process.stderr.isTTY !== true) return { show: () => {}, clear: Effect.void }
   const startedAt = performance.now()

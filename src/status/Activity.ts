@@ -13,7 +13,7 @@ export const minutesKept = 60
 /** More deployments than a catalog has; what comes after them is not shown. */
 const maxDeployments = 256
 
-/** What is told of a minute: its number since the epoch, and pairs of bucket and count. */
+/** What is reported of a minute: its number since the epoch, and pairs of bucket and count. */
 export interface Minute {
   readonly minute: number
   readonly requests: number

@@ -1,4 +1,4 @@
-/** Who is told when a running stream may not go on: its key was revoked or has expired, or the server has to stop. */
+/** Ends running streams that may not go on: their key was revoked or has expired, or the server has to stop. */
 import { Deferred, Effect, Fiber } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { GatewayError } from "../model/GatewayError.ts"

@@ -1,4 +1,4 @@
-/** What is done once with every request that is over: its usage record, its log line, its metrics. */
+/** What is done once for every request that is over: its usage record, its log line, its metrics. */
 import { Effect, type Tracer } from "effect"
 import { Quota } from "../access/Quota.ts"
 import { UsageLog } from "../access/UsageLog.ts"

@@ -6,7 +6,7 @@ import { type Cloud, clouds } from "../model/Catalog.ts"
 import { type Level, levels } from "../model/Level.ts"
 import type { Entry } from "../model/Route.ts"
 
-/** What everyone is told: every reply links to the notice. */
+/** What everyone sees: every reply links to the notice. */
 export interface Notice {
   readonly service: string
   readonly version: string
@@ -14,7 +14,7 @@ export interface Notice {
   readonly links: { readonly health: string }
 }
 
-/** What a caller is told before it has a key, where the documents are public: clouds and levels, no model names. */
+/** What a caller sees before it has a key, where the documents are public: clouds and levels, no model names. */
 export interface Welcome extends Notice {
   readonly sandbox: boolean
   readonly clouds: ReadonlyArray<{ readonly cloud: Cloud; readonly levels: ReadonlyArray<Level> }>

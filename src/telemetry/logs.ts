@@ -1,6 +1,6 @@
 /**
  * Log lines, on standard error: standard output belongs to the usage records (`GATEWAY_USAGE_LOG`), so that the two streams
- * can be told apart. Whatever is in a value, a line stays one line and steers no terminal.
+ * can be told apart. Whatever is in a value, a line stays one line and cannot control a terminal.
  */
 import { Cause, Effect, type Fiber, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
 import type { GatewaySettings } from "../Settings.ts"

@@ -1,4 +1,4 @@
-/** Prometheus metrics on a port of their own (`GATEWAY_METRICS_PORT`), away from callers. Others may serve there, too. */
+/** Prometheus metrics on a port of their own (`GATEWAY_METRICS_PORT`), away from callers. Other pages may be added there. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Context, Data, Effect, Layer, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
@@ -25,8 +25,8 @@ const nameOf = (host: string): string => host.replace(/:\d+$/, "")
 /**
  * `GET /metrics` in Prometheus' text format, until the scope closes. Port 0 picks a free one; the log names it.
  *
- * A server of Node's, not Effect's `PrometheusMetrics.layerHttp`: the layer of the `HttpRouter` is shared, so that this port would
- * serve the gateway's routes, too.
+ * A server of Node's, not Effect's `PrometheusMetrics.layerHttp`: the layer of the `HttpRouter` is shared, so that this port
+ * would serve the gateway's routes, too.
  */
 export const prometheusLayer = (options: {
   readonly host: string
@@ -42,8 +42,8 @@ export const prometheusLayer = (options: {
       }
       const handlers = new Map<string, Handler>([["/metrics", metrics]])
       /**
-       * Why a request is not answered. On loopback a page from elsewhere must not come by a name of its own (DNS rebinding).
-       * Metrics may be asked for by any name: a container may know this machine by another.
+       * Why a request is not answered. On loopback a web page must not reach it under a name of its own (DNS rebinding).
+       * Metrics may be asked for under any name: a container may know this machine by another.
        */
       const refuse = ({ headers, method, url = "" }: IncomingMessage): readonly [number, string] | undefined => {
         if (!handlers.has(url)) return [404, "not found"]

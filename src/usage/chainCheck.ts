@@ -74,7 +74,7 @@ export interface Verdict {
   /** Halves of lines that a failed write left, whose record follows: not a break. */
   readonly torn: number
   readonly chains: ReadonlyArray<ChainReport>
-  /** Not breaks, but what only other files can show. */
+  /** Not breaks, but what only other files could prove. */
   readonly open: ReadonlyArray<string>
   readonly breaks: number
   /** The first ones. */
@@ -234,8 +234,8 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true):
   }
 
   /**
-   * Half a line was torn by a failed write if what follows goes on with the chain; else it was damaged. At the end of a file, what
-   * follows may be in another.
+   * Half a line was torn by a failed write if what follows goes on with the chain; else it was damaged. At the end of a file,
+   * what follows may be in another.
    */
   const settleHalf = (whole: boolean, file?: string) => {
     if (half === undefined) return

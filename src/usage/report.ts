@@ -7,7 +7,7 @@ import type { Dimension, Place, Summary, Totals } from "./summary.ts"
 export const formats = ["table", "csv", "json"] as const
 export type Format = (typeof formats)[number]
 
-/** A key's name, by its ID. */
+/** Names of keys by their IDs. */
 export type KeyNames = ReadonlyMap<string, string>
 
 const round = (value: number | undefined): number | null => (value === undefined ? null : Number(value.toPrecision(3)))
@@ -111,7 +111,7 @@ const asTable = (summary: Summary, names: KeyNames): string => {
 const placesText = (count: number, places: ReadonlyArray<Place>): string =>
   `${places.map(shown).join(", ")}${count > places.length ? ", …" : ""}`
 
-/** A text that a caller chose shall not be a formula in a spreadsheet. */
+/** A text that a caller chose must not become a formula in a spreadsheet. */
 const csvCell = (value: number | string | null): string => {
   if (value === null) return ""
   if (typeof value === "number") return String(value)

@@ -45,7 +45,7 @@ const emptyTotals = (): Totals => ({
 
 const count = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : 0)
 
-/** Ours are a closed set; what else a file holds shall not fill the memory. */
+/** The gateway's own values are a closed set; other values in a file must not fill the memory. */
 const maxOutcomes = 64
 
 const add = (totals: Totals, record: UsedRecord): void => {

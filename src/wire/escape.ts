@@ -1,4 +1,4 @@
-/** Text of a caller's or a cloud's in lines that people and programs read: it can neither end the line nor steer a terminal. */
+/** Text of a caller's or a cloud's in lines that people and programs read: it can neither end the line nor control a terminal. */
 
 /** Control and format characters, line separators, lone surrogates: as escapes of JSON. */
 export const escapeControls = (text: string): string =>

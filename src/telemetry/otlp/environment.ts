@@ -49,7 +49,7 @@ const ofParent =
   (traceId, parent) =>
     parent?.sampled ?? root(traceId, parent)
 
-/** A share of the traces, by their IDs: the same as of others who sample by them. */
+/** Samples a share of the traces by their IDs, so that services that do the same keep the same traces. */
 const share = (env: Environment): Sampling => {
   const given = Number(env.OTEL_TRACES_SAMPLER_ARG || Number.NaN)
   const valid = given >= 0 && given <= 1

@@ -11,7 +11,7 @@ import { writeAttributes } from "./attributes.ts"
 import type { Batch } from "./batches.ts"
 import { ProtobufWriter } from "./protobuf.ts"
 
-/** What is around the records in a request of OTLP: who sends them. */
+/** What surrounds the records in an OTLP request: the sender. */
 const envelope = (resource: Resource) => {
   const unlimited = { count: Number.POSITIVE_INFINITY, length: Number.POSITIVE_INFINITY }
   const writer = new ProtobufWriter()

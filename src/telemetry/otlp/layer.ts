@@ -137,7 +137,7 @@ export const otlpLayer = (signals: ReadonlySet<Signal>, env: Environment) =>
     Layer.effectDiscard(reportTrouble)
   ).pipe(Layer.provide(Layer.sync(OtelResource.Resource, resource)))
 
-/** What the libraries complain of goes to the log: a collector that cannot be reached, a setting that is ignored. */
+/** What the libraries report goes to the log: a collector that cannot be reached, a setting that is ignored. */
 const reportTrouble = Effect.gen(function* () {
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const warn = (message: string) => {

@@ -1,6 +1,6 @@
 /**
  * Effect's spans for OpenTelemetry: sampled and limited as its SDKs do it, and written for the collector when they end.
- * Discreet: of a failure a span tells its kind, never a message, which may quote a caller.
+ * Of a failure a span has the kind, never the message, which may quote a caller.
  */
 import { Cause, Context, Exit, Option, Tracer } from "effect"
 import { type AttributeLimits, type Attributes, type Written, writeAttributes } from "./attributes.ts"
@@ -113,7 +113,7 @@ class Span implements Tracer.Span {
   readonly spanId: string
   readonly traceId: string
   readonly sampled: boolean
-  /** Nobody reads them here. */
+  /** They are not read here. */
   readonly attributes = none
   status: Tracer.SpanStatus
   private readonly tracer: SpanTracer
