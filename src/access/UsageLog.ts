@@ -128,8 +128,10 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   { anchor = "1 minute", capacity = 10_000, flush = "5 seconds" }: Omit<UsageLogOptions, "file">,
   before?: Head
 ) {
-  const queue = yield* Queue.dropping<string, Cause.Done>(capacity)
+  const queue = yield* Queue.dropping<UsageRecord, Cause.Done>(capacity)
   const chain = makeChain(before)
+  // Printed with others: a request that is over has that much less to do, and what prints is still in the processor's cache.
+  const lineOf = (record: UsageRecord): string => chain.link(recordLine(record))
   let trouble = false
   let anchored = 0
   let spilled = 0
@@ -185,7 +187,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   })
 
   const writer = yield* Queue.takeBetween(queue, 1, 1000).pipe(
-    Effect.flatMap((lines) => write(lines.map(chain.link))),
+    Effect.flatMap((records) => write(records.map(lineOf))),
     Effect.forever,
     // The end of the queue, once it is empty.
     Effect.ignore,
@@ -197,7 +199,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
       yield* Queue.end(queue)
       yield* Effect.timeoutOption(Fiber.await(writer), flush)
       yield* Fiber.interrupt(writer)
-      yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(chain.link))
+      yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(lineOf))
       yield* tellSpilled
       yield* anchorHead
     })
@@ -206,8 +208,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   return UsageLog.of({
     record: (record) => {
       if (record.surface === "count_tokens" && record.outcome === "ok") return
-      const line = recordLine(record)
-      if (!Queue.offerUnsafe(queue, line)) run(Effect.andThen(complain("cannot keep up"), spill([chain.link(line)])))
+      if (!Queue.offerUnsafe(queue, record)) run(Effect.andThen(complain("cannot keep up"), spill([lineOf(record)])))
     }
   })
 })

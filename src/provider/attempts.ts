@@ -66,9 +66,10 @@ export const makeAttempts = () => {
     const { asked } = choice
     asked.region = region
     if (choice.regions.length > 1 && !asked.tried.includes(region)) asked.tried = [...asked.tried, region]
-    return Effect.flatMap(Effect.mapError(choice.prepare(region), credentialsUnavailable), (wire) =>
-      Effect.map(send(choice, region, wire), (reply): Attempt<A> => ({ wire, region, reply }))
-    )
+    return Effect.matchEffect(choice.prepare(region), {
+      onFailure: (error) => Effect.fail(credentialsUnavailable(error)),
+      onSuccess: (wire) => Effect.map(send(choice, region, wire), (reply): Attempt<A> => ({ wire, region, reply }))
+    })
   }
 
   /** A connection that failed before the request was sent is tried once more, elsewhere if there is an elsewhere. */

@@ -3,6 +3,7 @@ import { Effect, Layer, Option } from "effect"
 import type { Operation, Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
 import type { VertexSettings } from "../settings/clouds.ts"
+import { arrayOf } from "../wire/json.ts"
 import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { google } from "./credentials/google.ts"
@@ -33,17 +34,23 @@ const path = (settings: VertexSettings, location: string, route: Route, operatio
     : `${base}/anthropic/models/${model}:${stream ? "streamRawPredict" : "rawPredict"}`
 }
 
+/** Few bodies name either, and a copy of a body costs as much as reading it. */
+const unnamed = (body: Body): Body => {
+  if (body.anthropic_beta === undefined && body.model === undefined) return body
+  const { anthropic_beta: _, model: __, ...rest } = body
+  return rest
+}
+
 /** Betas travel in a header here, the version in the body, and the model in the address unless tokens are counted. */
 const bodyOf = (route: Route, operation: Operation, body: Body, stream: boolean) => {
   if (operation === "content") return { body, betas: [] }
-  const { anthropic_beta: betas, model: _, ...rest } = body
   return {
-    betas: Array.isArray(betas) ? betas : [],
+    betas: arrayOf(body.anthropic_beta),
     body: {
       anthropic_version: anthropicVersion,
-      ...(operation === "count" ? { model: route.deployment.countModel } : {}),
-      ...rest,
-      ...(stream ? { stream: true } : {})
+      ...(operation === "count" ? { model: route.deployment.countModel } : undefined),
+      ...unnamed(body),
+      ...(stream ? { stream: true } : undefined)
     }
   }
 }

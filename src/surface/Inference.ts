@@ -22,7 +22,6 @@ import { cloudProviders } from "./cloudProviders.ts"
 import { makeEnds } from "./ends.ts"
 import { makeHold } from "./hold.ts"
 import { CurrentObservation } from "./Observation.ts"
-import { servedHeaders } from "./proof.ts"
 import { makeRefusedFields, maxResent, refusedField } from "./refusedFields.ts"
 import type { NamesModel, Prepared, Ready, Surface } from "./Surface.ts"
 import { makeStreamReply } from "./streamReply.ts"
@@ -32,8 +31,6 @@ import { makeWholeReply } from "./wholeReply.ts"
 export type Handler<E> = (
   request: HttpServerRequest.HttpServerRequest
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
-
-type Headers = Readonly<Record<string, string>>
 
 const none: ReadonlyArray<never> = []
 
@@ -81,7 +78,6 @@ export class Inference extends Context.Service<
             const observation = Context.get(fiber.context, CurrentObservation)
             const caller = Context.getUnsafe(fiber.context, Caller)
             /** What was changed of the request that was sent, for the reply to it, whatever that is. */
-            let changes: Headers = {}
 
             const prepare = (
               value: Request,
@@ -105,12 +101,11 @@ export class Inference extends Context.Service<
               observation.adjusted = adjusted.length + thinkingAdjusted.length
               observation.cloud = cloudOf(route)
               const provider = providerOf(route)
-              const headers: Headers = observation.adjusted === 0 ? {} : adjustedHeaders(adjusted, thinkingAdjusted)
-              changes = headers
+              observation.changes = observation.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
               const sent =
                 stream && protocol !== undefined
-                  ? streamed({ protocol: protocol(prepared), prepared, route, provider, observation, request, headers })
-                  : whole({ surface, prepared, route, provider, observation, headers })
+                  ? streamed({ protocol: protocol(prepared), prepared, route, provider, observation, request })
+                  : whole({ surface, prepared, route, provider, observation })
               if (route.deployment.api !== "messages" || resent === maxResent) return sent
               return Effect.catch(sent, (error) => {
                 const field = refusedField(error, prepared.bodies[0] ?? {})
@@ -160,9 +155,7 @@ export class Inference extends Context.Service<
 
             return Effect.catch(Effect.flatMap(read(request, observation), serve), (error) => {
               observation.refuse(error)
-              if (!isUnsent(error)) {
-                observation.replyHeaders = { ...observation.replyHeaders, ...servedHeaders(observation), ...changes }
-              }
+              if (!isUnsent(error)) observation.answered()
               const refused = Effect.fail(surface.error(error))
               return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
             })

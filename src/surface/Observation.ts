@@ -13,6 +13,7 @@ import type { Route, SurfaceName } from "../model/Route.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import type { Stopper } from "../provider/Stopper.ts"
 import { chargedCost, chargedTokens } from "./charge.ts"
+import { servedHeaders } from "./proof.ts"
 import type { Room } from "./Room.ts"
 import { errorHeaders } from "./wireError.ts"
 
@@ -37,6 +38,8 @@ export class Observation implements RequestFacts {
   reservation: Reservation | undefined
   /** Headers that the reply gets whatever it becomes: rate limits, and those of an error. */
   replyHeaders: Readonly<Record<string, string>> = {}
+  /** Headers that say what was changed of the request on its way to a cloud. */
+  changes: Readonly<Record<string, string>> | undefined
   /** The request's span, where there is tracing. */
   span: Tracer.AnySpan | undefined
   stream = false
@@ -111,6 +114,11 @@ export class Observation implements RequestFacts {
   fail(error: GatewayError): void {
     this.failure ??= error.code ?? error.reason
     this.outcome ??= outcomeOf(error)
+  }
+
+  /** A cloud was asked: the reply says which, and what was changed of the request. */
+  answered(): void {
+    this.replyHeaders = { ...this.replyHeaders, ...servedHeaders(this), ...this.changes }
   }
 
   /** The request ends with this error, and with its headers. */

@@ -6,7 +6,7 @@ import { usageRecordOf } from "../access/UsageRecord.ts"
 import { Settings } from "../Settings.ts"
 import { Activity } from "../status/Activity.ts"
 import { makeRecordRequest } from "../telemetry/metrics.ts"
-import { makeRequestLog } from "../telemetry/requestLog.ts"
+import { logRequest } from "../telemetry/requestLog.ts"
 import { chargedCost, chargedTokens } from "./charge.ts"
 import type { Observation } from "./Observation.ts"
 
@@ -14,11 +14,10 @@ export const makeFinish = Effect.gen(function* () {
   const records = yield* UsageLog
   const { note } = yield* Quota
   const recordRequest = makeRecordRequest((yield* Settings).metricsBy)
-  const log = yield* makeRequestLog
   const activity = yield* Activity
   /** `left`: the caller left before the end. `now` is in milliseconds since the epoch, `span` the request's. */
-  return (facts: Observation, left: boolean, now: number, span: Tracer.AnySpan | undefined): void => {
-    if (facts.path === "/health") return
+  return (facts: Observation, left: boolean, now: number, span: Tracer.AnySpan | undefined): Effect.Effect<void> => {
+    if (facts.path === "/health") return Effect.void
     const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
     const { caller } = facts
     const tokens = chargedTokens(facts)
@@ -29,6 +28,6 @@ export const makeFinish = Effect.gen(function* () {
     }
     const record = usageRecordOf(facts, left, now)
     if (record !== undefined) records.record(record)
-    log(facts, outcome, now, span)
+    return logRequest(facts, outcome, now, span)
   }
 })

@@ -127,15 +127,16 @@ export const frontDoor = HttpRouter.middleware(
           observation
         )
         const over = (exit: Exit.Exit<unknown, unknown>) =>
-          Effect.sync(() => {
+          Effect.suspend(() => {
             inFlight--
             const response = NodeHttpServerRequest.toServerResponse(request)
             // A caller that reads slowly takes what is left of a reply that is over.
             if (response.writableLength === 0) observation.release()
             else response.once("close", () => observation.release())
             const left = Exit.isFailure(exit)
-            finish(observation, left, clock.currentTimeMillisUnsafe(), span)
+            const logged = finish(observation, left, clock.currentTimeMillisUnsafe(), span)
             end({ left })
+            return logged
           })
         const failed = (error: GatewayError) => {
           observation.refuse(error)

@@ -46,11 +46,11 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
   prepare: (request, route, { headers }) =>
     Result.map(
       prepareMessages(request, route, { betaHeader: headers["anthropic-beta"], counting: false }),
-      ({ body: { stream: asked, ...rest }, adjusted, emulated, thinkingAdjusted }) => ({
+      ({ body, adjusted, emulated, thinkingAdjusted }) => ({
         operation: "messages" as const,
-        bodies: [request.stream === true ? { ...rest, stream: true } : rest],
+        bodies: [request.stream === true ? { ...body, stream: true } : body],
         stream: request.stream === true,
-        maxOutput: reservedOutput(rest, route.model),
+        maxOutput: reservedOutput(body, route.model),
         model: route.model.id,
         emulated,
         adjusted,

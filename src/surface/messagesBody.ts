@@ -96,6 +96,7 @@ const stripFor = ({ refused, strip }: Route, betas: ReadonlyArray<string>): Stri
 const counted = ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "anthropic_version"]
 
 export interface PreparedBody {
+  /** Without `stream`. */
   readonly body: Body
   /** Whether an instruction stands for the format of the answer. */
   readonly emulated: boolean
@@ -139,7 +140,7 @@ export const prepareMessages = (
   for (const beta of asked) {
     if (beta !== "" && !betas.includes(otherNames.get(beta) ?? beta)) adjusted.add(removed(`anthropic-beta.${beta}`))
   }
-  const { vendor_version, anthropic_version, anthropic_beta: _, model: __, thread: ___, ...rest } = given
+  const { vendor_version, anthropic_version, anthropic_beta: _, model: __, thread: ___, stream: ____, ...rest } = given
   const version = anthropic_version ?? vendor_version ?? undefined
   if (version !== undefined && version !== (vendor_version ?? version)) adjusted.add(removed("vendor_version"))
   const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }

@@ -20,12 +20,12 @@ export interface Formatted {
 
 /** `output_format` is the name that the format had as a beta. */
 export const formatted = (body: JsonObject, strip: Strip): Formatted => {
-  const { output_format, ...rest } = body
-  const config = objectOf(rest.output_config)
-  const format = config.format ?? output_format
+  const config = objectOf(body.output_config)
+  const format = config.format ?? body.output_format
   if (!isObject(format) || format.type !== "json_schema" || !isObject(format.schema)) {
     return { body, emulated: false, adjusted: unadjusted }
   }
+  const { output_format, ...rest } = body
   const adjusted =
     (config.format ?? undefined) !== undefined && isObject(output_format) ? [removed("output_format")] : []
   if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false, adjusted }

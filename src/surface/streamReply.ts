@@ -21,7 +21,6 @@ import { Relay } from "../stream/relay.ts"
 import { isLarge } from "./body.ts"
 import type { makeEnds } from "./ends.ts"
 import type { Observation } from "./Observation.ts"
-import { servedHeaders } from "./proof.ts"
 import type { Prepared } from "./Surface.ts"
 
 export interface StreamReplyOptions<S extends Progress> {
@@ -31,7 +30,6 @@ export interface StreamReplyOptions<S extends Progress> {
   readonly provider: Provider["Service"]
   readonly observation: Observation
   readonly request: HttpServerRequest.HttpServerRequest
-  readonly headers: Readonly<Record<string, string>>
 }
 
 type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
@@ -149,13 +147,10 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       Effect.forkIn(scope, { startImmediately: true })
     )
     const items = yield* Effect.onError(relay.begin, () => Effect.sync(forget))
+    observation.answered()
     return HttpServerResponse.stream(encode(response, onWrite)(items), {
       contentType: "text/event-stream; charset=utf-8",
-      headers: {
-        ...servedHeaders(observation),
-        ...options.headers,
-        "x-accel-buffering": "no"
-      }
+      headers: { "x-accel-buffering": "no" }
     })
   })
 }

@@ -14,14 +14,12 @@ import { Print } from "../wire/print.ts"
 import { inOneTurn, inTurns } from "../wire/turns.ts"
 import { isLarge } from "./body.ts"
 import type { Observation } from "./Observation.ts"
-import { servedHeaders } from "./proof.ts"
 import type { Answer, Prepared, Ready, Surface } from "./Surface.ts"
 
 export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "answer" | "errorAt" | "join">
   readonly provider: Provider["Service"]
   readonly observation: Observation
-  readonly headers: Readonly<Record<string, string>>
 }
 
 const printed = (value: object): Effect.Effect<Uint8Array> =>
@@ -51,7 +49,7 @@ type Limits = Pick<GatewaySettings, "embeddingsConcurrency" | "requestCeiling" |
 export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode }: Limits) => {
   const ceiling = Duration.toMillis(requestCeiling)
   /** The first call that fails ends the others. */
-  return <P extends Prepared>({ surface, prepared, route, provider, observation, headers }: WholeReplyOptions<P>) =>
+  return <P extends Prepared>({ surface, prepared, route, provider, observation }: WholeReplyOptions<P>) =>
     Effect.suspend(() => {
       const stopper = new Stopper()
       observation.call = stopper
@@ -107,8 +105,9 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
             )
       return Effect.onExit(
         Effect.flatMap(answered, (answer) => {
+          observation.answered()
           const body = answer?.body ?? ""
-          const options = { contentType: "application/json", headers: { ...servedHeaders(observation), ...headers } }
+          const options = { contentType: "application/json" }
           if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, options))
           if (!inSlices) return Effect.succeed(HttpServerResponse.text(JSON.stringify(body), options))
           return Effect.map(printed(body), (bytes) => HttpServerResponse.uint8Array(bytes, options))
