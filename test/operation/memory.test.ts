@@ -6,7 +6,7 @@ import { afterAll, assert, it } from "@effect/vitest"
 import { emptyMessage } from "../support/claude.ts"
 import { fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt } from "../support/gateway.ts"
-import { post, raw } from "../support/http.ts"
+import { post, raw, rawPost } from "../support/http.ts"
 import { serve, until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
 
@@ -15,13 +15,14 @@ const { file, secrets } = keysFileWith(directory, { free: {} })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 /** A gateway with a small heap, at a cloud that takes so long; a second lets requests be in hand together. */
-const gatewayWith = async (answer: Buffer, delay = 1000) => {
+const gatewayWith = async (answer: Buffer, delay = 1000, settings: Readonly<Record<string, string>> = {}) => {
   const upstream = await fakeUpstream(async (socket) => {
     await sleep(delay)
     socket.write(answer)
   })
   const gateway = await serve({
     ...cloudsAt(upstream.url),
+    ...settings,
     GATEWAY_KEYS_FILE: file,
     NODE_OPTIONS: "--max-old-space-size=256"
   })
@@ -103,6 +104,36 @@ it("a body that does not fit is refused before it is read", { timeout: 60_000 },
     for (const { socket } of waiting) socket.destroy()
     await until(async () => (await small.send(1_600_000)).status === 200, "room for a large body", 30_000)
   } finally {
+    await small.stop()
+  }
+})
+
+it("a caller that does not take its reply is cut off, so that it does not hold its room", {
+  timeout: 60_000
+}, async () => {
+  const text = "word ".repeat(3_000_000)
+  const answer = reply("200 OK", JSON.stringify({ ...JSON.parse(emptyMessage), content: [{ type: "text", text }] }))
+  const small = await gatewayWith(answer, 0, { GATEWAY_REQUEST_CEILING: "2 seconds" })
+  const caller = raw(Number(new URL(small.gateway.url).port), { paused: true })
+  try {
+    const body = JSON.stringify({
+      model: "claude-sonnet-4-5:il2",
+      max_tokens: 5,
+      messages: [{ role: "user", content: "hi" }]
+    })
+    caller.write(rawPost("/v1/messages", body, { "x-api-key": secrets.free ?? "" }))
+    // Who does not read sees only by writing that the connection is gone.
+    await until(
+      () => {
+        caller.write("\n")
+        return caller.socket.destroyed
+      },
+      "the end of the connection",
+      30_000
+    )
+    assert.strictEqual((await small.send(1)).status, 200)
+  } finally {
+    caller.socket.destroy()
     await small.stop()
   }
 })
