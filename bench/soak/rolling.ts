@@ -6,8 +6,9 @@ import { end, freePort } from "../processes.ts"
 import { messagesBody, nothing, type Scenario, startCloud, startLoad } from "./programme.ts"
 
 const count = 10_000
-/** Milliseconds between two looks of the balancer at `/health`. */
+/** Milliseconds between two looks of the balancer at `/health`, and in which it has seen what there is also on a busy machine. */
 const probe = 250
+const seen = 8 * probe
 
 export const rolling: Scenario = {
   name: "L7",
@@ -23,8 +24,7 @@ export const rolling: Scenario = {
     const begin = (n: number) =>
       startGateway(names[n] ?? "", directory, cloud.port, {
         GATEWAY_PORT: String(ports[n]),
-        // Longer than the balancer needs to see that a replica is going.
-        GATEWAY_DRAIN_DELAY: `${4 * probe} millis`
+        GATEWAY_DRAIN_DELAY: `${seen} millis`
       })
     const replicas = [await begin(0), await begin(1)]
     let over = false
@@ -40,7 +40,7 @@ export const rolling: Scenario = {
           replicas[n] = await begin(n)
           restarts++
           // The other one stays until the balancer has seen this one.
-          await sleep(4 * probe)
+          await sleep(seen)
         }
       }
     }
