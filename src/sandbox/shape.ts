@@ -15,7 +15,10 @@ type ReadAll<F> = {
   readonly [K in keyof F as Bare<K>]: K extends `${string}!` ? Read<F[K]> : Read<F[K]> | undefined
 }
 
-/** What is said where something does not hold, in the order in which it is looked at. */
+/**
+ * What is said where something does not hold, in the order in which it is looked at. `{path}` stands for where that is: words
+ * that are new for every value of a long request would cost more than the check.
+ */
 export type Rules = Readonly<Record<string, boolean>>
 
 /** How a vendor writes paths, and refuses. What it does not refuse is absent. */
@@ -44,7 +47,7 @@ export const insistOn = (
   refused: Words["refused"] = (_, message) => invalid(message)
 ): void => {
   const broken = Object.entries(rules).find(([, holds]) => !holds)
-  if (broken !== undefined) throw refused(path, broken[0])
+  if (broken !== undefined) throw refused(path, broken[0].replaceAll("{path}", path))
 }
 
 export const shapesIn = (words: Words) => {

@@ -72,8 +72,9 @@ const costOf = ({ text = "", tokens = 0, call, result }: Part): number =>
  * `undefined` where they ask for none.
  */
 export const jsonInstruction = (instructions: string): JsonObject | "json" | undefined => {
-  const [, schema] = /\bconforms? to (?:this|the following) JSON Schema\b[^{]*(\{.*\})/is.exec(instructions) ?? []
-  if (schema !== undefined) return readObject(schema)
+  const asked = /\bconforms? to (?:this|the following) JSON Schema\b/i.exec(instructions)
+  const rest = instructions.slice(asked?.index ?? 0)
+  if (asked !== null) return readObject(rest.slice(rest.indexOf("{"), rest.lastIndexOf("}") + 1))
   return /^(?:answer|reply|respond) with (?:one|a) JSON object\b/im.test(instructions) ? "json" : undefined
 }
 

@@ -9,7 +9,7 @@ import type { ClaudeContext } from "./betas.ts"
 import { type ClaudeRequest, readClaude } from "./request.ts"
 
 /** What identifies a reply. `tag` is the platform's mark in identifiers (`vrtx`, `bdrk`). */
-export interface ReplyIdentity {
+interface ReplyIdentity {
   readonly tag: string
   readonly model: string
   /** A hash of the request: equal requests get equal replies. */
@@ -17,7 +17,7 @@ export interface ReplyIdentity {
 }
 
 /** An event of a Messages stream; `word` events come at the model's pace. */
-export interface ClaudeEvent {
+interface ClaudeEvent {
   readonly data: JsonObject & { readonly type: string }
   readonly word: boolean
 }
@@ -128,13 +128,9 @@ interface Cost {
 }
 
 /** Answers a Messages request, or counts it. Throws a `Refusal` where the platform would refuse it. */
-export const playClaude = (
-  body: JsonObject,
-  context: ClaudeContext,
-  identity: ReplyIdentity,
-  cloud: ClaudeCloud
-): Reply => {
+export const playClaude = (body: JsonObject, context: ClaudeContext, seed: string, cloud: ClaudeCloud): Reply => {
   const read = readClaude(body, context)
+  const identity = { tag: context.platform === "vertex" ? "vrtx" : "bdrk", model: context.model.base, seed }
   const { directives } = read.turn
   const { failed, stream } = cloud
   if (context.counting) {

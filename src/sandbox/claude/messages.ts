@@ -1,5 +1,4 @@
 /** The messages of a request to Claude: what their blocks may hold, and how turns follow each other. */
-import { isDeepStrictEqual } from "node:util"
 import { type Json, listOf, objectOf, stringOf } from "../json.ts"
 import { decodeBase64, fileOf, sniff } from "../media.ts"
 import { anything, type Fields, reads, type Shape } from "../shape.ts"
@@ -9,7 +8,7 @@ import type { Message, Part } from "../turn.ts"
 import { closed, dictionary, insist, list, matching, oneOf, rule, text, variant, where } from "./shape.ts"
 
 /** What the rules for messages depend on. */
-export interface MessageRules {
+interface MessageRules {
   /** API version 2026-10-21: no documents in assistant turns, no citations in the user's. */
   readonly strict: boolean
   /** Takes system messages after a user's turn. */
@@ -124,13 +123,15 @@ const blocksOf = (role: string, { strict }: MessageRules): Shape<ReadonlyArray<P
 
 /** The messages, each for itself. */
 export const messagesOf = (rules: MessageRules): Shape<ReadonlyArray<Message>> => {
-  const role = rules.systemTurns
-    ? oneOf(["user", "assistant", "system"])
-    : oneOf(["user", "assistant"], "'user' or 'assistant'")
+  const two = ["user", "assistant"] as const
+  const role = rules.systemTurns ? oneOf([...two, "system"]) : oneOf(two, "'user' or 'assistant'")
+  const shapeOf = (side: string) => closed("", { "role!": role, "content!": blocksOf(side, rules) })
+  const [user, assistant] = [shapeOf("user"), shapeOf("assistant")]
   return list((value, path) => {
     const { role: given, content } = objectOf(value)
-    insist({ "all messages must have non-empty content": content !== "" && !isDeepStrictEqual(content, []) }, path)
-    const message = closed("", { "role!": role, "content!": blocksOf(stringOf(given), rules) })(value, path)
+    const empty = content === "" || (Array.isArray(content) && content.length === 0)
+    insist({ "all messages must have non-empty content": !empty }, path)
+    const message = (given === "assistant" ? assistant : user)(value, path)
     return { role: message.role, parts: message.content }
   })
 }
@@ -142,18 +143,16 @@ const checkPairs = (messages: ReadonlyArray<Message>): void => {
     const asked = idsIn(messages[index - 1])
     const answered = parts.flatMap(({ result }) => result?.id ?? [])
     const stray = answered.find((id) => !asked.includes(id))
-    const open = asked.filter((id) => !answered.includes(id))
+    const open = asked.filter((id) => !answered.includes(id)).join(", ")
     const others = parts.findIndex(({ result }) => result === undefined)
-    insist({
-      [`messages.${index}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${stray}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`]:
-        stray === undefined,
-      [`messages.${index}: each tool_use must have a single result. Found multiple \`tool_result\` blocks`]:
-        new Set(answered).size === answered.length,
-      [`messages.${index - 1}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(", ")}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`]:
-        open.length === 0,
-      [`messages.${index}: \`tool_result\` blocks must come before other content in a message`]:
-        others < 0 || parts.slice(others).every(({ result }) => result === undefined)
-    })
+    const unexpected = `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${stray}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
+    insist({ [unexpected]: stray === undefined }, `messages.${index}.content.0`)
+    const single = "each tool_use must have a single result. Found multiple `tool_result` blocks"
+    insist({ [single]: new Set(answered).size === answered.length }, `messages.${index}`)
+    const unanswered = `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`
+    insist({ [unanswered]: open === "" }, `messages.${index - 1}`)
+    const first = others < 0 || parts.slice(others).every(({ result }) => result === undefined)
+    insist({ "`tool_result` blocks must come before other content in a message": first }, `messages.${index}`)
   }
 }
 
@@ -175,13 +174,12 @@ const withoutSystem = (messages: ReadonlyArray<Message>): ReadonlyArray<Message>
 export const checkMessages = (given: ReadonlyArray<Message>, prefill: boolean, budgeted: boolean): void => {
   const messages = withoutSystem(given)
   insist({ "messages: at least one message is required": messages.length > 0 })
-  for (const [index, { role }] of messages.entries()) {
-    insist({
-      'messages: first message must use the "user" role': index > 0 || role === "user",
-      [`messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`]:
-        messages[index - 1]?.role !== role
-    })
-  }
+  const twice = messages.find(({ role }, index) => role === messages[index - 1]?.role)
+  insist({
+    'messages: first message must use the "user" role': messages[0]?.role === "user",
+    [`messages: roles must alternate between "user" and "assistant", but found multiple "${twice?.role}" roles in a row`]:
+      twice === undefined
+  })
   const last = messages.at(-1)
   const text = last?.parts.at(-1)?.text ?? ""
   insist({

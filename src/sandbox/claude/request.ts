@@ -52,7 +52,12 @@ const thinking = variant<{ readonly type?: unknown; readonly display?: unknown; 
 const isBlank = (stop: unknown): boolean => typeof stop === "string" && stop.trim() === ""
 const share = where(number, (value) => ({ "range: 0..1": value >= 0 && value <= 1 }))
 const system = list(closed("type citations", { "text!": filled("system"), cache_control: cache }))
-const choice = closed("type disable_parallel_tool_use")
+const choice = variant<Turn["choice"]>("type", {
+  auto: reads(closed("type disable_parallel_tool_use"), () => "auto"),
+  any: reads(closed("type disable_parallel_tool_use"), () => "required"),
+  tool: reads(closed("type name disable_parallel_tool_use"), ({ name }) => ({ name: stringOf(name) })),
+  none: reads(closed("type"), () => "none")
+})
 const format: Shape<JsonObject> = (value, path) => {
   enforced(objectOf(value).schema, `${path}.schema`)
   return objectOf(value)
@@ -72,12 +77,7 @@ const requestOf = ({ platform, model, betas, counting }: ClaudeContext, strict: 
     system: (value, path) => (typeof value === "string" ? [{ text: value }] : system(value, path)),
     thinking,
     tools: list(toolOf(platform, version, betas)),
-    tool_choice: variant("type", {
-      auto: choice,
-      any: choice,
-      tool: closed("type name disable_parallel_tool_use"),
-      none: closed("type")
-    }),
+    tool_choice: choice,
     temperature: answers && share,
     top_p: answers && share,
     top_k: answers && anything,
@@ -92,30 +92,24 @@ const requestOf = ({ platform, model, betas, counting }: ClaudeContext, strict: 
 
 type Asked = ReturnType<ReturnType<typeof requestOf>>
 
-/** What the model does, where nothing refuses it: how it thinks, and which tools it may call. */
-const readModes = ({ thinking, tool_choice: asked }: Asked, model: ClaudeModel) => {
-  const { type = "", name = "" } = { ...asked } as { readonly type?: unknown; readonly name?: unknown }
-  const choices: Readonly<Record<string, Turn["choice"]>> = {
-    any: "required",
-    none: "none",
-    tool: { name: String(name) }
-  }
-  const choice = choices[String(type)] ?? "auto"
-  const forced = choice !== "auto" && choice !== "none"
-  const adaptive = thinking?.type === "adaptive" || (thinking?.type === undefined && model.thinksUnasked && !forced)
-  const mode = thinking?.type === "enabled" ? "budgeted" : adaptive ? "adaptive" : "off"
-  return { choice, forced, mode } as const
+/** How the model thinks, and whether it is made to call a tool: what is asked of it, and what it does unasked. */
+const modeOf = ({ thinking, tool_choice: choice }: Asked, { thinksUnasked }: ClaudeModel) => {
+  const forced = choice === "required" || typeof choice === "object"
+  if (thinking?.type === "enabled") return { forced, mode: "budgeted" } as const
+  const adaptive = thinking?.type === "adaptive" || (thinking === undefined && thinksUnasked && !forced)
+  return { forced, mode: adaptive ? "adaptive" : "off" } as const
 }
 
+/** What a request may not ask together, of this model and on this platform. */
 const check = (asked: Asked, { platform, model, betas, counting }: ClaudeContext, strict: boolean): void => {
   const { thinking: { type, budget_tokens: budget } = {}, tools = [], temperature, top_p, top_k } = asked
-  const { choice, forced, mode } = readModes(asked, model)
+  const { forced, mode } = modeOf(asked, model)
   const { version, maxOutput } = model
   const limit = Number(asked.max_tokens ?? 0)
   const effort = asked.output_config?.effort ?? ""
   const tired = version >= 5 && model.adaptive && (effort === "xhigh" || effort === "max")
   const wide = counting || (betas.includes(INTERLEAVED) && model.interleaves)
-  const name = typeof choice === "object" ? choice.name : undefined
+  const name = typeof asked.tool_choice === "object" ? asked.tool_choice.name : undefined
   const names = tools.map((tool) => tool.name)
   const [sampling] = Object.entries({ temperature, top_p, top_k }).find(([, value]) => value !== undefined) ?? []
   const current = platform === "vertex" || version >= 4.7
@@ -163,8 +157,8 @@ export const readClaude = (body: JsonObject, context: ClaudeContext) => {
   const strict = body.anthropic_version === NEWEST
   const asked = requestOf(context, strict)(body, "")
   check(asked, context, strict)
-  const { tools = [], system = [], output_config: output } = asked
-  const { choice, forced, mode } = readModes(asked, model)
+  const { tools = [], tool_choice: choice = "auto", system = [], output_config: output } = asked
+  const { forced, mode } = modeOf(asked, model)
   const { turn, promptTokens } = readTurn(asked.messages, {
     model: model.base,
     instructions: system.map(({ text }) => text).join("\n"),

@@ -37,48 +37,34 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
     betas: listOf(betas).map(stringOf),
     counting: operation === "count-tokens"
   }
-  return playClaude(
-    body,
-    context,
-    { tag: "bdrk", model: model.base, seed: digest(request.path, request.body) },
-    {
-      failed,
-      counted: (inputTokens) => jsonReply(200, { inputTokens }),
-      whole: (message, { input, output }) =>
-        jsonReply(200, message, {
-          "x-amzn-bedrock-input-token-count": String(input),
-          "x-amzn-bedrock-output-token-count": String(output),
-          "x-amzn-bedrock-invocation-latency": "5"
-        }),
-      stream:
-        operation === "invoke"
-          ? undefined
-          : {
-              frame: (data, { input, output }) => {
-                const metrics = {
-                  inputTokenCount: input,
-                  outputTokenCount: output,
-                  invocationLatency: 5,
-                  firstByteLatency: 2
-                }
-                const last = data.type === "message_stop" && { "amazon-bedrock-invocationMetrics": metrics }
-                return chunkFrame(JSON.stringify({ ...data, ...last }))
-              },
-              headers: {
-                "content-type": "application/vnd.amazon.eventstream",
-                "x-amzn-bedrock-content-type": "application/json"
-              },
-              garbage: chunkFrame("{not json"),
-              error: (name) => {
-                const original = { originalStatusCode: 500, originalMessage: "sandbox" }
-                return exceptionFrame(name, {
-                  message: exceptionMessage(name),
-                  ...(name === "modelStreamErrorException" && original)
-                })
-              }
-            }
+  const stream: ClaudeCloud["stream"] = {
+    frame: (data, { input, output }) => {
+      const metrics = { inputTokenCount: input, outputTokenCount: output, invocationLatency: 5, firstByteLatency: 2 }
+      const last = data.type === "message_stop" && { "amazon-bedrock-invocationMetrics": metrics }
+      return chunkFrame(JSON.stringify({ ...data, ...last }))
+    },
+    headers: {
+      "content-type": "application/vnd.amazon.eventstream",
+      "x-amzn-bedrock-content-type": "application/json"
+    },
+    garbage: chunkFrame("{not json"),
+    error: (name) => {
+      const original = { originalStatusCode: 500, originalMessage: "sandbox" }
+      const more = name === "modelStreamErrorException" && original
+      return exceptionFrame(name, { message: exceptionMessage(name), ...more })
     }
-  )
+  }
+  return playClaude(body, context, digest(request.path, request.body), {
+    failed,
+    counted: (inputTokens) => jsonReply(200, { inputTokens }),
+    whole: (message, { input, output }) =>
+      jsonReply(200, message, {
+        "x-amzn-bedrock-input-token-count": String(input),
+        "x-amzn-bedrock-output-token-count": String(output),
+        "x-amzn-bedrock-invocation-latency": "5"
+      }),
+    stream: operation === "invoke" ? undefined : stream
+  })
 }
 
 const modelReply = (models: Models, request: CloudRequest, id: string, operation: string): Reply => {

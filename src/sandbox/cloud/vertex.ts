@@ -55,17 +55,12 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
     error: (name: string) => sse(errorEvent(name))
   }
   try {
-    return playClaude(
-      body,
-      context,
-      { tag: "vrtx", model: model.base, seed },
-      {
-        failed,
-        counted: (input_tokens) => jsonReply(200, { input_tokens }, headers),
-        whole: (message) => jsonReply(200, message, headers),
-        stream: method === "streamRawPredict" && body.stream === true ? stream : undefined
-      }
-    )
+    return playClaude(body, context, seed, {
+      failed,
+      counted: (input_tokens) => jsonReply(200, { input_tokens }, headers),
+      whole: (message) => jsonReply(200, message, headers),
+      stream: method === "streamRawPredict" && body.stream === true ? stream : undefined
+    })
   } catch (error) {
     if (error instanceof Refusal) return failed(error.status, error.message)
     throw error

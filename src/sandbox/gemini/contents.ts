@@ -15,8 +15,8 @@ const SKIP = ["skip_thought_signature_validator", "context_engineering_is_the_wa
 export const signed = (model: GeminiModel, what: string): string => `gemini:${model.base}:${what}`
 
 /** What a function may be called. */
-export const wellNamed = ({ name }: { readonly name?: Json | undefined }, path: string) => ({
-  [`Invalid function name at '${path}.name'. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), with a maximum length of 128.`]:
+export const wellNamed = ({ name }: { readonly name?: Json | undefined }) => ({
+  "Invalid function name at '{path}.name'. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), with a maximum length of 128.":
     /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(stringOf(name))
 })
 
@@ -47,8 +47,8 @@ const part = (model: GeminiModel) =>
         response: struct(response, `${path}.response`)
       }))
     }),
-    ({ text, inlineData, functionCall, functionResponse, thoughtSignature: signature }, path) => ({
-      [`${path}.data: required oneof field 'data' must have one initialized field`]:
+    ({ text, inlineData, functionCall, functionResponse, thoughtSignature: signature }) => ({
+      "{path}.data: required oneof field 'data' must have one initialized field":
         [text, inlineData, functionCall, functionResponse].filter((data) => data !== undefined).length === 1,
       "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again.":
         text !== "" || signature !== undefined,

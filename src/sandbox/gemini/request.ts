@@ -14,9 +14,9 @@ const schema = closed(
 
 const declaration = where(
   closed("name description parametersJsonSchema response responseJsonSchema behavior", { parameters: schema }),
-  (value, path) => ({
-    ...wellNamed(value, path),
-    [`${path}: only one of 'parameters' and 'parameters_json_schema' can be set.`]:
+  (value) => ({
+    ...wellNamed(value),
+    "{path}: only one of 'parameters' and 'parameters_json_schema' can be set.":
       value.parameters === undefined || value.parametersJsonSchema === undefined
   })
 )
@@ -25,14 +25,14 @@ const functions = closed("googleSearch codeExecution urlContext", { functionDecl
 const tool: typeof functions = (value, path) => {
   const { functionDeclarations: declared, ...others } = objectOf(value)
   const none = declared === null || (declared === undefined && Object.keys(others).length === 0)
-  insist({ [`${path}.tool_type: required one_of 'tool_type' must have one initialized field`]: !none })
+  insist({ "{path}.tool_type: required one_of 'tool_type' must have one initialized field": !none }, path)
   return functions(value, path)
 }
 
 const MODES = ["AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED"]
 const calling = closed("allowedFunctionNames streamFunctionCallArguments", {
-  mode: where(anything, (mode, path) => ({
-    [`Invalid value at '${path}': "${stringOf(mode)}"`]: MODES.includes(stringOf(mode))
+  mode: where(anything, (mode) => ({
+    [`Invalid value at '{path}': "${stringOf(mode)}"`]: MODES.includes(stringOf(mode))
   }))
 })
 

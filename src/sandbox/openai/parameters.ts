@@ -39,7 +39,8 @@ export const toolOf: Shape<Tool> = (value, path) => {
   const { name: given, description, parameters = null } = objectOf(value)
   const name = stringOf(given)
   const schema = objectOf(parameters)
-  const said = `Invalid '${path}.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`
+  const said =
+    "Invalid '{path}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
   insist({ [said]: /^[a-zA-Z0-9_-]{1,64}$/.test(name) }, `${path}.name`)
   const wrong = `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: "${String(schema.type)}"'.`
   insist({ [wrong]: parameters === null || schema.type === "object" }, `${path}.parameters`)
@@ -64,8 +65,8 @@ export const effortOf = ({ efforts, base }: GptModel): Shape<string> => {
 
 /** A sampling parameter from 0 to this. */
 export const upTo = (most: number) =>
-  where(anything, (value, path) => ({
-    [`Invalid '${path}': expected a value between 0 and ${most}.`]:
+  where(anything, (value) => ({
+    [`Invalid '{path}': expected a value between 0 and ${most}.`]:
       typeof value !== "number" || (value >= 0 && value <= most)
   }))
 

@@ -6,7 +6,7 @@ import { anything, reads, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn.ts"
 import { checkSampling, chosen, contentOf, effortOf, imageOf, textPart, tokens, toolOf, upTo } from "./parameters.ts"
-import { closed, filled, insist, list, never, text, variant, where } from "./shape.ts"
+import { closed, filled, insist, list, never, text, typed, variant, where } from "./shape.ts"
 
 /** What `encrypted_content` is made over. */
 export const ENCRYPTED = "responses reasoning"
@@ -23,15 +23,15 @@ type Kind = keyof typeof kinds
 
 /** Many take an item's ID for its `call_id`; the API tells them apart. */
 const idOf = (prefix: string) =>
-  where(anything, (id, path) => ({
-    [`Invalid '${path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`]:
-      stringOf(id).startsWith(prefix)
-  }))
+  typed(
+    (id): id is string => stringOf(id).startsWith(prefix),
+    (path, id) => `Invalid '${path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
+  )
 
 const callId = where(
   reads(anything, (id) => stringOf(id)),
-  ({ length }, path) => ({
-    [`Invalid '${path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`]:
+  ({ length }) => ({
+    [`Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`]:
       length <= 64
   })
 )
@@ -95,17 +95,19 @@ const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
 
 /** Checks that calls have outputs, and outputs calls before them. */
 const checkPairs = (messages: ReadonlyArray<Message>): void => {
+  const parts = messages.flatMap(({ parts }) => parts)
   const calls = new Set<string>()
-  const outputs = new Set<string>()
-  for (const { call, result } of messages.flatMap(({ parts }) => parts)) {
+  const stray = parts.find(({ call, result }) => {
     if (call !== undefined) calls.add(call.id)
-    if (result === undefined) continue
-    const known = calls.has(result.id)
-    insist({ [`No tool call found for function call output with call_id ${result.id}.`]: known }, "input")
-    outputs.add(result.id)
-  }
+    return result !== undefined && !calls.has(result.id)
+  })
+  const outputs = new Set(parts.map(({ result }) => result?.id))
   const missing = [...calls].find((id) => !outputs.has(id))
-  insist({ [`No tool output found for function call ${missing}.`]: missing === undefined }, "input")
+  const rules = {
+    [`No tool call found for function call output with call_id ${stray?.result?.id}.`]: stray === undefined,
+    [`No tool output found for function call ${missing}.`]: missing === undefined
+  }
+  insist(rules, "input")
 }
 
 /** A tool with its kind, and the namespace that it is in. */

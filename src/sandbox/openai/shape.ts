@@ -57,8 +57,8 @@ export const text = typed(
 
 /** A list with an item at least. */
 export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
-  where(list(shape), (items, path) => ({
-    [`Invalid '${path}': empty array. Expected an array with minimum length 1, but got an empty array instead.`]:
+  where(list(shape), (items) => ({
+    "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead.":
       items.length > 0
   }))
 
