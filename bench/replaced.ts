@@ -12,6 +12,7 @@ import { dispatchWhole } from "../src/provider/dispatch.ts"
 import { Stopper } from "../src/provider/Stopper.ts"
 import { claudeOnVertex } from "./calls.ts"
 import { ask, start } from "./processes.ts"
+import { byOperators, byRelay, eventsOfReply } from "./relayed.ts"
 import { scenarios } from "./scenarios.ts"
 
 const { child, hello } = await start<{ readonly port: number }>("upstream.ts")
@@ -50,7 +51,7 @@ const library = await runtime.runPromise(
 const client = await runtime.runPromise(HttpClient.HttpClient)
 const reply = Effect.succeed({ status: 200, headers: {} })
 
-const rows: ReadonlyArray<readonly [name: string, run: () => Promise<unknown>]> = [
+const rows: ReadonlyArray<readonly [name: string, run: () => Promise<unknown>, per?: number]> = [
   ["a call: undici alone", bare],
   [
     "a call: `provider/dispatch.ts`",
@@ -70,25 +71,28 @@ const rows: ReadonlyArray<readonly [name: string, run: () => Promise<unknown>]> 
   ],
   ["no breaker", () => runtime.runPromise(reply)],
   ["a breaker: `provider/breaker.ts`", () => runtime.runPromise(guarded("vertex/x", reply))],
-  ["a breaker: the library's `execute`", () => runtime.runPromise(library.execute(reply, { key: "vertex/y" }))]
+  ["a breaker: the library's `execute`", () => runtime.runPromise(library.execute(reply, { key: "vertex/y" }))],
+  ["an event: `stream/relay.ts`", byRelay, eventsOfReply],
+  ["an event: operators of Effect", byOperators, eventsOfReply]
 ]
 
-const cost = async (run: () => Promise<unknown>, times: number): Promise<number> => {
-  let left = times
+const cost = async (run: () => Promise<unknown>, times: number, per = 1): Promise<number> => {
+  const runs = Math.ceil(times / per)
+  let left = runs
   const caller = async () => {
     while (left-- > 0) await run()
   }
   const before = process.cpuUsage()
   await Promise.all(Array.from({ length: 32 }, caller))
   const { system, user } = process.cpuUsage(before)
-  return (user + system) / times
+  return (user + system) / runs / per
 }
 
 const rounds = 12
 const found = new Map(rows.map(([name]) => [name, [] as Array<number>]))
-for (const [, run] of rows) await cost(run, 20_000)
+for (const [, run, per] of rows) await cost(run, 20_000, per)
 for (let round = 0; round < rounds; round++)
-  for (const [name, run] of rows) found.get(name)?.push(await cost(run, 3_000))
+  for (const [name, run, per] of rows) found.get(name)?.push(await cost(run, 6_400, per))
 
 process.stdout.write("| What | µs, least of 12 rounds | median |\n| --- | ---: | ---: |\n")
 for (const [name, costs] of found) {

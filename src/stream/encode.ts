@@ -13,8 +13,8 @@ const encoder = new TextEncoder()
 
 /**
  * `onWrite` is told of the bytes of each write. Where Node frames the reply in chunks of HTTP/1.1, that is done here: Node writes the
- * length, the data and the end of each as pieces of their own, which costs a sixth of a write. It still writes the last chunk, so
- * that a reply which does not come to its end is not taken for whole.
+ * length, the data and the end of each as pieces of their own, which takes 1 µs more, where a write takes some 6. It still writes
+ * the last chunk, so that a reply which does not come to its end is not taken for whole.
  */
 export const encode =
   (response: Pick<OutgoingMessage, "chunkedEncoding">, onWrite: (bytes: number) => void) =>

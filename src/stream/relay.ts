@@ -2,6 +2,9 @@
  * Between what reads the upstream and what writes to the caller, one loop: what has come is decoded, said in the surface's words
  * and governed, synchronously, and leaves as one array of frames. The first array is awaited before the status is committed;
  * after it the stream never fails, but ends in-band. Silence is filled with comments.
+ *
+ * One operator of its own and one fiber, because operators of Effect in its place take 5.8 µs of processor time an event where this
+ * takes 2.6 (`npm run bench -- --replaced`), beside some 40 µs that Node and the kernel take.
  */
 import { Cause, Effect, Option, Pull, Stream } from "effect"
 import type { Accumulator } from "../governance/accumulate.ts"

@@ -184,6 +184,38 @@ describe("the headers", () => {
   })
 })
 
+describe("the bytes", () => {
+  const words = ["é", "x".repeat(5000), "…"]
+  const asked = rawPost("/v1/messages", JSON.stringify(message(il2, "hi", { stream: true })))
+
+  it("are framed by their length, and the connection is used again", async () => {
+    upstream.use(streaming(saying(...words).map(sseFrame), { pause: 5 }))
+    const caller = raw(gateway.port)
+    for (const replies of [1, 2]) {
+      caller.write(asked)
+      await caller.until(new RegExp(`(message_stop"\\}\\n\\n\\r\\n0\\r\\n\\r\\n[\\s\\S]*){${replies}}$`))
+    }
+    caller.socket.destroy()
+    const [, body = ""] = caller.text().split("\r\n\r\n")
+    const pieces = body.split("\r\n")
+    assert.isAbove(pieces.length, 4)
+    for (let at = 0; pieces[at] !== "0"; at += 2) {
+      assert.strictEqual(pieces[at + 1]?.length, Number.parseInt(pieces[at] ?? "", 16))
+    }
+  })
+
+  it("come without chunks to a caller of HTTP/1.0", async () => {
+    upstream.use(streaming(saying(...words).map(sseFrame)))
+    const caller = raw(gateway.port)
+    caller.write(Buffer.from(asked.toString().replace("HTTP/1.1", "HTTP/1.0")))
+    await caller.until(/message_stop"\}\n\n$/)
+    const [head = "", body = ""] = caller.text().split("\r\n\r\n")
+    assert.notMatch(head, /transfer-encoding/i)
+    assert.match(body, /^event: message_start\n/)
+    caller.socket.destroy()
+  })
+})
+
 describe("heartbeats", () => {
   it("come between events, never inside one", async () => {
     const [first, ...rest] = saying("x".repeat(2000)).map((event) => Buffer.from(sseFrame(event)))
