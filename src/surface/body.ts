@@ -94,7 +94,10 @@ const readBytes = (
     // A caller that asked first is told to go on; Node leaves that to us.
     const response = NodeHttpServerRequest.toServerResponse(request)
     if (request.headers.expect !== undefined && "writeContinue" in response) response.writeContinue()
-    return Effect.sync(() => clearTimeout(timer))
+    return Effect.sync(() => {
+      over = true
+      clearTimeout(timer)
+    })
   })
 
 const notJson = (error: unknown): GatewayError => {

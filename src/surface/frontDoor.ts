@@ -143,7 +143,7 @@ export const frontDoor = HttpRouter.middleware(
             inFlight--
             const response = NodeHttpServerRequest.toServerResponse(request)
             // A caller that reads slowly takes what is left of a reply that is over.
-            if (response.writableLength === 0) observation.release()
+            if (response.destroyed || response.writableLength === 0) observation.release()
             else response.once("close", () => observation.release())
             const left = Exit.isFailure(exit)
             const logged = finish(observation, left, clock.currentTimeMillisUnsafe(), span)

@@ -114,14 +114,16 @@ it("a caller that does not take its reply is cut off, so that it does not hold i
   const text = "word ".repeat(3_000_000)
   const answer = reply("200 OK", JSON.stringify({ ...JSON.parse(emptyMessage), content: [{ type: "text", text }] }))
   const small = await gatewayWith(answer, 0, { GATEWAY_REQUEST_CEILING: "2 seconds" })
-  const caller = raw(Number(new URL(small.gateway.url).port), { paused: true })
+  const port = Number(new URL(small.gateway.url).port)
+  const caller = raw(port, { paused: true })
   try {
     const body = JSON.stringify({
       model: "claude-sonnet-4-5:il2",
       max_tokens: 5,
       messages: [{ role: "user", content: "hi" }]
     })
-    caller.write(rawPost("/v1/messages", body, { "x-api-key": secrets.free ?? "" }))
+    const headers = { "x-api-key": secrets.free ?? "" }
+    caller.write(rawPost("/v1/messages", body, headers))
     // Who does not read sees only by writing that the connection is gone.
     await until(
       () => {
@@ -132,6 +134,16 @@ it("a caller that does not take its reply is cut off, so that it does not hold i
       30_000
     )
     assert.strictEqual((await small.send(1)).status, 200)
+    // Nor do those that leave in the middle of it, or in the middle of their body.
+    for (let n = 0; n < 4; n++) {
+      const [reader, writer] = [raw(port, { paused: true }), raw(port)]
+      reader.write(rawPost("/v1/messages", body, headers))
+      writer.write(rawPost("/v1/messages", body, { ...headers, "content-length": "15000000" }))
+      await sleep(500)
+      reader.socket.destroy()
+      writer.socket.destroy()
+    }
+    await until(async () => (await small.send(1)).status === 200, "room for the next reply")
   } finally {
     caller.socket.destroy()
     await small.stop()
