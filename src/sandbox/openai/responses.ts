@@ -112,29 +112,21 @@ const begun = (request: ResponsesRequest, { body, name, seed }: Asked): JsonObje
   user: null
 })
 
-const finished = (
-  start: JsonObject,
-  plan: Plan,
-  request: ResponsesRequest,
-  output: ReadonlyArray<JsonObject>,
-  azure: boolean
-) => {
+/** What is known of a response once it has ended. */
+const ended = (plan: Plan, { promptTokens, cached }: ResponsesRequest, azure: boolean) => {
   const reason = incompleteReason(plan)
-  const { inputTokens, cached } = { inputTokens: request.promptTokens, cached: request.cached }
   const blocked = reason === "content_filter"
   const filters = [{ blocked, source_type: "completion", content_filter_results: filterResults() }]
   return {
-    ...start,
     status: reason === undefined ? "completed" : "incomplete",
     incomplete_details: reason === undefined ? null : { reason },
-    output,
     ...(azure && { content_filters: filters }),
     usage: {
-      input_tokens: inputTokens,
+      input_tokens: promptTokens,
       input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
       output_tokens: plan.outputTokens,
       output_tokens_details: { reasoning_tokens: plan.thinkingTokens },
-      total_tokens: inputTokens + plan.outputTokens
+      total_tokens: promptTokens + plan.outputTokens
     }
   }
 }
@@ -159,7 +151,7 @@ export const answerResponses = (request: CloudRequest, place: Place): Reply =>
     const start = begun(read, asked)
     const spoken = itemsOf(plan, read, asked.seed)
     const output = spoken.map(({ item }) => item)
-    const response = finished(start, plan, read, output, asked.platform === "azure")
+    const response = { ...start, output, ...ended(plan, read, asked.platform === "azure") }
     const stream = () => {
       const events = [
         { type: "created", response: start },

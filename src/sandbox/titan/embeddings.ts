@@ -7,15 +7,16 @@ import { countTokens } from "../tokens.ts"
 const MAX_TOKENS = 8192
 const MAX_CHARACTERS = 50_000
 
+/** Words, parts of words (they bring "model" and "models" close to each other), and pairs of words, with their weights. */
 const features = (text: string): ReadonlyArray<readonly [string, number]> => {
   const terms = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-  const found: Array<readonly [string, number]> = terms.map((term) => [term, term.length > 3 ? 1 : 0.3])
-  for (const term of terms) {
-    // Parts of words bring "model" and "models" close to each other.
-    for (let i = 0; i + 3 <= term.length; i++) found.push([`#${term.slice(i, i + 3)}`, 0.4])
-  }
-  for (let i = 1; i < terms.length; i++) found.push([`${terms[i - 1]} ${terms[i]}`, 0.5])
-  return found
+  const trigrams = (term: string) =>
+    Array.from({ length: Math.max(term.length - 2, 0) }, (_, at) => term.slice(at, at + 3))
+  return [
+    ...terms.map((term) => [term, term.length > 3 ? 1 : 0.3] as const),
+    ...terms.flatMap((term) => trigrams(term).map((part) => [`#${part}`, 0.4] as const)),
+    ...terms.slice(1).map((term, before) => [`${terms[before]} ${term}`, 0.5] as const)
+  ]
 }
 
 /** FNV-1a. A cryptographic hash of every trigram of a long text would hold up the other streams. */
