@@ -99,7 +99,13 @@ export class Observation implements RequestFacts {
     return reservation === undefined ? undefined : { reserved: reservation.reserved, charged: reservation.charged() }
   }
 
-  /** Takes room in memory for bytes that came, and says whether there was any; less than 0 gives it back. */
+  /** Takes room in memory for the body, or for a piece of it, and says whether there was any. */
+  admit(bytes: number): boolean {
+    this.held += bytes
+    return this.room === undefined || this.room.admit(bytes, this.held)
+  }
+
+  /** The same for what comes once the request is running; less than 0 gives room back. */
   take(bytes: number): boolean {
     this.held += bytes
     return this.room === undefined || this.room.take(bytes, this.held)

@@ -11,6 +11,9 @@ export const noRoom = new GatewayError({
   retryAfter: 1
 })
 
+/** Bytes. */
+const little = 256 * 1024
+
 /** For all requests of a process. Two additions for each that takes some. */
 export class Room {
   /**
@@ -24,9 +27,17 @@ export class Room {
     this.most = most
   }
 
-  /** Takes room for more bytes of one that holds `own` with them, and says whether they fit; one that is alone always fits. */
-  take(bytes: number, own: number): boolean {
+  /** Takes room for more of the body of a request that holds `own` with it, and says whether it fits; one that is alone always does. */
+  admit(bytes: number, own: number): boolean {
     this.held += bytes
     return this.held <= this.most || this.held <= own
+  }
+
+  /**
+   * The same for what comes of a request that is running. It has half as much room again, so that bodies leave some for replies, and
+   * a request that holds little is never given up.
+   */
+  take(bytes: number, own: number): boolean {
+    return this.admit(bytes, own) || this.held <= 1.5 * this.most || own <= little
   }
 }

@@ -51,7 +51,7 @@ const tooLarge = (limit: number) =>
 const tooSlow = new GatewayError({ reason: "timeout-caller", message: "the request body took too long" })
 const brokenOff = invalid("the request body was broken off")
 
-type Taking = Pick<Observation, "bytesIn" | "take">
+type Taking = Pick<Observation, "admit" | "bytesIn">
 
 /** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
 const readBytes = (
@@ -62,7 +62,7 @@ const readBytes = (
   Effect.callback<Buffer, GatewayError>((resume) => {
     const declared = Number(request.headers["content-length"] ?? 0)
     if (declared > maxBytes) return resume(Effect.fail(tooLarge(maxBytes)))
-    if (!observation.take(declared)) return resume(Effect.fail(noRoom))
+    if (!observation.admit(declared)) return resume(Effect.fail(noRoom))
     const incoming = NodeHttpServerRequest.toIncomingMessage(request)
     const chunks: Array<Buffer> = []
     let size = 0
@@ -78,7 +78,7 @@ const readBytes = (
       if (over) return
       size += chunk.length
       if (size > maxBytes) finish(Effect.fail(tooLarge(maxBytes)))
-      else if (size <= declared || observation.take(chunk.length)) chunks.push(chunk)
+      else if (size <= declared || observation.admit(chunk.length)) chunks.push(chunk)
       else finish(Effect.fail(noRoom))
     }
     const end = () => {
