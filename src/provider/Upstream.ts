@@ -36,6 +36,8 @@ export interface Call extends Choice {
   /** What the reply must say it is, lower case. */
   readonly contentType: string
   readonly scrub: Scrub
+  /** Whether the reply is a vector, whose numbers need not be as they were written. */
+  readonly vectors?: boolean
   readonly span: CallSpanOptions
   readonly parent: Tracer.AnySpan | undefined
   readonly stopper: Stopper
@@ -221,7 +223,7 @@ const readReply = (call: Call, reply: WholeReply): Body | GatewayError | Effect.
   if (!isUtf8(bytes)) return unexpected("a reply that is not valid UTF-8", "invalid-utf8")
   const text = bytes.toString("utf8")
   const bodyOf = (object: JsonObject | undefined) => (object === undefined ? malformed : { text, object })
-  if (!isLargeReply(bytes.length)) return bodyOf(readReplyObject(text))
+  if (!isLargeReply(bytes.length)) return bodyOf(readReplyObject(text, call.vectors))
   return Effect.flatMap(readLargeReply(bytes, text), (object) => {
     const body = bodyOf(object)
     return body instanceof GatewayError ? Effect.fail(body) : Effect.succeed(body)

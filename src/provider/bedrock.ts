@@ -119,6 +119,7 @@ export const bedrock = Layer.effect(
         body,
         contentType: accept,
         scrub: scrub(route),
+        vectors: operation === "embeddings",
         span: spanOf(route, operation, at(regions(route)[0] ?? settings.region), stream),
         parent,
         asked,

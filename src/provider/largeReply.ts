@@ -1,7 +1,7 @@
 /** Replies whose parsing would hold up other requests are parsed in slices (docs/decisions.md#work-in-slices). */
 import { Effect } from "effect"
 import { writtenNumberOf } from "../wire/exactNumber.ts"
-import { isObject, type JsonObject, maxNesting, readExactObject, readWrittenObject } from "../wire/json.ts"
+import { isObject, type JsonObject, maxNesting, readExactObject, readObject, readWrittenObject } from "../wire/json.ts"
 import { Parse } from "../wire/parse.ts"
 import { inTurns } from "../wire/turns.ts"
 
@@ -13,9 +13,12 @@ export const isLargeReply = (bytes: number): boolean => bytes > largeBytes
 /** Replies that call tools with JSON values, which are printed again. */
 const hasInput = /"(?:input|functionCall)"/
 
-/** The object that a reply is, exactly, and as it was written where it calls tools; undefined where it is none. */
-export const readReplyObject = (text: string): JsonObject | undefined =>
-  hasInput.test(text) ? readWrittenObject(text) : readExactObject(text)
+/**
+ * The object that a reply is, exactly, and as it was written where it calls tools; undefined where it is none. Numbers of
+ * vectors are as good as JavaScript's, and looking at each would take longer than parsing them.
+ */
+export const readReplyObject = (text: string, vectors = false): JsonObject | undefined =>
+  vectors ? readObject(text) : hasInput.test(text) ? readWrittenObject(text) : readExactObject(text)
 
 /** The same in slices. */
 export const readLargeReply = (bytes: Buffer, text: string): Effect.Effect<JsonObject | undefined> =>

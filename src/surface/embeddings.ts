@@ -1,4 +1,5 @@
 /** The embeddings surface: one upstream call a string, side by side (docs/api.md#embeddings). */
+import { endianness } from "node:os"
 import { Result } from "effect"
 import { EmbeddingsRequest, embeddingLimits } from "../api/Embeddings.ts"
 import type { ApiError } from "../api/Errors.ts"
@@ -45,11 +46,10 @@ const refuseInput = (input: ReadonlyArray<string>): GatewayError | undefined => 
     : undefined
 }
 
-/** Little-endian float32 values, in base64 (docs/api.md#embeddings). */
+/** Float32 values, the first byte the least, in base64 (docs/api.md#embeddings). */
 const base64Of = (embedding: ReadonlyArray<number>): string => {
-  const bytes = Buffer.allocUnsafe(embedding.length * 4)
-  for (const [at, value] of embedding.entries()) bytes.writeFloatLE(value, at * 4)
-  return bytes.toString("base64")
+  const bytes = Buffer.from(Float32Array.from(embedding).buffer)
+  return (endianness() === "LE" ? bytes : bytes.swap32()).toString("base64")
 }
 
 export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiError>({
