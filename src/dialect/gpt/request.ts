@@ -71,9 +71,8 @@ export const request: Dialect["request"] = (chat, route) => {
   const alone = effort === "minimal" && !noTools
   if (alone && chat.parallel_tool_calls === true) adjusted.push(changed("parallel_tool_calls", "true", "false"))
   const dropped = new Set([...ownFields, ...refused, ...(taken ? [] : ["stop"]), ...(noTools ? toolFields : [])])
-  const forwarded = Object.entries(chat).filter(([name]) => !dropped.has(name))
   const body = compact({
-    ...withoutNulls(Object.fromEntries(forwarded)),
+    ...saying(chat, (name) => !dropped.has(name)),
     ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
     model: deployment.model,
     messages: chat.messages.map(message),
@@ -93,7 +92,7 @@ const tool = (tool: Tool): JsonObject => {
   const { name, description, parameters, strict } = tool.function
   return {
     type: "function",
-    function: withoutNulls({ name, description, parameters: parameters && parametersOf(tool), strict })
+    function: saying({ name, description, parameters: parameters && parametersOf(tool), strict })
   }
 }
 
@@ -120,14 +119,14 @@ const messageFields: Readonly<Record<ChatMessage["role"], ReadonlySet<string>>> 
 
 /** `developer` and `system` are not mixed; nulls and empty lists are left out. */
 const message = (message: ChatMessage): JsonObject => {
-  const kept = Object.entries(message).filter(([name]) => messageFields[message.role].has(name))
+  const known = messageFields[message.role]
   const calls = message.role === "assistant" ? (message.tool_calls ?? []) : []
-  return compact({
-    ...withoutNulls(Object.fromEntries(kept)),
-    role: message.role === "developer" ? "system" : message.role,
-    ...(Array.isArray(message.content) ? { content: message.content.map(part) } : {}),
-    tool_calls: calls.length === 0 ? undefined : calls.map(toolCall)
-  })
+  return {
+    ...saying(message, (name) => known.has(name)),
+    ...(message.role === "developer" ? { role: "system" } : undefined),
+    ...(Array.isArray(message.content) ? { content: message.content.map(part) } : undefined),
+    ...(calls.length === 0 ? undefined : { tool_calls: calls.map(toolCall) })
+  }
 }
 
 /** Only the fields of the vendor's own: callers of several vendors mark parts for the others (`cache_control`). */
@@ -138,9 +137,16 @@ const part = (part: ContentPart): JsonObject => {
   return { type: "image_url", image_url: compact({ url, detail: detail ?? undefined }) }
 }
 
-/** SDKs send null for what is absent, and the upstreams' schemas refuse it. */
-const withoutNulls = (fields: { readonly [key: string]: Json | undefined }): JsonObject =>
-  compact(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? undefined])))
+/** The fields that say something: SDKs send null for what is absent, and the upstreams' schemas refuse it. */
+const saying = (
+  fields: { readonly [key: string]: unknown },
+  keeps: (name: string) => boolean = () => true
+): JsonObject =>
+  Object.fromEntries(
+    Object.entries(fields).filter(
+      (field): field is [string, Json] => field[1] !== null && field[1] !== undefined && keeps(field[0])
+    )
+  )
 
 const toolCall = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
   id,
