@@ -92,7 +92,16 @@ const nameParameters = ({ tools }: ChatRequest, found: Set<string>): void => {
   for (const { function: called } of tools ?? []) {
     const { properties, type } = objectOf(called.parameters)
     if (type !== undefined && type !== "object") {
-      found.add(changed("tools.function.parameters.type", [type].flat().join("|"), "object"))
+      found.add(
+        changed(
+          "tools.function.parameters.type",
+          [type]
+            .flat()
+            .map((kind) => textOf(kind) ?? "?")
+            .join("|"),
+          "object"
+        )
+      )
     }
     if (properties !== undefined && !isObject(properties)) found.add(removed("tools.function.parameters.properties"))
   }

@@ -57,4 +57,15 @@ describe("an adjusted request", () => {
       assert.notInclude(named, "messages.idle:removed")
     }
   )
+
+  it.each([
+    [["object", "null"], "object|null"],
+    [{ toString: 1 }, "?"]
+  ])("names the type of parameters that are no object: %j", async (type, said) => {
+    const tools = [{ type: "function", function: { name: "f", parameters: { type } } }]
+    const got = await post(`${gateway.url}/v1/chat/completions`, chat(model, "hi", { tools, max_tokens: 50 }))
+    assert.strictEqual(got.status, 200, got.text)
+    const entry = `tools.function.parameters.type:${said}->object`
+    assert.include((got.headers.get("x-gateway-adjusted") ?? "").split(", "), entry)
+  })
 })
