@@ -11,7 +11,6 @@ import type { ApiError, MessagesError } from "../api/Errors.ts"
 import { Caller } from "../api/Security.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
-import { isUnsent } from "../provider/transport.ts"
 import { Settings } from "../Settings.ts"
 import type { Progress } from "../stream/Frame.ts"
 import { inOneTurn, inTurns } from "../wire/turns.ts"
@@ -77,8 +76,6 @@ export class Inference extends Context.Service<
           Effect.withFiber((fiber) => {
             const observation = Context.get(fiber.context, CurrentObservation)
             const caller = Context.getUnsafe(fiber.context, Caller)
-            /** What was changed of the request that was sent, for the reply to it, whatever that is. */
-
             const prepare = (
               value: Request,
               { inputEstimate, route: resolved }: Admitted
@@ -112,6 +109,8 @@ export class Inference extends Context.Service<
                 // What was left out and is refused all the same is not to be helped.
                 if (field === undefined || route.refused?.has(field) === true) return Effect.fail(error)
                 refusedFields.remember(route.deployment, field)
+                // This cloud has seen the request, wherever the next attempt gets.
+                observation.answered()
                 return Effect.flatMap(readied(), (again) => send(again, readied, resent + 1))
               })
             }
@@ -155,7 +154,7 @@ export class Inference extends Context.Service<
 
             return Effect.catch(Effect.flatMap(read(request, observation), serve), (error) => {
               observation.refuse(error)
-              if (!isUnsent(error)) observation.answered()
+              if (observation.call?.sent === true) observation.answered()
               const refused = Effect.fail(surface.error(error))
               return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
             })

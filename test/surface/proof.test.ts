@@ -87,6 +87,21 @@ describe("with clouds", () => {
     await broken.stop()
   })
 
+  it("one that refused a field is named, also where it could not be asked again", async () => {
+    const refusal = { type: "invalid_request_error", message: "safeguards: Extra inputs are not permitted" }
+    const body = JSON.stringify({ type: "error", error: refusal })
+    const headers = { "content-type": "application/json", connection: "close" }
+    const once = await fakeUpstream((socket) => {
+      socket.end(reply("400 Bad Request", body, headers), () => void once.stop())
+    })
+    const gateway = await startGateway({ settings: cloudsAt(once.url) })
+    const [path, hello] = requestOf("messages", "hello")
+    const got = await post(`${gateway.url}${path}`, { ...hello, safeguards: {} })
+    await gateway.stop()
+    assert.strictEqual(once.received.length, 1)
+    assert.deepStrictEqual([got.status, proof(got.headers)], [502, "bedrock/us-gov-west-1"])
+  })
+
   it("one that could not be reached, or not be believed, saw nothing", async () => {
     const gone = await fakeUpstream((socket) => socket.destroy())
     await gone.stop()
