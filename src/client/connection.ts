@@ -34,6 +34,7 @@ const headersOf = ({ headers }: Response): GatewayHeaders => readHeaders(Object.
 /** Waits, or fails with the signal's reason. */
 const sleep = (milliseconds: number, signal: AbortSignal | undefined) =>
   new Promise<void>((resolve, reject) => {
+    signal?.throwIfAborted()
     const abort = () => {
       clearTimeout(timer)
       reject(signal?.reason)

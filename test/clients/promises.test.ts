@@ -158,6 +158,23 @@ describe("a request that got no answer is sent again", () => {
     assert.strictEqual(gateway.requests.length, 1)
   })
 
+  it("not where a signal ends the refusal before the wait", async () => {
+    const controller = new AbortController()
+    const refused = new ReadableStream({
+      pull: (body) => {
+        controller.abort(new Error("enough"))
+        body.error(controller.signal.reason)
+      }
+    })
+    const client = createClient({
+      baseUrl: "http://gateway",
+      apiKey: "k",
+      fetch: () => Promise.resolve(new Response(refused, { status: 429, headers: { "retry-after": "20" } }))
+    })
+    const answer = rejection(client.chat.completions(ask, { signal: controller.signal }))
+    assert.deepInclude(await Promise.race([answer, sleep(1000)]), { message: "enough" })
+  })
+
   it("not once the reply has begun", async () => {
     const { gateway, client } = await start(events(chunk("Hel"), "cut"))
     const { values, error } = await drain(client.chat.stream(ask))
