@@ -37,6 +37,11 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
     /could not be verified/
   ],
   ["an item that is none", { input: ["a"] }, /Supported values are: 'user'/],
+  [
+    "parameters whose type is no text",
+    { tools: [{ ...flat[0], parameters: { type: { toString: 1 } } }] },
+    /type: "object"', got 'type: \{"toString":1\}'/
+  ],
   ["a server tool", { tools: [{ type: "web_search" }] }, /Supported values are: 'function', 'custom', 'namespace'/],
   [
     "a nested tool",

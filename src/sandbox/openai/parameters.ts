@@ -42,7 +42,7 @@ export const toolOf: Shape<Tool> = (value, path) => {
   const said =
     "Invalid '{path}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
   insist({ [said]: /^[a-zA-Z0-9_-]{1,64}$/.test(name) }, `${path}.name`)
-  const wrong = `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: "${String(schema.type)}"'.`
+  const wrong = `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: ${JSON.stringify(schema.type ?? "None")}'.`
   insist({ [wrong]: parameters === null || schema.type === "object" }, `${path}.parameters`)
   return { name, description: stringOf(description), schema }
 }
