@@ -29,6 +29,12 @@ if (!process.features.typescript || !installed()) {
 setFlagsFromString("--heap-growing-percent=100")
 
 /**
+ * V8 makes what outlived a few collections at its birthplace old from birth there. The events of streams seem so under load, and
+ * then keep their texts until the whole heap is collected: streams in bursts took 2.3 µs of processor time an event, and 1.5 without.
+ */
+setFlagsFromString("--no-allocation-site-pretenuring")
+
+/**
  * Makes the directory where it is missing. Whoever can write to it decides what is run, so it must belong to this user alone
  * and be no link.
  */
