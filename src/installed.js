@@ -22,15 +22,15 @@ if (!process.features.typescript || !installed()) {
 }
 
 /**
- * The heap may double between two collections, not grow fourfold as it may by default on a machine with much memory: after a
- * minute at 32 callers the gateway had 226 MiB instead of 353, at the same speed. It is set before the cache, which is one for
- * each set of flags.
+ * The heap may double between two collections, not grow fourfold as it may by default on a machine with much memory: at the same
+ * speed, it then takes less. Flags are set before the cache, which is one for each set of them.
  */
 setFlagsFromString("--heap-growing-percent=100")
 
 /**
  * V8 makes what outlived a few collections at its birthplace old from birth there. The events of streams seem so under load, and
- * then keep their texts until the whole heap is collected: streams in bursts took 2.3 µs of processor time an event, and 1.5 without.
+ * then keep their texts until the whole heap is collected: streams in bursts take a third less processor time an event without
+ * (`npm run bench -- --only messages-bursts`).
  */
 setFlagsFromString("--no-allocation-site-pretenuring")
 
