@@ -29,7 +29,7 @@ export interface MessagesState extends Progress {
   /** Counts of the beginning, and the totals since. */
   start: JsonObject
   totals: JsonObject
-  /** A `message_delta` without a count: it waits for the end, which may have one. */
+  /** A `message_delta` without a count: it waits for the next one or the end, which may have one. */
   waiting: JsonObject | undefined
   stopReason: string | undefined
   readonly unfence: ReturnType<typeof fenceRemover> | undefined
@@ -124,9 +124,8 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
       if (fields?.type !== name) break
       state.totals = overlayUsage(state.totals, fields.usage)
       state.stopReason = string(objectOf(fields.delta).stop_reason)
-      if (numberOf(state.totals.output_tokens) !== undefined) return { event: name, data }
-      state.waiting = fields
-      return undefined
+      state.waiting = numberOf(state.totals.output_tokens) === undefined ? fields : undefined
+      return state.waiting === undefined ? { event: name, data } : undefined
     }
     case "message_stop":
       state.totals = totalsAtEnd(state.start, state.totals, objectOf(readObject(data)))
@@ -167,8 +166,11 @@ export const messagesProtocol = (model: string, fenced = false): Protocol<Messag
   step: (state, events) => {
     const frames: Array<Frame> = []
     for (const event of state.unfence?.(events) ?? events) {
+      const { waiting } = state
       const frame = frameOf(state, model, event)
-      if (state.waiting !== undefined && state.end === "complete") frames.push(counted(state, state.waiting))
+      if (waiting !== undefined && (waiting !== state.waiting || state.end === "complete")) {
+        frames.push(counted(state, waiting))
+      }
       if (frame !== undefined) frames.push(frame)
       if (state.end !== undefined) break
     }

@@ -89,6 +89,21 @@ describe("the messages stream", () => {
     }
   )
 
+  it("keeps every message_delta in its place, counted or not", () => {
+    const uncounted = { type: "message_delta", delta: { stop_reason: null, stop_sequence: null } }
+    for (const deltas of [
+      [uncounted, messageDelta("tool_use")],
+      [uncounted, uncounted, messageDelta("tool_use")],
+      [messageDelta("pause_turn"), messageDelta("tool_use")],
+      [uncounted, { ...messageDelta("tool_use"), usage: {} }]
+    ]) {
+      const { text } = run("sse", bytesOf("sse", [messageStart(), ...deltas, messageStop]), [])
+      const got = eventsIn(text).map(({ json }) => [json.type, json.delta?.stop_reason])
+      const sent = [...deltas, messageStop].map(({ type, ...rest }) => [type, Object(rest).delta?.stop_reason])
+      assert.deepStrictEqual(got.slice(1), sent)
+    }
+  })
+
   it.prop(
     "flags exactly the calls that have a destination, after message_stop",
     { framing: WhichFraming, calls: Calls, cuts: Cuts },
