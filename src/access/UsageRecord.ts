@@ -72,22 +72,16 @@ export const UsageRecord = Schema.Struct({
 })
 export type UsageRecord = typeof UsageRecord.Type
 
+/** Longest text of a caller's or a cloud's that is kept, in characters. */
 const maxText = 256
-const isLong = (text: string | null): boolean => text !== null && text.length > maxText
-const cut = (text: string | null): string | null => text?.slice(0, maxText) ?? null
+/** Copied, because a slice keeps the whole text for as long as the record waits. */
+const cut = (text: string | undefined): string | null =>
+  text === undefined || text.length <= maxText
+    ? (text ?? null)
+    : Buffer.from(text.slice(0, maxText), "utf16le").toString("utf16le")
 
-/**
- * One line of JSON with its line feed. What a caller or a cloud chose is cut, and can neither end the line nor control a
- * terminal.
- */
-export const recordLine = (record: UsageRecord): string => {
-  const { source, model, upstream_request_id } = record
-  const short =
-    isLong(source) || isLong(model) || isLong(upstream_request_id)
-      ? { ...record, source: cut(source), model: cut(model), upstream_request_id: cut(upstream_request_id) }
-      : record
-  return `${escapeControls(JSON.stringify(short))}\n`
-}
+/** One line of JSON with its line feed. What a caller or a cloud chose can neither end the line nor control a terminal. */
+export const recordLine = (record: UsageRecord): string => `${escapeControls(JSON.stringify(record))}\n`
 
 /**
  * The record of a request that is over; undefined for paths that no endpoint answers. `left`: the caller left before the end.
@@ -103,15 +97,15 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
     key_name: facts.keyName,
     team: facts.team,
     tags: facts.tags,
-    source: facts.source ?? null,
+    source: cut(facts.source),
     surface,
-    model: facts.modelId ?? null,
+    model: cut(facts.modelId),
     deployment:
       route === undefined || cloud === undefined || region === undefined
         ? null
         : { cloud, region, model: route.model.id, tried: facts.tried.length > 1 ? facts.tried : undefined },
     level: route?.level ?? null,
-    upstream_request_id: facts.upstreamRequestId ?? null,
+    upstream_request_id: cut(facts.upstreamRequestId),
     status: facts.status === 0 ? null : facts.status,
     outcome: facts.outcome ?? (left ? "cancelled" : "ok"),
     stream: facts.stream,
