@@ -84,7 +84,7 @@ export const frontDoor = HttpRouter.middleware(
       return endpoints.has(path) || documents.has(path) ? undefined : noRoute(request.method, path)
     }
 
-    /** A caller has as long to take a whole reply as a request may take; nothing is held for one that does not. */
+    /** A caller has as long to take a whole reply, or the end of a stream, as a request may take; then nothing is held for it. */
     const cutOffLate = (request: Request) => {
       const response = NodeHttpServerRequest.toServerResponse(request)
       const timer = setTimeout(() => response.destroy(), ceiling)
@@ -144,7 +144,11 @@ export const frontDoor = HttpRouter.middleware(
             const response = NodeHttpServerRequest.toServerResponse(request)
             // A caller that reads slowly takes what is left of a reply that is over.
             if (response.destroyed || response.writableLength === 0) observation.release()
-            else response.once("close", () => observation.release())
+            else {
+              // The end of a stream; a whole reply has had its time since it began.
+              if (observation.stream) cutOffLate(request)
+              response.once("close", () => observation.release())
+            }
             const left = Exit.isFailure(exit)
             const logged = finish(observation, left, clock.currentTimeMillisUnsafe(), span)
             end({ left })
