@@ -1,10 +1,11 @@
 /** How connections are taken: Node's server with its limits, in TLS when a certificate is given. */
-import type { Server } from "node:http"
+import type { ServerResponse as Reply, Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
+import type { Socket } from "node:net"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, Duration, Effect, FileSystem, Layer, Option } from "effect"
-import { createServer } from "./nodeHttp.ts"
+import { createServer, ServerResponse } from "./nodeHttp.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchFile } from "./watchFile.ts"
@@ -114,20 +115,59 @@ const refuseUnparsed = (error: NodeJS.ErrnoException, socket: Caller) => {
   refuse(socket, status, message)
 }
 
+/** The reply of a connection that is written to its end and has not left. */
+const unsentOn = (socket: Socket): Reply | undefined => {
+  const reply: unknown = Reflect.get(socket, "_httpMessage")
+  return reply instanceof ServerResponse && reply.finished && !reply.writableFinished ? reply : undefined
+}
+
+/**
+ * Node takes connections with such replies for idle, and closes them when the listener closes and whenever it is told to: a slow
+ * reader would lose the rest of its reply, and in the turn in which it was written anyone. They are kept until it has left, for at
+ * most `patience` milliseconds.
+ */
+const spareUnsent = (server: Server, connected: "connection" | "secureConnection", patience: number) => {
+  const sockets = new Set<Socket>()
+  server.on(connected, (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  const closeIdle = server.closeIdleConnections.bind(server)
+  let last: NodeJS.Timeout | undefined
+  server.once("close", () => clearTimeout(last))
+  server.closeIdleConnections = () => {
+    last ??= setTimeout(closeIdle, patience)
+    const unsent = [...sockets].flatMap((socket) => unsentOn(socket) ?? [])
+    for (const reply of unsent) reply.finished = false
+    closeIdle()
+    for (const reply of unsent) reply.finished = true
+  }
+}
+
 /** The server, whose certificate follows its files as long as the scope lives. */
 const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const files = yield* tlsFiles(settings)
   const prepare = <S extends Server>(server: S): S => {
     server.maxHeadersCount = 200
     server.on("clientError", refuseUnparsed)
-    server.on(files === undefined ? "connection" : "secureConnection", writesTogether())
+    const connected = files === undefined ? "connection" : "secureConnection"
+    server.on(connected, writesTogether())
+    spareUnsent(server, connected, Duration.toMillis(settings.drainTimeout))
     server.on("connect", (_, socket) => refuse(socket, "405 Method Not Allowed", "CONNECT is not allowed here"))
     // An expectation that nobody knows is no reason to refuse, which Node would do without an ID (RFC 9110, 10.1.1).
     server.on("checkExpectation", (request, response) => server.emit("request", request, response))
-    // Node closes the connections that are idle when the listener closes; one that becomes idle later would hold it up.
+    // Node closes the connections that are idle when the listener closes; one that becomes idle later would hold it up. All are
+    // looked through, so once for the many whose streams end in the same turn.
+    let looking = false
+    const look = () => {
+      looking = false
+      server.closeIdleConnections()
+    }
     server.on("request", (_, response) => {
       response.once("close", () => {
-        if (!server.listening) server.closeIdleConnections()
+        if (server.listening || looking) return
+        looking = true
+        setImmediate(look)
       })
     })
     return server

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { message } from "../support/claude.ts"
-import { eventsIn, get, open, post, raw } from "../support/http.ts"
+import { message, wholeMessage } from "../support/claude.ts"
+import { answering, fakeUpstream, reply } from "../support/fakeUpstream.ts"
+import { cloudsAt, startGateway } from "../support/gateway.ts"
+import { eventsIn, get, open, post, raw, rawPost } from "../support/http.ts"
 import { serve, until } from "./child.ts"
 
 const stream = (url: string, text: string) =>
@@ -91,5 +93,42 @@ describe.concurrent("SIGTERM", () => {
     } finally {
       await gateway.stop()
     }
+  })
+})
+
+describe.concurrent("a reply that is written, and that its caller has not taken", () => {
+  const text = "word ".repeat(3_000_000)
+  /** How much of it a caller gets that begins to read when the listener has closed, or never, and how long the gateway waits. */
+  const drained = async (reads: boolean) => {
+    const upstream = await fakeUpstream(
+      answering(reply("200 OK", JSON.stringify(wholeMessage([{ type: "text", text }]))))
+    )
+    const settings = { ...cloudsAt(upstream.url), GATEWAY_DRAIN_TIMEOUT: reads ? "20 seconds" : "300 millis" }
+    const gateway = await startGateway({ settings })
+    const caller = raw(gateway.port, { paused: true })
+    caller.write(rawPost("/v1/messages", JSON.stringify(message("claude-sonnet-4-5:il2"))))
+    await until(() => caller.socket.readableLength > 0, "the reply's head")
+    const startedAt = Date.now()
+    const stopped = gateway.stop()
+    await until(() => refused(gateway.port), "the listener's end")
+    let size = 0
+    if (reads) {
+      caller.socket.on("data", (data: string) => {
+        size += data.length
+      })
+      await caller.closed(10_000)
+    }
+    await stopped
+    caller.socket.destroy()
+    await upstream.stop()
+    return { size, waited: Date.now() - startedAt }
+  }
+
+  it("is not cut", async () => {
+    assert.isAbove((await drained(true)).size, text.length)
+  })
+
+  it("does not hold up the end", async () => {
+    assert.isBelow((await drained(false)).waited, 2000)
   })
 })
