@@ -3,7 +3,7 @@
  * asked for. What is not asked for stays with the upstream, but for what one read of the socket brought.
  *
  * Its own code, because Effect's client over undici takes some 70 µs of processor time a call where this takes 22 and undici alone 19
- * (`npm run bench -- --replaced`); a whole request takes about 160.
+ * (`npm run bench -- --replaced`).
  */
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Cause, Effect, type Pull } from "effect"

@@ -34,7 +34,7 @@ const path = (settings: VertexSettings, location: string, route: Route, operatio
     : `${base}/anthropic/models/${model}:${stream ? "streamRawPredict" : "rawPredict"}`
 }
 
-/** Few bodies name either, and a copy of a body costs as much as reading it. */
+/** Few bodies name either; the others are not copied for it. */
 const unnamed = (body: Body): Body => {
   if (body.anthropic_beta === undefined && body.model === undefined) return body
   const { anthropic_beta: _, model: __, ...rest } = body
