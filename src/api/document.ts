@@ -6,6 +6,7 @@ import type { Purpose } from "../model/names.ts"
 import { statuses } from "./Errors.ts"
 import type { EndpointFacts } from "./facts.ts"
 import { headers, headersOf } from "./headers.ts"
+import { securitySchemes } from "./Security.ts"
 
 type Json = unknown
 type JsonObject = { [key: string]: Json }
@@ -92,6 +93,7 @@ const operation = (endpoint: EndpointFacts, schemas: JsonObject, op: JsonObject)
   const json = object(body.content)["application/json"]
   return {
     ...op,
+    security: endpoint.surface === undefined ? [] : [{ apiKey: [] }],
     responses: Object.fromEntries(
       Object.entries(object(op.responses)).map(([status, reply]) => [status, replyOf(endpoint, schemas, status, reply)])
     ),
@@ -142,7 +144,7 @@ export const completeDocument =
       ...plainer,
       info: { ...object(plainer.info), contact: { name: "The operator of this gateway" } },
       paths: Object.fromEntries(paths),
-      components: { ...components, headers }
+      components: { ...components, headers, securitySchemes }
     }
   }
 

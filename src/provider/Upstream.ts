@@ -177,14 +177,14 @@ const ended = <A>(
   span: CallSpan,
   effect: Effect.Effect<A, GatewayError>
 ): Effect.Effect<A, GatewayError> =>
-  Effect.onExit(effect, (exit) => {
-    if (Exit.isSuccess(exit)) return Effect.void
+  Effect.onExitPrimitive(effect, (exit) => {
+    if (Exit.isSuccess(exit)) return undefined
     const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
     span.set({ "gateway.region": asked.region })
     if (error === undefined) span.cancelled()
     else span.fail(error)
     span.end()
-    return Effect.void
+    return undefined
   })
 
 /** `refused`: the status with which the cloud turned down the ones before. */

@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { Deployment } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
+import { flatMapNow, mapErrorNow } from "../wire/now.ts"
 import type { CredentialError } from "./credentials/CredentialError.ts"
 import type { Head } from "./dispatch.ts"
 import { retryAfterOf } from "./fault.ts"
@@ -59,29 +60,27 @@ export interface Sender<A extends Head> {
   readonly discard: (reply: A) => Effect.Effect<unknown>
 }
 
+type Trying<A extends Head> = Effect.Effect<Attempt<A>, GatewayError>
+
 export const makeAttempts = () => {
   const places = makeRegions()
 
-  const attempt = <A extends Head>(choice: Choice, region: string, { send }: Sender<A>) => {
+  const attempt = <A extends Head>(choice: Choice, region: string, { send }: Sender<A>): Trying<A> => {
     const { asked } = choice
     asked.region = region
     if (choice.regions.length > 1 && !asked.tried.includes(region)) asked.tried = [...asked.tried, region]
-    return Effect.matchEffect(choice.prepare(region), {
-      onFailure: (error) => Effect.fail(credentialsUnavailable(error)),
-      onSuccess: (wire) => Effect.map(send(choice, region, wire), (reply): Attempt<A> => ({ wire, region, reply }))
-    })
+    return flatMapNow(
+      mapErrorNow(choice.prepare(region), (error) => credentialsUnavailable(error)),
+      (wire) => Effect.map(send(choice, region, wire), (reply): Attempt<A> => ({ wire, region, reply }))
+    )
   }
 
-  /** A connection that failed before the request was sent is tried once more, elsewhere if there is an elsewhere. */
-  const reach = <A extends Head>(choice: Choice, first: string, second: string | undefined, sender: Sender<A>) =>
-    Effect.catch(attempt(choice, first, sender), (error) => {
-      if (second !== undefined && isElsewhere(error)) return attempt(choice, second, sender)
-      return error.code === "connect" ? attempt(choice, first, sender) : Effect.fail(error)
-    })
-
-  /** With new credentials, where the cloud refused the ones it was sent. */
-  const authorized = <A extends Head>(choice: Choice, first: string, second: string | undefined, sender: Sender<A>) =>
-    Effect.flatMap(reach(choice, first, second, sender), (answer) => {
+  /**
+   * A connection that failed before the request was sent is tried once more, elsewhere if there is an elsewhere; with new
+   * credentials, where the cloud refused the ones it was sent.
+   */
+  const authorized = <A extends Head>(choice: Choice, first: string, second: string | undefined, sender: Sender<A>) => {
+    const renewed = (answer: Attempt<A>): Trying<A> => {
       const { refresh } = choice
       const { status } = answer.reply
       if (refresh === undefined || (status !== 401 && status !== 403)) return Effect.succeed(answer)
@@ -89,9 +88,15 @@ export const makeAttempts = () => {
         .discard(answer.reply)
         .pipe(
           Effect.andThen(Effect.mapError(refresh(answer.wire), (error) => credentialsUnavailable(error, status))),
-          Effect.andThen(attempt(choice, answer.region, sender))
+          Effect.andThen(Effect.suspend(() => attempt(choice, answer.region, sender)))
         )
-    })
+    }
+    const again = (error: GatewayError): Trying<A> => {
+      if (second !== undefined && isElsewhere(error)) return Effect.flatMap(attempt(choice, second, sender), renewed)
+      return error.code === "connect" ? Effect.flatMap(attempt(choice, first, sender), renewed) : Effect.fail(error)
+    }
+    return Effect.matchEffect(attempt(choice, first, sender), { onFailure: again, onSuccess: renewed })
+  }
 
   /** A region at its limit is left alone for as long as it says. */
   const noted = <A extends Head>({ deployment }: Choice, answer: Attempt<A>): Attempt<A> => {

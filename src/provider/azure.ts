@@ -3,6 +3,7 @@ import { Effect, Layer, Option } from "effect"
 import type { Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
 import type { AzureSettings } from "../settings/clouds.ts"
+import { mapNow } from "../wire/now.ts"
 import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { azure as azureCredential } from "./credentials/azure.ts"
@@ -48,7 +49,7 @@ export const azure = Layer.effect(
         deployment: route.deployment,
         regions: [settings.region],
         prepare: () =>
-          Effect.map(credential.headers, (headers) => ({
+          mapNow(credential.headers, (headers) => ({
             target: at,
             headers: { ...headers, accept: stream ? "text/event-stream" : "application/json" }
           })),

@@ -5,6 +5,7 @@ import { withoutMetrics } from "../model/invocationMetrics.ts"
 import type { Operation, Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
+import { mapNow } from "../wire/now.ts"
 import { base64Json } from "../wire/print.ts"
 import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
@@ -104,7 +105,7 @@ export const bedrock = Layer.effect(
             accept,
             ...(framed ? { "x-amzn-bedrock-accept": "application/json" } : {})
           }
-          return Effect.map(
+          return mapNow(
             credential.sign({ method: "POST", url: to.url, headers, body: body.signable(), region }),
             (signed) => ({
               target: to,

@@ -4,6 +4,7 @@ import type { Operation, Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
 import type { VertexSettings } from "../settings/clouds.ts"
 import { arrayOf } from "../wire/json.ts"
+import { mapNow } from "../wire/now.ts"
 import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { google } from "./credentials/google.ts"
@@ -88,7 +89,7 @@ export const vertex = Layer.effect(
         deployment: route.deployment,
         regions,
         prepare: (location) =>
-          Effect.map(credential.headers, (headers) => ({
+          mapNow(credential.headers, (headers) => ({
             target: at(location),
             headers: {
               ...headers,

@@ -118,9 +118,9 @@ export class Inference extends Context.Service<
             /** Within what the key may use. */
             const held = (ready: Ready<P>, readied: () => Prepare<P>): Sent => {
               const { bodies, maxOutput, stream } = ready.prepared
-              const sent = Effect.suspend(() => send(ready, readied, 0))
               const holding = hold(caller, observation, { calls: bodies.length, stream, maxOutput })
-              return holding === undefined ? sent : Effect.andThen(holding, sent)
+              const sent = () => send(ready, readied, 0)
+              return holding === undefined ? sent() : Effect.flatMap(holding, sent)
             }
 
             /** The same as for a small request, in slices. */
@@ -152,7 +152,7 @@ export class Inference extends Context.Service<
                 : held(ready.success, () => Effect.fromResult(prepare(value, admitted.success)))
             }
 
-            return Effect.catch(Effect.flatMap(read(request, observation), serve), (error) => {
+            return Effect.catch(read(request, observation, serve), (error) => {
               observation.refuse(error)
               if (observation.call?.sent === true) observation.answered()
               const refused = Effect.fail(surface.error(error))

@@ -1,5 +1,5 @@
 /** Checks the key and its requests a minute before the body is read (docs/api.md#authentication). */
-import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
+import { Clock, Context, Effect, Layer, Result } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { Keys } from "../access/Keys.ts"
 import { limitsRequests } from "../access/limits.ts"
@@ -26,37 +26,28 @@ const check = <E extends ApiError | MessagesError>(wire: (error: GatewayError) =
     const keys = yield* Keys
     const limit = yield* RateLimit
     const clock = yield* Clock.Clock
-    return {
-      apiKey: <A, E2, R>(
-        handler: Effect.Effect<A, E2, R>,
-        { credential }: { readonly credential: Redacted.Redacted<string> }
-      ): Effect.Effect<A, E | E2, Exclude<R, Caller>> =>
-        Effect.withFiber((fiber) => {
-          const observation = Context.get(fiber.context, CurrentObservation)
-          const refuse = (error: GatewayError) => {
-            observation.refuse(error)
-            return Effect.fail(wire(error))
+    return <A, E2, R>(handler: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2, Exclude<R, Caller>> =>
+      Effect.withFiber((fiber) => {
+        const observation = Context.get(fiber.context, CurrentObservation)
+        const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+        const refuse = (error: GatewayError) => {
+          observation.refuse(error)
+          return Effect.fail(wire(error))
+        }
+        const found = keys.authenticate(request.headers["x-api-key"] ?? "", clock.currentTimeMillisUnsafe())
+        if (Result.isFailure(found)) return refuse(sentOnlyAuthorization(request) ? onlyAuthorization : found.failure)
+        const caller = found.success
+        observation.caller = caller
+        const go = Effect.provideService(handler, Caller, caller)
+        if (!limitsRequests(caller)) return go
+        return Effect.matchEffect(limit.take(caller), {
+          onFailure: refuse,
+          onSuccess: (headers) => {
+            observation.replyHeaders = headers
+            return go
           }
-          const found = keys.authenticate(Redacted.value(credential), clock.currentTimeMillisUnsafe())
-          if (Result.isFailure(found)) {
-            const request = Context.getOption(fiber.context, HttpServerRequest.HttpServerRequest)
-            return refuse(
-              Option.isSome(request) && sentOnlyAuthorization(request.value) ? onlyAuthorization : found.failure
-            )
-          }
-          const caller = found.success
-          observation.caller = caller
-          const go = Effect.provideService(handler, Caller, caller)
-          if (!limitsRequests(caller)) return go
-          return Effect.matchEffect(limit.take(caller), {
-            onFailure: refuse,
-            onSuccess: (headers) => {
-              observation.replyHeaders = headers
-              return go
-            }
-          })
         })
-    }
+      })
   })
 
 export const apiKeyLayer = Layer.mergeAll(

@@ -12,6 +12,7 @@ import { GatewayError, invalid } from "../model/GatewayError.ts"
 import { type Budget, newBudget } from "../wire/budget.ts"
 import { parseExact } from "../wire/json.ts"
 import { measure } from "../wire/measure.ts"
+import { flatMapNow } from "../wire/now.ts"
 import { Parse, type Refusal } from "../wire/parse.ts"
 import { inOneTurn, inTurns } from "../wire/turns.ts"
 import type { Observation } from "./Observation.ts"
@@ -191,13 +192,17 @@ export const bodyReader = <A>(
     if (texts !== undefined) yield* readTexts(texts(judged), budget)
     return judged
   })
-  /** The observation learns the size, also of a body that is then refused. */
-  return (request: HttpServerRequest.HttpServerRequest, observation: Taking): Effect.Effect<A, GatewayError> => {
+  /** Reads a body and goes on with it. The observation learns the size, also of a body that is then refused. */
+  return <B, E, R>(
+    request: HttpServerRequest.HttpServerRequest,
+    observation: Taking,
+    next: (body: A) => Effect.Effect<B, E, R>
+  ): Effect.Effect<B, E | GatewayError, R> => {
     const unsupported = mediaType(request)
     if (unsupported !== undefined) return Effect.fail(unsupported)
     return Effect.flatMap(readBytes(request, limits, observation), (bytes) => {
       observation.bytesIn = bytes.length
-      return isLarge(bytes.length) ? readLarge(bytes) : Effect.fromResult(readSmall(bytes))
+      return flatMapNow(isLarge(bytes.length) ? readLarge(bytes) : Effect.fromResult(readSmall(bytes)), next)
     })
   }
 }

@@ -138,22 +138,21 @@ export const frontDoor = HttpRouter.middleware(
           CurrentObservation,
           observation
         )
-        const over = (exit: Exit.Exit<unknown, unknown>) =>
-          Effect.suspend(() => {
-            inFlight--
-            const response = NodeHttpServerRequest.toServerResponse(request)
-            // A caller that reads slowly takes what is left of a reply that is over.
-            if (response.destroyed || response.writableLength === 0) observation.release()
-            else {
-              // The end of a stream; a whole reply has had its time since it began.
-              if (observation.stream) cutOffLate(request)
-              response.once("close", () => observation.release())
-            }
-            const left = Exit.isFailure(exit)
-            const logged = finish(observation, left, clock.currentTimeMillisUnsafe(), span)
-            end({ left })
-            return logged
-          })
+        const over = (exit: Exit.Exit<unknown, unknown>) => {
+          inFlight--
+          const response = NodeHttpServerRequest.toServerResponse(request)
+          // A caller that reads slowly takes what is left of a reply that is over.
+          if (response.destroyed || response.writableLength === 0) observation.release()
+          else {
+            // The end of a stream; a whole reply has had its time since it began.
+            if (observation.stream) cutOffLate(request)
+            response.once("close", () => observation.release())
+          }
+          const left = Exit.isFailure(exit)
+          const logged = finish(observation, left, clock.currentTimeMillisUnsafe(), span)
+          end({ left })
+          return logged
+        }
         const failed = (error: GatewayError) => {
           observation.refuse(error)
           return errorReply(path, error)

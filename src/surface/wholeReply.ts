@@ -10,6 +10,7 @@ import { Stopper } from "../provider/Stopper.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { ceilingError } from "../stream/deadlines.ts"
 import type { Progress } from "../stream/Frame.ts"
+import { flatMapNow } from "../wire/now.ts"
 import { Print } from "../wire/print.ts"
 import { inOneTurn, inTurns } from "../wire/turns.ts"
 import { isLarge } from "./body.ts"
@@ -48,74 +49,71 @@ type Limits = Pick<GatewaySettings, "embeddingsConcurrency" | "requestCeiling" |
 
 export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode }: Limits) => {
   const ceiling = Duration.toMillis(requestCeiling)
-  /** The first call that fails ends the others. */
-  return <P extends Prepared>({ surface, prepared, route, provider, observation }: WholeReplyOptions<P>) =>
-    Effect.suspend(() => {
-      const stopper = new Stopper()
-      observation.call = stopper
-      const timer = setTimeout(stopper.stop, ceiling, ceilingError)
-      const { operation, bodies } = prepared
-      let inSlices = false
-      const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
-        observation.region = reply.region
-        observation.upstreamRequestId = reply.requestId
-        const large = isLargeReply(reply.text.length)
-        if (large) inSlices = true
-        const answered = () => judge(reply, surface.answer(prepared, reply, scanMode))
-        return large ? Effect.flatten(inOneTurn(answered)) : answered()
+  /** The first call that fails ends the others. To be run at once: the time of the request begins to count. */
+  return <P extends Prepared>({
+    surface,
+    prepared,
+    route,
+    provider,
+    observation
+  }: WholeReplyOptions<P>): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError> => {
+    const stopper = new Stopper()
+    observation.call = stopper
+    const timer = setTimeout(stopper.stop, ceiling, ceilingError)
+    const { operation, bodies } = prepared
+    let inSlices = false
+    const judge = (reply: Reply, answer: Result.Result<Answer, UpstreamFault>): Effect.Effect<Answer, GatewayError> => {
+      if (Result.isSuccess(answer)) {
+        learn(observation, reply, answer.success)
+        return Effect.succeed(answer.success)
       }
-      const judge = (
-        reply: Reply,
-        answer: Result.Result<Answer, UpstreamFault>
-      ): Effect.Effect<Answer, GatewayError> => {
-        if (Result.isSuccess(answer)) {
-          learn(observation, reply, answer.success)
-          return Effect.succeed(answer.success)
-        }
-        const error = provider.faultError(route, answer.failure)
-        reply.span.fail(error)
-        reply.span.end()
-        return Effect.fail(error)
-      }
-      const one = (body: (typeof bodies)[number]) =>
-        Effect.flatMap(
-          provider.send({
-            route,
-            operation,
-            body,
-            large: isLarge(observation.bytesIn),
-            stopper,
-            parent: observation.span,
-            asked: observation
-          }),
-          read
-        )
-      const [only] = bodies
-      const { errorAt, join } = surface
-      const answered =
-        join === undefined && only !== undefined
-          ? one(only)
-          : Effect.map(
-              Effect.forEach(
-                bodies,
-                (body, at) => Effect.mapError(one(body), (error) => errorAt?.(error, at) ?? error),
-                { concurrency: embeddingsConcurrency }
-              ),
-              (answers) => join?.(prepared, answers) ?? answers[0]
-            )
-      return Effect.onExit(
-        Effect.flatMap(answered, (answer) => {
-          observation.answered()
-          const body = answer?.body ?? ""
-          const options = { contentType: "application/json" }
-          if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, options))
-          if (!inSlices) return Effect.succeed(HttpServerResponse.text(JSON.stringify(body), options))
-          return Effect.map(printed(body), (bytes) => HttpServerResponse.uint8Array(bytes, options))
-        }),
-        () => {
-          clearTimeout(timer)
-          return Effect.void
-        }
-      )
+      const error = provider.faultError(route, answer.failure)
+      reply.span.fail(error)
+      reply.span.end()
+      return Effect.fail(error)
+    }
+    const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
+      observation.region = reply.region
+      observation.upstreamRequestId = reply.requestId
+      const large = isLargeReply(reply.text.length)
+      if (large) inSlices = true
+      const answered = () => judge(reply, surface.answer(prepared, reply, scanMode))
+      return large ? Effect.flatten(inOneTurn(answered)) : answered()
+    }
+    const respond = (answer: Answer | undefined) => {
+      observation.answered()
+      const body = answer?.body ?? ""
+      const options = { contentType: "application/json" }
+      if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, options))
+      if (!inSlices) return Effect.succeed(HttpServerResponse.text(JSON.stringify(body), options))
+      return Effect.map(printed(body), (bytes) => HttpServerResponse.uint8Array(bytes, options))
+    }
+    const send = (body: (typeof bodies)[number]) =>
+      provider.send({
+        route,
+        operation,
+        body,
+        large: isLarge(observation.bytesIn),
+        stopper,
+        parent: observation.span,
+        asked: observation
+      })
+    const [only] = bodies
+    const { errorAt, join } = surface
+    const answered =
+      join === undefined && only !== undefined
+        ? Effect.flatMap(send(only), (reply) => flatMapNow(read(reply), respond))
+        : Effect.flatMap(
+            Effect.forEach(
+              bodies,
+              (body, at) => Effect.mapError(Effect.flatMap(send(body), read), (error) => errorAt?.(error, at) ?? error),
+              { concurrency: embeddingsConcurrency }
+            ),
+            (answers) => respond(join?.(prepared, answers) ?? answers[0])
+          )
+    return Effect.onExitPrimitive(answered, () => {
+      clearTimeout(timer)
+      return undefined
     })
+  }
 }

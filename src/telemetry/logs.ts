@@ -2,31 +2,24 @@
  * Log lines, on standard error: standard output belongs to the usage records (`GATEWAY_USAGE_LOG`), so that the two streams
  * can be told apart. Whatever is in a value, a line stays one line and cannot control a terminal.
  */
-import { Cause, Effect, type Fiber, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
+import { Cause, Effect, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { escapeControls } from "../wire/escape.ts"
+import { type Entry, entryOf } from "./entry.ts"
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
 export const withoutQuotes = (cause: string): string =>
   cause.replace(/\bSyntaxError: [\s\S]*?(?=\n\s+at |$)/g, "SyntaxError")
 
-/** What was logged, as one text. */
-export const messageText = (message: unknown): string =>
-  (Array.isArray(message) ? message : [message])
-    .map((part) => (typeof part === "string" ? part : JSON.stringify(part)))
-    .join(" ")
-
 const causeText = (cause: Cause.Cause<unknown>): string | undefined =>
   cause.reasons.length === 0 ? undefined : withoutQuotes(Cause.pretty(cause))
 
-/** Adds the annotations and the trace to a line that has its own fields. What is undefined is left out. */
-const addFields = (line: Record<string, unknown>, fiber: Fiber.Fiber<unknown, unknown>): Record<string, unknown> => {
-  const annotations = fiber.getRef(References.CurrentLogAnnotations)
-  for (const key in annotations) {
-    if (annotations[key] !== undefined && !Object.hasOwn(line, key)) line[key] = annotations[key]
+/** Adds the fields and the trace of what was logged to a line that has its own. What is undefined is left out. */
+const addFields = (line: Record<string, unknown>, { fields, span }: Entry): Record<string, unknown> => {
+  for (const key in fields) {
+    if (fields[key] !== undefined && !Object.hasOwn(line, key)) line[key] = fields[key]
   }
-  const span = fiber.cache.span
-  if (span !== undefined && span.traceId !== "noop") {
+  if (span !== undefined) {
     line.trace_id = span.traceId
     line.span_id = span.spanId
   }
@@ -35,13 +28,14 @@ const addFields = (line: Record<string, unknown>, fiber: Fiber.Fiber<unknown, un
 
 /** One JSON object a line: `timestamp`, `level`, `message`, `cause`, the annotations, `trace_id` and `span_id`. */
 export const jsonLogger = Logger.make(({ cause, date, fiber, logLevel, message }) => {
+  const entry = entryOf(message, fiber)
   const line = {
     timestamp: date.toISOString(),
     level: logLevel.toLowerCase(),
-    message: messageText(message),
+    message: entry.text,
     cause: causeText(cause)
   }
-  return escapeControls(JSON.stringify(addFields(line, fiber)))
+  return escapeControls(JSON.stringify(addFields(line, entry)))
 })
 
 const colours: Readonly<Record<string, number>> = { fatal: 31, error: 31, warn: 33, info: 32, debug: 36, trace: 90 }
@@ -53,13 +47,14 @@ const valueText = (value: unknown): string => {
 
 /** For a person at a terminal: time, level, message, `key=value`, and below them a failure's stack. */
 export const prettyLogger = Logger.make(({ cause, date, fiber, logLevel, message }) => {
+  const entry = entryOf(message, fiber)
   const level = logLevel.toLowerCase()
-  const values = Object.entries(addFields({}, fiber)).map(
+  const values = Object.entries(addFields({}, entry)).map(
     ([key, value]) => ` \u001b[90m${escapeControls(key)}=\u001b[0m${escapeControls(valueText(value))}`
   )
   const head = `\u001b[90m${date.toISOString().slice(11, 23)}\u001b[0m \u001b[${colours[level] ?? 0}m${level.toUpperCase().padEnd(5)}\u001b[0m`
   const below = (causeText(cause)?.split("\n") ?? []).map((text) => `\n  ${escapeControls(text)}`)
-  return `${head} ${escapeControls(messageText(message))}${values.join("")}${below.join("")}`
+  return `${head} ${escapeControls(entry.text)}${values.join("")}${below.join("")}`
 })
 
 /** How long a line may wait for others to be written with, in milliseconds: each write on standard error blocks. */

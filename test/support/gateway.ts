@@ -11,6 +11,7 @@ import { load } from "../../src/Settings.ts"
 import type { Call } from "../../src/sandbox/http.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { Drain } from "../../src/surface/Drain.ts"
+import { entryOf } from "../../src/telemetry/entry.ts"
 
 export interface GatewayOptions {
   /**
@@ -47,9 +48,9 @@ const cloud = /^(VERTEX|BEDROCK|AZURE_OPENAI)_/
 const collect = (lines: Array<string>) =>
   Logger.layer([
     Logger.make(({ message, cause, logLevel, fiber }) => {
-      const annotations = fiber.getRef(References.CurrentLogAnnotations)
+      const { fields, text } = entryOf(message, fiber)
       const why = cause.reasons.length === 0 ? "" : ` ${Cause.pretty(cause)}`
-      lines.push(`${logLevel} ${[message].flat().map(String).join(" ")} ${JSON.stringify(annotations)}${why}`)
+      lines.push(`${logLevel} ${text} ${JSON.stringify(fields)}${why}`)
     })
   ])
 

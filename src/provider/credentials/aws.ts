@@ -60,8 +60,7 @@ export const aws = (options: AwsOptions): Effect.Effect<AwsCredential, Credentia
   return bearerToken === undefined
     ? signature(options)
     : Effect.succeed({
-        sign: ({ headers }) =>
-          Effect.sync(() => ({ ...headers, authorization: `Bearer ${Redacted.value(bearerToken)}` })),
+        sign: ({ headers }) => Effect.succeed({ ...headers, authorization: `Bearer ${Redacted.value(bearerToken)}` }),
         refresh: () => Effect.void
       })
 }

@@ -37,7 +37,7 @@ export const azure = (options: AzureOptions): Effect.Effect<HeaderCredential, Cr
   return apiKey === undefined
     ? entra(options)
     : Effect.succeed({
-        headers: Effect.sync(() => ({ "api-key": Redacted.value(apiKey) })),
+        headers: Effect.succeed({ "api-key": Redacted.value(apiKey) }),
         refresh: () => Effect.void
       })
 }

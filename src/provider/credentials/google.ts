@@ -24,7 +24,7 @@ export const google = (options: GoogleOptions): Effect.Effect<HeaderCredential, 
   options.accessToken === undefined ? applicationDefault(options.project) : Effect.succeed(fixed(options.accessToken))
 
 const fixed = (token: Redacted.Redacted<string>): HeaderCredential => ({
-  headers: Effect.sync(() => bearer(token)),
+  headers: Effect.succeed(bearer(token)),
   refresh: () => Effect.void
 })
 

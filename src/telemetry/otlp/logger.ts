@@ -1,6 +1,7 @@
 /** Log records for a collector. */
-import { Cause, Logger, type LogLevel, References } from "effect"
-import { messageText, withoutQuotes } from "../logs.ts"
+import { Cause, Logger, type LogLevel } from "effect"
+import { entryOf } from "../entry.ts"
+import { withoutQuotes } from "../logs.ts"
 import { type AttributeLimits, writeAttributes } from "./attributes.ts"
 import type { Add } from "./batches.ts"
 
@@ -32,10 +33,8 @@ const exceptionOf = (cause: Cause.Cause<unknown>): Readonly<Record<string, strin
 export const makeOtlpLogger = (add: Add, limits: AttributeLimits): Logger.Logger<unknown, void> =>
   Logger.make(({ cause, date, fiber, logLevel, message }) => {
     const time = BigInt(date.getTime()) * 1_000_000n
-    const annotations = fiber.getRef(References.CurrentLogAnnotations)
-    const attributes = cause.reasons.length === 0 ? annotations : { ...annotations, ...exceptionOf(cause) }
-    const text = messageText(message)
-    const { span } = fiber.cache
+    const { fields, span, text } = entryOf(message, fiber)
+    const attributes = cause.reasons.length === 0 ? fields : { ...fields, ...exceptionOf(cause) }
     // The fields of OTLP's `LogRecord`.
     add((writer) => {
       writer.fixed64(1, time)
@@ -45,7 +44,7 @@ export const makeOtlpLogger = (add: Add, limits: AttributeLimits): Logger.Logger
       writer.string(1, text)
       writer.close(body)
       writer.integer(7, writeAttributes(writer, 6, attributes, limits).dropped)
-      if (span !== undefined && span.traceId !== "noop") {
+      if (span !== undefined) {
         writer.fixed32(8, span.sampled ? 1 : 0)
         writer.hex(9, span.traceId)
         writer.hex(10, span.spanId)

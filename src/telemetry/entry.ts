@@ -1,0 +1,34 @@
+/** What a log line says, wherever it stands: in the message and in the context of the fiber, or in an entry. */
+import { type Fiber, References, type Tracer } from "effect"
+
+/** A line that brings its fields and its span along: for the line of every request, no context is made for them. */
+export class Entry {
+  readonly text: string
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly span: Tracer.AnySpan | undefined
+
+  constructor(text: string, fields: Readonly<Record<string, unknown>>, span: Tracer.AnySpan | undefined) {
+    this.text = text
+    this.fields = fields
+    this.span = span
+  }
+
+  toString(): string {
+    return this.text
+  }
+}
+
+const textOf = (message: unknown): string =>
+  (Array.isArray(message) ? message : [message])
+    .map((part) => (typeof part === "string" ? part : JSON.stringify(part)))
+    .join(" ")
+
+/** What was logged, as one text with its fields. A span that nobody sees is none. */
+export const entryOf = (message: unknown, fiber: Fiber.Fiber<unknown, unknown>): Entry => {
+  const only: unknown = Array.isArray(message) && message.length === 1 ? message[0] : message
+  const entry =
+    only instanceof Entry
+      ? only
+      : new Entry(textOf(message), fiber.getRef(References.CurrentLogAnnotations), fiber.cache.span)
+  return entry.span?.traceId === "noop" ? new Entry(entry.text, entry.fields, undefined) : entry
+}
