@@ -1,5 +1,5 @@
 /** What the documents state of the project is what the project has. */
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
@@ -16,7 +16,7 @@ import { fedrampLadder, impactLadder, levels } from "../src/model/Level.ts"
 import { bestSites } from "../src/model/Partition.ts"
 import { makeIndex } from "../src/model/Resolver.ts"
 import { load } from "../src/Settings.ts"
-import { directives } from "../src/sandbox/directives.ts"
+import { readDirectives } from "../src/sandbox/directives.ts"
 import { parsed } from "./support/http.ts"
 import { brokenLink, proseText, readme, root, spans, tableOf, text, variablesIn } from "./support/readme.ts"
 
@@ -187,11 +187,27 @@ describe("models", () => {
   })
 })
 
-it("the sandbox's directives", () => {
-  assert.deepEqual(
-    tableOf("docs/operation.md", "Sandbox", "Directive"),
-    Object.entries(directives).map(([name, effect]) => [`\`[sandbox: ${name}]\``, effect])
+describe("the sandbox's directives", () => {
+  const described = tableOf("docs/operation.md", "Sandbox", "Directive").map(
+    ([directive = ""]) => spans(directive)[0] ?? ""
   )
+
+  it.each(described)("%s is read", (directive) => {
+    const { rest, flags } = readDirectives(directive)
+    assert.deepStrictEqual([rest, flags.has(/: ([a-z-]+)/.exec(directive)?.[1] ?? "")], ["", true])
+  })
+
+  it("each that is read has a row", () => {
+    const source = globSync("src/sandbox/**/*.ts", { cwd: root }).map(read).join("\n")
+    const used = [...source.matchAll(/(?<!query\.)\b(?:value|after|get|has)\("([a-z-]+)"\)/g)].map(
+      ([, name = ""]) => name
+    )
+    assert.includeMembers(
+      described.flatMap((directive) => directive.match(/[a-z-]+/g) ?? []),
+      used
+    )
+    assert.isAtLeast(new Set(used).size, described.length)
+  })
 })
 
 describe("settings", () => {

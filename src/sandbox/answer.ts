@@ -1,5 +1,5 @@
 /** What the simulated model says to a turn: thinking, text, tool calls, and how it stops. */
-import { type JsonObject, objectOf, parseJson } from "./json.ts"
+import { type JsonObject, readObject } from "./json.ts"
 import { schemaSample } from "./schemaSample.ts"
 import { countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
@@ -110,16 +110,7 @@ const thoughtsOf = ({ prompt, results }: Turn): string => {
   return `The question is about ${topicOf(prompt) || "what was sent"}. ${next}`
 }
 
-/** Keeps the pieces that fit into a number of tokens, and says how many they took and whether all fitted. */
-const within = (pieces: ReadonlyArray<string>, budget: number) => {
-  let used = 0
-  for (const [index, piece] of pieces.entries()) {
-    const cost = countTokens(piece)
-    if (used + cost > budget) return { kept: pieces.slice(0, index), used, complete: false }
-    used += cost
-  }
-  return { kept: pieces, used, complete: true }
-}
+const tokensOf = (texts: ReadonlyArray<string>): number => texts.reduce((sum, text) => sum + countTokens(text), 0)
 
 /** Where a text comes to the first stop sequence in it, and which that is. */
 const stopIn = (text: string, stops: ReadonlyArray<string>): { readonly at: number; readonly sequence?: string } => {
@@ -144,31 +135,30 @@ export const planOf = (given: Turn): Plan => {
   const said = refuses || (calls.length > 0 && directives.text === undefined) ? "" : textOf(turn)
   const { at, sequence } = stopIn(said, stops)
   const thoughts = thinks ? words(thoughtsOf(turn)) : []
-  const text = words(said.slice(0, at))
-  const costs = calls.map(({ name, json }) => countTokens(name) + countTokens(json))
-  const total = [...[...thoughts, ...text].map(countTokens), ...costs].reduce((sum, cost) => sum + cost, 0)
+  const pieces = words(said.slice(0, at))
+  const total = tokensOf([...thoughts, ...pieces, ...calls.flatMap(({ name, json }) => [name, json])])
 
   const half = directives.flags.has("length") ? total >> 1 : Number.MAX_SAFE_INTEGER
   const limit = Math.min(turn.limit ?? Number.MAX_SAFE_INTEGER, half)
-  const thought = within(thoughts, limit)
-  const spoke = thought.complete ? within(text, limit - thought.used) : { kept: [], used: 0, complete: false }
-  const made: Array<Plan["calls"][number]> = []
-  let left = limit - thought.used - spoke.used
-  for (const [index, { name, json }] of spoke.complete ? calls.entries() : []) {
-    left -= costs[index] ?? 0
-    made.push({ name, json: left >= 0 ? json : json.slice(0, json.length >> 1) })
-    if (left < 0) break
+  let left = limit
+  // After what does not fit comes nothing.
+  const fits = (...texts: ReadonlyArray<string>): boolean => {
+    if (left >= 0) left -= tokensOf(texts)
+    return left >= 0
   }
+  const thinking = thoughts.filter((piece) => fits(piece))
   const ended = sequence === undefined ? "end" : { sequence }
   return {
-    thinking: thought.kept,
-    text: spoke.kept,
-    calls: made,
+    thinking,
+    text: pieces.filter((piece) => fits(piece)),
+    calls: calls.flatMap(({ name, json }) =>
+      left < 0 ? [] : [{ name, json: fits(name, json) ? json : json.slice(0, json.length >> 1) }]
+    ),
     stop: refuses ? "refusal" : total > limit ? "length" : calls.length > 0 ? "tool" : ended,
-    thinkingTokens: thought.used,
+    thinkingTokens: tokensOf(thinking),
     outputTokens: Math.min(total, limit)
   }
 }
 
 /** The arguments of a call as an object; an empty one when the token limit cut them. */
-export const argumentsOf = (json: string): JsonObject => objectOf(parseJson(json))
+export const argumentsOf = (json: string): JsonObject => readObject(json) ?? {}

@@ -1,31 +1,8 @@
-/** What a caller can provoke, and how it is read from a text. */
-import { readObject } from "../wire/json.ts"
-import { parseJson } from "./json.ts"
-
 /**
- * What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's. Quoted in
- * docs/operation.md#sandbox.
+ * What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's, and how it is read from
+ * the text. What each directive does: docs/operation.md#sandbox.
  */
-export const directives: Readonly<Record<string, string>> = {
-  "status=429 retry-after=7": "The cloud's own error with this HTTP status; `retry-after` is optional.",
-  "delay=2s": "Waits before the response headers (`ms` or `s`).",
-  "cut after=5": "Breaks the connection after five upstream events (unstreamed: in the middle of the body).",
-  "stall after=3": "Falls silent after three upstream events, with the connection open.",
-  "garbage after=2": "Sends an event that is not JSON after two upstream events (unstreamed: as the body).",
-  "exception=throttlingException after=2":
-    "An in-stream error after two events: Bedrock's exception frame, or the error event of the API (unstreamed: its HTTP error). Claude on Vertex also takes an error type (`overloaded_error`), Responses `failed`.",
-  "no-terminal": "Ends the stream cleanly, but without its terminal event.",
-  redirect: "Answers 302.",
-  html: "Answers 200 with an HTML page.",
-  "tool=NAME args={…}": "Calls this tool with these arguments; repeat it for parallel calls.",
-  "text=…": "Says exactly this; a JSON string may hold newlines.",
-  "events=200": "Says that many words of one token, each in an event of its own (`worda wordb …`).",
-  length: "Stops half way, as at the token limit.",
-  refuse: "The model refuses in its cloud's way (`refusal`, `SAFETY`, `content_filter`).",
-  "filter-prompt": "The prompt is blocked in the cloud's way (Azure: 400; Gemini: `promptFeedback`).",
-  redacted: "Claude: a `redacted_thinking` block comes with the thinking.",
-  "cached=100": "Reports that many prompt tokens as read from a cache."
-}
+import { readObject } from "./json.ts"
 
 type Fields = ReadonlyMap<string, string>
 
@@ -52,6 +29,8 @@ const closingOf = (text: string, start: number): number => {
 
 /** Text and arguments are the last of their directive: their value may hold anything. */
 const FIELD = /\s*(?:(text|args)=(.*)|([a-z-]+)(?:=(\S*))?)/gsy
+
+const LITERAL = /^"(?:[^"\\]|\\.)*"$/s
 
 const fieldsOf = (inner: string): Fields =>
   new Map(
@@ -96,7 +75,7 @@ export const readDirectives = (text: string) => {
   const exception = value("exception")
   const code = wholeNumber(value("status"), 200, 599)
   const said = value("text")
-  const literal = said?.startsWith('"') ? parseJson(said) : said
+  const literal = LITERAL.test(said ?? "") && readObject(`{"text":${said}}`)?.text
   return {
     status: code === undefined ? undefined : { code, retryAfter: holder("status")?.get("retry-after") },
     delay: milliseconds(value("delay") ?? ""),

@@ -2,12 +2,14 @@
 import type { Directives } from "./directives.ts"
 import type { Frame, Reply } from "./http.ts"
 
+type Failure = ReturnType<typeof failureOf>
+
 /** How a cloud frames a stream: its headers, an event that is not JSON, and its in-stream error. */
 export interface Framing {
   readonly headers: Readonly<Record<string, string>>
   readonly garbage: string | Uint8Array
   /** `after` is how many events came before it. */
-  readonly error: (name: string, after: number) => string | Uint8Array
+  readonly error: (failure: Failure, after: number) => string | Uint8Array
 }
 
 /** An answer as its cloud makes it. */
@@ -20,7 +22,7 @@ export interface Answer {
 }
 
 /** The HTTP status that each of Bedrock's in-stream exceptions has when it comes before the stream; others are 500. */
-export const exceptionStatus: Readonly<Record<string, number>> = {
+const statuses: Readonly<Record<string, number>> = {
   throttlingException: 429,
   serviceUnavailableException: 503,
   internalServerException: 500,
@@ -29,8 +31,12 @@ export const exceptionStatus: Readonly<Record<string, number>> = {
   validationException: 400
 }
 
-/** What an in-stream error says. */
-export const exceptionMessage = (name: string): string => `The sandbox was asked for ${name}.`
+/** A failure in the middle of a stream, by its name. */
+const failureOf = (name: string) => ({
+  name,
+  status: statuses[name] ?? 500,
+  message: `The sandbox was asked for ${name}.`
+})
 
 /** A stream with the directives' faults in it. */
 const streamed = (
@@ -41,7 +47,7 @@ const streamed = (
   const sent = asked.flags.has("no-terminal") ? frames.filter(({ terminal }) => terminal !== true) : [...frames]
   if (asked.garbage !== undefined) sent.splice(asked.garbage, 0, { bytes: garbage })
   if (exception !== undefined) {
-    sent.splice(exception.after, sent.length, { bytes: error(exception.name, exception.after) })
+    sent.splice(exception.after, sent.length, { bytes: error(failureOf(exception.name), exception.after) })
   }
   const ending = cut !== undefined ? "cut" : stall !== undefined ? "stall" : "finish"
   return { status: 200, headers, delay, frames: sent.slice(0, cut ?? stall), ending } as const
@@ -72,6 +78,9 @@ export const answered = (directives: Directives, { failed, stream, whole }: Answ
     return { status: 200, headers: { "content-type": "text/html" }, frames: [{ bytes: page }] }
   }
   if (stream !== undefined) return streamed(stream(), directives)
-  if (exception !== undefined) return failed(exceptionStatus[exception.name] ?? 500, exceptionMessage(exception.name))
+  if (exception !== undefined) {
+    const { status, message } = failureOf(exception.name)
+    return failed(status, message)
+  }
   return unstreamed(whole(), directives)
 }

@@ -1,9 +1,9 @@
 /** JSON as it is sent, read without trust. */
 import { setImmediate as nextTurn } from "node:timers/promises"
-import { arrayOf, isObject, type Json, type JsonObject } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, readObject } from "../wire/json.ts"
 import { Parse } from "../wire/parse.ts"
 
-export { arrayOf as listOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
+export { arrayOf as listOf, isObject, type Json, type JsonObject, objectOf, readObject } from "../wire/json.ts"
 
 /** The objects of an array; other elements are left out. */
 export const objectsOf = (value: Json | undefined): ReadonlyArray<JsonObject> => arrayOf(value).filter(isObject)
@@ -24,15 +24,8 @@ export const parseAhead = async (body: Buffer): Promise<void> => {
   if (parse.refusal === undefined) ahead.set(body, parse.value)
 }
 
-/** A body, which may have been parsed ahead; `undefined` where it is no JSON. */
-export const parseBody = (body: Buffer): Json | undefined =>
-  ahead.has(body) ? (ahead.get(body) as Json) : parseJson(body.toString())
-
-/** Parses JSON; `undefined` where it is none. */
-export const parseJson = (text: string): Json | undefined => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+/** The object that a body is, which may have been parsed ahead; `undefined` where it is none. */
+export const parseBody = (body: Buffer): JsonObject | undefined => {
+  const value = ahead.get(body)
+  return isObject(value) ? value : readObject(body.toString())
 }

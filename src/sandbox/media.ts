@@ -1,5 +1,5 @@
 /** What a file is, and what it costs. */
-import { isObject, type Json, listOf, parseJson } from "./json.ts"
+import { isObject, type Json, listOf, readObject } from "./json.ts"
 
 // The first bytes, in hexadecimal; a dot stands for any digit.
 const signatures: ReadonlyArray<readonly [string, RegExp]> = [
@@ -35,8 +35,8 @@ const maxRead = 64 * 1024
 /** The plain text of a tool's result, whatever shape it has. */
 export const resultText = (content: Json | undefined): string => {
   if (typeof content === "string") {
-    const parsed = content.length > maxRead ? undefined : parseJson(content)
-    return isObject(parsed) ? resultText(parsed) : content
+    const parsed = content.length > maxRead ? undefined : readObject(content)
+    return parsed === undefined ? content : resultText(parsed)
   }
   if (isObject(content)) {
     const said = (key: string, text: string) => (key === "output" || key === "result" ? text : `${key}: ${text}`)

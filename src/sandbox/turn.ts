@@ -1,7 +1,6 @@
 /** What a request asks, in no vendor's words: read out of the conversation that a request of every vendor is. */
-import { readObject } from "../wire/json.ts"
 import { type Directives, noDirectives, readDirectives } from "./directives.ts"
-import type { Json, JsonObject } from "./json.ts"
+import { type Json, type JsonObject, readObject } from "./json.ts"
 import { resultText } from "./media.ts"
 import { countTokens } from "./tokens.ts"
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { argumentsOf, fittingTool, planOf } from "../../src/sandbox/answer.ts"
 import { eventsOf, messageOf } from "../../src/sandbox/claude/answer.ts"
-import { directives, noDirectives, readDirectives } from "../../src/sandbox/directives.ts"
+import { noDirectives, readDirectives } from "../../src/sandbox/directives.ts"
 import { isObject, type JsonObject } from "../../src/sandbox/json.ts"
 import { schemaSample } from "../../src/sandbox/schemaSample.ts"
 import { isSigned, signThinking } from "../../src/sandbox/signature.ts"
@@ -82,11 +82,6 @@ describe("directives", () => {
     const time = (size: number) => processorTime(() => readDirectives("[sandbox: ".repeat(size)))
     time(1000)
     assert.isBelow(time(40_000), 1000)
-  })
-
-  it.each(Object.keys(directives))("reads %s, which it describes", (name) => {
-    const { rest, flags } = readDirectives(`[sandbox: ${name}]`)
-    assert.deepStrictEqual([rest, flags.has(/^[a-z-]+/.exec(name)?.[0] ?? "")], ["", true])
   })
 })
 

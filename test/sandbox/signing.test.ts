@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Hash } from "@smithy/core/serde"
 import { SignatureV4 } from "@smithy/signature-v4"
-import { chunkFrame, exceptionFrame } from "../../src/sandbox/cloud/eventStream.ts"
+import { chunk, frame } from "../../src/sandbox/cloud/eventStream.ts"
 import { checkSignature } from "../../src/sandbox/cloud/sigv4.ts"
 import { Refusal } from "../../src/sandbox/http.ts"
 
@@ -81,11 +81,11 @@ describe("SigV4", () => {
 describe("event-stream frames", () => {
   it("are the documented bytes", () => {
     assert.strictEqual(
-      Buffer.from(exceptionFrame("throttlingException", { message: "slow down" })).toString("hex"),
+      Buffer.from(frame("exception", "throttlingException", { message: "slow down" })).toString("hex"),
       "0000008800000061de0175f40f3a657863657074696f6e2d747970650700137468726f74746c696e67457863657074696f6e0d3a636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e0d3a6d6573736167652d74797065070009657863657074696f6e7b226d657373616765223a22736c6f7720646f776e227d832ee072"
     )
     assert.strictEqual(
-      Buffer.from(chunkFrame("{}")).toString("hex"),
+      Buffer.from(chunk("{}")).toString("hex"),
       "000000740000004b887e017e0b3a6576656e742d747970650700056368756e6b0d3a636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e0d3a6d6573736167652d747970650700056576656e747b226279746573223a226533303d222c2270223a226162227dd21f3a09"
     )
   })

@@ -1,15 +1,16 @@
 /** How Amazon Bedrock's runtime answers: its routes, credentials, errors and framing. */
 import { type ClaudeCloud, playClaude } from "../claude/answer.ts"
-import { answered, exceptionMessage } from "../faults.ts"
+import { readDirectives } from "../directives.ts"
+import { answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
-import { isObject, type JsonObject, listOf, objectOf, parseBody, parseJson, stringOf } from "../json.ts"
+import { type JsonObject, listOf, objectOf, parseBody, readObject, stringOf } from "../json.ts"
 import type { ClaudeModel, Models } from "../models.ts"
 import { answerChat } from "../openai/chat.ts"
 import { answerResponses } from "../openai/responses.ts"
 import { digest } from "../signature.ts"
 import { embedTitan } from "../titan/embeddings.ts"
 import { awsReply } from "./errors.ts"
-import { chunkFrame, exceptionFrame } from "./eventStream.ts"
+import { chunk, frame } from "./eventStream.ts"
 import { checkSignature, type SigningKey } from "./sigv4.ts"
 
 /** What this Bedrock knows: the key it checks signatures with, its API key, and its models. */
@@ -41,17 +42,16 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
     frame: (data, { input, output }) => {
       const metrics = { inputTokenCount: input, outputTokenCount: output, invocationLatency: 5, firstByteLatency: 2 }
       const last = data.type === "message_stop" && { "amazon-bedrock-invocationMetrics": metrics }
-      return chunkFrame(JSON.stringify({ ...data, ...last }))
+      return chunk(JSON.stringify({ ...data, ...last }))
     },
     headers: {
       "content-type": "application/vnd.amazon.eventstream",
       "x-amzn-bedrock-content-type": "application/json"
     },
-    garbage: chunkFrame("{not json"),
-    error: (name) => {
+    garbage: chunk("{not json"),
+    error: ({ name, message }) => {
       const original = { originalStatusCode: 500, originalMessage: "sandbox" }
-      const more = name === "modelStreamErrorException" && original
-      return exceptionFrame(name, { message: exceptionMessage(name), ...more })
+      return frame("exception", name, { message, ...(name === "modelStreamErrorException" && original) })
     }
   }
   return playClaude(body, context, digest(request.path, request.body), {
@@ -69,20 +69,20 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
 
 const modelReply = (models: Models, request: CloudRequest, id: string, operation: string): Reply => {
   const body = parseBody(request.body)
-  if (!isObject(body)) return awsReply(400, "Malformed input request, please reformat your input and try again.")
+  if (body === undefined) return awsReply(400, "Malformed input request, please reformat your input and try again.")
   if (models.isEmbedding(id)) {
     if (operation !== "invoke") return awsReply(400, "The provided model doesn't support this operation.")
-    return answered(embedTitan.directives(body), { failed, whole: () => jsonReply(200, embedTitan.embed(body)) })
+    const whole = () => jsonReply(200, embedTitan(body))
+    return answered(readDirectives(stringOf(body.inputText)), { failed, whole })
   }
   const found = models.claude("bedrock", id)
   if (found === undefined)
     return awsReply(404, "Could not resolve the foundation model from the provided model identifier.")
   if (operation === "count-tokens") {
     if (!found.countable) return awsReply(400, "The provided model doesn't support counting tokens.")
-    const counted = parseJson(
-      Buffer.from(stringOf(objectOf(objectOf(body.input).invokeModel).body), "base64").toString()
-    )
-    if (!isObject(counted)) return awsReply(400, "The body of the invokeModel input is not valid JSON.")
+    const sent = stringOf(objectOf(objectOf(body.input).invokeModel).body)
+    const counted = readObject(Buffer.from(sent, "base64").toString())
+    if (counted === undefined) return awsReply(400, "The body of the invokeModel input is not valid JSON.")
     return claudeReply(request, counted, found.model, operation)
   }
   if (found.callable) return claudeReply(request, body, found.model, operation)

@@ -21,8 +21,7 @@ const AUTHORIZATION =
 const insist = (code: string, rules: Rules): void =>
   insistOn(rules, code, (code, message) => new Refusal({ status: 403, message, code }))
 
-const dateOf = (stamp: string): Date =>
-  new Date(stamp.replace(/^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/, "$1-$2-$3T$4:$5:$6Z"))
+const signing = { service: "bedrock", sha256: Hash.bind(null, "sha256"), applyChecksum: false }
 
 /** Computes the request's SigV4 signature again and compares. Throws a `Refusal` (403) with AWS's exception names. */
 export const checkSignature = async (request: CloudRequest, key: SigningKey, now: number): Promise<void> => {
@@ -32,7 +31,7 @@ export const checkSignature = async (request: CloudRequest, key: SigningKey, now
   const [, id, day = "", region, service, list = "", signature = ""] = match ?? []
   const signed = list.split(";")
   const stamp = headers["x-amz-date"] ?? ""
-  const date = dateOf(stamp)
+  const date = new Date(stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"))
   const dated = !Number.isNaN(date.getTime()) && stamp.startsWith(day)
   const known = id === key.accessKeyId && headers["x-amz-security-token"] === undefined
   const hash = headers["x-amz-content-sha256"]
@@ -52,15 +51,7 @@ export const checkSignature = async (request: CloudRequest, key: SigningKey, now
     "The provided 'x-amz-content-sha256' header does not match what was computed.":
       hash === undefined || hash === digestHex(body)
   })
-  const sha256 = Hash.bind(null, "sha256")
-  const signer = new SignatureV4({
-    service: "bedrock",
-    region: key.region,
-    credentials: key,
-    sha256,
-    applyChecksum: false
-  })
-  const expected = await signer.sign(
+  const expected = await new SignatureV4({ ...signing, region: key.region, credentials: key }).sign(
     {
       ...{ method, path, body, protocol: "http:", hostname: headers.host ?? "" },
       query: Object.fromEntries(query),

@@ -1,9 +1,9 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
 import { playClaude } from "../claude/answer.ts"
-import { exceptionMessage, exceptionStatus } from "../faults.ts"
+import type { Framing } from "../faults.ts"
 import { answerGemini } from "../gemini/answer.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
-import { isObject, type JsonObject, parseBody, stringOf } from "../json.ts"
+import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
 import { digest } from "../signature.ts"
 import { claudeError, googleReply } from "./errors.ts"
@@ -24,12 +24,12 @@ const sse = (data: JsonObject): string => `event: ${stringOf(data.type)}\ndata: 
 /** What a Messages stream calls Bedrock's exceptions where it has other statuses for them. */
 const inStream: Readonly<Record<number, number>> = { 408: 504, 424: 500, 503: 529 }
 
-const errorEvent = (name: string): JsonObject => {
-  const message = exceptionMessage(name)
-  if (name.endsWith("_error")) return { type: "error", error: { type: name, message } }
-  const status = exceptionStatus[name] ?? 500
-  return claudeError(inStream[status] ?? status, message)
-}
+const errorEvent: Framing["error"] = ({ name, status, message }) =>
+  sse(
+    name.endsWith("_error")
+      ? { type: "error", error: { type: name, message } }
+      : claudeError(inStream[status] ?? status, message)
+  )
 
 const missing = (model: string): Reply =>
   googleReply(404, `Publisher Model \`${model}\` was not found or your project does not have access to it.`)
@@ -52,7 +52,7 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
     frame: sse,
     headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
     garbage: "event: content_block_delta\ndata: {not json\n\n",
-    error: (name: string) => sse(errorEvent(name))
+    error: errorEvent
   }
   try {
     return playClaude(body, context, seed, {
@@ -87,7 +87,7 @@ export const vertex =
     }
     if (location !== options.location) return googleReply(404, `Location ${location} is not supported by this project.`)
     const body = parseBody(request.body)
-    if (!isObject(body)) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
+    if (body === undefined) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
     if (publisher === "anthropic") {
       return method === "rawPredict" || method === "streamRawPredict"
         ? claudeReply(request, body, id, method, options.models)

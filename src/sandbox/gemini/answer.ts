@@ -1,9 +1,9 @@
 /** How Gemini answers: whole, streamed, and counted. */
 import { planOf } from "../answer.ts"
 import { googleError, googleReply } from "../cloud/errors.ts"
-import { answered, exceptionMessage, exceptionStatus } from "../faults.ts"
+import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
-import { isObject, type JsonObject, parseJson, stringOf } from "../json.ts"
+import { type JsonObject, readObject, stringOf } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
 import { digest, signThinking } from "../signature.ts"
 import { signed } from "./contents.ts"
@@ -17,8 +17,8 @@ const reasons = { end: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAF
 const speak = ({ turn, includeThoughts, promptTokens, cached }: GeminiRequest, model: GeminiModel, seed: string) => {
   const plan = planOf(turn)
   const sign = (what: string) => signThinking(signed(model, what), seed)
-  const calls = plan.calls.map(({ name, json }) => ({ name, args: parseJson(json) }))
-  const made = calls.flatMap(({ name, args }) => (isObject(args) ? [{ name, args }] : []))
+  const calls = plan.calls.map(({ name, json }) => ({ name, args: readObject(json) }))
+  const made = calls.flatMap(({ name, args }) => (args === undefined ? [] : [{ name, args }]))
   const visible = plan.outputTokens - plan.thinkingTokens
   const reason = typeof plan.stop === "string" ? reasons[plan.stop] : "STOP"
   const parts: ReadonlyArray<JsonObject> = [
@@ -112,7 +112,7 @@ export const answerGemini = (request: CloudRequest, body: JsonObject, model: Gem
     }
     const spoken = speak(read, model, seed)
     const { usage: usageMetadata } = spoken
-    const stream = () => {
+    const stream: Answer["stream"] = () => {
       const array = request.query.get("alt") !== "sse"
       const parts = spoken.parts.map((part) => ({
         candidates: [{ index: 0, content: { role: "model", parts: [part] } }],
@@ -133,7 +133,7 @@ export const answerGemini = (request: CloudRequest, body: JsonObject, model: Gem
         frames: array ? [...frames, { bytes: "]", terminal: true }] : frames,
         headers: { "content-type": array ? "application/json; charset=UTF-8" : "text/event-stream" },
         garbage: "data: {not json\r\n\r\n",
-        error: (name: string) => event(googleError(exceptionStatus[name] ?? 500, exceptionMessage(name)))
+        error: ({ status, message }) => event(googleError(status, message))
       }
     }
     const whole = () => {

@@ -1,6 +1,6 @@
 /** How GPT answers by chat completions: whole and streamed. */
 import { planOf } from "../answer.ts"
-import { exceptionMessage, exceptionStatus } from "../faults.ts"
+import type { Answer } from "../faults.ts"
 import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
 import type { JsonObject } from "../json.ts"
 import { digest } from "../signature.ts"
@@ -107,12 +107,11 @@ export const answerChat = (request: CloudRequest, place: Place): Reply =>
   serve(request, place, (asked) => {
     const read = readChat(asked.body, asked.model, asked.platform)
     const spoken = speak(read, asked)
-    const stream = () => ({
+    const stream: Answer["stream"] = () => ({
       frames: framesOf(spoken),
       headers: { "content-type": "text/event-stream; charset=utf-8" },
       garbage: "data: {not json\n\n",
-      error: (exception: string) =>
-        `data: ${JSON.stringify(openaiError(exceptionStatus[exception] ?? 500, exceptionMessage(exception)))}\n\n`
+      error: ({ status, message }) => `data: ${JSON.stringify(openaiError(status, message))}\n\n`
     })
     return {
       directives: read.turn.directives,

@@ -1,6 +1,6 @@
 /** How GPT answers by the Responses API: items, whole and streamed. */
 import { argumentsOf, type Plan, planOf } from "../answer.ts"
-import { exceptionMessage, exceptionStatus } from "../faults.ts"
+import type { Answer } from "../faults.ts"
 import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
 import { type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
@@ -133,16 +133,6 @@ const ended = (plan: Plan, { promptTokens, cached }: ResponsesRequest, azure: bo
 
 const sse = (data: Event): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 
-const failure = (name: string, sequence_number: number, start: JsonObject): Event => {
-  const message = exceptionMessage(name)
-  if (name !== "failed") {
-    const code = exceptionStatus[name] === 429 ? "rate_limit_exceeded" : "server_error"
-    return { type: "error", sequence_number, code, message, param: null }
-  }
-  const response = { ...start, status: "failed", error: { code: "server_error", message } }
-  return { type: "response.failed", sequence_number, response }
-}
-
 /** Answers a Responses request. */
 export const answerResponses = (request: CloudRequest, place: Place): Reply =>
   serve(request, place, (asked) => {
@@ -152,7 +142,7 @@ export const answerResponses = (request: CloudRequest, place: Place): Reply =>
     const spoken = itemsOf(plan, read, asked.seed)
     const output = spoken.map(({ item }) => item)
     const response = { ...start, output, ...ended(plan, read, asked.platform === "azure") }
-    const stream = () => {
+    const stream: Answer["stream"] = () => {
       const events = [
         { type: "created", response: start },
         { type: "in_progress", response: start },
@@ -174,7 +164,13 @@ export const answerResponses = (request: CloudRequest, place: Place): Reply =>
         frames,
         headers: { "content-type": "text/event-stream; charset=utf-8" },
         garbage: "event: response.output_text.delta\ndata: {not json\n\n",
-        error: (name: string, at: number) => sse(failure(name, at, start))
+        error: ({ name, status, message }, sequence_number) => {
+          const code = status === 429 ? "rate_limit_exceeded" : "server_error"
+          const response = { ...start, status: "failed", error: { code, message } }
+          return name === "failed"
+            ? sse({ type: "response.failed", sequence_number, response })
+            : sse({ type: "error", sequence_number, code, message, param: null })
+        }
       }
     }
     return {

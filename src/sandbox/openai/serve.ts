@@ -2,7 +2,7 @@
 import type { Directives } from "../directives.ts"
 import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
-import { isObject, type JsonObject, parseBody, stringOf } from "../json.ts"
+import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { digest } from "../signature.ts"
 
@@ -97,7 +97,7 @@ export const serve = (
   play: (asked: Asked) => Omit<Answer, "failed"> & { readonly directives: Directives }
 ): Reply => {
   const body = parseBody(request.body)
-  if (!isObject(body)) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
+  if (body === undefined) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
   const id = deployment ?? stringOf(body.model)
   const model = find(id)
   const azure = platform === "azure"

@@ -1,7 +1,7 @@
 /** What Titan Text Embeddings takes, and the vectors that it answers. */
-import { type Directives, readDirectives } from "../directives.ts"
+import { invalid } from "../http.ts"
 import { type JsonObject, listOf, stringOf } from "../json.ts"
-import { insistOn } from "../shape.ts"
+import { insistOn, type Words } from "../shape.ts"
 import { countTokens } from "../tokens.ts"
 
 const MAX_TOKENS = 8192
@@ -48,48 +48,39 @@ const vectorOf = (text: string, dimensions: number): ReadonlyArray<number> => {
   return [...vector]
 }
 
-const malformed = (detail: string): string =>
-  `Malformed input request: ${detail}, please reformat your input and try again.`
+const malformed: Words["refused"] = (_, detail) =>
+  invalid(`Malformed input request: ${detail}, please reformat your input and try again.`)
 
 /**
- * Titan Text Embeddings V2. Deterministic vectors from hashed words, word pairs and trigrams: texts that share words are close.
- * Limits: 8,192 tokens and 50,000 characters (AWS: Titan text embeddings).
+ * The reply of Titan Text Embeddings V2. Deterministic vectors from hashed words, word pairs and trigrams: texts that share words
+ * are close. Limits: 8,192 tokens and 50,000 characters (AWS: Titan text embeddings). Throws a `Refusal`.
  */
-export const embedTitan = {
-  /** The directives in the text that is to be embedded. */
-  directives: (body: JsonObject): Directives => readDirectives(stringOf(body.inputText)),
-
-  /** The reply's body. Throws a `Refusal`. */
-  embed: (body: JsonObject): JsonObject => {
-    const { inputText, dimensions = 1024, normalize, embeddingTypes, ...others } = body
-    const [stray] = Object.keys(others)
-    const text = stringOf(inputText)
-    const types = listOf(embeddingTypes)
-    insistOn({
-      [malformed(`#: extraneous key [${stray}] is not permitted`)]: stray === undefined,
-      [malformed("#: required key [inputText] not found")]: inputText !== undefined,
-      [malformed("#/inputText: expected type: String")]: typeof inputText === "string",
-      [malformed("expected minLength: 1, actual: 0")]: text.length >= 1,
-      [malformed(`expected maxLength: ${MAX_CHARACTERS}, actual: ${text.length}`)]: text.length <= MAX_CHARACTERS,
-      [malformed(`#/dimensions: ${dimensions} is not a valid enum value`)]: [256, 512, 1024].includes(
-        Number(dimensions)
-      ),
-      [malformed("#/embeddingTypes/0: not a valid enum value")]: types.every(
-        (type) => type === "float" || type === "binary"
-      )
-    })
-    const tokens = countTokens(text)
-    const long = `400 Bad Request: Too many input tokens. Max input tokens: ${MAX_TOKENS}, request input token count: ${tokens}`
-    insistOn({ [long]: tokens <= MAX_TOKENS })
-    const raw = vectorOf(text, Number(dimensions))
-    const length = normalize === false ? 1 : Math.hypot(...raw)
-    const float = raw.map((value) => value / length)
-    const binary = float.map((value) => (value > 0 ? 1 : 0))
-    const floats = types.length === 0 || types.includes("float")
-    return {
-      ...(floats && { embedding: float }),
-      embeddingsByType: { ...(floats && { float }), ...(types.includes("binary") && { binary }) },
-      inputTextTokenCount: tokens
-    }
+export const embedTitan = (body: JsonObject): JsonObject => {
+  const { inputText, dimensions = 1024, normalize, embeddingTypes, ...others } = body
+  const [stray] = Object.keys(others)
+  const text = stringOf(inputText)
+  const types = listOf(embeddingTypes)
+  const rules = {
+    [`#: extraneous key [${stray}] is not permitted`]: stray === undefined,
+    "#: required key [inputText] not found": inputText !== undefined,
+    "#/inputText: expected type: String": typeof inputText === "string",
+    "expected minLength: 1, actual: 0": text.length >= 1,
+    [`expected maxLength: ${MAX_CHARACTERS}, actual: ${text.length}`]: text.length <= MAX_CHARACTERS,
+    [`#/dimensions: ${dimensions} is not a valid enum value`]: [256, 512, 1024].includes(Number(dimensions)),
+    "#/embeddingTypes/0: not a valid enum value": types.every((type) => type === "float" || type === "binary")
+  }
+  insistOn(rules, "", malformed)
+  const tokens = countTokens(text)
+  const long = `400 Bad Request: Too many input tokens. Max input tokens: ${MAX_TOKENS}, request input token count: ${tokens}`
+  insistOn({ [long]: tokens <= MAX_TOKENS })
+  const raw = vectorOf(text, Number(dimensions))
+  const length = normalize === false ? 1 : Math.hypot(...raw)
+  const float = raw.map((value) => value / length)
+  const binary = float.map((value) => (value > 0 ? 1 : 0))
+  const floats = types.length === 0 || types.includes("float")
+  return {
+    ...(floats && { embedding: float }),
+    embeddingsByType: { ...(floats && { float }), ...(types.includes("binary") && { binary }) },
+    inputTextTokenCount: tokens
   }
 }
