@@ -1,3 +1,4 @@
+import { atOnce } from "../wire/slices.ts"
 import { type Flag, flagOf } from "./flags.ts"
 import { type Found, makeCollector } from "./found.ts"
 import { collectArguments, collectValue, type ScanMode, scanArguments } from "./scan.ts"
@@ -50,8 +51,8 @@ const foundIn = (call: Call, mode: ScanMode): Found => {
   if (call.found === undefined) {
     if (call.fragments.length > 1) call.fragments = [call.fragments.join("")]
     const collector = makeCollector()
-    for (const input of call.inputs) collectValue(input, mode, collector)
-    for (const text of call.fragments) collectArguments(text, mode, collector)
+    for (const input of call.inputs) atOnce(collectValue(input, mode, collector))
+    for (const text of call.fragments) atOnce(collectArguments(text, mode, collector))
     call.found = collector.found()
   }
   return call.found

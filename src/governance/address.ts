@@ -6,6 +6,7 @@ import {
   comma,
   digits,
   dot,
+  farthest,
   hexDigits,
   is,
   letters,
@@ -19,7 +20,13 @@ import { trimmedEnd, uriEnd } from "./uri.ts"
 /** The end of the run of numbers and single dots that starts at `start`. */
 export const numbersEnd = (text: string, start: number): number => {
   let at = start
-  while (is(digits, unitAt(text, at)) || (unitAt(text, at) === dot && is(digits, unitAt(text, at + 1)))) at++
+  const last = start + farthest
+  while (
+    at < last &&
+    (is(digits, unitAt(text, at)) || (unitAt(text, at) === dot && is(digits, unitAt(text, at + 1))))
+  ) {
+    at++
+  }
   return at
 }
 
@@ -41,7 +48,7 @@ export const addressEnd = (text: string, end: number): number => {
   let at = end
   if (hasPort(text, end)) {
     at++
-    while (is(digits, unitAt(text, at))) at++
+    while (at - end < farthest && is(digits, unitAt(text, at))) at++
   }
   return "/?#".includes(text.charAt(at) || " ") ? trimmedEnd(text, end, uriEnd(text, at)) : at
 }

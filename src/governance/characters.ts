@@ -8,6 +8,12 @@ export const characters = (pattern: RegExp): Characters =>
 
 export const is = (set: Characters, character: number): boolean => character < 128 && set[character] === 1
 
+/**
+ * How far is looked for the end or the beginning of anything, in characters: what is longer is taken as if it ended there, so that
+ * no text, whatever is in it, makes a long step of the scan.
+ */
+export const farthest = 64 * 1024
+
 /** The code unit at a place, and NUL, which belongs to nothing, past the end; always an integer keeps the loops fast. */
 export const unitAt = (text: string, at: number): number => (at < text.length ? text.charCodeAt(at) : 0)
 

@@ -1,7 +1,9 @@
+import { atOnce, type Slices, sliceCharacters } from "../wire/slices.ts"
 import { addressEnd, bracketedEnd, isAddress, isNumbering, numbersEnd, wholeIpv6 } from "./address.ts"
 import { type Characters, colon, digits, unitAt } from "./characters.ts"
 import { bareHosts, hiddenInBase64, undisguise } from "./disguise.ts"
 import { type Collector, type Found, makeCollector } from "./found.ts"
+import { plainText } from "./plainText.ts"
 import { unescapeJson } from "./unescape.ts"
 import { namesSomething, trimmedEnd, uriAt, uriEnd } from "./uri.ts"
 
@@ -22,6 +24,15 @@ const marks: Characters = Uint8Array.from({ length: 128 }, (_, at) =>
   at === colon ? 1 : digits[at] === 1 ? 2 : at === openBracket ? 3 : 0
 )
 
+const nextMark = (text: string, from: number, to: number): number => {
+  let at = from
+  for (; at < to; at++) {
+    const character = text.charCodeAt(at)
+    if (character < 128 && marks[character] !== 0) break
+  }
+  return at
+}
+
 const cut = (text: string, start: number, end: number): string => {
   if (end - start <= maxDestinationLength) return text.slice(start, end)
   const last = start + maxDestinationLength
@@ -32,51 +43,69 @@ const cut = (text: string, start: number, end: number): string => {
 interface Sink {
   readonly found: (destination: string) => void
   /** What lies between two destinations. */
-  readonly gap?: (from: number, to: number) => void
+  readonly gap?: (from: number, to: number) => Slices<void>
+}
+
+/** What stands at a mark, between `floor` and the end of the text. */
+interface Place {
+  readonly start: number
+  readonly end: number
+  readonly destination: string
+}
+
+const atColon = (text: string, floor: number, at: number): Place | undefined => {
+  const uri = uriAt(text, floor, at)
+  if (uri !== undefined) {
+    const end = uriEnd(text, uri.body)
+    const last = trimmedEnd(text, uri.body, end)
+    if (last > uri.body && namesSomething(text, uri.body, last)) {
+      const { body, broken, start } = uri
+      const destination = broken ? joined(text.slice(start, body), cut(text, body, last)) : cut(text, start, last)
+      return { start, end, destination }
+    }
+  }
+  const whole = wholeIpv6(text, floor, at)
+  if (whole === undefined) return undefined
+  const [start, end] = whole
+  return { start, end, destination: text.slice(start, end) }
 }
 
 /** One pass, no backtracking: linear in the length. */
-const pass = (text: string, sink: Sink): void => {
+function* pass(text: string, sink: Sink): Slices<void> {
   // What lies before `floor` belongs to the destination found last.
   let floor = 0
   let at = 0
-  const take = (start: number, end: number, destination: string): void => {
-    if (start > floor) sink.gap?.(floor, start)
-    sink.found(destination)
-    floor = at = end
-  }
-  while (at < text.length) {
-    const character = text.charCodeAt(at)
-    const mark = character < 128 ? marks[character] : 0
-    if (mark === 0) at++
-    else if (mark === 1) {
-      const uri = uriAt(text, floor, at)
-      if (uri !== undefined) {
-        const end = uriEnd(text, uri.body)
-        const last = trimmedEnd(text, uri.body, end)
-        if (last > uri.body && namesSomething(text, uri.body, last)) {
-          const body = cut(text, uri.body, last)
-          const head = text.slice(uri.start, uri.body)
-          take(uri.start, end, uri.broken ? joined(head, body) : cut(text, uri.start, last))
-          continue
-        }
+  let until = sliceCharacters
+  for (;;) {
+    at = nextMark(text, at, Math.min(text.length, until))
+    if (at >= text.length) break
+    if (at >= until) {
+      yield
+      until = at + sliceCharacters
+      continue
+    }
+    const mark = marks[text.charCodeAt(at)]
+    let place: Place | undefined
+    let next = at + 1
+    if (mark === 1) place = atColon(text, floor, at)
+    else if (mark === 2) {
+      next = numbersEnd(text, at)
+      if (isAddress(text, floor, at, next) && !isNumbering(text, floor, at, next)) {
+        const end = addressEnd(text, next)
+        place = { start: at, end, destination: cut(text, at, end) }
       }
-      const whole = wholeIpv6(text, floor, at)
-      if (whole === undefined) at++
-      else take(whole[0], whole[1], text.slice(whole[0], whole[1]))
-    } else if (mark === 2) {
-      const end = numbersEnd(text, at)
-      if (isAddress(text, floor, at, end) && !isNumbering(text, floor, at, end)) {
-        const last = addressEnd(text, end)
-        take(at, last, cut(text, at, last))
-      } else at = end
     } else {
       const end = bracketedEnd(text, floor, at)
-      if (end < 0) at++
-      else take(at, end, cut(text, at, end))
+      if (end >= 0) place = { start: at, end, destination: cut(text, at, end) }
+    }
+    if (place === undefined) at = next
+    else {
+      if (sink.gap !== undefined && place.start > floor) yield* sink.gap(floor, place.start)
+      sink.found(place.destination)
+      floor = at = place.end
     }
   }
-  if (floor < text.length) sink.gap?.(floor, text.length)
+  if (sink.gap !== undefined && floor < text.length) yield* sink.gap(floor, text.length)
 }
 
 /** A URL without what its parser drops. */
@@ -89,7 +118,7 @@ const joined = (head: string, body: string): string => {
 const originOf = (destination: string): string =>
   (/^[^/\\:]*:?[/\\]*[^/\\?#]*/.exec(destination)?.[0] ?? "").toLowerCase()
 
-const passStrict = (text: string, collector: Collector): void => {
+function* passStrict(text: string, collector: Collector): Slices<void> {
   const origins = new Set<string>()
   const known = (destination: string): boolean => {
     const origin = originOf(destination)
@@ -100,25 +129,24 @@ const passStrict = (text: string, collector: Collector): void => {
   const addNew = (destination: string): void => {
     if (!known(destination)) collector.add(destination)
   }
-  const bare = (whole: string, add: (host: string) => void) => (from: number, to: number) => {
+  const bare = (whole: string, add: (host: string) => void) => (from: number, to: number) =>
     bareHosts(whole, from, to, (start, end) => add(cut(whole, start, end)))
-  }
   const addAll = (destination: string): void => {
     known(destination)
     collector.add(destination)
   }
-  pass(text, { found: addAll, gap: bare(text, addAll) })
-  const plain = undisguise(text)
-  if (plain !== text) pass(plain, { found: addNew, gap: bare(plain, addNew) })
-  hiddenInBase64(plain, (decoded) => pass(decoded, { found: addNew }))
+  yield* pass(text, { found: addAll, gap: bare(text, addAll) })
+  const plain = yield* undisguise(text)
+  if (plain !== text) yield* pass(plain, { found: addNew, gap: bare(plain, addNew) })
+  yield* hiddenInBase64(plain, (decoded) => pass(decoded, { found: addNew }))
 }
 
-const scanInto = (text: string, mode: ScanMode, collector: Collector): void =>
+const scanInto = (text: string, mode: ScanMode, collector: Collector): Slices<void> =>
   mode === "strict" ? passStrict(text, collector) : pass(text, { found: collector.add })
 
-const foundBy = (scan: (collector: Collector) => void): Found => {
+const foundBy = (scan: (collector: Collector) => Slices<void>): Found => {
   const collector = makeCollector()
-  scan(collector)
+  atOnce(scan(collector))
   return collector.found()
 }
 
@@ -139,8 +167,9 @@ export const scanText = (text: string, mode: ScanMode = "spec"): Found =>
 export const scanArguments = (json: string, mode: ScanMode = "spec"): Found =>
   foundBy((collector) => collectArguments(json, mode, collector))
 
-export const collectArguments = (json: string, mode: ScanMode, collector: Collector): void =>
-  scanInto(unescapeJson(json, maxEscapeLevels, true), mode, collector)
+export function* collectArguments(json: string, mode: ScanMode, collector: Collector): Slices<void> {
+  yield* scanInto(yield* unescapeJson(json, maxEscapeLevels, true), mode, collector)
+}
 
 /**
  * The destinations in tool input that is already parsed: the same as `scanArguments` of its JSON text. Deep values do not
@@ -149,49 +178,7 @@ export const collectArguments = (json: string, mode: ScanMode, collector: Collec
 export const scanValue = (value: unknown, mode: ScanMode = "spec"): Found =>
   foundBy((collector) => collectValue(value, mode, collector))
 
-export const collectValue = (value: unknown, mode: ScanMode, collector: Collector): void =>
-  scanInto(unescapeJson(plainText(value), maxEscapeLevels - 1, false), mode, collector)
-
-/** A text that stands for itself, beside the values that are still to be written. */
-class Written {
-  readonly text: string
-  constructor(text: string) {
-    this.text = text
-  }
+export function* collectValue(value: unknown, mode: ScanMode, collector: Collector): Slices<void> {
+  const text = yield* plainText(value)
+  yield* scanInto(yield* unescapeJson(text, maxEscapeLevels - 1, false), mode, collector)
 }
-
-/** The JSON text of a value, but for the escapes. */
-const plainText = (value: unknown): string => {
-  let text = ""
-  const pending: Array<unknown> = [value]
-  while (pending.length > 0) {
-    const next = pending.pop()
-    if (next instanceof Written) text += next.text
-    else if (typeof next === "string") text += `"${next}"`
-    else if (Array.isArray(next)) {
-      pending.push(closeList)
-      for (let at = next.length - 1; at >= 0; at--) {
-        pending.push(next[at])
-        if (at > 0) pending.push(comma)
-      }
-      pending.push(openList)
-    } else if (typeof next === "object" && next !== null) {
-      pending.push(closeObject)
-      const entries = Object.entries(next)
-      for (let at = entries.length - 1; at >= 0; at--) {
-        const [key, inner] = entries[at] as [string, unknown]
-        pending.push(inner, colonMark, key)
-        if (at > 0) pending.push(comma)
-      }
-      pending.push(openObject)
-    } else text += String(next ?? null)
-  }
-  return text
-}
-
-const openList = new Written("[")
-const closeList = new Written("]")
-const openObject = new Written("{")
-const closeObject = new Written("}")
-const comma = new Written(",")
-const colonMark = new Written(":")

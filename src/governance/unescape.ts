@@ -1,3 +1,5 @@
+import { type Slices, sliceCharacters } from "../wire/slices.ts"
+
 const code = (character: string): number => character.charCodeAt(0)
 const [backslash, letterU] = [code("\\"), code("u")]
 
@@ -47,23 +49,27 @@ const followsScheme = (units: Uint16Array, to: number): boolean => {
  * Undoes one level of escapes in place and answers the new length. What is not an escape of JSON stays as it is. Unless
  * the text is JSON for `certain`, neither does `\\n` after a scheme become a line break: `https:\\new.example` is a URL.
  */
-const unescapeLevel = (units: Uint16Array, length: number, certain: boolean): number => {
+function* unescapeLevel(units: Uint16Array, length: number, certain: boolean): Slices<number> {
   let to = 0
-  for (let from = 0; from < length; from++) {
-    let unit = units[from] ?? 0
-    if (unit === backslash && from + 1 < length) {
-      const next = units[from + 1] ?? 0
-      const single = next < 128 ? (plain[next] ?? 0) : 0
-      const point = next === letterU && from + 5 < length ? codePoint(units, from + 2) : -1
-      if (single !== 0 && (certain || isSign(next) || !followsScheme(units, to))) {
-        unit = single
-        from += 1
-      } else if (point >= 0) {
-        unit = point
-        from += 5
+  let from = 0
+  while (from < length) {
+    if (from > 0) yield
+    for (const end = Math.min(from + sliceCharacters, length); from < end; from++) {
+      let unit = units[from] ?? 0
+      if (unit === backslash && from + 1 < length) {
+        const next = units[from + 1] ?? 0
+        const single = next < 128 ? (plain[next] ?? 0) : 0
+        const point = next === letterU && from + 5 < length ? codePoint(units, from + 2) : -1
+        if (single !== 0 && (certain || isSign(next) || !followsScheme(units, to))) {
+          unit = single
+          from += 1
+        } else if (point >= 0) {
+          unit = point
+          from += 5
+        }
       }
+      units[to++] = unit
     }
-    units[to++] = unit
   }
   return to
 }
@@ -72,19 +78,24 @@ const unescapeLevel = (units: Uint16Array, length: number, certain: boolean): nu
  * A text with its JSON escapes undone, again and again until none is left, `levels` times at most. The text need not be
  * JSON; with `isJson` its outermost escapes are taken for what JSON says they are. Linear in its length for a given number of levels.
  */
-export const unescapeJson = (text: string, levels: number, isJson: boolean): string => {
+export function* unescapeJson(text: string, levels: number, isJson: boolean): Slices<string> {
   if (!text.includes("\\")) return text
   const units = new Uint16Array(text.length)
-  for (let at = 0; at < text.length; at++) units[at] = text.charCodeAt(at)
+  for (let at = 0; at < text.length; ) {
+    if (at > 0) yield
+    for (const end = Math.min(at + sliceCharacters, text.length); at < end; at++) units[at] = text.charCodeAt(at)
+  }
   let length = text.length
   for (let level = 0; level < levels; level++) {
-    const shorter = unescapeLevel(units, length, isJson && level === 0)
+    const shorter = yield* unescapeLevel(units, length, isJson && level === 0)
     if (shorter === length) break
     length = shorter
   }
   let unescaped = ""
   for (let at = 0; at < length; at += 8192) {
-    unescaped += String.fromCharCode(...units.subarray(at, Math.min(at + 8192, length)))
+    if (at > 0) yield
+    // Spreading would iterate, which takes longer than all the rest of this.
+    unescaped += Reflect.apply(String.fromCharCode, undefined, units.subarray(at, Math.min(at + 8192, length)))
   }
   return unescaped
 }

@@ -8,6 +8,7 @@ import {
   code,
   colon,
   dot,
+  farthest,
   is,
   letters,
   openBracket,
@@ -49,10 +50,13 @@ const ends = (character: number): boolean => {
   )
 }
 
+const longestScheme = 256
+
 /** Where the scheme before a colon starts, no earlier than `floor`; the colon itself when there is none. */
 const schemeStart = (text: string, floor: number, at: number): number => {
   let start = at
-  while (start > floor && is(schemeCharacters, unitAt(text, start - 1))) start--
+  const least = Math.max(floor, at - longestScheme)
+  while (start > least && is(schemeCharacters, unitAt(text, start - 1))) start--
   while (start < at && !is(letters, unitAt(text, start))) start++
   return start
 }
@@ -82,7 +86,8 @@ interface Known {
 const knownBefore = (text: string, floor: number, at: number): Known | undefined => {
   let best: Known | undefined
   let word = ""
-  for (let start = at; start > floor && word.length < longest; ) {
+  const least = Math.max(floor, at - farthest)
+  for (let start = at; start > least && word.length < longest; ) {
     const character = unitAt(text, --start)
     if (is(breaks, character)) continue
     if (!is(alphanumerics, character)) break
@@ -100,7 +105,7 @@ const topLevelType = /^(?:application|audio|chemical|font|image|message|model|mu
 /** `data:` counts before a media type, a parameter or the comma, so that `data:` in prose, in a list or in code does not. */
 const isDataBody = (text: string, start: number, from: number): boolean => {
   let at = from
-  while (is(tokenCharacters, unitAt(text, at))) at++
+  while (at - from < farthest && is(tokenCharacters, unitAt(text, at))) at++
   const next = unitAt(text, at)
   const after = unitAt(text, at + 1)
   if (at === from) return (next === code(",") && !ends(after)) || (next === code(";") && is(letters, after))
@@ -126,7 +131,7 @@ const isHost = (text: string, start: number, from: number): boolean => {
   }
   let at = from
   let telling = false
-  for (; at < text.length; at++) {
+  for (const last = Math.min(text.length, from + farthest); at < last; at++) {
     const character = unitAt(text, at)
     if (character >= 128 ? ends(character) : !is(hostCharacters, character)) break
     // A user before the host, an escape or another script: nothing but a URL has these here.
@@ -182,7 +187,7 @@ export const uriAt = (text: string, floor: number, at: number): Place | undefine
     if (scheme !== undefined && scheme.start <= start) {
       let slashes = 0
       let body = at + 1
-      for (; ; body++) {
+      for (; body - at < farthest; body++) {
         const character = unitAt(text, body)
         if (character === slash || character === backslash) slashes++
         else if (!is(breaks, character)) break
@@ -207,7 +212,7 @@ export const uriAt = (text: string, floor: number, at: number): Place | undefine
   // A single letter is a Windows drive.
   if (at - start < 2) return undefined
   let body = at + 3
-  while (unitAt(text, body) === slash || unitAt(text, body) === backslash) body++
+  while (body - at < farthest && (unitAt(text, body) === slash || unitAt(text, body) === backslash)) body++
   return { start, body, broken: false }
 }
 
@@ -218,14 +223,16 @@ const hasBreak = (text: string, from: number, to: number): boolean => {
 
 const looksLikeMailbox = (text: string, from: number): boolean => {
   let at = from
-  while (at < text.length && unitAt(text, at) !== atSign && !ends(unitAt(text, at))) at++
+  const last = Math.min(text.length, from + farthest)
+  while (at < last && unitAt(text, at) !== atSign && !ends(unitAt(text, at))) at++
   return at > from && unitAt(text, at) === atSign
 }
 
 /** Where a URI ends; in `https://a,https://b` it ends at the comma. */
 export const uriEnd = (text: string, body: number): number => {
+  const last = Math.min(text.length, body + farthest)
   for (let at = body; ; at++) {
-    if (at >= text.length || ends(unitAt(text, at))) return at
+    if (at >= last || ends(unitAt(text, at))) return at
     if (unitAt(text, at) !== colon || !text.startsWith("//", at + 1)) continue
     const next = schemeStart(text, body, at)
     if (next < at && next > body && (text[next - 1] === "," || text[next - 1] === ";")) return next - 1

@@ -3,6 +3,7 @@
  * however many requests have such work, and each in its turn.
  */
 import { Effect } from "effect"
+import type { Slices } from "./slices.ts"
 
 /** Does a slice; true when nothing is left to do. A slice takes about a millisecond. */
 export type Step = () => boolean
@@ -61,4 +62,16 @@ export const inOneTurn = <A>(run: () => A): Effect.Effect<A> =>
       }),
       () => (value as { readonly of: A }).of
     )
+  })
+
+/** A slice in each turn. */
+export const inSlices = <A>(slices: Slices<A>): Effect.Effect<A> =>
+  Effect.suspend(() => {
+    let last = slices.next()
+    if (last.done === true) return Effect.succeed(last.value)
+    const step = (): boolean => {
+      last = slices.next()
+      return last.done === true
+    }
+    return Effect.map(inTurns(step), () => last.value as A)
   })

@@ -1,13 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
+import { farthest } from "../../src/governance/characters.ts"
+import { undisguise } from "../../src/governance/disguise.ts"
 import { flagCall, flagInput } from "../../src/governance/flags.ts"
-import { maxDestinations } from "../../src/governance/found.ts"
+import { makeCollector, maxDestinations } from "../../src/governance/found.ts"
+import { plainText } from "../../src/governance/plainText.ts"
 import * as scan from "../../src/governance/scan.ts"
 import { maxDestinationLength } from "../../src/governance/scan.ts"
+import { atOnce, type Slices, sliceCharacters, sliceValues } from "../../src/wire/slices.ts"
 import { processorTime } from "../support/processorTime.ts"
 
 const scanText = (text: string) => scan.scanText(text).destinations
 const scanArguments = (json: string) => scan.scanArguments(json).destinations
 const scanValue = (value: unknown) => scan.scanValue(value).destinations
+
+const slicesOf = (slices: Slices<unknown>): number => {
+  let count = 1
+  while (slices.next().done !== true) count++
+  return count
+}
 
 const one = (text: string) => JSON.stringify({ field: text })
 
@@ -308,12 +318,30 @@ describe("scan: limits", () => {
     ["host names", fill("a.com ")],
     ["dots", fill("a.b-")],
     ["prose", fill("The fox, e.g. 1.2.3, jumps: over. ")]
-  ])("1 MB of %s ends in time", (_, text) => {
+  ])("1 MB of %s ends in time, and is scanned in slices", (_, text) => {
+    const slices: Array<number> = []
     const time = processorTime(() => {
-      scanArguments(text)
-      scanValue([text])
-      scan.scanText(text, "strict")
+      slices.push(
+        slicesOf(scan.collectArguments(text, "spec", makeCollector())),
+        slicesOf(scan.collectValue([text], "spec", makeCollector())),
+        slicesOf(scan.collectArguments(text, "strict", makeCollector()))
+      )
     })
     assert.isBelow(time, 7000)
+    assert.isAtLeast(Math.min(...slices), text.length / (farthest + sliceCharacters))
+  })
+
+  it("many values are written in slices", () => {
+    const values = Array.from({ length: 100_000 }, (_, at) => ({ at }))
+    const written = plainText(values)
+    assert.isAtLeast(slicesOf(written), values.length / sliceValues)
+    assert.strictEqual(atOnce(plainText(values)), JSON.stringify(values))
+  })
+
+  it("what is undone in slices is what is undone at once", () => {
+    for (const shift of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]) {
+      const text = `${"x".repeat(shift)}${"&#58;%2f%252F&amp;#x2f;\uff0f".repeat(2_000)}`
+      assert.strictEqual(atOnce(undisguise(text)), `${"x".repeat(shift)}${":////".repeat(2_000)}`)
+    }
   })
 })

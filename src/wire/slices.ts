@@ -1,0 +1,17 @@
+/**
+ * Work that is done at once or in slices, as a generator that stops between two slices. A slice takes about a millisecond at most
+ * (`inSlices` gives each a turn).
+ */
+export type Slices<A> = Generator<undefined, A, undefined>
+
+/** Does all slices now. */
+export const atOnce = <A>(slices: Slices<A>): A => {
+  for (;;) {
+    const { done, value } = slices.next()
+    if (done === true) return value
+  }
+}
+
+/** Characters, and values of a tree, of one slice. */
+export const sliceCharacters = 16 * 1024
+export const sliceValues = 4_000
