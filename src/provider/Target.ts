@@ -1,7 +1,8 @@
 /** Where a call goes: an address that is made and taken apart once, not with every call. */
-import type { Cloud, Deployment } from "../model/Catalog.ts"
+import type { Cloud } from "../model/Catalog.ts"
 import { isHostOf } from "../model/Partition.ts"
 import type { Operation, Route } from "../model/Route.ts"
+import { perKind } from "./kinds.ts"
 
 export interface Target {
   /** Scheme, host and port. */
@@ -12,6 +13,8 @@ export interface Target {
   readonly address: string
   readonly port: number
   readonly url: URL
+  /** Cloud and region, whose calls share a circuit breaker. */
+  readonly circuit: string
 }
 
 /** Where a call goes, before it is an address. */
@@ -44,7 +47,8 @@ const targetOf = (cloud: Cloud, baseUrl: string | undefined, { region, origin, p
     path: url.pathname + url.search,
     address: url.hostname,
     port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
-    url
+    url,
+    circuit: `${cloud}/${region}`
   }
 }
 
@@ -56,17 +60,16 @@ export interface TargetsOptions {
 }
 
 /**
- * The targets of a provider, by what is asked of which deployment. There are few: catalog, APIs and regions make them. Each is
- * built, and its host checked, once.
+ * The targets of a provider, by the kind of call and the region. Each is built, and its host checked, once.
  */
 export const makeTargets = ({ cloud, baseUrl, place }: TargetsOptions) => {
-  const known = new WeakMap<Deployment, Map<string, Target>>()
+  const ofKind = perKind(() => new Map<string, Target>())
   return (route: Route, operation: Operation, stream: boolean, region: string): Target => {
-    const own = known.get(route.deployment) ?? new Map<string, Target>()
-    known.set(route.deployment, own)
-    const name = `${operation} ${stream} ${region}`
-    const target = own.get(name) ?? targetOf(cloud, baseUrl, { region, ...place(route, operation, stream, region) })
-    own.set(name, target)
+    const own = ofKind(route, operation, stream)
+    const known = own.get(region)
+    if (known !== undefined) return known
+    const target = targetOf(cloud, baseUrl, { region, ...place(route, operation, stream, region) })
+    own.set(region, target)
     return target
   }
 }

@@ -84,7 +84,7 @@ export class Upstream extends Context.Service<
         dispatch: (wire: Wire) => Effect.Effect<A, GatewayError>,
         discard: (reply: A) => Effect.Effect<unknown>
       ): Sender<A> => ({
-        send: ({ deployment }, region, wire) => guarded(`${deployment.cloud}/${region}`, dispatch(wire)),
+        send: (wire) => guarded(wire.target.circuit, dispatch(wire)),
         discard
       })
       const whole = (call: Call) => {

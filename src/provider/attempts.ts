@@ -56,7 +56,7 @@ const isElsewhere = (error: GatewayError): boolean => isUnreachable(error) || er
 
 /** Sends one attempt, and answers with whatever the cloud said. `discard` ends a reply that nobody reads. */
 export interface Sender<A extends Head> {
-  readonly send: (choice: Choice, region: string, wire: Wire) => Effect.Effect<A, GatewayError>
+  readonly send: (wire: Wire) => Effect.Effect<A, GatewayError>
   readonly discard: (reply: A) => Effect.Effect<unknown>
 }
 
@@ -71,7 +71,7 @@ export const makeAttempts = () => {
     if (choice.regions.length > 1 && !asked.tried.includes(region)) asked.tried = [...asked.tried, region]
     return flatMapNow(
       mapErrorNow(choice.prepare(region), (error) => credentialsUnavailable(error)),
-      (wire) => Effect.map(send(choice, region, wire), (reply): Attempt<A> => ({ wire, region, reply }))
+      (wire) => Effect.map(send(wire), (reply): Attempt<A> => ({ wire, region, reply }))
     )
   }
 

@@ -8,6 +8,7 @@ import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { azure as azureCredential } from "./credentials/azure.ts"
 import { faultError, makeScrub } from "./fault.ts"
+import { perKind } from "./kinds.ts"
 import { Outgoing } from "./Outgoing.ts"
 import { type Ask, Provider } from "./Provider.ts"
 import { makeTargets } from "./Target.ts"
@@ -43,31 +44,35 @@ export const azure = Layer.effect(
       })
     })
 
-    const call = ({ route, operation, body, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
-      const at = target(route, operation, stream, settings.region)
-      return {
-        deployment: route.deployment,
-        regions: [settings.region],
-        prepare: () =>
-          mapNow(credential.headers, (headers) => ({
-            target: at,
-            headers: { ...headers, accept: stream ? "text/event-stream" : "application/json" }
-          })),
-        refresh: Option.isSome(settings.apiKey) ? undefined : ({ headers }) => credential.refresh(headers),
-        body: new Outgoing({ ...body, model: route.deployment.model }, { large }),
-        contentType: stream ? "text/event-stream" : "application/json",
-        scrub: scrub(route),
-        span: spanOf(route, operation, at, stream),
-        parent,
-        asked,
-        stopper
-      }
-    }
     const scrub = (route: Route) =>
       makeScrub([
         [endpoint.hostname, "the upstream"],
         [route.deployment.model, route.model.id]
       ])
+    const kind = perKind((route, operation, stream) => {
+      const at = target(route, operation, stream, settings.region)
+      return { at, scrub: scrub(route), span: spanOf(route, operation, at, stream) }
+    })
+    const regions = [settings.region]
+
+    const call = ({ route, operation, body, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
+      const contentType = stream ? "text/event-stream" : "application/json"
+      const { at, scrub, span } = kind(route, operation, stream)
+      return {
+        deployment: route.deployment,
+        regions,
+        prepare: () =>
+          mapNow(credential.headers, (headers) => ({ target: at, headers: { ...headers, accept: contentType } })),
+        refresh: Option.isSome(settings.apiKey) ? undefined : ({ headers }) => credential.refresh(headers),
+        body: new Outgoing({ ...body, model: route.deployment.model }, { large }),
+        contentType,
+        scrub,
+        span,
+        parent,
+        asked,
+        stopper
+      }
+    }
 
     return Provider.of({
       send: (ask) => upstream.send(call(ask, false)),

@@ -12,6 +12,7 @@ import { spanOf } from "./callAttributes.ts"
 import { aws } from "./credentials/aws.ts"
 import { faultError, makeScrub, malformed } from "./fault.ts"
 import { eventStream } from "./framing/eventStream.ts"
+import { perKind } from "./kinds.ts"
 import { Outgoing } from "./Outgoing.ts"
 import { type Ask, type Body, Provider, type Reply } from "./Provider.ts"
 import { makeTargets } from "./Target.ts"
@@ -90,27 +91,39 @@ export const bedrock = Layer.effect(
       })
     })
 
-    const call = ({ route, operation, body: given, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
-      const body = new Outgoing(bodyOf(operation, given), { large, hashed: Option.isNone(settings.bearerToken) })
-      const at = (region: string) => target(route, operation, stream, region)
+    const scrub = (route: Route) =>
+      makeScrub([
+        [route.deployment.model, route.model.id],
+        [route.deployment.countModel ?? "", route.model.id]
+      ])
+    const kind = perKind((route, operation, stream) => {
       const framed = stream && operation === "messages"
       const accept = framed ? framesType : stream ? "text/event-stream" : "application/json"
+      const first = target(route, operation, stream, regions(route)[0] ?? settings.region)
+      return {
+        accept,
+        headers: {
+          "content-type": "application/json",
+          accept,
+          ...(framed ? { "x-amzn-bedrock-accept": "application/json" } : {})
+        },
+        regions: regions(route),
+        scrub: scrub(route),
+        span: spanOf(route, operation, first, stream)
+      }
+    })
+
+    const call = ({ route, operation, body: given, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
+      const body = new Outgoing(bodyOf(operation, given), { large, hashed: Option.isNone(settings.bearerToken) })
+      const { accept, headers, regions, scrub, span } = kind(route, operation, stream)
       return {
         deployment: route.deployment,
-        regions: regions(route),
+        regions,
         prepare: (region) => {
-          const to = at(region)
-          const headers = {
-            "content-type": "application/json",
-            accept,
-            ...(framed ? { "x-amzn-bedrock-accept": "application/json" } : {})
-          }
+          const to = target(route, operation, stream, region)
           return mapNow(
             credential.sign({ method: "POST", url: to.url, headers, body: body.signable(), region }),
-            (signed) => ({
-              target: to,
-              headers: signed
-            })
+            (signed) => ({ target: to, headers: signed })
           )
         },
         refresh:
@@ -119,19 +132,14 @@ export const bedrock = Layer.effect(
             : ({ headers }) => credential.refresh(headers),
         body,
         contentType: accept,
-        scrub: scrub(route),
+        scrub,
         vectors: operation === "embeddings",
-        span: spanOf(route, operation, at(regions(route)[0] ?? settings.region), stream),
+        span,
         parent,
         asked,
         stopper
       }
     }
-    const scrub = (route: Route) =>
-      makeScrub([
-        [route.deployment.model, route.model.id],
-        [route.deployment.countModel ?? "", route.model.id]
-      ])
 
     return Provider.of({
       send: (ask) => Effect.flatMap(upstream.send(call(ask, false)), (reply) => native(ask.operation, reply)),

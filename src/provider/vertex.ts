@@ -9,6 +9,7 @@ import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { google } from "./credentials/google.ts"
 import { faultError, makeScrub } from "./fault.ts"
+import { perKind } from "./kinds.ts"
 import { Outgoing } from "./Outgoing.ts"
 import { type Ask, type Body, Provider } from "./Provider.ts"
 import { makeTargets } from "./Target.ts"
@@ -81,37 +82,43 @@ export const vertex = Layer.effect(
       })
     })
 
-    const call = ({ route, operation, body: given, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
-      const { body, betas } = bodyOf(route, operation, given, stream)
-      const at = (location: string) => target(route, operation, stream, location)
-      const regions = locations(route, operation)
-      return {
-        deployment: route.deployment,
-        regions,
-        prepare: (location) =>
-          mapNow(credential.headers, (headers) => ({
-            target: at(location),
-            headers: {
-              ...headers,
-              accept: stream ? "text/event-stream" : "application/json",
-              ...(betas.length > 0 ? { "anthropic-beta": betas.join(",") } : {})
-            }
-          })),
-        refresh: Option.isSome(settings.accessToken) ? undefined : ({ headers }) => credential.refresh(headers),
-        body: new Outgoing(body, { large }),
-        contentType: stream ? "text/event-stream" : "application/json",
-        scrub: scrub(route),
-        span: spanOf(route, operation, at(regions[0] ?? settings.location), stream),
-        parent,
-        asked,
-        stopper
-      }
-    }
     const scrub = (route: Route) =>
       makeScrub([
         [settings.project, "the project"],
         [route.deployment.model, route.model.id]
       ])
+    const kind = perKind((route, operation, stream) => {
+      const regions = locations(route, operation)
+      const first = target(route, operation, stream, regions[0] ?? settings.location)
+      return { regions, scrub: scrub(route), span: spanOf(route, operation, first, stream) }
+    })
+
+    const call = ({ route, operation, body: given, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
+      const { body, betas } = bodyOf(route, operation, given, stream)
+      const contentType = stream ? "text/event-stream" : "application/json"
+      const { regions, scrub, span } = kind(route, operation, stream)
+      return {
+        deployment: route.deployment,
+        regions,
+        prepare: (location) =>
+          mapNow(credential.headers, (headers) => ({
+            target: target(route, operation, stream, location),
+            headers: {
+              ...headers,
+              accept: contentType,
+              ...(betas.length > 0 ? { "anthropic-beta": betas.join(",") } : {})
+            }
+          })),
+        refresh: Option.isSome(settings.accessToken) ? undefined : ({ headers }) => credential.refresh(headers),
+        body: new Outgoing(body, { large }),
+        contentType,
+        scrub,
+        span,
+        parent,
+        asked,
+        stopper
+      }
+    }
 
     return Provider.of({
       send: (ask) => upstream.send(call(ask, false)),

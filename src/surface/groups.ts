@@ -6,7 +6,7 @@ import { ApiKey, MessagesKey } from "../api/Security.ts"
 import { chat } from "./chat.ts"
 import { embeddings } from "./embeddings.ts"
 import { Inference } from "./Inference.ts"
-import { lean } from "./lean.ts"
+import { leanEndpoints } from "./lean.ts"
 import { countTokens, messages } from "./messages.ts"
 import { responses } from "./responses.ts"
 
@@ -41,7 +41,7 @@ const embeddingsGroup = HttpApiBuilder.group(Api, "embeddings", (handlers) =>
   })
 )
 
-export const surfacesLayer = lean(
+export const surfacesLayer = leanEndpoints(
   Layer.mergeAll(chatGroup, messagesGroup, responsesGroup, embeddingsGroup),
   Inference,
   ApiKey,

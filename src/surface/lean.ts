@@ -5,23 +5,30 @@
  */
 import { Context, Effect, Layer } from "effect"
 
-/** Keys of the gateway's own services, and of the platform's that serve files, terminals and processes. */
+type Key = { readonly key: string }
+
+/** Services of the gateway's own, and of the platform's that serve files, terminals and processes. */
 const heavy = /^(gateway\/|effect\/(FileSystem|Path|Terminal|process\/|http\/HttpPlatform|http\/Etag)|~effect\/Stdio)/
+/** References (log level, loggers, tracer), which every request has from the server. */
+const references = /^effect\/(References|Logger|http\/HttpMiddleware)\//
 
-/** The context without services; references (log level, loggers, tracer) and `kept` stay. */
-const without = (context: Context.Context<never>, kept: ReadonlySet<string>) =>
-  Context.makeUnsafe(new Map([...context.mapUnsafe].filter(([key]) => kept.has(key) || !heavy.test(key))))
-
-/** The same layer, built with these services and no others. */
-export const lean = <A, E, R>(
-  layer: Layer.Layer<A, E, R>,
-  ...services: ReadonlyArray<{ readonly key: string }>
-): Layer.Layer<A, E, R> => {
-  const kept = new Set(services.map(({ key }) => key))
-  return Layer.fromBuild((memoMap, scope) =>
-    Effect.updateContext(
-      Layer.buildWithMemoMap(layer, memoMap, scope),
-      (context: Context.Context<R>): Context.Context<R> => without(context, kept) as Context.Context<R>
+/** The same layer, built without the services whose keys match, but for `kept`. */
+const without =
+  (unwanted: ReadonlyArray<RegExp>) =>
+  <A, E, R>(layer: Layer.Layer<A, E, R>, ...kept: ReadonlyArray<Key>): Layer.Layer<A, E, R> => {
+    const keys = new Set(kept.map(({ key }) => key))
+    const stays = (key: string) => keys.has(key) || !unwanted.some((pattern) => pattern.test(key))
+    return Layer.fromBuild((memoMap, scope) =>
+      Effect.updateContext(
+        Layer.buildWithMemoMap(layer, memoMap, scope),
+        (context: Context.Context<R>): Context.Context<R> =>
+          Context.makeUnsafe(new Map([...context.mapUnsafe].filter(([key]) => stays(key)))) as Context.Context<R>
+      )
     )
-  )
-}
+  }
+
+/** For the server: of the services only those named, and all references. */
+export const leanServer = without([heavy])
+
+/** For endpoints: of the services only those named. */
+export const leanEndpoints = without([heavy, references])

@@ -166,16 +166,25 @@ const makeKind = (options: CallSpanOptions): Kind => ({
 /** Made once, with what calls; then called for every call, whose span it opens. Without tracing, no span is built. */
 export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tracer.AnySpan | undefined) => CallSpan> =
   Effect.gen(function* () {
-    const kinds = remembered(
+    const named = remembered(
       ({ operation, provider, model, level, address, port, deployment, stream }: CallSpanOptions) =>
         `${operation}\n${provider}\n${model}\n${level}\n${address}\n${port}\n${deployment}\n${stream}`,
       makeKind
     )
+    /** Calls of one kind share their options. */
+    const known = new WeakMap<CallSpanOptions, Kind>()
+    const kindOf = (options: CallSpanOptions): Kind => {
+      const kind = known.get(options)
+      if (kind !== undefined) return kind
+      const made = named(options)
+      known.set(options, made)
+      return made
+    }
     const tracer = yield* Tracer.Tracer
     const clock = yield* Clock.Clock
     const traced = yield* References.TracerEnabled
     return (options, parent) => {
-      const { name, record, attributes: shared } = kinds(options)
+      const { name, record, attributes: shared } = kindOf(options)
       if (!traced) return new Call(options, record, undefined)
       const begun = clock.currentTimeNanosUnsafe()
       const span = openSpan(tracer, { name, kind: "client", parent, startTime: begun, shared, own: {} })

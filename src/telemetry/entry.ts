@@ -23,12 +23,18 @@ const textOf = (message: unknown): string =>
     .map((part) => (typeof part === "string" ? part : JSON.stringify(part)))
     .join(" ")
 
+/** The one thing that was logged. */
+const only = (message: unknown): unknown => (Array.isArray(message) && message.length === 1 ? message[0] : message)
+
+/** Whether a message says all there is, whatever the fiber does meanwhile. */
+export const isEntry = (message: unknown): boolean => only(message) instanceof Entry
+
 /** What was logged, as one text with its fields. A span that nobody sees is none. */
 export const entryOf = (message: unknown, fiber: Fiber.Fiber<unknown, unknown>): Entry => {
-  const only: unknown = Array.isArray(message) && message.length === 1 ? message[0] : message
+  const said = only(message)
   const entry =
-    only instanceof Entry
-      ? only
+    said instanceof Entry
+      ? said
       : new Entry(textOf(message), fiber.getRef(References.CurrentLogAnnotations), fiber.cache.span)
   return entry.span?.traceId === "noop" ? new Entry(entry.text, entry.fields, undefined) : entry
 }

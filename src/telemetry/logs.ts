@@ -5,7 +5,7 @@
 import { Cause, Effect, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { escapeControls } from "../wire/escape.ts"
-import { type Entry, entryOf } from "./entry.ts"
+import { type Entry, entryOf, isEntry } from "./entry.ts"
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
 export const withoutQuotes = (cause: string): string =>
@@ -62,21 +62,23 @@ const patience = 5
 
 /**
  * Writes whole lines on standard error, the last ones when the scope closes or the process ends. Trouble is written at once,
- * with what came before it.
+ * with what came before it. An entry has all that it says, so it is also printed then, together with others.
  */
 const toStderr = (
   logger: Logger.Logger<unknown, string>
 ): Effect.Effect<Logger.Logger<unknown, void>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    let waiting = ""
+    let waiting: Array<string | Logger.Options<unknown>> = []
     let timer: NodeJS.Timeout | undefined
     let open = true
     // Blocks while the reader of a pipe is stalled: a log that is read too slowly must not be lost silently.
     const flush = () => {
       clearTimeout(timer)
       timer = undefined
-      const text = waiting
-      waiting = ""
+      const lines = waiting
+      waiting = []
+      let text = ""
+      for (const line of lines) text += `${typeof line === "string" ? line : logger.log(line)}\n`
       if (text !== "") process.stderr.write(text)
     }
     process.on("exit", flush)
@@ -88,7 +90,7 @@ const toStderr = (
       })
     )
     return Logger.make((options) => {
-      waiting += `${logger.log(options)}\n`
+      waiting.push(isEntry(options.message) ? options : logger.log(options))
       if (!open || LogLevel.isGreaterThanOrEqualTo(options.logLevel, "Warn")) flush()
       else timer ??= setTimeout(flush, patience)
     })
