@@ -9,6 +9,7 @@ import { recordLine, usageRecordOf } from "../src/access/UsageRecord.ts"
 import { purposePaths } from "../src/api/Api.ts"
 import { ChatRequest } from "../src/api/Chat.ts"
 import { makeAccumulator } from "../src/governance/accumulate.ts"
+import { governanceOfCalls } from "../src/governance/flags.ts"
 import { clouds } from "../src/model/Catalog.ts"
 import { shippedCatalog } from "../src/model/CatalogStore.ts"
 import { bestSites } from "../src/model/Partition.ts"
@@ -24,6 +25,7 @@ import { makeRecordRequest } from "../src/telemetry/metrics.ts"
 import type { Event } from "../src/wire/Event.ts"
 import { parseExact, readExactObject } from "../src/wire/json.ts"
 import { measure } from "../src/wire/measure.ts"
+import { atOnce } from "../src/wire/slices.ts"
 import { sse } from "../src/wire/sseDecoder.ts"
 import * as calls from "./calls.ts"
 import { replies } from "./wire.ts"
@@ -86,7 +88,11 @@ stage("resolve the model", () => index.resolve(request.model, "chat"))
 stage("translate the request", () => chat.prepare(request, route, arrival))
 stage("print it for the cloud", () => JSON.stringify(prepared.bodies[0]))
 stage("parse the reply, exactly", () => parseExact(replyText))
-stage("translate, scan and print the reply", () => chat.answer(prepared, reply, "spec"))
+stage("translate, scan and print the reply", () =>
+  Result.map(chat.answer(prepared, reply), (said) =>
+    JSON.stringify(said.body(atOnce(governanceOfCalls(said.calls, "spec"))))
+  )
+)
 stage("usage record and its line", () => record && recordLine(usageRecordOf(facts, false, Date.now()) ?? record))
 stage("metrics of the request", () => recordRequest(facts, "ok", Date.now(), facts.tokens))
 

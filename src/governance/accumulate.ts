@@ -1,7 +1,7 @@
 import { atOnce } from "../wire/slices.ts"
-import { type Flag, flagOf } from "./flags.ts"
+import { type Called, type Flag, flagOf, flagOfCall } from "./flags.ts"
 import { type Found, makeCollector } from "./found.ts"
-import { collectArguments, collectValue, type ScanMode, scanArguments } from "./scan.ts"
+import { collectArguments, collectValue, type ScanMode } from "./scan.ts"
 
 /** What a frame of a streamed reply tells of its tool calls. `key` is the block's or the call's index, or the item's ID. */
 export type CallPiece =
@@ -10,7 +10,7 @@ export type CallPiece =
   | { readonly type: "input"; readonly key: string | number; readonly value: unknown }
   | { readonly type: "end"; readonly key: string | number }
   /** A call that the reply's last frame repeats whole. */
-  | { readonly type: "whole"; readonly id: string; readonly name: string; readonly text: string }
+  | { readonly type: "whole"; readonly call: Called }
 
 /**
  * Collects the tool calls of one streamed reply and answers the flags that the same calls would get in one piece.
@@ -31,7 +31,7 @@ export interface Accumulator {
   /** The call is whole: scan it now rather than at the end. Optional; a later piece makes it count as unscanned again. */
   readonly complete: (key: string | number) => void
   /** A call in one piece, beside those that came in pieces: what is flagged here is not flagged again under the same ID. */
-  readonly whole: (id: string, name: string, text: string) => void
+  readonly whole: (call: Called) => void
   /** The flags of all calls so far, completed or cut off: those that came whole, then the others in the order in which they started. May be asked repeatedly. */
   readonly flags: () => ReadonlyArray<Flag>
 }
@@ -84,11 +84,11 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
         case "end":
           return accumulator.complete(piece.key)
         case "whole":
-          return accumulator.whole(piece.id, piece.name, piece.text)
+          return accumulator.whole(piece.call)
       }
     },
-    whole: (id, name, text) => {
-      const flag = flagOf(id, name, scanArguments(text, mode))
+    whole: (call) => {
+      const flag = atOnce(flagOfCall(call, mode))
       if (flag !== undefined) repeated.push(flag)
     },
     start: (key, id, name) => {

@@ -1,5 +1,6 @@
-import type { Found } from "./found.ts"
-import { type ScanMode, scanArguments, scanValue } from "./scan.ts"
+import type { Slices } from "../wire/slices.ts"
+import { type Found, makeCollector } from "./found.ts"
+import { collectArguments, collectValue, type ScanMode } from "./scan.ts"
 
 /** One tool call that names outbound destinations (docs/api.md#governance-flag). */
 export interface Flag {
@@ -31,20 +32,30 @@ export const flagOf = (id: string, name: string, { destinations, omitted }: Foun
         ...(omitted === 0 ? {} : { truncated: true, omitted })
       }
 
-/** The flag of a call whose arguments are JSON text, valid or not (chat-completions, responses). */
-export const flagCall = (
-  call: { readonly id: string; readonly name: string; readonly arguments: string },
-  mode: ScanMode = "spec"
-): Flag | undefined => flagOf(call.id, call.name, scanArguments(call.arguments, mode))
+/** A call of a whole reply: its arguments as JSON text, valid or not, or its input, already parsed. */
+export type Called = { readonly id: string; readonly name: string } & (
+  | { readonly arguments: string }
+  | { readonly input: unknown }
+)
 
-/** The flag of a call whose input is already parsed (messages). */
-export const flagInput = (
-  call: { readonly id: string; readonly name: string; readonly input: unknown },
-  mode: ScanMode = "spec"
-): Flag | undefined => flagOf(call.id, call.name, scanValue(call.input, mode))
-
-/** What goes into `x_gateway_governance`, or `undefined` when the field must be absent. Calls without a flag are skipped. */
-export const governanceOf = (flags: Iterable<Flag | undefined>): Governance | undefined => {
-  const present = Array.from(flags).filter((flag) => flag !== undefined)
-  return present.length === 0 ? undefined : { flags: present }
+/** Its flag; undefined where it has none. */
+export function* flagOfCall(call: Called, mode: ScanMode): Slices<Flag | undefined> {
+  const collector = makeCollector()
+  if ("arguments" in call) yield* collectArguments(call.arguments, mode, collector)
+  else yield* collectValue(call.input, mode, collector)
+  return flagOf(call.id, call.name, collector.found())
 }
+
+/** Flags of all calls of a whole reply. */
+export function* governanceOfCalls(calls: ReadonlyArray<Called>, mode: ScanMode): Slices<Governance | undefined> {
+  const flags: Array<Flag> = []
+  for (const call of calls) {
+    const flag = yield* flagOfCall(call, mode)
+    if (flag !== undefined) flags.push(flag)
+  }
+  return governanceOf(flags)
+}
+
+/** What goes into `x_gateway_governance`, or `undefined` when the field must be absent. */
+export const governanceOf = (flags: ReadonlyArray<Flag>): Governance | undefined =>
+  flags.length === 0 ? undefined : { flags }

@@ -2,7 +2,7 @@
 import type { Result, Schema } from "effect"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
 import type { JsonText } from "../dialect/jsonTexts.ts"
-import type { ScanMode } from "../governance/scan.ts"
+import type { Called, Governance } from "../governance/flags.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Operation, Purpose, Route } from "../model/Route.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
@@ -53,10 +53,19 @@ export interface Ready<P extends Prepared> {
   readonly prepared: P
 }
 
+/** JSON text, or the value to be printed. */
+export type AnswerBody = string | object
+
+/** What a whole reply says, while its calls are still to be scanned. */
+export interface Said extends Summary {
+  readonly calls: ReadonlyArray<Called>
+  /** As it goes to the caller, with what the scan found. */
+  readonly body: (governance: Governance | undefined) => AnswerBody
+}
+
 /** A whole reply, as it goes to the caller. */
 export interface Answer extends Summary {
-  /** JSON text, or the value to be printed. */
-  readonly body: string | object
+  readonly body: AnswerBody
   readonly flags: number
 }
 
@@ -83,12 +92,8 @@ export interface Surface<
   readonly texts?: ((request: Request) => ReadonlyArray<JsonText>) | undefined
   /** What to send. Refuses what the surface does not take. */
   readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
-  /** What a whole reply says; calls in it are scanned. */
-  readonly answer: (
-    prepared: P,
-    reply: Pick<Reply, "body" | "text">,
-    scan: ScanMode
-  ) => Result.Result<Answer, UpstreamFault>
+  /** What a whole reply says. */
+  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "text">) => Result.Result<Said, UpstreamFault>
   /** How a streamed reply is said; absent where there is none. */
   readonly protocol?: ((prepared: P) => Protocol<S>) | undefined
   /** One answer of several, where several were asked for. */

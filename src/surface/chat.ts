@@ -8,7 +8,6 @@ import type { Dialect } from "../dialect/Dialect.ts"
 import { dialectOf } from "../dialect/dialects.ts"
 import { jsonTexts } from "../dialect/jsonTexts.ts"
 import { reservedOutput } from "../dialect/reservedOutput.ts"
-import { flagCall, governanceOf } from "../governance/flags.ts"
 import { internal, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { JsonObject } from "../wire/json.ts"
@@ -81,20 +80,13 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
       heading: { id: `chatcmpl-${id}`, created: Math.floor(startedAt / 1000), model: request.model }
     }))
   },
-  answer: ({ dialect, route, request, heading }, { body }, scan) =>
-    Result.map(dialect.reply(body, route, request), (answer) => {
-      const governance = governanceOf(
-        answer.toolCalls.map((call) =>
-          flagCall({ id: call.id, name: call.function.name, arguments: call.function.arguments }, scan)
-        )
-      )
-      return {
-        body: renderCompletion(answer, { ...heading, governance }),
-        tokens: answer.usage,
-        finishReason: answer.finishReason,
-        flags: governance?.flags.length ?? 0
-      }
-    }),
+  answer: ({ dialect, route, request, heading }, { body }) =>
+    Result.map(dialect.reply(body, route, request), (answer) => ({
+      calls: answer.toolCalls.map(({ id, function: { arguments: args, name } }) => ({ id, name, arguments: args })),
+      body: (governance) => renderCompletion(answer, { ...heading, governance }),
+      tokens: answer.usage,
+      finishReason: answer.finishReason
+    })),
   protocol: ({ dialect, route, request, heading }) =>
     chatProtocol({
       makeReader: () => dialect.stream(route, request),

@@ -75,10 +75,10 @@ export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiErro
   /** The JSON text of one vector. */
   answer: ({ base64 }, { body }) =>
     Result.map(reply(body), ({ embedding, tokens }) => ({
-      body: JSON.stringify(base64 ? base64Of(embedding) : embedding),
+      calls: [],
+      body: () => JSON.stringify(base64 ? base64Of(embedding) : embedding),
       tokens: { input: tokens, output: 0 },
-      finishReason: undefined,
-      flags: 0
+      finishReason: undefined
     })),
   join: ({ model }, answers) => {
     const data = answers.map(({ body }, index) => `{"object":"embedding","index":${index},"embedding":${body}}`)

@@ -4,8 +4,7 @@ import type { MessagesError } from "../api/Errors.ts"
 import { CountRequest, MessagesRequest } from "../api/Messages.ts"
 import { tokensOf } from "../dialect/claude/usage.ts"
 import { reservedOutput } from "../dialect/reservedOutput.ts"
-import { flagInput, governanceOf } from "../governance/flags.ts"
-import type { ScanMode } from "../governance/scan.ts"
+import type { Called } from "../governance/flags.ts"
 import { misshapen } from "../model/UpstreamFault.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { mediaOf, prepareMessages } from "./messagesBody.ts"
@@ -21,16 +20,12 @@ interface PreparedMessages extends Prepared {
   readonly emulated: boolean
 }
 
-/** Flags of the calls in a whole reply (docs/api.md#tool-call-scan). */
-const governanceOfContent = (content: Json | undefined, scan: ScanMode) =>
-  governanceOf(
-    arrayOf(content)
-      .filter(isObject)
-      .filter((block) => isCall(block))
-      .map((block) =>
-        flagInput({ id: textOf(block.id) ?? "", name: textOf(block.name) ?? "", input: block.input }, scan)
-      )
-  )
+/** The calls in a whole reply, which are scanned (docs/api.md#tool-call-scan). */
+const callsOf = (content: Json | undefined): ReadonlyArray<Called> =>
+  arrayOf(content)
+    .filter(isObject)
+    .filter(isCall)
+    .map(({ id, input, name }) => ({ id: textOf(id) ?? "", name: textOf(name) ?? "", input }))
 
 const countsOf = (request: JsonObject) => ({ tools: arrayOf(request.tools).length, ...mediaOf(request) })
 
@@ -57,19 +52,18 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
         thinkingAdjusted
       })
     ),
-  answer: ({ emulated, model }, reply, scan) => {
+  answer: ({ emulated, model }, reply) => {
     if (reply.body.type !== "message") return Result.fail(misshapen)
     const body = emulated ? withoutFence(reply.body) : reply.body
-    const governance = governanceOfContent(body.content, scan)
     return Result.succeed({
-      body: {
+      calls: callsOf(body.content),
+      body: (governance) => ({
         ...body,
         model,
         ...(governance === undefined ? {} : { x_gateway_governance: governance })
-      },
+      }),
       tokens: tokensOf(objectOf(body.usage)),
-      finishReason: textOf(body.stop_reason),
-      flags: governance?.flags.length ?? 0
+      finishReason: textOf(body.stop_reason)
     })
   },
   protocol: ({ emulated, model }) => messagesProtocol(model, emulated)
@@ -96,10 +90,10 @@ export const countTokens = surface<CountRequest, Prepared, MessagesError>({
     return count === undefined
       ? Result.fail(misshapen)
       : Result.succeed({
-          body: JSON.stringify({ input_tokens: count }),
+          calls: [],
+          body: () => JSON.stringify({ input_tokens: count }),
           tokens: undefined,
-          finishReason: undefined,
-          flags: 0
+          finishReason: undefined
         })
   }
 })

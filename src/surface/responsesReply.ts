@@ -1,13 +1,12 @@
 /** A responses reply: the upstream's own bytes, unless something must be added or removed (docs/api.md#responses). */
 import { countedTokens, responsesNames } from "../dialect/openaiUsage.ts"
-import { type Flag, flagCall, governanceOf } from "../governance/flags.ts"
-import type { ScanMode } from "../governance/scan.ts"
+import type { Called } from "../governance/flags.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import type { Scrub } from "../provider/fault.ts"
 import type { Summary } from "../stream/Frame.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
-import type { Answer } from "./Surface.ts"
+import type { Said } from "./Surface.ts"
 
 const secretField = "encrypted_content"
 const sealedType = "compaction"
@@ -34,12 +33,6 @@ export const exposedEvent = (event: JsonObject): JsonObject => ({
   ...(isObject(event.response) ? { response: exposedResponse(event.response) } : {})
 })
 
-interface Call {
-  readonly id: string
-  readonly name: string
-  readonly arguments: string
-}
-
 /** Calls of tools that have no name of their own, and where they say what to do. */
 const unnamed: ReadonlyMap<unknown, { readonly name: string; readonly field: string }> = new Map([
   ["local_shell_call", { name: "local_shell", field: "action" }],
@@ -48,19 +41,19 @@ const unnamed: ReadonlyMap<unknown, { readonly name: string; readonly field: str
 ])
 
 /** Arguments of a function call, the text that a custom tool is given, the commands of a shell, and patches. */
-export const callOf = (item: Json | undefined): Call | undefined => {
+export const callOf = (item: Json | undefined): Called | undefined => {
   const fields = objectOf(item)
   const { type, call_id, name, arguments: args, input } = fields
   const own = unnamed.get(type)
   if (own !== undefined) {
-    return { id: textOf(call_id) ?? "", name: own.name, arguments: JSON.stringify(fields[own.field] ?? {}) }
+    return { id: textOf(call_id) ?? "", name: own.name, input: fields[own.field] ?? {} }
   }
   if (type !== "function_call" && type !== "custom_tool_call") return undefined
   return { id: textOf(call_id) ?? "", name: textOf(name) ?? "", arguments: textOf(args) ?? textOf(input) ?? "" }
 }
 
 /** The calls that a whole response holds. */
-export const callsOf = (response: JsonObject): ReadonlyArray<Call> =>
+export const callsOf = (response: JsonObject): ReadonlyArray<Called> =>
   arrayOf(response.output).flatMap((item) => callOf(item) ?? [])
 
 const tokensOf = (usage: Json | undefined): Tokens | undefined =>
@@ -87,21 +80,16 @@ export const summarize = (response: JsonObject): Summary => {
 }
 
 /** The answer of a whole reply; undefined for what is not a response. Its bytes stay as they came where nothing must change. */
-export const rewriteResponse = (
-  text: string,
-  response: JsonObject,
-  scan: ScanMode,
-  scrub: Scrub
-): Answer | undefined => {
+export const rewriteResponse = (text: string, response: JsonObject, scrub: Scrub): Said | undefined => {
   if (response.object !== "response") return undefined
   const failed = blamed(response, scrub)
-  const flags: ReadonlyArray<Flag> = callsOf(response).flatMap((call) => flagCall(call, scan) ?? [])
-  const governance = governanceOf(flags)
-  const summary = { ...summarize(response), flags: flags.length }
-  if (governance === undefined && failed === undefined && !mayHide(text)) return { ...summary, body: text }
-  const shown = exposedResponse(failed ?? response)
   return {
-    ...summary,
-    body: governance === undefined ? shown : { ...shown, x_gateway_governance: governance }
+    ...summarize(response),
+    calls: callsOf(response),
+    body: (governance) => {
+      if (governance === undefined && failed === undefined && !mayHide(text)) return text
+      const shown = exposedResponse(failed ?? response)
+      return governance === undefined ? shown : { ...shown, x_gateway_governance: governance }
+    }
   }
 }

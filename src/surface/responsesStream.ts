@@ -4,6 +4,7 @@
  */
 import { responsesFault } from "../dialect/responses/faults.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
+import type { Called } from "../governance/flags.ts"
 import { unreadable } from "../model/UpstreamFault.ts"
 import type { Scrub } from "../provider/fault.ts"
 import type { Frame, Progress, Protocol, Summary } from "../stream/Frame.ts"
@@ -37,12 +38,15 @@ const terminal: ReadonlySet<string> = new Set(["response.completed", "response.i
 
 const keyOf = (fields: JsonObject): number => numberOf(fields.output_index) ?? -1
 
-/** A call that came in one piece, without deltas before it. */
-const whole = ({ told }: ResponsesState, key: number, text: string): ReadonlyArray<CallPiece> => {
+/** What a call says, where it came in one piece, without deltas before it. */
+const whole = ({ told }: ResponsesState, key: number, piece: CallPiece): ReadonlyArray<CallPiece> => {
   if (told.has(key)) return []
   told.add(key)
-  return [{ type: "append", key, text }]
+  return [piece]
 }
+
+const saidBy = (key: number, call: Called): CallPiece =>
+  "input" in call ? { type: "input", key, value: call.input } : { type: "append", key, text: call.arguments }
 
 /** The whole response ends the stream; its flags, and those of calls that it does not repeat, ride on it. */
 const finish = (state: ResponsesState, name: string, data: string): Frame | undefined => {
@@ -57,7 +61,7 @@ const finish = (state: ResponsesState, name: string, data: string): Frame | unde
   const hidden = failed !== undefined || mayHide(data)
   return {
     ...(hidden ? print(exposedResponse(response)) : { event: name, data }),
-    calls: callsOf(response).map((call) => ({ type: "whole", id: call.id, name: call.name, text: call.arguments })),
+    calls: callsOf(response).map((call) => ({ type: "whole", call })),
     flagged: (governance) => [
       print({
         ...exposedResponse(response),
@@ -86,7 +90,7 @@ const item = (state: ResponsesState, name: string, data: string): Frame | undefi
   const start: CallPiece = { type: "start", key, id: call.id, name: call.name }
   return {
     ...frame,
-    calls: name.endsWith("done") ? [start, ...whole(state, key, call.arguments), { type: "end", key }] : [start]
+    calls: name.endsWith("done") ? [start, ...whole(state, key, saidBy(key, call)), { type: "end", key }] : [start]
   }
 }
 
@@ -129,7 +133,8 @@ const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefin
       const fields = readExactObject(data)
       if (fields === undefined) return broken(state)
       const text = textOf(fields.arguments) ?? textOf(fields.input) ?? ""
-      return { event: name, data, calls: whole(state, keyOf(fields), text) }
+      const key = keyOf(fields)
+      return { event: name, data, calls: whole(state, key, { type: "append", key, text }) }
     }
     default: {
       if (!data.startsWith("{") || !data.endsWith("}")) return broken(state)

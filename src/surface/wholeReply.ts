@@ -2,6 +2,7 @@
 import { Duration, Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
+import { type Governance, governanceOfCalls } from "../governance/flags.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import { isLargeReply } from "../provider/largeReply.ts"
@@ -12,10 +13,11 @@ import { ceilingError } from "../stream/deadlines.ts"
 import type { Progress } from "../stream/Frame.ts"
 import { flatMapNow } from "../wire/now.ts"
 import { Print } from "../wire/print.ts"
-import { inOneTurn, inTurns } from "../wire/turns.ts"
+import { atOnce } from "../wire/slices.ts"
+import { inOneTurn, inSlices, inTurns } from "../wire/turns.ts"
 import { isLarge } from "./body.ts"
 import type { Observation } from "./Observation.ts"
-import type { Answer, Prepared, Ready, Surface } from "./Surface.ts"
+import type { Answer, Prepared, Ready, Said, Surface } from "./Surface.ts"
 
 export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "answer" | "errorAt" | "join">
@@ -61,31 +63,50 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     observation.call = stopper
     const timer = setTimeout(stopper.stop, ceiling, ceilingError)
     const { operation, bodies } = prepared
-    let inSlices = false
-    const judge = (reply: Reply, answer: Result.Result<Answer, UpstreamFault>): Effect.Effect<Answer, GatewayError> => {
-      if (Result.isSuccess(answer)) {
-        learn(observation, reply, answer.success)
-        return Effect.succeed(answer.success)
-      }
-      const error = provider.faultError(route, answer.failure)
+    let large = false
+    const scanned = (
+      reply: Reply,
+      { body, calls: _, ...summary }: Said,
+      governance: Governance | undefined
+    ): Answer => {
+      const answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
+      learn(observation, reply, answer)
+      return answer
+    }
+    const refused = (reply: Reply, fault: UpstreamFault): Effect.Effect<never, GatewayError> => {
+      const error = provider.faultError(route, fault)
       reply.span.fail(error)
       reply.span.end()
       return Effect.fail(error)
     }
+    /** The same as of a small reply, in slices. */
+    const readLarge = (reply: Reply): Effect.Effect<Answer, GatewayError> =>
+      Effect.flatMap(
+        inOneTurn(() => surface.answer(prepared, reply)),
+        (said) =>
+          Result.isFailure(said)
+            ? refused(reply, said.failure)
+            : Effect.map(inSlices(governanceOfCalls(said.success.calls, scanMode)), (governance) =>
+                scanned(reply, said.success, governance)
+              )
+      )
     const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
       observation.region = reply.region
       observation.upstreamRequestId = reply.requestId
-      const large = isLargeReply(reply.text.length)
-      if (large) inSlices = true
-      const answered = () => judge(reply, surface.answer(prepared, reply, scanMode))
-      return large ? Effect.flatten(inOneTurn(answered)) : answered()
+      if (isLargeReply(reply.text.length)) {
+        large = true
+        return readLarge(reply)
+      }
+      const said = surface.answer(prepared, reply)
+      if (Result.isFailure(said)) return refused(reply, said.failure)
+      return Effect.succeed(scanned(reply, said.success, atOnce(governanceOfCalls(said.success.calls, scanMode))))
     }
     const respond = (answer: Answer | undefined) => {
       observation.answered()
       const body = answer?.body ?? ""
       const options = { contentType: "application/json" }
       if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, options))
-      if (!inSlices) return Effect.succeed(HttpServerResponse.text(JSON.stringify(body), options))
+      if (!large) return Effect.succeed(HttpServerResponse.text(JSON.stringify(body), options))
       return Effect.map(printed(body), (bytes) => HttpServerResponse.uint8Array(bytes, options))
     }
     const send = (body: (typeof bodies)[number]) =>

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { farthest } from "../../src/governance/characters.ts"
 import { undisguise } from "../../src/governance/disguise.ts"
-import { flagCall, flagInput } from "../../src/governance/flags.ts"
 import { makeCollector, maxDestinations } from "../../src/governance/found.ts"
 import { plainText } from "../../src/governance/plainText.ts"
 import * as scan from "../../src/governance/scan.ts"
 import { maxDestinationLength } from "../../src/governance/scan.ts"
 import { atOnce, type Slices, sliceCharacters, sliceValues } from "../../src/wire/slices.ts"
+import { flagCall } from "../support/flagCall.ts"
 import { processorTime } from "../support/processorTime.ts"
 
 const scanText = (text: string) => scan.scanText(text).destinations
@@ -274,10 +274,10 @@ describe("scan: limits", () => {
     const found = scan.scanValue([...many, ...many])
     assert.deepStrictEqual(found, { destinations: many.slice(0, maxDestinations), omitted: 50 })
     assert.strictEqual(scan.scanValue(many.slice(0, maxDestinations)).omitted, 0)
-    const flag = flagInput({ id: "c", name: "n", input: many })
+    const flag = flagCall({ id: "c", name: "n", input: many })
     assert.deepInclude(flag, { truncated: true, omitted: 50 })
     assert.deepStrictEqual(flagCall({ id: "c", name: "n", arguments: JSON.stringify(many) }), flag)
-    assert.notProperty(flagInput({ id: "c", name: "n", input: many.slice(0, 3) }), "omitted")
+    assert.notProperty(flagCall({ id: "c", name: "n", input: many.slice(0, 3) }), "omitted")
     assert.isAtLeast(scan.scanValue(Array.from({ length: 30_000 }, (_, at) => `xx://${at}`)).omitted, 29_900)
   })
 

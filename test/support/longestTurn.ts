@@ -1,0 +1,17 @@
+/** The longest turn of the event loop while something runs, in milliseconds of processor time: on a busy machine nearly the same. */
+export const longestTurn = async (run: () => Promise<unknown>): Promise<number> => {
+  let longest = 0
+  let over = false
+  let before = process.threadCpuUsage()
+  const look = () => {
+    const now = process.threadCpuUsage()
+    longest = Math.max(longest, (now.user - before.user + now.system - before.system) / 1000)
+    before = now
+    if (!over) setImmediate(look)
+  }
+  setImmediate(look)
+  await run()
+  over = true
+  look()
+  return longest
+}

@@ -1,0 +1,36 @@
+/** A whole reply that is large holds up no other request, whatever its calls hold (docs/decisions.md#work-in-slices). */
+import { assert, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import type { Provider } from "../../src/provider/Provider.ts"
+import { messages } from "../../src/surface/messages.ts"
+import { Observation } from "../../src/surface/Observation.ts"
+import type { Prepared, Ready } from "../../src/surface/Surface.ts"
+import { makeWholeReply } from "../../src/surface/wholeReply.ts"
+import { longestTurn } from "../support/longestTurn.ts"
+
+const nothing = () => {}
+const span = { set: nothing, used: nothing, fail: nothing, cancelled: nothing, end: nothing }
+
+it("is scanned in slices", async () => {
+  const input = { text: 'the "quick" fox: jumps\n'.repeat(1_000_000), url: "https://a.example" }
+  const body = { type: "message", content: [{ type: "tool_use", id: "a", name: "write", input }] }
+  const text = JSON.stringify(body)
+  const provider = {
+    send: () => Effect.succeed({ region: "r", requestId: undefined, span, text, body })
+  } as unknown as Provider["Service"]
+  const observation = new Observation({
+    id: "",
+    startedAt: 0,
+    method: "",
+    path: "",
+    source: undefined,
+    surface: undefined
+  })
+  const ready = { route: {}, prepared: { bodies: [{}], model: "m", emulated: false } } as unknown as Ready<Prepared>
+  const whole = makeWholeReply({ embeddingsConcurrency: 1, requestCeiling: Duration.minutes(1), scanMode: "spec" })
+  const longest = await longestTurn(() =>
+    Effect.runPromise(whole({ surface: messages as never, provider, observation, ...ready }))
+  )
+  assert.strictEqual(observation.flags, 1)
+  assert.isBelow(longest, 100)
+})
