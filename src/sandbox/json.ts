@@ -3,7 +3,15 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 import { arrayOf, isObject, type Json, type JsonObject, readObject } from "../wire/json.ts"
 import { Parse } from "../wire/parse.ts"
 
-export { arrayOf as listOf, isObject, type Json, type JsonObject, objectOf, readObject } from "../wire/json.ts"
+export {
+  arrayOf as listOf,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  readObject
+} from "../wire/json.ts"
 
 /** The objects of an array; other elements are left out. */
 export const objectsOf = (value: Json | undefined): ReadonlyArray<JsonObject> => arrayOf(value).filter(isObject)

@@ -1,5 +1,5 @@
 /** A value that a JSON Schema accepts, made from what was asked. */
-import { isObject, type Json, type JsonObject, listOf, objectOf, stringOf } from "./json.ts"
+import { isObject, type Json, type JsonObject, listOf, numberOf, objectOf, stringOf } from "./json.ts"
 
 const DEPTH = 12
 
@@ -57,14 +57,13 @@ const sampleString = (schema: JsonObject, name: string, found: Finds): string =>
   if (date !== undefined && /\b(?:date|day)\b/.test(hint)) return date
   const asks = /quer|question|prompt|search|text|task/.test(hint)
   const text = quoted.shift() ?? (asks ? prompt : names.shift()) ?? prompt
-  const long = text.padEnd(typeof least === "number" ? least : 0, "x")
-  return long.slice(0, typeof most === "number" ? most : undefined) || name || "sandbox"
+  const long = text.padEnd(numberOf(least) ?? 0, "x")
+  return long.slice(0, numberOf(most)) || name || "sandbox"
 }
 
-const sampleNumber = ({ minimum, maximum }: JsonObject, found: Finds): number => {
-  const low = typeof minimum === "number" ? minimum : Number.MIN_SAFE_INTEGER
-  const high = typeof maximum === "number" ? maximum : Number.MAX_SAFE_INTEGER
-  return Math.min(Math.max(found.numbers.shift() ?? 1, low), high)
+const sampleNumber = ({ minimum, maximum }: JsonObject, { numbers }: Finds): number => {
+  const low = numberOf(minimum) ?? Number.MIN_SAFE_INTEGER
+  return Math.min(Math.max(numbers.shift() ?? 1, low), numberOf(maximum) ?? Number.MAX_SAFE_INTEGER)
 }
 
 const resolve = (reference: string, root: JsonObject): Json | undefined => {
@@ -108,8 +107,7 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
       return Object.fromEntries(wanted.map(([key, value]) => [key, deeper(value, key)]))
     }
     case "array": {
-      const least = typeof node.minItems === "number" ? node.minItems : 1
-      return Array.from({ length: Math.min(Math.max(least, 1), 20) }, () => deeper(node.items))
+      return Array.from({ length: Math.min(Math.max(numberOf(node.minItems) ?? 1, 1), 20) }, () => deeper(node.items))
     }
     case "integer":
       return Math.round(sampleNumber(node, found))

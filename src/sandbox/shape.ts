@@ -27,8 +27,8 @@ export interface Words {
   readonly nullable?: boolean
   readonly field: (path: string, name: string) => string
   readonly item: (path: string, index: number) => string
-  /** The path of what a variant holds. */
-  readonly inside: (path: string, name: string) => string
+  /** The path of what a variant holds, where that is not its own. */
+  readonly inside?: (path: string, name: string) => string
   readonly unknown: (path: string, name: string) => Error
   readonly missing: (path: string, name: string) => Error
   readonly noObject?: (path: string) => Error
@@ -37,6 +37,11 @@ export interface Words {
   /** A refusal of what stands at a path, in these words. */
   readonly refused?: ((path: string, message: string) => Error) | undefined
 }
+
+/** The path of a field, in words that separate names by dots. */
+export const under = (path: string, name: string | number): string => (path === "" ? String(name) : `${path}.${name}`)
+
+export const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
 export const anything: Shape<Json | undefined> = (value) => value
 
@@ -51,7 +56,7 @@ export const insistOn = (
 }
 
 export const shapesIn = (words: Words) => {
-  const { refused = (_, message) => invalid(message) } = words
+  const { refused = (_, message) => invalid(message), inside = (path) => path } = words
   const given = (value: Json | undefined) => value !== undefined && !(value === null && words.nullable === true)
 
   /** An object with these fields and no others; of those that are only named nothing is checked. */
@@ -83,7 +88,7 @@ export const shapesIn = (words: Words) => {
       const name = stringOf(objectOf(value)[tag] ?? otherwise)
       const shape = Object.hasOwn(shapes, name) ? shapes[name] : undefined
       if (shape === undefined) throw words.noVariant(path, tag, name, Object.keys(shapes))
-      return shape(value, words.inside(path, name))
+      return shape(value, inside(path, name))
     }
 
   const list =

@@ -26,6 +26,3 @@ export const digest = (...parts: ReadonlyArray<string | Uint8Array>): string => 
   for (const part of parts) hash.update(part).update("\0")
   return hash.digest("hex")
 }
-
-/** SHA-256 in hexadecimal, of exactly these bytes. */
-export const digestHex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")

@@ -231,7 +231,7 @@ describe("answers", () => {
       const whole = messageOf(plan, request, identity)
       const content: Array<Record<string, unknown>> = []
       let json = ""
-      for (const { data } of eventsOf(plan, request, identity)) {
+      for (const data of eventsOf(plan, request, identity)) {
         const delta = isObject(data.delta) ? data.delta : {}
         const last = content.at(-1)
         if (data.type === "content_block_start") {

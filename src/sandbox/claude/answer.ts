@@ -2,7 +2,7 @@
 import { argumentsOf, type Plan, planOf } from "../answer.ts"
 import { type Answer, answered, type Framing } from "../faults.ts"
 import type { Frame, Reply } from "../http.ts"
-import type { JsonObject } from "../json.ts"
+import { type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments } from "../tokens.ts"
 import type { ClaudeContext } from "./betas.ts"
@@ -16,16 +16,10 @@ interface ReplyIdentity {
   readonly seed: string
 }
 
-/** An event of a Messages stream; `word` events come at the model's pace. */
-interface ClaudeEvent {
-  readonly data: JsonObject & { readonly type: string }
-  readonly word: boolean
-}
-
-/** A content block, how it starts in a stream, and what follows. */
+/** A content block, what it has not yet when it starts in a stream, and what follows. */
 interface Block {
   readonly block: JsonObject
-  readonly start: JsonObject
+  readonly open?: JsonObject
   readonly deltas: ReadonlyArray<JsonObject>
 }
 
@@ -35,13 +29,13 @@ const blocksOf = (plan: Plan, request: ClaudeRequest, { seed, tag }: ReplyIdenti
   const signature = signThinking(thinking, seed)
   const thought: Block = {
     block: { type: "thinking", thinking, signature },
-    start: { type: "thinking", thinking: "", signature: "" },
+    open: { thinking: "", signature: "" },
     deltas: [...shown.map((thinking) => ({ type: "thinking_delta", thinking })), { type: "signature_delta", signature }]
   }
   const secret = { type: "redacted_thinking", data: signThinking("redacted", seed) }
   const said: Block = {
     block: { type: "text", text: plan.text.join("") },
-    start: { type: "text", text: "" },
+    open: { text: "" },
     deltas: plan.text.map((text) => ({ type: "text_delta", text }))
   }
   const calls = plan.calls.map(({ name, json }, index): Block => {
@@ -50,12 +44,12 @@ const blocksOf = (plan: Plan, request: ClaudeRequest, { seed, tag }: ReplyIdenti
     // A call without arguments streams none: the empty fragment is all that comes.
     const pieces = ["", ...(json === "{}" ? [] : fragments(json))]
     const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
-    return { block, start: { ...block, input: {} }, deltas }
+    return { block, open: { input: {} }, deltas }
   })
   const redacted = request.turn.thinks && request.turn.directives.flags.has("redacted")
   return [
     ...(plan.thinking.length > 0 ? [thought] : []),
-    ...(redacted ? [{ block: secret, start: secret, deltas: [] }] : []),
+    ...(redacted ? [{ block: secret, deltas: [] }] : []),
     ...(plan.text.length > 0 ? [said] : []),
     ...calls
   ]
@@ -91,26 +85,25 @@ export const messageOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIde
 })
 
 /** The events of the streamed reply, which say the same as the unstreamed one. */
-export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIdentity): ReadonlyArray<ClaudeEvent> => {
+export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIdentity): ReadonlyArray<JsonObject> => {
   const begun = { content: [], stop_reason: null, stop_sequence: null, usage: usageOf(request, 1) }
-  const content = blocksOf(plan, request, identity).flatMap(({ start, deltas }, index) => [
-    { type: "content_block_start", index, content_block: start },
+  const content = blocksOf(plan, request, identity).flatMap(({ block, open, deltas }, index) => [
+    { type: "content_block_start", index, content_block: { ...block, ...open } },
     ...(index === 0 ? [{ type: "ping" }] : []),
     ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
     { type: "content_block_stop", index }
   ])
-  const events = [
+  return [
     { type: "message_start", message: { ...shell(identity), ...begun } },
     ...content,
     { type: "message_delta", delta: stopOf(plan), usage: usageOf(request, plan.outputTokens) },
     { type: "message_stop" }
   ]
-  return events.map((data) => {
-    const delta: JsonObject = "delta" in data ? data.delta : {}
-    const word = data.type === "content_block_delta" && delta.signature === undefined && delta.partial_json !== ""
-    return { data, word }
-  })
 }
+
+/** Whether an event comes at the model's pace. */
+const isWord = ({ type, delta }: JsonObject): boolean =>
+  type === "content_block_delta" && objectOf(delta).signature === undefined && objectOf(delta).partial_json !== ""
 
 /** How a platform writes an answer: with what it cost, which some of them say. */
 export interface ClaudeCloud {
@@ -142,14 +135,14 @@ export const playClaude = (body: JsonObject, context: ClaudeContext, seed: strin
   const request = { ...read, turn: { ...read.turn, directives: { ...directives, flags } } }
   const plan = planOf(request.turn)
   const cost = { input: read.inputTokens, output: plan.outputTokens }
-  const streamed = (framing: NonNullable<ClaudeCloud["stream"]>) => () => ({
-    ...framing,
-    frames: eventsOf(plan, request, identity).map(({ data, word }) => ({
-      bytes: framing.frame(data, cost),
-      word,
-      terminal: data.type === "message_stop"
-    }))
+  const frameOf = (framing: NonNullable<typeof stream>) => (data: JsonObject) => ({
+    bytes: framing.frame(data, cost),
+    word: isWord(data),
+    terminal: data.type === "message_stop"
   })
-  const whole = () => cloud.whole(messageOf(plan, request, identity), cost)
-  return answered(request.turn.directives, { failed, stream: stream && streamed(stream), whole })
+  return answered(request.turn.directives, {
+    failed,
+    stream: stream && (() => ({ ...stream, frames: eventsOf(plan, request, identity).map(frameOf(stream)) })),
+    whole: () => cloud.whole(messageOf(plan, request, identity), cost)
+  })
 }

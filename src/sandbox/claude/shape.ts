@@ -1,10 +1,7 @@
 /** Shapes of requests to Claude: what is not so is refused in Anthropic's words. */
 import { invalid, type Refusal } from "../http.ts"
 import { isObject, objectOf, stringOf } from "../json.ts"
-import { type Rules, reads, type Shape, shapesIn } from "../shape.ts"
-
-const under = (path: string, name: string | number) => (path === "" ? String(name) : `${path}.${name}`)
-const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
+import { quoted, type Rules, reads, type Shape, shapesIn, under } from "../shape.ts"
 
 /** The refusal of what stands at a path; with no path, of the request. */
 const refused = (path: string, message: string): Refusal => invalid(path === "" ? message : `${path}: ${message}`)

@@ -19,8 +19,6 @@ export interface BedrockOptions extends SigningKey {
   readonly models: Models
 }
 
-const failed: ClaudeCloud["failed"] = (status, message, retryAfter) => awsReply(status, message, retryAfter)
-
 const refused = (error: unknown): Reply => {
   if (!(error instanceof Refusal)) throw error
   const { status, message, code } = error
@@ -55,7 +53,7 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
     }
   }
   return playClaude(body, context, digest(request.path, request.body), {
-    failed,
+    failed: awsReply,
     counted: (inputTokens) => jsonReply(200, { inputTokens }),
     whole: (message, { input, output }) =>
       jsonReply(200, message, {
@@ -73,7 +71,7 @@ const modelReply = (models: Models, request: CloudRequest, id: string, operation
   if (models.isEmbedding(id)) {
     if (operation !== "invoke") return awsReply(400, "The provided model doesn't support this operation.")
     const whole = () => jsonReply(200, embedTitan(body))
-    return answered(readDirectives(stringOf(body.inputText)), { failed, whole })
+    return answered(readDirectives(stringOf(body.inputText)), { failed: awsReply, whole })
   }
   const found = models.claude("bedrock", id)
   if (found === undefined)

@@ -1,10 +1,9 @@
 /** Whether a request is signed as AWS asks for it. */
-import { timingSafeEqual } from "node:crypto"
+import { hash, timingSafeEqual } from "node:crypto"
 import { Hash } from "@smithy/core/serde"
 import { SignatureV4 } from "@smithy/signature-v4"
 import { type CloudRequest, Refusal } from "../http.ts"
 import { insistOn, type Rules } from "../shape.ts"
-import { digestHex } from "../signature.ts"
 
 /** What a signature is checked against. */
 export interface SigningKey {
@@ -34,7 +33,7 @@ export const checkSignature = async (request: CloudRequest, key: SigningKey, now
   const date = new Date(stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"))
   const dated = !Number.isNaN(date.getTime()) && stamp.startsWith(day)
   const known = id === key.accessKeyId && headers["x-amz-security-token"] === undefined
-  const hash = headers["x-amz-content-sha256"]
+  const sent = headers["x-amz-content-sha256"]
   const incomplete = "IncompleteSignatureException"
   insist(incomplete, {
     "Authorization header requires existence of a valid Credential, SignedHeaders and Signature.": match !== null
@@ -49,7 +48,7 @@ export const checkSignature = async (request: CloudRequest, key: SigningKey, now
     [`Credential should be scoped to a valid region, not '${region}'.`]: region === key.region,
     "Credential should be scoped to correct service: 'bedrock'.": service === "bedrock",
     "The provided 'x-amz-content-sha256' header does not match what was computed.":
-      hash === undefined || hash === digestHex(body)
+      sent === undefined || sent === hash("sha256", body)
   })
   const expected = await new SignatureV4({ ...signing, region: key.region, credentials: key }).sign(
     {

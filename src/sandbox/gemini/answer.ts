@@ -3,7 +3,7 @@ import { planOf } from "../answer.ts"
 import { googleError, googleReply } from "../cloud/errors.ts"
 import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
-import { type JsonObject, readObject, stringOf } from "../json.ts"
+import { type JsonObject, readObject } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
 import { digest, signThinking } from "../signature.ts"
 import { signed } from "./contents.ts"
@@ -13,28 +13,36 @@ const trafficType = "ON_DEMAND"
 
 const reasons = { end: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }
 
-/** What is said, part by part: each is an event of its own, and the unstreamed reply has them joined. */
+const textsOf = (pieces: ReadonlyArray<string>, more: JsonObject = {}): ReadonlyArray<JsonObject> =>
+  pieces.map((text) => ({ text, ...more }))
+const joined = (pieces: ReadonlyArray<string>) => (pieces.length === 0 ? [] : [pieces.join("")])
+
+/** What is said, part by part: each is an event of its own, and the unstreamed reply has their texts joined. */
 const speak = ({ turn, includeThoughts, promptTokens, cached }: GeminiRequest, model: GeminiModel, seed: string) => {
   const plan = planOf(turn)
   const sign = (what: string) => signThinking(signed(model, what), seed)
-  const calls = plan.calls.map(({ name, json }) => ({ name, args: readObject(json) }))
-  const made = calls.flatMap(({ name, args }) => (args === undefined ? [] : [{ name, args }]))
+  // No ID on Vertex; arguments are left out when there are none; only the first of parallel calls is signed.
+  const calls = plan.calls
+    .map(({ name, json }) => ({ name, args: readObject(json) }))
+    .filter(({ args }) => args !== undefined)
+    .map(
+      ({ name, args = {} }, index): JsonObject => ({
+        functionCall: { name, ...(Object.keys(args).length > 0 && { args }) },
+        ...(index === 0 && { thoughtSignature: sign(name) })
+      })
+    )
+  const thoughts = includeThoughts ? plan.thinking : []
+  const thought = { thought: true }
+  const signs = plan.text.length > 0 && turn.thinks && plan.calls.length === 0
+  const signature = signs ? { thoughtSignature: sign("text") } : {}
   const visible = plan.outputTokens - plan.thinkingTokens
   const reason = typeof plan.stop === "string" ? reasons[plan.stop] : "STOP"
-  const parts: ReadonlyArray<JsonObject> = [
-    ...(includeThoughts ? plan.thinking.map((text) => ({ text, thought: true })) : []),
-    ...plan.text.map((text) => ({ text })),
-    // No ID on Vertex; arguments are left out when there are none; only the first of parallel calls is signed.
-    ...made.map(({ name, args }, index) => ({
-      functionCall: { name, ...(Object.keys(args).length > 0 && { args }) },
-      ...(index === 0 && { thoughtSignature: sign(name) })
-    })),
-    // The signature of a text comes on an empty part of its own.
-    ...(plan.text.length > 0 && turn.thinks && calls.length === 0 ? [{ text: "", thoughtSignature: sign("text") }] : [])
-  ]
   return {
-    parts,
-    finishReason: reason === "STOP" && made.length < calls.length ? "MALFORMED_FUNCTION_CALL" : reason,
+    text: plan.text,
+    // In a stream the signature of a text comes on an empty part of its own.
+    parts: [...textsOf(thoughts, thought), ...textsOf(plan.text), ...calls, ...textsOf(signs ? [""] : [], signature)],
+    whole: [...textsOf(joined(thoughts), thought), ...textsOf(joined(plan.text), signature), ...calls],
+    finishReason: reason === "STOP" && calls.length < plan.calls.length ? "MALFORMED_FUNCTION_CALL" : reason,
     usage: {
       promptTokenCount: promptTokens,
       ...(visible > 0 && { candidatesTokenCount: visible }),
@@ -53,18 +61,6 @@ const safetyRatings = [
   { category: "HARM_CATEGORY_DANGEROUS_CONTENT", probability: "NEGLIGIBLE", blocked: false }
 ]
 
-/** Neighbouring texts as one. */
-const joined = (all: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
-  const parts: Array<JsonObject> = []
-  for (const part of all) {
-    const last = parts.at(-1)
-    const joins = part.text !== undefined && last?.text !== undefined && last.thought === part.thought
-    if (joins) parts[parts.length - 1] = { ...last, ...part, text: `${last.text}${part.text}` }
-    else parts.push(part)
-  }
-  return parts
-}
-
 const candidate = ({ finishReason }: Spoken, parts: ReadonlyArray<JsonObject>): JsonObject => ({
   index: 0,
   ...(finishReason === "SAFETY" ? { safetyRatings } : { content: { role: "model", parts } }),
@@ -72,15 +68,14 @@ const candidate = ({ finishReason }: Spoken, parts: ReadonlyArray<JsonObject>): 
 })
 
 /** How likely each piece of the text was; here a piece is a token, and its alternatives are made up. */
-const likelihoods = ({ parts }: Spoken, alternatives: number): JsonObject => {
-  const said = parts.filter(({ text, thought }) => text !== undefined && text !== "" && thought !== true)
-  const chosen = said.map(({ text }) => ({ token: stringOf(text), tokenId: 7, logProbability: -0.01 }))
+const likelihoods = ({ text }: Spoken, alternatives: number): JsonObject => {
+  const chosenCandidates = text.map((token) => ({ token, tokenId: 7, logProbability: -0.01 }))
   const others = Array.from({ length: alternatives }, (_, rank) => ({
     token: `other${rank}`,
     logProbability: -5 - rank
   }))
-  const top = chosen.map((first) => ({ candidates: [first, ...others].slice(0, alternatives) }))
-  return { chosenCandidates: chosen, ...(alternatives > 0 && { topCandidates: top }) }
+  const topCandidates = chosenCandidates.map((first) => ({ candidates: [first, ...others].slice(0, alternatives) }))
+  return { chosenCandidates, ...(alternatives > 0 && { topCandidates }) }
 }
 
 /** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. */
@@ -138,7 +133,7 @@ export const answerGemini = (request: CloudRequest, body: JsonObject, model: Gem
     }
     const whole = () => {
       const logprobsResult = logprobs === undefined ? {} : { logprobsResult: likelihoods(spoken, logprobs) }
-      const candidates = [{ ...candidate(spoken, joined(spoken.parts)), ...logprobsResult }]
+      const candidates = [{ ...candidate(spoken, spoken.whole), ...logprobsResult }]
       return jsonReply(200, filtered ? blocked : { candidates, usageMetadata, ...identity })
     }
     return answered(directives, { failed: googleReply, stream: streams ? stream : undefined, whole })

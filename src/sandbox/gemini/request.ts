@@ -1,6 +1,5 @@
 /** What a generateContent request may be, and what it asks. */
-import { numberOf } from "../../wire/json.ts"
-import { type Json, type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
+import { type Json, type JsonObject, listOf, numberOf, objectOf, stringOf } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
 import { anything } from "../shape.ts"
 import { readTurn, type Turn, textIn } from "../turn.ts"

@@ -10,7 +10,6 @@ const unlike = (path: string): Refusal => invalid(`Invalid value${at(path)}`)
 export const { closed, list, insist, where, typed } = shapesIn({
   field: (path, name) => (path === "" ? snake(name) : `${path}.${snake(name)}`),
   item: (path, index) => `${path}[${index}]`,
-  inside: (path) => path,
   unknown: (path, name) =>
     invalid(`Invalid JSON payload received. Unknown name "${name}"${at(path)}: Cannot find field.`),
   missing: unlike,

@@ -1,7 +1,6 @@
 /** How GPT answers by chat completions: whole and streamed. */
 import { planOf } from "../answer.ts"
-import type { Answer } from "../faults.ts"
-import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
+import type { CloudRequest, Frame, Reply } from "../http.ts"
 import type { JsonObject } from "../json.ts"
 import { digest } from "../signature.ts"
 import { fragments } from "../tokens.ts"
@@ -107,15 +106,13 @@ export const answerChat = (request: CloudRequest, place: Place): Reply =>
   serve(request, place, (asked) => {
     const read = readChat(asked.body, asked.model, asked.platform)
     const spoken = speak(read, asked)
-    const stream: Answer["stream"] = () => ({
-      frames: framesOf(spoken),
-      headers: { "content-type": "text/event-stream; charset=utf-8" },
-      garbage: "data: {not json\n\n",
-      error: ({ status, message }) => `data: ${JSON.stringify(openaiError(status, message))}\n\n`
-    })
     return {
       directives: read.turn.directives,
-      stream: read.stream ? stream : undefined,
-      whole: () => jsonReply(200, completion(spoken))
+      whole: () => completion(spoken),
+      stream: () => ({
+        frames: framesOf(spoken),
+        garbage: "data: {not json\n\n",
+        error: ({ status, message }) => `data: ${JSON.stringify(openaiError(status, message))}\n\n`
+      })
     }
   })

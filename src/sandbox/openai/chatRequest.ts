@@ -5,7 +5,7 @@ import { reads, type Shape } from "../shape.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
 import { checkSampling, chosen, contentOf, effortOf, imageOf, textPart, tokens, toolOf, upTo } from "./parameters.ts"
 import type { Platform } from "./serve.ts"
-import { closed, filled, insist, list, never, text, variant } from "./shape.ts"
+import { closed, filled, insist, list, never, text, variant, where } from "./shape.ts"
 
 const call = closed("type", { "id!": text, "function!": closed("", { "name!": text, "arguments!": text }) })
 
@@ -47,8 +47,8 @@ const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
 }
 
 /** Checks the messages together, as the cloud does: roles, and tool calls with their results. */
-const checkMessages = (messages: ReadonlyArray<Message>, roles: ReadonlyArray<Json | undefined>): void => {
-  const mixed = roles.includes("system") && roles.includes("developer")
+const checkMessages = (messages: ReadonlyArray<Message>, given: ReadonlyArray<JsonObject>): void => {
+  const mixed = ["system", "developer"].every((name) => given.some(({ role }) => role === name))
   insist({ "Messages with role 'system' and 'developer' cannot be mixed.": !mixed }, "messages")
   let open: ReadonlyArray<string> = []
   for (const [index, { parts }] of [...messages, { parts: [] }].entries()) {
@@ -78,11 +78,11 @@ const format = variant<Turn["format"]>("type", {
 const unsupported = (name: string): string => `Unsupported parameter: '${name}' is not supported with this model.`
 
 const requestOf = (model: GptModel) => {
-  const limit = tokens(
-    1,
-    model.maxOutput,
-    (limit) => `max_tokens is too large: ${limit}. This model supports at most ${model.maxOutput} completion tokens.`
-  )
+  const { maxOutput, inlineReasoning } = model
+  const limit = where(tokens(1), (limit) => ({
+    [`max_tokens is too large: ${limit}. This model supports at most ${maxOutput} completion tokens.`]:
+      limit <= maxOutput
+  }))
   return closed(
     "model stream stream_options seed user tool_choice parallel_tool_calls metadata verbosity store safety_identifier " +
       "prompt_cache_key service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
@@ -90,9 +90,7 @@ const requestOf = (model: GptModel) => {
     {
       "messages!": messagesOf(model),
       max_completion_tokens: limit,
-      max_tokens: model.inlineReasoning
-        ? limit
-        : never(`${unsupported("max_tokens")} Use 'max_completion_tokens' instead.`),
+      max_tokens: inlineReasoning ? limit : never(`${unsupported("max_tokens")} Use 'max_completion_tokens' instead.`),
       reasoning_effort: effortOf(model),
       temperature: upTo(2),
       top_p: upTo(1),
@@ -116,10 +114,7 @@ const SAMPLING = "temperature top_p presence_penalty frequency_penalty logprobs 
 export const readChat = (body: JsonObject, model: GptModel, platform: Platform) => {
   const asked = requestOf(model)(body, "")
   const { messages, tools = [], stop: stops = [] } = asked
-  checkMessages(
-    messages,
-    objectsOf(body.messages).map(({ role }) => role)
-  )
+  checkMessages(messages, objectsOf(body.messages))
   const effort = asked.reasoning_effort ?? model.defaultEffort
   checkSampling(body, SAMPLING, model, effort)
   const stream = body.stream === true
@@ -151,7 +146,6 @@ export const readChat = (body: JsonObject, model: GptModel, platform: Platform) 
   })
   return {
     ...read,
-    stream,
     includeUsage: objectOf(body.stream_options).include_usage === true,
     logprobs: body.logprobs === true
   }

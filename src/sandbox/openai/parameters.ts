@@ -2,7 +2,7 @@
 import { type Json, type JsonObject, objectOf, stringOf } from "../json.ts"
 import { decodeBase64, fileOf, sniff } from "../media.ts"
 import type { GptModel } from "../models.ts"
-import { anything, type Shape } from "../shape.ts"
+import { anything, quoted, type Shape } from "../shape.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
 import { filled, insist, typed, variant, where } from "./shape.ts"
 
@@ -35,7 +35,7 @@ export const contentOf = (parts: Readonly<Record<string, Shape<Part>>>): Shape<R
 export const textPart: Shape<Part> = (value) => ({ text: stringOf(objectOf(value).text) })
 
 /** A function. */
-export const toolOf: Shape<Tool> = (value, path) => {
+export const toolOf = (value: unknown, path: string): Tool => {
   const { name: given, description, parameters = null } = objectOf(value)
   const name = stringOf(given)
   const schema = objectOf(parameters)
@@ -54,14 +54,12 @@ export const chosen = (name: string, tools: ReadonlyArray<Tool>): Turn["choice"]
   return { name }
 }
 
-export const effortOf = ({ efforts, base }: GptModel): Shape<string> => {
-  const values = efforts.map((value) => `'${value}'`).join(", ")
-  return typed(
+export const effortOf = ({ efforts, base }: GptModel): Shape<string> =>
+  typed(
     (effort): effort is string => efforts.some((one) => one === effort),
     (_, effort) =>
-      `Unsupported value: '${String(effort)}' is not supported with the '${base}' model. Supported values are: ${values}.`
+      `Unsupported value: '${String(effort)}' is not supported with the '${base}' model. Supported values are: ${quoted(efforts)}.`
   )
-}
 
 /** A sampling parameter from 0 to this. */
 export const upTo = (most: number) =>
@@ -71,13 +69,10 @@ export const upTo = (most: number) =>
   }))
 
 /** A whole number of tokens. */
-export const tokens = (least: number, most: number, over: (limit: number) => string): Shape<number> =>
-  where(
-    typed(
-      (limit): limit is number => Number.isInteger(limit) && Number(limit) >= least,
-      (path) => `Invalid '${path}': integer below minimum value. Expected a value >= ${least}.`
-    ),
-    (limit) => ({ [over(limit)]: limit <= most })
+export const tokens = (least: number): Shape<number> =>
+  typed(
+    (limit): limit is number => Number.isInteger(limit) && Number(limit) >= least,
+    (path) => `Invalid '${path}': integer below minimum value. Expected a value >= ${least}.`
   )
 
 /** Sampling parameters: a reasoning model takes them only while it does not reason. */

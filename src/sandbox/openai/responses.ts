@@ -1,7 +1,7 @@
 /** How GPT answers by the Responses API: items, whole and streamed. */
 import { argumentsOf, type Plan, planOf } from "../answer.ts"
-import type { Answer } from "../faults.ts"
-import { type CloudRequest, type Frame, jsonReply, type Reply } from "../http.ts"
+import type { Framing } from "../faults.ts"
+import type { CloudRequest, Frame, Reply } from "../http.ts"
 import { type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments } from "../tokens.ts"
@@ -142,7 +142,7 @@ export const answerResponses = (request: CloudRequest, place: Place): Reply =>
     const spoken = itemsOf(plan, read, asked.seed)
     const output = spoken.map(({ item }) => item)
     const response = { ...start, output, ...ended(plan, read, asked.platform === "azure") }
-    const stream: Answer["stream"] = () => {
+    const stream = () => {
       const events = [
         { type: "created", response: start },
         { type: "in_progress", response: start },
@@ -160,22 +160,14 @@ export const answerResponses = (request: CloudRequest, place: Place): Reply =>
           terminal: index === events.length - 1
         })
       )
-      return {
-        frames,
-        headers: { "content-type": "text/event-stream; charset=utf-8" },
-        garbage: "event: response.output_text.delta\ndata: {not json\n\n",
-        error: ({ name, status, message }, sequence_number) => {
-          const code = status === 429 ? "rate_limit_exceeded" : "server_error"
-          const response = { ...start, status: "failed", error: { code, message } }
-          return name === "failed"
-            ? sse({ type: "response.failed", sequence_number, response })
-            : sse({ type: "error", sequence_number, code, message, param: null })
-        }
+      const error: Framing["error"] = ({ name, status, message }, sequence_number) => {
+        const code = status === 429 ? "rate_limit_exceeded" : "server_error"
+        const response = { ...start, status: "failed", error: { code, message } }
+        return name === "failed"
+          ? sse({ type: "response.failed", sequence_number, response })
+          : sse({ type: "error", sequence_number, code, message, param: null })
       }
+      return { frames, garbage: "event: response.output_text.delta\ndata: {not json\n\n", error }
     }
-    return {
-      directives: read.turn.directives,
-      stream: read.stream ? stream : undefined,
-      whole: () => jsonReply(200, response)
-    }
+    return { directives: read.turn.directives, whole: () => response, stream }
   })

@@ -117,13 +117,8 @@ interface Listed {
   readonly namespace?: string
 }
 
-const called = (type: Kind, names: string): Shape<ReadonlyArray<Listed>> => {
-  const shape = closed(names)
-  return (value, path) => {
-    shape(value, path)
-    return [{ tool: toolOf(value, path), type }]
-  }
-}
+const called = (type: Kind, names: string): Shape<ReadonlyArray<Listed>> =>
+  reads(closed(names), (tool, path) => [{ tool: toolOf(tool, path), type }])
 const unnamed = (type: Kind, shape: Shape): Shape<ReadonlyArray<Listed>> =>
   reads(shape, () => [{ tool: { name: type, description: "", schema: {} }, type }])
 
@@ -158,19 +153,18 @@ const formats = variant<Turn["format"]>("type", {
   json_schema: reads(closed("type description schema strict", { "name!": text }), ({ schema }) => objectOf(schema))
 })
 
-const requestOf = (model: GptModel) =>
-  closed(
+const requestOf = (model: GptModel) => {
+  const { maxOutput } = model
+  return closed(
     "model instructions tool_choice top_logprobs parallel_tool_calls metadata stream stream_options store include user " +
       "truncation safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
       // Codex sends it to every provider, and Azure takes it.
       "client_metadata",
     {
       "input!": inputOf(model),
-      max_output_tokens: tokens(
-        16,
-        model.maxOutput,
-        () => `Invalid 'max_output_tokens': integer above maximum value. Expected a value <= ${model.maxOutput}.`
-      ),
+      max_output_tokens: where(tokens(16), (limit) => ({
+        [`Invalid '{path}': integer above maximum value. Expected a value <= ${maxOutput}.`]: limit <= maxOutput
+      })),
       temperature: upTo(2),
       top_p: upTo(1),
       previous_response_id: where(anything, (id) => ({
@@ -182,6 +176,7 @@ const requestOf = (model: GptModel) =>
       tools
     }
   )
+}
 
 const choiceOf = (choice: unknown, tools: ReadonlyArray<Tool>): Turn["choice"] => {
   if (choice === undefined || choice === "auto" || choice === "none") return choice ?? "auto"
@@ -217,7 +212,6 @@ export const readResponses = (body: JsonObject, model: GptModel) => {
   })
   return {
     ...read,
-    stream: body.stream === true,
     effort,
     summary: (reasoning?.summary ?? reasoning?.generate_summary) !== undefined,
     encrypted: listOf(body.include).includes("reasoning.encrypted_content"),

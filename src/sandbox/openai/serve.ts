@@ -1,7 +1,7 @@
 /** What chat completions and Responses have in common: how a request finds its model, and how it is refused or goes wrong. */
 import type { Directives } from "../directives.ts"
-import { type Answer, answered } from "../faults.ts"
-import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
+import { type Answer, answered, type Framing } from "../faults.ts"
+import { type CloudRequest, type Frame, jsonReply, Refusal, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { digest } from "../signature.ts"
@@ -90,11 +90,18 @@ const unknownModel = (azure: boolean, name: string): Reply => {
   return jsonReply(404, body)
 }
 
+/** What one of the APIs answers: whole, and as the events of a stream. */
+interface Played {
+  readonly directives: Directives
+  readonly whole: () => JsonObject
+  readonly stream: () => Omit<Framing, "headers"> & { readonly frames: ReadonlyArray<Frame> }
+}
+
 /** Answers a request; `play` throws a `Refusal` where the cloud would refuse it. */
 export const serve = (
   request: CloudRequest,
   { platform, find, deployment }: Place,
-  play: (asked: Asked) => Omit<Answer, "failed"> & { readonly directives: Directives }
+  play: (asked: Asked) => Played
 ): Reply => {
   const body = parseBody(request.body)
   if (body === undefined) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
@@ -104,11 +111,13 @@ export const serve = (
   if (model === undefined) return unknownModel(azure, id)
   const name = azure ? `${model.base}-2025-11-13` : id
   try {
-    const { directives, ...answer } = play({ body, model, name, platform, seed: digest(request.path, request.body) })
+    const { directives, ...said } = play({ body, model, name, platform, seed: digest(request.path, request.body) })
     if (directives.flags.has("filter-prompt") && directives.status === undefined) {
       return { ...jsonReply(400, { error: filtered() }), delay: directives.delay }
     }
-    return answered(directives, { ...answer, failed: failedOn(azure) })
+    const whole = () => jsonReply(200, said.whole())
+    const stream = () => ({ headers: { "content-type": "text/event-stream; charset=utf-8" }, ...said.stream() })
+    return answered(directives, { failed: failedOn(azure), stream: body.stream === true ? stream : undefined, whole })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return jsonReply(error.status, openaiError(error.status, error.message, error.code ?? null, error.param))

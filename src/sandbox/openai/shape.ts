@@ -1,6 +1,6 @@
 /** Shapes of requests to GPT: what is not so is refused as OpenAI's API does, with the path of the parameter and a code. */
 import { Refusal } from "../http.ts"
-import { type Shape, shapesIn } from "../shape.ts"
+import { quoted, type Shape, shapesIn, under } from "../shape.ts"
 
 const codes: ReadonlyArray<readonly [code: string, said: RegExp]> = [
   ["unknown_parameter", /^Unknown parameter/],
@@ -32,14 +32,10 @@ const refused = (path: string, message: string): Refusal =>
     param: path || /'([^']+)'/.exec(message)?.[1]
   })
 
-const under = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`)
-const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
-
 const shapes = shapesIn({
   nullable: true,
   field: under,
   item: (path, index) => `${path}[${index}]`,
-  inside: (path) => path,
   unknown: (path, name) => refused(under(path, name), `Unknown parameter: '${under(path, name)}'.`),
   missing: (path, name) => refused(under(path, name), `Missing required parameter: '${under(path, name)}'.`),
   noList: (path) => refused(path, `Invalid type for '${path}': expected an array of objects.`),
