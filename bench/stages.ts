@@ -63,7 +63,7 @@ const prepared = Result.getOrThrow(chat.prepare(request, route, arrival))
 const events = 200
 const upstream = replies(events)
 const replyText = upstream.claude.events[0]?.toString("utf8") ?? "{}"
-const reply = { text: replyText, body: readExactObject(replyText) ?? {} }
+const reply = { raw: replyText, body: readExactObject(replyText) ?? {} }
 
 const facts = new Observation({
   ...arrival,

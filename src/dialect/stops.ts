@@ -70,11 +70,26 @@ export const stopFilter = (sequences: ReadonlyArray<string>): StopFilter => {
   }
 }
 
+/** Where the sequence that is complete first begins in a whole text, the longer one of two; -1 where there is none. */
+export const stopIn = (text: string, sequences: ReadonlyArray<string>): number => {
+  let start = -1
+  let end = text.length
+  for (const sequence of sequences) {
+    const at = text.slice(0, end).indexOf(sequence)
+    if (at < 0) continue
+    start = at + sequence.length < end || start < 0 ? at : Math.min(start, at)
+    end = at + sequence.length
+  }
+  return start
+}
+
 /** What was said before the sequence, and nothing that came after it. */
 const cutAnswer = (answer: Answer, sequences: ReadonlyArray<string>): Answer => {
-  const filter = stopFilter(sequences)
-  const content = filter.push(answer.content ?? "")
-  return filter.stopped() ? { ...answer, content, toolCalls: [], extra: undefined, finishReason: "stop" } : answer
+  const content = answer.content ?? ""
+  const start = stopIn(content, sequences)
+  return start < 0
+    ? answer
+    : { ...answer, content: content.slice(0, start), toolCalls: [], extra: undefined, finishReason: "stop" }
 }
 
 /** A reader that is at its end where the text is. */

@@ -50,8 +50,8 @@ interface Answered {
 
 /** A whole reply: a JSON object. */
 export interface Reply extends Answered {
-  /** The body as it came. */
-  readonly text: string
+  /** The body as it came; the bytes of a large one, whose text would take long to make. */
+  readonly raw: string | Buffer
   /** The same, parsed once and exactly. */
   readonly body: JsonObject
 }

@@ -122,10 +122,10 @@ export class Upstream extends Context.Service<
             const { headers } = last.reply
             const body = readReply(call, last.reply)
             if (body instanceof GatewayError) return Effect.fail(body)
-            const received = ({ object, text }: Body): Reply => {
+            const received = ({ object, raw }: Body): Reply => {
               span.received()
               span.set(responseAttributes(object))
-              return { region: last.region, requestId: requestIdOf(headers), span, text, body: object }
+              return { region: last.region, requestId: requestIdOf(headers), span, raw, body: object }
             }
             return Effect.isEffect(body) ? Effect.map(body, received) : Effect.succeed(received(body))
           }
@@ -209,7 +209,7 @@ const refuseHead = ({ contentType }: Call, { status, headers }: Head): GatewayEr
 }
 
 interface Body {
-  readonly text: string
+  readonly raw: string | Buffer
   readonly object: JsonObject
 }
 
@@ -221,13 +221,14 @@ const readReply = (call: Call, reply: WholeReply): Body | GatewayError | Effect.
   if (status !== 200) return faultError(statusFault(status, headers, bytes?.toString("utf8") ?? ""), call.scrub)
   if (bytes === undefined) return unexpected("a reply that is too large", "too-large")
   if (!isUtf8(bytes)) return unexpected("a reply that is not valid UTF-8", "invalid-utf8")
-  const text = bytes.toString("utf8")
-  const bodyOf = (object: JsonObject | undefined) => (object === undefined ? malformed : { text, object })
-  if (!isLargeReply(bytes.length)) return bodyOf(readReplyObject(text, call.vectors))
-  return Effect.flatMap(readLargeReply(bytes, text), (object) => {
-    const body = bodyOf(object)
-    return body instanceof GatewayError ? Effect.fail(body) : Effect.succeed(body)
-  })
+  if (!isLargeReply(bytes.length)) {
+    const raw = bytes.toString("utf8")
+    const object = readReplyObject(raw, call.vectors)
+    return object === undefined ? malformed : { raw, object }
+  }
+  return Effect.flatMap(readLargeReply(bytes), (object) =>
+    object === undefined ? Effect.fail(malformed) : Effect.succeed({ raw: bytes, object })
+  )
 }
 
 /** Fails for anything but a 200 of the promised type. */

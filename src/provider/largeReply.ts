@@ -10,28 +10,30 @@ const largeBytes = 2 * 1024 * 1024
 
 export const isLargeReply = (bytes: number): boolean => bytes > largeBytes
 
-/** Replies that call tools with JSON values, which are printed again. */
-const hasInput = /"(?:input|functionCall)"/
+/** Names in replies that call tools with JSON values, which are printed again. */
+const inputs = ['"input"', '"functionCall"']
+const hasInput = (reply: string | Buffer): boolean => inputs.some((name) => reply.includes(name))
 
 /**
  * The object that a reply is, exactly, and as it was written where it calls tools; undefined where it is none. Numbers of
  * vectors are as good as JavaScript's, and looking at each would take longer than parsing them.
  */
 export const readReplyObject = (text: string, vectors = false): JsonObject | undefined =>
-  vectors ? readObject(text) : hasInput.test(text) ? readWrittenObject(text) : readExactObject(text)
+  vectors ? readObject(text) : hasInput(text) ? readWrittenObject(text) : readExactObject(text)
 
 /** The same in slices. */
-export const readLargeReply = (bytes: Buffer, text: string): Effect.Effect<JsonObject | undefined> =>
+export const readLargeReply = (bytes: Buffer): Effect.Effect<JsonObject | undefined> =>
   Effect.suspend(() => {
     const parse = new Parse(bytes, {
       budget: { tokens: Number.POSITIVE_INFINITY },
       depth: maxNesting,
       fields: Number.POSITIVE_INFINITY,
-      ...(hasInput.test(text) ? { numberOf: writtenNumberOf } : {})
+      ...(hasInput(bytes) ? { numberOf: writtenNumberOf } : {})
     })
     return Effect.map(inTurns(parse.step), () => {
       // What a request may not hold, such as a name of a thousand bytes, a reply may.
-      if (parse.refusal !== undefined) return parse.refusal.kind === "syntax" ? undefined : readReplyObject(text)
+      if (parse.refusal !== undefined)
+        return parse.refusal.kind === "syntax" ? undefined : readReplyObject(bytes.toString("utf8"))
       return isObject(parse.value) ? parse.value : undefined
     })
   })

@@ -53,8 +53,8 @@ export interface Ready<P extends Prepared> {
   readonly prepared: P
 }
 
-/** JSON text, or the value to be printed. */
-export type AnswerBody = string | object
+/** JSON text or its bytes, or the value to be printed. */
+export type AnswerBody = string | Uint8Array | object
 
 /** What a whole reply says, while its calls are still to be scanned. */
 export interface Said extends Summary {
@@ -93,7 +93,7 @@ export interface Surface<
   /** What to send. Refuses what the surface does not take. */
   readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
   /** What a whole reply says. */
-  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "text">) => Result.Result<Said, UpstreamFault>
+  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "raw">) => Result.Result<Said, UpstreamFault>
   /** How a streamed reply is said; absent where there is none. */
   readonly protocol?: ((prepared: P) => Protocol<S>) | undefined
   /** One answer of several, where several were asked for. */

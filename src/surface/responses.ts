@@ -34,8 +34,8 @@ export const responses = surface<ResponsesRequest, PreparedResponses, ApiError, 
         maxOutput: reservedOutput(body, route.model)
       }
     }),
-  answer: ({ scrub }, { text, body }) => {
-    const answer = rewriteResponse(text, body, scrub)
+  answer: ({ scrub }, { raw, body }) => {
+    const answer = rewriteResponse(raw, body, scrub)
     return answer === undefined ? Result.fail(misshapen) : Result.succeed(answer)
   },
   protocol: ({ scrub }) => responsesProtocol(scrub)

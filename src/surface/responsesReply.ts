@@ -12,7 +12,7 @@ const secretField = "encrypted_content"
 const sealedType = "compaction"
 
 /** Whether something may have to be taken out of a text of JSON. */
-export const mayHide = (text: string): boolean => text.includes(secretField) || text.includes(sealedType)
+export const mayHide = (text: string | Buffer): boolean => text.includes(secretField) || text.includes(sealedType)
 
 /** An item that is nothing but its encrypted content, so that OpenAI's schema demands it: it is left out whole. */
 export const isSealed = (item: Json | undefined): boolean =>
@@ -80,14 +80,14 @@ export const summarize = (response: JsonObject): Summary => {
 }
 
 /** The answer of a whole reply; undefined for what is not a response. Its bytes stay as they came where nothing must change. */
-export const rewriteResponse = (text: string, response: JsonObject, scrub: Scrub): Said | undefined => {
+export const rewriteResponse = (raw: string | Buffer, response: JsonObject, scrub: Scrub): Said | undefined => {
   if (response.object !== "response") return undefined
   const failed = blamed(response, scrub)
   return {
     ...summarize(response),
     calls: callsOf(response),
     body: (governance) => {
-      if (governance === undefined && failed === undefined && !mayHide(text)) return text
+      if (governance === undefined && failed === undefined && !mayHide(raw)) return raw
       const shown = exposedResponse(failed ?? response)
       return governance === undefined ? shown : { ...shown, x_gateway_governance: governance }
     }

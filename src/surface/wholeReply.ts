@@ -5,7 +5,6 @@ import type { ApiError, MessagesError } from "../api/Errors.ts"
 import { type Governance, governanceOfCalls } from "../governance/flags.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
-import { isLargeReply } from "../provider/largeReply.ts"
 import type { Provider, Reply } from "../provider/Provider.ts"
 import { Stopper } from "../provider/Stopper.ts"
 import type { GatewaySettings } from "../Settings.ts"
@@ -93,7 +92,7 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
       observation.region = reply.region
       observation.upstreamRequestId = reply.requestId
-      if (isLargeReply(reply.text.length)) {
+      if (typeof reply.raw !== "string") {
         large = true
         return readLarge(reply)
       }
@@ -105,6 +104,7 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
       observation.answered()
       const body = answer?.body ?? ""
       const options = { contentType: "application/json" }
+      if (body instanceof Uint8Array) return Effect.succeed(HttpServerResponse.uint8Array(body, options))
       if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, options))
       if (!large) return Effect.succeed(HttpServerResponse.text(JSON.stringify(body), options))
       return Effect.map(printed(body), (bytes) => HttpServerResponse.uint8Array(bytes, options))

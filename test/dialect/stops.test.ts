@@ -1,7 +1,7 @@
 /** Stop sequences that the gateway watches for itself (docs/decisions.md#stop-sequences). */
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { stopFilter } from "../../src/dialect/stops.ts"
+import { stopFilter, stopIn } from "../../src/dialect/stops.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
 import { processorTime } from "../support/processorTime.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../support/responses.ts"
@@ -43,6 +43,19 @@ describe("the filter", () => {
       expect(filter.stopped()).toBe(sequences.some((stop) => whole.includes(stop)))
       expect(filter.push("more")).toBe(filter.stopped() ? "" : cutAt("more", sequences))
     }
+  })
+
+  it.prop("a whole text is cut at the same place", { text, sequences }, ({ text, sequences }) => {
+    const whole = text.join("")
+    const start = stopIn(whole, sequences)
+    expect(start < 0 ? whole : whole.slice(0, start)).toBe(cutAt(whole, sequences))
+    expect(start >= 0).toBe(sequences.some((stop) => whole.includes(stop)))
+  })
+
+  it("a whole text is not looked at character by character", () => {
+    const whole = "lorem ipsum dolor sit amet, ".repeat(1_000_000)
+    const stops = Array.from({ length: 16 }, (_, at) => `lorem ${at}`)
+    expect(processorTime(() => stopIn(whole, stops))).toBeLessThan(3000)
   })
 
   it("takes time that is linear in the text and the sequence", () => {

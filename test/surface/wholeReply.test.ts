@@ -14,9 +14,9 @@ const span = { set: nothing, used: nothing, fail: nothing, cancelled: nothing, e
 it("is scanned in slices", async () => {
   const input = { text: 'the "quick" fox: jumps\n'.repeat(1_000_000), url: "https://a.example" }
   const body = { type: "message", content: [{ type: "tool_use", id: "a", name: "write", input }] }
-  const text = JSON.stringify(body)
+  const raw = Buffer.from(JSON.stringify(body))
   const provider = {
-    send: () => Effect.succeed({ region: "r", requestId: undefined, span, text, body })
+    send: () => Effect.succeed({ region: "r", requestId: undefined, span, raw, body })
   } as unknown as Provider["Service"]
   const observation = new Observation({
     id: "",
