@@ -81,5 +81,12 @@ export class GatewayError extends Data.TaggedError("GatewayError")<{
   readonly detail?: string | undefined
 }> {}
 
+/** Another request, or its reply, would take more memory than there is (`surface/Room.ts`). */
+export const noRoom = new GatewayError({
+  reason: "overloaded",
+  message: "the gateway has as much in hand as its memory takes; try again in a moment",
+  retryAfter: 1
+})
+
 export const invalid = (message: string): GatewayError => new GatewayError({ reason: "invalid", message })
 export const internal: GatewayError = new GatewayError({ reason: "internal", message: "internal error" })

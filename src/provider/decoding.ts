@@ -1,11 +1,10 @@
 /** The bytes of a streamed reply become events, a network chunk at a time. */
-import type { GatewayError } from "../model/GatewayError.ts"
+import { type GatewayError, noRoom } from "../model/GatewayError.ts"
 import type { CallSpan } from "../telemetry/callSpan.ts"
 import type { Decoded, Decoder, Event } from "../wire/Event.ts"
 import { readExactObject } from "../wire/json.ts"
 import type { Arrived, End, Source } from "../wire/Source.ts"
 import { responseAttributes } from "./callAttributes.ts"
-import { noRoom } from "./dispatch.ts"
 import { framingError, type Scrub } from "./fault.ts"
 import type { Asked } from "./Provider.ts"
 

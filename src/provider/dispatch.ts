@@ -7,7 +7,7 @@
  */
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Cause, Effect, type Pull } from "effect"
-import { GatewayError } from "../model/GatewayError.ts"
+import { GatewayError, noRoom } from "../model/GatewayError.ts"
 import type { End, Source } from "../wire/Source.ts"
 import type { Asked } from "./Provider.ts"
 import { type ReplyHeaders, replyHeaders } from "./replyHeaders.ts"
@@ -35,12 +35,6 @@ export interface OpenReply extends Head, Source<Chunk> {
   /** What is left does not matter, but it may come to its end, so that its connection can be used again. */
   readonly release: () => void
 }
-
-export const noRoom = new GatewayError({
-  reason: "overloaded",
-  message: "the gateway has no memory left for the reply; try again in a moment",
-  retryAfter: 1
-})
 
 const abandoned = new GatewayError({ reason: "upstream", message: "the call was given up", code: "cancelled" })
 

@@ -1,17 +1,10 @@
 /**
  * Room in memory for what requests have in hand: bodies, whole replies, events that are still to be completed, and what waits
- * for slow readers. What does not fit is refused before it is read.
+ * for slow readers. What does not fit is refused.
  */
 import { getHeapStatistics } from "node:v8"
-import { GatewayError } from "../model/GatewayError.ts"
 
-export const noRoom = new GatewayError({
-  reason: "overloaded",
-  message: "the gateway has as much in hand as its memory takes; try again in a moment",
-  retryAfter: 1
-})
-
-/** Bytes. */
+/** Bytes of a request that is not large. */
 const little = 256 * 1024
 
 /** For all requests of a process. Two additions for each that takes some. */
@@ -27,10 +20,13 @@ export class Room {
     this.most = most
   }
 
-  /** Takes room for more of the body of a request that holds `own` with it, and says whether it fits; one that is alone always does. */
+  /**
+   * Takes room for more of the body of a request that holds `own` with it, and says whether it fits; one that is alone always does.
+   * Small bodies have a quarter more, so that large ones, which their callers may be slow to send, never keep them out.
+   */
   admit(bytes: number, own: number): boolean {
     this.held += bytes
-    return this.held <= this.most || this.held <= own
+    return this.held <= this.most || this.held <= own || (own <= little && this.held <= 1.25 * this.most)
   }
 
   /**

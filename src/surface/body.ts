@@ -8,7 +8,7 @@ import { Duration, Effect, Result, Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { issueWords, plainMessage } from "../api/words.ts"
 import type { JsonText } from "../dialect/jsonTexts.ts"
-import { GatewayError, invalid } from "../model/GatewayError.ts"
+import { GatewayError, invalid, noRoom } from "../model/GatewayError.ts"
 import { type Budget, newBudget } from "../wire/budget.ts"
 import { parseExact } from "../wire/json.ts"
 import { measure } from "../wire/measure.ts"
@@ -16,7 +16,6 @@ import { flatMapNow } from "../wire/now.ts"
 import { Parse, type Refusal } from "../wire/parse.ts"
 import { inOneTurn, inTurns } from "../wire/turns.ts"
 import type { Observation } from "./Observation.ts"
-import { noRoom } from "./Room.ts"
 import { readTexts, refuseTexts } from "./texts.ts"
 
 export interface BodyLimits {
@@ -26,6 +25,9 @@ export interface BodyLimits {
 
 /** Bodies above this size are taken in steps, with other requests served in between. */
 const largeBytes = 256 * 1024
+
+/** Bytes of a body that have room before they come. */
+const unseen = 16 * 1024
 
 /** Whether the work on a body of this size is done in steps. */
 export const isLarge = (bytes: number): boolean => bytes > largeBytes
@@ -63,7 +65,9 @@ const readBytes = (
   Effect.callback<Buffer, GatewayError>((resume) => {
     const declared = Number(request.headers["content-length"] ?? 0)
     if (declared > maxBytes) return resume(Effect.fail(tooLarge(maxBytes)))
-    if (!observation.admit(declared)) return resume(Effect.fail(noRoom))
+    // Of a larger one at most twice as much as has come: who sends nothing takes nothing from others.
+    let admitted = Math.min(declared, unseen)
+    if (!observation.admit(admitted)) return resume(Effect.fail(noRoom))
     const incoming = NodeHttpServerRequest.toIncomingMessage(request)
     const chunks: Array<Buffer> = []
     let size = 0
@@ -73,20 +77,26 @@ const readBytes = (
       if (over) return
       over = true
       clearTimeout(timer)
+      // The listeners live as long as the reply, which may be a long stream.
+      chunks.length = 0
       resume(result)
+    }
+    const fits = (): boolean => {
+      if (size <= admitted) return true
+      const before = admitted
+      admitted = Math.max(size, Math.min(2 * size, declared))
+      return observation.admit(admitted - before)
     }
     const take = (chunk: Buffer) => {
       if (over) return
       size += chunk.length
       if (size > maxBytes) finish(Effect.fail(tooLarge(maxBytes)))
-      else if (size <= declared || observation.admit(chunk.length)) chunks.push(chunk)
+      else if (fits()) chunks.push(chunk)
       else finish(Effect.fail(noRoom))
     }
     const end = () => {
       const [only] = chunks
       const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size)
-      // The listeners live as long as the reply, which may be a long stream.
-      chunks.length = 0
       finish(Effect.succeed(bytes))
     }
     const cut = () => finish(Effect.fail(brokenOff))

@@ -43,6 +43,15 @@ const gatewayWith = async (answer: Buffer, delay = 1000, settings: Readonly<Reco
   return { gateway, send, stop }
 }
 
+/** A caller that has sent its head. */
+const sender = (url: string, length: number) => {
+  const caller = raw(Number(new URL(url).port))
+  caller.write(
+    `POST /v1/messages HTTP/1.1\r\nhost: a\r\nx-api-key: ${secrets.free}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+  )
+  return caller
+}
+
 /** Some are served and the others get 503; once they are over, all is as before. */
 const someAreShed = async ({ gateway, send }: Awaited<ReturnType<typeof gatewayWith>>, words: number) => {
   const replies = await Promise.all(Array.from({ length: 16 }, () => send(words)))
@@ -78,32 +87,34 @@ it("so do those whose replies would", async () => {
   }
 })
 
-it("a body that does not fit is refused before it is read", { timeout: 60_000 }, async () => {
+it("who declares a body and sends none of it keeps nobody out", async () => {
   const small = await gatewayWith(reply("200 OK", emptyMessage), 0)
-  const port = Number(new URL(small.gateway.url).port)
-  const declare = (bytes: number) => {
-    const caller = raw(port)
-    caller.write(
-      `POST /v1/messages HTTP/1.1\r\nhost: a\r\nx-api-key: ${secrets.free}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`
-    )
-    return caller
-  }
+  const waiting = Array.from({ length: 8 }, () => sender(small.gateway.url, 15_000_000))
   try {
-    const waiting = Array.from({ length: 4 }, () => declare(15_000_000))
-    await until(
-      async () => {
-        const late = declare(15_000_000)
-        await late.until(/ 503 /, 1_000).catch(() => undefined)
-        late.socket.destroy()
-        return /^HTTP\/1.1 503 [\s\S]*retry-after: 1/i.test(late.text())
-      },
-      "a refusal",
-      30_000
-    )
+    await sleep(500)
+    assert.strictEqual((await small.send(1_600_000)).status, 200)
+  } finally {
+    for (const { socket } of waiting) socket.destroy()
+    await small.stop()
+  }
+})
+
+it("bodies that do not fit are refused in the middle, small ones are not, and their room comes back", {
+  timeout: 60_000
+}, async () => {
+  const small = await gatewayWith(reply("200 OK", emptyMessage), 0)
+  const half = Buffer.alloc(10_000_000, " ")
+  const waiting = Array.from({ length: 8 }, () => sender(small.gateway.url, 15_000_000))
+  try {
+    for (const caller of waiting) caller.socket.write(half)
+    const refused = () => waiting.filter((caller) => /^HTTP\/1.1 503 [\s\S]*retry-after: 1/i.test(caller.text()))
+    await until(() => refused().length > 0, "a refusal", 30_000)
+    assert.isBelow(refused().length, waiting.length)
     assert.strictEqual((await small.send(1)).status, 200)
     for (const { socket } of waiting) socket.destroy()
     await until(async () => (await small.send(1_600_000)).status === 200, "room for a large body", 30_000)
   } finally {
+    for (const { socket } of waiting) socket.destroy()
     await small.stop()
   }
 })

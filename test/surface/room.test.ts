@@ -16,7 +16,17 @@ it("bodies fit up to the bound, and one that is alone always", () => {
   alone.release()
   assert.isTrue(second.admit(6 * mib))
   assert.isTrue(third.admit(4 * mib))
-  assert.isFalse(alone.admit(1))
+  assert.isFalse(third.admit(1))
+})
+
+it("large bodies leave a quarter more to small ones", () => {
+  const room = new Room(8 * mib)
+  const [large, late] = [requestIn(room), requestIn(room)]
+  assert.isTrue(large.admit(7 * mib))
+  assert.isTrue(late.admit(1 * mib))
+  const small = Array.from({ length: 9 }, () => requestIn(room).admit(256 * 1024))
+  assert.deepStrictEqual(small, [...Array.from({ length: 8 }, () => true), false])
+  assert.isFalse(late.admit(1))
 })
 
 it("running requests have half as much again, and those that hold little are never given up", () => {
