@@ -11,7 +11,7 @@ import { sse } from "../wire/sseDecoder.ts"
 import { spanOf } from "./callAttributes.ts"
 import { aws } from "./credentials/aws.ts"
 import { faultError, makeScrub, malformed } from "./fault.ts"
-import { eventStream } from "./framing/eventStream.ts"
+import { eventStream, type Known } from "./framing/eventStream.ts"
 import { perKind } from "./kinds.ts"
 import { Outgoing } from "./Outgoing.ts"
 import { type Ask, type Body, Provider, type Reply } from "./Provider.ts"
@@ -141,9 +141,12 @@ export const bedrock = Layer.effect(
       }
     }
 
+    const known: Known = { plain: undefined }
+    const frames = () => eventStream(known)
+
     return Provider.of({
       send: (ask) => Effect.flatMap(upstream.send(call(ask, false)), (reply) => native(ask.operation, reply)),
-      stream: (ask) => upstream.stream(call(ask, true), ask.operation === "messages" ? eventStream : sse),
+      stream: (ask) => upstream.stream(call(ask, true), ask.operation === "messages" ? frames : sse),
       faultError: (route, fault) => faultError(fault, scrub(route))
     })
   })

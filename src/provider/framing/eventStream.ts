@@ -14,6 +14,7 @@ import {
 } from "../../wire/Event.ts"
 import { readObject } from "../../wire/json.ts"
 import { asBuffer, makeRemainder } from "../../wire/remainder.ts"
+import { PlainChunks, plainBytes } from "./plainChunk.ts"
 
 /** Total length, header length, and their checksum. */
 const preludeBytes = 12
@@ -36,27 +37,30 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8")
 )
 
+/** What all streams of a cloud share: how it prints chunks. */
+export interface Known {
+  plain: PlainChunks | undefined
+}
+
 /**
  * A decoder of one event stream. Frames are cut here, where the prelude's checksum is verified before its length is
- * believed; headers are read by Smithy's codec, but those of chunks only once, because they are the same in all of them. A `chunk` frame becomes the event in its
- * `bytes`, named by the JSON's own `type` (undefined without one), because the wire has no other name. `exception`
- * and `error` frames end the stream with `UpstreamException`; events of other types are skipped.
+ * believed; headers are read by Smithy's codec, but those of chunks only once, because they are the same in all of them. A `chunk`
+ * frame becomes the event in its `bytes`, named by the JSON's own `type` (undefined without one), because the wire has no other
+ * name. `exception` and `error` frames end the stream with `UpstreamException`; events of other types are skipped.
  */
-export const eventStream = (): Decoder => {
+export const eventStream = (known: Known = { plain: undefined }): Decoder => {
   const rest = makeRemainder()
   let failure: FramingFailure | undefined
-  /** The headers of a chunk, as they came. */
-  let chunkHeaders: string | undefined
 
   /** Reads one whole frame; `undefined` when it is one that means nothing to us. */
   const readFrame = (frame: Buffer): Result.Result<Event | undefined, FramingFailure> => {
     const bodyAt = preludeBytes + frame.readUInt32BE(4)
     const bodyEnd = frame.length - checksumBytes
     const headers = frame.toString("latin1", preludeBytes, bodyAt)
-    if (headers !== chunkHeaders) {
+    if (headers !== known.plain?.headers) {
       const message = readMessage(frame)
       if (message !== "chunk") return message
-      chunkHeaders = headers
+      known.plain = new PlainChunks(headers)
     } else if (crc32(frame.subarray(0, bodyEnd)) !== frame.readUInt32BE(bodyEnd)) {
       return Result.fail(damaged)
     }
@@ -66,6 +70,16 @@ export const eventStream = (): Decoder => {
   /** Reads the frames that are complete in `bytes`; answers where the unfinished one begins. */
   const readFrames = (bytes: Buffer, events: Array<Event>): number => {
     let at = 0
+    const { plain } = known
+    const whole = bytes.length >= minFrameBytes && bytes.readUInt32BE(0) <= bytes.length
+    const text = whole && plain !== undefined && bytes.length <= plainBytes ? bytes.toString("latin1") : undefined
+    while (text !== undefined && bytes.length - at >= minFrameBytes) {
+      const length = bytes.readUInt32BE(at)
+      const event = bytes.length - at < length ? undefined : plain?.read(bytes, text, at, length)
+      if (event === undefined) break
+      events.push(event)
+      at += length
+    }
     while (failure === undefined && bytes.length - at >= preludeBytes) {
       const length = frameLength(bytes.subarray(at, at + preludeBytes))
       if (Result.isFailure(length)) {
@@ -143,11 +157,8 @@ const readMessage = (frame: Buffer): "chunk" | Result.Result<undefined, FramingF
   }
 }
 
-/** How chunks are printed: base64, and padding. What looks otherwise is parsed. */
-const plain = /^\{"bytes":"([\w+/=]*)"(?:,"p":"\w*")?\}$/
-
 const readChunk = (text: string): Result.Result<Event, FramingError> => {
-  const base64 = plain.exec(text)?.[1] ?? readObject(text)?.bytes
+  const base64 = readObject(text)?.bytes
   if (typeof base64 !== "string") return Result.fail(badFrame("an upstream chunk has no bytes"))
   const bytes = Buffer.from(base64, "base64")
   // Node skips what is not base64, so a shorter result is how damage shows.

@@ -47,6 +47,20 @@ describe("eventStream", () => {
     )
   })
 
+  it("names each of several events, wherever their frames are cut", () => {
+    const names = ["message_start", "content_block_delta", "content_block_delta", "message_delta", "message_stop"]
+    const bytes = Buffer.concat(names.map((type) => chunkFrame(JSON.stringify({ type, text: "é\ufffd" }))))
+    for (const size of [1, 7, 100, bytes.length]) {
+      const { events, failure } = run(eventStream(), chunked(bytes, size))
+      assert.deepStrictEqual(
+        events.map(({ event }) => event),
+        names
+      )
+      assert.strictEqual(events[2]?.data, '{"type":"content_block_delta","text":"é\ufffd"}')
+      assert.strictEqual(failure, undefined)
+    }
+  })
+
   it("tells the model's own status and message from the outer ones", () => {
     const payload = { message: "outer", originalStatusCode: 529, originalMessage: "overloaded" }
     const { failure } = read(exceptionFrame("modelStreamErrorException", JSON.stringify(payload)))
