@@ -8,12 +8,16 @@ const maxEvent = 10 * 1024 * 1024
 export async function* eventsOf(bytes: ReadableStream<Uint8Array>): AsyncGenerator<Event, void, undefined> {
   const reader = bytes.getReader()
   const decoder = new TextDecoder()
-  let pending = ""
+  /** An unfinished line, in the pieces that it came in: joined once, so that a long one costs no more than its length. */
+  let line: Array<string> = []
+  let length = 0
+  /** What came ends with a carriage return, which may be half of a break. */
+  let returned = false
   let event: string | undefined
   let data: Array<string> = []
   let size = 0
 
-  /** Takes one line; answers the event that an empty one ends. */
+  /** Takes a whole line; answers the event that an empty one ends. */
   const take = (line: string): Event | undefined => {
     if (line === "") {
       const found =
@@ -37,15 +41,21 @@ export async function* eventsOf(bytes: ReadableStream<Uint8Array>): AsyncGenerat
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      pending += done ? decoder.decode() : decoder.decode(value, { stream: true })
+      let text: string = (returned ? "\r" : "") + (done ? decoder.decode() : decoder.decode(value, { stream: true }))
+      returned = text.endsWith("\r")
+      if (returned) text = text.slice(0, -1)
       let from = 0
-      for (const end of pending.matchAll(/\r\n|\n|\r(?!\n|$)/g)) {
-        const found = take(pending.slice(from, end.index))
+      for (const end of text.matchAll(/\r\n|\n|\r/g)) {
+        line.push(text.slice(from, end.index))
+        const found = take(line.join(""))
+        line = []
+        length = 0
         from = end.index + end[0].length
         if (found !== undefined) yield found
       }
-      pending = pending.slice(from)
-      if (size + pending.length > maxEvent) throw new RangeError("an event of more than 10 MiB")
+      line.push(text.slice(from))
+      length += text.length - from
+      if (size + length > maxEvent) throw new RangeError("an event of more than 10 MiB")
       if (done) return
     }
   } finally {
