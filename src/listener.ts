@@ -1,13 +1,13 @@
 /** How connections are taken: Node's server with its limits, in TLS when a certificate is given. */
-import type { ServerResponse as Reply, Server } from "node:http"
+import type { Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
-import type { Socket } from "node:net"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, Duration, Effect, FileSystem, Layer, Option } from "effect"
-import { createServer, ServerResponse } from "./nodeHttp.ts"
+import { createServer } from "./nodeHttp.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
+import { watchUnsent } from "./unsent.ts"
 import { watchFile } from "./watchFile.ts"
 import { writesTogether } from "./wire/writes.ts"
 
@@ -115,35 +115,6 @@ const refuseUnparsed = (error: NodeJS.ErrnoException, socket: Caller) => {
   refuse(socket, status, message)
 }
 
-/** The reply of a connection that is written to its end and has not left. */
-const unsentOn = (socket: Socket): Reply | undefined => {
-  const reply: unknown = Reflect.get(socket, "_httpMessage")
-  return reply instanceof ServerResponse && reply.finished && !reply.writableFinished ? reply : undefined
-}
-
-/**
- * Node takes connections with such replies for idle, and closes them when the listener closes and whenever it is told to: a slow
- * reader would lose the rest of its reply, and in the turn in which it was written anyone. They are kept until it has left, for at
- * most `patience` milliseconds.
- */
-const spareUnsent = (server: Server, connected: "connection" | "secureConnection", patience: number) => {
-  const sockets = new Set<Socket>()
-  server.on(connected, (socket: Socket) => {
-    sockets.add(socket)
-    socket.once("close", () => sockets.delete(socket))
-  })
-  const closeIdle = server.closeIdleConnections.bind(server)
-  let last: NodeJS.Timeout | undefined
-  server.once("close", () => clearTimeout(last))
-  server.closeIdleConnections = () => {
-    last ??= setTimeout(closeIdle, patience)
-    const unsent = [...sockets].flatMap((socket) => unsentOn(socket) ?? [])
-    for (const reply of unsent) reply.finished = false
-    closeIdle()
-    for (const reply of unsent) reply.finished = true
-  }
-}
-
 /** The server, whose certificate follows its files as long as the scope lives. */
 const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const files = yield* tlsFiles(settings)
@@ -152,7 +123,10 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
     server.on("clientError", refuseUnparsed)
     const connected = files === undefined ? "connection" : "secureConnection"
     server.on(connected, writesTogether())
-    spareUnsent(server, connected, Duration.toMillis(settings.drainTimeout))
+    watchUnsent(server, connected, {
+      drain: Duration.toMillis(settings.drainTimeout),
+      most: Duration.toMillis(settings.requestCeiling)
+    })
     server.on("connect", (_, socket) => refuse(socket, "405 Method Not Allowed", "CONNECT is not allowed here"))
     // An expectation that nobody knows is no reason to refuse, which Node would do without an ID (RFC 9110, 10.1.1).
     server.on("checkExpectation", (request, response) => server.emit("request", request, response))

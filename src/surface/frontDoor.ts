@@ -4,7 +4,7 @@
  */
 import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Clock, Context, Duration, Effect, Exit, Option, References, Scope, Tracer } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { endpoints } from "../api/Api.ts"
 import { GatewayError, internal, invalid } from "../model/GatewayError.ts"
@@ -43,9 +43,6 @@ const overloaded = new GatewayError({
   retryAfter: 1
 })
 
-/** Replies up to this many bytes fit into the system's buffers. */
-const noticed = 16 * 1024
-
 type Request = HttpServerRequest.HttpServerRequest
 
 /** HTTP/1.1 wants it (RFC 9112, 3.2). Node is told to leave the refusal to us, because its own has no body and no ID. */
@@ -72,7 +69,6 @@ export const frontDoor = HttpRouter.middleware(
     const clock = yield* Clock.Clock
     const tls = Option.isSome(settings.tlsCert)
     const sourceOf = makeSourceOf(settings.trustedProxies)
-    const ceiling = Duration.toMillis(settings.requestCeiling)
     const room = new Room()
     let inFlight = 0
 
@@ -84,18 +80,10 @@ export const frontDoor = HttpRouter.middleware(
       return endpoints.has(path) || documents.has(path) ? undefined : noRoute(request.method, path)
     }
 
-    /** A caller has as long to take a whole reply, or the end of a stream, as a request may take; then nothing is held for it. */
-    const cutOffLate = (request: Request) => {
-      const response = NodeHttpServerRequest.toServerResponse(request)
-      const timer = setTimeout(() => response.destroy(), ceiling)
-      response.once("close", () => clearTimeout(timer))
-    }
-
-    const finished = (request: Request, observation: Observation, reply: HttpServerResponse.HttpServerResponse) => {
+    const finished = (observation: Observation, reply: HttpServerResponse.HttpServerResponse) => {
       observation.status = reply.status
       if (!observation.stream) {
         observation.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
-        if (observation.bytesOut > noticed) cutOffLate(request)
       }
       return HttpServerResponse.setHeaders(reply, {
         ...observation.replyHeaders,
@@ -141,13 +129,9 @@ export const frontDoor = HttpRouter.middleware(
         const over = (exit: Exit.Exit<unknown, unknown>) => {
           inFlight--
           const response = NodeHttpServerRequest.toServerResponse(request)
-          // A caller that reads slowly takes what is left of a reply that is over.
+          // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`unsent.ts`).
           if (response.destroyed || response.writableLength === 0) observation.release()
-          else {
-            // The end of a stream; a whole reply has had its time since it began.
-            if (observation.stream) cutOffLate(request)
-            response.once("close", () => observation.release())
-          }
+          else response.once("close", () => observation.release())
           const left = Exit.isFailure(exit)
           const logged = finish(observation, left, clock.currentTimeMillisUnsafe(), span)
           end({ left })
@@ -163,20 +147,20 @@ export const frontDoor = HttpRouter.middleware(
             ? Effect.matchCauseEffect(
                 Effect.updateContext(handler, (_: Context.Context<never>) => context),
                 {
-                  onSuccess: (reply) => Effect.succeed(finished(request, observation, reply)),
+                  onSuccess: (reply) => Effect.succeed(finished(observation, reply)),
                   onFailure: (cause) => {
                     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
                     const error = Option.getOrUndefined(Cause.findErrorOption(cause))
                     return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
-                      ? Effect.succeed(finished(request, observation, failed(noRoute(request.method, path))))
+                      ? Effect.succeed(finished(observation, failed(noRoute(request.method, path))))
                       : Effect.as(
                           Effect.provideContext(Effect.logError("request failed", cause), context),
-                          finished(request, observation, failed(internal))
+                          finished(observation, failed(internal))
                         )
                   }
                 }
               )
-            : Effect.succeed(finished(request, observation, failed(refused)))
+            : Effect.succeed(finished(observation, failed(refused)))
         return Effect.andThen(Scope.addFinalizerExit(scope, over), answer)
       })
   }),

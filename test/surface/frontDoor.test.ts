@@ -2,8 +2,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import type { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { message, saying, sseFrame } from "../support/claude.ts"
-import { answering, chunk, fakeUpstream, lastChunk, sseHead } from "../support/fakeUpstream.ts"
+import { emptyMessage, message, saying, sseFrame } from "../support/claude.ts"
+import { answering, chunk, fakeUpstream, lastChunk, reply, sseHead } from "../support/fakeUpstream.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { type Got, get, open, post, raw, rawPost } from "../support/http.ts"
 import { sharedGateway } from "../support/shared.ts"
@@ -255,27 +255,35 @@ describe("requests at once", () => {
   })
 })
 
-it("a caller that does not take the end of a stream is cut off", async () => {
+describe("a caller is cut off that does not take", () => {
   const events = saying("Hello.").map((event) => chunk(sseFrame(event)).toString())
-  const upstream = await fakeUpstream(answering([sseHead, ...events, lastChunk].join("")))
-  const settings = { ...cloudsAt(upstream.url), GATEWAY_REQUEST_CEILING: "200 millis" }
-  const impatient = await startGateway({ settings })
-  /** As where the system's buffers are full: what is written stays with the process. */
-  const clog = (started: unknown) => {
-    const { socket }: { socket: Socket } = Object(started)
-    socket._write = () => {}
-    socket._writev = () => {}
-  }
-  subscribe("http.server.request.start", clog)
-  try {
-    const caller = raw(impatient.port)
-    caller.write(rawPost("/v1/messages", JSON.stringify(message("claude-sonnet-4-5:il2", "hi", { stream: true }))))
-    assert.strictEqual(await caller.closed(3000), "")
-  } finally {
-    unsubscribe("http.server.request.start", clog)
-    await impatient.stop()
-    await upstream.stop()
-  }
+  const cases: ReadonlyArray<readonly [what: string, stream: boolean, answer: string]> = [
+    ["the end of a stream", true, [sseHead, ...events, lastChunk].join("")],
+    ["a whole reply, however small", false, reply("200 OK", emptyMessage).toString()]
+  ]
+  it.each(cases)("%s", async (_, stream, answer) => {
+    const upstream = await fakeUpstream(answering(answer))
+    const settings = { ...cloudsAt(upstream.url), GATEWAY_REQUEST_CEILING: "200 millis" }
+    const impatient = await startGateway({ settings })
+    /** As where the system's buffers are full: what is written stays with the process. */
+    const clog = (started: unknown) => {
+      const { socket }: { socket: Socket } = Object(started)
+      socket._write = () => {}
+      socket._writev = () => {}
+    }
+    subscribe("http.server.request.start", clog)
+    try {
+      const caller = raw(impatient.port)
+      const asked = rawPost("/v1/messages", JSON.stringify(message("claude-sonnet-4-5:il2", "hi", { stream })))
+      // Several at once: the replies after the first wait for it.
+      caller.write(`${asked}${stream ? "" : asked}`)
+      assert.strictEqual(await caller.closed(3000), "")
+    } finally {
+      unsubscribe("http.server.request.start", clog)
+      await impatient.stop()
+      await upstream.stop()
+    }
+  })
 })
 
 describe("models", () => {
