@@ -2,6 +2,7 @@
  * What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's, and how it is read from
  * the text. What each directive does: docs/operation.md#sandbox.
  */
+import { Option, Schema } from "effect"
 import { readObject } from "./json.ts"
 
 type Fields = ReadonlyMap<string, string>
@@ -30,7 +31,7 @@ const closingOf = (text: string, start: number): number => {
 /** Text and arguments are the last of their directive: their value may hold anything. */
 const FIELD = /\s*(?:(text|args)=(.*)|([a-z-]+)(?:=(\S*))?)/gsy
 
-const LITERAL = /^"(?:[^"\\]|\\.)*"$/s
+const literal = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.String))
 
 const fieldsOf = (inner: string): Fields =>
   new Map(
@@ -75,7 +76,6 @@ export const readDirectives = (text: string) => {
   const exception = value("exception")
   const code = wholeNumber(value("status"), 200, 599)
   const said = value("text")
-  const literal = LITERAL.test(said ?? "") && readObject(`{"text":${said}}`)?.text
   return {
     status: code === undefined ? undefined : { code, retryAfter: holder("status")?.get("retry-after") },
     delay: milliseconds(value("delay") ?? ""),
@@ -88,7 +88,7 @@ export const readDirectives = (text: string) => {
       const args = fields.get("args") ?? "{}"
       return name === undefined ? [] : [{ name, args: readObject(args) ?? args }]
     }),
-    text: typeof literal === "string" ? literal : said,
+    text: said?.startsWith('"') ? Option.getOrElse(literal(said), () => said) : said,
     events: wholeNumber(value("events"), 0, MAX_EVENTS),
     cached: wholeNumber(value("cached"), 0, Number.MAX_SAFE_INTEGER) ?? 0,
     /** The names of all of them: those without a value are read here. */

@@ -1,5 +1,5 @@
 /** What a file is, and what it costs. */
-import { isObject, type Json, listOf, readObject } from "./json.ts"
+import { isObject, type Json, listOf, readObject, stringOf } from "./json.ts"
 
 // The first bytes, in hexadecimal; a dot stands for any digit.
 const signatures: ReadonlyArray<readonly [string, RegExp]> = [
@@ -10,16 +10,13 @@ const signatures: ReadonlyArray<readonly [string, RegExp]> = [
   ["application/pdf", /^255044462d/]
 ]
 
-/** The type that a file's first bytes show, or `undefined`. */
-export const sniff = (bytes: Buffer): string | undefined => {
+/** What strict base64 holds: how many bytes, and of which type the first of them are; an empty type where none is known. */
+export const sniff = (data: Json | undefined) => {
+  const bytes = Buffer.from(stringOf(data), "base64")
   const head = bytes.subarray(0, 12).toString("hex")
-  return signatures.find(([, pattern]) => pattern.test(head))?.[0]
-}
-
-/** Decodes standard base64 strictly; `undefined` for anything else. */
-export const decodeBase64 = (data: string): Buffer | undefined => {
-  const bytes = Buffer.from(data, "base64")
-  return bytes.length > 0 && bytes.toString("base64") === data ? bytes : undefined
+  const valid = bytes.length > 0 && bytes.toString("base64") === data
+  const type = valid ? signatures.find(([, pattern]) => pattern.test(head))?.[0] : undefined
+  return { valid, length: bytes.length, type: type ?? "" }
 }
 
 /** A file as a part of a message: a phrase ("a PNG image of 1.2 kB"), and a cost that grows up to that of a large image. */

@@ -78,15 +78,11 @@ const profile = "us-gov."
 
 /** What the clouds look their models up in; undefined for what there is not. `catalog` is asked each time: it may change. */
 export const modelsOf = (catalog: () => Catalog) => {
-  const find = (family: Model["family"], cloud: Cloud, id: string) => {
-    for (const model of catalog().models) {
-      const deployment = model.deployments.find(
-        (one) => one.cloud === cloud && [one.model, one.countModel].includes(id)
-      )
-      if (model.family === family && deployment !== undefined) return { model, deployment }
-    }
-    return undefined
-  }
+  const find = (family: Model["family"], cloud: Cloud, id: string) =>
+    catalog()
+      .models.filter((model) => model.family === family)
+      .flatMap((model) => model.deployments.map((deployment) => ({ model, deployment })))
+      .find(({ deployment: one }) => one.cloud === cloud && [one.model, one.countModel].includes(id))
   /** On Bedrock an inference profile and its foundation model exist together. */
   const near = (family: Model["family"], cloud: Cloud, id: string) => {
     const other = id.startsWith(profile) ? id.slice(profile.length) : profile + id

@@ -1,6 +1,6 @@
 /** The messages of a request to Claude: what their blocks may hold, and how turns follow each other. */
 import { type Json, listOf, objectOf, stringOf } from "../json.ts"
-import { decodeBase64, fileOf, sniff } from "../media.ts"
+import { fileOf, sniff } from "../media.ts"
 import { anything, type Fields, reads, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
 import { countTokens } from "../tokens.ts"
@@ -38,10 +38,8 @@ const blockAt = (path: string): string => path.slice(0, path.lastIndexOf("."))
 
 const base64 = (types: ReadonlyArray<string>) =>
   reads(closed("type data", { "media_type!": oneOf(types) }), ({ data, media_type: type }, path): Part => {
-    const bytes = decodeBase64(stringOf(data))
-    insist({ "invalid base64 data": bytes !== undefined }, path)
-    const { length } = bytes ?? []
-    const found = sniff(bytes ?? Buffer.of()) ?? ""
+    const { valid, length, type: found } = sniff(data)
+    insist({ "invalid base64 data": valid }, path)
     const pdf = type === "application/pdf"
     insist(
       { "The PDF specified was not valid.": !pdf || found === type },

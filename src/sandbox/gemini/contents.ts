@@ -1,7 +1,6 @@
 /** The contents of a request to Gemini: what their parts may hold, and how calls, responses and signatures follow each other. */
-import { invalid } from "../http.ts"
 import { type Json, stringOf } from "../json.ts"
-import { decodeBase64, fileOf, sniff } from "../media.ts"
+import { fileOf, sniff } from "../media.ts"
 import type { GeminiModel } from "../models.ts"
 import { reads } from "../shape.ts"
 import { isSigned } from "../signature.ts"
@@ -22,18 +21,16 @@ export const wellNamed = ({ name }: { readonly name?: Json | undefined }) => ({
 
 const media = reads(closed("mimeType data displayName"), ({ data, mimeType }, path): Part => {
   const type = stringOf(mimeType)
-  const bytes = decodeBase64(stringOf(data))
-  if (bytes === undefined) {
-    throw invalid(`Invalid value at '${path}.data' (TYPE_BYTES), Base64 decoding failed`)
-  }
+  const { valid, length, type: found } = sniff(data)
+  insist({ "Invalid value at '{path}.data' (TYPE_BYTES), Base64 decoding failed": valid }, path)
   insist({
     [`Unable to submit request because it has a mimeType parameter with value ${type}, which is not supported.`]:
       /^(?:image\/(?:png|jpeg|webp|gif)|application\/pdf)$/.test(type),
-    "The document has no pages.": type !== "application/pdf" || sniff(bytes) === type,
+    "The document has no pages.": type !== "application/pdf" || found === type,
     "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting":
-      sniff(bytes) === type
+      found === type
   })
-  return fileOf(type, bytes.length)
+  return fileOf(type, length)
 })
 
 const part = (model: GeminiModel) =>

@@ -1,6 +1,6 @@
 /** What chat completions and Responses have in common: images, tools, efforts, sampling and limits. */
 import { type Json, type JsonObject, objectOf, stringOf } from "../json.ts"
-import { decodeBase64, fileOf, sniff } from "../media.ts"
+import { fileOf, sniff } from "../media.ts"
 import type { GptModel } from "../models.ts"
 import { anything, quoted, type Shape } from "../shape.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
@@ -11,8 +11,7 @@ export const imageOf =
   (model: GptModel): Shape<Part> =>
   (url, path) => {
     const [, data] = /^data:image\/(?:png|jpeg|gif|webp);base64,(.*)$/s.exec(stringOf(url)) ?? []
-    const bytes = decodeBase64(data ?? "") ?? Buffer.of()
-    const type = sniff(bytes) ?? ""
+    const { length, type } = sniff(data)
     insist(
       {
         "This model does not support image inputs.": model.images,
@@ -22,7 +21,7 @@ export const imageOf =
       },
       path
     )
-    return fileOf(type, bytes.length)
+    return fileOf(type, length)
   }
 
 /** What a message says: a text, or parts of these types. */
