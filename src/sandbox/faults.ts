@@ -25,7 +25,6 @@ export interface Answer {
 const statuses: Readonly<Record<string, number>> = {
   throttlingException: 429,
   serviceUnavailableException: 503,
-  internalServerException: 500,
   modelStreamErrorException: 424,
   modelTimeoutException: 408,
   validationException: 400

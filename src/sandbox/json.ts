@@ -1,6 +1,6 @@
 /** JSON as it is sent, read without trust. */
 import { setImmediate as nextTurn } from "node:timers/promises"
-import { arrayOf, isObject, type Json, type JsonObject, readObject } from "../wire/json.ts"
+import { isObject, type JsonObject, readObject } from "../wire/json.ts"
 import { Parse } from "../wire/parse.ts"
 
 export {
@@ -12,9 +12,6 @@ export {
   objectOf,
   readObject
 } from "../wire/json.ts"
-
-/** The objects of an array; other elements are left out. */
-export const objectsOf = (value: Json | undefined): ReadonlyArray<JsonObject> => arrayOf(value).filter(isObject)
 
 /** The value as a string, or an empty one. */
 export const stringOf = (value: unknown): string => (typeof value === "string" ? value : "")

@@ -36,10 +36,9 @@ export const resultText = (content: Json | undefined): string => {
     return parsed === undefined ? content : resultText(parsed)
   }
   if (isObject(content)) {
-    const said = (key: string, text: string) => (key === "output" || key === "result" ? text : `${key}: ${text}`)
-    return Object.entries(content)
-      .map(([key, value]) => said(key, resultText(value)))
-      .join(", ")
+    const said = (key: string) => (key === "output" || key === "result" ? "" : `${key}: `)
+    const all = Object.entries(content).map(([key, value]) => said(key) + resultText(value))
+    return all.join(", ")
   }
   if (content === undefined || content === null) return ""
   const parts = listOf(content)

@@ -67,10 +67,7 @@ const sampleNumber = ({ minimum, maximum }: JsonObject, { numbers }: Finds): num
 }
 
 const resolve = (reference: string, root: JsonObject): Json | undefined => {
-  const steps = reference
-    .replace(/^#\/?/, "")
-    .split("/")
-    .filter((step) => step.length > 0)
+  const steps: ReadonlyArray<string> = reference.replace(/^#/, "").match(/[^/]+/g) ?? []
   const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
   return steps.reduce<Json | undefined>(into, root)
 }

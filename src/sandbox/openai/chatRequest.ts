@@ -1,5 +1,5 @@
 /** What a chat completion request may be, and what it asks. */
-import { type Json, type JsonObject, listOf, objectOf, objectsOf, stringOf } from "../json.ts"
+import { type Json, type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { reads, type Shape } from "../shape.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
@@ -47,8 +47,8 @@ const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
 }
 
 /** Checks the messages together, as the cloud does: roles, and tool calls with their results. */
-const checkMessages = (messages: ReadonlyArray<Message>, given: ReadonlyArray<JsonObject>): void => {
-  const mixed = ["system", "developer"].every((name) => given.some(({ role }) => role === name))
+const checkMessages = (messages: ReadonlyArray<Message>, given: ReadonlyArray<Json>): void => {
+  const mixed = ["system", "developer"].every((name) => given.some((one) => objectOf(one).role === name))
   insist({ "Messages with role 'system' and 'developer' cannot be mixed.": !mixed }, "messages")
   let open: ReadonlyArray<string> = []
   for (const [index, { parts }] of [...messages, { parts: [] }].entries()) {
@@ -114,7 +114,7 @@ const SAMPLING = "temperature top_p presence_penalty frequency_penalty logprobs 
 export const readChat = (body: JsonObject, model: GptModel, platform: Platform) => {
   const asked = requestOf(model)(body, "")
   const { messages, tools = [], stop: stops = [] } = asked
-  checkMessages(messages, objectsOf(body.messages))
+  checkMessages(messages, listOf(body.messages))
   const effort = asked.reasoning_effort ?? model.defaultEffort
   checkSampling(body, SAMPLING, model, effort)
   const stream = body.stream === true

@@ -1,5 +1,5 @@
 /** What chat completions and Responses have in common: images, tools, efforts, sampling and limits. */
-import { type Json, type JsonObject, objectOf, stringOf } from "../json.ts"
+import { type JsonObject, objectOf, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GptModel } from "../models.ts"
 import { anything, quoted, type Shape } from "../shape.ts"
@@ -76,7 +76,9 @@ export const tokens = (least: number): Shape<number> =>
 
 /** Sampling parameters: a reasoning model takes them only while it does not reason. */
 export const checkSampling = (asked: JsonObject, names: string, model: GptModel, effort: string): void => {
-  const given = (value: Json | undefined) => value !== undefined && value !== null
   for (const name of model.inlineReasoning || effort === "none" ? [] : names.split(" "))
-    insist({ [`Unsupported parameter: '${name}' is not supported with this model.`]: !given(asked[name]) }, name)
+    insist(
+      { [`Unsupported parameter: '${name}' is not supported with this model.`]: (asked[name] ?? null) === null },
+      name
+    )
 }

@@ -153,9 +153,8 @@ const formats = variant<Turn["format"]>("type", {
   json_schema: reads(closed("type description schema strict", { "name!": text }), ({ schema }) => objectOf(schema))
 })
 
-const requestOf = (model: GptModel) => {
-  const { maxOutput } = model
-  return closed(
+const requestOf = (model: GptModel) =>
+  closed(
     "model instructions tool_choice top_logprobs parallel_tool_calls metadata stream stream_options store include user " +
       "truncation safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
       // Codex sends it to every provider, and Azure takes it.
@@ -163,7 +162,8 @@ const requestOf = (model: GptModel) => {
     {
       "input!": inputOf(model),
       max_output_tokens: where(tokens(16), (limit) => ({
-        [`Invalid '{path}': integer above maximum value. Expected a value <= ${maxOutput}.`]: limit <= maxOutput
+        [`Invalid '{path}': integer above maximum value. Expected a value <= ${model.maxOutput}.`]:
+          limit <= model.maxOutput
       })),
       temperature: upTo(2),
       top_p: upTo(1),
@@ -176,7 +176,6 @@ const requestOf = (model: GptModel) => {
       tools
     }
   )
-}
 
 const choiceOf = (choice: unknown, tools: ReadonlyArray<Tool>): Turn["choice"] => {
   if (choice === undefined || choice === "auto" || choice === "none") return choice ?? "auto"
