@@ -49,6 +49,8 @@ export class Relay<S extends Progress> {
   private begun = false
   /** What went wrong before that. */
   private refusal: GatewayError | undefined
+  /** What was awaited before the status was committed, and is still to be passed on. */
+  private first: Items | undefined
   /** What comes after all that has been said. */
   private end: Items | undefined
 
@@ -83,30 +85,49 @@ export class Relay<S extends Progress> {
     Pull.matchEffect(this.next, {
       onSuccess: (items) => {
         this.begun = true
-        let first: typeof items | undefined = items
-        const rest = Effect.suspend(() => {
-          if (first === undefined) return this.next
-          const taken = first
-          first = undefined
-          return Effect.succeed(taken)
-        })
-        return Effect.succeed(Stream.fromPull(Effect.succeed(Effect.catchDefect(rest, this.broken))))
+        this.first = Effect.succeed(items)
+        return Effect.succeed(Stream.fromPull(Effect.succeed(this.next)))
       },
       onFailure: Effect.failCause,
       onDone: () => (this.refusal === undefined ? Effect.succeed(Stream.empty) : Effect.fail(this.refusal))
     })
   )
 
-  private readonly next: Items = Effect.suspend(() => this.end ?? this.read() ?? this.wait)
+  private readonly next: Items = Effect.suspend(() => {
+    const begun = this.first
+    this.first = undefined
+    return begun ?? this.there() ?? this.wait
+  })
 
   private readonly wait: Items = Effect.callback((resume) => {
     this.reader = resume
+    this.ask()
+  })
+
+  private ask(): void {
     this.options.deadlines.asked(this.heard)
     this.heard = false
     this.source?.notify(this.wake)
-  })
+  }
 
-  private readonly wake = (): void => this.answer(this.next)
+  /** What has come may say nothing: then it is waited on, and whoever waits for it is not disturbed. */
+  private readonly wake = (): void => {
+    if (this.reader === undefined) return
+    this.options.deadlines.answered()
+    const items = this.there()
+    if (items === undefined) this.ask()
+    else this.answer(items)
+  }
+
+  /** What can be passed on now: what has come, the end of it, or what is said of a defect of ours. */
+  private there(): Items | undefined {
+    if (this.end !== undefined) return this.end
+    try {
+      return this.read()
+    } catch (defect) {
+      return this.begun ? this.broken(defect) : Effect.die(defect)
+    }
+  }
 
   private answer(items: Items): void {
     const reader = this.reader
