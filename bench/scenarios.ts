@@ -5,10 +5,11 @@ import * as asked from "./calls.ts"
 import type { Pace } from "./upstream.ts"
 
 /**
- * `upstream` is the fake cloud without anything in between; `effect` the smallest server on the gateway's platform; `exporting` the
- * gateway that exports traces, metrics and logs; `workers` the gateway with a process for each core.
+ * `upstream` is the fake cloud without anything in between; `effect` the smallest server on the gateway's platform; `plain` the
+ * gateway's own functions in a bare server; `exporting` the gateway that exports traces, metrics and logs; `workers` the gateway with
+ * a process for each core.
  */
-export type Subject = "upstream" | "proxy" | "effect" | "gateway" | "exporting" | "workers" | "portkey"
+export type Subject = "upstream" | "proxy" | "effect" | "plain" | "gateway" | "exporting" | "workers" | "portkey"
 
 export interface Aim {
   readonly subject: Subject
@@ -145,6 +146,7 @@ const waysOf = ({ cloud, gateway, least, name, portkey, title }: Surface): Reado
       calls: {
         proxy: cloud(false),
         effect: cloud(false),
+        plain: gateway(false),
         gateway: gateway(false),
         ...(portkey === undefined ? {} : { portkey })
       },

@@ -47,6 +47,7 @@ export const makeSubjects = ({ directory, mayInstall, upstream }: Options) => {
     upstream: async () => ({ ...upstream, headers: {} }),
     proxy: () => bench("proxy.ts"),
     effect: () => bench("effectProxy.ts"),
+    plain: () => bench("plain.ts"),
     gateway: () => gateway("gateway"),
     exporting: async () => {
       collector ??= await start<Listening>("collector.ts")

@@ -6,6 +6,7 @@ export const called: Record<Subject, string> = {
   upstream: "upstream alone",
   proxy: "bare proxy",
   effect: "Effect proxy",
+  plain: "plain functions",
   gateway: "**gateway**",
   exporting: "**gateway**, exporting",
   workers: "**gateway**, all workers",
