@@ -7,7 +7,7 @@ import { makeAccumulator } from "../src/governance/accumulate.ts"
 import { faultError } from "../src/provider/fault.ts"
 import { encode } from "../src/stream/encode.ts"
 import { type Item, keepAlive } from "../src/stream/Frame.ts"
-import { governed } from "../src/stream/governed.ts"
+import { collect, governed } from "../src/stream/governed.ts"
 import { Relay } from "../src/stream/relay.ts"
 import { messagesProtocol } from "../src/surface/messagesStream.ts"
 import { sse } from "../src/wire/sseDecoder.ts"
@@ -44,6 +44,7 @@ export const byRelay = async (): Promise<void> => {
     every,
     deadlines: { asked: nothing, answered: nothing },
     onEvents: nothing,
+    onKept: () => undefined,
     onEnd: nothing,
     errorOf: (fault) => faultError(fault, (message) => message),
     lastWords: () => []
@@ -72,7 +73,10 @@ export const byOperators = async (): Promise<void> => {
   const frames: Stream.Stream<Item> = Stream.fromQueue(queue).pipe(
     Stream.mapArray((chunks) => [decoder.feed(chunks[0]).events]),
     Stream.mapAccumArray(protocol.initial, (state, [arrived]) => protocol.step(state, arrived)),
-    Stream.mapAccumArray(nothing, (_, array) => [_, governed(calls, array)] as const),
+    Stream.mapAccumArray(nothing, (_, array) => {
+      collect(calls, array)
+      return [_, governed(calls, array)] as const
+    }),
     Stream.takeUntil(({ event }) => event === "message_stop")
   )
   const beats = Stream.tick(every).pipe(

@@ -124,6 +124,7 @@ const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frame
         every: 60_000,
         deadlines: { asked: nothing, answered: nothing },
         onEvents: nothing,
+        onKept: () => undefined,
         onEnd: nothing,
         errorOf,
         lastWords: () => []

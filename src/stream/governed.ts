@@ -6,14 +6,19 @@ import type { Frame } from "./Frame.ts"
 /** What the calls so far come to; undefined when none is flagged. */
 export const governanceSoFar = (calls: Accumulator): Governance | undefined => governanceOf(calls.flags())
 
-/** Frames without calls pass as they are, in the array that they came in. */
-export const governed = (calls: Accumulator, frames: ReadonlyArray<Frame>): ReadonlyArray<Frame> => {
-  let flagged: Governance | undefined
+/** Tells of the calls in frames; answers how much more is kept of them, in characters. */
+export const collect = (calls: Accumulator, frames: ReadonlyArray<Frame>): number => {
+  const before = calls.kept()
   for (const frame of frames) {
-    if (frame.calls !== undefined) for (const piece of frame.calls) calls.take(piece)
-    if (frame.flagged !== undefined) flagged = governanceSoFar(calls)
+    if (frame.calls !== undefined) for (const piece of frame.calls) calls.take(piece, frame.data.length)
   }
-  if (flagged === undefined) return frames
-  const governance = flagged
-  return frames.flatMap((frame) => frame.flagged?.(governance) ?? [frame])
+  return calls.kept() - before
+}
+
+export const isFlagged = ({ flagged }: Frame): boolean => flagged !== undefined
+
+/** Frames with the flags of the calls so far; without any, they pass as they are, in the array that they came in. */
+export const governed = (calls: Accumulator, frames: ReadonlyArray<Frame>): ReadonlyArray<Frame> => {
+  const governance = frames.some(isFlagged) ? governanceSoFar(calls) : undefined
+  return governance === undefined ? frames : frames.flatMap((frame) => frame.flagged?.(governance) ?? [frame])
 }

@@ -11,9 +11,10 @@ import type { Accumulator } from "../governance/accumulate.ts"
 import { GatewayError, internal } from "../model/GatewayError.ts"
 import { cut, type UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Arrived, Source } from "../wire/Source.ts"
+import { inSlices } from "../wire/turns.ts"
 import type { Deadlines } from "./deadlines.ts"
 import { type Frame, type Item, keepAlive, type Progress, type Protocol } from "./Frame.ts"
-import { governed } from "./governed.ts"
+import { collect, governed } from "./governed.ts"
 
 export interface RelayOptions<S extends Progress> {
   readonly protocol: Protocol<S>
@@ -24,11 +25,21 @@ export interface RelayOptions<S extends Progress> {
   readonly deadlines: Pick<Deadlines, "answered" | "asked">
   /** Told how many events have come, before they are read. */
   readonly onEvents: (count: number) => void
+  /** Told how many more characters are kept of tool calls; answers why that is too many. */
+  readonly onKept: (characters: number) => GatewayError | undefined
   /** Told when nothing more of the upstream is wanted; `complete`: it has said its last word. */
   readonly onEnd: (complete: boolean) => void
   readonly errorOf: (fault: UpstreamFault) => GatewayError
   /** What ends a reply that has begun and fails. */
   readonly lastWords: (error: GatewayError) => ReadonlyArray<Frame>
+}
+
+interface Heard {
+  readonly frames: ReadonlyArray<Frame>
+  /** What has gone wrong, where the surface's own state does not say it. */
+  readonly failure: GatewayError | undefined
+  /** Nothing comes after it. */
+  readonly last: boolean
 }
 
 type Items = Pull.Pull<readonly [Item, ...Array<Item>]>
@@ -143,17 +154,18 @@ export class Relay<S extends Progress> {
       const arrived = this.source?.take()
       if (arrived === undefined) return undefined
       this.heard = true
-      const frames = this.say(arrived)
-      if (isFilled(frames)) {
-        this.timer.refresh()
-        return Effect.succeed(frames)
+      const heard = this.hear(arrived)
+      if (heard.last && this.options.calls.heavy()) {
+        return Effect.flatMap(inSlices(this.options.calls.scan()), () => this.say(heard) ?? this.next)
       }
-      if (this.end !== undefined) return this.end
+      const items = this.say(heard)
+      if (items !== undefined) return items
     }
   }
 
-  private say({ events, end }: Arrived<GatewayError>): ReadonlyArray<Frame> {
-    const { calls, errorOf, lastWords, onEvents, protocol, state } = this.options
+  /** What the surface makes of it, and whether the flags of the calls go with it. */
+  private hear({ events, end }: Arrived<GatewayError>): Heard {
+    const { calls, onEvents, onKept, protocol, state } = this.options
     let frames = none
     if (events.length > 0) {
       onEvents(events.length)
@@ -163,14 +175,26 @@ export class Relay<S extends Progress> {
       frames = [...frames, ...protocol.onHalt(state)]
       state.end ??= cut
     }
-    const said = governed(calls, frames)
-    if (state.end === undefined && (end === undefined || end === "done")) return said
-    this.over(state.end === "complete")
-    if (state.end === "complete") return said
-    const error = end instanceof GatewayError && state.end === undefined ? end : errorOf(state.end ?? cut)
-    if (this.begun || said.length > 0) return [...said, ...lastWords(error)]
-    this.refusal = error
-    return said
+    const kept = collect(calls, frames)
+    const full = kept === 0 || state.end !== undefined ? undefined : onKept(kept)
+    const failure = end instanceof GatewayError ? end : full
+    return { frames, failure, last: failure !== undefined || state.end !== undefined }
+  }
+
+  private say({ failure, frames, last }: Heard): Items | undefined {
+    const { calls, errorOf, lastWords, state } = this.options
+    let said = governed(calls, frames)
+    if (last) {
+      this.over(state.end === "complete")
+      if (state.end !== "complete") {
+        const error = failure !== undefined && state.end === undefined ? failure : errorOf(state.end ?? cut)
+        if (this.begun || said.length > 0) said = [...said, ...lastWords(error)]
+        else this.refusal = error
+      }
+    }
+    if (!isFilled(said)) return this.end
+    this.timer.refresh()
+    return Effect.succeed(said)
   }
 
   /** What is said of a defect of ours. */

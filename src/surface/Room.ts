@@ -1,6 +1,6 @@
 /**
- * Room in memory for what requests have in hand: bodies, whole replies, events that are still to be completed, and what waits
- * for slow readers. What does not fit is refused.
+ * Room in memory for what requests have in hand: bodies, whole replies, events that are still to be completed, tool calls of
+ * streams, and what waits for slow readers. What does not fit is refused.
  */
 import { getHeapStatistics } from "node:v8"
 

@@ -7,7 +7,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Duration, Effect, Exit, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { makeAccumulator } from "../governance/accumulate.ts"
-import type { GatewayError } from "../model/GatewayError.ts"
+import { GatewayError, noRoom } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Provider, Streamed } from "../provider/Provider.ts"
@@ -18,6 +18,7 @@ import { encode } from "../stream/encode.ts"
 import type { Progress, Protocol } from "../stream/Frame.ts"
 import { governanceSoFar } from "../stream/governed.ts"
 import { Relay } from "../stream/relay.ts"
+import { inSlices } from "../wire/turns.ts"
 import { isLarge } from "./body.ts"
 import type { makeEnds } from "./ends.ts"
 import type { Observation } from "./Observation.ts"
@@ -31,6 +32,15 @@ export interface StreamReplyOptions<S extends Progress> {
   readonly observation: Observation
   readonly request: HttpServerRequest.HttpServerRequest
 }
+
+/** Characters of tool calls that are kept of a stream until they are scanned: as many as a whole reply may have bytes. */
+const mostKept = 32 * 1024 * 1024
+
+const tooLarge = new GatewayError({
+  reason: "upstream",
+  message: "the cloud that serves this model sent tool calls that are too large",
+  code: "too-large"
+})
 
 type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
 
@@ -93,6 +103,13 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       observation.release()
       opened?.span.firstToken()
     }
+    let kept = 0
+    const onKept = (characters: number): GatewayError | undefined => {
+      kept += characters
+      const error = kept > mostKept ? tooLarge : observation.take(characters) ? undefined : noRoom
+      if (error !== undefined) opened?.span.fail(error)
+      return error
+    }
     const lastWords = (error: GatewayError) => {
       observation.fail(error)
       observation.streamEnd = "error"
@@ -122,6 +139,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       every,
       deadlines,
       onEvents,
+      onKept,
       onEnd: (complete) => (complete && state.early !== true ? opened?.release() : opened?.close()),
       errorOf,
       lastWords
@@ -132,7 +150,10 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       unwatch()
     }
     const scope = yield* Effect.scope
-    yield* Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => settle(exit)))
+    yield* Scope.addFinalizerExit(scope, (exit) => {
+      const settled = Effect.sync(() => settle(exit))
+      return calls.heavy() ? Effect.andThen(inSlices(calls.scan()), settled) : settled
+    })
     yield* provider.stream(ask).pipe(
       Effect.matchCause({
         onSuccess: (streamed) => {

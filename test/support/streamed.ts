@@ -42,6 +42,7 @@ export const streamed = <S extends Progress>(
     every: 60_000,
     deadlines: { asked: nothing, answered: nothing },
     onEvents: nothing,
+    onKept: () => undefined,
     onEnd: nothing,
     errorOf: (fault) => faultError(fault, unscrubbed),
     lastWords

@@ -1,0 +1,103 @@
+/** What is kept of the tool calls of a stream is bounded, and holds up no other request when it is scanned (docs/api.md#tool-call-scan). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { makeAccumulator } from "../../src/governance/accumulate.ts"
+import { type GatewayError, noRoom } from "../../src/model/GatewayError.ts"
+import { faultError } from "../../src/provider/fault.ts"
+import type { Frame } from "../../src/stream/Frame.ts"
+import { governanceSoFar } from "../../src/stream/governed.ts"
+import { Relay } from "../../src/stream/relay.ts"
+import { messagesProtocol } from "../../src/surface/messagesStream.ts"
+import {
+  blockStart,
+  blockStop,
+  jsonDelta,
+  message,
+  messageDelta,
+  messageStart,
+  messageStop,
+  sseFrame,
+  type UpstreamEvent
+} from "../support/claude.ts"
+import { answering, chunk, lastChunk, sseHead } from "../support/fakeUpstream.ts"
+import { eventsIn, post } from "../support/http.ts"
+import { longestTurn } from "../support/longestTurn.ts"
+import { sharedUpstream } from "../support/shared.ts"
+
+const nothing = () => {}
+
+/** The frames that a caller gets of these events, each in a piece of its own. */
+const relayed = async (
+  events: Iterable<UpstreamEvent>,
+  onKept: (characters: number) => GatewayError | undefined = () => undefined
+): Promise<ReadonlyArray<Frame>> => {
+  const protocol = messagesProtocol("m")
+  const state = protocol.initial()
+  const calls = makeAccumulator()
+  const relay = new Relay({
+    protocol,
+    state,
+    calls,
+    every: 60_000,
+    deadlines: { asked: nothing, answered: nothing },
+    onEvents: nothing,
+    onKept,
+    onEnd: nothing,
+    errorOf: (fault) => faultError(fault, (words) => words),
+    lastWords: (error) => [protocol.inBand(state, error, governanceSoFar(calls))].flat()
+  })
+  const pieces = [...events].map((event) => ({
+    events: [{ event: event.type, data: JSON.stringify(event) }],
+    end: undefined
+  }))
+  relay.opened({ take: () => pieces.shift() ?? { events: [], end: "done" }, notify: nothing })
+  const items = await Effect.runPromise(Stream.runCollect(Stream.unwrap(relay.begin)))
+  return items.filter((item) => typeof item !== "string")
+}
+
+const mib = 2 ** 20
+const begun = [
+  messageStart(),
+  blockStart(0, { type: "tool_use", id: "t", name: "write", input: {} }),
+  jsonDelta(0, '{"u":"https://a.example","t":"')
+]
+const ended = [jsonDelta(0, '"}'), blockStop(0), messageDelta("tool_use"), messageStop]
+const more = (count: number, text: string) => Array.from({ length: count }, () => jsonDelta(0, text))
+const flags = [
+  { tool_call_id: "t", tool_name: "write", destinations: ["https://a.example"], reason: "external_destination" }
+]
+
+describe("a long call", () => {
+  it("is scanned in slices, and flagged", async () => {
+    const events = [...begun, ...more(2_000, 'the "quick" fox: jumps\\n'.repeat(500)), ...ended]
+    let frames: ReadonlyArray<Frame> = []
+    const longest = await longestTurn(async () => {
+      frames = await relayed(events)
+    })
+    assert.deepStrictEqual(JSON.parse(frames.at(-1)?.data ?? "").x_gateway_governance, { flags })
+    assert.isBelow(longest, 150)
+  })
+
+  it("for which there is no room ends the stream, with the flags so far", async () => {
+    let kept = 0
+    const frames = await relayed([...begun, ...more(10, "x".repeat(mib)), ...ended], (characters) => {
+      kept += characters
+      return kept > 5 * mib ? noRoom : undefined
+    })
+    assert.strictEqual(JSON.parse(frames.at(-1)?.data ?? "").error.message, noRoom.message)
+    assert.deepStrictEqual(JSON.parse(frames.at(-2)?.data ?? "").x_gateway_governance, { flags })
+    assert.isBelow(kept, 7 * mib)
+  })
+})
+
+describe("the calls of a stream", () => {
+  const { gateway, upstream } = sharedUpstream({})
+  it("are limited as a whole reply is", async () => {
+    const events = [...begun, ...more(40, "x".repeat(mib)), ...ended].map((event) => chunk(sseFrame(event)))
+    upstream.use(answering(Buffer.concat([Buffer.from(sseHead), ...events, Buffer.from(lastChunk)])))
+    const got = await post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il2", "hi", { stream: true }))
+    const said = eventsIn(got.text)
+    assert.match(said.at(-1)?.json.error.message, /too large/)
+    assert.deepStrictEqual(said.at(-2)?.json.x_gateway_governance, { flags })
+  })
+})
