@@ -8,6 +8,8 @@ import type { Operation, Purpose, Route } from "../model/Route.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Body, Reply } from "../provider/Provider.ts"
 import type { Progress, Protocol, Summary } from "../stream/Frame.ts"
+import type { JsonObject } from "../wire/json.ts"
+import type { Slices } from "../wire/slices.ts"
 
 /** What the gateway knows of a request beside its body. */
 export interface Arrival {
@@ -92,6 +94,8 @@ export interface Surface<
   readonly texts?: ((request: Request) => ReadonlyArray<JsonText>) | undefined
   /** What to send. Refuses what the surface does not take. */
   readonly prepare: (request: Request, route: Route, arrival: Arrival) => Result.Result<P, GatewayError>
+  /** What `answer` does in one step and a large reply cannot wait for, done before it. */
+  readonly ahead?: ((body: JsonObject) => Slices<void>) | undefined
   /** What a whole reply says. */
   readonly answer: (prepared: P, reply: Pick<Reply, "body" | "raw">) => Result.Result<Said, UpstreamFault>
   /** How a streamed reply is said; absent where there is none. */

@@ -6,6 +6,7 @@ import { removed } from "../dialect/adjustments.ts"
 import { type Heading, renderCompletion } from "../dialect/completion.ts"
 import type { Dialect } from "../dialect/Dialect.ts"
 import { dialectOf } from "../dialect/dialects.ts"
+import { printInputs } from "../dialect/inputTexts.ts"
 import { jsonTexts } from "../dialect/jsonTexts.ts"
 import { reservedOutput } from "../dialect/reservedOutput.ts"
 import { internal, invalid } from "../model/GatewayError.ts"
@@ -80,6 +81,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
       heading: { id: `chatcmpl-${id}`, created: Math.floor(startedAt / 1000), model: request.model }
     }))
   },
+  ahead: printInputs,
   answer: ({ dialect, route, request, heading }, { body }) =>
     Result.map(dialect.reply(body, route, request), (answer) => ({
       calls: answer.toolCalls.map(({ id, function: { arguments: args, name } }) => ({ id, name, arguments: args })),

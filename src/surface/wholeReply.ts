@@ -19,7 +19,7 @@ import type { Observation } from "./Observation.ts"
 import type { Answer, Prepared, Ready, Said, Surface } from "./Surface.ts"
 
 export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
-  readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "answer" | "errorAt" | "join">
+  readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
   readonly provider: Provider["Service"]
   readonly observation: Observation
 }
@@ -81,7 +81,10 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     /** The same as of a small reply, in slices. */
     const readLarge = (reply: Reply): Effect.Effect<Answer, GatewayError> =>
       Effect.flatMap(
-        inOneTurn(() => surface.answer(prepared, reply)),
+        Effect.andThen(
+          surface.ahead === undefined ? Effect.void : inSlices(surface.ahead(reply.body)),
+          inOneTurn(() => surface.answer(prepared, reply))
+        ),
         (said) =>
           Result.isFailure(said)
             ? refused(reply, said.failure)

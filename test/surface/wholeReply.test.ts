@@ -2,17 +2,19 @@
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import type { Provider } from "../../src/provider/Provider.ts"
+import { chat as chatSurface } from "../../src/surface/chat.ts"
 import { messages } from "../../src/surface/messages.ts"
 import { Observation } from "../../src/surface/Observation.ts"
 import type { Prepared, Ready } from "../../src/surface/Surface.ts"
 import { makeWholeReply } from "../../src/surface/wholeReply.ts"
+import { chat, dialect, sonnet } from "../dialect/support.ts"
 import { longestTurn } from "../support/longestTurn.ts"
 
 const nothing = () => {}
 const span = { set: nothing, used: nothing, fail: nothing, cancelled: nothing, end: nothing }
 
-it("is scanned in slices", async () => {
-  const input = { text: 'the "quick" fox: jumps\n'.repeat(1_000_000), url: "https://a.example" }
+/** The longest turn of what is done with a reply of these calls, and how many were flagged. */
+const served = async (surface: unknown, prepared: object, input: object) => {
   const body = { type: "message", content: [{ type: "tool_use", id: "a", name: "write", input }] }
   const raw = Buffer.from(JSON.stringify(body))
   const provider = {
@@ -26,11 +28,31 @@ it("is scanned in slices", async () => {
     source: undefined,
     surface: undefined
   })
-  const ready = { route: {}, prepared: { bodies: [{}], model: "m", emulated: false } } as unknown as Ready<Prepared>
+  const ready = { route: {}, prepared: { bodies: [{}], ...prepared } } as unknown as Ready<Prepared>
   const whole = makeWholeReply({ embeddingsConcurrency: 1, requestCeiling: Duration.minutes(1), scanMode: "spec" })
   const longest = await longestTurn(() =>
-    Effect.runPromise(whole({ surface: messages as never, provider, observation, ...ready }))
+    Effect.runPromise(whole({ surface: surface as typeof messages, provider, observation, ...ready } as never))
   )
-  assert.strictEqual(observation.flags, 1)
+  return { longest, flags: observation.flags }
+}
+
+it("is scanned in slices", async () => {
+  const input = { text: 'the "quick" fox: jumps\n'.repeat(1_000_000), url: "https://a.example" }
+  const { flags, longest } = await served(messages, { model: "m", emulated: false }, input)
+  assert.strictEqual(flags, 1)
+  assert.isBelow(longest, 100)
+})
+
+it("has its calls printed in slices for chat", async () => {
+  const input = { url: "https://a.example", list: Array.from({ length: 1_000_000 }, (_, at) => ({ name: "value", at })) }
+  const asked = chat({})
+  const prepared = {
+    dialect: dialect(sonnet),
+    route: sonnet,
+    request: asked,
+    heading: { id: "", created: 0, model: "m" }
+  }
+  const { flags, longest } = await served(chatSurface, prepared, input)
+  assert.strictEqual(flags, 1)
   assert.isBelow(longest, 100)
 })

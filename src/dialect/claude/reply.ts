@@ -4,9 +4,10 @@ import type { ChatRequest } from "../../api/Chat.ts"
 import type { ToolCall } from "../../api/ChatMessage.ts"
 import type { FinishReason } from "../../api/ChatReply.ts"
 import { type Broken, misshapen, unfinished } from "../../model/UpstreamFault.ts"
-import { arrayOf, isObject, isShallow, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import { arrayOf, isObject, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { callId, makeAnswer, makeCall, noUsage } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
+import { inputText, isPrintable } from "../inputTexts.ts"
 import { jsonFormat } from "../schema.ts"
 import { noFilter, type TextFilter } from "../textFilter.ts"
 import { jsonFenceFilter } from "./jsonFence.ts"
@@ -27,13 +28,11 @@ export const reply: Dialect["reply"] = (body, route, chat) => {
     if (block.type === "text") text += textOf(block.text) ?? ""
     else if (isThinking(block)) thinking.push(block)
     else if (block.type === "tool_use") {
-      if (!isShallow(block.input)) return Result.fail(misshapen)
+      if (!isPrintable(block.input)) return Result.fail(misshapen)
       const own = thinkingExtra(thinking)
       thinking = []
       if (toolCalls.length === 0) extra = own
-      toolCalls.push(
-        makeCall(callId(textOf(block.id) ?? ""), textOf(block.name) ?? "", JSON.stringify(block.input ?? {}), own)
-      )
+      toolCalls.push(makeCall(callId(textOf(block.id) ?? ""), textOf(block.name) ?? "", inputText(block.input), own))
     }
   }
   return Result.succeed(

@@ -3,19 +3,10 @@ import { Result } from "effect"
 import type { ToolCall } from "../../api/ChatMessage.ts"
 import type { FinishReason } from "../../api/ChatReply.ts"
 import { type Broken, misshapen, unfinished } from "../../model/UpstreamFault.ts"
-import {
-  arrayOf,
-  compact,
-  isObject,
-  isShallow,
-  type Json,
-  type JsonObject,
-  numberOf,
-  objectOf,
-  textOf
-} from "../../wire/json.ts"
+import { arrayOf, compact, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { callId, makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
+import { inputText, isPrintable } from "../inputTexts.ts"
 import { callerName } from "./contents.ts"
 import { finishOfReason } from "./finish.ts"
 import { readUsage } from "./usage.ts"
@@ -88,7 +79,7 @@ export const callIn = (part: Json): Call | undefined => {
   return {
     id: callId(textOf(functionCall.id) || newCallId()),
     name: callerName(textOf(functionCall.name) ?? ""),
-    args: JSON.stringify(functionCall.args ?? {}),
+    args: inputText(functionCall.args),
     extra: Object.keys(google).length === 0 ? undefined : { google }
   }
 }
@@ -97,7 +88,7 @@ export const callIn = (part: Json): Call | undefined => {
 export const brokenIn = (body: JsonObject): Broken | undefined => {
   for (const part of partsOf(body)) {
     const { functionCall } = objectOf(part)
-    if (isObject(functionCall) && !isShallow(functionCall.args)) return misshapen
+    if (isObject(functionCall) && !isPrintable(functionCall.args)) return misshapen
   }
   const reason = textOf(candidateOf(body).finishReason)
   return reason !== undefined && finishOfReason(reason) === "failed" ? unfinished(reason) : undefined

@@ -1,0 +1,64 @@
+/** What vendors say of a call's input as JSON values, and chat as a text: printed at once, or for a large reply ahead and in slices. */
+import { arrayOf, isShallow, type Json, type JsonObject, maxNesting, objectOf } from "../wire/json.ts"
+import { Print } from "../wire/print.ts"
+import { type Slices, sliceValues } from "../wire/slices.ts"
+
+/** Of inputs that were printed ahead; undefined for one that is nested too deep. */
+const texts = new WeakMap<object, string | undefined>()
+
+const isAhead = (input: Json | undefined): input is JsonObject =>
+  typeof input === "object" && input !== null && texts.has(input)
+
+/** Whether an input is not nested too deep to be printed. */
+export const isPrintable = (input: Json | undefined): boolean =>
+  isAhead(input) ? texts.get(input) !== undefined : isShallow(input)
+
+/** The text of an input that is printable. */
+export const inputText = (input: Json | undefined): string =>
+  (isAhead(input) ? texts.get(input) : undefined) ?? JSON.stringify(input ?? {})
+
+/** Inputs in a reply of Claude or Gemini; others say texts. */
+const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | undefined> => [
+  ...arrayOf(content).map((block) => objectOf(block).input),
+  ...arrayOf(objectOf(objectOf(arrayOf(candidates)[0]).content).parts).map(
+    (part) => objectOf(objectOf(part).functionCall).args
+  )
+]
+
+/** As `isShallow`. */
+function* isShallowInSlices(value: object): Slices<boolean> {
+  let level: Array<unknown> = [value]
+  let count = 0
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxNesting) return false
+    const next: Array<unknown> = []
+    for (const item of level) {
+      if (typeof item !== "object" || item === null) continue
+      for (const inner of Array.isArray(item) ? item : Object.values(item)) {
+        next.push(inner)
+        if (++count % sliceValues === 0) yield
+      }
+    }
+    level = next
+  }
+  return true
+}
+
+function* printed(value: object): Slices<string> {
+  const print = new Print(value)
+  const parts: Array<string> = []
+  for (;;) {
+    const done = print.step()
+    for (const piece of print.pieces.splice(0)) parts.push(piece.toString("utf8"))
+    if (done) return parts.join("")
+    yield
+  }
+}
+
+/** Prints what calls in a reply are told; `inputText` then has it. */
+export function* printInputs(reply: JsonObject): Slices<void> {
+  for (const input of inputsOf(reply)) {
+    if (typeof input !== "object" || input === null) continue
+    texts.set(input, (yield* isShallowInSlices(input)) ? yield* printed(input) : undefined)
+  }
+}
