@@ -73,6 +73,8 @@ export interface StreamReader {
   readonly ended: () => boolean
   /** Whether the answer is complete although the upstream goes on, so that the call is to be ended. */
   readonly stopped?: () => boolean
+  /** Characters that were kept so far, to be said with what comes later. */
+  readonly kept?: () => number
   /** Tokens known so far, for the usage record of a stream that is cut. */
   readonly usage: () => Tokens | undefined
 }

@@ -25,7 +25,7 @@ export interface RelayOptions<S extends Progress> {
   readonly deadlines: Pick<Deadlines, "answered" | "asked">
   /** Told how many events have come, before they are read. */
   readonly onEvents: (count: number) => void
-  /** Told how many more characters are kept of tool calls; answers why that is too many. */
+  /** Told how many more characters of the reply are kept; answers why that is too many. */
   readonly onKept: (characters: number) => GatewayError | undefined
   /** Told when nothing more of the upstream is wanted; `complete`: it has said its last word. */
   readonly onEnd: (complete: boolean) => void
@@ -167,6 +167,7 @@ export class Relay<S extends Progress> {
   private hear({ events, end }: Arrived<GatewayError>): Heard {
     const { calls, onEvents, onKept, protocol, state } = this.options
     let frames = none
+    const before = state.kept ?? 0
     if (events.length > 0) {
       onEvents(events.length)
       frames = protocol.step(state, events)[1]
@@ -175,7 +176,7 @@ export class Relay<S extends Progress> {
       frames = [...frames, ...protocol.onHalt(state)]
       state.end ??= cut
     }
-    const kept = collect(calls, frames)
+    const kept = collect(calls, frames) + (state.kept ?? 0) - before
     const full = kept === 0 || state.end !== undefined ? undefined : onKept(kept)
     const failure = end instanceof GatewayError ? end : full
     return { frames, failure, last: failure !== undefined || state.end !== undefined }

@@ -89,6 +89,7 @@ export const chatProtocol = (options: {
 }): Protocol<ChatState> => ({
   initial: () => ({
     end: undefined,
+    kept: 0,
     reader: options.makeReader(),
     writer: makeChunkWriter({ ...options.heading, includeUsage: options.includeUsage }),
     silent: true,
@@ -115,6 +116,7 @@ export const chatProtocol = (options: {
         break
       }
     }
+    state.kept = state.reader.kept?.() ?? 0
     return [state, frames]
   },
   onHalt: (state) => {

@@ -33,12 +33,12 @@ export interface StreamReplyOptions<S extends Progress> {
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-/** Characters of tool calls that are kept of a stream until they are scanned: as many as a whole reply may have bytes. */
+/** Characters that are kept of a stream, tool calls above all: as many as a whole reply may have bytes. */
 const mostKept = 32 * 1024 * 1024
 
 const tooLarge = new GatewayError({
   reason: "upstream",
-  message: "the cloud that serves this model sent tool calls that are too large",
+  message: "the cloud that serves this model sent tool calls or thinking that are too large",
   code: "too-large"
 })
 

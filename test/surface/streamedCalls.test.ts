@@ -4,10 +4,12 @@ import { Effect, Stream } from "effect"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { type GatewayError, noRoom } from "../../src/model/GatewayError.ts"
 import { faultError } from "../../src/provider/fault.ts"
-import type { Frame } from "../../src/stream/Frame.ts"
+import type { Frame, Progress, Protocol } from "../../src/stream/Frame.ts"
 import { governanceSoFar } from "../../src/stream/governed.ts"
 import { Relay } from "../../src/stream/relay.ts"
+import { chatProtocol } from "../../src/surface/chatStream.ts"
 import { messagesProtocol } from "../../src/surface/messagesStream.ts"
+import { chat, dialect, sonnet } from "../dialect/support.ts"
 import {
   blockStart,
   blockStop,
@@ -27,11 +29,11 @@ import { sharedUpstream } from "../support/shared.ts"
 const nothing = () => {}
 
 /** The frames that a caller gets of these events, each in a piece of its own. */
-const relayed = async (
+const relayed = async <S extends Progress>(
+  protocol: Protocol<S>,
   events: Iterable<UpstreamEvent>,
   onKept: (characters: number) => GatewayError | undefined = () => undefined
 ): Promise<ReadonlyArray<Frame>> => {
-  const protocol = messagesProtocol("m")
   const state = protocol.initial()
   const calls = makeAccumulator()
   const relay = new Relay({
@@ -72,7 +74,7 @@ describe("a long call", () => {
     const events = [...begun, ...more(2_000, 'the "quick" fox: jumps\\n'.repeat(500)), ...ended]
     let frames: ReadonlyArray<Frame> = []
     const longest = await longestTurn(async () => {
-      frames = await relayed(events)
+      frames = await relayed(messagesProtocol("m"), events)
     })
     assert.deepStrictEqual(JSON.parse(frames.at(-1)?.data ?? "").x_gateway_governance, { flags })
     assert.isBelow(longest, 150)
@@ -80,14 +82,39 @@ describe("a long call", () => {
 
   it("for which there is no room ends the stream, with the flags so far", async () => {
     let kept = 0
-    const frames = await relayed([...begun, ...more(10, "x".repeat(mib)), ...ended], (characters) => {
-      kept += characters
-      return kept > 5 * mib ? noRoom : undefined
-    })
+    const frames = await relayed(
+      messagesProtocol("m"),
+      [...begun, ...more(10, "x".repeat(mib)), ...ended],
+      (characters) => {
+        kept += characters
+        return kept > 5 * mib ? noRoom : undefined
+      }
+    )
     assert.strictEqual(JSON.parse(frames.at(-1)?.data ?? "").error.message, noRoom.message)
     assert.deepStrictEqual(JSON.parse(frames.at(-2)?.data ?? "").x_gateway_governance, { flags })
     assert.isBelow(kept, 7 * mib)
   })
+})
+
+it("thinking that is kept for a call takes room as well", async () => {
+  let kept = 0
+  const protocol = chatProtocol({
+    makeReader: () => dialect(sonnet).stream(sonnet, chat({})),
+    heading: { id: "c", created: 0, model: "m" },
+    includeUsage: false
+  })
+  const thinking = {
+    type: "content_block_delta",
+    index: 0,
+    delta: { type: "thinking_delta", thinking: "x".repeat(mib) }
+  }
+  const events = [messageStart(), blockStart(0, { type: "thinking", thinking: "", signature: "" })]
+  const frames = await relayed(protocol, [...events, ...Array.from({ length: 10 }, () => thinking)], (characters) => {
+    kept += characters
+    return kept > 5 * mib ? noRoom : undefined
+  })
+  assert.strictEqual(JSON.parse(frames.at(-1)?.data ?? "").error.message, noRoom.message)
+  assert.strictEqual(kept, 6 * mib)
 })
 
 describe("the calls of a stream", () => {

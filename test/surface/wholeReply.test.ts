@@ -44,7 +44,10 @@ it("is scanned in slices", async () => {
 })
 
 it("has its calls printed in slices for chat", async () => {
-  const input = { url: "https://a.example", list: Array.from({ length: 1_000_000 }, (_, at) => ({ name: "value", at })) }
+  const input = {
+    url: "https://a.example",
+    list: Array.from({ length: 1_000_000 }, (_, at) => ({ name: "value", at }))
+  }
   const asked = chat({})
   const prepared = {
     dialect: dialect(sonnet),

@@ -23,6 +23,7 @@ export const stream: Dialect["stream"] = (route, chat) => {
   let totals: JsonObject = {}
   let usage: JsonObject = {}
   let calls = 0
+  let kept = 0
   let stopReason: string | undefined
   let ended = false
 
@@ -58,7 +59,7 @@ export const stream: Dialect["stream"] = (route, chat) => {
       if (text === "") return
       target.empty = false
       out.push({ type: "arguments", index: target.index, text })
-    } else if (target?.type === "thinking") append(target.block, change)
+    } else if (target?.type === "thinking") kept += append(target.block, change)
   }
 
   const stop = (at: number, out: Array<Piece>): void => {
@@ -115,14 +116,19 @@ export const stream: Dialect["stream"] = (route, chat) => {
       })
     },
     ended: () => ended,
+    kept: () => kept,
     usage: () => readUsage(usage, route)
   }
 }
 
-/** Thinking and its signature arrive in fragments, and must be given back exactly. */
-const append = (block: { [key: string]: Json }, change: JsonObject): void => {
+/** Thinking and its signature arrive in fragments, and must be given back exactly. Answers how many characters have come. */
+const append = (block: { [key: string]: Json }, change: JsonObject): number => {
+  let characters = 0
   for (const name of ["thinking", "signature"]) {
     const text = textOf(change[name])
-    if (text !== undefined) block[name] = (textOf(block[name]) ?? "") + text
+    if (text === undefined) continue
+    block[name] = (textOf(block[name]) ?? "") + text
+    characters += text.length
   }
+  return characters
 }
