@@ -3,8 +3,11 @@
  * It has no deadlines, breaker, limits, spans or layers. From the bare proxy to here is the price of the work, from here to the
  * gateway that of how it is joined.
  */
+import { appendFile, mkdtempSync, rmSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Agent } from "@effect/platform-node/Undici"
 import { Result, Schema } from "effect"
 import { digestOf } from "../src/access/KeyFile.ts"
@@ -17,7 +20,7 @@ import { clouds } from "../src/model/Catalog.ts"
 import { shippedCatalog } from "../src/model/CatalogStore.ts"
 import { bestSites } from "../src/model/Partition.ts"
 import { makeIndex } from "../src/model/Resolver.ts"
-import type { Route } from "../src/model/Route.ts"
+import type { Operation, Route } from "../src/model/Route.ts"
 import type { Progress } from "../src/stream/Frame.ts"
 import { chat } from "../src/surface/chat.ts"
 import { messages } from "../src/surface/messages.ts"
@@ -36,18 +39,21 @@ const agent = new Agent({ connections: null, pipelining: 1 })
 const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), purposePaths)
 const recordRequest = makeRecordRequest("team")
 
-const pathOf = ({ deployment: { api, cloud } }: Route): string => {
-  if (api === "content") return asked.geminiOnVertex(false).path
-  if (api === "messages") return (cloud === "vertex" ? asked.claudeOnVertex : asked.claudeOnBedrock)(false).path
-  return (api === "responses" ? asked.responsesCloud : asked.chatCloud)("", false).path
+const pathOf = ({ deployment: { cloud } }: Route, operation: Operation): string => {
+  if (operation === "content") return asked.geminiOnVertex(false).path
+  if (operation === "messages") return (cloud === "vertex" ? asked.claudeOnVertex : asked.claudeOnBedrock)(false).path
+  return (operation === "responses" ? asked.responsesCloud : asked.chatCloud)("", false).path
 }
+
+const directory = mkdtempSync(join(tmpdir(), "gateway-bench-plain-"))
+process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
 
 /** Lines of a few milliseconds are written at once, as the gateway writes them. */
 let lines: Array<string> = []
 const note = (line: string) => {
   if (lines.push(line) === 1) {
     setTimeout(() => {
-      process.stderr.write(lines.join(""))
+      appendFile(join(directory, "records"), lines.join(""), () => {})
       lines = []
     }, 5)
   }
@@ -107,7 +113,7 @@ const serve = <R extends NamesModel, P extends Prepared, S extends Progress, E e
     agent.dispatch(
       {
         origin,
-        path: pathOf(route),
+        path: pathOf(route, prepared.operation),
         method: "POST",
         headers: { "content-type": "application/json", accept: "application/json", authorization: "Bearer x" },
         body
@@ -135,5 +141,6 @@ const server = createServer((request, response) => {
   request.on("end", () => handlers[request.url ?? ""]?.(Buffer.concat(chunks), request, response))
 })
 process.on("disconnect", () => process.exit(0))
+process.on("SIGTERM", () => process.exit(0))
 server.keepAliveTimeout = 600_000
 server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }))
