@@ -136,7 +136,7 @@ export class Relay<S extends Progress> {
     try {
       return this.read()
     } catch (defect) {
-      return this.begun ? this.broken(defect) : Effect.die(defect)
+      return this.broken(defect)
     }
   }
 
@@ -156,7 +156,11 @@ export class Relay<S extends Progress> {
       this.heard = true
       const heard = this.hear(arrived)
       if (heard.last && this.options.calls.heavy()) {
-        return Effect.flatMap(inSlices(this.options.calls.scan()), () => this.say(heard) ?? this.next)
+        const scanned = Effect.map(inSlices(this.options.calls.scan()), () => this.say(heard))
+        return Effect.flatMap(
+          Effect.catchDefect(scanned, (defect) => Effect.succeed(this.broken(defect))),
+          (items) => items ?? this.next
+        )
       }
       const items = this.say(heard)
       if (items !== undefined) return items
@@ -198,8 +202,9 @@ export class Relay<S extends Progress> {
     return Effect.succeed(said)
   }
 
-  /** What is said of a defect of ours. */
-  private readonly broken = (defect: unknown): Items => {
+  /** What is said of a defect of ours; before anything was said, it fails as it is. */
+  private broken(defect: unknown): Items {
+    if (!this.begun) return Effect.die(defect)
     this.over(false)
     const words = this.options.lastWords(internal)
     return Effect.andThen(

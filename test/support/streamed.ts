@@ -1,15 +1,11 @@
 /** What a caller gets of an upstream's bytes, however they are cut: by the decoder and the operators that serve it. */
 import { Effect, Stream } from "effect"
-import { makeAccumulator } from "../../src/governance/accumulate.ts"
-import type { GatewayError } from "../../src/model/GatewayError.ts"
 import type { Tokens } from "../../src/model/Tokens.ts"
 import { decoding } from "../../src/provider/decoding.ts"
-import { faultError } from "../../src/provider/fault.ts"
 import { encode } from "../../src/stream/encode.ts"
 import type { Progress, Protocol } from "../../src/stream/Frame.ts"
-import { governanceSoFar } from "../../src/stream/governed.ts"
-import { Relay } from "../../src/stream/relay.ts"
 import type { Decoder } from "../../src/wire/Event.ts"
+import { relayOf } from "./relayed.ts"
 
 export interface StreamedReply {
   readonly text: string
@@ -32,21 +28,7 @@ export const streamed = <S extends Progress>(
 ): StreamedReply => {
   const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)
   const pieces = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end))
-  const state = protocol.initial()
-  const calls = makeAccumulator()
-  const lastWords = (error: GatewayError) => [protocol.inBand(state, error, governanceSoFar(calls))].flat()
-  const relay = new Relay({
-    protocol,
-    state,
-    calls,
-    every: 60_000,
-    deadlines: { asked: nothing, answered: nothing },
-    onEvents: nothing,
-    onKept: () => undefined,
-    onEnd: nothing,
-    errorOf: (fault) => faultError(fault, unscrubbed),
-    lastWords
-  })
+  const { calls, lastWords, relay, state } = relayOf(protocol)
   const source = { take: () => pieces.shift() ?? "done", notify: nothing } as const
   relay.opened(decoding(source, makeDecoder(), untold, unscrubbed, { take: () => true }))
   // What is a refusal with a status of its own is looked at in the surface's words here.

@@ -2,11 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
-import { type GatewayError, noRoom } from "../../src/model/GatewayError.ts"
-import { faultError } from "../../src/provider/fault.ts"
+import { noRoom } from "../../src/model/GatewayError.ts"
 import type { Frame, Progress, Protocol } from "../../src/stream/Frame.ts"
-import { governanceSoFar } from "../../src/stream/governed.ts"
-import { Relay } from "../../src/stream/relay.ts"
 import { chatProtocol } from "../../src/surface/chatStream.ts"
 import { messagesProtocol } from "../../src/surface/messagesStream.ts"
 import { chat, dialect, sonnet } from "../dialect/support.ts"
@@ -24,35 +21,21 @@ import {
 import { answering, chunk, lastChunk, sseHead } from "../support/fakeUpstream.ts"
 import { eventsIn, post } from "../support/http.ts"
 import { longestTurn } from "../support/longestTurn.ts"
+import { relayOf } from "../support/relayed.ts"
 import { sharedUpstream } from "../support/shared.ts"
-
-const nothing = () => {}
 
 /** The frames that a caller gets of these events, each in a piece of its own. */
 const relayed = async <S extends Progress>(
   protocol: Protocol<S>,
   events: Iterable<UpstreamEvent>,
-  onKept: (characters: number) => GatewayError | undefined = () => undefined
+  more: Parameters<typeof relayOf<S>>[1] = {}
 ): Promise<ReadonlyArray<Frame>> => {
-  const state = protocol.initial()
-  const calls = makeAccumulator()
-  const relay = new Relay({
-    protocol,
-    state,
-    calls,
-    every: 60_000,
-    deadlines: { asked: nothing, answered: nothing },
-    onEvents: nothing,
-    onKept,
-    onEnd: nothing,
-    errorOf: (fault) => faultError(fault, (words) => words),
-    lastWords: (error) => [protocol.inBand(state, error, governanceSoFar(calls))].flat()
-  })
+  const { relay } = relayOf(protocol, more)
   const pieces = [...events].map((event) => ({
     events: [{ event: event.type, data: JSON.stringify(event) }],
     end: undefined
   }))
-  relay.opened({ take: () => pieces.shift() ?? { events: [], end: "done" }, notify: nothing })
+  relay.opened({ take: () => pieces.shift() ?? { events: [], end: "done" }, notify: () => {} })
   const items = await Effect.runPromise(Stream.runCollect(Stream.unwrap(relay.begin)))
   return items.filter((item) => typeof item !== "string")
 }
@@ -80,16 +63,27 @@ describe("a long call", () => {
     assert.isBelow(longest, 150)
   })
 
+  it("ends the stream in its own words where the scan fails", async () => {
+    const calls = {
+      ...makeAccumulator(),
+      heavy: () => true,
+      *scan() {
+        yield undefined
+        throw new Error("a defect")
+      }
+    }
+    const frames = await relayed(messagesProtocol("m"), [...begun, ...ended], { calls })
+    assert.strictEqual(JSON.parse(frames.at(-1)?.data ?? "").type, "error")
+  })
+
   it("for which there is no room ends the stream, with the flags so far", async () => {
     let kept = 0
-    const frames = await relayed(
-      messagesProtocol("m"),
-      [...begun, ...more(10, "x".repeat(mib)), ...ended],
-      (characters) => {
+    const frames = await relayed(messagesProtocol("m"), [...begun, ...more(10, "x".repeat(mib)), ...ended], {
+      onKept: (characters) => {
         kept += characters
         return kept > 5 * mib ? noRoom : undefined
       }
-    )
+    })
     assert.strictEqual(JSON.parse(frames.at(-1)?.data ?? "").error.message, noRoom.message)
     assert.deepStrictEqual(JSON.parse(frames.at(-2)?.data ?? "").x_gateway_governance, { flags })
     assert.isBelow(kept, 7 * mib)
@@ -109,9 +103,11 @@ it("thinking that is kept for a call takes room as well", async () => {
     delta: { type: "thinking_delta", thinking: "x".repeat(mib) }
   }
   const events = [messageStart(), blockStart(0, { type: "thinking", thinking: "", signature: "" })]
-  const frames = await relayed(protocol, [...events, ...Array.from({ length: 10 }, () => thinking)], (characters) => {
-    kept += characters
-    return kept > 5 * mib ? noRoom : undefined
+  const frames = await relayed(protocol, [...events, ...Array.from({ length: 10 }, () => thinking)], {
+    onKept: (characters) => {
+      kept += characters
+      return kept > 5 * mib ? noRoom : undefined
+    }
   })
   assert.strictEqual(JSON.parse(frames.at(-1)?.data ?? "").error.message, noRoom.message)
   assert.strictEqual(kept, 6 * mib)
