@@ -1,7 +1,7 @@
 /** What vendors say of a call's input as JSON values, and chat as a text: printed at once, or for a large reply ahead and in slices. */
-import { arrayOf, isShallow, type Json, type JsonObject, maxNesting, objectOf } from "../wire/json.ts"
+import { arrayOf, isShallow, isShallowInSlices, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { Print } from "../wire/print.ts"
-import { type Slices, sliceValues } from "../wire/slices.ts"
+import type { Slices } from "../wire/slices.ts"
 
 /** Of inputs that were printed ahead; undefined for one that is nested too deep. */
 const texts = new WeakMap<object, string | undefined>()
@@ -24,25 +24,6 @@ const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | und
     (part) => objectOf(objectOf(part).functionCall).args
   )
 ]
-
-/** As `isShallow`. */
-function* isShallowInSlices(value: object): Slices<boolean> {
-  let level: Array<unknown> = [value]
-  let count = 0
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxNesting) return false
-    const next: Array<unknown> = []
-    for (const item of level) {
-      if (typeof item !== "object" || item === null) continue
-      for (const inner of Array.isArray(item) ? item : Object.values(item)) {
-        next.push(inner)
-        if (++count % sliceValues === 0) yield
-      }
-    }
-    level = next
-  }
-  return true
-}
 
 function* printed(value: object): Slices<string> {
   const print = new Print(value)

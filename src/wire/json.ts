@@ -1,6 +1,7 @@
 /** JSON of which nothing is known: parsed exactly where it matters, and read without surprises. */
 import type { Schema } from "effect"
 import { exactNumberOf, isInexact, rawJson } from "./exactNumber.ts"
+import { atOnce, type Slices, sliceValues } from "./slices.ts"
 
 export type Json = Schema.Json
 export type JsonObject = Schema.JsonObject
@@ -34,14 +35,26 @@ export const compact = (fields: { readonly [key: string]: Json | undefined }): J
 export const maxNesting = 500
 
 /** Whether a value can be printed safely. Iterative, linear in its size. */
-export const isShallow = (value: Json | undefined): boolean => {
-  let level: ReadonlyArray<Json | undefined> = [value]
+export function* isShallowInSlices(value: Json | undefined): Slices<boolean> {
+  let level: Array<unknown> = [value]
+  let count = 0
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > maxNesting) return false
-    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []))
+    const next: Array<unknown> = []
+    for (const item of level) {
+      if (typeof item !== "object" || item === null) continue
+      for (const inner of Array.isArray(item) ? item : Object.values(item)) {
+        next.push(inner)
+        if (++count % sliceValues === 0) yield
+      }
+    }
+    level = next
   }
   return true
 }
+
+/** The same at once. */
+export const isShallow = (value: Json | undefined): boolean => atOnce(isShallowInSlices(value))
 
 interface Source {
   readonly source?: string

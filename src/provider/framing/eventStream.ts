@@ -14,12 +14,7 @@ import {
 } from "../../wire/Event.ts"
 import { readObject } from "../../wire/json.ts"
 import { asBuffer, makeRemainder } from "../../wire/remainder.ts"
-import { PlainChunks, plainBytes } from "./plainChunk.ts"
-
-/** Total length, header length, and their checksum. */
-const preludeBytes = 12
-
-const checksumBytes = 4
+import { checksumBytes, PlainChunks, plainBytes, preludeBytes } from "./plainChunk.ts"
 
 /** A frame without headers and payload: the prelude and the checksum of the whole. */
 const minFrameBytes = preludeBytes + checksumBytes

@@ -10,8 +10,8 @@ import type { Event } from "../../wire/Event.ts"
 export const plainBytes = 64 * 1024
 
 /** Total length, header length, and their checksum. */
-const preludeBytes = 12
-const checksumBytes = 4
+export const preludeBytes = 12
+export const checksumBytes = 4
 
 const open = '{"bytes":"'
 const padding = '","p":"'
