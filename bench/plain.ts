@@ -9,10 +9,11 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Agent } from "@effect/platform-node/Undici"
-import { Result, Schema } from "effect"
+import { Result } from "effect"
 import { digestOf } from "../src/access/KeyFile.ts"
 import { recordLine, usageRecordOf } from "../src/access/UsageRecord.ts"
 import { endpoints, purposePaths } from "../src/api/Api.ts"
+import { compiled } from "../src/api/compiled.ts"
 import type { ApiError, MessagesError } from "../src/api/Errors.ts"
 import { governanceOfCalls } from "../src/governance/flags.ts"
 import { Screen } from "../src/governance/screen.ts"
@@ -64,7 +65,7 @@ type Handler = (bytes: Buffer, request: IncomingMessage, response: ServerRespons
 const serve = <R extends NamesModel, P extends Prepared, S extends Progress, E extends ApiError | MessagesError>(
   surface: Surface<R, P, S, E>
 ): Handler => {
-  const decode = Schema.decodeUnknownResult(surface.schema)
+  const decode = compiled(surface.schema)
   return (bytes, { headers, method = "", url: path = "" }, response) => {
     const facts = new Observation({
       id: crypto.randomUUID(),

@@ -3,11 +3,12 @@
  * allocated, without sockets. What a whole request costs beyond their sum is Node, undici and Effect's server.
  */
 import { getHeapStatistics } from "node:v8"
-import { Effect, Result, Schema, Stream } from "effect"
+import { Effect, Result, Stream } from "effect"
 import { digestOf } from "../src/access/KeyFile.ts"
 import { recordLine, usageRecordOf } from "../src/access/UsageRecord.ts"
 import { purposePaths } from "../src/api/Api.ts"
 import { ChatRequest } from "../src/api/Chat.ts"
+import { compiled } from "../src/api/compiled.ts"
 import { makeAccumulator } from "../src/governance/accumulate.ts"
 import { governanceOfCalls } from "../src/governance/flags.ts"
 import { clouds } from "../src/model/Catalog.ts"
@@ -56,7 +57,7 @@ const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), pu
 const arrival = { id: crypto.randomUUID(), startedAt: Date.now(), headers: {} }
 const whole = calls.chat("claude-sonnet-4-5:il2", false).body
 const bytes = Buffer.from(whole)
-const decode = Schema.decodeUnknownResult(ChatRequest)
+const decode = compiled(ChatRequest)
 const request = Result.getOrThrow(decode(JSON.parse(whole)))
 const route = Result.getOrThrow(index.resolve(request.model, "chat"))
 const prepared = Result.getOrThrow(chat.prepare(request, route, arrival))

@@ -4,8 +4,9 @@
  */
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Duration, Effect, Result, Schema, SchemaIssue } from "effect"
+import { Duration, Effect, Result, type Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { compiled } from "../api/compiled.ts"
 import { issueWords, plainMessage } from "../api/words.ts"
 import type { JsonText } from "../dialect/jsonTexts.ts"
 import { GatewayError, invalid, noRoom } from "../model/GatewayError.ts"
@@ -184,7 +185,7 @@ export const bodyReader = <A>(
   limits: BodyLimits,
   texts: ((request: A) => ReadonlyArray<JsonText>) | undefined = undefined
 ) => {
-  const decode = Schema.decodeUnknownResult(schema)
+  const decode = compiled(schema)
   const judge = (value: unknown): Result.Result<A, GatewayError> => {
     const decoded = decode(value)
     return Result.isFailure(decoded) ? Result.fail(invalid(describe(decoded.failure))) : Result.succeed(value as A)

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Result, Schema, SchemaIssue } from "effect"
 import { ChatRequest } from "../../src/api/Chat.ts"
 import { chatLimits } from "../../src/api/ChatMessage.ts"
+import { compiled } from "../../src/api/compiled.ts"
 import { EmbeddingsRequest } from "../../src/api/Embeddings.ts"
 import {
   ApiError,
@@ -20,13 +21,42 @@ import { version } from "../../src/api/version.ts"
 type Requests = Schema.ConstraintDecoder<unknown>
 const issues = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** Where the first problem is, as `a.0.b`; undefined when the schema accepts the value. */
-const problem = (schema: Requests, value: unknown): string | undefined => {
-  const decoded = Schema.decodeUnknownResult(schema)(value)
-  return Result.isSuccess(decoded)
-    ? undefined
-    : (issues(decoded.failure.issue).issues[0]?.path ?? []).map(String).join(".")
+type Judge = (value: unknown) => Result.Result<unknown, Schema.SchemaError>
+
+/** Where the first problem is, and what; undefined when the schema accepts the value. */
+const issueOf = (judge: Judge, value: unknown) => {
+  const judged = judge(value)
+  return Result.isSuccess(judged) ? undefined : issues(judged.failure.issue).issues[0]
 }
+
+/** Where the first problem is, as `a.0.b`: said the same by the compiled schema, and by the schema as it is interpreted. */
+const problem = (schema: Requests, value: unknown): string | undefined => {
+  const found = issueOf(compiled(schema), value)
+  assert.deepStrictEqual(found, issueOf(Schema.decodeUnknownResult(schema), value))
+  return found === undefined ? undefined : (found.path ?? []).map(String).join(".")
+}
+const oddities: ReadonlyArray<unknown> = [
+  undefined,
+  null,
+  true,
+  -1.5,
+  "",
+  "x",
+  [],
+  [null],
+  {},
+  { type: "x" },
+  { role: "user" }
+]
+/** The value with something odd in the place of each of its parts. */
+const spoiled = (value: unknown): ReadonlyArray<unknown> => {
+  if (typeof value !== "object" || value === null) return oddities
+  const parts = Object.entries(value).slice(0, 20)
+  const copy = (key: string, part: unknown) =>
+    Array.isArray(value) ? value.with(Number(key), part) : { ...value, [key]: part }
+  return [...oddities, ...parts.flatMap(([key, part]) => spoiled(part).map((odd) => copy(key, odd)))]
+}
+
 type Row = readonly [what: string, value: unknown]
 type Refused = readonly [what: string, at: string, value: unknown]
 const table = (name: string, schema: Requests, accepted: ReadonlyArray<Row>, refused: ReadonlyArray<Refused>) =>
@@ -39,6 +69,15 @@ const table = (name: string, schema: Requests, accepted: ReadonlyArray<Row>, ref
       ["a list", []],
       ["a number", 1]
     ])("refuses %s as a body", (_, body) => assert.strictEqual(problem(schema, body), ""))
+    it.each(accepted)("says the same compiled, whatever is odd in %s", (_, value) => {
+      for (const odd of spoiled(value)) problem(schema, odd)
+    })
+    it("is compiled as a whole", () => {
+      const made = vi.spyOn(globalThis, "Function")
+      compiled(schema)(accepted[0]?.[1])
+      assert.include(made.mock.calls.flat().join(), '"model"')
+      made.mockRestore()
+    })
   })
 
 const times = <A>(count: number, value: A): ReadonlyArray<A> => new Array(count).fill(value)
