@@ -48,7 +48,7 @@ const refuseInput = (input: ReadonlyArray<string>): GatewayError | undefined => 
 
 /** Float32 values, the first byte the least, in base64 (docs/api.md#embeddings). */
 const base64Of = (embedding: ReadonlyArray<number>): string => {
-  const bytes = Buffer.from(Float32Array.from(embedding).buffer)
+  const bytes = Buffer.from(new Float32Array(embedding).buffer)
   return (endianness() === "LE" ? bytes : bytes.swap32()).toString("base64")
 }
 

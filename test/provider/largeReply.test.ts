@@ -37,3 +37,34 @@ it("is read in slices", async () => {
   const { user, system } = process.threadCpuUsage(began)
   assert.isAbove(turns, (user + system) / 1000 / 20, "a turn for every 20 ms of work")
 })
+
+describe("a vector", () => {
+  const numbers = "[0.25,-1e-3,0.5]"
+  const read = (text: string) => readReplyObject(text, true)
+
+  it.each([
+    ["said twice", `{"embedding":${numbers},"embeddingsByType":{"float":${numbers}},"inputTextTokenCount":3}`],
+    [
+      "said twice, the count between",
+      `{"embedding":${numbers},"inputTextTokenCount":3,"embeddingsByType":{"float":${numbers}}}`
+    ],
+    ["said by type before", `{"embeddingsByType":{"float":${numbers}},"embedding":${numbers},"inputTextTokenCount":3}`],
+    ["said once", `{"embedding":${numbers},"inputTextTokenCount":3}`],
+    ["said otherwise by type", `{"embedding":${numbers},"embeddingsByType":{"float":[1]},"inputTextTokenCount":3}`]
+  ])("%s is read", (_, text) => {
+    const { embedding, inputTextTokenCount } = read(text) ?? {}
+    assert.deepStrictEqual(
+      { embedding, inputTextTokenCount },
+      { embedding: [0.25, -0.001, 0.5], inputTextTokenCount: 3 }
+    )
+  })
+  it.each([
+    ["of lists", '{"embedding":[[1],[2]],"embeddingsByType":{"float":[[1],[2]]}}'],
+    ["with brackets in words", '{"embedding":["]"],"embeddingsByType":{"float":["]"]}}']
+  ])("%s is the object that it was", (_, text) => assert.deepStrictEqual(read(text), JSON.parse(text)))
+  it.each([
+    ["cut off", `{"embedding":${numbers},"embeddingsByType":{"float":${numbers}}`],
+    ["of nothing", "{"],
+    ["that does not end", '{"embedding":[0.25,"embeddingsByType":{"float":[0.25']
+  ])("%s is none", (_, text) => assert.isUndefined(read(text)))
+})
