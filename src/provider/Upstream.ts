@@ -13,7 +13,7 @@ import type { Decoder } from "../wire/Event.ts"
 import type { JsonObject } from "../wire/json.ts"
 import { type Attempt, type Choice, makeAttempts, type Sender, type Wire } from "./attempts.ts"
 import { makeBreaker } from "./breaker.ts"
-import { responseAttributes } from "./callAttributes.ts"
+import { responseNames } from "./callAttributes.ts"
 import { connections } from "./connections.ts"
 import { decoding } from "./decoding.ts"
 import { dispatchOpen, dispatchWhole, type Head, type OpenReply, type WholeReply } from "./dispatch.ts"
@@ -106,11 +106,8 @@ export class Upstream extends Context.Service<
 
       /** What the span says of the attempt that counts. */
       const answered = (span: CallSpan, { region, wire, reply }: Attempt<Head>) => {
-        span.set({
-          "gateway.region": region,
-          "server.address": wire.target.address,
-          "http.response.status_code": reply.status
-        })
+        span.asked(region)
+        span.answered(wire.target.address, reply.status)
       }
 
       const send = (call: Call): Effect.Effect<Reply, GatewayError> =>
@@ -124,7 +121,7 @@ export class Upstream extends Context.Service<
             if (body instanceof GatewayError) return Effect.fail(body)
             const received = ({ object, raw }: Body): Reply => {
               span.received()
-              span.set(responseAttributes(object))
+              span.named(responseNames(object))
               return { region: last.region, requestId: requestIdOf(headers), span, raw, body: object }
             }
             return Effect.isEffect(body) ? Effect.map(body, received) : Effect.succeed(received(body))
@@ -180,7 +177,7 @@ const ended = <A>(
   Effect.onExitPrimitive(effect, (exit) => {
     if (Exit.isSuccess(exit)) return undefined
     const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-    span.set({ "gateway.region": asked.region })
+    span.asked(asked.region)
     if (error === undefined) span.cancelled()
     else span.fail(error)
     span.end()

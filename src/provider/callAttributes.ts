@@ -1,6 +1,6 @@
 /** What the spans and metrics of upstream calls say, in the words of the OpenTelemetry GenAI conventions. */
 import type { Operation, Route } from "../model/Route.ts"
-import type { CallSpanOptions } from "../telemetry/callSpan.ts"
+import type { CallSpanOptions, ResponseNames } from "../telemetry/callSpan.ts"
 import { type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import type { Target } from "./Target.ts"
 
@@ -35,10 +35,10 @@ const shown = (value: unknown): string | undefined => textOf(value)?.slice(0, 10
  * `gen_ai.response.*` of a whole reply or of a stream's first event, in the words of any of the vendors. Only these fields of
  * the vendors' own: nothing of what a model said.
  */
-export const responseAttributes = (body: JsonObject): Readonly<Record<string, unknown>> => {
+export const responseNames = (body: JsonObject): ResponseNames => {
   const inner = objectOf(body.message ?? body.response ?? body)
   return {
-    "gen_ai.response.model": shown(inner.model) ?? shown(inner.modelVersion),
-    "gen_ai.response.id": shown(inner.id) ?? shown(inner.responseId)
+    model: shown(inner.model) ?? shown(inner.modelVersion),
+    id: shown(inner.id) ?? shown(inner.responseId)
   }
 }

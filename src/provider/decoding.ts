@@ -4,7 +4,7 @@ import type { CallSpan } from "../telemetry/callSpan.ts"
 import type { Decoded, Decoder, Event } from "../wire/Event.ts"
 import { readExactObject } from "../wire/json.ts"
 import type { Arrived, End, Source } from "../wire/Source.ts"
-import { responseAttributes } from "./callAttributes.ts"
+import { responseNames } from "./callAttributes.ts"
 import { framingError, type Scrub } from "./fault.ts"
 import type { Asked } from "./Provider.ts"
 
@@ -14,7 +14,7 @@ const none: ReadonlyArray<Event> = []
 export const decoding = (
   reply: Source<Uint8Array | End<GatewayError>>,
   decoder: Decoder,
-  span: Pick<CallSpan, "chunk" | "fail" | "received" | "set">,
+  span: Pick<CallSpan, "chunk" | "fail" | "named" | "received">,
   scrub: Scrub,
   asked: Pick<Asked, "take">
 ): Source<Arrived<GatewayError>> => {
@@ -26,7 +26,7 @@ export const decoding = (
     const [first] = events
     if (!noted && first !== undefined) {
       noted = true
-      span.set(responseAttributesOfEvent(first))
+      span.named(namesOfEvent(first))
     }
     if (failure === undefined) return { events, end }
     return failed(framingError(failure, scrub), events)
@@ -66,5 +66,5 @@ export const decoding = (
 /** Longest first event that is looked into, in characters; a response event may repeat the whole request. */
 const maxFirstEvent = 64 * 1024
 
-const responseAttributesOfEvent = ({ data }: Event) =>
-  data.length > maxFirstEvent ? {} : responseAttributes(readExactObject(data) ?? {})
+const namesOfEvent = ({ data }: Event) =>
+  responseNames((data.length > maxFirstEvent ? undefined : readExactObject(data)) ?? {})

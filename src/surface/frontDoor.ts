@@ -4,13 +4,14 @@
  */
 import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Clock, Context, Effect, Exit, Option, References, Scope, Tracer } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Option, References, Scope } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { endpoints } from "../api/Api.ts"
 import { GatewayError, internal, invalid } from "../model/GatewayError.ts"
 import { IncomingMessage } from "../nodeHttp.ts"
 import { Settings } from "../Settings.ts"
 import { makeRequestWatch } from "../telemetry/requestSpan.ts"
+import { serverSpan } from "../telemetry/spans.ts"
 import { Drain } from "./Drain.ts"
 import { makeFinish } from "./finishRequest.ts"
 import { CurrentObservation, Observation } from "./Observation.ts"
@@ -120,12 +121,9 @@ export const frontDoor = HttpRouter.middleware(
         observation.span = span
         inFlight++
 
-        const annotated = Context.add(outer, References.CurrentLogAnnotations, { request_id: observation.id })
-        const context = Context.add(
-          span === undefined ? annotated : Context.add(annotated, Tracer.ParentSpan, span),
-          CurrentObservation,
-          observation
-        )
+        const annotations = { request_id: observation.id, [serverSpan]: span }
+        const annotated = Context.add(outer, References.CurrentLogAnnotations, annotations)
+        const context = Context.add(annotated, CurrentObservation, observation)
         const over = (exit: Exit.Exit<unknown, unknown>) => {
           inFlight--
           const response = NodeHttpServerRequest.toServerResponse(request)

@@ -7,9 +7,10 @@ import { Context, Effect, Layer } from "effect"
 
 type Key = { readonly key: string }
 
-/** Services of the gateway's own, and of the platform's that serve files, terminals and processes. */
-const heavy = /^(gateway\/|effect\/(FileSystem|Path|Terminal|process\/|http\/HttpPlatform|http\/Etag)|~effect\/Stdio)/
-/** References (log level, loggers, tracer), which every request has from the server. */
+/** Services of the gateway's own, the tracer, and of the platform's those that serve files, terminals and processes. */
+const heavy =
+  /^(gateway\/|effect\/(Tracer$|FileSystem|Path|Terminal|process\/|http\/HttpPlatform|http\/Etag)|~effect\/Stdio)/
+/** References (log level, loggers), which every request has from the server. */
 const references = /^effect\/(References|Logger|http\/HttpMiddleware)\//
 
 /** The same layer, built without the services whose keys match, but for `kept`. */

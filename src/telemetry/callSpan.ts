@@ -2,12 +2,11 @@
  * The client span of one upstream call, and its metrics (OpenTelemetry GenAI conventions). Its time is over at the call's last
  * byte, at its error, or when it is given up; what is learned later, such as the usage, is still on it.
  */
-import { Clock, Effect, Exit, References, Tracer } from "effect"
+import { Effect, type Tracer } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import { type CallLabels, type CallRecorder, makeCallRecorder, remembered } from "./metrics.ts"
-import type { Attributes } from "./otlp/attributes.ts"
-import { openSpan } from "./otlp/tracer.ts"
+import { type Attributes, type OpenSpan, Spans, sinceEpoch } from "./spans.ts"
 
 /** What a call is, from its start. */
 export interface CallSpanOptions extends CallLabels {
@@ -16,10 +15,14 @@ export interface CallSpanOptions extends CallLabels {
   readonly stream: boolean
 }
 
+/** What a cloud calls its reply. */
+export interface ResponseNames {
+  readonly model: string | undefined
+  readonly id: string | undefined
+}
+
 /** What is learned of a call after its head. */
 export interface UpstreamSpan {
-  /** Kept where there is tracing; what is undefined is left out. */
-  readonly set: (attributes: Readonly<Record<string, unknown>>) => void
   /** What the call came to; the last word counts. */
   readonly used: (tokens: Tokens, finishReason?: string, flags?: number) => void
   readonly firstToken: () => void
@@ -27,6 +30,11 @@ export interface UpstreamSpan {
 }
 
 export interface CallSpan extends UpstreamSpan {
+  /** The region that is asked. */
+  readonly asked: (region: string | undefined) => void
+  /** The head of the reply has come. */
+  readonly answered: (address: string, status: number) => void
+  readonly named: (names: ResponseNames) => void
   /** A chunk of a streamed reply has come. */
   readonly chunk: () => void
   /** The last byte has come. */
@@ -44,63 +52,61 @@ const cancelled = "cancelled"
 const errorType = (error: GatewayError): string =>
   error.upstreamStatus === undefined ? (error.code ?? error.reason) : String(error.upstreamStatus)
 
-/** With tracing; the times are of the process's clock, as the call's. */
-interface Traced {
-  readonly span: Tracer.Span
-  /** Nanoseconds since the epoch when the call began. */
-  readonly begun: bigint
-}
-
 class Call implements CallSpan {
   private readonly options: CallSpanOptions
   private readonly record: CallRecorder
-  private readonly traced: Traced | undefined
-  private readonly startedAt = performance.now()
+  private readonly span: OpenSpan | undefined
+  /** By the process's clock, as all times here. */
+  private readonly startedAt: number
+  private region: string | undefined
+  private address: string | undefined
+  private status: number | undefined
+  private names: ResponseNames | undefined
   private tokens: Tokens | undefined
+  private finishReason: string | undefined
+  private flags: number | undefined
   private error: string | undefined
-  private endedAt: number | undefined
+  private firstChunk: number | undefined
   private chunkAt: number | undefined
+  private endedAt: number | undefined
   private ended = false
 
-  constructor(options: CallSpanOptions, record: CallRecorder, traced: Traced | undefined) {
+  constructor(options: CallSpanOptions, record: CallRecorder, startedAt: number, span: OpenSpan | undefined) {
     this.options = options
     this.record = record
-    this.traced = traced
+    this.startedAt = startedAt
+    this.span = span
   }
 
-  set(attributes: Readonly<Record<string, unknown>>): void {
-    if (this.traced === undefined) return
-    for (const key in attributes) {
-      if (attributes[key] !== undefined) this.traced.span.attribute(key, attributes[key])
-    }
+  asked(region: string | undefined): void {
+    this.region = region ?? this.region
+  }
+
+  answered(address: string, status: number): void {
+    this.address = address
+    this.status = status
+  }
+
+  named(names: ResponseNames): void {
+    this.names = names
   }
 
   used(tokens: Tokens, finishReason?: string, flags = 0): void {
     this.tokens = tokens
-    if (this.traced === undefined) return
-    this.set({ "gen_ai.usage.input_tokens": tokens.input })
-    // An embedding has no output that is counted.
-    if (this.options.operation === "embeddings") return
-    this.set({
-      "gen_ai.usage.output_tokens": tokens.output,
-      "gen_ai.usage.cache_read.input_tokens": tokens.cached,
-      "gen_ai.usage.reasoning.output_tokens": tokens.reasoning,
-      "gen_ai.response.finish_reasons": finishReason === undefined ? undefined : [finishReason],
-      "gateway.governance.flags": flags
-    })
+    this.finishReason = finishReason
+    this.flags = flags
   }
 
   firstToken(): void {
-    this.traced?.span.event("gen_ai.first_token", this.nanos(this.traced, this.chunkAt ?? performance.now()))
+    this.span?.event("gen_ai.first_token", sinceEpoch(this.chunkAt ?? performance.now()))
   }
 
   chunk(): void {
     if (!this.options.stream) return
     const now = performance.now()
     if (this.chunkAt === undefined) {
-      const seconds = (now - this.startedAt) / 1000
-      this.traced?.span.attribute("gen_ai.response.time_to_first_chunk", seconds)
-      this.record.firstChunk(seconds)
+      this.firstChunk = (now - this.startedAt) / 1000
+      this.record.firstChunk(this.firstChunk)
     } else this.record.outputChunk((now - this.chunkAt) / 1000)
     this.chunkAt = now
   }
@@ -123,23 +129,51 @@ class Call implements CallSpan {
   end(): void {
     if (this.ended) return
     this.ended = true
-    const { traced } = this
+    const { span } = this
     const until = this.endedAt ?? performance.now()
     this.record.end((until - this.startedAt) / 1000, this.error, this.tokens)
-    if (traced === undefined) return
-    if (this.error !== undefined) traced.span.attribute("error.type", this.error)
-    traced.span.end(this.nanos(traced, until), exitOf(this.error))
-  }
-
-  private nanos({ begun }: Traced, at: number): bigint {
-    return begun + BigInt(Math.round((at - this.startedAt) * 1e6))
+    if (span === undefined) return
+    const { tokens } = this
+    // An embedding has no output that is counted.
+    const output = this.options.operation === "embeddings" ? undefined : tokens
+    const shared = reply(
+      this.region,
+      this.address ?? this.options.address,
+      this.status,
+      this.names?.model,
+      output && this.finishReason,
+      output && this.flags
+    )
+    span.close(sinceEpoch(until), this.error === cancelled ? undefined : this.error, shared, {
+      "gen_ai.response.id": this.names?.id,
+      "gen_ai.response.time_to_first_chunk": this.firstChunk,
+      "gen_ai.usage.input_tokens": tokens?.input,
+      "gen_ai.usage.output_tokens": output?.output,
+      "gen_ai.usage.cache_read.input_tokens": output?.cached,
+      "gen_ai.usage.reasoning.output_tokens": output?.reasoning,
+      "error.type": this.error
+    })
   }
 }
 
-const exitOf = (error: string | undefined): Exit.Exit<void, string> => {
-  if (error === undefined) return Exit.void
-  return error === cancelled ? Exit.interrupt() : Exit.fail(error)
-}
+/** What replies have in common. */
+const reply = remembered(
+  (
+    region: string | undefined,
+    address: string,
+    status: number | undefined,
+    model: string | undefined,
+    finishReason: string | undefined,
+    flags: number | undefined
+  ): Attributes => ({
+    "gateway.region": region,
+    "server.address": address,
+    "http.response.status_code": status,
+    "gen_ai.response.model": model,
+    "gen_ai.response.finish_reasons": finishReason === undefined ? undefined : [finishReason],
+    "gateway.governance.flags": flags
+  })
+)
 
 /** What calls of one kind have in common. */
 interface Kind {
@@ -156,38 +190,32 @@ const makeKind = (options: CallSpanOptions): Kind => ({
     "gen_ai.provider.name": options.provider,
     "gen_ai.request.model": options.model,
     "gen_ai.request.stream": options.stream,
-    "server.address": options.address,
     "server.port": options.port,
     "gateway.level": options.level,
     "gateway.deployment": options.deployment
   }
 })
 
-/** Made once, with what calls; then called for every call, whose span it opens. Without tracing, no span is built. */
+/** Made once, with what calls; then called for every call, whose span it opens where spans are exported. */
 export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tracer.AnySpan | undefined) => CallSpan> =
   Effect.gen(function* () {
-    const named = remembered(
-      ({ operation, provider, model, level, address, port, deployment, stream }: CallSpanOptions) =>
-        `${operation}\n${provider}\n${model}\n${level}\n${address}\n${port}\n${deployment}\n${stream}`,
-      makeKind
-    )
-    /** Calls of one kind share their options. */
+    /** Calls of one kind share their options, until the catalog is read anew. */
     const known = new WeakMap<CallSpanOptions, Kind>()
+    const same = new Map<string, Kind>()
     const kindOf = (options: CallSpanOptions): Kind => {
       const kind = known.get(options)
       if (kind !== undefined) return kind
-      const made = named(options)
+      const text = JSON.stringify(options)
+      const made = same.get(text) ?? makeKind(options)
+      same.set(text, made)
       known.set(options, made)
       return made
     }
-    const tracer = yield* Tracer.Tracer
-    const clock = yield* Clock.Clock
-    const traced = yield* References.TracerEnabled
+    const spans = yield* Spans
     return (options, parent) => {
       const { name, record, attributes: shared } = kindOf(options)
-      if (!traced) return new Call(options, record, undefined)
-      const begun = clock.currentTimeNanosUnsafe()
-      const span = openSpan(tracer, { name, kind: "client", parent, startTime: begun, shared, own: {} })
-      return new Call(options, record, { span, begun })
+      const startedAt = performance.now()
+      const span = spans?.open({ name, kind: "client", parent, startTime: sinceEpoch(startedAt), shared })
+      return new Call(options, record, startedAt, span)
     }
   })

@@ -1,5 +1,6 @@
 /** What a log line says, wherever it stands: in the message and in the context of the fiber, or in an entry. */
 import { type Fiber, References, type Tracer } from "effect"
+import { currentSpan } from "./spans.ts"
 
 /** A line that brings its fields and its span along: for the line of every request, no context is made for them. */
 export class Entry {
@@ -35,6 +36,6 @@ export const entryOf = (message: unknown, fiber: Fiber.Fiber<unknown, unknown>):
   const entry =
     said instanceof Entry
       ? said
-      : new Entry(textOf(message), fiber.getRef(References.CurrentLogAnnotations), fiber.cache.span)
+      : new Entry(textOf(message), fiber.getRef(References.CurrentLogAnnotations), currentSpan(fiber))
   return entry.span?.traceId === "noop" ? new Entry(entry.text, entry.fields, undefined) : entry
 }

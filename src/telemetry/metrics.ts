@@ -26,17 +26,30 @@ const series =
     }
   }
 
-/** Remembers what was made for a name. The names are put together from closed sets, so there are few. */
-export const remembered = <Labels, A>(nameOf: (labels: Labels) => string, make: (labels: Labels) => A) => {
-  const known = new Map<string, A>()
-  return (labels: Labels): A => {
-    const name = nameOf(labels)
-    let value = known.get(name)
-    if (value === undefined) {
-      value = make(labels)
-      known.set(name, value)
+/** What was made for the parts up to here, and where it goes on with the next part. */
+class Known<A> {
+  made: A | undefined
+  readonly next = new Map<unknown, Known<A>>()
+}
+
+/** Remembers what was made for these parts. They come from closed sets, or nearly, so there are few; `most` are remembered. */
+export const remembered = <Parts extends ReadonlyArray<unknown>, A>(make: (...parts: Parts) => A, most = 10_000) => {
+  const root = new Known<A>()
+  let size = 0
+  return (...parts: Parts): A => {
+    let known = root
+    for (const part of parts) {
+      let next = known.next.get(part)
+      if (next === undefined) {
+        if (size >= most) return make(...parts)
+        size++
+        next = new Known()
+        known.next.set(part, next)
+      }
+      known = next
     }
-    return value
+    known.made ??= make(...parts)
+    return known.made
   }
 }
 
@@ -188,22 +201,18 @@ export const gaugeOf = (gauge: Metric.Gauge<number>, read: () => number): Effect
 /** The label by which requests and tokens are counted (`GATEWAY_METRICS_BY`). `key` is by team and key. */
 export type MetricsBy = "team" | "key" | "none"
 
-interface RequestLabels {
-  readonly team: string | undefined
-  readonly key: string | undefined
-  readonly surface: string
-  readonly status: string
-  readonly outcome: Outcome
-  readonly stream: boolean
-}
-
 /** Made once: what counts a request that is over; `endedAt` is in milliseconds since the epoch, `used` what it was charged. */
 export const makeRecordRequest = (by: MetricsBy) => {
   const recorders = remembered(
-    ({ surface, status, outcome, stream, team, key }: RequestLabels) =>
-      `${surface}\n${status}\n${outcome}\n${stream}\n${team}\n${key}`,
-    ({ surface, status, outcome, stream, team, key }) => ({
-      request: requests({ surface, status, outcome, ...userLabels(team, key) }),
+    (
+      surface: string,
+      status: number,
+      outcome: Outcome,
+      stream: boolean,
+      team: string | undefined,
+      key: string | undefined
+    ) => ({
+      request: requests({ surface, status: status === 0 ? "none" : String(status), outcome, ...userLabels(team, key) }),
       input: tokensUsed({ type: "input", ...userLabels(team, key) }),
       output: tokensUsed({ type: "output", ...userLabels(team, key) }),
       duration: requestDuration({ surface, stream: String(stream) }),
@@ -213,11 +222,10 @@ export const makeRecordRequest = (by: MetricsBy) => {
     })
   )
   return (facts: RequestFacts, outcome: Outcome, endedAt: number, used: Tokens | undefined): void => {
-    const { stream, startedAt, firstEventAt } = facts
-    const status = facts.status === 0 ? "none" : String(facts.status)
+    const { status, stream, startedAt, firstEventAt } = facts
     const team = by === "none" ? undefined : facts.team
     const key = by === "key" ? facts.keyId : undefined
-    const record = recorders({ surface: facts.surface ?? "other", status, outcome, stream, team, key })
+    const record = recorders(facts.surface ?? "other", status, outcome, stream, team, key)
     record.request(1)
     if (used !== undefined) {
       record.input(positive(used.input))
@@ -261,10 +269,7 @@ export const makeCallRecorder = ({ operation, provider, model, level, address, p
   const embeddings = operation === "embeddings"
   const ended = embeddings ? embeddingsDuration : duration
   const succeeded = ended(labels)
-  const failed = remembered(
-    (error: string) => error,
-    (error) => ended({ ...labels, "error.type": error })
-  )
+  const failed = remembered((error: string) => ended({ ...labels, "error.type": error }))
   const input = inputTokens(counted)
   const output = outputTokens(counted)
   const cached = cachedTokens(counted)

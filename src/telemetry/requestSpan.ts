@@ -1,10 +1,9 @@
 /** The server span of a request (OpenTelemetry HTTP conventions), and the gauges of what is in flight. */
-import { Clock, Effect, Exit, Option, References, type Scope, Tracer } from "effect"
+import { Effect, Option, type Scope, type Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
 import type { RequestFacts } from "../model/RequestFacts.ts"
 import { gaugeOf, remembered, requestsInFlight, streamsInFlight } from "./metrics.ts"
-import type { Attributes } from "./otlp/attributes.ts"
-import { openSpan } from "./otlp/tracer.ts"
+import { type OpenSpan, type SpanMaker, Spans, setClock, sinceEpoch } from "./spans.ts"
 
 /** What a span says of a request beyond its facts. */
 export interface TracedRequest {
@@ -37,19 +36,17 @@ export const makeRequestWatch: Effect.Effect<RequestWatch, never, Scope.Scope> =
     for (const { stream } of open) if (stream) streams++
     return streams
   })
-  const openRequest = makeOpen(yield* Tracer.Tracer)
-  const clock = yield* Clock.Clock
-  const traced = yield* References.TracerEnabled
+  const spans = yield* Spans
+  const openSpan = spans && makeOpen(spans)
   return {
     open: (facts, request) => {
       open.add(facts)
-      const span =
-        traced && facts.path !== "/health" ? openRequest(clock.currentTimeNanosUnsafe(), facts, request) : undefined
+      const span = facts.path === "/health" ? undefined : openSpan?.(facts, request)
       return {
         span,
         end: ({ left }) => {
           open.delete(facts)
-          if (span !== undefined) closeSpan(span, facts, left, clock.currentTimeNanosUnsafe())
+          if (span !== undefined) closeSpan(span, facts, request, left)
         }
       }
     }
@@ -65,48 +62,46 @@ const parentOf = (traceparent: string | undefined) =>
     ? Option.getOrUndefined(HttpTraceContext.w3c(Headers.fromRecordUnsafe({ traceparent })))
     : undefined
 
-interface Kind {
-  readonly facts: RequestFacts
-  readonly https: boolean
-}
-
-const attributesOf = ({ facts: { method, path, surface }, https }: Kind): Attributes => ({
-  "http.request.method": method,
-  "url.path": path.slice(0, maxText),
-  "url.scheme": https ? "https" : "http",
-  "http.route": surface === undefined ? undefined : path
+/** What requests of one kind have in common. */
+const makeKind = (method: string, path: string, https: boolean, routed: boolean) => ({
+  // Paths that no route answers are without end: spans are named by the method alone.
+  name: routed ? `${method} ${path}` : method,
+  kind: "server" as const,
+  shared: {
+    "http.request.method": method,
+    "url.path": path.slice(0, maxText),
+    "url.scheme": https ? "https" : "http",
+    "http.route": routed ? path : undefined
+  }
 })
 
-const makeOpen = (tracer: Tracer.Tracer) => {
-  const known = remembered(({ facts: { method, path }, https }: Kind) => `${method}\n${path}\n${https}`, attributesOf)
-  const nothing: Attributes = {}
-  return (startTime: bigint, facts: RequestFacts, { headers, https }: TracedRequest) => {
-    const { method, path, surface } = facts
-    const own = { "gateway.request_id": facts.id, "user_agent.original": headers["user-agent"]?.slice(0, maxText) }
-    const start = { kind: "server", parent: parentOf(headers.traceparent), startTime } as const
-    // Paths that no route answers are without end: they are not remembered, and named by their method alone.
-    return surface === undefined
-      ? openSpan(tracer, {
-          ...start,
-          name: method,
-          shared: nothing,
-          own: { ...attributesOf({ facts, https }), ...own }
-        })
-      : openSpan(tracer, { ...start, name: `${method} ${path}`, shared: known({ facts, https }), own })
+const makeOpen = (spans: SpanMaker) => {
+  const known = remembered((method: string, path: string, https: boolean) => makeKind(method, path, https, true))
+  return ({ method, path, startedAt, surface }: RequestFacts, { headers, https }: TracedRequest) => {
+    // What no route answers is not remembered.
+    const { kind, name, shared } =
+      surface === undefined ? makeKind(method, path, https, false) : known(method, path, https)
+    const now = performance.now()
+    setClock(now, startedAt)
+    return spans.open({ name, kind, parent: parentOf(headers.traceparent), startTime: sinceEpoch(now), shared })
   }
 }
 
 /** An error is what the server failed at (5xx, a stream that broke off); a caller who leaves is none. */
-const closeSpan = (span: Tracer.Span, facts: RequestFacts, left: boolean, now: bigint) => {
+const closeSpan = (span: OpenSpan, facts: RequestFacts, { headers }: TracedRequest, left: boolean) => {
   const { route, status } = facts
-  if (status !== 0) span.attribute("http.response.status_code", status)
-  if (route !== undefined) {
-    span.attribute("gateway.model", route.model.id)
-    span.attribute("gateway.level", route.level)
-  }
   const gone = left && facts.outcome === undefined
   const failed = status >= 500 || facts.streamEnd === "error"
-  const error = gone ? "cancelled" : failed ? (facts.failure ?? String(status)) : undefined
-  if (error !== undefined) span.attribute("error.type", error)
-  span.end(now, gone ? Exit.interrupt() : error === undefined ? Exit.void : Exit.fail(error))
+  const error = failed && !gone ? (facts.failure ?? String(status)) : undefined
+  span.close(sinceEpoch(performance.now()), error, outcome(status, route?.model.id, route?.level), {
+    "gateway.request_id": facts.id,
+    "user_agent.original": headers["user-agent"]?.slice(0, maxText),
+    "error.type": gone ? "cancelled" : error
+  })
 }
+
+const outcome = remembered((status: number, model: string | undefined, level: string | undefined) => ({
+  "http.response.status_code": status === 0 ? undefined : status,
+  "gateway.model": model,
+  "gateway.level": level
+}))

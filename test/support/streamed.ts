@@ -16,7 +16,7 @@ export interface StreamedReply {
 }
 
 const nothing = () => {}
-const untold = { chunk: nothing, fail: nothing, received: nothing, set: nothing }
+const untold = { chunk: nothing, fail: nothing, named: nothing, received: nothing }
 const unscrubbed = (message: string) => message
 
 /** `cuts` are places in the bytes, in any order and beyond their end. */

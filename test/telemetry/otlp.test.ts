@@ -6,9 +6,11 @@ import { Effect, Exit, Logger, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Batch, makeBatches } from "../../src/telemetry/otlp/batches.ts"
 import { batchLimits, sampling, spanLimits } from "../../src/telemetry/otlp/environment.ts"
+import { ids } from "../../src/telemetry/otlp/ids.ts"
 import { makeOtlpLogger } from "../../src/telemetry/otlp/logger.ts"
 import { ProtobufWriter } from "../../src/telemetry/otlp/protobuf.ts"
-import { makeTracer, openSpan, type SpanStart, type TracerOptions } from "../../src/telemetry/otlp/tracer.ts"
+import { makeTracer, type TracerOptions } from "../../src/telemetry/otlp/tracer.ts"
+import { nanosOf, type SpanStart } from "../../src/telemetry/spans.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "b7ad6b7169203331"
@@ -31,8 +33,11 @@ const tracing = (options: Partial<TracerOptions> = {}) => {
     add: (write) => writer.record(2, write),
     ...options
   })
-  const open = (more: Partial<SpanStart> = {}) =>
-    openSpan(tracer, { name: "s", kind: "server", parent: undefined, startTime: begun, shared: {}, own: {}, ...more })
+  const open = ({ own = {}, ...more }: Partial<SpanStart> & { readonly own?: Attributes } = {}) => {
+    const span = tracer.open({ name: "s", kind: "server", parent: undefined, startTime: begun, shared: {}, ...more })
+    for (const [key, value] of Object.entries(own)) span.attribute(key, value)
+    return span
+  }
   return { writer, open }
 }
 
@@ -111,6 +116,24 @@ describe("a span", () => {
     assert.isTrue(holds(ProtobufTraceSerializer.serializeRequest([twice]), writer.take()))
   })
 
+  it("takes what was learned when it ends: what others have too, and its own", () => {
+    const { writer, open } = tracing()
+    const span = open({ shared: { a: 1 }, startTime: Number(begun / 1_000_000n) })
+    const learned = [{ b: "two", none: undefined }, { c: ["three"] }] as const
+    span.close(Number(ended / 1_000_000n), "cut", ...learned)
+    span.close(Number(ended / 1_000_000n), undefined, {}, {})
+    const given = {
+      ...readable({ name: "s", attributes: { a: 1, b: "two", c: ["three"] }, error: "cut" }),
+      startTime: hrTime(begun - (begun % 1_000_000n)),
+      endTime: hrTime(ended - (ended % 1_000_000n))
+    }
+    const written = writer.take()
+    assert.isTrue(holds(ProtobufTraceSerializer.serializeRequest([given]), written))
+    open({ shared: { a: 1 } }).close(ended, undefined, ...learned)
+    const again = readable({ name: "s", attributes: { a: 1, b: "two", c: ["three"] } })
+    assert.isTrue(holds(ProtobufTraceSerializer.serializeRequest([again]), writer.take()))
+  })
+
   it("obeys the limits of the SDK", () => {
     const limits = spanLimits({
       OTEL_ATTRIBUTE_COUNT_LIMIT: "9",
@@ -131,7 +154,34 @@ describe("a span", () => {
       droppedEventsCount: 1
     }
     assert.isTrue(holds(ProtobufTraceSerializer.serializeRequest([given]), writer.take()))
+    const closed = open({ shared: { a: "12345", b: 2 } })
+    closed.event("first", begun)
+    closed.event("second", begun)
+    closed.close(ended, undefined, { c: ["12345"], d: 4 }, { e: 5 })
+    assert.isTrue(holds(ProtobufTraceSerializer.serializeRequest([given]), writer.take()))
   })
+})
+
+it.prop(
+  "a time in milliseconds is the nanoseconds that are nearest to it",
+  [Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 4e12 }))],
+  ([time]) => {
+    const writer = new ProtobufWriter()
+    writer.time(1, time)
+    const bytes = Buffer.from(writer.take())
+    assert.strictEqual(bytes.readBigUInt64LE(1), nanosOf(time))
+    writer.time(1, nanosOf(time))
+    assert.deepStrictEqual(Buffer.from(writer.take()), bytes)
+  }
+)
+
+it("IDs are random, and as long as they should be", () => {
+  const made = Array.from({ length: 1000 }, () => [ids.generateTraceId(), ids.generateSpanId()])
+  for (const [trace = "", span = ""] of made) {
+    assert.match(trace, /^[0-9a-f]{32}$/)
+    assert.match(span, /^[0-9a-f]{16}$/)
+  }
+  assert.strictEqual(new Set(made.flat()).size, 2000)
 })
 
 describe("sampling", () => {
@@ -215,7 +265,7 @@ describe("batches", () => {
       yield* Effect.scoped(
         Effect.gen(function* () {
           const add = yield* makeBatches({ limits, send, shutdownTimeout: "1 second" })
-          const record = () => add((writer) => writer.integer(1, 7))
+          const record = () => add({ write: (writer) => writer.integer(1, 7) })
           for (let n = 0; n < 3; n++) record()
           yield* Effect.sleep("5 millis")
           assert.deepStrictEqual(
@@ -253,7 +303,7 @@ describe("batches", () => {
           return outcomes.shift() ?? Effect.void
         })
       const add = yield* makeBatches({ limits, send, shutdownTimeout: "1 second" })
-      const record = () => add((writer) => writer.integer(1, 7))
+      const record = () => add({ write: (writer) => writer.integer(1, 7) })
       for (let n = 0; n < 2; n++) record()
       yield* Effect.sleep("5 millis")
       // One is being sent, one waits, two are too many.

@@ -1,5 +1,6 @@
 /** A bearer token that is refreshed before it expires. */
 import { Clock, Effect, Redacted, type Scope } from "effect"
+import { withSpan } from "../../telemetry/spans.ts"
 import { type AuthHeaders, CredentialError } from "./CredentialError.ts"
 
 /** A token and when it expires, in milliseconds since the epoch. */
@@ -45,7 +46,7 @@ export const makeTokenCache = (
     // With no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
     const shared = yield* acquire.pipe(
       Effect.timeoutOrElse({ duration: acquireMillis, orElse: () => Effect.fail(timedOut) }),
-      Effect.withSpan("credentials refresh"),
+      withSpan("credentials refresh"),
       Effect.flatMap((token) =>
         Effect.map(Clock.currentTimeMillis, (now) => {
           current = token

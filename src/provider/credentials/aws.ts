@@ -1,6 +1,7 @@
 /** Signatures and bearer keys for Bedrock. */
 import https from "node:https"
 import { Clock, Effect, Option, Redacted } from "effect"
+import { withSpan } from "../../telemetry/spans.ts"
 import { digestOf, type Signable } from "../Outgoing.ts"
 import { type AuthHeaders, type CredentialError, credentialError } from "./CredentialError.ts"
 
@@ -127,7 +128,7 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
   const refresh = Effect.fnUntraced(function* (refused: AuthHeaders) {
     const current = yield* attempt(() => credentials())
     if (current.sessionToken !== refused["x-amz-security-token"]) return
-    yield* attempt(() => credentials({ forceRefresh: true })).pipe(Effect.withSpan("credentials refresh"))
+    yield* attempt(() => credentials({ forceRefresh: true })).pipe(withSpan("credentials refresh"))
   })
 
   /** The library notes it for its own user agent: `CREDENTIALS_PROFILE_SSO`. */

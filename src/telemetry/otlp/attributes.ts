@@ -1,6 +1,7 @@
 /** Attributes as OTLP writes them, under the limits of OpenTelemetry's SDKs. */
 import { Formatter } from "effect"
-import type { ProtobufWriter } from "./protobuf.ts"
+import type { Attributes } from "../spans.ts"
+import { ProtobufWriter } from "./protobuf.ts"
 
 export interface AttributeLimits {
   /** Attributes of a span or log record; more are dropped. */
@@ -30,12 +31,25 @@ const writeValue = (writer: ProtobufWriter, value: unknown, limits: AttributeLim
 const writeText = (writer: ProtobufWriter, text: string, { length }: AttributeLimits) =>
   writer.string(1, text.length > length ? text.slice(0, length) : text)
 
-export type Attributes = Readonly<Record<string, unknown>>
-
 /** What came of writing attributes. */
 export interface Written {
   readonly count: number
   readonly dropped: number
+}
+
+/** Keys as they are written. */
+const keys = new Map<string, Uint8Array>()
+const scratch = new ProtobufWriter()
+
+/** They come from our code, so there are few. */
+const written = (key: string): Uint8Array => {
+  let bytes = keys.get(key)
+  if (bytes === undefined) {
+    scratch.string(1, key)
+    bytes = scratch.take()
+    if (keys.size < 1000) keys.set(key, bytes)
+  }
+  return bytes
 }
 
 /** Writes attributes as a field of a message that has `before` of them already. What is undefined is left out. */
@@ -52,7 +66,7 @@ export const writeAttributes = (
     if (value === undefined) continue
     if (++count > limits.count) continue
     const pair = writer.open(field)
-    writer.string(1, key)
+    writer.fields(written(key))
     const inner = writer.open(2)
     writeValue(writer, value, limits)
     writer.close(inner)

@@ -1,6 +1,6 @@
 /** Records on their way to a collector: written as they come, sent in batches, one at a time. */
 import { type Cause, type Duration, Effect, Fiber, Queue, type Scope } from "effect"
-import { ProtobufWriter } from "./protobuf.ts"
+import { type Message, ProtobufWriter } from "./protobuf.ts"
 
 export interface Batch {
   /** Protobuf: the records as fields 2 of the message around them. */
@@ -27,7 +27,7 @@ export interface BatchesOptions {
 }
 
 /** Takes a record. */
-export type Add = (write: (writer: ProtobufWriter) => void) => void
+export type Add = (record: Message) => void
 
 export const makeBatches = Effect.fnUntraced(function* ({
   limits,
@@ -71,8 +71,8 @@ export const makeBatches = Effect.fnUntraced(function* ({
       Effect.andThen(Effect.timeoutOption(Fiber.await(sender), shutdownTimeout))
     )
   )
-  return (write) => {
-    writer.record(2, write)
+  return (record) => {
+    writer.record(2, record)
     records++
     if (records >= limits.batch) seal()
     else timer ??= setTimeout(seal, limits.delay).unref()

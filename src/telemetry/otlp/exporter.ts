@@ -19,18 +19,15 @@ const envelope = (resource: Resource) => {
     write()
     return writer.take()
   }
-  const sender = written(() =>
-    writer.record(1, () => {
-      writeAttributes(writer, 1, resource.attributes, unlimited)
-      writer.integer(2, 0)
-    })
-  )
-  const scope = written(() =>
-    writer.record(1, () => {
-      writer.string(1, service)
-      writer.string(2, version)
-    })
-  )
+  const message = (write: () => void) => written(() => writer.record(1, { write }))
+  const sender = message(() => {
+    writeAttributes(writer, 1, resource.attributes, unlimited)
+    writer.integer(2, 0)
+  })
+  const scope = message(() => {
+    writer.string(1, service)
+    writer.string(2, version)
+  })
   return (records: Uint8Array): Uint8Array => {
     const inner = written(() => writer.length(2, scope.length + records.length))
     const outer = written(() => writer.length(1, sender.length + inner.length + scope.length + records.length))

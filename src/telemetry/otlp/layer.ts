@@ -15,14 +15,15 @@ import {
   resourceFromAttributes
 } from "@opentelemetry/resources"
 import { type MetricProducer, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics"
-import { RandomIdGenerator } from "@opentelemetry/sdk-trace-base"
-import { Effect, Layer, Logger, Tracer } from "effect"
+import { Context, Effect, Layer, Logger, Tracer } from "effect"
 import { service, version } from "../../api/version.ts"
 import type { Environment } from "../../Settings.ts"
 import { unitOf } from "../metrics.ts"
+import { Spans } from "../spans.ts"
 import { makeBatches } from "./batches.ts"
 import { attributeLimits, batchLimits, positive, sampling, spanLimits } from "./environment.ts"
 import { complaint, makeLogExporter, makeSpanExporter } from "./exporter.ts"
+import { ids } from "./ids.ts"
 import { makeOtlpLogger } from "./logger.ts"
 import { makeTracer } from "./tracer.ts"
 
@@ -57,8 +58,7 @@ const resource = (): Resource =>
     .merge(detectResources({ detectors: [envDetector] }))
 
 const traces = (env: Environment) =>
-  Layer.effect(
-    Tracer.Tracer,
+  Layer.effectContext(
     Effect.gen(function* () {
       const { sampler, complaint } = sampling(env)
       if (complaint !== undefined) yield* Effect.logWarning(complaint)
@@ -67,7 +67,8 @@ const traces = (env: Environment) =>
         send: makeSpanExporter(yield* OtelResource.Resource),
         shutdownTimeout
       })
-      return makeTracer({ sampler, limits: spanLimits(env), ids: new RandomIdGenerator(), add })
+      const tracer = makeTracer({ sampler, limits: spanLimits(env), ids, add })
+      return Context.make(Tracer.Tracer, tracer).pipe(Context.add(Spans, tracer))
     })
   )
 

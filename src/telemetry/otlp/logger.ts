@@ -1,9 +1,11 @@
 /** Log records for a collector. */
 import { Cause, Logger, type LogLevel } from "effect"
-import { entryOf } from "../entry.ts"
+import { type Entry, entryOf } from "../entry.ts"
 import { withoutQuotes } from "../logs.ts"
+import type { Attributes } from "../spans.ts"
 import { type AttributeLimits, writeAttributes } from "./attributes.ts"
 import type { Add } from "./batches.ts"
+import type { Message, ProtobufWriter } from "./protobuf.ts"
 
 /** OpenTelemetry's numbers. */
 const severities: Readonly<Record<LogLevel.LogLevel, number>> = {
@@ -29,26 +31,44 @@ const exceptionOf = (cause: Cause.Cause<unknown>): Readonly<Record<string, strin
   }
 }
 
+/** The fields of OTLP's `LogRecord`. */
+class LogRecord implements Message {
+  private readonly time: number
+  private readonly level: LogLevel.LogLevel
+  private readonly entry: Entry
+  private readonly attributes: Attributes
+  private readonly limits: AttributeLimits
+
+  constructor(time: number, level: LogLevel.LogLevel, entry: Entry, attributes: Attributes, limits: AttributeLimits) {
+    this.time = time
+    this.level = level
+    this.entry = entry
+    this.attributes = attributes
+    this.limits = limits
+  }
+
+  write(writer: ProtobufWriter): void {
+    const { span, text } = this.entry
+    writer.time(1, this.time)
+    writer.integer(2, severities[this.level])
+    writer.string(3, this.level)
+    const body = writer.open(5)
+    writer.string(1, text)
+    writer.close(body)
+    writer.integer(7, writeAttributes(writer, 6, this.attributes, this.limits).dropped)
+    if (span !== undefined) {
+      writer.fixed32(8, span.sampled ? 1 : 0)
+      writer.hex(9, span.traceId)
+      writer.hex(10, span.spanId)
+    }
+    writer.time(11, this.time)
+  }
+}
+
 /** A logger whose records `add` takes. */
 export const makeOtlpLogger = (add: Add, limits: AttributeLimits): Logger.Logger<unknown, void> =>
   Logger.make(({ cause, date, fiber, logLevel, message }) => {
-    const time = BigInt(date.getTime()) * 1_000_000n
-    const { fields, span, text } = entryOf(message, fiber)
-    const attributes = cause.reasons.length === 0 ? fields : { ...fields, ...exceptionOf(cause) }
-    // The fields of OTLP's `LogRecord`.
-    add((writer) => {
-      writer.fixed64(1, time)
-      writer.integer(2, severities[logLevel])
-      writer.string(3, logLevel)
-      const body = writer.open(5)
-      writer.string(1, text)
-      writer.close(body)
-      writer.integer(7, writeAttributes(writer, 6, attributes, limits).dropped)
-      if (span !== undefined) {
-        writer.fixed32(8, span.sampled ? 1 : 0)
-        writer.hex(9, span.traceId)
-        writer.hex(10, span.spanId)
-      }
-      writer.fixed64(11, time)
-    })
+    const entry = entryOf(message, fiber)
+    const attributes = cause.reasons.length === 0 ? entry.fields : { ...entry.fields, ...exceptionOf(cause) }
+    add(new LogRecord(date.getTime(), logLevel, entry, attributes, limits))
   })

@@ -1,53 +1,12 @@
 /**
- * Effect's spans for OpenTelemetry: sampled and limited as its SDKs do it, and written for the collector when they end.
+ * Spans for OpenTelemetry: sampled and limited as its SDKs do it, and written for the collector when they end.
  * Of a failure a span has the kind, never the message, which may quote a caller.
  */
-import { Cause, Context, Exit, Option, Tracer } from "effect"
-import { type AttributeLimits, type Attributes, type Written, writeAttributes } from "./attributes.ts"
+import { Cause, Context, Exit, Option, type Tracer } from "effect"
+import { type Attributes, nanosOf, type OpenSpan, type SpanStart, type Time } from "../spans.ts"
+import { type AttributeLimits, type Written, writeAttributes } from "./attributes.ts"
 import type { Add } from "./batches.ts"
-import { ProtobufWriter } from "./protobuf.ts"
-
-type Options = Parameters<Tracer.Tracer["span"]>[0]
-
-/** What a span is, from its start. */
-export interface SpanStart {
-  readonly name: string
-  readonly kind: Tracer.SpanKind
-  readonly parent: Tracer.AnySpan | undefined
-  /** Nanoseconds since the epoch. */
-  readonly startTime: bigint
-  /** What all spans of its kind have, as one object: it is written once. What is undefined is left out. */
-  readonly shared: Attributes
-  /** What only this one has; the span takes the object. */
-  readonly own: Record<string, unknown>
-}
-
-const setAll = (span: Tracer.Span, attributes: Attributes) => {
-  for (const key in attributes) if (attributes[key] !== undefined) span.attribute(key, attributes[key])
-}
-
-/** Opens a span without an effect, as `Effect.makeSpan` would with one. */
-export const openSpan = (
-  tracer: Tracer.Tracer,
-  { name, kind, parent, startTime, shared, own }: SpanStart
-): Tracer.Span => {
-  const span = tracer.span({
-    name,
-    kind,
-    parent: Option.fromUndefinedOr(parent),
-    startTime,
-    annotations: Context.empty(),
-    links: [],
-    root: false,
-    sampled: parent?.sampled ?? true
-  })
-  if (span instanceof Span) span.start(shared, own)
-  else {
-    setAll(span, shared)
-    setAll(span, own)
-  }
-  return span
-}
+import { type Message, ProtobufWriter } from "./protobuf.ts"
 
 /** Whether a span is kept, by its trace and its parent. */
 export type Sampler = (traceId: string, parent: Tracer.AnySpan | undefined) => boolean
@@ -65,13 +24,25 @@ export interface TracerOptions {
   readonly add: Add
 }
 
-/** A tracer of Effect's for a collector. */
-export const makeTracer = (options: TracerOptions): Tracer.Tracer => {
+export interface SpanTracer extends Tracer.Tracer {
+  /** Opens a span without an effect, as `Effect.makeSpan` would with one. */
+  readonly open: (start: SpanStart) => OpenSpan
+}
+
+/** A tracer for a collector. */
+export const makeTracer = (options: TracerOptions): SpanTracer => {
   const { limits } = options
   const shared = new WeakMap<Attributes, Shared>()
   const writer = new ProtobufWriter()
+  const open = (start: SpanStart) => new Span(sink, start)
   const tracer: SpanTracer = {
+    open,
+    span: ({ name, kind, parent, startTime }) =>
+      open({ name, kind, parent: Option.getOrUndefined(parent), startTime, shared: nothing })
+  }
+  const sink: Sink = {
     ...options,
+    tracer,
     shared: (attributes) => {
       const known = shared.get(attributes)
       if (known !== undefined) return known
@@ -80,7 +51,7 @@ export const makeTracer = (options: TracerOptions): Tracer.Tracer => {
       return written
     }
   }
-  return Tracer.make({ span: (options) => new Span(tracer, options) })
+  return tracer
 }
 
 /** Attributes that were written before. */
@@ -88,7 +59,8 @@ interface Shared extends Written {
   readonly bytes: Uint8Array
 }
 
-interface SpanTracer extends TracerOptions {
+interface Sink extends TracerOptions {
+  readonly tracer: Tracer.Tracer
   readonly shared: (attributes: Attributes) => Shared
 }
 
@@ -97,98 +69,147 @@ const spanAttributes = 9
 
 interface Event {
   readonly name: string
-  readonly time: bigint
+  readonly time: Time
 }
 
-const none: ReadonlyMap<string, unknown> = new Map()
 const nothing: Attributes = {}
+const none: ReadonlyArray<Event> = []
+const noAnnotations = Context.empty()
+const noAttributes: ReadonlyMap<string, unknown> = new Map()
+const noLinks: ReadonlyArray<Tracer.SpanLink> = []
 
-class Span implements Tracer.Span {
-  readonly _tag = "Span"
+class Span implements OpenSpan, Message {
   readonly name: string
   readonly kind: Tracer.SpanKind
-  readonly parent: Option.Option<Tracer.AnySpan>
-  readonly annotations: Context.Context<never>
-  readonly links: ReadonlyArray<Tracer.SpanLink>
   readonly spanId: string
   readonly traceId: string
   readonly sampled: boolean
-  /** They are not read here. */
-  readonly attributes = none
-  status: Tracer.SpanStatus
-  private readonly tracer: SpanTracer
-  private shared = nothing
-  private own: Record<string, unknown> = {}
-  private readonly events: Array<Event> = []
+  private readonly sink: Sink
+  private readonly above: Tracer.AnySpan | undefined
+  private readonly startTime: Time
+  private endTime: Time | undefined
+  private failure: string | undefined
+  private shared: Attributes
+  /** What it learned and shares. */
+  private alike: Attributes
+  private own: Record<string, unknown> | undefined
+  private events: Array<Event> | undefined
 
-  constructor(tracer: SpanTracer, { name, kind, parent, annotations, links, startTime }: Options) {
-    const above = Option.getOrUndefined(parent)
-    this.tracer = tracer
+  constructor(sink: Sink, { name, kind, parent, shared, startTime }: SpanStart) {
+    this.sink = sink
     this.name = name
     this.kind = kind
-    this.parent = parent
-    this.annotations = annotations
-    this.links = links
-    this.status = { _tag: "Started", startTime }
-    this.traceId = above?.traceId ?? tracer.ids.generateTraceId()
-    this.spanId = tracer.ids.generateSpanId()
-    this.sampled = tracer.sampler(this.traceId, above)
+    this.above = parent
+    this.startTime = startTime
+    this.endTime = undefined
+    this.failure = undefined
+    this.shared = shared
+    this.alike = nothing
+    this.own = undefined
+    this.events = undefined
+    this.traceId = parent === undefined ? sink.ids.generateTraceId() : parent.traceId
+    this.spanId = sink.ids.generateSpanId()
+    this.sampled = sink.sampler(this.traceId, parent)
   }
 
-  /** What it has from its start. */
-  start(shared: Attributes, own: Record<string, unknown>): void {
-    this.shared = shared
-    this.own = own
+  get _tag() {
+    return "Span" as const
   }
+
+  get tracer(): Tracer.Tracer {
+    return this.sink.tracer
+  }
+
+  get parent(): Option.Option<Tracer.AnySpan> {
+    return Option.fromUndefinedOr(this.above)
+  }
+
+  get status(): Tracer.SpanStatus {
+    const startTime = nanosOf(this.startTime)
+    if (this.endTime === undefined) return { _tag: "Started", startTime }
+    const exit = this.failure === undefined ? Exit.void : Exit.fail(this.failure)
+    return { _tag: "Ended", startTime, endTime: nanosOf(this.endTime), exit }
+  }
+
+  // Of these there are none, or they are not read here.
+  get annotations() {
+    return noAnnotations
+  }
+  get attributes() {
+    return noAttributes
+  }
+  get links() {
+    return noLinks
+  }
+  addLinks(): void {}
 
   attribute(key: string, value: unknown): void {
-    if (!this.sampled) return
+    if (!this.sampled || this.endTime !== undefined) return
     const known = this.shared[key]
     if (known !== undefined) {
       if (known === value) return
       this.own = { ...this.shared, ...this.own }
       this.shared = nothing
     }
+    this.own ??= {}
     this.own[key] = value
   }
 
-  event(name: string, time: bigint): void {
-    if (this.sampled) this.events.push({ name, time })
+  event(name: string, time: Time): void {
+    if (!this.sampled || this.endTime !== undefined) return
+    this.events ??= []
+    this.events.push({ name, time })
   }
 
-  /** Nothing here links spans. */
-  addLinks(): void {}
-
   end(endTime: bigint, exit: Exit.Exit<unknown, unknown>): void {
-    if (this.status._tag === "Ended") return
-    const { startTime } = this.status
-    this.status = { _tag: "Ended", startTime, endTime, exit }
-    if (this.sampled) this.tracer.add((writer) => this.write(writer, startTime, endTime, exit))
+    // An interruption is no failure.
+    const failed = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+    this.over(endTime, failed ? kindOf(exit.cause) : undefined)
+  }
+
+  close(endTime: Time, failure: string | undefined, alike: Attributes, own: Record<string, unknown>): void {
+    if (this.endTime !== undefined) return
+    this.alike = alike
+    this.own = this.own === undefined ? own : { ...this.own, ...own }
+    this.over(endTime, failure)
+  }
+
+  private over(endTime: Time, failure: string | undefined): void {
+    if (this.endTime !== undefined) return
+    this.endTime = endTime
+    this.failure = failure
+    if (this.sampled) this.sink.add(this)
   }
 
   /** The fields of OTLP's `Span`. */
-  private write(writer: ProtobufWriter, startTime: bigint, endTime: bigint, exit: Exit.Exit<unknown, unknown>): void {
-    const { limits } = this.tracer
-    const shared = this.tracer.shared(this.shared)
-    const above = Option.getOrUndefined(this.parent)
+  write(writer: ProtobufWriter): void {
+    const { above, startTime } = this
+    const events = this.events ?? none
+    const { limits } = this.sink
+    const shared = this.sink.shared(this.shared)
+    const alike = this.sink.shared(this.alike)
     writer.hex(1, this.traceId)
     writer.hex(2, this.spanId)
     if (above !== undefined) writer.hex(4, above.spanId)
     writer.string(5, this.name)
     writer.integer(6, kinds[this.kind])
-    writer.fixed64(7, startTime)
-    writer.fixed64(8, endTime)
+    writer.time(7, startTime)
+    writer.time(8, this.endTime ?? startTime)
+    const known = shared.count + alike.count
+    const fits = known <= limits.count
+    const rest = fits ? (this.own ?? nothing) : { ...this.alike, ...this.own }
     writer.fields(shared.bytes)
-    writer.integer(10, writeAttributes(writer, spanAttributes, this.own, limits, shared.count).dropped)
-    const first = Math.max(0, this.events.length - limits.events)
-    for (let index = first; index < this.events.length; index++) writeEvent(writer, this.events[index])
+    if (fits) writer.fields(alike.bytes)
+    const { dropped } = writeAttributes(writer, spanAttributes, rest, limits, fits ? known : shared.count)
+    writer.integer(10, dropped)
+    const first = Math.max(0, events.length - limits.events)
+    for (let index = first; index < events.length; index++) writeEvent(writer, events[index])
     writer.integer(12, first)
     writer.integer(14, 0)
     const status = writer.open(15)
-    // An interruption is no failure, and a success stays unset, as the conventions want it.
-    const failed = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
-    if (failed) writer.string(2, kindOf(exit.cause))
-    writer.integer(3, failed ? 2 : 0)
+    // A success stays unset, as the conventions want it.
+    if (this.failure !== undefined) writer.string(2, this.failure)
+    writer.integer(3, this.failure === undefined ? 0 : 2)
     writer.close(status)
     // Sampled; known whether the parent is remote; whether it is.
     writer.fixed32(16, 1 | 0x100 | (above?._tag === "ExternalSpan" ? 0x200 : 0))
@@ -200,7 +221,7 @@ const kinds = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as
 const writeEvent = (writer: ProtobufWriter, event: Event | undefined): void => {
   if (event === undefined) return
   const message = writer.open(11)
-  writer.fixed64(1, event.time)
+  writer.time(1, event.time)
   writer.string(2, event.name)
   writer.integer(4, 0)
   writer.close(message)

@@ -1,0 +1,71 @@
+/** The gateway's own spans: who opens them, what their times are, and the request's, for what is done and logged within it. */
+import { Context, Effect, type Fiber, References, Tracer } from "effect"
+
+/** What a span says. What is undefined is left out. */
+export type Attributes = Readonly<Record<string, unknown>>
+
+/** Nanoseconds since the epoch; or milliseconds, which cost less, and are good to a quarter of a microsecond. */
+export type Time = bigint | number
+
+export const nanosOf = (time: Time): bigint =>
+  typeof time === "bigint" ? time : BigInt(Math.floor(time)) * 1_000_000n + BigInt(Math.round((time % 1) * 1e6))
+
+/** What a span is, from its start. */
+export interface SpanStart {
+  readonly name: string
+  readonly kind: Tracer.SpanKind
+  readonly parent: Tracer.AnySpan | undefined
+  readonly startTime: Time
+  /** What all spans of its kind have, as one object: it is written once. */
+  readonly shared: Attributes
+}
+
+export interface OpenSpan extends Tracer.Span {
+  readonly tracer: Tracer.Tracer
+  readonly event: (name: string, time: Time) => void
+  /**
+   * Ends it, with a failure's kind where it is one, and with what was learned: what other spans have too, as one object again,
+   * and what only this one has. The span takes the objects.
+   */
+  readonly close: (endTime: Time, failure: string | undefined, shared: Attributes, own: Attributes) => void
+}
+
+export interface SpanMaker {
+  readonly open: (start: SpanStart) => OpenSpan
+}
+
+/** There is none where no span is exported. */
+export const Spans = Context.Reference<SpanMaker | undefined>("gateway/telemetry/Spans", {
+  defaultValue: () => undefined
+})
+
+/**
+ * Under which the annotations of a request's log lines hold its span: whoever prints them does not see it. A reference of its own
+ * would be one more thing in the context of each request; Effect's own has the runtime look up, for each, all that it keeps at hand.
+ */
+export const serverSpan = Symbol("gateway/telemetry/serverSpan")
+
+/** The span that Effect knows of, or else that of the request that is served. */
+export const currentSpan = (fiber: Fiber.Fiber<unknown, unknown>): Tracer.AnySpan | undefined =>
+  fiber.cache.span ?? Reflect.get(fiber.getRef(References.CurrentLogAnnotations), serverSpan)
+
+/** Traces what is done, below the current span, and by its tracer. */
+export const withSpan =
+  (name: string) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>> =>
+    Effect.withFiber((fiber) => {
+      const parent = currentSpan(fiber)
+      const spanned = Effect.withSpan(effect, name, { parent })
+      return parent !== undefined && "tracer" in parent
+        ? Effect.provideService(spanned, Tracer.Tracer, (parent as OpenSpan).tracer)
+        : spanned
+    })
+
+let origin = performance.timeOrigin
+/** Milliseconds since the epoch, of a time by the process's clock. */
+export const sinceEpoch = (at: number): number => origin + at
+
+/** The time now, by both clocks: the process's runs evenly, and is set when the machine's was. */
+export const setClock = (now: number, epoch: number): void => {
+  if (Math.abs(epoch - origin - now) > 1000) origin = epoch - now
+}
