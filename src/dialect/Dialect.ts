@@ -53,6 +53,11 @@ export type Piece =
   /** The call's arguments are complete. */
   | { readonly type: "call-end"; readonly index: number }
 
+/** Takes pieces, as they are read: a list, or who says them. */
+export interface Pieces {
+  push(piece: Piece): unknown
+}
+
 /** What a stream comes to: known when the upstream's own terminal event has been seen. */
 export interface Ending {
   readonly finishReason: FinishReason
@@ -63,12 +68,12 @@ export interface Ending {
 /** Reads one stream. It has state, made anew for each stream; it is synchronous and never throws. */
 export interface StreamReader {
   /** Adds the pieces of one event to `out`; answers how the upstream failed, if it did. */
-  readonly step: (event: Event, out: Array<Piece>) => UpstreamFault | undefined
+  readonly step: (event: Event, out: Pieces) => UpstreamFault | undefined
   /**
    * Called once, at the upstream's end or after its terminal event; adds what is still missing. A stream without its terminal
    * event is `cut`.
    */
-  readonly end: (out: Array<Piece>) => Result.Result<Ending, UpstreamFault>
+  readonly end: (out: Pieces) => Result.Result<Ending, UpstreamFault>
   /** Whether the upstream's own terminal event has been seen, so that nothing more need be awaited. */
   readonly ended: () => boolean
   /** Whether the answer is complete although the upstream goes on, so that the call is to be ended. */

@@ -4,7 +4,7 @@ import type { ToolCall } from "../api/ChatMessage.ts"
 import type { FinishReason, Usage } from "../api/ChatReply.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import { type JsonObject, textOf } from "../wire/json.ts"
-import type { Answer, Piece, Served } from "./Dialect.ts"
+import type { Answer, Pieces, Served } from "./Dialect.ts"
 
 /** Unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini). */
 export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
@@ -40,7 +40,7 @@ export const makeCall = (id: string, name: string, args: string, extra?: JsonObj
 })
 
 /** The piece of a text; an empty one is none. */
-export const addText = (text: string, out: Array<Piece>, logprobs?: JsonObject): void => {
+export const addText = (text: string, out: Pieces, logprobs?: JsonObject): void => {
   if (text !== "") out.push(logprobs === undefined ? { type: "text", text } : { type: "text", text, logprobs })
 }
 

@@ -49,8 +49,8 @@ export const renderCompletion = (
 export interface ChunkWriter {
   /** The role's chunk, once. */
   readonly begin: () => string | undefined
-  /** Adds the chunk of a piece to `out`, the role's before the first; a piece without a delta adds nothing. */
-  readonly write: (piece: Piece, out: Array<string>) => void
+  /** The chunk of a piece, before which the role's has been said; undefined for a piece without a delta. */
+  readonly write: (piece: Piece) => string | undefined
   /** The one final chunk, with usage where it was asked for and the flag where there is one; the role's first, if unsaid. */
   readonly finish: (ending: Ending, governance: Governance | undefined) => ReadonlyArray<string>
 }
@@ -73,12 +73,9 @@ export const makeChunkWriter = ({
       begun = true
       return role
     },
-    write: (piece, out) => {
+    write: (piece) => {
       const delta = deltaOf(piece)
-      if (delta === undefined) return
-      if (!begun) out.push(role)
-      begun = true
-      out.push(before + delta + after(piece))
+      return delta === undefined ? undefined : before + delta + after(piece)
     },
     finish: ({ finishReason, usage, served }, governance) => {
       const counted = includeUsage && usage !== undefined ? `,"usage":${JSON.stringify(makeUsage(usage))}` : ""

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { ChatRequest } from "../api/Chat.ts"
 import type { Route } from "../model/Route.ts"
 import { changed } from "./adjustments.ts"
-import type { Dialect, Piece, StreamReader } from "./Dialect.ts"
+import type { Dialect, Piece, Pieces, StreamReader } from "./Dialect.ts"
 
 /** How it is named, because calls of the model's may be left out. */
 export const firstCall = changed("parallel_tool_calls", "false", "first-call")
@@ -18,7 +18,7 @@ const isOther = (piece: Piece): boolean => "index" in piece && piece.index > 0
 
 const oneOf = (reader: StreamReader): StreamReader => {
   const heard: Array<Piece> = []
-  const pass = (out: Array<Piece>): void => {
+  const pass = (out: Pieces): void => {
     for (const piece of heard) if (!isOther(piece)) out.push(piece)
     heard.length = 0
   }

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { ChatRequest } from "../api/Chat.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
-import type { Answer, Dialect, Piece, StreamReader } from "./Dialect.ts"
+import type { Answer, Dialect, Piece, Pieces, StreamReader } from "./Dialect.ts"
 import type { TextFilter } from "./textFilter.ts"
 
 /** A text filter that comes to an end. */
@@ -98,11 +98,11 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
   const heard: Array<Piece> = []
   let calls = 0
 
-  const flush = (out: Array<Piece>): void => {
+  const flush = (out: Pieces): void => {
     const text = filter.end()
     if (text !== "") out.push({ type: "text", text })
   }
-  const pass = (out: Array<Piece>): void => {
+  const pass = (out: Pieces): void => {
     for (const piece of heard) {
       if (filter.stopped()) break
       if (piece.type === "text") {

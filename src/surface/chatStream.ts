@@ -2,21 +2,11 @@
 import { Result } from "effect"
 import { apiErrorBody } from "../api/Errors.ts"
 import { type ChunkWriter, type Heading, makeChunkWriter } from "../dialect/completion.ts"
-import type { Ending, Piece, StreamReader } from "../dialect/Dialect.ts"
+import type { Ending, Piece, Pieces, StreamReader } from "../dialect/Dialect.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import { apiError } from "./wireError.ts"
-
-export interface ChatState extends Progress {
-  readonly reader: StreamReader
-  readonly writer: ChunkWriter
-  /** Nothing has been said yet. */
-  silent: boolean
-  /** Calls that are complete, to be told with the next frame. */
-  completed: ReadonlyArray<CallPiece>
-  ending: Ending | undefined
-}
 
 const done: Frame = { data: "[DONE]" }
 
@@ -31,54 +21,86 @@ const callPiece = (piece: Piece): CallPiece | undefined => {
   }
 }
 
-/** A frame that tells governance of a call, and of those that were complete before it. */
-const frameOf = (state: ChatState, data: string, call: CallPiece | undefined): Frame => {
-  if (call === undefined && state.completed.length === 0) return { data }
-  const calls = call === undefined ? state.completed : [...state.completed, call]
-  state.completed = []
-  return { data, calls }
-}
+const none: ReadonlyArray<Frame> = []
 
-const write = (state: ChatState, pieces: ReadonlyArray<Piece>, frames: Array<Frame>): void => {
-  const chunks: Array<string> = []
-  for (const piece of pieces) {
-    state.silent = false
+/** A stream that is being said: it takes pieces one at a time, because a list of them for each event costs as much as to say them. */
+export class ChatState implements Progress, Pieces {
+  readonly reader: StreamReader
+  readonly writer: ChunkWriter
+  end: Progress["end"]
+  early = false
+  kept = 0
+  /** Nothing has been said yet. */
+  silent = true
+  ending: Ending | undefined
+  /** Calls that are complete, to be told with the next frame. */
+  private completed: ReadonlyArray<CallPiece> = []
+  private frames: Array<Frame> | undefined
+
+  constructor(reader: StreamReader, writer: ChunkWriter) {
+    this.reader = reader
+    this.writer = writer
+  }
+
+  /** Says the role, once. */
+  begin(): void {
+    const role = this.writer.begin()
+    if (role !== undefined) this.say({ data: role })
+  }
+
+  push(piece: Piece): void {
+    this.silent = false
     if (piece.type === "call-end") {
-      state.completed = [...state.completed, { type: "end", key: piece.index }]
-      continue
+      this.completed = [...this.completed, { type: "end", key: piece.index }]
+      return
     }
-    state.writer.write(piece, chunks)
-    for (const [at, data] of chunks.entries()) {
-      frames.push(frameOf(state, data, at === chunks.length - 1 ? callPiece(piece) : undefined))
-    }
-    chunks.length = 0
+    this.begin()
+    const data = this.writer.write(piece)
+    if (data !== undefined) this.say(this.frameOf(data, callPiece(piece)))
+  }
+
+  say(frame: Frame): void {
+    if (this.frames === undefined) this.frames = [frame]
+    else this.frames.push(frame)
+  }
+
+  /** What was said since the last time. */
+  said(): ReadonlyArray<Frame> {
+    const { frames = none } = this
+    this.frames = undefined
+    return frames
+  }
+
+  /** A frame that tells governance of a call, and of those that were complete before it. */
+  frameOf(data: string, call?: CallPiece): Frame {
+    if (call === undefined && this.completed.length === 0) return { data }
+    const calls = call === undefined ? this.completed : [...this.completed, call]
+    this.completed = []
+    return { data, calls }
   }
 }
 
-/** An answer of no words has empty content and not none, so that what clients assemble can be given back. */
-const nothing: ReadonlyArray<Piece> = [{ type: "text", text: "" }]
-
 /** The final chunk, with the flag where there is one. */
-const finish = (state: ChatState, frames: Array<Frame>): void => {
-  const pieces: Array<Piece> = []
-  const ended = state.reader.end(pieces)
+const finish = (state: ChatState): void => {
+  const { reader, writer } = state
+  const ended = reader.end(state)
   if (Result.isFailure(ended)) {
     state.end = ended.failure
     return
   }
   const ending = ended.success
   state.ending = ending
-  write(state, pieces, frames)
-  if (state.silent) write(state, nothing, frames)
-  const last = (governance: Governance | undefined) => state.writer.finish(ending, governance)
+  // An answer of no words has empty content and not none, so that what clients assemble can be given back.
+  if (state.silent) state.push({ type: "text", text: "" })
+  const last = (governance: Governance | undefined) => writer.finish(ending, governance)
   const final = last(undefined)
   for (const [at, data] of final.entries()) {
-    const frame = frameOf(state, data, undefined)
-    frames.push(
+    const frame = state.frameOf(data)
+    state.say(
       at < final.length - 1 ? frame : { ...frame, flagged: (governance) => [{ data: last(governance)[at] ?? data }] }
     )
   }
-  frames.push(done)
+  state.say(done)
   state.end = "complete"
 }
 
@@ -87,42 +109,32 @@ export const chatProtocol = (options: {
   readonly heading: Heading
   readonly includeUsage: boolean
 }): Protocol<ChatState> => ({
-  initial: () => ({
-    end: undefined,
-    kept: 0,
-    reader: options.makeReader(),
-    writer: makeChunkWriter({ ...options.heading, includeUsage: options.includeUsage }),
-    silent: true,
-    completed: [],
-    ending: undefined
-  }),
+  initial: () => {
+    const writer = makeChunkWriter({ ...options.heading, includeUsage: options.includeUsage })
+    return new ChatState(options.makeReader(), writer)
+  },
   step: (state, events) => {
-    const frames: Array<Frame> = []
-    const pieces: Array<Piece> = []
+    const { reader } = state
     for (const event of events) {
-      const fault = state.reader.step(event, pieces)
-      // The caller sees life with the upstream's first event, and not only when the model has thought.
-      const role = fault === undefined ? state.writer.begin() : undefined
-      if (role !== undefined) frames.push({ data: role })
-      write(state, pieces, frames)
-      pieces.length = 0
+      const fault = reader.step(event, state)
       if (fault !== undefined) {
         state.end = fault
         break
       }
-      if (state.reader.ended()) {
-        finish(state, frames)
-        state.early = state.reader.stopped?.() === true
+      // The caller sees life with the upstream's first event, and not only when the model has thought.
+      state.begin()
+      if (reader.ended()) {
+        finish(state)
+        state.early = reader.stopped?.() === true
         break
       }
     }
-    state.kept = state.reader.kept?.() ?? 0
-    return [state, frames]
+    state.kept = reader.kept?.() ?? 0
+    return [state, state.said()]
   },
   onHalt: (state) => {
-    const frames: Array<Frame> = []
-    finish(state, frames)
-    return frames
+    finish(state)
+    return state.said()
   },
   inBand: (_, error, governance) => ({
     data: JSON.stringify({

@@ -106,7 +106,10 @@ export const chunksOf = (
   governance?: Governance
 ): ReadonlyArray<string> => {
   const chunks: Array<string> = []
-  for (const piece of pieces) writer.write(piece, chunks)
+  for (const piece of pieces) {
+    const chunk = writer.write(piece)
+    if (chunk !== undefined) chunks.push(...[writer.begin() ?? []].flat(), chunk)
+  }
   return ending === undefined ? chunks : [...chunks, ...writer.finish(ending, governance)]
 }
 

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, callId, finishOf } from "../answer.ts"
-import type { Dialect, Piece } from "../Dialect.ts"
+import type { Dialect, Pieces } from "../Dialect.ts"
 import { claudeFault } from "./faults.ts"
 import { filterFor, finishReasonOf, pausedBy, thinkingExtra } from "./reply.ts"
 import { isThinking } from "./turns.ts"
@@ -27,13 +27,13 @@ export const stream: Dialect["stream"] = (route, chat) => {
   let stopReason: string | undefined
   let ended = false
 
-  const begin = (at: number, block: JsonObject, out: Array<Piece>): void => {
+  const begin = (at: number, block: JsonObject, out: Pieces): void => {
     if (block.type === "text") addText(filter.push(textOf(block.text) ?? ""), out)
     else if (isThinking(block)) open.set(at, { type: "thinking", block: { ...block } })
     else if (block.type === "tool_use") call(at, block, out)
   }
 
-  const call = (at: number, block: JsonObject, out: Array<Piece>): void => {
+  const call = (at: number, block: JsonObject, out: Pieces): void => {
     const index = calls++
     const extra = thinkingExtra(thinking)
     thinking = []
@@ -48,7 +48,7 @@ export const stream: Dialect["stream"] = (route, chat) => {
     })
   }
 
-  const delta = (at: number, change: JsonObject, out: Array<Piece>): void => {
+  const delta = (at: number, change: JsonObject, out: Pieces): void => {
     if (change.type === "text_delta") {
       addText(filter.push(textOf(change.text) ?? ""), out)
       return
@@ -62,7 +62,7 @@ export const stream: Dialect["stream"] = (route, chat) => {
     } else if (target?.type === "thinking") kept += append(target.block, change)
   }
 
-  const stop = (at: number, out: Array<Piece>): void => {
+  const stop = (at: number, out: Pieces): void => {
     const target = open.get(at)
     open.delete(at)
     if (target?.type === "thinking") thinking.push(target.block)

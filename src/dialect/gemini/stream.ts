@@ -4,7 +4,7 @@ import type { FinishReason } from "../../api/ChatReply.ts"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { isObject, type Json, readObject, readWrittenObject } from "../../wire/json.ts"
 import { addText, finishOf } from "../answer.ts"
-import type { Dialect, Piece } from "../Dialect.ts"
+import type { Dialect, Pieces } from "../Dialect.ts"
 import { geminiFault } from "./faults.ts"
 import { brokenIn, callIn, finishReasonOf, partsOf, textIn } from "./reply.ts"
 import { readUsage } from "./usage.ts"
@@ -14,17 +14,15 @@ export const stream: Dialect["stream"] = (route) => {
   let calls = 0
   let finish: FinishReason | undefined
 
-  const say = (part: Json, out: Array<Piece>): void => {
+  const say = (part: Json, out: Pieces): void => {
     const text = textIn(part)
     addText(text, out)
     const call = text === "" ? callIn(part) : undefined
     if (call === undefined) return
     const index = calls++
-    out.push(
-      { type: "call", index, id: call.id, name: call.name, extra: call.extra },
-      { type: "arguments", index, text: call.args },
-      { type: "call-end", index }
-    )
+    out.push({ type: "call", index, id: call.id, name: call.name, extra: call.extra })
+    out.push({ type: "arguments", index, text: call.args })
+    out.push({ type: "call-end", index })
   }
 
   return {

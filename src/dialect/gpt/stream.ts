@@ -5,7 +5,7 @@ import type { Tokens } from "../../model/Tokens.ts"
 import { cut, unreadable } from "../../model/UpstreamFault.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, finishOf, servedOf } from "../answer.ts"
-import type { Dialect, Piece, Served } from "../Dialect.ts"
+import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { gptFault } from "./faults.ts"
 import { filterFor, finishReasonOf, readLogprobs, uniqueId } from "./reply.ts"
 import { readUsage } from "./usage.ts"
@@ -19,7 +19,7 @@ export const stream: Dialect["stream"] = (route) => {
   let served: Served | undefined
   let ended = false
 
-  const call = (delta: JsonObject, position: number, out: Array<Piece>): void => {
+  const call = (delta: JsonObject, position: number, out: Pieces): void => {
     const theirs = numberOf(delta.index) ?? position
     const called = objectOf(delta.function)
     const known = calls.get(theirs)

@@ -14,7 +14,7 @@ import {
   textOf
 } from "../../wire/json.ts"
 import { addText, finishOf as finishWith, servedOf } from "../answer.ts"
-import type { Dialect, Piece, Served } from "../Dialect.ts"
+import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { responsesFault } from "./faults.ts"
 import { annotationsOf, between, finishOf, idOf } from "./reply.ts"
 import { readUsage } from "./usage.ts"
@@ -37,7 +37,7 @@ export const stream: Dialect["stream"] = (route) => {
   let usage: Tokens | undefined
   let served: Served | undefined
 
-  const callAt = (at: number, item: JsonObject, out: Array<Piece>): Call => {
+  const callAt = (at: number, item: JsonObject, out: Pieces): Call => {
     const known = calls.get(at)
     if (known !== undefined) return known
     const begun = { index: calls.size, told: false, done: false }
@@ -47,13 +47,13 @@ export const stream: Dialect["stream"] = (route) => {
   }
 
   /** Of a call that never began they are nothing yet: the whole item says them. */
-  const args = (call: Call | undefined, text: Json | undefined, out: Array<Piece>): void => {
+  const args = (call: Call | undefined, text: Json | undefined, out: Pieces): void => {
     if (call === undefined || typeof text !== "string" || text === "") return
     call.told = true
     out.push({ type: "arguments", index: call.index, text })
   }
 
-  const say = (at: number, text: Json | undefined, logprobs: Json | undefined, out: Array<Piece>): void => {
+  const say = (at: number, text: Json | undefined, logprobs: Json | undefined, out: Pieces): void => {
     if (typeof text !== "string" || text === "") return
     messages.add(at)
     if (speaking !== undefined && speaking !== at) addText(between, out)
@@ -62,19 +62,19 @@ export const stream: Dialect["stream"] = (route) => {
     addText(text, out, likely.length === 0 ? undefined : { content: likely, refusal: null })
   }
 
-  const refuse = (at: number, text: Json | undefined, out: Array<Piece>): void => {
+  const refuse = (at: number, text: Json | undefined, out: Pieces): void => {
     if (typeof text !== "string" || text === "") return
     messages.add(at)
     out.push({ type: "refusal", text })
   }
 
-  const annotate = (annotations: ReadonlyArray<Json>, out: Array<Piece>): void => {
+  const annotate = (annotations: ReadonlyArray<Json>, out: Pieces): void => {
     const said = annotationsOf({ annotations })
     if (said.length > 0) out.push({ type: "annotations", annotations: said })
   }
 
   /** A whole item: what of it did not come in pieces. */
-  const settle = (at: number, item: JsonObject, out: Array<Piece>): void => {
+  const settle = (at: number, item: JsonObject, out: Pieces): void => {
     if (item.type === "function_call") {
       const call = callAt(at, item, out)
       if (call.done) return
@@ -90,7 +90,7 @@ export const stream: Dialect["stream"] = (route) => {
     }
   }
 
-  const conclude = (status: string, given: JsonObject, out: Array<Piece>): UpstreamFault | undefined => {
+  const conclude = (status: string, given: JsonObject, out: Pieces): UpstreamFault | undefined => {
     const response: JsonObject = { ...given, status }
     usage = readUsage(response.usage, route)
     served = servedOf(response)
