@@ -177,7 +177,8 @@ const afterTerminal = 1_000
 class OpenExchange extends Exchange {
   private readonly answer: (reply: Effect.Effect<OpenReply, GatewayError>) => void
   private answered = false
-  private chunks: Array<Uint8Array> = []
+  /** Undefined where none waits: mostly there is one. */
+  private chunks: Array<Uint8Array> | undefined
   private waiting = 0
   /** What comes after the chunks that wait. */
   private end: End<GatewayError> | undefined
@@ -196,7 +197,8 @@ class OpenExchange extends Exchange {
 
   protected received(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     if (this.discarding !== undefined) return
-    this.chunks.push(chunk)
+    if (this.chunks === undefined) this.chunks = [chunk]
+    else this.chunks.push(chunk)
     this.waiting += chunk.length
     if (this.waiting > maxWaiting) {
       controller.pause()
@@ -212,7 +214,7 @@ class OpenExchange extends Exchange {
 
   protected failed(error: GatewayError): void {
     // Stopped: what waits is not what the caller is to see.
-    if (error !== brokenOff) this.chunks = []
+    if (error !== brokenOff) this.chunks = undefined
     this.finish(error)
   }
 
@@ -238,7 +240,7 @@ class OpenExchange extends Exchange {
       return
     }
     const reader = this.reader
-    if (reader === undefined || (this.chunks.length === 0 && this.end === undefined)) return
+    if (reader === undefined || (this.chunks === undefined && this.end === undefined)) return
     this.reader = undefined
     reader()
   }
@@ -256,24 +258,23 @@ class OpenExchange extends Exchange {
 
   private readonly take = (): Chunk | undefined => {
     const { chunks } = this
-    const [only] = chunks
-    if (only === undefined) return this.end
-    this.chunks = []
+    if (chunks === undefined) return this.end
+    this.chunks = undefined
     const held = this.waiting > maxWaiting
     this.waiting = 0
     // What undici has read already comes at once, and may have to be held again.
     if (held) this.controller?.resume()
-    return chunks.length === 1 ? only : Buffer.concat(chunks)
+    return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
   }
 
   private readonly notify = (reader: () => void): void => {
     this.reader = reader
-    if (this.chunks.length > 0 || this.end !== undefined) this.wake()
+    if (this.chunks !== undefined || this.end !== undefined) this.wake()
   }
 
   private readonly release = (): void => {
     if (this.over || this.discarding !== undefined) return
-    this.chunks = []
+    this.chunks = undefined
     this.controller?.resume()
     this.discarding = setTimeout(this.close, afterTerminal)
   }

@@ -36,8 +36,8 @@ const readPlain = (text: string, maxSize: number, onEvent: (event: Event) => voi
 }
 
 /** Google ends lines with CRLF. A CR alone ends one, too, and may be half of what is to come. */
-const withoutCr = (text: string): string =>
-  text.includes("\r") && !/\r(?!\n)/.test(text) ? text.replaceAll("\r\n", "\n") : text
+const withoutCr = (text: string): string | undefined =>
+  /\r(?!\n)/.test(text) ? undefined : text.replaceAll("\r\n", "\n")
 
 /**
  * Effect's parser reads the grammar; plain events are read without it, which takes a fifth of the time. `id:`, `retry:` and
@@ -59,8 +59,9 @@ export const makeEventReader = (onEvent: (event: Event) => void, maxSize: number
   return {
     feed: (given) => {
       if (given === "") return true
-      const text = withoutCr(given)
-      const read = clean && !text.includes("\r") ? readPlain(text, maxSize, onEvent) : 0
+      const plain = given.includes("\r") ? withoutCr(given) : given
+      const text = plain ?? given
+      const read = clean && plain !== undefined ? readPlain(text, maxSize, onEvent) : 0
       if (read > 0 && !begun) parser.feed("\n")
       begun = true
       if (read === text.length) return true

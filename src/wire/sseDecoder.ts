@@ -4,6 +4,8 @@ import { type Decoded, type Decoder, type Event, FramingError, type FramingFailu
 import { asBuffer, makeRemainder } from "./remainder.ts"
 import { makeEventReader } from "./sse.ts"
 
+const none: ReadonlyArray<Event> = []
+
 const LF = 10
 const CR = 13
 
@@ -24,12 +26,14 @@ const truncated = new FramingError({ kind: "truncated", message: "the upstream s
  */
 export const sse = (): Decoder => {
   const line = makeRemainder()
-  let events: Array<Event> = []
+  /** Undefined where there is none: a list that grows from nothing takes room for seventeen. */
+  let events: Array<Event> | undefined
   let failure: FramingFailure | undefined
 
   const reader = makeEventReader((event) => {
     if (failure !== undefined) return
     if (exceeds(event.data)) failure = tooLarge
+    else if (events === undefined) events = [event]
     else events.push(event)
   }, maxEventBytes + 1) // it counts the line break that it removes at the end
 
@@ -40,8 +44,8 @@ export const sse = (): Decoder => {
   }
 
   const decoded = (): Decoded => {
-    const found = { events, failure }
-    events = []
+    const found = { events: events ?? none, failure }
+    events = undefined
     return found
   }
 
@@ -49,8 +53,14 @@ export const sse = (): Decoder => {
     feed: (chunk) => {
       if (failure !== undefined) return decoded()
       const bytes = asBuffer(chunk)
+      const clean = line.length() === 0
+      // As clouds write: whole events.
+      if (clean && bytes[bytes.length - 1] === LF) {
+        read(bytes)
+        return decoded()
+      }
       const end = afterLastBreak(bytes)
-      if (end > 0 && line.length() === 0) read(bytes.subarray(0, end))
+      if (end > 0 && clean) read(bytes.subarray(0, end))
       else if (end > 0) {
         line.append(bytes.subarray(0, end))
         read(line.take())
@@ -65,8 +75,8 @@ export const sse = (): Decoder => {
       else {
         // Two breaks: the first may be taken for the second half of a CRLF. What they complete was incomplete.
         reader.feed("\n\n")
-        if (events.length > 0) failure = truncated
-        events = []
+        if (events !== undefined) failure = truncated
+        events = undefined
       }
       return decoded()
     }
