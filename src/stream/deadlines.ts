@@ -1,6 +1,7 @@
 /** How long a streamed reply may take: the idle limit, the ceiling, and the end of its key or of the server. */
 import { Duration } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
+import { Silence } from "./Silence.ts"
 
 /** The whole of a request took too long. */
 export const ceilingError = new GatewayError({
@@ -50,25 +51,24 @@ export const makeDeadlines = (options: DeadlineOptions): Deadlines => {
   const stop = (error: GatewayError) => {
     if (stopped) return
     stopped = true
-    clearTimeout(idle)
+    idle.close()
     options.stop(error)
     last = setTimeout(options.cutOff, grace)
   }
-  const idle = setTimeout(() => {
+  const idle = new Silence(Duration.toMillis(options.idle), () => {
     if (waiting) stop(idleError)
-    else idle.refresh()
-  }, Duration.toMillis(options.idle))
+  })
   const ceiling = setTimeout(stop, Duration.toMillis(options.ceiling), ceilingError)
 
   const asked = (anew: boolean) => {
     waiting = true
-    if (anew && !stopped) idle.refresh()
+    if (anew) idle.heard()
   }
   const answered = () => {
     waiting = false
   }
   const clear = () => {
-    clearTimeout(idle)
+    idle.close()
     clearTimeout(ceiling)
     clearTimeout(last)
   }

@@ -15,6 +15,7 @@ import { inSlices } from "../wire/turns.ts"
 import type { Deadlines } from "./deadlines.ts"
 import { type Frame, type Item, keepAlive, type Progress, type Protocol } from "./Frame.ts"
 import { collect, governed } from "./governed.ts"
+import { Silence } from "./Silence.ts"
 
 export interface RelayOptions<S extends Progress> {
   readonly protocol: Protocol<S>
@@ -45,13 +46,13 @@ interface Heard {
 type Items = Pull.Pull<readonly [Item, ...Array<Item>]>
 
 const none: ReadonlyArray<Frame> = []
-const silence: Items = Effect.succeed([keepAlive])
+const comment: Items = Effect.succeed([keepAlive])
 
 const isFilled = (frames: ReadonlyArray<Frame>): frames is readonly [Frame, ...Array<Frame>] => frames.length > 0
 
 export class Relay<S extends Progress> {
   private readonly options: RelayOptions<S>
-  private readonly timer: NodeJS.Timeout
+  private readonly silence: Silence
   private source: Source<Arrived<GatewayError>> | undefined
   private reader: ((items: Items) => void) | undefined
   /** Whether anything has come since the upstream was asked. */
@@ -67,10 +68,7 @@ export class Relay<S extends Progress> {
 
   constructor(options: RelayOptions<S>) {
     this.options = options
-    this.timer = setTimeout(() => {
-      this.timer.refresh()
-      this.answer(silence)
-    }, options.every)
+    this.silence = new Silence(options.every, () => this.answer(comment))
   }
 
   /** The upstream has answered. */
@@ -88,7 +86,7 @@ export class Relay<S extends Progress> {
   }
 
   readonly close = (): void => {
-    clearTimeout(this.timer)
+    this.silence.close()
   }
 
   /** The reply from its first array on. Fails with what went wrong before anything was said. */
@@ -198,7 +196,7 @@ export class Relay<S extends Progress> {
       }
     }
     if (!isFilled(said)) return this.end
-    this.timer.refresh()
+    this.silence.heard()
     return Effect.succeed(said)
   }
 
