@@ -43,6 +43,7 @@ const surfaceRow = (report: Report, scenarios: ReadonlyArray<Scenario>, { name, 
     cell(report, bursts, "effect", "proxy", "events/s", 32),
     cell(report, sent, "gateway", "proxy", "cpu", 200),
     cell(report, sent, "effect", "proxy", "cpu", 200),
+    cell(report, sent, "plain", "proxy", "cpu", 200),
     [1, 32].map((callers) => cell(report, first, "gateway", "proxy", "added", callers)).join(" / ")
   ]
 }
@@ -60,6 +61,7 @@ const head = [
   "Effect proxy",
   "as clouds send: CPU an event × bare proxy (≤ 1.3)",
   "Effect proxy",
+  "plain functions",
   "first event: ms later, 1 / 32 callers (≤ 0.8)"
 ]
 

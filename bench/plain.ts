@@ -1,6 +1,6 @@
 /**
- * A yardstick for whole replies: what the gateway does with a request, as plain functions between three waits of a bare Node server.
- * It has no deadlines, breaker, limits, spans or layers. From the bare proxy to here is the price of the work, from here to the
+ * A yardstick: what the gateway does with a request and with the events of a streamed reply, as plain functions between the waits of
+ * a bare Node server. It has no deadlines, breaker, limits, spans or layers. From the bare proxy to here is the price of the work, from here to the
  * gateway that of how it is joined.
  */
 import { appendFile, mkdtempSync, rmSync } from "node:fs"
@@ -15,6 +15,7 @@ import { recordLine, usageRecordOf } from "../src/access/UsageRecord.ts"
 import { endpoints, purposePaths } from "../src/api/Api.ts"
 import { compiled } from "../src/api/compiled.ts"
 import type { ApiError, MessagesError } from "../src/api/Errors.ts"
+import { makeAccumulator } from "../src/governance/accumulate.ts"
 import { governanceOfCalls } from "../src/governance/flags.ts"
 import { Screen } from "../src/governance/screen.ts"
 import { clouds } from "../src/model/Catalog.ts"
@@ -22,7 +23,9 @@ import { shippedCatalog } from "../src/model/CatalogStore.ts"
 import { bestSites } from "../src/model/Partition.ts"
 import { makeIndex } from "../src/model/Resolver.ts"
 import type { Operation, Route } from "../src/model/Route.ts"
-import type { Progress } from "../src/stream/Frame.ts"
+import { eventStream } from "../src/provider/framing/eventStream.ts"
+import type { Frame, Progress, Protocol } from "../src/stream/Frame.ts"
+import { collect, governed } from "../src/stream/governed.ts"
 import { chat } from "../src/surface/chat.ts"
 import { messages } from "../src/surface/messages.ts"
 import { Observation } from "../src/surface/Observation.ts"
@@ -33,6 +36,8 @@ import { makeRecordRequest } from "../src/telemetry/metrics.ts"
 import { readExactObject } from "../src/wire/json.ts"
 import { measure } from "../src/wire/measure.ts"
 import { atOnce } from "../src/wire/slices.ts"
+import { printEvents } from "../src/wire/sse.ts"
+import { sse } from "../src/wire/sseDecoder.ts"
 import * as asked from "./calls.ts"
 
 const origin = `http://127.0.0.1:${process.argv[2]}`
@@ -40,10 +45,10 @@ const agent = new Agent({ connections: null, pipelining: 1 })
 const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), purposePaths)
 const recordRequest = makeRecordRequest("team")
 
-const pathOf = ({ deployment: { cloud } }: Route, operation: Operation): string => {
-  if (operation === "content") return asked.geminiOnVertex(false).path
-  if (operation === "messages") return (cloud === "vertex" ? asked.claudeOnVertex : asked.claudeOnBedrock)(false).path
-  return (operation === "responses" ? asked.responsesCloud : asked.chatCloud)("", false).path
+const pathOf = ({ deployment: { cloud } }: Route, operation: Operation, stream: boolean): string => {
+  if (operation === "content") return asked.geminiOnVertex(stream).path
+  if (operation === "messages") return (cloud === "vertex" ? asked.claudeOnVertex : asked.claudeOnBedrock)(stream).path
+  return (operation === "responses" ? asked.responsesCloud : asked.chatCloud)("", stream).path
 }
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-bench-plain-"))
@@ -91,6 +96,25 @@ const serve = <R extends NamesModel, P extends Prepared, S extends Progress, E e
     facts.region = "us-east5"
     const body = JSON.stringify(prepared.bodies[0])
     const chunks: Array<Buffer> = []
+    /** What becomes of a chunk of a streamed reply. */
+    const relay = ({ initial, onHalt, step }: Protocol<S>) => {
+      const state = initial()
+      const decoder = prepared.operation === "messages" && facts.cloud === "bedrock" ? eventStream() : sse()
+      const calls = makeAccumulator("spec")
+      const say = (frames: ReadonlyArray<Frame>) => {
+        collect(calls, frames)
+        const text = printEvents(governed(calls, frames))
+        if (text !== "") response.write(text)
+      }
+      return {
+        chunk: (chunk: Buffer) => say(step(state, decoder.feed(chunk).events)[1]),
+        end: () => {
+          if (state.end === undefined) say(onHalt(state))
+          response.end()
+        }
+      }
+    }
+    const streamed = prepared.stream && surface.protocol !== undefined ? relay(surface.protocol(prepared)) : undefined
     const answered = () => {
       const raw = Buffer.concat(chunks).toString("utf8")
       const said = Result.getOrThrow(surface.answer(prepared, { raw, body: readExactObject(raw) ?? {} }))
@@ -114,16 +138,18 @@ const serve = <R extends NamesModel, P extends Prepared, S extends Progress, E e
     agent.dispatch(
       {
         origin,
-        path: pathOf(route, prepared.operation),
+        path: pathOf(route, prepared.operation, prepared.stream),
         method: "POST",
         headers: { "content-type": "application/json", accept: "application/json", authorization: "Bearer x" },
         body
       },
       {
         onRequestStart() {},
-        onResponseStart() {},
-        onResponseData: (_, chunk) => void chunks.push(chunk),
-        onResponseEnd: answered,
+        onResponseStart: () => {
+          if (streamed !== undefined) response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+        },
+        onResponseData: (_, chunk) => (streamed === undefined ? void chunks.push(chunk) : streamed.chunk(chunk)),
+        onResponseEnd: streamed?.end ?? answered,
         onResponseError: () => response.destroy()
       }
     )

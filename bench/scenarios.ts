@@ -171,7 +171,7 @@ const waysOf = ({ cloud, gateway, least, name, portkey, title }: Surface): Reado
       title: `${title}: streams of ${asSent.events} events as clouds send them, ${asSent.every} ms apart`,
       pace: asSent,
       stream: true,
-      calls: withEffect,
+      calls: { ...withEffect, plain: gateway(true) },
       callers: [{ count: 200 }],
       fixed: true,
       aims: [ours("cpu", { atMost: 1.3 })]
