@@ -2,6 +2,7 @@
 import { Deferred, Effect, Fiber } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { GatewayError } from "../model/GatewayError.ts"
+import { Crowd } from "../wire/Crowd.ts"
 import { Drain } from "./Drain.ts"
 
 const revokedError = new GatewayError({
@@ -12,13 +13,13 @@ const revokedError = new GatewayError({
 
 type Listener = (error: GatewayError) => void
 
-/** One fiber a key with running streams, and one for the drain; a stream itself costs an entry in a set. */
+/** One fiber a key with running streams, and one for the drain; a stream itself costs a place in a crowd. */
 export const makeEnds = Effect.gen(function* () {
   const keys = yield* Keys
   const drain = yield* Drain
   const scope = yield* Effect.scope
   const run = Effect.runForkWith(yield* Effect.context<never>())
-  const running = new Map<string, Set<Listener>>()
+  const running = new Map<string, Crowd<Listener>>()
   const tell = (listeners: Iterable<Listener>, error: GatewayError) => {
     for (const listener of [...listeners]) listener(error)
   }
@@ -33,7 +34,7 @@ export const makeEnds = Effect.gen(function* () {
   const listenersOf = (keyId: string) => {
     const known = running.get(keyId)
     if (known !== undefined) return known
-    const listeners = new Set<Listener>()
+    const listeners = new Crowd<Listener>()
     running.set(keyId, listeners)
     const ended = Effect.andThen(
       keys.ended(keyId),
@@ -46,11 +47,5 @@ export const makeEnds = Effect.gen(function* () {
     return listeners
   }
   /** Calls back when the key's streams must end; answers how to stop watching. */
-  return (keyId: string, listener: Listener): (() => void) => {
-    const listeners = listenersOf(keyId)
-    listeners.add(listener)
-    return () => {
-      listeners.delete(listener)
-    }
-  }
+  return (keyId: string, listener: Listener): (() => void) => listenersOf(keyId).add(listener)
 })

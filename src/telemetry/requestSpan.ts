@@ -2,6 +2,7 @@
 import { Effect, Option, type Scope, type Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
 import type { RequestFacts } from "../model/RequestFacts.ts"
+import { Crowd } from "../wire/Crowd.ts"
 import { gaugeOf, remembered, requestsInFlight, streamsInFlight } from "./metrics.ts"
 import { type OpenSpan, type SpanMaker, Spans, setClock, sinceEpoch } from "./spans.ts"
 
@@ -29,7 +30,7 @@ export interface RequestWatch {
 
 /** Made once, with the server. */
 export const makeRequestWatch: Effect.Effect<RequestWatch, never, Scope.Scope> = Effect.gen(function* () {
-  const open = new Set<RequestFacts>()
+  const open = new Crowd<RequestFacts>()
   yield* gaugeOf(requestsInFlight, () => open.size)
   yield* gaugeOf(streamsInFlight, () => {
     let streams = 0
@@ -40,12 +41,12 @@ export const makeRequestWatch: Effect.Effect<RequestWatch, never, Scope.Scope> =
   const openSpan = spans && makeOpen(spans)
   return {
     open: (facts, request) => {
-      open.add(facts)
+      const leave = open.add(facts)
       const span = facts.path === "/health" ? undefined : openSpan?.(facts, request)
       return {
         span,
         end: ({ left }) => {
-          open.delete(facts)
+          leave()
           if (span !== undefined) closeSpan(span, facts, request, left)
         }
       }
