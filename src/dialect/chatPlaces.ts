@@ -75,6 +75,7 @@ const places: Places = {
   }),
   stream_options: { include_usage: read }
 }
+const parameters = Object.entries(places)
 const mark: Places = { type: read, ttl: read }
 
 /** How many are named: no request of use has so many, and to name each takes time. */
@@ -131,8 +132,9 @@ export const nameUnread = (chat: ChatRequest, { lost, whole = [] }: Told, adjust
     else if (isObject(value)) look(value, typeof place === "function" ? place(value) : place, before)
   }
 
-  for (const [parameter, place] of Object.entries(places)) {
-    if (typeof place !== "string" && !whole.includes(parameter)) into(chat[parameter], place, `${parameter}.`)
+  for (const [parameter, place] of parameters) {
+    if (typeof place === "string" || chat[parameter] === undefined || whole.includes(parameter)) continue
+    into(chat[parameter], place, `${parameter}.`)
   }
   nameParameters(chat, found)
   const { max_completion_tokens: newer, max_tokens: older } = chat

@@ -59,7 +59,10 @@ export const stopsOf = (chat: ChatRequest): ReadonlyArray<string> => {
 
 /** What an assistant's message says in words: its content, and a refusal, which other vendors have no field for. */
 export const assistantTexts = (message: Extract<ChatMessage, { readonly role: "assistant" }>): ReadonlyArray<string> =>
-  [message.content ?? "", textOf(message.refusal) ?? ""].filter((text) => text.trim() !== "")
+  [message.content ?? "", textOf(message.refusal) ?? ""].filter((text) => !isBlank(text))
+
+/** Whether a text is nothing but whitespace. */
+export const isBlank = (text: string): boolean => !/\S/.test(text)
 
 /** Said by the user where a caller's history begins with the assistant, as a greeting does: both vendors want the user first. */
 export const opening = "(The assistant speaks first.)"

@@ -14,7 +14,7 @@ import type { Route } from "../model/Route.ts"
 import type { JsonObject } from "../wire/json.ts"
 import { type Strip, strip } from "../wire/strip.ts"
 import { type ChatState, chatProtocol } from "./chatStream.ts"
-import { refuseOutside } from "./inlineMedia.ts"
+import { ownFields, refuseOutside } from "./inlineMedia.ts"
 import { type Counts, type Prepared, surface } from "./Surface.ts"
 import { refuseRetention } from "./stateless.ts"
 import { apiError } from "./wireError.ts"
@@ -45,17 +45,17 @@ const countsOf = ({ messages, tools }: ChatRequest): Counts => {
   return { tools: tools?.length ?? 0, images, files, mediaBytes }
 }
 
-/** What is forwarded as it came; messages and tools are read by their schema, and said anew by every dialect. */
-const unread = ({ messages: _, tools: __, tool_choice: ___, response_format: ____, ...rest }: ChatRequest) => rest
+/** What is read by its schema and said anew by every dialect is not walked: the rest is forwarded as it came. */
+const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "response_format"])
 
 /** What of a request its reply is read by: neither the conversation nor the tools, which are not held while a stream runs. */
-const replied = ({ messages: _, tools: __, ...rest }: ChatRequest): ChatRequest => ({ ...rest, messages: [] })
+const replied = (request: ChatRequest): ChatRequest => ({ ...request, messages: [], tools: null })
 
 /** The body as the deployment takes it; what it does not take is named, too. */
 const stripped = (body: JsonObject, fields: Strip, adjusted: ReadonlyArray<string>) => {
-  const gone = new Set<string>()
-  const bodies = [strip(body, fields, (path) => gone.add(removed(path)))]
-  return { bodies, adjusted: gone.size === 0 ? adjusted : [...adjusted, ...gone] }
+  const gone: Array<string> = []
+  const bodies = [strip(body, fields, (path) => gone.push(removed(path)))]
+  return { bodies, adjusted: gone.length === 0 ? adjusted : [...adjusted, ...new Set(gone)] }
 }
 
 export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
@@ -68,7 +68,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
   prepare: (request, route, { id, startedAt }) => {
     const dialect = dialectOf(route)
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
-    const refusal = refuseRetention(request) ?? refuseOutside(unread(request))
+    const refusal = refuseRetention(request) ?? refuseOutside(request, readFields)
     if (refusal !== undefined) return Result.fail(invalid(refusal))
     return Result.map(dialect.request(request, route), ({ adjusted, body }) => ({
       operation: route.deployment.api,

@@ -81,8 +81,8 @@ const ruleOf = (key: string): Rule | undefined => {
   return places.find(([pattern]) => pattern.test(name))?.[1]
 }
 
-/** Fields of the body that are the caller's own data, or read elsewhere. */
-const ownFields: ReadonlySet<string> = new Set(["tools", "tool_choice", "metadata", "client_metadata"])
+/** Fields of a native body that are the caller's own data, or read elsewhere. */
+export const ownFields: ReadonlySet<string> = new Set(["tools", "tool_choice", "metadata", "client_metadata"])
 
 /** Data by the type of what holds it: a call's input, a schema, and what the model cited. */
 const dataOf: ReadonlyMap<unknown, string> = new Map([
@@ -127,7 +127,7 @@ const pathOf = (node: Node, key: string): string => {
  * Keys are listed before they are read: over objects of many shapes V8 throws the compiled code of a `for (key in object)` away
  * again and again, and the walk would stay interpreted.
  */
-export const refuseOutside = (body: JsonObject): string | undefined => {
+export const refuseOutside = (body: JsonObject, own = ownFields): string | undefined => {
   const queue: Array<Node> = [{ value: body, key: "", inArray: false, parent: undefined }]
   for (let head = 0; head < queue.length; head++) {
     const node = queue[head] as Node
@@ -149,7 +149,7 @@ export const refuseOutside = (body: JsonObject): string | undefined => {
     for (const key of Object.keys(fields)) {
       const value = fields[key]
       if (value === null || value === undefined) continue
-      if (key === data || (parent === undefined && ownFields.has(key))) continue
+      if (key === data || (parent === undefined && own.has(key))) continue
       const refusal = value === false ? undefined : ruleOf(key)?.(value, fields)
       if (refusal !== undefined) return `${pathOf(node, key)}: ${refusal}`
       if (typeof value === "object") queue.push({ value, key, inArray: false, parent: node })

@@ -9,7 +9,7 @@ import { changed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from
 import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
 import { firstCall, wantsOne } from "../oneCall.ts"
-import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chosen, isBlank, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
 import { marked } from "./cache.ts"
 import { isEnforceable, jsonInstruction, takesFormat } from "./structured.ts"
@@ -44,7 +44,7 @@ export const request: Dialect["request"] = (chat, route) =>
     const body = compact({
       max_tokens: maxTokens,
       system: texts.length === 0 ? undefined : texts.some(isMarked) ? texts : texts.map(textIn).join("\n\n"),
-      messages: (thinks ? turns : withoutThinking(turns)).map(({ role, content }) => ({ role, content })),
+      messages: thinks ? turns : withoutThinking(turns),
       ...sampling(chat, takes(model.sampling, thinks), adjusted),
       stop_sequences: some(stopsOf(chat).filter((sequence) => !isBlank(sequence))),
       ...toolsFor(chat, turns, { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted }),
@@ -60,8 +60,6 @@ export const request: Dialect["request"] = (chat, route) =>
     })
     return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
-
-const isBlank = (text: string): boolean => text.trim() === ""
 
 /** The vendor refuses sequences of nothing but whitespace. */
 export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
@@ -89,11 +87,21 @@ const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: ToolRule
   const tools = toolsOf(chat).map((given) => toolFor(given, rules))
   if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, rules) })
   nameForced(chat, rules.adjusted)
-  const uses = turns.flatMap(({ content }) => content.filter((block) => block.type === "tool_use"))
-  const names = [...new Set(uses.flatMap((use) => textOf(use.name) ?? []))]
-  if (names.length === 0) return {}
+  const names = calledIn(turns)
+  if (names === undefined) return {}
   const input_schema = { type: "object", properties: {} }
-  return { tools: names.map((name) => ({ name, input_schema })), tool_choice: { type: "none" } }
+  return { tools: [...names].map((name) => ({ name, input_schema })), tool_choice: { type: "none" } }
+}
+
+/** The names of tools that were called; undefined where there are none. */
+const calledIn = (turns: ReadonlyArray<Turn>): ReadonlySet<string> | undefined => {
+  let names: Set<string> | undefined
+  for (const { content } of turns) {
+    for (const { name, type } of content) {
+      if (type === "tool_use" && typeof name === "string") names = (names ?? new Set()).add(name)
+    }
+  }
+  return names
 }
 
 const toolFor = (tool: Tool, { strip, adjusted }: ToolRules): JsonObject => {

@@ -2,14 +2,15 @@
 import { createHash } from "node:crypto"
 import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
-import type { ChatMessage, ToolCall } from "../../api/ChatMessage.ts"
+import type { ChatMessage, ContentPart, ToolCall } from "../../api/ChatMessage.ts"
 import { type GatewayError, invalid } from "../../model/GatewayError.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
 import { type UserPart, userParts } from "../media.ts"
-import { assistantTexts, historyName, opening, parseArguments } from "../schema.ts"
+import { assistantTexts, historyName, isBlank, opening, parseArguments } from "../schema.ts"
 import { marked, markedLast } from "./cache.ts"
 
-export interface Turn {
+/** As the vendor takes it. */
+export interface Turn extends JsonObject {
   readonly role: "user" | "assistant"
   readonly content: ReadonlyArray<JsonObject>
 }
@@ -39,14 +40,16 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
     const { rest } = turnOf(role)
     for (const block of blocks) rest.push(block)
   }
-  for (const [index, message] of chat.messages.entries()) {
+  let index = -1
+  for (const message of chat.messages) {
+    index++
     switch (message.role) {
       case "system":
       case "developer":
-        if (message.content.trim() !== "") system.push(marked(textBlock(message.content), message.cache_control))
+        if (!isBlank(message.content)) system.push(marked(textBlock(message.content), message.cache_control))
         break
       case "user":
-        add("user", markedLast(userParts(message.content).flatMap(userBlock), message.cache_control))
+        add("user", markedLast(userBlocks(message.content), message.cache_control))
         break
       case "tool":
         turnOf("user").results.push(marked(toolResult(message.tool_call_id, message.content), message.cache_control))
@@ -60,7 +63,10 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
     }
   }
   if (turns.length > 0) {
-    const closed = turns.map(({ role, results, rest }) => ({ role, content: [...results, ...rest] }))
+    const closed = turns.map(({ role, results, rest }) => ({
+      role,
+      content: results.length === 0 ? rest : [...results, ...rest]
+    }))
     const opened = closed[0]?.role === "assistant"
     const begun = opened ? [{ role: "user" as const, content: [textBlock(opening)] }, ...closed] : closed
     return Result.succeed({ system, turns: trimPrefill(begun), opened })
@@ -81,8 +87,12 @@ interface OpenTurn {
 const textBlock = (text: string): JsonObject => ({ type: "text", text })
 
 /** The vendor refuses texts of nothing but whitespace. */
+const userBlocks = (content: string | ReadonlyArray<ContentPart>): ReadonlyArray<JsonObject> => {
+  if (typeof content !== "string") return userParts(content).flatMap(userBlock)
+  return isBlank(content) ? [] : [textBlock(content)]
+}
 const userBlock = (part: UserPart): ReadonlyArray<JsonObject> => {
-  if (part.type === "text") return part.text.trim() === "" ? [] : [marked(textBlock(part.text), part.cache)]
+  if (part.type === "text") return isBlank(part.text) ? [] : [marked(textBlock(part.text), part.cache)]
   const source = { type: "base64", media_type: part.mime, data: part.data }
   const block = part.type === "image" ? { type: "image", source } : { type: "document", source, title: part.filename }
   return [marked(block, part.cache)]
