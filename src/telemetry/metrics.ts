@@ -32,11 +32,16 @@ class Known<A> {
   readonly next = new Map<unknown, Known<A>>()
 }
 
+const differ = (some: ReadonlyArray<unknown>, others: ReadonlyArray<unknown>): boolean => {
+  for (let index = 0; index < some.length; index++) if (some[index] !== others[index]) return true
+  return false
+}
+
 /** Remembers what was made for these parts. They come from closed sets, or nearly, so there are few; `most` are remembered. */
 export const remembered = <Parts extends ReadonlyArray<unknown>, A>(make: (...parts: Parts) => A, most = 10_000) => {
   const root = new Known<A>()
   let size = 0
-  return (...parts: Parts): A => {
+  const find = (parts: Parts): A => {
     let known = root
     for (const part of parts) {
       let next = known.next.get(part)
@@ -50,6 +55,12 @@ export const remembered = <Parts extends ReadonlyArray<unknown>, A>(make: (...pa
     }
     known.made ??= make(...parts)
     return known.made
+  }
+  // Mostly it is the same again.
+  let last: { readonly parts: Parts; readonly made: A } | undefined
+  return (...parts: Parts): A => {
+    if (last === undefined || differ(last.parts, parts)) last = { parts, made: find(parts) }
+    return last.made
   }
 }
 
