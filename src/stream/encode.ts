@@ -3,6 +3,7 @@ import type { OutgoingMessage } from "node:http"
 import { Cause, Effect, Pull, Stream } from "effect"
 import { keepAlive as comment, printEvent } from "../wire/sse.ts"
 import { type Item, keepAlive } from "./Frame.ts"
+import { once } from "./once.ts"
 
 /**
  * Texts above this many bytes get memory of their own: in Node's pool, one that waits for a slow reader would keep the 64 KiB
@@ -16,11 +17,22 @@ const encoder = new TextEncoder()
  * length, the data and the end of each as pieces of their own, which takes 1 µs more, where a write takes some 6. It still writes
  * the last chunk, so that a reply which does not come to its end is not taken for whole.
  */
-export const encode =
-  (response: Pick<OutgoingMessage, "chunkedEncoding">, onWrite: (bytes: number) => void) =>
+export const encode = (
+  response: Pick<OutgoingMessage, "chunkedEncoding">,
+  onWrite: (bytes: number) => void
+): (<E>(items: Stream.Stream<Item, E>) => Stream.Stream<Uint8Array, E>) => encodeFor(once({ response, onWrite }))
+
+const encodeFor =
+  (
+    writing: () => {
+      readonly response: Pick<OutgoingMessage, "chunkedEncoding">
+      readonly onWrite: (bytes: number) => void
+    }
+  ) =>
   <E>(items: Stream.Stream<Item, E>): Stream.Stream<Uint8Array, E> =>
     Stream.transformPull(items, (pull) =>
       Effect.sync(() => {
+        const { onWrite, response } = writing()
         // The head has been written by now, and decides it.
         const chunked = response.chunkedEncoding
         response.chunkedEncoding = false

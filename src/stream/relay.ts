@@ -15,6 +15,7 @@ import { inSlices } from "../wire/turns.ts"
 import type { Deadlines } from "./deadlines.ts"
 import { type Frame, type Item, keepAlive, type Progress, type Protocol } from "./Frame.ts"
 import { collect, governed } from "./governed.ts"
+import { once } from "./once.ts"
 import { Silence } from "./Silence.ts"
 
 export interface RelayOptions<S extends Progress> {
@@ -95,7 +96,7 @@ export class Relay<S extends Progress> {
       onSuccess: (items) => {
         this.begun = true
         this.first = Effect.succeed(items)
-        return Effect.succeed(Stream.fromPull(Effect.succeed(this.next)))
+        return Effect.succeed(Stream.fromPull(Effect.sync(once(this.next))))
       },
       onFailure: Effect.failCause,
       onDone: () => (this.refusal === undefined ? Effect.succeed(Stream.empty) : Effect.fail(this.refusal))
