@@ -30,8 +30,11 @@ export const createKey = (directory: string, ...limits: ReadonlyArray<string>): 
 /** What a gateway needs to find its keys, its clouds at the fake upstream, and places for what it writes. */
 export const gatewayEnvironment = (name: string, directory: string, upstream: number) => {
   const cloud = `http://127.0.0.1:${upstream}`
+  // As the image and the unit of systemd set it.
+  const trim = process.env.MALLOC_TRIM_THRESHOLD_
   return {
     PATH: process.env.PATH,
+    ...(trim === undefined ? {} : { MALLOC_TRIM_THRESHOLD_: trim }),
     GATEWAY_SANDBOX: "off",
     GATEWAY_KEYS_FILE: join(directory, "keys.json"),
     GATEWAY_USAGE_LOG: join(directory, `${name}-usage.jsonl`),

@@ -33,12 +33,12 @@ export const ofKind = (manifests: ReadonlyArray<Manifest>, kind: string): Manife
 export const settingsOf = async (variables: Variables) => (await Effect.runPromise(load(variables))).gateway
 export const seconds = (duration: Duration.Duration) => Duration.toMillis(duration) / 1000
 
-/** Every variable is one that the gateway, Node or OpenTelemetry reads. */
+/** Every variable is one that the gateway, Node, OpenTelemetry or the C library reads. */
 export const assertKnown = (variables: Variables) => {
   const known = settingNames()
   for (const [name, value] of Object.entries(variables)) {
     assert.isString(value, name)
-    assert.isTrue(/^OTEL_|^NODE_(ENV|COMPILE_CACHE)$/.test(name) || known.has(name), `${name} is no setting`)
+    assert.isTrue(/^OTEL_|^NODE_(ENV|COMPILE_CACHE)$|^MALLOC_/.test(name) || known.has(name), `${name} is no setting`)
   }
 }
 
