@@ -1,5 +1,8 @@
 /** Chat streams over every kind of upstream: order, and the same as unstreamed (docs/api.md#chat-stream). */
 import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { cut } from "../../src/model/UpstreamFault.ts"
+import { chatProtocol } from "../../src/surface/chatStream.ts"
 import { chat, folded, foldedWhole } from "../support/chat.ts"
 import { kinds, saying, sixModels } from "../support/chatKinds.ts"
 import { calling, rounded, sharedChatStreams, tools } from "../support/chatStreams.ts"
@@ -137,4 +140,23 @@ describe("order and shape", () => {
       }
     })
   }
+})
+
+it("says nothing of what a reader still had when its stream turns out to be broken", () => {
+  const { initial, onHalt } = chatProtocol({
+    makeReader: () => ({
+      step: () => undefined,
+      end: (out) => {
+        out.push({ type: "text", text: "half a stop sequence" })
+        return Result.fail(cut)
+      },
+      ended: () => false,
+      usage: () => undefined
+    }),
+    heading: { id: "c", created: 1, model: "m:il2" },
+    includeUsage: false
+  })
+  const state = initial()
+  assert.deepStrictEqual(onHalt(state), [])
+  assert.strictEqual(state.end, cut)
 })
