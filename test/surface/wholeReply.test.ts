@@ -36,14 +36,14 @@ const served = async (surface: unknown, prepared: object, input: object) => {
   return { longest, flags: observation.flags }
 }
 
-it("is scanned in slices", async () => {
+it("is scanned in slices", { retry: 2 }, async () => {
   const input = { text: 'the "quick" fox: jumps\n'.repeat(1_000_000), url: "https://a.example" }
   const { flags, longest } = await served(messages, { model: "m", emulated: false }, input)
   assert.strictEqual(flags, 1)
-  assert.isBelow(longest, 250)
+  assert.isBelow(longest, 100)
 })
 
-it("has its calls printed in slices for chat", async () => {
+it("has its calls printed in slices for chat", { retry: 2 }, async () => {
   const input = {
     url: "https://a.example",
     list: Array.from({ length: 1_000_000 }, (_, at) => ({ name: "value", at }))
@@ -57,5 +57,5 @@ it("has its calls printed in slices for chat", async () => {
   }
   const { flags, longest } = await served(chatSurface, prepared, input)
   assert.strictEqual(flags, 1)
-  assert.isBelow(longest, 250)
+  assert.isBelow(longest, 100)
 })
