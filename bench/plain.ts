@@ -1,7 +1,7 @@
 /**
- * A yardstick: what the gateway does with a request and with the events of a streamed reply, as plain functions between the waits of
- * a bare Node server. It has no deadlines, breaker, limits, spans or layers. From the bare proxy to here is the price of the work, from here to the
- * gateway that of how it is joined.
+ * A yardstick: what the gateway does with a request, and with the events of a streamed reply, as plain functions between the waits
+ * of a bare Node server. It has no deadlines, breaker, limits, spans or layers. From the bare proxy to here is the price of the work,
+ * from here to the gateway that of how it is joined.
  */
 import { appendFile, mkdtempSync, rmSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"

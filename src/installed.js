@@ -23,7 +23,8 @@ if (!process.features.typescript || !installed()) {
 
 /**
  * The heap may grow by half between two collections, not fourfold as it may by default on a machine with much memory: at the same
- * speed, it then takes less (265 MiB and not 289 under load, when it might double). Flags are set before the cache, which is one for each set of them.
+ * speed, it then takes less (265 MiB under load, and 289 where it may double). Flags are set before the cache, which is one for each
+ * set of them.
  */
 setFlagsFromString("--heap-growing-percent=50")
 

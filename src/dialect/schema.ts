@@ -27,7 +27,7 @@ export const historyName = (name: string): string => name.replace(/[^a-zA-Z0-9_-
 /** A call's arguments as an object, without any where the text is empty; undefined where they are none. */
 export const parseArguments = (call: ToolCall): JsonObject | undefined => {
   const { arguments: text } = call.function
-  if (text.trim() === "") return {}
+  if (isBlank(text)) return {}
   const read = readAhead(call)
   return read === undefined ? parseObject(text) : read.value
 }

@@ -40,9 +40,7 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
     const { rest } = turnOf(role)
     for (const block of blocks) rest.push(block)
   }
-  let index = -1
-  for (const message of chat.messages) {
-    index++
+  for (const [index, message] of chat.messages.entries()) {
     switch (message.role) {
       case "system":
       case "developer":
