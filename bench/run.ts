@@ -50,8 +50,12 @@ if (other !== undefined) {
 
 const usualRounds = Number(options.rounds ?? (options.quick ? 1 : 3))
 const measureMs = Number(options.seconds ?? (options.quick ? 0.25 : 3)) * 1000
-/** The just-in-time compiler is given time once for each subject, and less before each scenario. */
-const [firstWarmMs, warmMs, settleMs] = options.quick ? [300, 50, 50] : [12_000, 2_500, 300]
+/**
+ * The just-in-time compiler is given time once for each subject, and less before each scenario; in parts, because a round ends with
+ * callers that are cut off, after which some of the code is compiled anew.
+ */
+const warmParts = options.quick ? 1 : 3
+const [firstWarmMs, warmMs, settleMs] = options.quick ? [300, 50, 50] : [12_000, 3_000, 1_000]
 const givenCallers = options.callers?.split(",").map(Number)
 const only = options.only?.split(",")
 const chosen = scenarios.filter(({ name }) => only === undefined || only.some((part) => name.includes(part)))
@@ -108,9 +112,10 @@ const measureScenario = async (scenario: Scenario) => {
   // Operations that are long by themselves count when they begin and end within the round.
   const measure = Math.max(measureMs, paced ? 0 : (options.quick ? 2.2 : 3) * span)
   for (const [subject, one] of answering) {
-    const length = { warm: warmed.has(subject) ? warmMs : firstWarmMs, measure: 1 }
+    const length = { warm: (warmed.has(subject) ? warmMs : firstWarmMs) / warmParts, measure: 1 }
     warmed.add(subject)
-    await round(parties, scenario, subject, one, Math.min(32, scenario.callers[0]?.count ?? 32), length)
+    const count = Math.min(32, scenario.callers[0]?.count ?? 32)
+    for (let part = 0; part < warmParts; part++) await round(parties, scenario, subject, one, count, length)
   }
   for (const { count, subjects: some } of callersOf(scenario)) {
     const taking = [...answering].filter(([subject]) => some === undefined || some.includes(subject))

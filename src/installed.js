@@ -29,6 +29,12 @@ if (!process.features.typescript || !installed()) {
 setFlagsFromString("--heap-growing-percent=50")
 
 /**
+ * Eight seconds after a load, V8 collects to save memory. With that it drops compiled code whose objects have gone, and the next load
+ * begins at half the speed and takes seconds to regain it. `settle.ts` does it after a quiet minute instead.
+ */
+setFlagsFromString("--memory-reducer-gc-count=0")
+
+/**
  * V8 makes what outlived a few collections at its birthplace old from birth there. The events of streams seem so under load, and
  * then keep their texts until the whole heap is collected: streams in bursts take a third less processor time an event without
  * (`npm run bench -- --only messages-bursts`).
