@@ -43,7 +43,7 @@ export const byRelay = async (): Promise<void> => {
     calls: makeAccumulator(),
     every,
     deadlines: { asked: nothing, answered: nothing },
-    onEvents: nothing,
+    onFirst: nothing,
     onKept: () => undefined,
     onEnd: nothing,
     errorOf: (fault) => faultError(fault, (message) => message),

@@ -124,7 +124,7 @@ const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frame
         calls: makeAccumulator(),
         every: 60_000,
         deadlines: { asked: nothing, answered: nothing },
-        onEvents: nothing,
+        onFirst: nothing,
         onKept: () => undefined,
         onEnd: nothing,
         errorOf,

@@ -2,7 +2,7 @@
 import { Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import type { Event } from "../wire/Event.ts"
-import { makeEventReader } from "../wire/sse.ts"
+import { EventReader } from "../wire/sse.ts"
 import { StreamError } from "./errors.ts"
 import type { GatewayHeaders } from "./headers.ts"
 import { broken, type Problem, type Reader, unreadable } from "./readers.ts"
@@ -16,13 +16,15 @@ const splitEvents = <E>(bytes: Stream.Stream<Uint8Array, E>) =>
   bytes.pipe(
     Stream.decodeText,
     Stream.mapAccumArray(
-      () => {
+      () => new EventReader(maxEvent),
+      (reader, texts) => {
         const found: Array<Event | typeof tooLarge> = []
-        return { found, reader: makeEventReader((event) => found.push(event), maxEvent) }
-      },
-      (state, texts) => {
-        for (const text of texts) if (!state.reader.feed(text)) state.found.push(tooLarge)
-        return [state, state.found.splice(0)] as const
+        for (const text of texts) {
+          const fits = reader.feed(text)
+          found.push(...(reader.take() ?? []))
+          if (!fits) found.push(tooLarge)
+        }
+        return [reader, found] as const
       }
     )
   )

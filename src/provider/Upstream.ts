@@ -15,7 +15,7 @@ import { type Attempt, type Choice, makeAttempts, type Sender, type Wire } from 
 import { makeBreaker } from "./breaker.ts"
 import { responseNames } from "./callAttributes.ts"
 import { connections } from "./connections.ts"
-import { decoding } from "./decoding.ts"
+import { Decoding } from "./decoding.ts"
 import { dispatchOpen, dispatchWhole, type Head, type OpenReply, type WholeReply } from "./dispatch.ts"
 import { faultError, malformed, type Scrub, statusFault } from "./fault.ts"
 import { isLargeReply, readLargeReply, readReplyObject } from "./largeReply.ts"
@@ -153,7 +153,7 @@ export class Upstream extends Context.Service<
           span,
           release: reply.release,
           close: reply.close,
-          events: decoding(reply, makeDecoder(), span, call.scrub, call.asked)
+          events: new Decoding(reply, makeDecoder(), span, call.scrub, call.asked)
         }
       })
 

@@ -10,57 +10,72 @@ import type { Asked } from "./Provider.ts"
 
 const none: ReadonlyArray<Event> = []
 
+type Chunks = Source<Uint8Array | End<GatewayError>>
+type Told = Pick<CallSpan, "chunk" | "fail" | "named" | "received">
+
 /** Events before a failure are not lost. */
-export const decoding = (
-  reply: Source<Uint8Array | End<GatewayError>>,
-  decoder: Decoder,
-  span: Pick<CallSpan, "chunk" | "fail" | "named" | "received">,
-  scrub: Scrub,
-  asked: Pick<Asked, "take">
-): Source<Arrived<GatewayError>> => {
-  let noted = false
+export class Decoding implements Source<Arrived<GatewayError>> {
+  private readonly reply: Chunks
+  private readonly decoder: Decoder
+  private readonly span: Told
+  private readonly scrub: Scrub
+  private readonly asked: Pick<Asked, "take">
+  private noted = false
   /** Bytes of an event that is not complete yet. */
-  let pending = 0
+  private pending = 0
 
-  const arrived = ({ events, failure }: Decoded, end: "done" | undefined): Arrived<GatewayError> => {
-    const [first] = events
-    if (!noted && first !== undefined) {
-      noted = true
-      span.named(namesOfEvent(first))
-    }
-    if (failure === undefined) return { events, end }
-    return failed(framingError(failure, scrub), events)
-  }
-  const failed = (error: GatewayError, events: ReadonlyArray<Event> = none): Arrived<GatewayError> => {
-    span.fail(error)
-    return { events, end: error }
-  }
-  /** Whether there is room in memory for what is not complete. */
-  const held = ({ events }: Decoded, bytes: number): boolean => {
-    if (events.length === 0) {
-      pending += bytes
-      return asked.take(bytes)
-    }
-    if (pending > 0) asked.take(-pending)
-    pending = 0
-    return true
+  constructor(reply: Chunks, decoder: Decoder, span: Told, scrub: Scrub, asked: Pick<Asked, "take">) {
+    this.reply = reply
+    this.decoder = decoder
+    this.span = span
+    this.scrub = scrub
+    this.asked = asked
   }
 
-  const take = (): Arrived<GatewayError> | undefined => {
-    const chunk = reply.take()
+  take(): Arrived<GatewayError> | undefined {
+    const chunk = this.reply.take()
     if (chunk === undefined) return undefined
     if (chunk instanceof Uint8Array) {
-      span.chunk()
-      const decoded = decoder.feed(chunk)
-      return held(decoded, chunk.length) ? arrived(decoded, undefined) : failed(noRoom)
+      this.span.chunk()
+      const decoded = this.decoder.feed(chunk)
+      return this.held(decoded, chunk.length) ? this.arrived(decoded, undefined) : this.failed(noRoom)
     }
     if (chunk === "done") {
-      span.received()
-      return arrived(decoder.end(), chunk)
+      this.span.received()
+      return this.arrived(this.decoder.end(), chunk)
     }
-    return failed(chunk)
+    return this.failed(chunk)
   }
-  return { take, notify: reply.notify }
+
+  notify(reader: () => void): void {
+    this.reply.notify(reader)
+  }
+
+  private arrived({ events, failure }: Decoded, end: "done" | undefined): Arrived<GatewayError> {
+    const [first] = events
+    if (!this.noted && first !== undefined) {
+      this.noted = true
+      this.span.named(namesOfEvent(first))
+    }
+    if (failure === undefined) return { events, end }
+    return this.failed(framingError(failure, this.scrub), events)
+  }
+
+  private failed(error: GatewayError, events: ReadonlyArray<Event> = none): Arrived<GatewayError> {
+    this.span.fail(error)
+    return { events, end: error }
+  }
+
+  /** Whether there is room in memory for what is not complete. */
+  private held({ events }: Decoded, bytes: number): boolean {
+    if (events.length === 0) {
+      this.pending += bytes
+      return this.asked.take(bytes)
+    }
+    if (this.pending > 0) this.asked.take(-this.pending)
+    this.pending = 0
+    return true
+  }
 }
 
 /** Longest first event that is looked into, in characters; a response event may repeat the whole request. */

@@ -174,7 +174,9 @@ const afterTerminal = 1_000
  * Whoever waits is told when undici has taken in what one read of the socket brought: all of it is there by then, and the
  * connection of a reply that has ended is free.
  */
-class OpenExchange extends Exchange {
+class OpenExchange extends Exchange implements OpenReply {
+  status = 0
+  headers: ReplyHeaders = {}
   private readonly answer: (reply: Effect.Effect<OpenReply, GatewayError>) => void
   private answered = false
   /** Undefined where none waits: mostly there is one. */
@@ -191,7 +193,19 @@ class OpenExchange extends Exchange {
     this.answer = answer
   }
 
-  protected begun(): void {
+  /** The next chunk, done at the end. */
+  readonly next: OpenReply["next"] = Effect.suspend(() => {
+    const chunk = this.take()
+    if (chunk === undefined) return Effect.andThen(this.wait, this.next)
+    if (chunk === "done") return Cause.done()
+    return chunk instanceof GatewayError ? Effect.fail(chunk) : Effect.succeed(chunk)
+  })
+
+  private readonly wait = Effect.callback<void>((resume) => this.notify(() => resume(Effect.void)))
+
+  protected begun({ headers, status }: Head): void {
+    this.status = status
+    this.headers = headers
     this.wake()
   }
 
@@ -235,7 +249,7 @@ class OpenExchange extends Exchange {
     if (!this.answered) {
       const { end, head } = this
       this.answered = true
-      if (head !== undefined) this.answer(Effect.succeed(this.open(head)))
+      if (head !== undefined) this.answer(Effect.succeed(this))
       else if (end !== undefined && end !== "done") this.answer(Effect.fail(end))
       return
     }
@@ -245,18 +259,7 @@ class OpenExchange extends Exchange {
     reader()
   }
 
-  private open(head: Head): OpenReply {
-    const wait = Effect.callback<void>((resume) => this.notify(() => resume(Effect.void)))
-    const next: OpenReply["next"] = Effect.suspend(() => {
-      const chunk = this.take()
-      if (chunk === undefined) return Effect.andThen(wait, next)
-      if (chunk === "done") return Cause.done()
-      return chunk instanceof GatewayError ? Effect.fail(chunk) : Effect.succeed(chunk)
-    })
-    return { ...head, take: this.take, notify: this.notify, next, close: this.close, release: this.release }
-  }
-
-  private readonly take = (): Chunk | undefined => {
+  take(): Chunk | undefined {
     const { chunks } = this
     if (chunks === undefined) return this.end
     this.chunks = undefined
@@ -267,12 +270,12 @@ class OpenExchange extends Exchange {
     return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
   }
 
-  private readonly notify = (reader: () => void): void => {
+  notify(reader: () => void): void {
     this.reader = reader
     if (this.chunks !== undefined || this.end !== undefined) this.wake()
   }
 
-  private readonly release = (): void => {
+  readonly release = (): void => {
     if (this.over || this.discarding !== undefined) return
     this.chunks = undefined
     this.controller?.resume()

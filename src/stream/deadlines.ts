@@ -30,47 +30,48 @@ export interface DeadlineOptions {
   readonly cutOff: () => void
 }
 
-export interface Deadlines {
-  /** Ends the reply for another reason. */
-  readonly stop: (error: GatewayError) => void
-  /** The reply is over. */
-  readonly clear: () => void
-  /** The upstream is waited for: anew, or still. */
-  readonly asked: (anew: boolean) => void
-  /** It is not waited for. */
-  readonly answered: () => void
-}
-
 /** They run from now on: the wait for the reply's head counts. Timers, so that the events pay next to nothing. */
-export const makeDeadlines = (options: DeadlineOptions): Deadlines => {
-  let last: NodeJS.Timeout | undefined
-  let stopped = false
-  // A caller that reads slowly keeps us from reading; that is no silence of the upstream.
-  let waiting = true
+export class Deadlines {
+  private readonly options: DeadlineOptions
+  private readonly idle: Silence
+  private readonly ceiling: NodeJS.Timeout
+  private last: NodeJS.Timeout | undefined
+  private stopped = false
+  /** A caller that reads slowly keeps us from reading; that is no silence of the upstream. */
+  private waiting = true
 
-  const stop = (error: GatewayError) => {
-    if (stopped) return
-    stopped = true
-    idle.close()
-    options.stop(error)
-    last = setTimeout(options.cutOff, grace)
+  constructor(options: DeadlineOptions) {
+    this.options = options
+    this.idle = new Silence(Duration.toMillis(options.idle), () => {
+      if (this.waiting) this.stop(idleError)
+    })
+    this.ceiling = setTimeout(this.stop, Duration.toMillis(options.ceiling), ceilingError)
   }
-  const idle = new Silence(Duration.toMillis(options.idle), () => {
-    if (waiting) stop(idleError)
-  })
-  const ceiling = setTimeout(stop, Duration.toMillis(options.ceiling), ceilingError)
 
-  const asked = (anew: boolean) => {
-    waiting = true
-    if (anew) idle.heard()
+  /** Ends the reply for another reason. */
+  readonly stop = (error: GatewayError): void => {
+    if (this.stopped) return
+    this.stopped = true
+    this.idle.close()
+    this.options.stop(error)
+    this.last = setTimeout(this.options.cutOff, grace)
   }
-  const answered = () => {
-    waiting = false
+
+  /** The upstream is waited for: anew, or still. */
+  asked(anew: boolean): void {
+    this.waiting = true
+    if (anew) this.idle.heard()
   }
-  const clear = () => {
-    idle.close()
-    clearTimeout(ceiling)
-    clearTimeout(last)
+
+  /** It is not waited for. */
+  answered(): void {
+    this.waiting = false
   }
-  return { stop, clear, asked, answered }
+
+  /** The reply is over. */
+  clear(): void {
+    this.idle.close()
+    clearTimeout(this.ceiling)
+    clearTimeout(this.last)
+  }
 }

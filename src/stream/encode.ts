@@ -9,7 +9,7 @@ import { once } from "./once.ts"
  * Texts above this many bytes get memory of their own: in Node's pool, one that waits for a slow reader would keep the 64 KiB
  * that it is a part of.
  */
-const pooled = 4 * 1024
+export const pooled = 4 * 1024
 const encoder = new TextEncoder()
 
 /**

@@ -8,11 +8,14 @@ export const governanceSoFar = (calls: Accumulator): Governance | undefined => g
 
 /** Tells of the calls in frames; answers how much more is kept of them, in characters. */
 export const collect = (calls: Accumulator, frames: ReadonlyArray<Frame>): number => {
-  const before = calls.kept()
+  let more = 0
   for (const frame of frames) {
-    if (frame.calls !== undefined) for (const piece of frame.calls) calls.take(piece, frame.data.length)
+    if (frame.calls === undefined) continue
+    const before = calls.kept()
+    for (const piece of frame.calls) calls.take(piece, frame.data.length)
+    more += calls.kept() - before
   }
-  return calls.kept() - before
+  return more
 }
 
 export const isFlagged = ({ flagged }: Frame): boolean => flagged !== undefined

@@ -25,8 +25,8 @@ export interface RelayOptions<S extends Progress> {
   /** Milliseconds of silence that a comment ends. */
   readonly every: number
   readonly deadlines: Pick<Deadlines, "answered" | "asked">
-  /** Told how many events have come, before they are read. */
-  readonly onEvents: (count: number) => void
+  /** Told when the first event has come, before it is read. */
+  readonly onFirst: () => void
   /** Told how many more characters of the reply are kept; answers why that is too many. */
   readonly onKept: (characters: number) => GatewayError | undefined
   /** Told when nothing more of the upstream is wanted; `complete`: it has said its last word. */
@@ -54,6 +54,8 @@ const isFilled = (frames: ReadonlyArray<Frame>): frames is readonly [Frame, ...A
 export class Relay<S extends Progress> {
   private readonly options: RelayOptions<S>
   private readonly silence: Silence
+  /** How many events have come. */
+  events = 0
   private source: Source<Arrived<GatewayError>> | undefined
   private reader: ((items: Items) => void) | undefined
   /** Whether anything has come since the upstream was asked. */
@@ -168,11 +170,12 @@ export class Relay<S extends Progress> {
 
   /** What the surface makes of it, and whether the flags of the calls go with it. */
   private hear({ events, end }: Arrived<GatewayError>): Heard {
-    const { calls, onEvents, onKept, protocol, state } = this.options
+    const { calls, onKept, protocol, state } = this.options
     let frames = none
     const before = state.kept ?? 0
     if (events.length > 0) {
-      onEvents(events.length)
+      if (this.events === 0) this.options.onFirst()
+      this.events += events.length
       frames = protocol.step(state, events)[1]
     }
     if (end === "done" && state.end === undefined) {

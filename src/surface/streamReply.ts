@@ -13,8 +13,8 @@ import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Provider, Streamed } from "../provider/Provider.ts"
 import { Stopper } from "../provider/Stopper.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import { makeDeadlines } from "../stream/deadlines.ts"
-import { encode } from "../stream/encode.ts"
+import { Deadlines } from "../stream/deadlines.ts"
+import { encode, pooled } from "../stream/encode.ts"
 import type { Progress, Protocol } from "../stream/Frame.ts"
 import { governanceSoFar } from "../stream/governed.ts"
 import { Relay } from "../stream/relay.ts"
@@ -54,7 +54,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
     const calls = makeAccumulator(limits.scanMode)
     const stopper = new Stopper()
     observation.call = stopper
-    const deadlines = makeDeadlines({
+    const deadlines = new Deadlines({
       idle: limits.streamIdleTimeout,
       ceiling: limits.streamCeiling,
       stop: stopper.stop,
@@ -69,6 +69,8 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       forget()
       // The request was sent again, and its record is of the last time.
       if (observation.call !== stopper) return
+      observation.events += relay.events
+      observation.bytesOut += sent
       observation.flags = calls.flags().length
       observation.early = state.early === true
       if (opened !== undefined) {
@@ -95,10 +97,8 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       opened?.span.fail(error)
       return error
     }
-    const onEvents = (count: number) => {
-      observation.events += count
-      if (observation.firstEventAt !== undefined) return
-      observation.firstEventAt = Date.now()
+    const onFirst = () => {
+      observation.firstEventAt ??= Date.now()
       // The request is let go of.
       observation.release()
       opened?.span.firstToken()
@@ -115,12 +115,15 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       observation.streamEnd = "error"
       return [protocol.inBand(state, error, governanceSoFar(calls))].flat()
     }
-    let written = 0
+    let sent = 0
+    let waiting = 0
     const onWrite = (bytes: number) => {
-      observation.bytesOut += bytes
-      // The write before it has been taken.
-      observation.take(bytes - written)
-      written = bytes
+      sent += bytes
+      // The write before it has been taken. A small one is little beside what a stream holds anyway.
+      const large = bytes > pooled ? bytes : 0
+      if (large === waiting) return
+      observation.take(large - waiting)
+      waiting = large
     }
 
     const ask = {
@@ -138,7 +141,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       calls,
       every,
       deadlines,
-      onEvents,
+      onFirst,
       onKept,
       onEnd: (complete) => (complete && state.early !== true ? opened?.release() : opened?.close()),
       errorOf,

@@ -45,6 +45,9 @@ export interface CallSpan extends UpstreamSpan {
   readonly end: () => void
 }
 
+/** So many chunks are counted at once: the metric is in no cache of the processor when it is needed for one. */
+const maxGaps = 16
+
 /** A caller that left, a sibling call that failed, a ceiling of the whole request: no failure of the cloud. */
 const cancelled = "cancelled"
 
@@ -68,6 +71,8 @@ class Call implements CallSpan {
   private error: string | undefined
   private firstChunk: number | undefined
   private chunkAt: number | undefined
+  /** Seconds between the last chunks, which are counted together. */
+  private gaps: Array<number> | undefined
   private endedAt: number | undefined
   private ended = false
 
@@ -107,8 +112,16 @@ class Call implements CallSpan {
     if (this.chunkAt === undefined) {
       this.firstChunk = (now - this.startedAt) / 1000
       this.record.firstChunk(this.firstChunk)
-    } else this.record.outputChunk((now - this.chunkAt) / 1000)
+    } else {
+      this.gaps ??= []
+      if (this.gaps.push((now - this.chunkAt) / 1000) === maxGaps) this.countGaps()
+    }
     this.chunkAt = now
+  }
+
+  private countGaps(): void {
+    for (const gap of this.gaps ?? []) this.record.outputChunk(gap)
+    this.gaps = undefined
   }
 
   received(): void {
@@ -129,6 +142,7 @@ class Call implements CallSpan {
   end(): void {
     if (this.ended) return
     this.ended = true
+    this.countGaps()
     const { span } = this
     const until = this.endedAt ?? performance.now()
     this.record.end((until - this.startedAt) / 1000, this.error, this.tokens)

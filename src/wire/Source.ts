@@ -3,9 +3,9 @@ import type { Event } from "./Event.ts"
 
 export interface Source<A> {
   /** What has come; undefined while nothing has. Nothing is to be taken after an end. */
-  readonly take: () => A | undefined
+  take(): A | undefined
   /** Calls back, once and never at once, when something can be taken. A later reader takes the place of an earlier one. */
-  readonly notify: (reader: () => void) => void
+  notify(reader: () => void): void
 }
 
 /** How what is read ends: well, or with a failure. */

@@ -1,8 +1,8 @@
 /** The bytes of server-sent events, as clouds stream them: strict where a lenient reader would make up a model's words. */
 import { isUtf8 } from "node:buffer"
 import { type Decoded, type Decoder, type Event, FramingError, type FramingFailure, maxEventBytes } from "./Event.ts"
-import { asBuffer, makeRemainder } from "./remainder.ts"
-import { makeEventReader } from "./sse.ts"
+import { asBuffer, Remainder } from "./remainder.ts"
+import { EventReader } from "./sse.ts"
 
 const none: ReadonlyArray<Event> = []
 
@@ -16,6 +16,58 @@ const tooLarge = new FramingError({ kind: "too-large", message: "an upstream eve
 const invalidUtf8 = new FramingError({ kind: "invalid-utf8", message: "the upstream stream is not valid UTF-8" })
 const truncated = new FramingError({ kind: "truncated", message: "the upstream stream ended inside an event" })
 
+class SseDecoder implements Decoder {
+  private readonly line = new Remainder()
+  private readonly reader = new EventReader(maxEventBytes + 1) // it counts the line break that it removes at the end
+  private failure: FramingFailure | undefined
+
+  feed(chunk: Uint8Array): Decoded {
+    if (this.failure !== undefined) return this.decoded()
+    const { line } = this
+    const bytes = asBuffer(chunk)
+    const clean = line.length === 0
+    // As clouds write: whole events.
+    if (clean && bytes[bytes.length - 1] === LF) {
+      this.read(bytes)
+      return this.decoded()
+    }
+    const end = afterLastBreak(bytes)
+    if (end > 0 && clean) this.read(bytes.subarray(0, end))
+    else if (end > 0) {
+      line.append(bytes.subarray(0, end))
+      this.read(line.take())
+    }
+    line.append(bytes.subarray(end))
+    if (line.length > maxLineBytes) this.failure ??= tooLarge
+    return this.decoded()
+  }
+
+  end(): Decoded {
+    if (this.failure !== undefined) return this.decoded()
+    if (this.line.length > 0) this.failure = truncated
+    else {
+      // Two breaks: the first may be taken for the second half of a CRLF. What they complete was incomplete.
+      this.reader.feed("\n\n")
+      if (this.reader.take() !== undefined) this.failure = truncated
+    }
+    return this.decoded()
+  }
+
+  private read(lines: Buffer): void {
+    const valid = isUtf8(lines) ? lines : validLines(lines)
+    if (!this.reader.feed(valid.toString("utf8"))) this.failure = tooLarge
+    if (valid.length < lines.length) this.failure ??= invalidUtf8
+  }
+
+  private decoded(): Decoded {
+    const events = this.reader.take() ?? none
+    const large = events.findIndex(exceeds)
+    if (large < 0) return { events, failure: this.failure }
+    this.failure = tooLarge
+    return { events: events.slice(0, large), failure: tooLarge }
+  }
+}
+
 /**
  * A decoder of one SSE stream (WHATWG HTML, "Server-sent events"). Effect's parser reads the grammar; it is handed
  * whole lines only, because a line break never lies inside a UTF-8 sequence: so each line can be checked strictly
@@ -24,64 +76,7 @@ const truncated = new FramingError({ kind: "truncated", message: "the upstream s
  * SSE means by no name, is `undefined`. An event without its closing blank line at the end is dropped, as the
  * specification says, and `end` answers `truncated`.
  */
-export const sse = (): Decoder => {
-  const line = makeRemainder()
-  /** Undefined where there is none: a list that grows from nothing takes room for seventeen. */
-  let events: Array<Event> | undefined
-  let failure: FramingFailure | undefined
-
-  const reader = makeEventReader((event) => {
-    if (failure !== undefined) return
-    if (exceeds(event.data)) failure = tooLarge
-    else if (events === undefined) events = [event]
-    else events.push(event)
-  }, maxEventBytes + 1) // it counts the line break that it removes at the end
-
-  const read = (lines: Buffer) => {
-    const valid = isUtf8(lines) ? lines : validLines(lines)
-    if (!reader.feed(valid.toString("utf8"))) failure ??= tooLarge
-    if (valid.length < lines.length) failure ??= invalidUtf8
-  }
-
-  const decoded = (): Decoded => {
-    const found = { events: events ?? none, failure }
-    events = undefined
-    return found
-  }
-
-  return {
-    feed: (chunk) => {
-      if (failure !== undefined) return decoded()
-      const bytes = asBuffer(chunk)
-      const clean = line.length() === 0
-      // As clouds write: whole events.
-      if (clean && bytes[bytes.length - 1] === LF) {
-        read(bytes)
-        return decoded()
-      }
-      const end = afterLastBreak(bytes)
-      if (end > 0 && clean) read(bytes.subarray(0, end))
-      else if (end > 0) {
-        line.append(bytes.subarray(0, end))
-        read(line.take())
-      }
-      line.append(bytes.subarray(end))
-      if (line.length() > maxLineBytes) failure ??= tooLarge
-      return decoded()
-    },
-    end: () => {
-      if (failure !== undefined) return decoded()
-      if (line.length() > 0) failure = truncated
-      else {
-        // Two breaks: the first may be taken for the second half of a CRLF. What they complete was incomplete.
-        reader.feed("\n\n")
-        if (events !== undefined) failure = truncated
-        events = undefined
-      }
-      return decoded()
-    }
-  }
-}
+export const sse = (): Decoder => new SseDecoder()
 
 /** Where the unfinished line begins: 0 when there is no line break. */
 const afterLastBreak = (bytes: Buffer): number => {
@@ -101,5 +96,5 @@ const validLines = (lines: Buffer): Buffer => {
 }
 
 /** Counts only what could be over the limit: a character is at most three bytes. */
-const exceeds = (data: string): boolean =>
+const exceeds = ({ data }: Event): boolean =>
   data.length * 3 > maxEventBytes && Buffer.byteLength(data, "utf8") > maxEventBytes

@@ -21,7 +21,7 @@ export const relayOf = <S extends Progress>(
     calls,
     every: 60_000,
     deadlines: { asked: nothing, answered: nothing },
-    onEvents: nothing,
+    onFirst: nothing,
     onKept: more.onKept ?? (() => undefined),
     onEnd: nothing,
     errorOf: (fault) => faultError(fault, (message) => message),

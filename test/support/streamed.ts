@@ -1,7 +1,7 @@
 /** What a caller gets of an upstream's bytes, however they are cut: by the decoder and the operators that serve it. */
 import { Effect, Stream } from "effect"
 import type { Tokens } from "../../src/model/Tokens.ts"
-import { decoding } from "../../src/provider/decoding.ts"
+import { Decoding } from "../../src/provider/decoding.ts"
 import { encode } from "../../src/stream/encode.ts"
 import type { Progress, Protocol } from "../../src/stream/Frame.ts"
 import type { Decoder } from "../../src/wire/Event.ts"
@@ -30,7 +30,7 @@ export const streamed = <S extends Progress>(
   const pieces = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end))
   const { calls, lastWords, relay, state } = relayOf(protocol)
   const source = { take: () => pieces.shift() ?? "done", notify: nothing } as const
-  relay.opened(decoding(source, makeDecoder(), untold, unscrubbed, { take: () => true }))
+  relay.opened(new Decoding(source, makeDecoder(), untold, unscrubbed, { take: () => true }))
   // What is a refusal with a status of its own is looked at in the surface's words here.
   const reply = Stream.unwrap(relay.begin).pipe(
     Stream.catch((error) => Stream.fromIterable(lastWords(error))),

@@ -2,14 +2,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { Event } from "../../src/wire/Event.ts"
-import { isEventName, keepAlive, makeEventReader, printEvent, printEvents } from "../../src/wire/sse.ts"
+import { EventReader, isEventName, keepAlive, printEvent, printEvents } from "../../src/wire/sse.ts"
 
-const read = (text: string): ReadonlyArray<Event> => {
-  const events: Array<Event> = []
-  const reader = makeEventReader((event) => events.push(event), 1024 * 1024)
-  for (const character of text) assert.isTrue(reader.feed(character))
-  return events
+const readParts = (parts: Iterable<string>): ReadonlyArray<Event> => {
+  const reader = new EventReader(1024 * 1024)
+  return [...parts].flatMap((part) => {
+    assert.isTrue(reader.feed(part))
+    return reader.take() ?? []
+  })
 }
+const read = (text: string) => readParts([...text])
 
 describe("the reader", () => {
   const Part = Schema.Union([
@@ -28,17 +30,11 @@ describe("the reader", () => {
     Schema.String
   ])
   it.prop("reads the same wherever the text is cut", [Schema.Array(Part)], ([parts]) => {
-    const events: Array<Event> = []
-    const reader = makeEventReader((event) => events.push(event), 1024 * 1024)
-    for (const part of parts) assert.isTrue(reader.feed(part))
-    assert.deepStrictEqual(events, read(parts.join("")))
+    assert.deepStrictEqual(readParts(parts), read(parts.join("")))
   })
 
   it("keeps a name whose line is not complete, after an event that is", () => {
-    const events: Array<Event> = []
-    const reader = makeEventReader((event) => events.push(event), 1024)
-    for (const part of ["data: a\n\nevent: b", "\ndata: c\n", "\n"]) reader.feed(part)
-    assert.deepStrictEqual(events, [
+    assert.deepStrictEqual(readParts(["data: a\n\nevent: b", "\ndata: c\n", "\n"]), [
       { event: undefined, data: "a" },
       { event: "b", data: "c" }
     ])
@@ -46,10 +42,8 @@ describe("the reader", () => {
 
   it("takes a byte order mark for one only at the beginning", () => {
     assert.deepStrictEqual(read("\uFEFFdata: a\n\n"), [{ event: undefined, data: "a" }])
-    const events: Array<Event> = []
-    const reader = makeEventReader((event) => events.push(event), 1024)
-    for (const part of ["", "data: a\n\n", "\uFEFFdata: b\n\n"]) reader.feed(part)
-    assert.deepStrictEqual(events, [{ event: undefined, data: "a" }])
+    const parts = ["", "data: a\n\n", "\uFEFFdata: b\n\n"]
+    assert.deepStrictEqual(readParts(parts), [{ event: undefined, data: "a" }])
   })
 })
 

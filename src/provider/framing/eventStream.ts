@@ -13,7 +13,7 @@ import {
   UpstreamException
 } from "../../wire/Event.ts"
 import { readObject } from "../../wire/json.ts"
-import { asBuffer, makeRemainder } from "../../wire/remainder.ts"
+import { asBuffer, Remainder } from "../../wire/remainder.ts"
 import { checksumBytes, PlainChunks, plainBytes, preludeBytes } from "./plainChunk.ts"
 
 /** A frame without headers and payload: the prelude and the checksum of the whole. */
@@ -37,35 +37,40 @@ export interface Known {
   plain: PlainChunks | undefined
 }
 
-/**
- * A decoder of one event stream. Frames are cut here, where the prelude's checksum is verified before its length is
- * believed; headers are read by Smithy's codec, but those of chunks only once, because they are the same in all of them. A `chunk`
- * frame becomes the event in its `bytes`, named by the JSON's own `type` (undefined without one), because the wire has no other
- * name. `exception` and `error` frames end the stream with `UpstreamException`; events of other types are skipped.
- */
-export const eventStream = (known: Known = { plain: undefined }): Decoder => {
-  const rest = makeRemainder()
-  let failure: FramingFailure | undefined
+class EventStreamDecoder implements Decoder {
+  private readonly known: Known
+  private readonly rest = new Remainder()
+  private failure: FramingFailure | undefined
 
-  /** Reads one whole frame; `undefined` when it is one that means nothing to us. */
-  const readFrame = (frame: Buffer): Result.Result<Event | undefined, FramingFailure> => {
-    const bodyAt = preludeBytes + frame.readUInt32BE(4)
-    const bodyEnd = frame.length - checksumBytes
-    const headers = frame.toString("latin1", preludeBytes, bodyAt)
-    if (headers !== known.plain?.headers) {
-      const message = readMessage(frame)
-      if (message !== "chunk") return message
-      known.plain = new PlainChunks(headers)
-    } else if (crc32(frame.subarray(0, bodyEnd)) !== frame.readUInt32BE(bodyEnd)) {
-      return Result.fail(damaged)
+  constructor(known: Known) {
+    this.known = known
+  }
+
+  feed(chunk: Uint8Array): Decoded {
+    const { rest } = this
+    const events: Array<Event> = []
+    let bytes = asBuffer(chunk)
+    // First the frame begun by earlier chunks: its prelude, then the rest of it, so that nothing is copied twice.
+    while (this.failure === undefined && rest.length > 0 && bytes.length > 0) {
+      const wanted = rest.length < preludeBytes ? preludeBytes : rest.view().readUInt32BE(0)
+      const part = bytes.subarray(0, wanted - rest.length)
+      rest.append(part)
+      bytes = bytes.subarray(part.length)
+      if (this.readFrames(rest.view(), events) > 0) rest.take()
     }
-    return readChunk(frame.toString("utf8", bodyAt, bodyEnd))
+    if (this.failure === undefined) rest.append(bytes.subarray(this.readFrames(bytes, events)))
+    return { events, failure: this.failure }
+  }
+
+  end(): Decoded {
+    if (this.rest.length > 0) this.failure ??= truncated
+    return { events: [], failure: this.failure }
   }
 
   /** Reads the frames that are complete in `bytes`; answers where the unfinished one begins. */
-  const readFrames = (bytes: Buffer, events: Array<Event>): number => {
+  private readFrames(bytes: Buffer, events: Array<Event>): number {
     let at = 0
-    const { plain } = known
+    const { plain } = this.known
     const whole = bytes.length >= minFrameBytes && bytes.readUInt32BE(0) <= bytes.length
     const text = whole && plain !== undefined && bytes.length <= plainBytes ? bytes.toString("latin1") : undefined
     while (text !== undefined && bytes.length - at >= minFrameBytes) {
@@ -75,43 +80,45 @@ export const eventStream = (known: Known = { plain: undefined }): Decoder => {
       events.push(event)
       at += length
     }
-    while (failure === undefined && bytes.length - at >= preludeBytes) {
+    while (this.failure === undefined && bytes.length - at >= preludeBytes) {
       const length = frameLength(bytes.subarray(at, at + preludeBytes))
       if (Result.isFailure(length)) {
-        failure = length.failure
+        this.failure = length.failure
       } else if (bytes.length - at < length.success) {
         break
       } else {
-        const frame = readFrame(bytes.subarray(at, at + length.success))
+        const frame = this.readFrame(bytes.subarray(at, at + length.success))
         at += length.success
-        if (Result.isFailure(frame)) failure = frame.failure
+        if (Result.isFailure(frame)) this.failure = frame.failure
         else if (frame.success !== undefined) events.push(frame.success)
       }
     }
     return at
   }
 
-  return {
-    feed: (chunk): Decoded => {
-      const events: Array<Event> = []
-      let bytes = asBuffer(chunk)
-      // First the frame begun by earlier chunks: its prelude, then the rest of it, so that nothing is copied twice.
-      while (failure === undefined && rest.length() > 0 && bytes.length > 0) {
-        const wanted = rest.length() < preludeBytes ? preludeBytes : rest.view().readUInt32BE(0)
-        const part = bytes.subarray(0, wanted - rest.length())
-        rest.append(part)
-        bytes = bytes.subarray(part.length)
-        if (readFrames(rest.view(), events) > 0) rest.take()
-      }
-      if (failure === undefined) rest.append(bytes.subarray(readFrames(bytes, events)))
-      return { events, failure }
-    },
-    end: () => {
-      if (rest.length() > 0) failure ??= truncated
-      return { events: [], failure }
+  /** Reads one whole frame; `undefined` when it is one that means nothing to us. */
+  private readFrame(frame: Buffer): Result.Result<Event | undefined, FramingFailure> {
+    const bodyAt = preludeBytes + frame.readUInt32BE(4)
+    const bodyEnd = frame.length - checksumBytes
+    const headers = frame.toString("latin1", preludeBytes, bodyAt)
+    if (headers !== this.known.plain?.headers) {
+      const message = readMessage(frame)
+      if (message !== "chunk") return message
+      this.known.plain = new PlainChunks(headers)
+    } else if (crc32(frame.subarray(0, bodyEnd)) !== frame.readUInt32BE(bodyEnd)) {
+      return Result.fail(damaged)
     }
+    return readChunk(frame.toString("utf8", bodyAt, bodyEnd))
   }
 }
+
+/**
+ * A decoder of one event stream. Frames are cut here, where the prelude's checksum is verified before its length is
+ * believed; headers are read by Smithy's codec, but those of chunks only once, because they are the same in all of them. A `chunk`
+ * frame becomes the event in its `bytes`, named by the JSON's own `type` (undefined without one), because the wire has no other
+ * name. `exception` and `error` frames end the stream with `UpstreamException`; events of other types are skipped.
+ */
+export const eventStream = (known: Known = { plain: undefined }): Decoder => new EventStreamDecoder(known)
 
 /** The length of the frame that a prelude announces. */
 const frameLength = (prelude: Buffer): Result.Result<number, FramingError> => {
