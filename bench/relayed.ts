@@ -5,7 +5,7 @@
 import { Effect, Queue, Stream } from "effect"
 import { makeAccumulator } from "../src/governance/accumulate.ts"
 import { faultError } from "../src/provider/fault.ts"
-import { encode } from "../src/stream/encode.ts"
+import { ReplyWriter } from "../src/stream/encode.ts"
 import { type Item, keepAlive } from "../src/stream/Frame.ts"
 import { collect, governed } from "../src/stream/governed.ts"
 import { Relay } from "../src/stream/relay.ts"
@@ -15,13 +15,15 @@ import { replies } from "./wire.ts"
 
 const { events } = replies(200).claudeStream
 const protocol = messagesProtocol("claude-sonnet-4-5")
-const response = { chunkedEncoding: true }
+const response = { chunkedEncoding: true, destroyed: false, writableNeedDrain: false, write: () => true }
 const every = 15_000
 const nothing = () => {}
 
+const writer = new ReplyWriter(response, nothing)
+
 /** As a server does with the bytes of a reply. */
 const write = (items: Stream.Stream<Item, unknown>) =>
-  Effect.runPromise(Stream.runForEachArray(encode(response, nothing)(items), () => Effect.void))
+  Effect.runPromise(Stream.runForEachArray(writer.encode(items), () => Effect.void))
 
 /** Each event comes in a turn of its own. */
 const send = async (push: (event: Buffer) => void): Promise<void> => {
@@ -43,6 +45,7 @@ export const byRelay = async (): Promise<void> => {
     calls: makeAccumulator(),
     every,
     deadlines: { asked: nothing, answered: nothing },
+    writer,
     onFirst: nothing,
     onKept: () => undefined,
     onEnd: nothing,

@@ -16,7 +16,7 @@ import { shippedCatalog } from "../src/model/CatalogStore.ts"
 import { bestSites } from "../src/model/Partition.ts"
 import { makeIndex } from "../src/model/Resolver.ts"
 import { faultError } from "../src/provider/fault.ts"
-import { encode } from "../src/stream/encode.ts"
+import { ReplyWriter } from "../src/stream/encode.ts"
 import type { Progress, Protocol } from "../src/stream/Frame.ts"
 import { Relay } from "../src/stream/relay.ts"
 import { chat } from "../src/surface/chat.ts"
@@ -98,6 +98,7 @@ stage("usage record and its line", () => record && recordLine(usageRecordOf(fact
 stage("metrics of the request", () => recordRequest(facts, "ok", Date.now(), facts.tokens))
 
 const nothing = () => {}
+const response = { chunkedEncoding: false, destroyed: false, writableNeedDrain: false, write: () => true }
 
 /** A stream, one event a network chunk as clouds send them; costs are for each event. */
 const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frames: ReadonlyArray<Buffer>) => {
@@ -118,12 +119,14 @@ const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frame
     () => {
       const state = protocol.initial()
       let at = 0
+      const writer = new ReplyWriter(response, nothing)
       const relay = new Relay({
         protocol,
         state,
         calls: makeAccumulator(),
         every: 60_000,
         deadlines: { asked: nothing, answered: nothing },
+        writer,
         onFirst: nothing,
         onKept: () => undefined,
         onEnd: nothing,
@@ -134,7 +137,7 @@ const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frame
         take: () => ({ events: chunks[at++] ?? [], end: at > chunks.length ? "done" : undefined }),
         notify: nothing
       })
-      return Effect.runSync(Stream.runDrain(encode({ chunkedEncoding: false }, nothing)(Stream.unwrap(relay.begin))))
+      return Effect.runSync(Stream.runDrain(writer.encode(Stream.unwrap(relay.begin))))
     },
     frames.length
   )

@@ -12,42 +12,72 @@ import { once } from "./once.ts"
 export const pooled = 4 * 1024
 const encoder = new TextEncoder()
 
+export type Response = Pick<OutgoingMessage, "chunkedEncoding" | "destroyed" | "writableNeedDrain" | "write">
+
 /**
- * `onWrite` is told of the bytes of each write. Where Node frames the reply in chunks of HTTP/1.1, that is done here: Node writes the
- * length, the data and the end of each as pieces of their own, which takes 1 µs more, where a write takes some 6. It still writes
- * the last chunk, so that a reply which does not come to its end is not taken for whole.
+ * Prints what one caller gets. Where Node frames the reply in chunks of HTTP/1.1, that is done here: Node writes the length, the
+ * data and the end of each as pieces of their own, which takes 1 µs more, where a write takes some 6. It still writes the last
+ * chunk, so that a reply which does not come to its end is not taken for whole.
  */
-export const encode = (
-  response: Pick<OutgoingMessage, "chunkedEncoding">,
-  onWrite: (bytes: number) => void
-): (<E>(items: Stream.Stream<Item, E>) => Stream.Stream<Uint8Array, E>) => encodeFor(once({ response, onWrite }))
+export class ReplyWriter {
+  private readonly response: Response
+  private readonly onWrite: (bytes: number) => void
+  private chunked = false
+
+  /** `onWrite` is told of the bytes of each write. */
+  constructor(response: Response, onWrite: (bytes: number) => void) {
+    this.response = response
+    this.onWrite = onWrite
+  }
+
+  /** The stream that a server writes. */
+  encode<E>(items: Stream.Stream<Item, E>): Stream.Stream<Uint8Array, E> {
+    return encodeFor(once(this))(items)
+  }
+
+  /**
+   * Writes at once, and answers whether it did: where the caller does not take what was written before, the server must, which
+   * waits for it. Only once the server waits for the stream.
+   */
+  write(items: ReadonlyArray<Item>): boolean {
+    const { response } = this
+    if (response.destroyed || response.writableNeedDrain) return false
+    response.write(this.bytesOf(items))
+    return true
+  }
+
+  begin(): void {
+    // The head has been written by now, and decides it.
+    this.chunked = this.response.chunkedEncoding
+    this.response.chunkedEncoding = false
+  }
+
+  end(): void {
+    this.response.chunkedEncoding = this.chunked
+  }
+
+  bytesOf(items: ReadonlyArray<Item>): Uint8Array {
+    let text = ""
+    for (const item of items) text += item === keepAlive ? comment : printEvent(item)
+    const length = Buffer.byteLength(text)
+    this.onWrite(length)
+    if (this.chunked) text = `${length.toString(16)}\r\n${text}\r\n`
+    return length <= pooled ? Buffer.from(text) : encoder.encode(text)
+  }
+}
 
 const encodeFor =
-  (
-    writing: () => {
-      readonly response: Pick<OutgoingMessage, "chunkedEncoding">
-      readonly onWrite: (bytes: number) => void
-    }
-  ) =>
+  (writing: () => Pick<ReplyWriter, "begin" | "bytesOf" | "end">) =>
   <E>(items: Stream.Stream<Item, E>): Stream.Stream<Uint8Array, E> =>
     Stream.transformPull(items, (pull) =>
       Effect.sync(() => {
-        const { onWrite, response } = writing()
-        // The head has been written by now, and decides it.
-        const chunked = response.chunkedEncoding
-        response.chunkedEncoding = false
+        const writer = writing()
+        writer.begin()
         return Pull.matchEffect(pull, {
-          onSuccess: (array) => {
-            let text = ""
-            for (const item of array) text += item === keepAlive ? comment : printEvent(item)
-            const length = Buffer.byteLength(text)
-            onWrite(length)
-            if (chunked) text = `${length.toString(16)}\r\n${text}\r\n`
-            return Effect.succeed([length <= pooled ? Buffer.from(text) : encoder.encode(text)] as const)
-          },
+          onSuccess: (array) => Effect.succeed([writer.bytesOf(array)] as const),
           onFailure: Effect.failCause,
           onDone: () => {
-            response.chunkedEncoding = chunked
+            writer.end()
             return Cause.done()
           }
         })

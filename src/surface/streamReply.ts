@@ -14,7 +14,7 @@ import type { Provider, Streamed } from "../provider/Provider.ts"
 import { Stopper } from "../provider/Stopper.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { Deadlines } from "../stream/deadlines.ts"
-import { encode, pooled } from "../stream/encode.ts"
+import { pooled, ReplyWriter } from "../stream/encode.ts"
 import type { Progress, Protocol } from "../stream/Frame.ts"
 import { governanceSoFar } from "../stream/governed.ts"
 import { Relay } from "../stream/relay.ts"
@@ -135,12 +135,14 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       parent: observation.span,
       asked: observation
     }
+    const writer = new ReplyWriter(response, onWrite)
     const relay = new Relay({
       protocol,
       state,
       calls,
       every,
       deadlines,
+      writer,
       onFirst,
       onKept,
       onEnd: (complete) => (complete && state.early !== true ? opened?.release() : opened?.close()),
@@ -172,7 +174,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
     )
     const items = yield* Effect.onError(relay.begin, () => Effect.sync(forget))
     observation.answered()
-    return HttpServerResponse.stream(encode(response, onWrite)(items), {
+    return HttpServerResponse.stream(writer.encode(items), {
       contentType: "text/event-stream; charset=utf-8",
       headers: { "x-accel-buffering": "no" }
     })

@@ -10,7 +10,7 @@ const nothing = () => {}
 
 export const relayOf = <S extends Progress>(
   protocol: Protocol<S>,
-  more: Partial<Pick<RelayOptions<S>, "calls" | "onKept">> = {}
+  more: Partial<Pick<RelayOptions<S>, "calls" | "onKept" | "writer">> = {}
 ) => {
   const state = protocol.initial()
   const calls = more.calls ?? makeAccumulator()
@@ -21,6 +21,7 @@ export const relayOf = <S extends Progress>(
     calls,
     every: 60_000,
     deadlines: { asked: nothing, answered: nothing },
+    writer: more.writer ?? { write: () => false },
     onFirst: nothing,
     onKept: more.onKept ?? (() => undefined),
     onEnd: nothing,

@@ -2,7 +2,7 @@
 import { Effect, Stream } from "effect"
 import type { Tokens } from "../../src/model/Tokens.ts"
 import { Decoding } from "../../src/provider/decoding.ts"
-import { encode } from "../../src/stream/encode.ts"
+import { ReplyWriter } from "../../src/stream/encode.ts"
 import type { Progress, Protocol } from "../../src/stream/Frame.ts"
 import type { Decoder } from "../../src/wire/Event.ts"
 import { relayOf } from "./relayed.ts"
@@ -16,6 +16,7 @@ export interface StreamedReply {
 }
 
 const nothing = () => {}
+const unwritten = { chunkedEncoding: false, destroyed: false, writableNeedDrain: false, write: () => true }
 const untold = { chunk: nothing, fail: nothing, named: nothing, received: nothing }
 const unscrubbed = (message: string) => message
 
@@ -34,7 +35,7 @@ export const streamed = <S extends Progress>(
   // What is a refusal with a status of its own is looked at in the surface's words here.
   const reply = Stream.unwrap(relay.begin).pipe(
     Stream.catch((error) => Stream.fromIterable(lastWords(error))),
-    encode({ chunkedEncoding: false }, nothing)
+    (items) => new ReplyWriter(unwritten, nothing).encode(items)
   )
   const text = Buffer.concat(Effect.runSync(Stream.runCollect(reply))).toString("utf8")
   const { tokens } = protocol.summary(state)

@@ -1,0 +1,108 @@
+/** A stream writes what comes while its reader waits, and leaves the rest to the reader, in order (docs/architecture.md#the-stream-path). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { ReplyWriter } from "../../src/stream/encode.ts"
+import type { Frame, Progress, Protocol } from "../../src/stream/Frame.ts"
+import { relayOf } from "../support/relayed.ts"
+
+/** Says each event's data; the event `last` is the last one, and the name of `bad` cannot be printed. */
+const echo: Protocol<Progress> = {
+  initial: () => ({ end: undefined }),
+  step: (state, events) => {
+    const frames = events.map(({ data }): Frame => ({ event: data === "bad" ? "a\nb" : undefined, data }))
+    if (events.some(({ data }) => data === "last")) state.end = "complete"
+    return [state, frames]
+  },
+  onHalt: () => [],
+  inBand: () => ({ data: "cut" }),
+  summary: () => ({ tokens: undefined, finishReason: undefined })
+}
+
+/** A reply whose events are sent one by one; `by` says who wrote each. */
+const reply = (taken: { writableNeedDrain: boolean; destroyed: boolean }) => {
+  const by: Array<readonly [string, string]> = []
+  const textOf = (bytes: unknown) => (bytes instanceof Uint8Array ? Buffer.from(bytes).toString("utf8").trim() : "")
+  const response = {
+    chunkedEncoding: false,
+    get writableNeedDrain() {
+      return taken.writableNeedDrain
+    },
+    get destroyed() {
+      return taken.destroyed
+    },
+    write: (bytes: unknown) => {
+      by.push(["stream", textOf(bytes)])
+      return true
+    }
+  }
+  const writer = new ReplyWriter(response, () => {})
+  const { relay } = relayOf(echo, { writer })
+  const waiting: Array<string> = []
+  let reader: (() => void) | undefined
+  relay.opened({
+    take: () => {
+      const data = waiting.shift()
+      return data === undefined ? undefined : { events: [{ event: undefined, data }], end: undefined }
+    },
+    notify: (next) => {
+      reader = next
+    }
+  })
+  const fiber = Effect.runFork(
+    Stream.runForEachArray(writer.encode(Stream.unwrap(relay.begin)), (chunks) =>
+      Effect.sync(() => by.push(["reader", chunks.map(textOf).join()]))
+    )
+  )
+  const send = (data: string) => {
+    waiting.push(data)
+    const told = reader
+    reader = undefined
+    told?.()
+  }
+  return { by, fiber, send }
+}
+
+describe("a streamed reply", () => {
+  it("is begun and ended by its reader, and written by the stream between", async () => {
+    const { by, fiber, send } = reply({ writableNeedDrain: false, destroyed: false })
+    for (const data of ["a", "b", "c", "last"]) send(data)
+    await Effect.runPromise(Fiber.join(fiber))
+    assert.deepStrictEqual(by, [
+      ["reader", "data: a"],
+      ["stream", "data: b"],
+      ["stream", "data: c"],
+      ["reader", "data: last"]
+    ])
+  })
+
+  it("is left to its reader while the caller takes nothing", async () => {
+    const taken = { writableNeedDrain: false, destroyed: false }
+    const { by, fiber, send } = reply(taken)
+    send("a")
+    send("b")
+    taken.writableNeedDrain = true
+    send("c")
+    taken.writableNeedDrain = false
+    send("d")
+    taken.destroyed = true
+    send("e")
+    send("last")
+    await Effect.runPromise(Fiber.join(fiber))
+    assert.deepStrictEqual(
+      by.map(([who, text]) => `${who} ${text}`),
+      ["reader data: a", "stream data: b", "reader data: c", "stream data: d", "reader data: e", "reader data: last"]
+    )
+  })
+
+  it("ends with what cannot be printed, and writes nothing for a reader that has gone", async () => {
+    const broken = reply({ writableNeedDrain: false, destroyed: false })
+    for (const data of ["a", "b", "bad", "c"]) broken.send(data)
+    assert.strictEqual((await Effect.runPromise(Fiber.await(broken.fiber)))._tag, "Failure")
+    assert.deepStrictEqual(broken.by.length, 2)
+    const gone = reply({ writableNeedDrain: false, destroyed: false })
+    gone.send("a")
+    await Effect.runPromise(Fiber.interrupt(gone.fiber))
+    gone.send("b")
+    assert.deepStrictEqual(gone.by, [["reader", "data: a"]])
+  })
+})
