@@ -39,6 +39,15 @@ describe("the image", () => {
     )
   })
 
+  it("has a compile cache, filled by the user that runs it", () => {
+    const build = stages.slice(0, stages.lastIndexOf("FROM scratch")).join("\n")
+    const cache = imageVariables().NODE_COMPILE_CACHE
+    const [, user] = stages.find((line) => line.startsWith("USER "))?.match(/(\d+):/) ?? []
+    assert.include(build, `NODE_COMPILE_CACHE=${cache}`)
+    assert.include(build, `setpriv --reuid ${user} `)
+    assert.isTrue(cache?.startsWith("/app/"), "what is copied into the image")
+  })
+
   it("is made of files that are there and are sent to the builder", () => {
     const sent = text("deploy/Containerfile.dockerignore")
       .split("\n")
