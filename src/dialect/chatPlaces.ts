@@ -13,7 +13,8 @@ export type Aside = "cache_control" | "messages.name" | "image_url.detail" | "fi
 type Fields = { readonly [key: string]: unknown }
 
 /** A field that every dialect reads, one that some do, a mark of the cache, or what is inside of an object or of each in a list. */
-type Place = "read" | Exclude<Aside, "cache_control"> | "mark" | Places | ((holder: Fields) => Places)
+type Place = "read" | Exclude<Aside, "cache_control"> | "mark" | Inside
+type Inside = Places | ((holder: Fields) => Places)
 interface Places {
   readonly [field: string]: Place
 }
@@ -62,20 +63,20 @@ const message = by("role", {
 })
 
 /** Of the parameters that hold more than a value; the others are named whole, by the dialects. */
-const places: Places = {
-  messages: message,
-  tools: {
-    type: read,
-    function: { name: read, description: read, parameters: read, strict: read, cache_control: "mark" },
-    cache_control: "mark"
-  },
-  tool_choice: by("type", { function: { type: read, function: { name: read } } }),
-  response_format: by("type", {
-    json_schema: { type: read, json_schema: { name: read, description: read, schema: read, strict: read } }
-  }),
-  stream_options: { include_usage: read }
-}
-const parameters = Object.entries(places)
+const parameters: ReadonlyArray<{ readonly name: string; readonly before: string; readonly place: Inside }> =
+  Object.entries({
+    messages: message,
+    tools: {
+      type: read,
+      function: { name: read, description: read, parameters: read, strict: read, cache_control: "mark" },
+      cache_control: "mark"
+    },
+    tool_choice: by("type", { function: { type: read, function: { name: read } } }),
+    response_format: by("type", {
+      json_schema: { type: read, json_schema: { name: read, description: read, schema: read, strict: read } }
+    }),
+    stream_options: { include_usage: read }
+  } satisfies Readonly<Record<string, Inside>>).map(([name, place]) => ({ name, before: `${name}.`, place }))
 const mark: Places = { type: read, ttl: read }
 
 /** How many are named: no request of use has so many, and to name each takes time. */
@@ -88,58 +89,66 @@ interface Told {
   readonly whole?: ReadonlyArray<string>
 }
 
-/** A schema of parameters is one of an object: the vendors take no other. */
-const nameParameters = ({ tools }: ChatRequest, found: Set<string>): void => {
-  for (const { function: called } of tools ?? []) {
-    const { properties, type } = objectOf(called.parameters)
-    if (type !== undefined && type !== "object") {
-      found.add(
-        changed(
-          "tools.function.parameters.type",
-          [type]
-            .flat()
-            .map((kind) => textOf(kind) ?? "?")
-            .join("|"),
-          "object"
-        )
-      )
+/** One walk over a request, and what it has found. */
+class Unread {
+  /** Undefined while there is nothing, as in most requests. */
+  found: Set<string> | undefined
+  private readonly lost: ReadonlySet<Aside>
+
+  constructor(lost: ReadonlySet<Aside>) {
+    this.lost = lost
+  }
+
+  add(name: string): void {
+    this.found ??= new Set()
+    this.found.add(name)
+  }
+
+  into(value: unknown, place: Inside, before: string): void {
+    if (Array.isArray(value)) for (const item of value) this.into(item, place, before)
+    else if (isObject(value)) this.look(value, typeof place === "function" ? place(value) : place, before)
+  }
+
+  private look(holder: Fields, known: Places, before: string): void {
+    for (const field of Object.keys(holder)) {
+      if ((this.found?.size ?? 0) >= most) return
+      const value = holder[field]
+      const place = Object.hasOwn(known, field) ? known[field] : undefined
+      if (place === read) continue
+      if (typeof place === "function" || typeof place === "object") this.into(value, place, `${before}${field}.`)
+      else if (value === undefined || isIdle(field, value)) continue
+      else if (place === undefined) this.add(removed(before + field))
+      else if (place !== "mark") {
+        if (this.lost.has(place)) this.add(removed(place))
+      } else if (this.lost.has("cache_control") || !isMark(value)) this.add(removed("cache_control"))
+      else this.into(value, mark, "cache_control.")
     }
-    if (properties !== undefined && !isObject(properties)) found.add(removed("tools.function.parameters.properties"))
+  }
+
+  /** A schema of parameters is one of an object: the vendors take no other. */
+  parameters({ tools }: ChatRequest): void {
+    for (const { function: called } of tools ?? []) {
+      const { properties, type } = objectOf(called.parameters)
+      if (type !== undefined && type !== "object") {
+        const kinds = [type].flat().map((kind) => textOf(kind) ?? "?")
+        this.add(changed("tools.function.parameters.type", kinds.join("|"), "object"))
+      }
+      if (properties !== undefined && !isObject(properties)) this.add(removed("tools.function.parameters.properties"))
+    }
   }
 }
 
 /** Names what stands inside of a request and is not said, because no dialect reads it or because this vendor has no place for it. */
-export const nameUnread = (chat: ChatRequest, { lost, whole = [] }: Told, adjusted: Array<string>): void => {
-  const found = new Set<string>()
-
-  const look = (holder: Fields, known: Places, before: string): void => {
-    for (const field of Object.keys(holder)) {
-      if (found.size >= most) return
-      const value = holder[field]
-      const place = Object.hasOwn(known, field) ? known[field] : undefined
-      if (place === read) continue
-      if (typeof place === "function" || typeof place === "object") into(value, place, `${before}${field}.`)
-      else if (value === undefined || isIdle(field, value)) continue
-      else if (place === undefined) found.add(removed(before + field))
-      else if (place !== "mark") {
-        if (lost.has(place)) found.add(removed(place))
-      } else if (lost.has("cache_control") || !isMark(value)) found.add(removed("cache_control"))
-      else into(value, mark, "cache_control.")
-    }
+export const nameUnread = (chat: ChatRequest, { lost, whole }: Told, adjusted: Array<string>): void => {
+  const unread = new Unread(lost)
+  for (const { before, name, place } of parameters) {
+    const value = chat[name]
+    if (value !== undefined && whole?.includes(name) !== true) unread.into(value, place, before)
   }
-  const into = (value: unknown, place: Places | ((holder: Fields) => Places), before: string): void => {
-    if (Array.isArray(value)) for (const item of value) into(item, place, before)
-    else if (isObject(value)) look(value, typeof place === "function" ? place(value) : place, before)
-  }
-
-  for (const [parameter, place] of parameters) {
-    if (typeof place === "string" || chat[parameter] === undefined || whole.includes(parameter)) continue
-    into(chat[parameter], place, `${parameter}.`)
-  }
-  nameParameters(chat, found)
+  unread.parameters(chat)
   const { max_completion_tokens: newer, max_tokens: older } = chat
   if (typeof newer === "number" && typeof older === "number" && older !== newer) {
-    found.add(changed("max_tokens", older, newer))
+    unread.add(changed("max_tokens", older, newer))
   }
-  for (const entry of found) adjusted.push(entry)
+  if (unread.found !== undefined) for (const entry of unread.found) adjusted.push(entry)
 }

@@ -22,16 +22,22 @@ import { stream as responsesStream } from "./responses/stream.ts"
 import { stopsOf } from "./schema.ts"
 import { stopping } from "./stops.ts"
 
+/** Of a parameter. Objects, because a map or a list of pairs makes one for each entry of each request that looks through it. */
+interface Said<A = string> {
+  readonly name: string
+  readonly what: A
+}
+
 /**
  * Parameters that are refused whatever the model: tools in a form that the screen does not read, and what makes a cloud
  * fetch from outside its boundary.
  */
-const refused: ReadonlyMap<string, string> = new Map([
-  ["functions", "use tools"],
-  ["function_call", "use tool_choice"],
-  ["web_search_options", "requests do not leave the boundary"],
-  ["data_sources", "requests do not leave the boundary"]
-])
+const refused: ReadonlyArray<Said> = [
+  { name: "functions", what: "use tools" },
+  { name: "function_call", what: "use tool_choice" },
+  { name: "web_search_options", what: "requests do not leave the boundary" },
+  { name: "data_sources", what: "requests do not leave the boundary" }
+]
 
 /** An unknown format would be dropped silently by the dialects that translate it. */
 const refuseFormat = ({ response_format: format }: ChatRequest): string | undefined => {
@@ -45,19 +51,21 @@ const refuseFormat = ({ response_format: format }: ChatRequest): string | undefi
 }
 
 /** What is read here, and would be read as something else where it is of another kind. */
-const kinds: ReadonlyMap<string, "boolean" | "string"> = new Map([
-  ["logprobs", "boolean"],
-  ["parallel_tool_calls", "boolean"],
-  ["user", "string"]
-])
+const kinds: ReadonlyArray<Said<"boolean" | "string">> = [
+  { name: "logprobs", what: "boolean" },
+  { name: "parallel_tool_calls", what: "boolean" },
+  { name: "user", what: "string" }
+]
 
 const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> => {
-  for (const [name, why] of refused) {
-    if (Object.hasOwn(chat, name) && chat[name] !== null) return Result.fail(invalid(`${name} is not accepted: ${why}`))
+  for (const { name, what } of refused) {
+    if (Object.hasOwn(chat, name) && chat[name] !== null) {
+      return Result.fail(invalid(`${name} is not accepted: ${what}`))
+    }
   }
-  for (const [name, kind] of kinds) {
+  for (const { name, what } of kinds) {
     const value = chat[name] ?? undefined
-    if (value !== undefined && typeof value !== kind) return Result.fail(invalid(`${name}: must be a ${kind}`))
+    if (value !== undefined && typeof value !== what) return Result.fail(invalid(`${name}: must be a ${what}`))
   }
   const format = refuseFormat(chat)
   if (format !== undefined) return Result.fail(invalid(format))
@@ -67,11 +75,12 @@ const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> =
 /** Checks what holds for every vendor, so that nothing is translated before its media is known to be inline and small. */
 const checked = (dialect: Dialect): Dialect => ({
   ...dialect,
-  request: (chat, route) =>
-    checkParameters(chat).pipe(
-      Result.andThen(() => checkMedia(chat, route.model)),
-      Result.andThen(() => dialect.request(chat, route))
-    )
+  request: (chat, route) => {
+    const parameters = checkParameters(chat)
+    if (Result.isFailure(parameters)) return Result.fail(parameters.failure)
+    const media = checkMedia(chat, route.model)
+    return Result.isFailure(media) ? Result.fail(media.failure) : dialect.request(chat, route)
+  }
 })
 
 const dialects = {

@@ -27,12 +27,13 @@ export const isObjectText = (text: string): boolean => /^\s*\{/.test(text)
 /** Every JSON text of a chat, in order. */
 export const jsonTexts = ({ messages }: ChatRequest): ReadonlyArray<JsonText> => {
   const texts: Array<JsonText> = []
-  for (const [at, message] of messages.entries()) {
-    if (message.role === "tool") {
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at]
+    if (message?.role === "tool") {
       if (isObjectText(message.content)) {
         texts.push({ holder: message, text: message.content, path: `messages[${at}].content`, optional: true })
       }
-    } else if (message.role === "assistant") {
+    } else if (message?.role === "assistant") {
       for (const [index, call] of (message.tool_calls ?? []).entries()) {
         const path = `messages[${at}].tool_calls[${index}].function.arguments`
         texts.push({ holder: call, text: call.function.arguments, path, optional: false })

@@ -52,14 +52,22 @@ export const jsonFormat = (chat: ChatRequest): JsonFormat | undefined => {
 }
 
 /** Stop sequences: a string or a list, without empty ones. */
-export const stopsOf = (chat: ChatRequest): ReadonlyArray<string> => {
-  const stop = chat.stop ?? []
+export const stopsOf = ({ stop }: ChatRequest): ReadonlyArray<string> => {
+  if (stop === undefined || stop === null) return noStops
   return (typeof stop === "string" ? [stop] : stop).filter((sequence) => sequence !== "")
 }
 
+const noStops: ReadonlyArray<string> = []
+
 /** What an assistant's message says in words: its content, and a refusal, which other vendors have no field for. */
-export const assistantTexts = (message: Extract<ChatMessage, { readonly role: "assistant" }>): ReadonlyArray<string> =>
-  [message.content ?? "", textOf(message.refusal) ?? ""].filter((text) => !isBlank(text))
+export const assistantTexts = ({
+  content,
+  refusal
+}: Extract<ChatMessage, { readonly role: "assistant" }>): ReadonlyArray<string> => {
+  const texts = typeof content !== "string" || isBlank(content) ? [] : [content]
+  if (typeof refusal === "string" && !isBlank(refusal)) texts.push(refusal)
+  return texts
+}
 
 /** Whether a text is nothing but whitespace. */
 export const isBlank = (text: string): boolean => !/\S/.test(text)

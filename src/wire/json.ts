@@ -18,15 +18,31 @@ export const arrayOf = (value: unknown): ReadonlyArray<Json> => (Array.isArray(v
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 export const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
+const put = (fields: { [key: string]: Json }, key: string, value: Json): void => {
+  // An assignment to this name would set the prototype.
+  if (key === "__proto__") Object.defineProperty(fields, key, { value, enumerable: true })
+  else fields[key] = value
+}
+
 /** An object without the keys whose value is `undefined`: an absent field is never sent as null. */
 export const compact = (fields: { readonly [key: string]: Json | undefined }): JsonObject => {
   const kept: { [key: string]: Json } = {}
   for (const key of Object.keys(fields)) {
     const value = fields[key]
-    if (value === undefined) continue
-    // An assignment to this name would set the prototype.
-    if (key === "__proto__") Object.defineProperty(kept, key, { value, enumerable: true })
-    else kept[key] = value
+    if (value !== undefined) put(kept, key, value)
+  }
+  return kept
+}
+
+/** The fields that say something, of those that are kept: neither null nor absent. */
+export const saying = (
+  fields: { readonly [key: string]: Json | undefined },
+  keeps: (key: string) => boolean = () => true
+): { [key: string]: Json } => {
+  const kept: { [key: string]: Json } = {}
+  for (const key of Object.keys(fields)) {
+    const value = fields[key]
+    if (value !== undefined && value !== null && keeps(key)) put(kept, key, value)
   }
   return kept
 }

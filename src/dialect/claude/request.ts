@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Tool } from "../../api/ChatMessage.ts"
 import type { Route } from "../../model/Route.ts"
-import { compact, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
+import { compact, type JsonObject, numberOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 import { changed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import { nameUnread } from "../chatPlaces.ts"
@@ -41,13 +41,19 @@ export const request: Dialect["request"] = (chat, route) =>
     // Bedrock refuses some values of it (docs/upstreams.md#request-metadata).
     const named = deployment.cloud === "vertex"
     if (typeof chat.user === "string" && !named) adjusted.push(removed("user"))
+    const { temperature, top_p } = sampling(chat, takes(model.sampling, thinks), adjusted)
+    const stops = stopsOf(chat).filter((sequence) => !isBlank(sequence))
+    const rules = { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted }
+    const { tools, tool_choice } = toolsFor(chat, turns, rules)
     const body = compact({
       max_tokens: maxTokens,
       system: texts.length === 0 ? undefined : texts.some(isMarked) ? texts : texts.map(textIn).join("\n\n"),
       messages: thinks ? turns : withoutThinking(turns),
-      ...sampling(chat, takes(model.sampling, thinks), adjusted),
-      stop_sequences: some(stopsOf(chat).filter((sequence) => !isBlank(sequence))),
-      ...toolsFor(chat, turns, { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted }),
+      temperature,
+      top_p,
+      stop_sequences: stops.length === 0 ? undefined : stops,
+      tools,
+      tool_choice,
       thinking: thinks
         ? adaptive
           ? { type: "adaptive" }
@@ -55,7 +61,7 @@ export const request: Dialect["request"] = (chat, route) =>
         : adaptive
           ? { type: "disabled" }
           : undefined,
-      output_config: some({ ...(adaptive && thinks ? { effort } : {}), ...format.config }),
+      output_config: adaptive && thinks ? { effort, ...format.config } : format.config,
       metadata: typeof chat.user === "string" && named ? { user_id: chat.user } : undefined
     })
     return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
@@ -148,19 +154,17 @@ const formatFor = (
   chat: ChatRequest,
   strip: Strip,
   adjusted: Array<string>
-): { config: JsonObject; instruction?: string } => {
+): { readonly config?: JsonObject; readonly instruction?: string } => {
   const format = jsonFormat(chat)
-  if (format === undefined) return { config: {} }
+  if (format === undefined) return asText
   const { schema } = format
   if (schema !== undefined && takesFormat(strip) && isEnforceable(schema)) {
     return { config: { format: { type: "json_schema", schema } } }
   }
   adjusted.push(changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction"))
-  return { config: {}, instruction: jsonInstruction(schema) }
+  return { instruction: jsonInstruction(schema) }
 }
+const asText = {}
 
 const isMarked = (block: JsonObject): boolean => block.cache_control !== undefined
 const textIn = (block: JsonObject): string => textOf(block.text) ?? ""
-
-const some = <A extends Json>(value: A): A | undefined =>
-  (Array.isArray(value) ? value.length : Object.keys(objectOf(value)).length) === 0 ? undefined : value

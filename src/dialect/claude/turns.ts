@@ -28,20 +28,20 @@ export interface Conversation {
 export const toConversation = (chat: ChatRequest): Result.Result<Conversation, GatewayError> => {
   const system: Array<JsonObject> = []
   const turns: Array<OpenTurn> = []
-  const turnOf = (role: Turn["role"]): OpenTurn => {
-    const last = turns.at(-1)
-    if (last?.role === role) return last
-    const turn = { role, results: [], rest: [] }
-    turns.push(turn)
-    return turn
-  }
   const add = (role: Turn["role"], blocks: ReadonlyArray<JsonObject>) => {
     if (blocks.length === 0) return
-    const { rest } = turnOf(role)
-    for (const block of blocks) rest.push(block)
+    const last = turns.at(-1)
+    if (last?.role === role) for (const block of blocks) last.rest.push(block)
+    else turns.push({ role, results: [], rest: [...blocks] })
   }
-  for (const [index, message] of chat.messages.entries()) {
-    switch (message.role) {
+  const addResult = (result: JsonObject) => {
+    const last = turns.at(-1)
+    if (last?.role === "user") last.results.push(result)
+    else turns.push({ role: "user", results: [result], rest: [] })
+  }
+  for (let index = 0; index < chat.messages.length; index++) {
+    const message = chat.messages[index]
+    switch (message?.role) {
       case "system":
       case "developer":
         if (!isBlank(message.content)) system.push(marked(textBlock(message.content), message.cache_control))
@@ -50,10 +50,10 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
         add("user", markedLast(userBlocks(message.content), message.cache_control))
         break
       case "tool":
-        turnOf("user").results.push(marked(toolResult(message.tool_call_id, message.content), message.cache_control))
+        addResult(marked(toolResult(message.tool_call_id, message.content), message.cache_control))
         break
       case "assistant": {
-        const blocks = assistantBlocks(message, `messages[${index}]`)
+        const blocks = assistantBlocks(message, index)
         if (Result.isFailure(blocks)) return Result.fail(blocks.failure)
         add("assistant", blocks.success)
         break
@@ -110,22 +110,26 @@ type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 
 const assistantBlocks = (
   message: AssistantMessage,
-  at: string
+  at: number
 ): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
   const blocks = assistantTexts(message).map(textBlock)
-  for (const [index, call] of (message.tool_calls ?? []).entries()) {
+  for (const [index, call] of message.tool_calls?.entries() ?? []) {
     const input = parseArguments(call)
     if (input === undefined) {
       return Result.fail(
-        invalid(`${at}.tool_calls[${index}].function.arguments: must be a JSON object, at most 500 levels deep`)
+        invalid(
+          `messages[${at}].tool_calls[${index}].function.arguments: must be a JSON object, at most 500 levels deep`
+        )
       )
     }
     if (index > 0) for (const block of thinkingBlocks(call.extra_content)) blocks.push(block)
     const use = { type: "tool_use", id: vendorId(call.id), name: historyName(call.function.name), input }
     blocks.push(marked(use, call.cache_control))
   }
-  if (blocks.length === 0) return Result.succeed([])
-  return Result.succeed([...firstThinking(message), ...markedLast(blocks, message.cache_control)])
+  if (blocks.length === 0) return Result.succeed(blocks)
+  const thinking = firstThinking(message)
+  const said = markedLast(blocks, message.cache_control)
+  return Result.succeed(thinking.length === 0 ? said : [...thinking, ...said])
 }
 
 export const isThinking = (block: JsonObject): boolean =>
@@ -133,9 +137,12 @@ export const isThinking = (block: JsonObject): boolean =>
 
 /** The signed blocks that a reply gave (`extra_content.anthropic.thinking_blocks`), exactly as they were. */
 const thinkingBlocks = (extra: Json | undefined): ReadonlyArray<JsonObject> =>
-  arrayOf(objectOf(objectOf(extra).anthropic).thinking_blocks)
-    .filter(isObject)
-    .filter(isThinking)
+  extra === undefined
+    ? noBlocks
+    : arrayOf(objectOf(objectOf(extra).anthropic).thinking_blocks)
+        .filter(isObject)
+        .filter(isThinking)
+const noBlocks: ReadonlyArray<JsonObject> = []
 
 const firstThinking = (message: AssistantMessage): ReadonlyArray<JsonObject> => {
   const own = thinkingBlocks(message.extra_content)
@@ -167,6 +174,9 @@ export const canThink = (turns: ReadonlyArray<Turn>): boolean => {
 
 /** Turns for a request that does not think: the vendor refuses or ignores thinking blocks there. */
 export const withoutThinking = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> =>
-  turns.map((turn) =>
-    turn.content.some(isThinking) ? { ...turn, content: turn.content.filter((block) => !isThinking(block)) } : turn
-  )
+  turns.some(hasThinking)
+    ? turns.map((turn) =>
+        hasThinking(turn) ? { ...turn, content: turn.content.filter((block) => !isThinking(block)) } : turn
+      )
+    : turns
+const hasThinking = ({ content }: Turn): boolean => content.some(isThinking)

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../api/ChatMessage.ts"
 import type { Route } from "../../model/Route.ts"
-import { compact, type Json, type JsonObject } from "../../wire/json.ts"
+import { compact, type Json, type JsonObject, saying } from "../../wire/json.ts"
 import { changed, nameEffort, nameForced, nameRemoved, unadjusted } from "../adjustments.ts"
 import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
@@ -26,21 +26,17 @@ const samplingFields = [
   "logit_bias"
 ]
 /** The gateway's own business, or the store's, which is never used. */
-const ownFields = [
-  "model",
-  "messages",
-  "max_tokens",
-  "max_completion_tokens",
-  "stream",
-  "stream_options",
-  "store",
-  "n",
+const ownFields: ReadonlySet<string> = new Set([
+  ...["model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "store", "n"],
   "reasoning_effort"
-]
+])
 
 /** Those that would show tagged reasoning, or text that is cut off here, token by token. */
 const tokenFields = ["logprobs", "top_logprobs"]
 const toolFields = ["tools", "tool_choice", "parallel_tool_calls"]
+
+const none: ReadonlyArray<string> = []
+const stored = ["store"]
 
 /** Most stop sequences that the vendor takes (docs/upstreams.md#openai-formats). */
 const maxStops = 4
@@ -61,8 +57,9 @@ export const request: Dialect["request"] = (chat, route) => {
   const taken = takes(model.sampling, thinks)
   // Where the text is cut here, they would tell what came after it.
   const untold = model.thinking.tagged === true || unsaidStops(chat, route).length > 0
-  const refused = [...new Set([...(taken ? [] : samplingFields), ...(untold ? tokenFields : [])])]
-  nameRemoved(chat, [...refused, "store"], adjusted)
+  const refused = taken ? (untold ? tokenFields : none) : samplingFields
+  nameRemoved(chat, refused, adjusted)
+  nameRemoved(chat, stored, adjusted)
   nameEffort(chat, effort, adjusted)
   nameUnread(chat, { lost, whole: ["response_format"] }, adjusted)
   const forcible = takes(model.forcedToolChoice, thinks)
@@ -70,9 +67,14 @@ export const request: Dialect["request"] = (chat, route) => {
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal" && !noTools
   if (alone && chat.parallel_tool_calls === true) adjusted.push(changed("parallel_tool_calls", "true", "false"))
-  const dropped = new Set([...ownFields, ...refused, ...(taken ? [] : ["stop"]), ...(noTools ? toolFields : [])])
+  const keeps = (name: string): boolean =>
+    !ownFields.has(name) &&
+    !refused.includes(name) &&
+    (taken || name !== "stop") &&
+    !(noTools && toolFields.includes(name))
   const body = compact({
-    ...saying(chat, (name) => !dropped.has(name)),
+    // SDKs send null for what is absent, and the upstreams' schemas refuse it.
+    ...saying(chat, keeps),
     ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
     model: deployment.model,
     messages: chat.messages.map(message),
@@ -120,13 +122,11 @@ const messageFields: Readonly<Record<ChatMessage["role"], ReadonlySet<string>>> 
 /** `developer` and `system` are not mixed; nulls and empty lists are left out. */
 const message = (message: ChatMessage): JsonObject => {
   const known = messageFields[message.role]
-  const calls = message.role === "assistant" ? (message.tool_calls ?? []) : []
-  return {
-    ...saying(message, (name) => known.has(name)),
-    ...(message.role === "developer" ? { role: "system" } : undefined),
-    ...(Array.isArray(message.content) ? { content: message.content.map(part) } : undefined),
-    ...(calls.length === 0 ? undefined : { tool_calls: calls.map(toolCall) })
-  }
+  const said = saying(message, (name) => known.has(name))
+  if (message.role === "developer") said.role = "system"
+  if (Array.isArray(message.content)) said.content = message.content.map(part)
+  if (message.role === "assistant" && message.tool_calls?.length) said.tool_calls = message.tool_calls.map(toolCall)
+  return said
 }
 
 /** Only the fields of the vendor's own: callers of several vendors mark parts for the others (`cache_control`). */
@@ -136,17 +136,6 @@ const part = (part: ContentPart): JsonObject => {
   const { url, detail } = part.image_url
   return { type: "image_url", image_url: compact({ url, detail: detail ?? undefined }) }
 }
-
-/** The fields that say something: SDKs send null for what is absent, and the upstreams' schemas refuse it. */
-const saying = (
-  fields: { readonly [key: string]: unknown },
-  keeps: (name: string) => boolean = () => true
-): JsonObject =>
-  Object.fromEntries(
-    Object.entries(fields).filter(
-      (field): field is [string, Json] => field[1] !== null && field[1] !== undefined && keeps(field[0])
-    )
-  )
 
 const toolCall = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
   id,
