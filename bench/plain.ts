@@ -133,7 +133,9 @@ const serve = <R extends NamesModel, P extends Prepared, S extends Progress, E e
       const now = Date.now()
       recordRequest(facts, "ok", now, facts.tokens)
       const record = usageRecordOf(facts, false, now)
-      note(`${record === undefined ? "" : recordLine(record)}${JSON.stringify({ message: path, id: facts.id })}\n`)
+      note(
+        `${record === undefined ? "" : `${recordLine(record)}\n`}${JSON.stringify({ message: path, id: facts.id })}\n`
+      )
     }
     agent.dispatch(
       {

@@ -24,7 +24,7 @@ import {
   Queue,
   Schedule
 } from "effect"
-import { recordLine, type UsageRecord } from "./UsageRecord.ts"
+import type { UsageRecord } from "./UsageRecord.ts"
 import { anchorOf, type Head, lastHead, makeChain } from "./usageChain.ts"
 
 /** Writes text after what was written before, or fails. */
@@ -130,8 +130,6 @@ export const makeUsageLog = Effect.fnUntraced(function* (
 ) {
   const queue = yield* Queue.dropping<UsageRecord, Cause.Done>(capacity)
   const chain = makeChain(before)
-  // Printed with others: a request that is over has that much less to do, and what prints is still in the processor's cache.
-  const lineOf = (record: UsageRecord): string => chain.link(recordLine(record))
   let trouble = false
   let anchored = 0
   let spilled = 0
@@ -187,7 +185,8 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   })
 
   const writer = yield* Queue.takeBetween(queue, 1, 1000).pipe(
-    Effect.flatMap((records) => write(records.map(lineOf))),
+    // Printed together: a request that is over has that much less to do, and what prints is still in the processor's cache.
+    Effect.flatMap((records) => write(records.map(chain.link))),
     Effect.forever,
     // The end of the queue, once it is empty.
     Effect.ignore,
@@ -199,7 +198,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
       yield* Queue.end(queue)
       yield* Effect.timeoutOption(Fiber.await(writer), flush)
       yield* Fiber.interrupt(writer)
-      yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(lineOf))
+      yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(chain.link))
       yield* tellSpilled
       yield* anchorHead
     })
@@ -208,7 +207,8 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   return UsageLog.of({
     record: (record) => {
       if (record.surface === "count_tokens" && record.outcome === "ok") return
-      if (!Queue.offerUnsafe(queue, record)) run(Effect.andThen(complain("cannot keep up"), spill([lineOf(record)])))
+      if (!Queue.offerUnsafe(queue, record))
+        run(Effect.andThen(complain("cannot keep up"), spill([chain.link(record)])))
     }
   })
 })

@@ -7,7 +7,8 @@ import { ServedCloud } from "../model/Catalog.ts"
 import { Outcome } from "../model/Outcome.ts"
 import type { RequestFacts } from "../model/RequestFacts.ts"
 import { surfaceNames } from "../model/Route.ts"
-import { escapeControls } from "../wire/escape.ts"
+import { escapeJson } from "../wire/escape.ts"
+import { isoTime } from "../wire/isoTime.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
@@ -80,8 +81,8 @@ const cut = (text: string | undefined): string | null =>
     ? (text ?? null)
     : Buffer.from(text.slice(0, maxText), "utf16le").toString("utf16le")
 
-/** One line of JSON with its line feed. What a caller or a cloud chose can neither end the line nor control a terminal. */
-export const recordLine = (record: UsageRecord): string => `${escapeControls(JSON.stringify(record))}\n`
+/** One line of JSON, without its line feed. What a caller or a cloud chose can neither end the line nor control a terminal. */
+export const recordLine = (record: UsageRecord): string => escapeJson(JSON.stringify(record))
 
 /**
  * The record of a request that is over; undefined for paths that no endpoint answers. `left`: the caller left before the end.
@@ -91,7 +92,7 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
   const { surface, route, cloud, region, tokens, quota, startedAt, firstEventAt } = facts
   if (surface === undefined) return undefined
   return {
-    time: new Date(startedAt).toISOString(),
+    time: isoTime(startedAt),
     request_id: facts.id,
     key_id: facts.keyId ?? null,
     key_name: facts.keyName,

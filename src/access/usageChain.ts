@@ -10,6 +10,7 @@
  */
 import { hash, randomBytes } from "node:crypto"
 import { isObject } from "../wire/json.ts"
+import { recordLine, type UsageRecord } from "./UsageRecord.ts"
 
 /** SHA-256, hex, of a record's line without its line feed. */
 export const lineDigest = (line: string | Uint8Array): string => hash("sha256", line, "hex")
@@ -26,24 +27,24 @@ export interface Head {
 
 export interface Chain {
   readonly instance: string
-  /** The line with its place in the chain; the next one is linked to it. Takes and gives a line feed at the end. */
-  readonly link: (line: string) => string
+  /** The record's line with its place in the chain, and a line feed; the next one is linked to it. */
+  readonly link: (record: UsageRecord) => string
   /** The last record. */
   readonly head: () => Head
 }
 
 /** A new chain. `before`: what stood last in the file when the process started. */
 export const makeChain = (before?: Head, instance: string = randomBytes(8).toString("hex")): Chain => {
-  const fields = `,"instance":"${instance}","seq":`
-  const first = before === undefined ? "" : `,"after":"${before.instance}:${before.seq}"`
+  const after = before === undefined ? undefined : `${before.instance}:${before.seq}`
   let seq = 0
   let digest = before?.digest ?? noDigest
   return {
     instance,
-    link: (line) => {
-      const linked = `${line.slice(0, -2)}${fields}${++seq},"prev":"${digest}"${seq === 1 ? first : ""}}`
-      digest = lineDigest(linked)
-      return `${linked}\n`
+    link: (record) => {
+      seq++
+      const line = recordLine({ ...record, instance, seq, prev: digest, after: seq === 1 ? after : undefined })
+      digest = lineDigest(line)
+      return `${line}\n`
     },
     head: () => ({ instance, seq, digest })
   }

@@ -4,7 +4,8 @@
  */
 import { Cause, Effect, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
-import { escapeControls } from "../wire/escape.ts"
+import { escapeControls, escapeJson } from "../wire/escape.ts"
+import { isoTime } from "../wire/isoTime.ts"
 import { type Entry, entryOf, isEntry } from "./entry.ts"
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
@@ -30,12 +31,12 @@ const addFields = (line: Record<string, unknown>, { fields, span }: Entry): Reco
 export const jsonLogger = Logger.make(({ cause, date, fiber, logLevel, message }) => {
   const entry = entryOf(message, fiber)
   const line = {
-    timestamp: date.toISOString(),
+    timestamp: isoTime(date.getTime()),
     level: logLevel.toLowerCase(),
     message: entry.text,
     cause: causeText(cause)
   }
-  return escapeControls(JSON.stringify(addFields(line, entry)))
+  return escapeJson(JSON.stringify(addFields(line, entry)))
 })
 
 const colours: Readonly<Record<string, number>> = { fatal: 31, error: 31, warn: 33, info: 32, debug: 36, trace: 90 }

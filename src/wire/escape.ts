@@ -10,3 +10,7 @@ export const escapeControls = (text: string): string =>
           (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`
         ).join("")
       )
+
+/** The same for JSON, in which the control characters of ASCII are escapes already, but for the last. */
+export const escapeJson = (json: string): string =>
+  Buffer.byteLength(json) === json.length && !json.includes("\u007f") ? json : escapeControls(json)

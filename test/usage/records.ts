@@ -26,11 +26,11 @@ export const record = (n: number, fields: Partial<UsageRecord> = {}): UsageRecor
 })
 
 /** A record's line, without its line feed. */
-export const line = (n: number, fields: Partial<UsageRecord> = {}): string => recordLine(record(n, fields)).slice(0, -1)
+export const line = (n: number, fields: Partial<UsageRecord> = {}): string => recordLine(record(n, fields))
 
 /** That many lines of one chain, without their line feeds. */
 export const chained = (count: number, chain: Chain = makeChain()): ReadonlyArray<string> =>
-  Array.from({ length: count }, (_, n) => chain.link(recordLine(record(n))).slice(0, -1))
+  Array.from({ length: count }, (_, n) => chain.link(record(n)).slice(0, -1))
 
 /** The log line that the gateway writes of a chain's head. */
 export const anchorLine = ({ digest, instance, seq }: Head): string =>

@@ -13,7 +13,7 @@ const encoder = new TextEncoder()
 const summing = makeSumming({ by: ["key", "surface"] })
 const summed = makeLines((line, number) => summing.add(line, "f", number))
 const block = encoder.encode(
-  Array.from({ length: 1200 }, (_, n) => recordLine(record(n, { key_id: `key_${n % 120}` }))).join("")
+  Array.from({ length: 1200 }, (_, n) => `${recordLine(record(n, { key_id: `key_${n % 120}` }))}\n`).join("")
 )
 for (let n = 0; n < sums; n += 1200) summed.push(block)
 summed.end()
@@ -21,9 +21,9 @@ summed.end()
 const checking = makeChainChecking()
 const checked = makeLines((line, number) => checking.add(line, "f", number))
 const chain = makeChain()
-const text = recordLine(record(1))
+const one = record(1)
 for (let n = 0; n < checks; n += 500) {
-  checked.push(encoder.encode(Array.from({ length: 500 }, () => chain.link(text)).join("")))
+  checked.push(encoder.encode(Array.from({ length: 500 }, () => chain.link(one)).join("")))
 }
 checked.end()
 
