@@ -1,11 +1,14 @@
 /** Ends calls from outside, with the failure that whoever reads them will see: deadlines, a revoked key, a drain. */
 import type { GatewayError } from "../model/GatewayError.ts"
 
+type Call = (error: GatewayError) => void
+
 export class Stopper {
   /** Whether a call has been sent to a cloud, which may work on it then. */
   sent = false
   private stopped: GatewayError | undefined
-  private readonly calls = new Set<(error: GatewayError) => void>()
+  /** A few at most. */
+  private calls: ReadonlyArray<Call> = none
 
   get error(): GatewayError | undefined {
     return this.stopped
@@ -19,12 +22,14 @@ export class Stopper {
   }
 
   /** Calls back when it is stopped, at once if it has been. */
-  readonly watch = (call: (error: GatewayError) => void): void => {
+  watch(call: Call): void {
     if (this.stopped !== undefined) call(this.stopped)
-    else this.calls.add(call)
+    else this.calls = this.calls.length === 0 ? [call] : [...this.calls, call]
   }
 
-  readonly forget = (call: (error: GatewayError) => void): void => {
-    this.calls.delete(call)
+  forget(call: Call): void {
+    this.calls = this.calls.length === 1 && this.calls[0] === call ? none : this.calls.filter((other) => other !== call)
   }
 }
+
+const none: ReadonlyArray<Call> = []

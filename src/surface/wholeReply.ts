@@ -5,7 +5,7 @@ import type { ApiError, MessagesError } from "../api/Errors.ts"
 import { type Governance, governanceOfCalls } from "../governance/flags.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
-import type { Provider, Reply } from "../provider/Provider.ts"
+import type { Body, Provider, Reply } from "../provider/Provider.ts"
 import { Stopper } from "../provider/Stopper.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { ceilingError } from "../stream/deadlines.ts"
@@ -16,7 +16,7 @@ import { atOnce } from "../wire/slices.ts"
 import { inOneTurn, inSlices, inTurns } from "../wire/turns.ts"
 import { isLarge } from "./body.ts"
 import type { Observation } from "./Observation.ts"
-import type { Answer, Prepared, Ready, Said, Surface } from "./Surface.ts"
+import type { Answer, AnswerBody, Prepared, Ready, Said, Surface } from "./Surface.ts"
 
 export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
@@ -48,94 +48,119 @@ const learn = (observation: Observation, { span }: Reply, answer: Answer): void 
 
 type Limits = Pick<GatewaySettings, "embeddingsConcurrency" | "requestCeiling" | "scanMode">
 
-export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode }: Limits) => {
-  const ceiling = Duration.toMillis(requestCeiling)
-  /** The first call that fails ends the others. To be run at once: the time of the request begins to count. */
-  return <P extends Prepared>({
-    surface,
-    prepared,
-    route,
-    provider,
-    observation
-  }: WholeReplyOptions<P>): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError> => {
-    const stopper = new Stopper()
-    observation.call = stopper
-    const timer = setTimeout(stopper.stop, ceiling, ceilingError)
-    const { operation, bodies } = prepared
-    let large = false
-    const scanned = (
-      reply: Reply,
-      { body, calls: _, ...summary }: Said,
-      governance: Governance | undefined
-    ): Answer => {
-      const answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
-      learn(observation, reply, answer)
-      return answer
-    }
-    const refused = (reply: Reply, fault: UpstreamFault): Effect.Effect<never, GatewayError> => {
-      const error = provider.faultError(route, fault)
-      reply.span.fail(error)
-      reply.span.end()
-      return Effect.fail(error)
-    }
-    /** The same as of a small reply, in slices. */
-    const readLarge = (reply: Reply): Effect.Effect<Answer, GatewayError> =>
-      Effect.flatMap(
-        Effect.andThen(
-          surface.ahead === undefined ? Effect.void : inSlices(surface.ahead(reply.body)),
-          inOneTurn(() => surface.answer(prepared, reply))
-        ),
-        (said) =>
-          Result.isFailure(said)
-            ? refused(reply, said.failure)
-            : Effect.map(inSlices(governanceOfCalls(said.success.calls, scanMode)), (governance) =>
-                scanned(reply, said.success, governance)
-              )
-      )
-    const read = (reply: Reply): Effect.Effect<Answer, GatewayError> => {
-      observation.region = reply.region
-      observation.upstreamRequestId = reply.requestId
-      if (typeof reply.raw !== "string") {
-        large = true
-        return readLarge(reply)
-      }
-      const said = surface.answer(prepared, reply)
-      if (Result.isFailure(said)) return refused(reply, said.failure)
-      return Effect.succeed(scanned(reply, said.success, atOnce(governanceOfCalls(said.success.calls, scanMode))))
-    }
-    const respond = (answer: Answer | undefined) => {
-      observation.answered()
-      const body = answer?.body ?? ""
-      const options = { contentType: "application/json" }
-      if (body instanceof Uint8Array) return Effect.succeed(HttpServerResponse.uint8Array(body, options))
-      if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, options))
-      if (!large) return Effect.succeed(HttpServerResponse.text(JSON.stringify(body), options))
-      return Effect.map(printed(body), (bytes) => HttpServerResponse.uint8Array(bytes, options))
-    }
-    const send = (body: (typeof bodies)[number]) =>
-      provider.send({
-        route,
-        operation,
-        body,
-        large: isLarge(observation.bytesIn),
-        stopper,
-        parent: observation.span,
-        asked: observation
-      })
-    const [only] = bodies
+/** One request, from its calls to its reply. */
+class Whole<P extends Prepared> {
+  readonly stopper = new Stopper()
+  private readonly options: WholeReplyOptions<P>
+  private readonly limits: Limits
+  private large = false
+
+  constructor(options: WholeReplyOptions<P>, limits: Limits) {
+    this.options = options
+    this.limits = limits
+  }
+
+  get answered(): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError> {
+    const { prepared, surface } = this.options
     const { errorAt, join } = surface
-    const answered =
-      join === undefined && only !== undefined
-        ? Effect.flatMap(send(only), (reply) => flatMapNow(read(reply), respond))
-        : Effect.flatMap(
-            Effect.forEach(
-              bodies,
-              (body, at) => Effect.mapError(Effect.flatMap(send(body), read), (error) => errorAt?.(error, at) ?? error),
-              { concurrency: embeddingsConcurrency }
-            ),
-            (answers) => respond(join?.(prepared, answers) ?? answers[0])
-          )
-    return Effect.onExitPrimitive(answered, () => {
+    const [only] = prepared.bodies
+    if (join === undefined && only !== undefined) {
+      return Effect.flatMap(this.send(only), (reply) =>
+        flatMapNow(this.read(reply), (answer) => this.respond(answer.body))
+      )
+    }
+    return Effect.flatMap(
+      Effect.forEach(
+        prepared.bodies,
+        (body, at) =>
+          Effect.mapError(
+            Effect.flatMap(this.send(body), (reply) => this.read(reply)),
+            (error) => errorAt?.(error, at) ?? error
+          ),
+        { concurrency: this.limits.embeddingsConcurrency }
+      ),
+      (answers) => this.respond((join?.(prepared, answers) ?? answers[0])?.body ?? "")
+    )
+  }
+
+  private send(body: Body): Effect.Effect<Reply, GatewayError> {
+    const { observation, prepared, provider, route } = this.options
+    return provider.send({
+      route,
+      operation: prepared.operation,
+      body,
+      large: isLarge(observation.bytesIn),
+      stopper: this.stopper,
+      parent: observation.span,
+      asked: observation
+    })
+  }
+
+  private read(reply: Reply): Effect.Effect<Answer, GatewayError> {
+    const { observation, prepared, surface } = this.options
+    observation.region = reply.region
+    observation.upstreamRequestId = reply.requestId
+    if (typeof reply.raw !== "string") return this.readLarge(reply)
+    const said = surface.answer(prepared, reply)
+    if (Result.isFailure(said)) return this.refused(reply, said.failure)
+    const governance = atOnce(governanceOfCalls(said.success.calls, this.limits.scanMode))
+    return Effect.succeed(this.scanned(reply, said.success, governance))
+  }
+
+  /** The same as of a small reply, in slices. */
+  private readLarge(reply: Reply): Effect.Effect<Answer, GatewayError> {
+    const { prepared, surface } = this.options
+    this.large = true
+    const ahead = surface.ahead === undefined ? Effect.void : inSlices(surface.ahead(reply.body))
+    return Effect.flatMap(
+      Effect.andThen(
+        ahead,
+        inOneTurn(() => surface.answer(prepared, reply))
+      ),
+      (said) =>
+        Result.isFailure(said)
+          ? this.refused(reply, said.failure)
+          : Effect.map(inSlices(governanceOfCalls(said.success.calls, this.limits.scanMode)), (governance) =>
+              this.scanned(reply, said.success, governance)
+            )
+    )
+  }
+
+  private scanned(reply: Reply, { body, calls: _, ...summary }: Said, governance: Governance | undefined): Answer {
+    const answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
+    learn(this.options.observation, reply, answer)
+    return answer
+  }
+
+  private refused(reply: Reply, fault: UpstreamFault): Effect.Effect<never, GatewayError> {
+    const { provider, route } = this.options
+    const error = provider.faultError(route, fault)
+    reply.span.fail(error)
+    reply.span.end()
+    return Effect.fail(error)
+  }
+
+  private respond(body: AnswerBody): Effect.Effect<HttpServerResponse.HttpServerResponse> {
+    this.options.observation.answered()
+    if (body instanceof Uint8Array) return Effect.succeed(HttpServerResponse.uint8Array(body, asJson))
+    if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, asJson))
+    if (!this.large) return Effect.succeed(HttpServerResponse.text(JSON.stringify(body), asJson))
+    return Effect.map(printed(body), (bytes) => HttpServerResponse.uint8Array(bytes, asJson))
+  }
+}
+
+const asJson = { contentType: "application/json" }
+
+export const makeWholeReply = (limits: Limits) => {
+  const ceiling = Duration.toMillis(limits.requestCeiling)
+  /** The first call that fails ends the others. To be run at once: the time of the request begins to count. */
+  return <P extends Prepared>(
+    options: WholeReplyOptions<P>
+  ): Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError> => {
+    const whole = new Whole(options, limits)
+    options.observation.call = whole.stopper
+    const timer = setTimeout(whole.stopper.stop, ceiling, ceilingError)
+    return Effect.onExitPrimitive(whole.answered, () => {
       clearTimeout(timer)
       return undefined
     })
