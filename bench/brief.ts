@@ -29,6 +29,8 @@ const surfaceRow = (report: Report, scenarios: ReadonlyArray<Scenario>, { name, 
   const of = (way: string) => scenarios.find((scenario) => scenario.name === `${name}-${way}`)
   const [whole, bursts, sent, first] = [of("whole"), of("bursts"), of("sent"), of("first")]
   const rate = rowOf(report, `${name}-whole`, "gateway", 32)?.median.requestsPerSecond ?? Number.NaN
+  const firsts = (subject: Subject) =>
+    [1, 32].map((callers) => cell(report, first, subject, "proxy", "added", callers)).join(" / ")
   const events = rowOf(report, `${name}-bursts`, "gateway", 32)?.median.eventsPerSecond ?? Number.NaN
   return [
     title,
@@ -41,10 +43,13 @@ const surfaceRow = (report: Report, scenarios: ReadonlyArray<Scenario>, { name, 
     number(events),
     cell(report, bursts, "gateway", "proxy", "events/s", 32),
     cell(report, bursts, "effect", "proxy", "events/s", 32),
+    cell(report, bursts, "plain", "proxy", "events/s", 32),
     cell(report, sent, "gateway", "proxy", "cpu", 200),
     cell(report, sent, "effect", "proxy", "cpu", 200),
     cell(report, sent, "plain", "proxy", "cpu", 200),
-    [1, 32].map((callers) => cell(report, first, "gateway", "proxy", "added", callers)).join(" / ")
+    firsts("gateway"),
+    firsts("effect"),
+    firsts("plain")
   ]
 }
 
@@ -59,10 +64,13 @@ const head = [
   "bursts: events/s",
   "of the bare proxy (≥ 0.5; chat 0.25)",
   "Effect proxy",
+  "plain functions",
   "as clouds send: CPU an event × bare proxy (≤ 1.3)",
   "Effect proxy",
   "plain functions",
-  "first event: ms later, 1 / 32 callers (≤ 0.8)"
+  "first event: ms later, 1 / 32 callers (≤ 0.8)",
+  "Effect proxy",
+  "plain functions"
 ]
 
 const words: Partial<Record<Metric, string>> = {

@@ -135,8 +135,7 @@ export const surfaces: ReadonlyArray<Surface> = [
 
 /** The four ways in which a surface is measured. */
 const waysOf = ({ cloud, gateway, least, name, portkey, title }: Surface): ReadonlyArray<Scenario> => {
-  const streamed = { proxy: cloud(true), gateway: gateway(true) }
-  const withEffect = { proxy: cloud(true), effect: cloud(true), gateway: gateway(true) }
+  const streamed = { proxy: cloud(true), effect: cloud(true), plain: gateway(true), gateway: gateway(true) }
   return [
     {
       name: `${name}-whole`,
@@ -162,7 +161,7 @@ const waysOf = ({ cloud, gateway, least, name, portkey, title }: Surface): Reado
       title: `${title}: streams of ${bursts.events} events in bursts of ${bursts.burst}`,
       pace: bursts,
       stream: true,
-      calls: withEffect,
+      calls: streamed,
       callers: [{ count: 32 }],
       aims: [ours("events/s", { atLeast: least.bursts })]
     },
@@ -171,7 +170,7 @@ const waysOf = ({ cloud, gateway, least, name, portkey, title }: Surface): Reado
       title: `${title}: streams of ${asSent.events} events as clouds send them, ${asSent.every} ms apart`,
       pace: asSent,
       stream: true,
-      calls: { ...withEffect, plain: gateway(true) },
+      calls: streamed,
       callers: [{ count: 200 }],
       fixed: true,
       aims: [ours("cpu", { atMost: 1.3 })]
