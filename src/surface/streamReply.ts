@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Duration, Effect, Exit, Scope } from "effect"
+import { Cause, Duration, Effect, Exit, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import { GatewayError, noRoom } from "../model/GatewayError.ts"
@@ -48,12 +48,27 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
   const every = Duration.toMillis(limits.heartbeat)
   return Effect.fnUntraced(function* <S extends Progress>(options: StreamReplyOptions<S>) {
     const { protocol, prepared, route, provider, observation } = options
+    const scope = yield* Effect.scope
+    const stopper = new Stopper()
+    observation.call = stopper
+    // Of its own: what is opened late belongs to a reply that has begun. First: what follows is made while the cloud answers.
+    const opening = yield* Effect.forkIn(
+      provider.stream({
+        route,
+        operation: prepared.operation,
+        body: prepared.bodies[0] ?? {},
+        large: isLarge(observation.bytesIn),
+        stopper,
+        parent: observation.span,
+        asked: observation
+      }),
+      scope,
+      { startImmediately: true }
+    )
     // The listener speaks HTTP/1.1 only.
     const response = NodeHttpServerRequest.toServerResponse(options.request) as ServerResponse
     const state = protocol.initial()
     const calls = makeAccumulator(limits.scanMode)
-    const stopper = new Stopper()
-    observation.call = stopper
     const deadlines = new Deadlines({
       idle: limits.streamIdleTimeout,
       ceiling: limits.streamCeiling,
@@ -126,15 +141,6 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       waiting = large
     }
 
-    const ask = {
-      route,
-      operation: prepared.operation,
-      body: prepared.bodies[0] ?? {},
-      large: isLarge(observation.bytesIn),
-      stopper,
-      parent: observation.span,
-      asked: observation
-    }
     const writer = new ReplyWriter(response, onWrite)
     const relay = new Relay({
       protocol,
@@ -154,24 +160,21 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       relay.close()
       unwatch()
     }
-    const scope = yield* Effect.scope
     yield* Scope.addFinalizerExit(scope, (exit) => {
       const settled = Effect.sync(() => settle(exit))
       return calls.heavy() ? Effect.andThen(inSlices(calls.scan()), settled) : settled
     })
-    yield* provider.stream(ask).pipe(
-      Effect.matchCause({
-        onSuccess: (streamed) => {
-          opened = streamed
-          observation.region = streamed.region
-          observation.upstreamRequestId = streamed.requestId
-          relay.opened(streamed.events)
-        },
-        onFailure: relay.failed
-      }),
-      // Of its own: what is opened late belongs to a reply that has begun.
-      Effect.forkIn(scope, { startImmediately: true })
-    )
+    opening.addObserver((exit) => {
+      if (Exit.isFailure(exit)) {
+        // Interrupted: the reply is over.
+        if (!Cause.hasInterruptsOnly(exit.cause)) relay.failed(exit.cause)
+        return
+      }
+      opened = exit.value
+      observation.region = opened.region
+      observation.upstreamRequestId = opened.requestId
+      relay.opened(opened.events)
+    })
     const items = yield* Effect.onError(relay.begin, () => Effect.sync(forget))
     observation.answered()
     return HttpServerResponse.stream(writer.encode(items), {
