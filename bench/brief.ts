@@ -1,4 +1,4 @@
-/** What was measured, as markdown: one short table for the "Numbers" of bench/README.md, with the aims in its heading. */
+/** What was measured, as markdown: short tables for the "Numbers" of bench/README.md, with the aims in its heading. */
 import { against, bottleneckOf, judge, type Metric, type Report, rowOf } from "./judge.ts"
 import { type Scenario, type Subject, type Surface, surfaces } from "./scenarios.ts"
 import { bound, called, disturbance, limits, measured, number, table } from "./table.ts"
@@ -25,43 +25,37 @@ const cell = (
   return missed ? `**${text}**` : text
 }
 
-const surfaceRow = (report: Report, scenarios: ReadonlyArray<Scenario>, { name, title }: Surface) => {
-  const of = (way: string) => scenarios.find((scenario) => scenario.name === `${name}-${way}`)
-  const [whole, bursts, sent, first] = [of("whole"), of("bursts"), of("sent"), of("first")]
-  const rate = rowOf(report, `${name}-whole`, "gateway", 32)?.median.requestsPerSecond ?? Number.NaN
-  const firsts = (subject: Subject) =>
-    [1, 32].map((callers) => cell(report, first, subject, "proxy", "added", callers)).join(" / ")
-  const events = rowOf(report, `${name}-bursts`, "gateway", 32)?.median.eventsPerSecond ?? Number.NaN
-  return [
-    title,
-    number(rate),
-    cell(report, whole, "gateway", "proxy", "req/s", 32),
-    cell(report, whole, "effect", "proxy", "req/s", 32),
-    cell(report, whole, "plain", "proxy", "req/s", 32),
-    cell(report, whole, "gateway", "portkey", "req/s", 32),
-    cell(report, whole, "gateway", "proxy", "later", 1),
-    number(events),
-    cell(report, bursts, "gateway", "proxy", "events/s", 32),
-    cell(report, bursts, "effect", "proxy", "events/s", 32),
-    cell(report, bursts, "plain", "proxy", "events/s", 32),
-    cell(report, sent, "gateway", "proxy", "cpu", 200),
-    cell(report, sent, "effect", "proxy", "cpu", 200),
-    cell(report, sent, "plain", "proxy", "cpu", 200),
-    firsts("gateway"),
-    firsts("effect"),
-    firsts("plain")
-  ]
-}
+type Scenarios = ReadonlyArray<Scenario>
+type Row = (report: Report, scenarios: Scenarios, surface: Surface) => ReadonlyArray<string>
 
-const head = [
-  "surface",
-  "whole replies: req/s",
+const find = (scenarios: Scenarios, { name }: Surface, way: string) =>
+  scenarios.find((scenario) => scenario.name === `${name}-${way}`)
+
+const wholeHead = [
+  "whole replies",
+  "req/s",
   "of the bare proxy (aim ≥ 0.45; messages 0.5)",
   "Effect proxy",
   "plain functions",
   "of Portkey (≥ 3)",
-  "one caller: ms later (≤ 0.5)",
-  "bursts: events/s",
+  "one caller: ms later (≤ 0.5)"
+]
+const wholeRow: Row = (report, scenarios, surface) => {
+  const whole = find(scenarios, surface, "whole")
+  return [
+    surface.title,
+    number(rowOf(report, `${surface.name}-whole`, "gateway", 32)?.median.requestsPerSecond ?? Number.NaN),
+    cell(report, whole, "gateway", "proxy", "req/s", 32),
+    cell(report, whole, "effect", "proxy", "req/s", 32),
+    cell(report, whole, "plain", "proxy", "req/s", 32),
+    cell(report, whole, "gateway", "portkey", "req/s", 32),
+    cell(report, whole, "gateway", "proxy", "later", 1)
+  ]
+}
+
+const streamHead = [
+  "streams",
+  "in bursts: events/s",
   "of the bare proxy (≥ 0.5; chat 0.25)",
   "Effect proxy",
   "plain functions",
@@ -72,6 +66,21 @@ const head = [
   "Effect proxy",
   "plain functions"
 ]
+const streamRow: Row = (report, scenarios, surface) => {
+  const [bursts, sent, first] = ["bursts", "sent", "first"].map((way) => find(scenarios, surface, way))
+  const shares = (["gateway", "effect", "plain"] as const).map((subject) => ({
+    bursts: cell(report, bursts, subject, "proxy", "events/s", 32),
+    sent: cell(report, sent, subject, "proxy", "cpu", 200),
+    first: [1, 32].map((callers) => cell(report, first, subject, "proxy", "added", callers)).join(" / ")
+  }))
+  return [
+    surface.title,
+    number(rowOf(report, `${surface.name}-bursts`, "gateway", 32)?.median.eventsPerSecond ?? Number.NaN),
+    ...shares.map((share) => share.bursts),
+    ...shares.map((share) => share.sent),
+    ...shares.map((share) => share.first)
+  ]
+}
 
 const words: Partial<Record<Metric, string>> = {
   "req/s": "req/s",
@@ -82,7 +91,7 @@ const words: Partial<Record<Metric, string>> = {
 }
 
 /** The aims that belong to no surface, a line each. */
-const rest = (report: Report, scenarios: ReadonlyArray<Scenario>) =>
+const rest = (report: Report, scenarios: Scenarios) =>
   scenarios
     .filter(({ name }) => !surfaces.some((surface) => name.startsWith(`${surface.name}-`)))
     .flatMap((scenario) =>
@@ -101,7 +110,7 @@ const rest = (report: Report, scenarios: ReadonlyArray<Scenario>) =>
     )
 
 /** Rows in which something else than the subject, and no pace, held the subject up. */
-const held = (report: Report, scenarios: ReadonlyArray<Scenario>): string => {
+const held = (report: Report, scenarios: Scenarios): string => {
   const rows = scenarios
     .filter(({ pace }) => pace.every === 0 && pace.delay === 0)
     .flatMap((scenario) =>
@@ -118,18 +127,17 @@ const held = (report: Report, scenarios: ReadonlyArray<Scenario>): string => {
   return `In ${others.length} of ${rows.length} rows without a pace something else than the subject was the bottleneck${named}.`
 }
 
-export const brief = (report: Report, scenarios: ReadonlyArray<Scenario>): string => {
+export const brief = (report: Report, scenarios: Scenarios): string => {
   const chosen = measured(report, scenarios)
-  const rows = surfaces
-    .filter(({ name }) => chosen.some((scenario) => scenario.name.startsWith(`${name}-`)))
-    .map((surface) => surfaceRow(report, chosen, surface))
+  const shown = surfaces.filter(({ name }) => chosen.some((scenario) => scenario.name.startsWith(`${name}-`)))
+  const rows = (row: Row) => shown.map((surface) => row(report, chosen, surface))
   const others = rest(report, chosen)
   const judgements = chosen.flatMap((scenario) =>
     report.rows.filter((row) => row.scenario === scenario.name).flatMap((row) => judge(report, scenario, row))
   )
   const met = judgements.filter((one) => one.met).length
   return [
-    ...(rows.length > 0 ? [table(head, rows)] : []),
+    ...(shown.length > 0 ? [table(wholeHead, rows(wholeRow)), table(streamHead, rows(streamRow))] : []),
     ...(others.length > 0 ? [table(["beyond the surfaces", "measured", "aim"], others, 3)] : []),
     `${met} of ${judgements.length} aims are met; what misses one is **bold**. ${held(report, chosen)}`,
     report.machine,

@@ -4,7 +4,7 @@
  * within a run mean something. `bench/README.md` says what is measured and how to read it.
  *
  * Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256` (instead of
- * each scenario's own), `--seconds N` and `--rounds N` (of each subject), `--json FILE` (every round), `--table` (one short table for
+ * each scenario's own), `--seconds N` and `--rounds N` (of each subject), `--json FILE` (every round), `--table` (short tables for
  * bench/README.md). `--memory`, `--stages` and `--replaced` measure something else instead.
  */
 import { spawnSync } from "node:child_process"
