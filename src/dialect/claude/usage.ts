@@ -2,7 +2,7 @@
 import { fillUsage } from "../../model/invocationMetrics.ts"
 import type { Route } from "../../model/Route.ts"
 import type { Tokens } from "../../model/Tokens.ts"
-import { type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
+import { type Json, type JsonObject, numberOf, objectOf, saying } from "../../wire/json.ts"
 
 /**
  * Counts of a stream so far. Later ones are totals and replace earlier ones; a null says nothing
@@ -10,7 +10,7 @@ import { type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.
  */
 export const overlayUsage = (before: JsonObject, after: Json | undefined): JsonObject => ({
   ...before,
-  ...Object.fromEntries(Object.entries(objectOf(after)).filter(([, value]) => value !== null))
+  ...saying(objectOf(after))
 })
 
 /**

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Tool } from "../../api/ChatMessage.ts"
 import type { Effort, Model } from "../../model/Catalog.ts"
-import { compact, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
+import { compact, type Json, type JsonObject, objectOf, saying } from "../../wire/json.ts"
 import { changed, nameEffort, nameForced, nameRemoved, nameUnsaid, unadjusted } from "../adjustments.ts"
 import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
@@ -86,7 +86,7 @@ const textFormat = (chat: ChatRequest): JsonObject | undefined => {
   const { name, description, schema, strict } = objectOf(json_schema)
   const format =
     type === "json_schema"
-      ? withoutNulls({ type, name, description, schema, strict })
+      ? saying({ type, name, description, schema, strict })
       : type === undefined || type === "text"
         ? undefined
         : { type }
@@ -127,6 +127,3 @@ const toolChoice = (chat: ChatRequest, forcible: boolean): Json | undefined => {
   if (!forcible) return "auto"
   return choice === "required" ? choice : { type: "function", name: choice.name }
 }
-
-const withoutNulls = (fields: { readonly [key: string]: Json | undefined }): JsonObject =>
-  compact(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? undefined])))
