@@ -69,17 +69,9 @@ class EventStreamDecoder implements Decoder {
 
   /** Reads the frames that are complete in `bytes`; answers where the unfinished one begins. */
   private readFrames(bytes: Buffer, events: Array<Event>): number {
-    let at = 0
     const { plain } = this.known
     const whole = bytes.length >= minFrameBytes && bytes.readUInt32BE(0) <= bytes.length
-    const text = whole && plain !== undefined && bytes.length <= plainBytes ? bytes.toString("latin1") : undefined
-    while (text !== undefined && bytes.length - at >= minFrameBytes) {
-      const length = bytes.readUInt32BE(at)
-      const event = bytes.length - at < length ? undefined : plain?.read(bytes, text, at, length)
-      if (event === undefined) break
-      events.push(event)
-      at += length
-    }
+    let at = whole && bytes.length <= plainBytes ? (plain?.read(bytes, events) ?? 0) : 0
     while (this.failure === undefined && bytes.length - at >= preludeBytes) {
       const length = frameLength(bytes.subarray(at, at + preludeBytes))
       if (Result.isFailure(length)) {
