@@ -6,7 +6,7 @@ import { Effect, type Tracer } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import { type CallLabels, type CallRecorder, makeCallRecorder, remembered } from "./metrics.ts"
-import { type Attributes, type OpenSpan, Spans, sinceEpoch } from "./spans.ts"
+import { type Attributes, type OpenSpan, Spans } from "./spans.ts"
 
 /** What a call is, from its start. */
 export interface CallSpanOptions extends CallLabels {
@@ -103,7 +103,7 @@ class Call implements CallSpan {
   }
 
   firstToken(): void {
-    this.span?.event("gen_ai.first_token", sinceEpoch(this.chunkAt ?? performance.now()))
+    this.span?.event("gen_ai.first_token", this.chunkAt ?? performance.now())
   }
 
   chunk(): void {
@@ -158,7 +158,7 @@ class Call implements CallSpan {
       output && this.finishReason,
       output && this.flags
     )
-    span.close(sinceEpoch(until), this.error === cancelled ? undefined : this.error, shared, {
+    span.close(until, this.error === cancelled ? undefined : this.error, shared, {
       "gen_ai.response.id": this.names?.id,
       "gen_ai.response.time_to_first_chunk": this.firstChunk,
       "gen_ai.usage.input_tokens": tokens?.input,
@@ -229,7 +229,7 @@ export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tra
     return (options, parent) => {
       const { name, record, attributes: shared } = kindOf(options)
       const startedAt = performance.now()
-      const span = spans?.open({ name, kind: "client", parent, startTime: sinceEpoch(startedAt), shared })
+      const span = spans?.open({ name, kind: "client", parent, startTime: startedAt, shared })
       return new Call(options, record, startedAt, span)
     }
   })

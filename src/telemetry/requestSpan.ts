@@ -4,7 +4,7 @@ import { Headers, HttpTraceContext } from "effect/http"
 import type { RequestFacts } from "../model/RequestFacts.ts"
 import { Crowd } from "../wire/Crowd.ts"
 import { gaugeOf, remembered, requestsInFlight, streamsInFlight } from "./metrics.ts"
-import { type OpenSpan, type SpanMaker, Spans, setClock, sinceEpoch } from "./spans.ts"
+import { type OpenSpan, type SpanMaker, Spans } from "./spans.ts"
 
 /** What a span says of a request beyond its facts. */
 export interface TracedRequest {
@@ -82,9 +82,8 @@ const makeOpen = (spans: SpanMaker) => {
     // What no route answers is not remembered.
     const { kind, name, shared } =
       surface === undefined ? makeKind(method, path, https, false) : known(method, path, https)
-    const now = performance.now()
-    setClock(now, startedAt)
-    return spans.open({ name, kind, parent: parentOf(headers.traceparent), startTime: sinceEpoch(now), shared })
+    const parent = parentOf(headers.traceparent)
+    return spans.open({ name, kind, parent, startTime: performance.now(), wallTime: startedAt, shared })
   }
 }
 
@@ -94,7 +93,7 @@ const closeSpan = (span: OpenSpan, facts: RequestFacts, { headers }: TracedReque
   const gone = left && facts.outcome === undefined
   const failed = status >= 500 || facts.streamEnd === "error"
   const error = failed && !gone ? (facts.failure ?? String(status)) : undefined
-  span.close(sinceEpoch(performance.now()), error, outcome(status, route?.model.id, route?.level), {
+  span.close(performance.now(), error, outcome(status, route?.model.id, route?.level), {
     "gateway.request_id": facts.id,
     "user_agent.original": headers["user-agent"]?.slice(0, maxText),
     "error.type": gone ? "cancelled" : error

@@ -4,11 +4,8 @@ import { Context, Effect, type Fiber, References, Tracer } from "effect"
 /** What a span says. What is undefined is left out. */
 export type Attributes = Readonly<Record<string, unknown>>
 
-/** Nanoseconds since the epoch; or milliseconds, which cost less, and are good to a quarter of a microsecond. */
-export type Time = bigint | number
-
-export const nanosOf = (time: Time): bigint =>
-  typeof time === "bigint" ? time : BigInt(Math.floor(time)) * 1_000_000n + BigInt(Math.round((time % 1) * 1e6))
+/** Milliseconds by the process's clock (`performance.now()`), which cost less; or nanoseconds since the epoch, as Effect has them. */
+export type Time = number | bigint
 
 /** What a span is, from its start. */
 export interface SpanStart {
@@ -16,6 +13,8 @@ export interface SpanStart {
   readonly kind: Tracer.SpanKind
   readonly parent: Tracer.AnySpan | undefined
   readonly startTime: Time
+  /** When that is by the machine's clock, in milliseconds since the epoch: the process's runs evenly, and is set by it. */
+  readonly wallTime?: number | undefined
   /** What all spans of its kind have, as one object: it is written once. */
   readonly shared: Attributes
 }
@@ -60,12 +59,3 @@ export const withSpan =
         ? Effect.provideService(spanned, Tracer.Tracer, (parent as OpenSpan).tracer)
         : spanned
     })
-
-let origin = performance.timeOrigin
-/** Milliseconds since the epoch, of a time by the process's clock. */
-export const sinceEpoch = (at: number): number => origin + at
-
-/** The time now, by both clocks: the process's runs evenly, and is set when the machine's was. */
-export const setClock = (now: number, epoch: number): void => {
-  if (Math.abs(epoch - origin - now) > 1000) origin = epoch - now
-}

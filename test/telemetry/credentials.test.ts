@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Option, Redacted, Tracer } from "effect"
 import { makeTokenCache } from "../../src/provider/credentials/Token.ts"
 import { spanLimits } from "../../src/telemetry/otlp/environment.ts"
-import { ids } from "../../src/telemetry/otlp/ids.ts"
+import { makeIds } from "../../src/telemetry/otlp/ids.ts"
 import type { Message } from "../../src/telemetry/otlp/protobuf.ts"
 import { makeTracer } from "../../src/telemetry/otlp/tracer.ts"
 import { serverSpan } from "../../src/telemetry/spans.ts"
@@ -33,7 +33,7 @@ it.effect("it is the request's child also where only the log lines know of the r
     const tracer = makeTracer({
       sampler: () => true,
       limits: spanLimits({}),
-      ids,
+      ids: makeIds(),
       add: (span) => void ended.push(span as Message & Tracer.Span)
     })
     const cache = yield* makeTokenCache(Effect.succeed({ token: Redacted.make("t"), expiresAt: 3_600_000 }))

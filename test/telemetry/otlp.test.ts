@@ -6,11 +6,11 @@ import { Effect, Exit, Logger, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Batch, makeBatches } from "../../src/telemetry/otlp/batches.ts"
 import { batchLimits, sampling, spanLimits } from "../../src/telemetry/otlp/environment.ts"
-import { ids } from "../../src/telemetry/otlp/ids.ts"
+import { makeIds } from "../../src/telemetry/otlp/ids.ts"
 import { makeOtlpLogger } from "../../src/telemetry/otlp/logger.ts"
-import { ProtobufWriter } from "../../src/telemetry/otlp/protobuf.ts"
+import { nanosOf, ProtobufWriter } from "../../src/telemetry/otlp/protobuf.ts"
 import { makeTracer, type TracerOptions } from "../../src/telemetry/otlp/tracer.ts"
-import { nanosOf, type SpanStart } from "../../src/telemetry/spans.ts"
+import type { SpanStart } from "../../src/telemetry/spans.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "b7ad6b7169203331"
@@ -118,10 +118,11 @@ describe("a span", () => {
 
   it("takes what was learned when it ends: what others have too, and its own", () => {
     const { writer, open } = tracing()
-    const span = open({ shared: { a: 1 }, startTime: Number(begun / 1_000_000n) })
+    const span = open({ shared: { a: 1 }, startTime: 1, wallTime: Number(begun / 1_000_000n) })
     const learned = [{ b: "two", none: undefined }, { c: ["three"] }] as const
-    span.close(Number(ended / 1_000_000n), "cut", ...learned)
-    span.close(Number(ended / 1_000_000n), undefined, {}, {})
+    const end = 1 + Number(ended / 1_000_000n - begun / 1_000_000n)
+    span.close(end, "cut", ...learned)
+    span.close(end, undefined, {}, {})
     const given = {
       ...readable({ name: "s", attributes: { a: 1, b: "two", c: ["three"] }, error: "cut" }),
       startTime: hrTime(begun - (begun % 1_000_000n)),
@@ -176,6 +177,7 @@ it.prop(
 )
 
 it("IDs are random, and as long as they should be", () => {
+  const ids = makeIds()
   const made = Array.from({ length: 1000 }, () => [ids.generateTraceId(), ids.generateSpanId()])
   for (const [trace = "", span = ""] of made) {
     assert.match(trace, /^[0-9a-f]{32}$/)

@@ -1,25 +1,26 @@
 /** Random IDs of traces and spans, as hex: many are pieces of one text, for which Node is asked once. */
 import { randomFillSync } from "node:crypto"
 
-const bytes = Buffer.allocUnsafeSlow(4096)
-let hex = ""
-let at = 0
-
-/** An ID of zeros means that there is none. */
-const next = (length: number, none: string): string => {
-  if (at + length > hex.length) {
-    hex = randomFillSync(bytes).toString("hex")
-    at = 0
-  }
-  const id = hex.slice(at, at + length)
-  at += length
-  return id === none ? next(length, none) : id
+export interface SpanIds {
+  readonly generateTraceId: () => string
+  readonly generateSpanId: () => string
 }
 
-const noTrace = "0".repeat(32)
-const noSpan = "0".repeat(16)
+/** An ID of zeros means that there is none. */
+const isNone = (id: string): boolean => id.startsWith("0") && /^0+$/.test(id)
 
-export const ids = {
-  generateTraceId: (): string => next(32, noTrace),
-  generateSpanId: (): string => next(16, noSpan)
+export const makeIds = (): SpanIds => {
+  const bytes = Buffer.allocUnsafeSlow(4096)
+  let hex = ""
+  let at = 0
+  const next = (length: number): string => {
+    if (at + length > hex.length) {
+      hex = randomFillSync(bytes).toString("hex")
+      at = 0
+    }
+    const id = hex.slice(at, at + length)
+    at += length
+    return isNone(id) ? next(length) : id
+  }
+  return { generateTraceId: () => next(32), generateSpanId: () => next(16) }
 }

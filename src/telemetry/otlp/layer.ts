@@ -23,7 +23,7 @@ import { Spans } from "../spans.ts"
 import { makeBatches } from "./batches.ts"
 import { attributeLimits, batchLimits, positive, sampling, spanLimits } from "./environment.ts"
 import { complaint, makeLogExporter, makeSpanExporter } from "./exporter.ts"
-import { ids } from "./ids.ts"
+import { makeIds } from "./ids.ts"
 import { makeOtlpLogger } from "./logger.ts"
 import { makeTracer } from "./tracer.ts"
 
@@ -67,7 +67,7 @@ const traces = (env: Environment) =>
         send: makeSpanExporter(yield* OtelResource.Resource),
         shutdownTimeout
       })
-      const tracer = makeTracer({ sampler, limits: spanLimits(env), ids, add })
+      const tracer = makeTracer({ sampler, limits: spanLimits(env), ids: makeIds(), add })
       return Context.make(Tracer.Tracer, tracer).pipe(Context.add(Spans, tracer))
     })
   )

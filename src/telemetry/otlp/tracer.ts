@@ -3,10 +3,11 @@
  * Of a failure a span has the kind, never the message, which may quote a caller.
  */
 import { Cause, Context, Exit, Option, type Tracer } from "effect"
-import { type Attributes, nanosOf, type OpenSpan, type SpanStart, type Time } from "../spans.ts"
+import type { Attributes, OpenSpan, SpanStart, Time } from "../spans.ts"
 import { type AttributeLimits, type Written, writeAttributes } from "./attributes.ts"
 import type { Add } from "./batches.ts"
-import { type Message, ProtobufWriter } from "./protobuf.ts"
+import type { SpanIds } from "./ids.ts"
+import { type Instant, type Message, nanosOf, ProtobufWriter } from "./protobuf.ts"
 
 /** Whether a span is kept, by its trace and its parent. */
 export type Sampler = (traceId: string, parent: Tracer.AnySpan | undefined) => boolean
@@ -19,7 +20,7 @@ export interface SpanLimits extends AttributeLimits {
 export interface TracerOptions {
   readonly sampler: Sampler
   readonly limits: SpanLimits
-  readonly ids: { readonly generateTraceId: () => string; readonly generateSpanId: () => string }
+  readonly ids: SpanIds
   /** Takes a span that has ended. */
   readonly add: Add
 }
@@ -43,6 +44,7 @@ export const makeTracer = (options: TracerOptions): SpanTracer => {
   const sink: Sink = {
     ...options,
     tracer,
+    clock: new Clock(),
     shared: (attributes) => {
       const known = shared.get(attributes)
       if (known !== undefined) return known
@@ -61,7 +63,22 @@ interface Shared extends Written {
 
 interface Sink extends TracerOptions {
   readonly tracer: Tracer.Tracer
+  readonly clock: Clock
   readonly shared: (attributes: Attributes) => Shared
+}
+
+/** What the process's clock shows, as time since the epoch. */
+class Clock {
+  private origin = performance.timeOrigin
+
+  /** The time now, by both clocks: it is set when the machine's was. */
+  set(now: number, epoch: number): void {
+    if (Math.abs(epoch - this.origin - now) > 1000) this.origin = epoch - now
+  }
+
+  sinceEpoch(time: Time): Instant {
+    return typeof time === "bigint" ? time : this.origin + time
+  }
 }
 
 /** The field of OTLP's `Span`. */
@@ -95,8 +112,9 @@ class Span implements OpenSpan, Message {
   private own: Record<string, unknown> | undefined
   private events: Array<Event> | undefined
 
-  constructor(sink: Sink, { name, kind, parent, shared, startTime }: SpanStart) {
+  constructor(sink: Sink, { name, kind, parent, shared, startTime, wallTime }: SpanStart) {
     this.sink = sink
+    if (wallTime !== undefined && typeof startTime === "number") sink.clock.set(startTime, wallTime)
     this.name = name
     this.kind = kind
     this.above = parent
@@ -125,10 +143,11 @@ class Span implements OpenSpan, Message {
   }
 
   get status(): Tracer.SpanStatus {
-    const startTime = nanosOf(this.startTime)
+    const { clock } = this.sink
+    const startTime = nanosOf(clock.sinceEpoch(this.startTime))
     if (this.endTime === undefined) return { _tag: "Started", startTime }
     const exit = this.failure === undefined ? Exit.void : Exit.fail(this.failure)
-    return { _tag: "Ended", startTime, endTime: nanosOf(this.endTime), exit }
+    return { _tag: "Ended", startTime, endTime: nanosOf(clock.sinceEpoch(this.endTime)), exit }
   }
 
   // Of these there are none, or they are not read here.
@@ -185,7 +204,7 @@ class Span implements OpenSpan, Message {
   write(writer: ProtobufWriter): void {
     const { above, startTime } = this
     const events = this.events ?? none
-    const { limits } = this.sink
+    const { clock, limits } = this.sink
     const shared = this.sink.shared(this.shared)
     const alike = this.sink.shared(this.alike)
     writer.hex(1, this.traceId)
@@ -193,8 +212,8 @@ class Span implements OpenSpan, Message {
     if (above !== undefined) writer.hex(4, above.spanId)
     writer.string(5, this.name)
     writer.integer(6, kinds[this.kind])
-    writer.time(7, startTime)
-    writer.time(8, this.endTime ?? startTime)
+    writer.time(7, clock.sinceEpoch(startTime))
+    writer.time(8, clock.sinceEpoch(this.endTime ?? startTime))
     const known = shared.count + alike.count
     const fits = known <= limits.count
     const rest = fits ? (this.own ?? nothing) : { ...this.alike, ...this.own }
@@ -203,7 +222,7 @@ class Span implements OpenSpan, Message {
     const { dropped } = writeAttributes(writer, spanAttributes, rest, limits, fits ? known : shared.count)
     writer.integer(10, dropped)
     const first = Math.max(0, events.length - limits.events)
-    for (let index = first; index < events.length; index++) writeEvent(writer, events[index])
+    for (let index = first; index < events.length; index++) writeEvent(writer, clock, events[index])
     writer.integer(12, first)
     writer.integer(14, 0)
     const status = writer.open(15)
@@ -218,10 +237,10 @@ class Span implements OpenSpan, Message {
 
 const kinds = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as const
 
-const writeEvent = (writer: ProtobufWriter, event: Event | undefined): void => {
+const writeEvent = (writer: ProtobufWriter, clock: Clock, event: Event | undefined): void => {
   if (event === undefined) return
   const message = writer.open(11)
-  writer.time(1, event.time)
+  writer.time(1, clock.sinceEpoch(event.time))
   writer.string(2, event.name)
   writer.integer(4, 0)
   writer.close(message)
