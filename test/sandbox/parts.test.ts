@@ -123,6 +123,28 @@ describe("schema samples", () => {
     })
   })
 
+  it("take what names and keywords of a schema ask for", () => {
+    const schema: JsonObject = {
+      properties: {
+        recipient: { type: "string", description: "whom to mail" },
+        day: { type: ["null", "string"] },
+        kind: { const: "mail" },
+        both: { allOf: [{ properties: { a: { type: "integer" } } }, { properties: { b: { type: "boolean" } } }] },
+        nothing: { type: "null" },
+        anything: true
+      }
+    }
+    const prompt = "Mail 3 pages to ann@example.gov on 2026-03-04"
+    assert.deepStrictEqual(schemaSample(schema, prompt), {
+      recipient: "ann@example.gov",
+      day: "2026-03-04",
+      kind: "mail",
+      both: { a: 3, b: true },
+      nothing: null,
+      anything: prompt
+    })
+  })
+
   it("end on a schema that refers to itself", () => {
     const node = { type: "object", properties: { next: { $ref: "#/$defs/node" } } }
     assert.isTrue(isObject(schemaSample({ $ref: "#/$defs/node", $defs: { node } }, "x")))

@@ -1,0 +1,124 @@
+/** What the clouds refuse, and what they take, that no other test asks of them. */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { bedrock, claude, gemini, messageIn, open, openai, post, type Target } from "./support.ts"
+
+const sonnet = "claude-sonnet-4-5@20250929"
+const govSonnet = "us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0"
+const titan = "amazon.titan-embed-text-v2:0"
+
+const onVertex = (over: object) => ({
+  anthropic_version: "vertex-2023-10-16",
+  max_tokens: 100,
+  messages: [{ role: "user", content: "a" }],
+  ...over
+})
+const onGemini = (over: object) => ({ contents: [{ role: "user", parts: [{ text: "a" }] }], ...over })
+const inChat = (over: object) => ({ model: "gpt-5.1", messages: [{ role: "user", content: "a" }], ...over })
+const inResponses = (over: object) => ({ model: "gpt-5.1", input: "a", ...over })
+const tool = (over: object) => ({ tools: [{ name: "t", input_schema: { type: "object" }, ...over }] })
+
+const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> = [
+  [bedrock(govSonnet), "{", /^Malformed input request/],
+  [bedrock(govSonnet), { anthropic_beta: "a" }, /anthropic_beta: Input should be a valid list/],
+  [
+    bedrock(govSonnet.replace("us-gov.", ""), "count-tokens"),
+    { input: { invokeModel: { body: "e3s=" } } },
+    /^The body of the invokeModel input is not valid JSON/
+  ],
+  [bedrock(titan, "invoke-with-response-stream"), { inputText: "a" }, /doesn't support this operation/],
+  [bedrock(titan), { inputText: "a", embeddingTypes: ["int8"] }, /not a valid enum value/],
+  [
+    gemini("streamGenerateContent?alt=sse"),
+    onGemini({ generationConfig: { responseLogprobs: true, logprobs: 1 } }),
+    /Logprobs is not supported/
+  ],
+  [
+    gemini(),
+    onGemini({ toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["f"] } } }),
+    /a function that is not declared/
+  ],
+  [openai("chat/completions"), "{", /could not parse the JSON body/],
+  [openai("chat/completions"), inChat({ messages: "a" }), /^Invalid type for 'messages': expected an array of objects/],
+  [openai("chat/completions"), inChat({ messages: [{ role: "user", content: 5 }] }), /^Invalid type for 'messages/],
+  [openai("responses"), inResponses({ background: true }), /Background mode is not available/],
+  [openai("responses"), { model: "gpt-5.1" }, /^Missing required parameter: 'input'/],
+  [
+    claude(sonnet),
+    onVertex(tool({ type: "bash_20250124", name: "bash", cache_control: { type: "forever" } })),
+    /cache_control\.type/
+  ],
+  [
+    claude(sonnet),
+    onVertex(
+      tool({
+        strict: true,
+        input_schema: {
+          type: "object",
+          additionalProperties: false,
+          properties: { a: { type: "array", items: { type: "object" } } }
+        }
+      })
+    ),
+    /properties\.a\.items: For 'object' type/
+  ]
+]
+
+const taken: ReadonlyArray<readonly [Target, body: unknown]> = [
+  [claude(sonnet), onVertex({ system: [{ type: "text", text: "a", cache_control: null }] })],
+  [
+    claude(sonnet),
+    onVertex({
+      messages: [
+        {
+          role: "user",
+          content: [{ type: "document", source: { type: "text", media_type: "text/plain", data: "a b c" } }]
+        }
+      ]
+    })
+  ],
+  [
+    openai("chat/completions"),
+    inChat({
+      messages: [
+        { role: "assistant", content: [{ type: "refusal", refusal: "no" }] },
+        { role: "user", content: "a" }
+      ]
+    })
+  ],
+  [
+    openai("responses"),
+    inResponses({
+      text: { format: { type: "text" } },
+      input: [
+        { type: "message", role: "assistant", content: [{ type: "refusal", refusal: "no" }] },
+        { role: "user", content: "a" }
+      ]
+    })
+  ]
+]
+
+layer(Sandbox.layer({ pace: 0 }))("the clouds", (it) => {
+  it.effect.each(refused)("refuse %j %j", ([target, body, message]) =>
+    Effect.gen(function* () {
+      const got = yield* post(target, body)
+      assert.strictEqual(got.status, 400, got.text)
+      assert.match(messageIn(got), message)
+    })
+  )
+
+  it.effect.each(taken)("take %j %j", ([target, body]) =>
+    Effect.gen(function* () {
+      const got = yield* post(target, body)
+      assert.strictEqual(got.status, 200, got.text)
+    })
+  )
+
+  it.effect.each([claude(sonnet), openai("responses")])("refuse GET of %j", (target) =>
+    Effect.gen(function* () {
+      const { status } = yield* open(target, "", { method: "GET", body: null })
+      assert.strictEqual(status, 405)
+    })
+  )
+})
