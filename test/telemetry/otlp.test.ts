@@ -8,7 +8,7 @@ import { type Batch, makeBatches } from "../../src/telemetry/otlp/batches.ts"
 import { batchLimits, sampling, spanLimits } from "../../src/telemetry/otlp/environment.ts"
 import { makeIds } from "../../src/telemetry/otlp/ids.ts"
 import { makeOtlpLogger } from "../../src/telemetry/otlp/logger.ts"
-import { nanosOf, ProtobufWriter } from "../../src/telemetry/otlp/protobuf.ts"
+import { type Message, nanosOf, ProtobufWriter } from "../../src/telemetry/otlp/protobuf.ts"
 import { makeTracer, type TracerOptions } from "../../src/telemetry/otlp/tracer.ts"
 import type { SpanStart } from "../../src/telemetry/spans.ts"
 
@@ -114,6 +114,18 @@ describe("a span", () => {
     same.end(ended, Exit.void)
     const twice = readable({ name: "s", attributes: shared })
     assert.isTrue(holds(ProtobufTraceSerializer.serializeRequest([twice]), writer.take()))
+  })
+
+  it("keeps its times when the machine's clock is set before it is written", () => {
+    const spans: Array<Message> = []
+    const { writer, open } = tracing({ add: (span) => void spans.push(span) })
+    const wallTime = Number(begun / 1_000_000n)
+    open({ startTime: 1, wallTime }).close(1, undefined, {}, {})
+    open({ startTime: 1, wallTime: wallTime + 3_600_000 })
+    for (const span of spans) writer.record(2, span)
+    const at = hrTime(begun - (begun % 1_000_000n))
+    const given = { ...readable({ name: "s", attributes: {} }), startTime: at, endTime: at }
+    assert.isTrue(holds(ProtobufTraceSerializer.serializeRequest([given]), writer.take()))
   })
 
   it("takes what was learned when it ends: what others have too, and its own", () => {

@@ -7,7 +7,7 @@ export interface SpanIds {
 }
 
 /** An ID of zeros means that there is none. */
-const isNone = (id: string): boolean => id.startsWith("0") && /^0+$/.test(id)
+const isNone = (id: string): boolean => /^0+$/.test(id)
 
 export const makeIds = (): SpanIds => {
   const bytes = Buffer.allocUnsafeSlow(4096)

@@ -86,7 +86,7 @@ const spanAttributes = 9
 
 interface Event {
   readonly name: string
-  readonly time: Time
+  readonly time: Instant
 }
 
 const nothing: Attributes = {}
@@ -103,8 +103,8 @@ class Span implements OpenSpan, Message {
   readonly sampled: boolean
   private readonly sink: Sink
   private readonly above: Tracer.AnySpan | undefined
-  private readonly startTime: Time
-  private endTime: Time | undefined
+  private readonly startTime: Instant
+  private endTime: Instant | undefined
   private failure: string | undefined
   private shared: Attributes
   /** What it learned and shares. */
@@ -118,7 +118,7 @@ class Span implements OpenSpan, Message {
     this.name = name
     this.kind = kind
     this.above = parent
-    this.startTime = startTime
+    this.startTime = sink.clock.sinceEpoch(startTime)
     this.endTime = undefined
     this.failure = undefined
     this.shared = shared
@@ -143,11 +143,10 @@ class Span implements OpenSpan, Message {
   }
 
   get status(): Tracer.SpanStatus {
-    const { clock } = this.sink
-    const startTime = nanosOf(clock.sinceEpoch(this.startTime))
+    const startTime = nanosOf(this.startTime)
     if (this.endTime === undefined) return { _tag: "Started", startTime }
     const exit = this.failure === undefined ? Exit.void : Exit.fail(this.failure)
-    return { _tag: "Ended", startTime, endTime: nanosOf(clock.sinceEpoch(this.endTime)), exit }
+    return { _tag: "Ended", startTime, endTime: nanosOf(this.endTime), exit }
   }
 
   // Of these there are none, or they are not read here.
@@ -177,7 +176,7 @@ class Span implements OpenSpan, Message {
   event(name: string, time: Time): void {
     if (!this.sampled || this.endTime !== undefined) return
     this.events ??= []
-    this.events.push({ name, time })
+    this.events.push({ name, time: this.sink.clock.sinceEpoch(time) })
   }
 
   end(endTime: bigint, exit: Exit.Exit<unknown, unknown>): void {
@@ -195,7 +194,7 @@ class Span implements OpenSpan, Message {
 
   private over(endTime: Time, failure: string | undefined): void {
     if (this.endTime !== undefined) return
-    this.endTime = endTime
+    this.endTime = this.sink.clock.sinceEpoch(endTime)
     this.failure = failure
     if (this.sampled) this.sink.add(this)
   }
@@ -204,7 +203,7 @@ class Span implements OpenSpan, Message {
   write(writer: ProtobufWriter): void {
     const { above, startTime } = this
     const events = this.events ?? none
-    const { clock, limits } = this.sink
+    const { limits } = this.sink
     const shared = this.sink.shared(this.shared)
     const alike = this.sink.shared(this.alike)
     writer.hex(1, this.traceId)
@@ -212,8 +211,8 @@ class Span implements OpenSpan, Message {
     if (above !== undefined) writer.hex(4, above.spanId)
     writer.string(5, this.name)
     writer.integer(6, kinds[this.kind])
-    writer.time(7, clock.sinceEpoch(startTime))
-    writer.time(8, clock.sinceEpoch(this.endTime ?? startTime))
+    writer.time(7, startTime)
+    writer.time(8, this.endTime ?? startTime)
     const known = shared.count + alike.count
     const fits = known <= limits.count
     const rest = fits ? (this.own ?? nothing) : { ...this.alike, ...this.own }
@@ -222,7 +221,7 @@ class Span implements OpenSpan, Message {
     const { dropped } = writeAttributes(writer, spanAttributes, rest, limits, fits ? known : shared.count)
     writer.integer(10, dropped)
     const first = Math.max(0, events.length - limits.events)
-    for (let index = first; index < events.length; index++) writeEvent(writer, clock, events[index])
+    for (let index = first; index < events.length; index++) writeEvent(writer, events[index])
     writer.integer(12, first)
     writer.integer(14, 0)
     const status = writer.open(15)
@@ -237,10 +236,10 @@ class Span implements OpenSpan, Message {
 
 const kinds = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as const
 
-const writeEvent = (writer: ProtobufWriter, clock: Clock, event: Event | undefined): void => {
+const writeEvent = (writer: ProtobufWriter, event: Event | undefined): void => {
   if (event === undefined) return
   const message = writer.open(11)
-  writer.time(1, clock.sinceEpoch(event.time))
+  writer.time(1, event.time)
   writer.string(2, event.name)
   writer.integer(4, 0)
   writer.close(message)
