@@ -14,7 +14,7 @@ import {
 } from "../../wire/Event.ts"
 import { readObject } from "../../wire/json.ts"
 import { asBuffer, Remainder } from "../../wire/remainder.ts"
-import { checksumBytes, PlainChunks, plainBytes, preludeBytes } from "./plainChunk.ts"
+import { checksumBytes, PlainChunks, preludeBytes } from "./plainChunk.ts"
 
 /** A frame without headers and payload: the prelude and the checksum of the whole. */
 const minFrameBytes = preludeBytes + checksumBytes
@@ -69,9 +69,7 @@ class EventStreamDecoder implements Decoder {
 
   /** Reads the frames that are complete in `bytes`; answers where the unfinished one begins. */
   private readFrames(bytes: Buffer, events: Array<Event>): number {
-    const { plain } = this.known
-    const whole = bytes.length >= minFrameBytes && bytes.readUInt32BE(0) <= bytes.length
-    let at = whole && bytes.length <= plainBytes ? (plain?.read(bytes, events) ?? 0) : 0
+    let at = this.known.plain?.read(bytes, events) ?? 0
     while (this.failure === undefined && bytes.length - at >= preludeBytes) {
       const length = frameLength(bytes.subarray(at, at + preludeBytes))
       if (Result.isFailure(length)) {

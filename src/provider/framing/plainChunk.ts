@@ -9,7 +9,7 @@ import type { Event } from "../../wire/Event.ts"
 import { followedBy, shiftOf } from "./checksum.ts"
 
 /** Most bytes that are read at a time; longer frames are rare, and their time is in their bytes. */
-export const plainBytes = 64 * 1024
+const plainBytes = 64 * 1024
 
 /** Total length, header length, and their checksum. */
 export const preludeBytes = 12
@@ -53,6 +53,8 @@ export class PlainChunks {
 
   /** Adds the events of the frames that `bytes` begin with; answers where the first is that must be looked at more closely. */
   read(bytes: Buffer, events: Array<Event>): number {
+    // Of a frame that is not complete, nothing is read.
+    if (bytes.length < preludeBytes || bytes.length > plainBytes || bytes.readUInt32BE(0) > bytes.length) return 0
     const text = bytes.toString("latin1")
     const ends: Array<number> = []
     let base64 = ""
