@@ -5,7 +5,7 @@ import { emptyResource } from "@opentelemetry/resources"
 import { Effect, Exit, Logger, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Batch, makeBatches } from "../../src/telemetry/otlp/batches.ts"
-import { batchLimits, sampling, spanLimits } from "../../src/telemetry/otlp/environment.ts"
+import { batchLimits, sampling, spanLimits, temporality } from "../../src/telemetry/otlp/environment.ts"
 import { makeIds } from "../../src/telemetry/otlp/ids.ts"
 import { makeOtlpLogger } from "../../src/telemetry/otlp/logger.ts"
 import { type Message, nanosOf, ProtobufWriter } from "../../src/telemetry/otlp/protobuf.ts"
@@ -230,6 +230,17 @@ describe("sampling", () => {
     span.end(ended, Exit.void)
     assert.deepStrictEqual([span.sampled, writer.take().length], [false, 0])
   })
+})
+
+it.each([
+  [undefined, "cumulative", false],
+  ["", "cumulative", false],
+  ["Cumulative", "cumulative", false],
+  ["DELTA", "delta", false],
+  ["lowmemory", "cumulative", true]
+] as const)("metrics: temporality %s", (given, expected, complains) => {
+  const { is, complaint } = temporality({ OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: given })
+  assert.deepStrictEqual([is, complaint !== undefined], [expected, complains])
 })
 
 it.effect("a log record is the bytes that OpenTelemetry's own serializer makes of it", () =>

@@ -37,6 +37,14 @@ export const spanLimits = (env: Environment): SpanLimits => ({
   events: whole(env.OTEL_SPAN_EVENT_COUNT_LIMIT, 0) ?? 128
 })
 
+/** Whether metrics are totals or what was added since the last time, and what is wrong with the variable. */
+export const temporality = (env: Environment): { readonly is: "cumulative" | "delta"; readonly complaint?: string } => {
+  const name = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+  const given = env[name]?.toLowerCase() || "cumulative"
+  if (given === "cumulative" || given === "delta") return { is: given }
+  return { is: "cumulative", complaint: `${name} is neither cumulative nor delta: cumulative is taken` }
+}
+
 export interface Sampling {
   readonly sampler: Sampler
   /** What is wrong with the variables. */

@@ -3,8 +3,16 @@
  * retries.
  */
 import { convertLegacyHttpOptions, createOtlpHttpExportDelegate } from "@opentelemetry/otlp-exporter-base/node-http"
-import { type ISerializer, ProtobufLogsSerializer, ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer"
+import {
+  type IExporterMetricsHelper,
+  type ISerializer,
+  MetricsExporterMetricsHelper,
+  ProtobufLogsSerializer,
+  ProtobufMetricsSerializer,
+  ProtobufTraceSerializer
+} from "@opentelemetry/otlp-transformer"
 import type { Resource } from "@opentelemetry/resources"
+import type { PushMetricExporter } from "@opentelemetry/sdk-metrics"
 import { Effect } from "effect"
 import { service, version } from "../../api/version.ts"
 import { writeAttributes } from "./attributes.ts"
@@ -36,6 +44,23 @@ const envelope = (resource: Resource) => {
 }
 
 /** `item`: OpenTelemetry's word for what is exported. */
+const makeDelegate = <Items, Response>(
+  signal: "TRACES" | "LOGS" | "METRICS",
+  item: "span" | "log" | "metric",
+  serializer: ISerializer<Items, Response>,
+  counted: IExporterMetricsHelper<Items>
+) =>
+  createOtlpHttpExportDelegate(
+    convertLegacyHttpOptions({}, signal, `v1/${signal.toLowerCase()}`, { "Content-Type": "application/x-protobuf" }),
+    serializer,
+    `otlp_http_${item}_exporter`,
+    counted,
+    undefined
+  )
+
+export const makeMetricExporter = (): PushMetricExporter =>
+  makeDelegate("METRICS", "metric", ProtobufMetricsSerializer, MetricsExporterMetricsHelper)
+
 const makeExporter = <Response>(
   signal: "TRACES" | "LOGS",
   item: "span" | "log",
@@ -43,13 +68,8 @@ const makeExporter = <Response>(
   resource: Resource
 ) => {
   const wrap = envelope(resource)
-  const delegate = createOtlpHttpExportDelegate(
-    convertLegacyHttpOptions({}, signal, `v1/${signal.toLowerCase()}`, { "Content-Type": "application/x-protobuf" }),
-    { serializeRequest: ({ bytes }: Batch) => wrap(bytes), deserializeResponse },
-    `otlp_http_${item}_exporter`,
-    { name: item, countItems: ({ records }) => records },
-    undefined
-  )
+  const serializer = { serializeRequest: ({ bytes }: Batch) => wrap(bytes), deserializeResponse }
+  const delegate = makeDelegate(signal, item, serializer, { name: item, countItems: ({ records }) => records })
   return (batch: Batch) =>
     Effect.callback<void, { readonly message: string }>((resume) => {
       delegate.export(batch, ({ error }) =>

@@ -6,7 +6,6 @@
 import * as OtelMetrics from "@effect/opentelemetry/OtelMetrics"
 import * as OtelResource from "@effect/opentelemetry/Resource"
 import { type DiagLogger, DiagLogLevel, diag } from "@opentelemetry/api"
-import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-proto"
 import {
   defaultResource,
   detectResources,
@@ -21,8 +20,8 @@ import type { Environment } from "../../Settings.ts"
 import { unitOf } from "../metrics.ts"
 import { Spans } from "../spans.ts"
 import { makeBatches } from "./batches.ts"
-import { attributeLimits, batchLimits, positive, sampling, spanLimits } from "./environment.ts"
-import { complaint, makeLogExporter, makeSpanExporter } from "./exporter.ts"
+import { attributeLimits, batchLimits, positive, sampling, spanLimits, temporality } from "./environment.ts"
+import { complaint, makeLogExporter, makeMetricExporter, makeSpanExporter } from "./exporter.ts"
 import { makeIds } from "./ids.ts"
 import { makeOtlpLogger } from "./logger.ts"
 import { makeTracer } from "./tracer.ts"
@@ -95,26 +94,21 @@ const withUnits = (producer: MetricProducer): MetricProducer => ({
 
 const metrics = (env: Environment) =>
   Layer.effectDiscard(
-    Effect.flatMap(
-      OtelMetrics.makeProducer(
-        env.OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE?.toLowerCase() === "delta" ? "delta" : "cumulative"
-      ),
-      (producer) => {
-        const interval = positive(env.OTEL_METRIC_EXPORT_INTERVAL) ?? 60_000
-        return OtelMetrics.registerProducer(
-          withUnits(producer),
-          () =>
-            forgiving(
-              new PeriodicExportingMetricReader({
-                exporter: new OTLPMetricExporter(),
-                exportIntervalMillis: interval,
-                exportTimeoutMillis: Math.min(positive(env.OTEL_METRIC_EXPORT_TIMEOUT) ?? 30_000, interval)
-              })
-            ),
-          { shutdownTimeout }
+    Effect.gen(function* () {
+      const { is, complaint } = temporality(env)
+      if (complaint !== undefined) yield* Effect.logWarning(complaint)
+      const producer = yield* OtelMetrics.makeProducer(is)
+      const interval = positive(env.OTEL_METRIC_EXPORT_INTERVAL) ?? 60_000
+      const reader = () =>
+        forgiving(
+          new PeriodicExportingMetricReader({
+            exporter: makeMetricExporter(),
+            exportIntervalMillis: interval,
+            exportTimeoutMillis: Math.min(positive(env.OTEL_METRIC_EXPORT_TIMEOUT) ?? 30_000, interval)
+          })
         )
-      }
-    )
+      yield* OtelMetrics.registerProducer(withUnits(producer), reader, { shutdownTimeout })
+    })
   )
 
 const logs = (env: Environment) => {
