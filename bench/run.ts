@@ -1,11 +1,12 @@
 /**
  * `npm run bench`: one run of load generator, fake cloud, proxies, gateway and a peer, each its own process. Every subject takes its
  * turn in short rounds and the medians of what two of them did in the same round count, because on a small machine only ratios
- * within a run mean something. `bench/README.md` says what is measured and how to read it.
+ * within a run mean something. All of it is done with several processes of each subject, one after the other, because two processes
+ * of the same program differ by up to a tenth. `bench/README.md` says what is measured and how to read it.
  *
  * Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256` (instead of
- * each scenario's own), `--seconds N` and `--rounds N` (of each subject), `--json FILE` (every round), `--table` (short tables for
- * bench/README.md). `--memory`, `--stages` and `--replaced` measure something else instead.
+ * each scenario's own), `--processes N` (of each subject), `--rounds N` and `--seconds N` (of each process), `--json FILE` (every
+ * round), `--table` (short tables for bench/README.md). `--memory`, `--stages` and `--replaced` measure something else instead.
  */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -26,6 +27,7 @@ const { values: options } = parseArgs({
     only: { type: "string" },
     callers: { type: "string" },
     seconds: { type: "string" },
+    processes: { type: "string" },
     rounds: { type: "string" },
     json: { type: "string" },
     table: { type: "boolean", default: false },
@@ -48,7 +50,8 @@ if (other !== undefined) {
   process.exit(spawnSync(process.execPath, args, { cwd: import.meta.dirname, stdio: "inherit" }).status ?? 1)
 }
 
-const usualRounds = Number(options.rounds ?? (options.quick ? 1 : 3))
+const processes = Number(options.processes ?? (options.quick ? 1 : 3))
+const usualRounds = Number(options.rounds ?? 1)
 const measureMs = Number(options.seconds ?? (options.quick ? 0.25 : 3)) * 1000
 /**
  * The just-in-time compiler is given time once for each subject, and less before each scenario; in parts, because a round ends with
@@ -73,9 +76,16 @@ const subjects = makeSubjects({
   mayInstall: !options.quick
 })
 
-const rows: Array<Row> = []
+const taken: Array<Omit<Row, "median"> & { readonly rounds: Array<Sample> }> = []
 const skips: Array<Skip> = []
 const warmed = new Set<Subject>()
+
+const roundsOf = (scenario: string, subject: Subject, callers: number): Array<Sample> => {
+  const known = taken.find((row) => row.scenario === scenario && row.subject === subject && row.callers === callers)
+  const row = known ?? { scenario, subject, callers, rounds: [] }
+  if (known === undefined) taken.push(row)
+  return row.rounds
+}
 
 /** Those who answer as they should; the others are noted with their reason. */
 const present = async (scenario: Scenario): Promise<ReadonlyMap<Subject, Running>> => {
@@ -90,7 +100,8 @@ const present = async (scenario: Scenario): Promise<ReadonlyMap<Subject, Running
         : await probe(scenario, subject, one).catch((error) => `fails: ${error.cause ?? error}`)
     if (typeof one !== "string" && why === undefined) answering.set(subject, one)
     else {
-      skips.push({ scenario: scenario.name, subject, why: why ?? "is absent" })
+      const known = skips.some((skip) => skip.scenario === scenario.name && skip.subject === subject)
+      if (!known) skips.push({ scenario: scenario.name, subject, why: why ?? "is absent" })
       say(`${scenario.name}: ${subject} ${why}`)
     }
   }
@@ -102,7 +113,7 @@ const callersOf = ({ callers, fixed }: Scenario): Scenario["callers"] => {
   return options.quick ? callers.slice(0, 1) : callers
 }
 
-const measureScenario = async (scenario: Scenario) => {
+const measureScenario = async (scenario: Scenario, time: number) => {
   const answering = await present(scenario)
   await ask(upstream.child, scenario.pace)
   const span = spanOf(scenario)
@@ -119,32 +130,34 @@ const measureScenario = async (scenario: Scenario) => {
   }
   for (const { count, subjects: some } of callersOf(scenario)) {
     const taking = [...answering].filter(([subject]) => some === undefined || some.includes(subject))
-    const taken = new Map(taking.map(([subject]) => [subject, [] as Array<Sample>]))
     for (let i = 0; i < usualRounds + (options.quick ? 0 : (scenario.moreRounds ?? 0)); i++) {
       // Every other round runs backwards, so that nobody always follows the same neighbour.
-      for (const [subject, one] of i % 2 === 0 ? taking : taking.toReversed()) {
-        taken.get(subject)?.push(await round(parties, scenario, subject, one, count, { warm, measure }))
+      for (const [subject, one] of (time + i) % 2 === 0 ? taking : taking.toReversed()) {
+        const sample = await round(parties, scenario, subject, one, count, { warm, measure })
+        roundsOf(scenario.name, subject, count).push(sample)
       }
     }
-    for (const [subject, rounds] of taken) {
-      rows.push({ scenario: scenario.name, subject, callers: count, median: summarise(rounds), rounds })
-    }
-    say(`${scenario.name}, ${count} callers: ${[...taken.keys()].join(", ") || "nobody answers"}`)
+    say(`${scenario.name}, ${count} callers: ${taking.map(([subject]) => subject).join(", ") || "nobody answers"}`)
   }
 }
 
 const began = performance.now()
-for (const [i, scenario] of chosen.entries()) {
-  await measureScenario(scenario)
-  const needed = chosen.slice(i + 1).flatMap(({ calls }) => Object.keys(calls) as Array<Subject>)
-  await subjects.keep(new Set(needed))
+for (let time = 0; time < processes; time++) {
+  say(`processes: ${time + 1} of ${processes}`)
+  warmed.clear()
+  for (const [i, scenario] of chosen.entries()) {
+    await measureScenario(scenario, time)
+    // After the last one nobody is needed: the next time begins with processes of its own.
+    const needed = chosen.slice(i + 1).flatMap(({ calls }) => Object.keys(calls) as Array<Subject>)
+    await subjects.keep(new Set(needed))
+  }
 }
 
 const cores = `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? "unknown processor"}`
 const minutes = ((performance.now() - began) / 60_000).toFixed(1)
 const report: Report = {
-  machine: `${cores}, Node ${process.version}; ${usualRounds} rounds of ${measureMs / 1000} s for each subject, medians; ${minutes} minutes.`,
-  rows,
+  machine: `${cores}, Node ${process.version}; medians of ${processes} processes of each subject, ${usualRounds} rounds of ${measureMs / 1000} s in each; ${minutes} minutes.`,
+  rows: taken.map((row) => ({ ...row, median: summarise(row.rounds) })),
   skips,
   notes: await subjects.notes()
 }

@@ -31,7 +31,7 @@ export interface Options {
 export const makeSubjects = ({ directory, mayInstall, upstream }: Options) => {
   const running = new Map<Subject, Running>()
   const absent = new Map<Subject, string>()
-  const notes: Array<string> = []
+  const notes = new Set<string>()
   let key: string | undefined
   let collector: Awaited<ReturnType<typeof start<Listening>>> | undefined
 
@@ -59,7 +59,7 @@ export const makeSubjects = ({ directory, mayInstall, upstream }: Options) => {
     },
     portkey: async () => {
       if (!installed() && !(mayInstall && install())) throw new Error("not installed (npm ci in bench/)")
-      notes.push(portkeyNote)
+      notes.add(portkeyNote)
       return { ...(await startPortkey(directory)), headers: portkeyHeaders(upstream.port) }
     }
   }
@@ -90,7 +90,7 @@ export const makeSubjects = ({ directory, mayInstall, upstream }: Options) => {
     },
     /** What a reader must know about the subjects that ran. */
     notes: async (): Promise<ReadonlyArray<string>> => {
-      if (collector === undefined) return notes
+      if (collector === undefined) return [...notes]
       const { logs, metrics, records, spans, traces } = await ask<Collected>(collector.child, "collected")
       const usage = readFileSync(join(directory, "exporting-usage.jsonl"))
       const requests = usage.reduce((lines, byte) => lines + (byte === 10 ? 1 : 0), 0)
