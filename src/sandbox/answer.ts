@@ -130,7 +130,8 @@ export const planOf = (given: Turn): Plan => {
   const results = given.results.map(({ name, content }) => ({ name, content: withoutReminders(content) }))
   const turn: Turn = { ...given, prompt: withoutReminders(given.prompt), results }
   const { directives, thinks, stops } = turn
-  const refuses = directives.flags.has("refuse")
+  // A model whose cloud has no prompt filter refuses by itself.
+  const refuses = directives.flags.has("refuse") || directives.flags.has("filter-prompt")
   const calls = refuses ? [] : callsOf(turn)
   const said = refuses || (calls.length > 0 && directives.text === undefined) ? "" : textOf(turn)
   const { at, sequence } = stopIn(said, stops)

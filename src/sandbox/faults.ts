@@ -1,8 +1,9 @@
 /** What goes wrong on demand: what every cloud does with the directives of a request. */
 import type { Directives } from "./directives.ts"
-import type { Frame, Reply } from "./http.ts"
+import { type Frame, Refusal, type Reply } from "./http.ts"
 
-type Failure = ReturnType<typeof failureOf>
+/** A failure in the middle of a stream. */
+export type Failure = ReturnType<typeof failureOf>
 
 /** How a cloud frames a stream: its headers, an event that is not JSON, and its in-stream error. */
 export interface Framing {
@@ -21,6 +22,16 @@ export interface Answer {
   readonly whole: () => Reply
 }
 
+/** An answer, or what its cloud writes where it refuses the request. */
+export const orRefused = (failed: Answer["failed"], answer: () => Reply): Reply => {
+  try {
+    return answer()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return failed(error.status, error.message)
+  }
+}
+
 /** The HTTP status that each of Bedrock's in-stream exceptions has when it comes before the stream; others are 500. */
 const statuses: Readonly<Record<string, number>> = {
   throttlingException: 429,
@@ -30,7 +41,6 @@ const statuses: Readonly<Record<string, number>> = {
   validationException: 400
 }
 
-/** A failure in the middle of a stream, by its name. */
 const failureOf = (name: string) => ({
   name,
   status: statuses[name] ?? 500,

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Data } from "effect"
 import { createServer } from "../nodeHttp.ts"
 import { parseAhead } from "./json.ts"
+import { digest } from "./signature.ts"
 
 /** A request as a cloud's front end sees it. `path` is as it was sent, still percent-encoded. */
 export interface CloudRequest {
@@ -14,6 +15,8 @@ export interface CloudRequest {
   readonly query: URLSearchParams
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
+  /** A hash of path and body: equal requests get equal replies, and equal identifiers in them. */
+  readonly seed: string
 }
 
 /** One upstream event, already framed. A `word` waits for the pace; the `terminal` one tells a client that the stream is complete. */
@@ -115,7 +118,8 @@ export const startServer = async (options: {
     call = { cloud: options.cloud, method, path: target, headers, body: body.toString(), aborted: false }
     options.add(call)
     const [path = "/", query] = target.split("?", 2)
-    const reply = await options.answer({ method, path, query: new URLSearchParams(query), headers, body })
+    const seed = digest(path, body)
+    const reply = await options.answer({ method, path, query: new URLSearchParams(query), headers, body, seed })
     cut = reply.ending === "cut"
     await send(response, reply, options.pace, leaving.signal)
   }

@@ -105,44 +105,38 @@ export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIden
 const isWord = ({ type, delta }: JsonObject): boolean =>
   type === "content_block_delta" && objectOf(delta).signature === undefined && objectOf(delta).partial_json !== ""
 
-/** How a platform writes an answer: with what it cost, which some of them say. */
+/** How a platform writes an answer: with what it cost, which some of them say. A count of tokens costs nothing. */
 export interface ClaudeCloud {
   readonly failed: Answer["failed"]
-  readonly counted: (inputTokens: number) => Reply
-  readonly whole: (message: JsonObject, cost: Cost) => Reply
+  readonly whole: (body: JsonObject, cost?: Cost) => Reply
   /** Absent where the caller wants the whole. */
   readonly stream: (Framing & { readonly frame: (data: JsonObject, cost: Cost) => Frame["bytes"] }) | undefined
 }
 
 /** Prompt tokens and output tokens. */
-interface Cost {
-  readonly input: number
-  readonly output: number
-}
+type Cost = Readonly<Record<"input" | "output", number>>
 
 /** Answers a Messages request, or counts it. Throws a `Refusal` where the platform would refuse it. */
 export const playClaude = (body: JsonObject, context: ClaudeContext, seed: string, cloud: ClaudeCloud): Reply => {
-  const read = readClaude(body, context)
-  const identity = { tag: context.platform === "vertex" ? "vrtx" : "bdrk", model: context.model.base, seed }
-  const { directives } = read.turn
-  const { failed, stream } = cloud
+  const request = readClaude(body, context)
+  const { turn, inputTokens } = request
+  const { failed, whole, stream } = cloud
+  const vertex = context.platform === "vertex"
   if (context.counting) {
-    const whole = () => cloud.counted(read.inputTokens)
-    return answered({ ...directives, exception: undefined }, { failed, whole })
+    const counted = vertex ? { input_tokens: inputTokens } : { inputTokens }
+    return answered({ ...turn.directives, exception: undefined }, { failed, whole: () => whole(counted) })
   }
-  // Claude has no prompt filter of its own: what it will not answer, it refuses.
-  const flags = directives.flags.has("filter-prompt") ? new Set([...directives.flags, "refuse"]) : directives.flags
-  const request = { ...read, turn: { ...read.turn, directives: { ...directives, flags } } }
-  const plan = planOf(request.turn)
-  const cost = { input: read.inputTokens, output: plan.outputTokens }
+  const identity = { tag: vertex ? "vrtx" : "bdrk", model: context.model.base, seed }
+  const plan = planOf(turn)
+  const cost = { input: inputTokens, output: plan.outputTokens }
   const frameOf = (framing: NonNullable<typeof stream>) => (data: JsonObject) => ({
     bytes: framing.frame(data, cost),
     word: isWord(data),
     terminal: data.type === "message_stop"
   })
-  return answered(request.turn.directives, {
+  return answered(turn.directives, {
     failed,
     stream: stream && (() => ({ ...stream, frames: eventsOf(plan, request, identity).map(frameOf(stream)) })),
-    whole: () => cloud.whole(messageOf(plan, request, identity), cost)
+    whole: () => whole(messageOf(plan, request, identity), cost)
   })
 }

@@ -5,19 +5,14 @@ import { answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
 import { type JsonObject, listOf, objectOf, parseBody, readObject, stringOf } from "../json.ts"
 import type { ClaudeModel, Models } from "../models.ts"
-import { answerChat } from "../openai/chat.ts"
-import { answerResponses } from "../openai/responses.ts"
-import { digest } from "../signature.ts"
+import { playChat } from "../openai/chat.ts"
+import { playResponses } from "../openai/responses.ts"
+import { serve } from "../openai/serve.ts"
 import { embedTitan } from "../titan/embeddings.ts"
+import type { Access } from "./access.ts"
 import { awsReply } from "./errors.ts"
 import { chunk, frame } from "./eventStream.ts"
-import { checkSignature, type SigningKey } from "./sigv4.ts"
-
-/** What this Bedrock knows: the key it checks signatures with, its API key, and its models. */
-export interface BedrockOptions extends SigningKey {
-  readonly bearer: string
-  readonly models: Models
-}
+import { checkSignature } from "./sigv4.ts"
 
 const refused = (error: unknown): Reply => {
   if (!(error instanceof Refusal)) throw error
@@ -52,15 +47,18 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
       return frame("exception", name, { message, ...(name === "modelStreamErrorException" && original) })
     }
   }
-  return playClaude(body, context, digest(request.path, request.body), {
+  return playClaude(body, context, request.seed, {
     failed: awsReply,
-    counted: (inputTokens) => jsonReply(200, { inputTokens }),
-    whole: (message, { input, output }) =>
-      jsonReply(200, message, {
-        "x-amzn-bedrock-input-token-count": String(input),
-        "x-amzn-bedrock-output-token-count": String(output),
-        "x-amzn-bedrock-invocation-latency": "5"
-      }),
+    whole: (said, cost) =>
+      jsonReply(
+        200,
+        said,
+        cost && {
+          "x-amzn-bedrock-input-token-count": String(cost.input),
+          "x-amzn-bedrock-output-token-count": String(cost.output),
+          "x-amzn-bedrock-invocation-latency": "5"
+        }
+      ),
     stream: operation === "invoke" ? undefined : stream
   })
 }
@@ -88,24 +86,23 @@ const modelReply = (models: Models, request: CloudRequest, id: string, operation
   return awsReply(400, `Invocation of model ID ${id} with on-demand throughput isn’t supported. ${instead}`)
 }
 
+const answer = async (request: CloudRequest, access: Access, models: Models): Promise<Reply> => {
+  const { method, path, headers } = request
+  if (headers.authorization !== `Bearer ${access.bedrockBearer}`) await checkSignature(request, access, Date.now())
+  const place = { azure: false, models }
+  if (method === "POST" && path === "/openai/v1/chat/completions") return serve(request, playChat, place)
+  if (method === "POST" && path === "/openai/v1/responses") return serve(request, playResponses, place)
+  const match = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|count-tokens)$/.exec(path)
+  if (match !== null && method === "POST")
+    return modelReply(models, request, decodeURIComponent(match[1] ?? ""), match[2] ?? "")
+  return jsonReply(200, { Output: { __type: "com.amazon.coral.service#UnknownOperationException" }, Version: "1.0" })
+}
+
 /** Plays Amazon Bedrock's runtime: InvokeModel for Claude and Titan, CountTokens, and the OpenAI-compatible routes. */
-export const bedrock = (options: BedrockOptions) => {
-  const { models } = options
-  const place = { platform: "bedrock", find: (id: string) => models.gpt("bedrock", id) } as const
-  const answer = async (request: CloudRequest): Promise<Reply> => {
-    const { method, path, headers } = request
-    if (headers.authorization !== `Bearer ${options.bearer}`) await checkSignature(request, options, Date.now())
-    if (method === "POST" && path === "/openai/v1/chat/completions") return answerChat(request, place)
-    if (method === "POST" && path === "/openai/v1/responses") return answerResponses(request, place)
-    const match = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|count-tokens)$/.exec(path)
-    if (match !== null && method === "POST")
-      return modelReply(models, request, decodeURIComponent(match[1] ?? ""), match[2] ?? "")
-    return jsonReply(200, { Output: { __type: "com.amazon.coral.service#UnknownOperationException" }, Version: "1.0" })
-  }
-  return async (request: CloudRequest): Promise<Reply> => {
-    const reply = await answer(request).catch(refused)
-    const id = digest(request.path, request.body)
-    const requestId = id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, "$1-$2-$3-$4-$5")
+export const bedrock =
+  (access: Access, models: Models) =>
+  async (request: CloudRequest): Promise<Reply> => {
+    const reply = await answer(request, access, models).catch(refused)
+    const requestId = request.seed.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, "$1-$2-$3-$4-$5")
     return { ...reply, headers: { "x-amzn-requestid": requestId, ...reply.headers } }
   }
-}

@@ -4,13 +4,10 @@ import { Hash } from "@smithy/core/serde"
 import { SignatureV4 } from "@smithy/signature-v4"
 import { type CloudRequest, Refusal } from "../http.ts"
 import { insistOn, type Rules } from "../shape.ts"
+import type { Access } from "./access.ts"
 
 /** What a signature is checked against. */
-export interface SigningKey {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly region: string
-}
+type SigningKey = Pick<Access, "accessKeyId" | "secretAccessKey" | "region">
 
 const SKEW = 5 * 60 * 1000
 
@@ -23,7 +20,11 @@ const insist = (code: string, rules: Rules): void =>
 const signing = { service: "bedrock", sha256: Hash.bind(null, "sha256"), applyChecksum: false }
 
 /** Computes the request's SigV4 signature again and compares. Throws a `Refusal` (403) with AWS's exception names. */
-export const checkSignature = async (request: CloudRequest, key: SigningKey, now: number): Promise<void> => {
+export const checkSignature = async (
+  request: Omit<CloudRequest, "seed">,
+  key: SigningKey,
+  now: number
+): Promise<void> => {
   const { method, path, query, headers, body } = request
   insist("MissingAuthenticationTokenException", { "Missing Authentication Token": headers.authorization !== undefined })
   const match = AUTHORIZATION.exec(headers.authorization ?? "")

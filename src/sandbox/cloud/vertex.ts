@@ -1,20 +1,12 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
 import { playClaude } from "../claude/answer.ts"
-import type { Framing } from "../faults.ts"
+import { type Answer, type Framing, orRefused } from "../faults.ts"
 import { answerGemini } from "../gemini/answer.ts"
-import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
+import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
-import { digest } from "../signature.ts"
+import type { Access } from "./access.ts"
 import { claudeError, googleReply } from "./errors.ts"
-
-/** What this Vertex AI knows: its project and location, the access token it accepts, and its models. */
-export interface VertexOptions {
-  readonly project: string
-  readonly location: string
-  readonly token: string
-  readonly models: Models
-}
 
 const PATH =
   /^\/v1(?:beta1)?\/projects\/([^/]+)\/locations\/([^/]+)\/publishers\/(anthropic|google)\/models\/([^/:]+):(\w+)$/
@@ -39,12 +31,12 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
   const name = counting ? stringOf(body.model) : id
   const model = models.claude("vertex", name)?.model
   if (model === undefined) return missing(`publishers/anthropic/models/${name}`)
-  const seed = digest(request.path, request.body)
-  const request_id = `req_vrtx_01${seed.slice(0, 22)}`
+  const request_id = `req_vrtx_01${request.seed.slice(0, 22)}`
   const headers = { "request-id": request_id }
   const betas = (request.headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim())
   const context = { platform: "vertex" as const, model, betas: betas.filter((beta) => beta !== ""), counting }
-  const failed = (status: number, message: string, retryAfter?: string): Reply =>
+  // Anthropic's own errors come as they are; all others are Google's.
+  const failed: Answer["failed"] = (status, message, retryAfter) =>
     [400, 413, 529].includes(status)
       ? jsonReply(status, { ...claudeError(status, message), request_id }, headers)
       : googleReply(status, message, retryAfter)
@@ -54,46 +46,41 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
     garbage: "event: content_block_delta\ndata: {not json\n\n",
     error: errorEvent
   }
-  try {
-    return playClaude(body, context, seed, {
-      failed,
-      counted: (input_tokens) => jsonReply(200, { input_tokens }, headers),
-      whole: (message) => jsonReply(200, message, headers),
-      stream: method === "streamRawPredict" && body.stream === true ? stream : undefined
-    })
-  } catch (error) {
-    if (error instanceof Refusal) return failed(error.status, error.message)
-    throw error
-  }
+  const whole = (said: JsonObject) => jsonReply(200, said, headers)
+  const streams = method === "streamRawPredict" && body.stream === true
+  return orRefused(failed, () =>
+    playClaude(body, context, request.seed, { failed, whole, stream: streams ? stream : undefined })
+  )
 }
 
 /** Plays Vertex AI: the Claude partner models with their count endpoint, and Gemini. */
 export const vertex =
-  (options: VertexOptions) =>
+  (access: Access, models: Models) =>
   (request: CloudRequest): Reply => {
     const match = PATH.exec(decodeURIComponent(request.path))
     if (match === null) return googleReply(404, `The requested URL ${request.path} was not found on this server.`)
     if (request.method !== "POST") return googleReply(405, "Method not allowed.")
-    if (request.headers.authorization !== `Bearer ${options.token}`) {
+    if (request.headers.authorization !== `Bearer ${access.vertexBearer}`) {
       const expected = "Expected OAuth 2 access token, login cookie or other valid authentication credential."
       const link = "See https://developers.google.com/identity/sign-in/web/devconsole-project."
       return googleReply(401, `Request had invalid authentication credentials. ${expected} ${link}`)
     }
     const [, project, location, publisher, id = "", method = ""] = match
-    if (project !== options.project) {
+    if (project !== access.project) {
       const resource = `//aiplatform.googleapis.com/projects/${project}`
       const denied = `Permission 'aiplatform.endpoints.predict' denied on resource '${resource}' (or it may not exist).`
       return googleReply(403, denied)
     }
-    if (location !== options.location) return googleReply(404, `Location ${location} is not supported by this project.`)
+    if (location !== access.location) return googleReply(404, `Location ${location} is not supported by this project.`)
     const body = parseBody(request.body)
     if (body === undefined) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
     if (publisher === "anthropic") {
       return method === "rawPredict" || method === "streamRawPredict"
-        ? claudeReply(request, body, id, method, options.models)
+        ? claudeReply(request, body, id, method, models)
         : googleReply(404, `Method ${method} not found.`)
     }
-    const model = options.models.gemini(id)
-    const name = `projects/${project}/locations/${location}/publishers/google/models/${id}`
-    return model === undefined ? missing(name) : answerGemini(request, body, model, method)
+    const model = models.gemini(id)
+    return model === undefined
+      ? missing(`projects/${project}/locations/${location}/publishers/google/models/${id}`)
+      : orRefused(googleReply, () => answerGemini(request, body, model, method))
   }

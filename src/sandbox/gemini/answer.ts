@@ -2,10 +2,10 @@
 import { planOf } from "../answer.ts"
 import { googleError, googleReply } from "../cloud/errors.ts"
 import { type Answer, answered } from "../faults.ts"
-import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
+import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import { type JsonObject, readObject } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
-import { digest, signThinking } from "../signature.ts"
+import { signThinking } from "../signature.ts"
 import { signed } from "./contents.ts"
 import { type GeminiRequest, readGemini } from "./request.ts"
 
@@ -78,67 +78,65 @@ const likelihoods = ({ text }: Spoken, alternatives: number): JsonObject => {
   return { chosenCandidates, ...(alternatives > 0 && { topCandidates }) }
 }
 
-/** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. */
+/** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. Throws a `Refusal`. */
 export const answerGemini = (request: CloudRequest, body: JsonObject, model: GeminiModel, method: string): Reply => {
-  const seed = digest(request.path, request.body)
-  const identity = { modelVersion: model.base, createTime: new Date().toISOString(), responseId: seed.slice(0, 22) }
-  const event = (data: JsonObject) => `data: ${JSON.stringify(data)}\r\n\r\n`
-  try {
-    const read = readGemini(body, model)
-    const { promptTokens, logprobs } = read
-    const { directives } = read.turn
-    if (method === "countTokens") {
-      const promptTokensDetails = [{ modality: "TEXT", tokenCount: promptTokens }]
-      const whole = () => jsonReply(200, { totalTokens: promptTokens, promptTokensDetails })
-      return answered({ ...directives, exception: undefined }, { failed: googleReply, whole })
-    }
-    const streams = method === "streamGenerateContent"
-    if (method !== "generateContent" && !streams) return googleReply(404, `Method ${method} not found.`)
-    if (streams && logprobs !== undefined)
-      return googleReply(400, "Unable to submit request because Logprobs is not supported for streaming.")
-    const filtered = directives.flags.has("filter-prompt")
-    const blocked = {
-      promptFeedback: {
-        blockReason: "PROHIBITED_CONTENT",
-        blockReasonMessage: "The prompt was blocked by the sandbox."
-      },
-      usageMetadata: { promptTokenCount: promptTokens, totalTokenCount: promptTokens, trafficType },
-      ...identity
-    }
-    const spoken = speak(read, model, seed)
-    const { usage: usageMetadata } = spoken
-    const stream: Answer["stream"] = () => {
-      const array = request.query.get("alt") !== "sse"
-      const parts = spoken.parts.map((part) => ({
-        candidates: [{ index: 0, content: { role: "model", parts: [part] } }],
-        usageMetadata: { trafficType },
-        ...identity
-      }))
-      const end = { candidates: [candidate(spoken, [{ text: "" }])], usageMetadata, ...identity }
-      const bodies = filtered ? [blocked] : [...parts, end]
-      const frames = bodies.map((body, index) => {
-        const last = index === bodies.length - 1
-        // The signature of a text comes with the last of it.
-        const word = !last && spoken.parts[index]?.text !== ""
-        return array
-          ? { bytes: `${index === 0 ? "[" : ",\n"}${JSON.stringify(body)}`, word }
-          : { bytes: event(body), word, terminal: last }
-      })
-      return {
-        frames: array ? [...frames, { bytes: "]", terminal: true }] : frames,
-        headers: { "content-type": array ? "application/json; charset=UTF-8" : "text/event-stream" },
-        garbage: "data: {not json\r\n\r\n",
-        error: ({ status, message }) => event(googleError(status, message))
-      }
-    }
-    const whole = () => {
-      const logprobsResult = logprobs === undefined ? {} : { logprobsResult: likelihoods(spoken, logprobs) }
-      const candidates = [{ ...candidate(spoken, spoken.whole), ...logprobsResult }]
-      return jsonReply(200, filtered ? blocked : { candidates, usageMetadata, ...identity })
-    }
-    return answered(directives, { failed: googleReply, stream: streams ? stream : undefined, whole })
-  } catch (error) {
-    if (error instanceof Refusal) return googleReply(error.status, error.message)
-    throw error
+  const identity = {
+    modelVersion: model.base,
+    createTime: new Date().toISOString(),
+    responseId: request.seed.slice(0, 22)
   }
+  const event = (data: JsonObject) => `data: ${JSON.stringify(data)}\r\n\r\n`
+  const read = readGemini(body, model)
+  const { promptTokens, logprobs } = read
+  const { directives } = read.turn
+  if (method === "countTokens") {
+    const promptTokensDetails = [{ modality: "TEXT", tokenCount: promptTokens }]
+    const whole = () => jsonReply(200, { totalTokens: promptTokens, promptTokensDetails })
+    return answered({ ...directives, exception: undefined }, { failed: googleReply, whole })
+  }
+  const streams = method === "streamGenerateContent"
+  if (method !== "generateContent" && !streams) return googleReply(404, `Method ${method} not found.`)
+  if (streams && logprobs !== undefined)
+    return googleReply(400, "Unable to submit request because Logprobs is not supported for streaming.")
+  const filtered = directives.flags.has("filter-prompt")
+  const blocked = {
+    promptFeedback: {
+      blockReason: "PROHIBITED_CONTENT",
+      blockReasonMessage: "The prompt was blocked by the sandbox."
+    },
+    usageMetadata: { promptTokenCount: promptTokens, totalTokenCount: promptTokens, trafficType },
+    ...identity
+  }
+  const spoken = speak(read, model, request.seed)
+  const { usage: usageMetadata } = spoken
+  const stream: Answer["stream"] = () => {
+    const array = request.query.get("alt") !== "sse"
+    const parts = spoken.parts.map((part) => ({
+      candidates: [{ index: 0, content: { role: "model", parts: [part] } }],
+      usageMetadata: { trafficType },
+      ...identity
+    }))
+    const end = { candidates: [candidate(spoken, [{ text: "" }])], usageMetadata, ...identity }
+    const bodies = filtered ? [blocked] : [...parts, end]
+    const frames = bodies.map((body, index) => {
+      const last = index === bodies.length - 1
+      // The signature of a text comes with the last of it.
+      const word = !last && spoken.parts[index]?.text !== ""
+      return array
+        ? { bytes: `${index === 0 ? "[" : ",\n"}${JSON.stringify(body)}`, word }
+        : { bytes: event(body), word, terminal: last }
+    })
+    return {
+      frames: array ? [...frames, { bytes: "]", terminal: true }] : frames,
+      headers: { "content-type": array ? "application/json; charset=UTF-8" : "text/event-stream" },
+      garbage: "data: {not json\r\n\r\n",
+      error: ({ status, message }) => event(googleError(status, message))
+    }
+  }
+  const whole = () => {
+    const logprobsResult = logprobs === undefined ? {} : { logprobsResult: likelihoods(spoken, logprobs) }
+    const candidates = [{ ...candidate(spoken, spoken.whole), ...logprobsResult }]
+    return jsonReply(200, filtered ? blocked : { candidates, usageMetadata, ...identity })
+  }
+  return answered(directives, { failed: googleReply, stream: streams ? stream : undefined, whole })
 }

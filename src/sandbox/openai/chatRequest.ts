@@ -4,7 +4,6 @@ import type { GptModel } from "../models.ts"
 import { reads, type Shape } from "../shape.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
 import { checkSampling, chosen, contentOf, effortOf, imageOf, textPart, tokens, toolOf, upTo } from "./parameters.ts"
-import type { Platform } from "./serve.ts"
 import { closed, filled, insist, list, never, text, variant, where } from "./shape.ts"
 
 const call = closed("type", { "id!": text, "function!": closed("", { "name!": text, "arguments!": text }) })
@@ -111,7 +110,7 @@ const choiceOf = (choice: Json | undefined, tools: ReadonlyArray<Tool>): Turn["c
 const SAMPLING = "temperature top_p presence_penalty frequency_penalty logprobs top_logprobs logit_bias stop"
 
 /** Checks a chat completion request as the cloud does, and reads what it asks. Throws a `Refusal`. */
-export const readChat = (body: JsonObject, model: GptModel, platform: Platform) => {
+export const readChat = (body: JsonObject, model: GptModel, azure: boolean) => {
   const asked = requestOf(model)(body, "")
   const { messages, tools = [], stop: stops = [] } = asked
   checkMessages(messages, listOf(body.messages))
@@ -120,7 +119,7 @@ export const readChat = (body: JsonObject, model: GptModel, platform: Platform) 
   const stream = body.stream === true
   const tooled = `Function tools with reasoning_effort are not supported for ${model.base} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
   insist({ [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" }, "reasoning_effort")
-  insist({ "The sandbox gives one choice.": platform === "bedrock" || (asked.n ?? 1) === 1 }, "n")
+  insist({ "The sandbox gives one choice.": !azure || (asked.n ?? 1) === 1 }, "n")
   insist({
     [unsupported("n")]: (asked.n ?? 1) === 1,
     [unsupported("logit_bias")]: !model.inlineReasoning || body.logit_bias === undefined,
@@ -150,6 +149,3 @@ export const readChat = (body: JsonObject, model: GptModel, platform: Platform) 
     logprobs: body.logprobs === true
   }
 }
-
-/** A checked chat completion request. */
-export type ChatRequest = ReturnType<typeof readChat>

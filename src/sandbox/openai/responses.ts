@@ -1,12 +1,12 @@
 /** How GPT answers by the Responses API: items, whole and streamed. */
 import { argumentsOf, type Plan, planOf } from "../answer.ts"
-import type { Framing } from "../faults.ts"
-import type { CloudRequest, Frame, Reply } from "../http.ts"
+import type { Failure } from "../faults.ts"
+import type { Frame } from "../http.ts"
 import { type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments } from "../tokens.ts"
 import { ENCRYPTED, kinds, type ResponsesRequest, readResponses } from "./responsesRequest.ts"
-import { type Asked, filterResults, logprob, type Place, serve } from "./serve.ts"
+import { type Asked, filterResults, logprob, type Played } from "./serve.ts"
 
 type Event = JsonObject & { readonly type: string }
 
@@ -20,12 +20,12 @@ interface Spoken {
 const incompleteReason = ({ stop }: Plan): string | undefined =>
   stop === "length" ? "max_output_tokens" : stop === "refusal" ? "content_filter" : undefined
 
-const reasoning = (plan: Plan, request: ResponsesRequest, id: string, seed: string): Spoken => {
-  const text = plan.thinking.join("")
+const reasoning = ({ thinking }: Plan, request: ResponsesRequest, id: string, seed: string): Spoken => {
+  const text = thinking.join("")
   const part = (text: string) => ({ type: "summary_text", text })
   const events: ReadonlyArray<Event> = [
     { type: "reasoning_summary_part.added", part: part("") },
-    ...plan.thinking.map((delta) => ({ type: "reasoning_summary_text.delta", delta })),
+    ...thinking.map((delta) => ({ type: "reasoning_summary_text.delta", delta })),
     { type: "reasoning_summary_text.done", text },
     { type: "reasoning_summary_part.done", part: part(text) }
   ]
@@ -38,18 +38,15 @@ const reasoning = (plan: Plan, request: ResponsesRequest, id: string, seed: stri
 }
 
 const message = ({ text: pieces }: Plan, likely: boolean, id: string, status: string): Spoken => {
-  const text = pieces.join("")
-  const likelihoods = (pieces: ReadonlyArray<string>) => (likely ? pieces.map(logprob) : [])
-  const part = (pieces: ReadonlyArray<string>) => ({
-    type: "output_text",
-    annotations: [],
-    logprobs: likelihoods(pieces),
+  const said = (pieces: ReadonlyArray<string>) => ({
+    logprobs: likely ? pieces.map(logprob) : [],
     text: pieces.join("")
   })
+  const part = (pieces: ReadonlyArray<string>) => ({ type: "output_text", annotations: [], ...said(pieces) })
   const events: ReadonlyArray<Event> = [
     { type: "content_part.added", part: part([]) },
-    ...pieces.map((delta) => ({ type: "output_text.delta", delta, logprobs: likelihoods([delta]) })),
-    { type: "output_text.done", text, logprobs: likelihoods(pieces) },
+    ...pieces.map((delta) => ({ type: "output_text.delta", delta, logprobs: said([delta]).logprobs })),
+    { type: "output_text.done", ...said(pieces) },
     { type: "content_part.done", part: part(pieces) }
   ]
   return {
@@ -112,15 +109,27 @@ const begun = (request: ResponsesRequest, { body, name, seed }: Asked): JsonObje
   user: null
 })
 
-/** What is known of a response once it has ended. */
-const ended = (plan: Plan, { promptTokens, cached }: ResponsesRequest, azure: boolean) => {
+const sse = (data: Event): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
+
+/** Answers a Responses request. */
+export const playResponses = (asked: Asked): Played => {
+  const read = readResponses(asked.body, asked.model)
+  const plan = planOf(read.turn)
+  const { promptTokens, cached } = read
+  const start = begun(read, asked)
+  const spoken = itemsOf(plan, read, asked.seed)
   const reason = incompleteReason(plan)
-  const blocked = reason === "content_filter"
-  const filters = [{ blocked, source_type: "completion", content_filter_results: filterResults() }]
-  return {
+  const filter = {
+    blocked: reason === "content_filter",
+    source_type: "completion",
+    content_filter_results: filterResults
+  }
+  const response = {
+    ...start,
+    output: spoken.map(({ item }) => item),
     status: reason === undefined ? "completed" : "incomplete",
     incomplete_details: reason === undefined ? null : { reason },
-    ...(azure && { content_filters: filters }),
+    ...(asked.azure && { content_filters: [filter] }),
     usage: {
       input_tokens: promptTokens,
       input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
@@ -129,45 +138,29 @@ const ended = (plan: Plan, { promptTokens, cached }: ResponsesRequest, azure: bo
       total_tokens: promptTokens + plan.outputTokens
     }
   }
-}
-
-const sse = (data: Event): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
-
-/** Answers a Responses request. */
-export const answerResponses = (request: CloudRequest, place: Place): Reply =>
-  serve(request, place, (asked) => {
-    const read = readResponses(asked.body, asked.model)
-    const plan = planOf(read.turn)
-    const start = begun(read, asked)
-    const spoken = itemsOf(plan, read, asked.seed)
-    const output = spoken.map(({ item }) => item)
-    const response = { ...start, output, ...ended(plan, read, asked.platform === "azure") }
-    const stream = () => {
-      const events = [
-        { type: "created", response: start },
-        { type: "in_progress", response: start },
-        ...spoken.flatMap(({ item, open, events }, output_index) => [
-          { type: "output_item.added", output_index, item: { ...item, ...open } },
-          ...events.map((event) => ({ ...event, item_id: item.id, output_index })),
-          { type: "output_item.done", output_index, item }
-        ]),
-        { type: response.status, response }
-      ]
-      const frames = events.map(
-        (data, index): Frame => ({
-          bytes: sse({ ...data, type: `response.${data.type}`, sequence_number: index }),
-          word: data.type.endsWith(".delta"),
-          terminal: index === events.length - 1
-        })
-      )
-      const error: Framing["error"] = ({ name, status, message }, sequence_number) => {
-        const code = status === 429 ? "rate_limit_exceeded" : "server_error"
-        const response = { ...start, status: "failed", error: { code, message } }
-        return name === "failed"
-          ? sse({ type: "response.failed", sequence_number, response })
-          : sse({ type: "error", sequence_number, code, message, param: null })
-      }
-      return { frames, garbage: "event: response.output_text.delta\ndata: {not json\n\n", error }
-    }
-    return { directives: read.turn.directives, whole: () => response, stream }
+  const events = () => [
+    { type: "created", response: start },
+    { type: "in_progress", response: start },
+    ...spoken.flatMap(({ item, open, events }, output_index) => [
+      { type: "output_item.added", output_index, item: { ...item, ...open } },
+      ...events.map((event) => ({ ...event, item_id: item.id, output_index })),
+      { type: "output_item.done", output_index, item }
+    ]),
+    { type: response.status, response }
+  ]
+  const frameOf = (data: Event, index: number): Frame => ({
+    bytes: sse({ ...data, type: `response.${data.type}`, sequence_number: index }),
+    word: data.type.endsWith(".delta"),
+    terminal: data.type === response.status
   })
+  const error = ({ name, status, message }: Failure, sequence_number: number) => {
+    const code = status === 429 ? "rate_limit_exceeded" : "server_error"
+    const failed = { ...start, status: "failed", error: { code, message } }
+    return name === "failed"
+      ? sse({ type: "response.failed", sequence_number, response: failed })
+      : sse({ type: "error", sequence_number, code, message, param: null })
+  }
+  const garbage = "event: response.output_text.delta\ndata: {not json\n\n"
+  const stream = () => ({ frames: events().map(frameOf), garbage, error })
+  return { directives: read.turn.directives, whole: () => response, stream }
+}

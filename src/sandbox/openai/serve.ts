@@ -3,28 +3,23 @@ import type { Directives } from "../directives.ts"
 import { type Answer, answered, type Framing } from "../faults.ts"
 import { type CloudRequest, type Frame, jsonReply, Refusal, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
-import type { GptModel } from "../models.ts"
-import { digest } from "../signature.ts"
+import type { GptModel, Models } from "../models.ts"
 
-/** Which cloud's variant of the OpenAI API is played. */
-export type Platform = "azure" | "bedrock"
-
-/** Where a request came in. `find` knows the models; an unknown one gets the cloud's own 404. */
-export interface Place {
-  readonly platform: Platform
-  readonly find: (id: string) => GptModel | undefined
+/** Where a request came in. */
+interface Place {
+  /** Azure's variant of the API, or Bedrock's. */
+  readonly azure: boolean
+  readonly models: Models
   /** The model, where the path names it and not the body. */
   readonly deployment?: string | undefined
 }
 
-/** A request with the model that it names. */
+/** A request with the model that it names, and what a reply calls the model. */
 export interface Asked {
   readonly body: JsonObject
   readonly model: GptModel
-  /** What a reply calls the model. */
   readonly name: string
-  readonly platform: Platform
-  /** Follows from the request, for identifiers. */
+  readonly azure: boolean
   readonly seed: string
 }
 
@@ -41,10 +36,9 @@ export const openaiError = (
 }
 
 /** Azure's content-filter annotations for text that passed. */
-export const filterResults = (): JsonObject =>
-  Object.fromEntries(
-    ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }])
-  )
+export const filterResults: JsonObject = Object.fromEntries(
+  ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }])
+)
 
 /** How likely a token was, as the APIs say it; here a piece of text is a token. */
 export const logprob = (token: string): JsonObject => ({
@@ -55,7 +49,7 @@ export const logprob = (token: string): JsonObject => ({
 })
 
 /** Azure's answer to a prompt that its content filter blocks. */
-const filtered = () => ({
+const filtered = {
   message:
     "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.",
   type: null,
@@ -64,9 +58,9 @@ const filtered = () => ({
   status: 400,
   innererror: {
     code: "ResponsibleAIPolicyViolation",
-    content_filter_result: { ...filterResults(), jailbreak: { filtered: true, detected: true } }
+    content_filter_result: { ...filterResults, jailbreak: { filtered: true, detected: true } }
   }
-})
+}
 
 /** A cloud's reply to a status directive, with its own code for a rate limit. */
 const failedOn =
@@ -91,29 +85,25 @@ const unknownModel = (azure: boolean, name: string): Reply => {
 }
 
 /** What one of the APIs answers: whole, and as the events of a stream. */
-interface Played {
+export interface Played {
   readonly directives: Directives
   readonly whole: () => JsonObject
   readonly stream: () => Omit<Framing, "headers"> & { readonly frames: ReadonlyArray<Frame> }
 }
 
 /** Answers a request; `play` throws a `Refusal` where the cloud would refuse it. */
-export const serve = (
-  request: CloudRequest,
-  { platform, find, deployment }: Place,
-  play: (asked: Asked) => Played
-): Reply => {
+export const serve = (request: CloudRequest, play: (asked: Asked) => Played, place: Place): Reply => {
+  const { azure, models, deployment } = place
   const body = parseBody(request.body)
   if (body === undefined) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
   const id = deployment ?? stringOf(body.model)
-  const model = find(id)
-  const azure = platform === "azure"
+  const model = models.gpt(azure ? "azure" : "bedrock", id)
   if (model === undefined) return unknownModel(azure, id)
   const name = azure ? `${model.base}-2025-11-13` : id
   try {
-    const { directives, ...said } = play({ body, model, name, platform, seed: digest(request.path, request.body) })
+    const { directives, ...said } = play({ body, model, name, azure, seed: request.seed })
     if (directives.flags.has("filter-prompt") && directives.status === undefined) {
-      return { ...jsonReply(400, { error: filtered() }), delay: directives.delay }
+      return { ...jsonReply(400, { error: filtered }), delay: directives.delay }
     }
     const whole = () => jsonReply(200, said.whole())
     const stream = () => ({ headers: { "content-type": "text/event-stream; charset=utf-8" }, ...said.stream() })
