@@ -14,16 +14,11 @@ const closingOf = (text: string, start: number): number => {
   let quoted = false
   for (let i = start; i < text.length; i++) {
     const sign = text[i]
-    if (quoted) {
-      if (sign === "\\") i++
-      else if (sign === '"') quoted = false
-    } else if (sign === '"') quoted = true
+    if (sign === '"') quoted = !quoted
+    else if (quoted) i += sign === "\\" ? 1 : 0
+    else if (sign === "]" && depth === 0) return i
     else if (sign === "{" || sign === "[") depth++
-    else if (sign === "}") depth--
-    else if (sign === "]") {
-      if (depth === 0) return i
-      depth--
-    }
+    else if (sign === "}" || sign === "]") depth--
   }
   return text.indexOf("]", start)
 }

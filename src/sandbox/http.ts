@@ -36,11 +36,8 @@ export interface Reply {
 }
 
 /** A call that reached a simulated cloud. `aborted`: the client left before the answer was complete. */
-export interface Call {
+export interface Call extends Pick<CloudRequest, "method" | "path" | "headers"> {
   readonly cloud: string
-  readonly method: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
   readonly body: string
   aborted: boolean
 }

@@ -35,8 +35,11 @@ export interface Words {
   readonly noList: (path: string) => Error
   readonly noVariant: (path: string, tag: string, name: string, known: ReadonlyArray<string>) => Error
   /** A refusal of what stands at a path, in these words. */
-  readonly refused?: ((path: string, message: string) => Error) | undefined
+  readonly refused?: Refuses
 }
+
+type Refuses = (path: string, message: string) => Error
+const plainly: Refuses = (_, message) => invalid(message)
 
 /** The path of a field, in words that separate names by dots. */
 export const under = (path: string, name: string | number): string => (path === "" ? String(name) : `${path}.${name}`)
@@ -46,17 +49,13 @@ export const quoted = (names: ReadonlyArray<string>): string => names.map((name)
 export const anything: Shape<Json | undefined> = (value) => value
 
 /** Refuses what stands at a path with the first of the rules that does not hold. */
-export const insistOn = (
-  rules: Rules,
-  path = "",
-  refused: Words["refused"] = (_, message) => invalid(message)
-): void => {
+export const insistOn = (rules: Rules, path = "", refused = plainly): void => {
   const broken = Object.entries(rules).find(([, holds]) => !holds)
   if (broken !== undefined) throw refused(path, broken[0].replaceAll("{path}", path))
 }
 
 export const shapesIn = (words: Words) => {
-  const { refused = (_, message) => invalid(message), inside = (path) => path } = words
+  const { refused = plainly, inside = (path) => path } = words
   const given = (value: Json | undefined) => value !== undefined && !(value === null && words.nullable === true)
 
   /** An object with these fields and no others; of those that are only named nothing is checked. */
@@ -100,12 +99,12 @@ export const shapesIn = (words: Words) => {
 
   const insist = (rules: Rules, path = "") => insistOn(rules, path, refused)
 
-  /** What else must hold for a value. */
+  /** What else must hold for a value; where it does not, what stands `at` a path is refused. */
   const where =
-    <A>(shape: Shape<A>, rules: (value: A, path: string) => Rules): Shape<A> =>
+    <A>(shape: Shape<A>, rules: (value: A) => Rules, at?: string): Shape<A> =>
     (value, path) => {
       const read = shape(value, path)
-      insist(rules(read, path), path)
+      insist(rules(read), at ?? path)
       return read
     }
 

@@ -5,8 +5,7 @@ import type { Frame, Reply } from "../http.ts"
 import { type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments } from "../tokens.ts"
-import type { ClaudeContext } from "./betas.ts"
-import { type ClaudeRequest, readClaude } from "./request.ts"
+import { type ClaudeContext, type ClaudeRequest, readClaude } from "./request.ts"
 
 /** What identifies a reply. `tag` is the platform's mark in identifiers (`vrtx`, `bdrk`). */
 interface ReplyIdentity {

@@ -5,7 +5,7 @@ import { anything, type Fields, reads, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
 import { countTokens } from "../tokens.ts"
 import type { Message, Part } from "../turn.ts"
-import { closed, dictionary, insist, list, matching, oneOf, rule, text, variant, where } from "./shape.ts"
+import { closed, dictionary, insist, list, matching, oneOf, text, variant, where } from "./shape.ts"
 
 /** What the rules for messages depend on. */
 interface MessageRules {
@@ -26,12 +26,14 @@ const block = <const N extends string, const F extends Fields>(names: N, fields:
   closed(`type ${names}`, { cache_control: cache, ...fields })
 
 /** A text that is not empty, in the system prompt or in messages. */
-export const filled = (where: "system" | "messages"): Shape<string> =>
-  rule(text, (value) => ({ [`${where}: text content blocks must be non-empty`]: value !== "" }))
+export const filled = (place: "system" | "messages"): Shape<string> =>
+  where(text, (value) => ({ "text content blocks must be non-empty": value !== "" }), place)
 
-const words = rule(filled("messages"), (text) => ({
-  "messages: text content blocks must contain non-whitespace text": /\S/.test(text)
-}))
+const words = where(
+  filled("messages"),
+  (text) => ({ "text content blocks must contain non-whitespace text": /\S/.test(text) }),
+  "messages"
+)
 
 /** The path of the block that a type's fields are in. */
 const blockAt = (path: string): string => path.slice(0, path.lastIndexOf("."))

@@ -1,11 +1,45 @@
 /** A request to Claude: what each parameter may be on a platform and for a model, what they rule out, and what they ask. */
+import { invalid } from "../http.ts"
 import { type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
 import { anything, reads, type Shape } from "../shape.ts"
 import { readTurn, type Tool, type Turn } from "../turn.ts"
-import { type ClaudeContext, checkBetas, INTERLEAVED } from "./betas.ts"
 import { cache, checkMessages, filled, messagesOf } from "./messages.ts"
 import { closed, dictionary, enforced, insist, list, matching, number, oneOf, variant, where, whole } from "./shape.ts"
+
+/** Where a request came in, and what came beside its body. */
+export interface ClaudeContext {
+  readonly platform: "vertex" | "bedrock"
+  readonly model: ClaudeModel
+  readonly betas: ReadonlyArray<string>
+  readonly counting: boolean
+}
+
+/** Thinking between tool calls, with a budget that may be over the limit of the output. */
+const INTERLEAVED = "interleaved-thinking-2025-05-14"
+
+const shared = [
+  ...["compact-2026-01-12", "computer-use-2025-01-24", "computer-use-2025-11-24", "context-1m-2025-08-07"],
+  ...["context-management-2025-06-27", "dangerous-tool-use-2026-09-03", "thinking-binding-controls-2026-08-01"],
+  ...["tool-search-tool-2025-10-19", "thinking-display-updates-2026-08-18"]
+]
+const betas = {
+  vertex: [...shared, "compact-2026-09-04", "per-turn-control-2026-07-01", "web-search-2025-03-05"],
+  bedrock: [
+    ...[...shared, "effort-2025-11-24", "fine-grained-tool-streaming-2025-05-14"],
+    ...["mid-conversation-output-config-2026-07-01", "mid-conversation-tool-changes-2026-07-01"]
+  ]
+}
+
+/** Refuses betas that the platform or the model does not know. */
+const checkBetas = ({ platform, model, betas: asked, counting }: ClaudeContext): void => {
+  const unknown = asked.find((beta) =>
+    beta === INTERLEAVED ? !model.interleaves : counting || !betas[platform].includes(beta)
+  )
+  if (unknown === undefined) return
+  const words = `Unexpected value(s) \`${unknown}\` for the \`anthropic-beta\` header. Please consult our documentation.`
+  throw invalid(platform === "bedrock" ? "invalid beta flag" : words)
+}
 
 /** The API version that takes less: no sampling, no documents of the assistant. */
 const NEWEST = "2026-10-21"
@@ -92,18 +126,20 @@ const requestOf = ({ platform, model, betas, counting }: ClaudeContext, strict: 
 
 type Asked = ReturnType<ReturnType<typeof requestOf>>
 
-/** How the model thinks, and whether it is made to call a tool: what is asked of it, and what it does unasked. */
+/** What makes the model call a tool. */
+const isForced = (choice: Turn["choice"] | undefined): boolean => choice === "required" || typeof choice === "object"
+
+/** How the model thinks: as it is asked to, or unasked. */
 const modeOf = ({ thinking, tool_choice: choice }: Asked, { thinksUnasked }: ClaudeModel) => {
-  const forced = choice === "required" || typeof choice === "object"
-  if (thinking?.type === "enabled") return { forced, mode: "budgeted" } as const
-  const adaptive = thinking?.type === "adaptive" || (thinking === undefined && thinksUnasked && !forced)
-  return { forced, mode: adaptive ? "adaptive" : "off" } as const
+  const { type = thinksUnasked && !isForced(choice) ? "adaptive" : "disabled" } = thinking ?? {}
+  return type === "enabled" ? "budgeted" : type === "adaptive" ? "adaptive" : "off"
 }
 
 /** What a request may not ask together, of this model and on this platform. */
 const check = (asked: Asked, { platform, model, betas, counting }: ClaudeContext, strict: boolean): void => {
   const { thinking: { type, budget_tokens: budget } = {}, tools = [], temperature, top_p, top_k } = asked
-  const { forced, mode } = modeOf(asked, model)
+  const mode = modeOf(asked, model)
+  const forced = isForced(asked.tool_choice)
   const { version, maxOutput } = model
   const limit = Number(asked.max_tokens ?? 0)
   const effort = asked.output_config?.effort ?? ""
@@ -158,7 +194,7 @@ export const readClaude = (body: JsonObject, context: ClaudeContext) => {
   const asked = requestOf(context, strict)(body, "")
   check(asked, context, strict)
   const { tools = [], tool_choice: choice = "auto", system = [], output_config: output } = asked
-  const { forced, mode } = modeOf(asked, model)
+  const mode = modeOf(asked, model)
   const { turn, promptTokens } = readTurn(asked.messages, {
     model: model.base,
     instructions: system.map(({ text }) => text).join("\n"),
@@ -169,7 +205,8 @@ export const readClaude = (body: JsonObject, context: ClaudeContext) => {
     limit: asked.max_tokens,
     stops: listOf(asked.stop_sequences).filter((stop) => typeof stop === "string")
   })
-  const overhead = tools.length === 0 || choice === "none" ? 0 : model.toolOverhead[forced ? "forced" : "free"]
+  const overhead =
+    tools.length === 0 || choice === "none" ? 0 : model.toolOverhead[isForced(choice) ? "forced" : "free"]
   const budget = mode === "budgeted" ? BUDGET_OVERHEAD : 0
   const display = asked.thinking?.display ?? (model.hidesThinking ? "omitted" : "summarized")
   return {

@@ -1,7 +1,7 @@
 /** Shapes of requests to Claude: what is not so is refused in Anthropic's words. */
 import { invalid, type Refusal } from "../http.ts"
 import { isObject, objectOf, stringOf } from "../json.ts"
-import { quoted, type Rules, reads, type Shape, shapesIn, under } from "../shape.ts"
+import { quoted, type Shape, shapesIn, under } from "../shape.ts"
 
 /** The refusal of what stands at a path; with no path, of the request. */
 const refused = (path: string, message: string): Refusal => invalid(path === "" ? message : `${path}: ${message}`)
@@ -18,13 +18,6 @@ export const { closed, variant, list, insist, where, typed } = shapesIn({
     refused(path, `Input tag '${name}' found using '${tag}' does not match any of the expected tags: ${quoted(known)}`),
   refused
 })
-
-/** What must hold for a value, where the refusal is of the request and not of a path. */
-export const rule = <A>(shape: Shape<A>, rules: (value: A) => Rules): Shape<A> =>
-  reads(shape, (value) => {
-    insist(rules(value))
-    return value
-  })
 
 const isText = (value: unknown): value is string => typeof value === "string"
 export const text = typed(isText, "Input should be a valid string")

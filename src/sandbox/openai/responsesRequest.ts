@@ -117,14 +117,17 @@ interface Listed {
   readonly namespace?: string
 }
 
-const called = (type: Kind, names: string): Shape<ReadonlyArray<Listed>> =>
-  reads(closed(names), (tool, path) => [{ tool: toolOf(tool, path), type }])
-const unnamed = (type: Kind, shape: Shape): Shape<ReadonlyArray<Listed>> =>
-  reads(shape, () => [{ tool: { name: type, description: "", schema: {} }, type }])
+const toolsOf = (type: Kind, shape: Shape): Shape<ReadonlyArray<Listed>> =>
+  reads(shape, (tool, path) => [
+    { tool: kinds[type].named ? toolOf(tool, path) : { name: type, description: "", schema: {} }, type }
+  ])
 
+const local = where(anything, (environment) => ({
+  "This model does not support hosted shells.": objectOf(environment).type === "local"
+}))
 const callable = {
-  function: called("function", "type name description parameters strict defer_loading"),
-  custom: called("custom", "type name description format defer_loading")
+  function: toolsOf("function", closed("type name description parameters strict defer_loading")),
+  custom: toolsOf("custom", closed("type name description format defer_loading"))
 }
 /** Tools that the caller executes; the clouds are not asked for others. */
 const tools = list(
@@ -134,16 +137,9 @@ const tools = list(
       closed("type name description", { tools: list(variant("type", callable)) }),
       ({ name, tools = [] }) => tools.flat().map((tool) => ({ ...tool, namespace: stringOf(name) }))
     ),
-    local_shell: unnamed("local_shell", closed("type")),
-    apply_patch: unnamed("apply_patch", closed("type")),
-    shell: unnamed(
-      "shell",
-      closed("type", {
-        "environment!": where(anything, (value) => ({
-          "This model does not support hosted shells.": objectOf(value).type === "local"
-        }))
-      })
-    )
+    local_shell: toolsOf("local_shell", closed("type")),
+    apply_patch: toolsOf("apply_patch", closed("type")),
+    shell: toolsOf("shell", closed("type", { "environment!": local }))
   })
 )
 

@@ -1,7 +1,7 @@
 /** What Titan Text Embeddings takes, and the vectors that it answers. */
 import { invalid } from "../http.ts"
 import { type JsonObject, listOf, stringOf } from "../json.ts"
-import { insistOn, type Words } from "../shape.ts"
+import { insistOn } from "../shape.ts"
 import { countTokens } from "../tokens.ts"
 
 const MAX_TOKENS = 8192
@@ -48,7 +48,7 @@ const vectorOf = (text: string, dimensions: number): ReadonlyArray<number> => {
   return [...vector]
 }
 
-const malformed: Words["refused"] = (_, detail) =>
+const malformed = (_: string, detail: string) =>
   invalid(`Malformed input request: ${detail}, please reformat your input and try again.`)
 
 /**
