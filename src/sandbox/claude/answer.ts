@@ -7,13 +7,8 @@ import { digest, signThinking } from "../signature.ts"
 import { fragments } from "../tokens.ts"
 import { type ClaudeContext, type ClaudeRequest, readClaude } from "./request.ts"
 
-/** What identifies a reply. `tag` is the platform's mark in identifiers (`vrtx`, `bdrk`). */
-interface ReplyIdentity {
-  readonly tag: string
-  readonly model: string
-  /** A hash of the request: equal requests get equal replies. */
-  readonly seed: string
-}
+/** What identifies a reply; `tag` is the platform's mark in identifiers (`vrtx`, `bdrk`). */
+type Identity = Readonly<Record<"tag" | "model" | "seed", string>>
 
 /** A content block, what it has not yet when it starts in a stream, and what follows. */
 interface Block {
@@ -22,7 +17,7 @@ interface Block {
   readonly deltas: ReadonlyArray<JsonObject>
 }
 
-const blocksOf = (plan: Plan, request: ClaudeRequest, { seed, tag }: ReplyIdentity): ReadonlyArray<Block> => {
+const blocksOf = (plan: Plan, request: ClaudeRequest, { seed, tag }: Identity): ReadonlyArray<Block> => {
   const shown = request.showsThinking ? plan.thinking : []
   const thinking = shown.join("")
   const signature = signThinking(thinking, seed)
@@ -57,35 +52,30 @@ const blocksOf = (plan: Plan, request: ClaudeRequest, { seed, tag }: ReplyIdenti
 const reasons = { end: "end_turn", tool: "tool_use", length: "max_tokens", refusal: "refusal" }
 const stop_details = { type: "refusal", category: "sandbox", explanation: "The sandbox was asked to refuse." }
 
-const stopOf = ({ stop }: Plan): JsonObject => {
-  if (typeof stop === "object") return { stop_reason: "stop_sequence", stop_sequence: stop.sequence }
-  return { stop_reason: reasons[stop], stop_sequence: null, ...(stop === "refusal" && { stop_details }) }
-}
-
-const usageOf = ({ turn, inputTokens }: ClaudeRequest, output_tokens: number): JsonObject => {
+/** The unstreamed reply. */
+export const messageOf = (plan: Plan, request: ClaudeRequest, identity: Identity) => {
+  const { stop, outputTokens: output_tokens } = plan
+  const { turn, inputTokens } = request
+  const { tag, model, seed } = identity
   const cached = Math.min(turn.directives.cached, inputTokens)
   const read = { cache_creation_input_tokens: 0, cache_read_input_tokens: cached }
-  return { input_tokens: inputTokens - cached, ...read, output_tokens }
+  return {
+    id: `msg_${tag}_01${seed.slice(0, 22)}`,
+    type: "message",
+    role: "assistant",
+    model,
+    content: blocksOf(plan, request, identity).map(({ block }) => block),
+    stop_reason: typeof stop === "object" ? "stop_sequence" : reasons[stop],
+    stop_sequence: typeof stop === "object" ? stop.sequence : null,
+    ...(stop === "refusal" && { stop_details }),
+    usage: { input_tokens: inputTokens - cached, ...read, output_tokens }
+  }
 }
 
-const shell = ({ tag, model, seed }: ReplyIdentity): JsonObject => ({
-  id: `msg_${tag}_01${seed.slice(0, 22)}`,
-  type: "message",
-  role: "assistant",
-  model
-})
-
-/** The unstreamed reply. */
-export const messageOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIdentity): JsonObject => ({
-  ...shell(identity),
-  content: blocksOf(plan, request, identity).map(({ block }) => block),
-  ...stopOf(plan),
-  usage: usageOf(request, plan.outputTokens)
-})
-
 /** The events of the streamed reply, which say the same as the unstreamed one. */
-export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIdentity): ReadonlyArray<JsonObject> => {
-  const begun = { content: [], stop_reason: null, stop_sequence: null, usage: usageOf(request, 1) }
+export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: Identity): ReadonlyArray<JsonObject> => {
+  const { id, type, role, model, content: _, usage, ...stop } = messageOf(plan, request, identity)
+  const begun = { content: [], stop_reason: null, stop_sequence: null, usage: { ...usage, output_tokens: 1 } }
   const content = blocksOf(plan, request, identity).flatMap(({ block, open, deltas }, index) => [
     { type: "content_block_start", index, content_block: { ...block, ...open } },
     ...(index === 0 ? [{ type: "ping" }] : []),
@@ -93,9 +83,9 @@ export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIden
     { type: "content_block_stop", index }
   ])
   return [
-    { type: "message_start", message: { ...shell(identity), ...begun } },
+    { type: "message_start", message: { id, type, role, model, ...begun } },
     ...content,
-    { type: "message_delta", delta: stopOf(plan), usage: usageOf(request, plan.outputTokens) },
+    { type: "message_delta", delta: stop, usage },
     { type: "message_stop" }
   ]
 }
@@ -104,22 +94,22 @@ export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: ReplyIden
 const isWord = ({ type, delta }: JsonObject): boolean =>
   type === "content_block_delta" && objectOf(delta).signature === undefined && objectOf(delta).partial_json !== ""
 
+/** Prompt tokens and output tokens. */
+export type Cost = Readonly<Record<"input" | "output", number>>
+
 /** How a platform writes an answer: with what it cost, which some of them say. A count of tokens costs nothing. */
-export interface ClaudeCloud {
+export interface ClaudeCloud extends Framing {
   readonly failed: Answer["failed"]
   readonly whole: (body: JsonObject, cost?: Cost) => Reply
-  /** Absent where the caller wants the whole. */
-  readonly stream: (Framing & { readonly frame: (data: JsonObject, cost: Cost) => Frame["bytes"] }) | undefined
+  readonly streams: boolean
+  readonly frame: (data: JsonObject, cost: Cost) => Frame["bytes"]
 }
-
-/** Prompt tokens and output tokens. */
-type Cost = Readonly<Record<"input" | "output", number>>
 
 /** Answers a Messages request, or counts it. Throws a `Refusal` where the platform would refuse it. */
 export const playClaude = (body: JsonObject, context: ClaudeContext, seed: string, cloud: ClaudeCloud): Reply => {
   const request = readClaude(body, context)
   const { turn, inputTokens } = request
-  const { failed, whole, stream } = cloud
+  const { failed, whole, streams, frame } = cloud
   const vertex = context.platform === "vertex"
   if (context.counting) {
     const counted = vertex ? { input_tokens: inputTokens } : { inputTokens }
@@ -128,14 +118,14 @@ export const playClaude = (body: JsonObject, context: ClaudeContext, seed: strin
   const identity = { tag: vertex ? "vrtx" : "bdrk", model: context.model.base, seed }
   const plan = planOf(turn)
   const cost = { input: inputTokens, output: plan.outputTokens }
-  const frameOf = (framing: NonNullable<typeof stream>) => (data: JsonObject) => ({
-    bytes: framing.frame(data, cost),
+  const frameOf = (data: JsonObject): Frame => ({
+    bytes: frame(data, cost),
     word: isWord(data),
     terminal: data.type === "message_stop"
   })
   return answered(turn.directives, {
     failed,
-    stream: stream && (() => ({ ...stream, frames: eventsOf(plan, request, identity).map(frameOf(stream)) })),
+    stream: streams ? () => ({ ...cloud, frames: eventsOf(plan, request, identity).map(frameOf) }) : undefined,
     whole: () => whole(messageOf(plan, request, identity), cost)
   })
 }

@@ -3,13 +3,13 @@ import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import type { Models } from "../models.ts"
 import { playChat } from "../openai/chat.ts"
 import { playResponses } from "../openai/responses.ts"
-import { serve } from "../openai/serve.ts"
+import { azureError, serve } from "../openai/serve.ts"
 import type { Access } from "./access.ts"
 
 const PATH = /^\/openai(?:\/v1|\/deployments\/([^/]+))?\/(chat\/completions|responses)$/
 
 const refused = (status: number, message: string, code = String(status)): Reply =>
-  jsonReply(status, { error: { code, message } })
+  jsonReply(status, azureError(code, message))
 
 const answer = (request: CloudRequest, { azureKey, azureBearer }: Access, models: Models): Reply => {
   const { headers, path, query } = request

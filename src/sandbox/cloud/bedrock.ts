@@ -1,5 +1,5 @@
 /** How Amazon Bedrock's runtime answers: its routes, credentials, errors and framing. */
-import { type ClaudeCloud, playClaude } from "../claude/answer.ts"
+import { type Cost, playClaude } from "../claude/answer.ts"
 import { readDirectives } from "../directives.ts"
 import { answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
@@ -22,16 +22,21 @@ const refused = (error: unknown): Reply => {
   return awsReply(status, plain ? message : `The model returned the following errors: ${message}`, undefined, code)
 }
 
+const costHeaders = ({ input, output }: Cost) => ({
+  "x-amzn-bedrock-input-token-count": String(input),
+  "x-amzn-bedrock-output-token-count": String(output),
+  "x-amzn-bedrock-invocation-latency": "5"
+})
+
 const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel, operation: string): Reply => {
   const betas = body.anthropic_beta
   if (betas !== undefined && !Array.isArray(betas)) throw invalid("anthropic_beta: Input should be a valid list")
-  const context = {
-    platform: "bedrock" as const,
-    model,
-    betas: listOf(betas).map(stringOf),
-    counting: operation === "count-tokens"
-  }
-  const stream: ClaudeCloud["stream"] = {
+  const counting = operation === "count-tokens"
+  const context = { platform: "bedrock" as const, model, betas: listOf(betas).map(stringOf), counting }
+  return playClaude(body, context, request.seed, {
+    failed: awsReply,
+    whole: (said, cost) => jsonReply(200, said, cost && costHeaders(cost)),
+    streams: operation === "invoke-with-response-stream",
     frame: (data, { input, output }) => {
       const metrics = { inputTokenCount: input, outputTokenCount: output, invocationLatency: 5, firstByteLatency: 2 }
       const last = data.type === "message_stop" && { "amazon-bedrock-invocationMetrics": metrics }
@@ -46,20 +51,6 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
       const original = { originalStatusCode: 500, originalMessage: "sandbox" }
       return frame("exception", name, { message, ...(name === "modelStreamErrorException" && original) })
     }
-  }
-  return playClaude(body, context, request.seed, {
-    failed: awsReply,
-    whole: (said, cost) =>
-      jsonReply(
-        200,
-        said,
-        cost && {
-          "x-amzn-bedrock-input-token-count": String(cost.input),
-          "x-amzn-bedrock-output-token-count": String(cost.output),
-          "x-amzn-bedrock-invocation-latency": "5"
-        }
-      ),
-    stream: operation === "invoke" ? undefined : stream
   })
 }
 

@@ -40,17 +40,16 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
     [400, 413, 529].includes(status)
       ? jsonReply(status, { ...claudeError(status, message), request_id }, headers)
       : googleReply(status, message, retryAfter)
-  const stream = {
+  const cloud = {
+    failed,
+    whole: (said: JsonObject) => jsonReply(200, said, headers),
+    streams: method === "streamRawPredict" && body.stream === true,
     frame: sse,
     headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
     garbage: "event: content_block_delta\ndata: {not json\n\n",
     error: errorEvent
   }
-  const whole = (said: JsonObject) => jsonReply(200, said, headers)
-  const streams = method === "streamRawPredict" && body.stream === true
-  return orRefused(failed, () =>
-    playClaude(body, context, request.seed, { failed, whole, stream: streams ? stream : undefined })
-  )
+  return orRefused(failed, () => playClaude(body, context, request.seed, cloud))
 }
 
 /** Plays Vertex AI: the Claude partner models with their count endpoint, and Gemini. */

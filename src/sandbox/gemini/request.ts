@@ -110,7 +110,7 @@ export const readGemini = (body: JsonObject, model: GeminiModel) => {
   }))
   const { thinkingConfig: thinking, ...config } = asked.generationConfig ?? generation({}, "")
   const schema = config.responseJsonSchema ?? config.responseSchema
-  const read = readTurn(contents.map(messageOf), {
+  const turn = readTurn(contents.map(messageOf), {
     model: model.base,
     instructions: textIn(system && messageOf(system)),
     tools,
@@ -122,7 +122,7 @@ export const readGemini = (body: JsonObject, model: GeminiModel) => {
     thinks: stringOf(thinking?.thinkingLevel).toUpperCase() !== "MINIMAL" && thinking?.thinkingBudget !== 0
   })
   return {
-    ...read,
+    ...turn,
     includeThoughts: thinking?.includeThoughts === true,
     /** How many alternatives of each token are to be said; undefined where no probabilities are. */
     logprobs: config.responseLogprobs === true ? Number(config.logprobs ?? 0) : undefined

@@ -62,6 +62,9 @@ const filtered = {
   }
 }
 
+/** Azure's own errors, which are not of OpenAI's API. */
+export const azureError = (code: string, message: string): JsonObject => ({ error: { code, message } })
+
 /** A cloud's reply to a status directive, with its own code for a rate limit. */
 const failedOn =
   (azure: boolean): Answer["failed"] =>
@@ -69,20 +72,17 @@ const failedOn =
     const limited = `Requests to the API have exceeded the token rate limit. Please retry after ${after ?? "1"} seconds.`
     const said = status === 429 ? limited : message
     const code = status === 429 ? "RateLimitReached" : String(status)
-    const body = azure ? { error: { code, message: said } } : openaiError(status, said)
+    const body = azure ? azureError(code, said) : openaiError(status, said)
     if (after === undefined) return jsonReply(status, body)
     const milliseconds = azure && { "retry-after-ms": String(Number(after) * 1000) }
     return jsonReply(status, body, { "retry-after": after, ...milliseconds })
   }
 
-const unknownModel = (azure: boolean, name: string): Reply => {
-  const message =
-    "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
-  const body = azure
-    ? { error: { code: "DeploymentNotFound", message } }
-    : openaiError(404, `The model '${name}' does not exist`, "model_not_found", "model")
-  return jsonReply(404, body)
-}
+const noDeployment = azureError(
+  "DeploymentNotFound",
+  "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
+)
+const noModel = (name: string) => openaiError(404, `The model '${name}' does not exist`, "model_not_found", "model")
 
 /** What one of the APIs answers: whole, and as the events of a stream. */
 export interface Played {
@@ -98,7 +98,7 @@ export const serve = (request: CloudRequest, play: (asked: Asked) => Played, pla
   if (body === undefined) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
   const id = deployment ?? stringOf(body.model)
   const model = models.gpt(azure ? "azure" : "bedrock", id)
-  if (model === undefined) return unknownModel(azure, id)
+  if (model === undefined) return jsonReply(404, azure ? noDeployment : noModel(id))
   const name = azure ? `${model.base}-2025-11-13` : id
   try {
     const { directives, ...said } = play({ body, model, name, azure, seed: request.seed })
