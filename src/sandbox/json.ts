@@ -3,15 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 import { isObject, type JsonObject, readObject } from "../wire/json.ts"
 import { Parse } from "../wire/parse.ts"
 
-export {
-  arrayOf as listOf,
-  isObject,
-  type Json,
-  type JsonObject,
-  numberOf,
-  objectOf,
-  readObject
-} from "../wire/json.ts"
+export * from "../wire/json.ts"
 
 /** The value as a string, or an empty one. */
 export const stringOf = (value: unknown): string => (typeof value === "string" ? value : "")

@@ -1,5 +1,5 @@
 /** What a file is, and what it costs. */
-import { isObject, type Json, listOf, readObject, stringOf } from "./json.ts"
+import { arrayOf, isObject, type Json, readObject, stringOf } from "./json.ts"
 
 // The first bytes, in hexadecimal; a dot stands for any digit.
 const signatures: ReadonlyArray<readonly [string, RegExp]> = [
@@ -41,7 +41,7 @@ export const resultText = (content: Json | undefined): string => {
     return all.join(", ")
   }
   if (content === undefined || content === null) return ""
-  const parts = listOf(content)
+  const parts = arrayOf(content)
   return parts.length === 0 ? JSON.stringify(content) : parts.map(partText).join(" ")
 }
 

@@ -1,5 +1,5 @@
 /** A value that a JSON Schema accepts, made from what was asked. */
-import { isObject, type Json, type JsonObject, listOf, numberOf, objectOf, stringOf } from "./json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, stringOf } from "./json.ts"
 
 const DEPTH = 12
 
@@ -85,18 +85,18 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
   const deeper = (inner: Json | undefined, as = name) => sample(inner, as, root, found, depth + 1)
   if (typeof node.$ref === "string") return deeper(resolve(node.$ref, root))
   if (node.const !== undefined) return node.const
-  const values = listOf(node.enum)
+  const values = arrayOf(node.enum)
   if (values.length > 0) {
     const lower = found.prompt.toLowerCase()
     return values.find((value) => typeof value === "string" && lower.includes(value.toLowerCase())) ?? values[0] ?? null
   }
-  const branch = [...listOf(node.anyOf), ...listOf(node.oneOf)].find((one) => objectOf(one).type !== "null")
+  const branch = [...arrayOf(node.anyOf), ...arrayOf(node.oneOf)].find((one) => objectOf(one).type !== "null")
   if (branch !== undefined) return deeper(branch)
-  const parts = listOf(node.allOf)
+  const parts = arrayOf(node.allOf)
   if (parts.length > 0) return Object.assign({}, ...parts.map((part) => deeper(part)).filter(isObject))
   switch (typeOf(node)) {
     case "object": {
-      const required = listOf(node.required)
+      const required = arrayOf(node.required)
       // Without a list of what is required, everything is filled in: an empty object teaches a caller nothing.
       const wanted = Object.entries(objectOf(node.properties)).filter(
         ([key]) => required.length === 0 || required.includes(key)

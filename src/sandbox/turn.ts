@@ -1,5 +1,5 @@
 /** What a request asks, in no vendor's words: read out of the conversation that a request of every vendor is. */
-import { type Directives, noDirectives, readDirectives } from "./directives.ts"
+import { noDirectives, readDirectives } from "./directives.ts"
 import { type Json, type JsonObject, readObject } from "./json.ts"
 import { resultText } from "./media.ts"
 import { countTokens } from "./tokens.ts"
@@ -22,19 +22,6 @@ interface Asked {
   /** Output tokens, thinking included. */
   readonly limit: number | undefined
   readonly stops: ReadonlyArray<string>
-}
-
-/** What a request asks. */
-export interface Turn extends Asked {
-  /** The text of the last user message, without directives. */
-  readonly prompt: string
-  /** How many user messages there are. */
-  readonly turns: number
-  /** The images and documents of the last user message, each as a phrase. */
-  readonly media: ReadonlyArray<string>
-  /** The tool results at the end of the conversation. */
-  readonly results: ReadonlyArray<{ readonly name: string; readonly content: string }>
-  readonly directives: Directives
 }
 
 /** A part of a message. */
@@ -90,13 +77,17 @@ export const readTurn = (messages: ReadonlyArray<Message>, asked: Asked) => {
   const systems = messages.filter(({ role }) => role === "system").map(textIn)
   const directives = results.length === 0 ? readDirectives(textIn({ role: "user", parts: said })) : noDirectives
   const instructions = [asked.instructions, ...systems].filter((text) => text !== "").join("\n")
-  const turn: Turn = {
+  const turn = {
     ...asked,
+    /** The text of the last user message, without directives. */
     prompt: readDirectives(textIn(users.at(-1))).rest,
     instructions,
     format: asked.format ?? jsonInstruction(instructions),
+    /** How many user messages there are. */
     turns: users.length,
+    /** The images and documents of the last user message, each as a phrase. */
     media: said.flatMap(({ media }) => media ?? []),
+    /** The tool results at the end of the conversation. */
     results: results.map(({ id, content }) => ({ name: calls.get(id)?.name ?? "", content: resultText(content) })),
     directives
   }
@@ -106,3 +97,6 @@ export const readTurn = (messages: ReadonlyArray<Message>, asked: Asked) => {
     asked.tools.reduce((sum, tool) => sum + countTokens(JSON.stringify(Object.values(tool))), 0)
   return { turn, promptTokens, cached: Math.min(directives.cached, promptTokens) }
 }
+
+/** What a request asks. */
+export type Turn = ReturnType<typeof readTurn>["turn"]

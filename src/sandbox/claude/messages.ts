@@ -1,5 +1,5 @@
 /** The messages of a request to Claude: what their blocks may hold, and how turns follow each other. */
-import { type Json, listOf, objectOf, stringOf } from "../json.ts"
+import { arrayOf, type Json, objectOf, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import { anything, type Fields, reads, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
@@ -103,7 +103,7 @@ const blocksOf = (role: string, { strict }: MessageRules): Shape<ReadonlyArray<P
       return shape(value, path)
     }
   const uncited = where(anything, (citations) => ({
-    "Citations are not permitted in user messages": !strict || role !== "user" || listOf(citations).length === 0
+    "Citations are not permitted in user messages": !strict || role !== "user" || arrayOf(citations).length === 0
   }))
   const shapes: Readonly<Record<string, Shape<Part>>> = {
     text: reads(block("", { "text!": words, citations: uncited }), ({ text }) => ({ text })),

@@ -1,6 +1,6 @@
 /** A request to Claude: what each parameter may be on a platform and for a model, what they rule out, and what they ask. */
 import { invalid } from "../http.ts"
-import { type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
+import { arrayOf, type JsonObject, objectOf, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
 import { anything, reads, type Shape } from "../shape.ts"
 import { readTurn, type Tool, type Turn } from "../turn.ts"
@@ -155,7 +155,7 @@ const check = (asked: Asked, { platform, model, betas, counting }: ClaudeContext
     [`anthropic_version: "${asked.anthropic_version}" is not a valid version for this model`]: known,
     [`max_tokens: ${limit} > ${maxOutput}, which is the maximum allowed number of output tokens for ${model.base}`]:
       limit <= maxOutput,
-    "stop_sequences: each stop sequence must contain non-whitespace": !listOf(asked.stop_sequences).some(isBlank),
+    "stop_sequences: each stop sequence must contain non-whitespace": !arrayOf(asked.stop_sequences).some(isBlank),
     "adaptive thinking is not supported on this model": type !== "adaptive" || model.adaptive,
     '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.':
       type !== "enabled" || model.budgeted,
@@ -203,7 +203,7 @@ export const readClaude = (body: JsonObject, context: ClaudeContext) => {
     format: output?.format && objectOf(output.format.schema),
     thinks: mode !== "off",
     limit: asked.max_tokens,
-    stops: listOf(asked.stop_sequences).filter((stop) => typeof stop === "string")
+    stops: arrayOf(asked.stop_sequences).filter((stop) => typeof stop === "string")
   })
   const overhead =
     tools.length === 0 || choice === "none" ? 0 : model.toolOverhead[isForced(choice) ? "forced" : "free"]

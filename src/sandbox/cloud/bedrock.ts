@@ -3,7 +3,7 @@ import { type Cost, playClaude } from "../claude/answer.ts"
 import { readDirectives } from "../directives.ts"
 import { answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
-import { type JsonObject, listOf, objectOf, parseBody, readObject, stringOf } from "../json.ts"
+import { arrayOf, type JsonObject, objectOf, parseBody, readObject, stringOf } from "../json.ts"
 import type { ClaudeModel, Models } from "../models.ts"
 import { playChat } from "../openai/chat.ts"
 import { playResponses } from "../openai/responses.ts"
@@ -32,7 +32,7 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
   const betas = body.anthropic_beta
   if (betas !== undefined && !Array.isArray(betas)) throw invalid("anthropic_beta: Input should be a valid list")
   const counting = operation === "count-tokens"
-  const context = { platform: "bedrock" as const, model, betas: listOf(betas).map(stringOf), counting }
+  const context = { platform: "bedrock" as const, model, betas: arrayOf(betas).map(stringOf), counting }
   return playClaude(body, context, request.seed, {
     failed: awsReply,
     whole: (said, cost) => jsonReply(200, said, cost && costHeaders(cost)),

@@ -1,5 +1,5 @@
 /** What a generateContent request may be, and what it asks. */
-import { type Json, type JsonObject, listOf, numberOf, objectOf, stringOf } from "../json.ts"
+import { arrayOf, type Json, type JsonObject, numberOf, objectOf, stringOf } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
 import { anything } from "../shape.ts"
 import { readTurn, type Turn, textIn } from "../turn.ts"
@@ -85,7 +85,7 @@ const requestOf = (model: GeminiModel) =>
 
 const choiceOf = (config: ReturnType<typeof calling> | undefined, tools: Turn["tools"]): Turn["choice"] => {
   const mode = config?.mode
-  const allowed = listOf(config?.allowedFunctionNames)
+  const allowed = arrayOf(config?.allowedFunctionNames)
   insist({
     "Please ensure that allowed_function_names is only set when the mode is ANY or VALIDATED.":
       allowed.length === 0 || mode === "ANY" || mode === "VALIDATED",

@@ -1,5 +1,5 @@
 /** What a chat completion request may be, and what it asks. */
-import { type Json, type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
+import { arrayOf, type Json, type JsonObject, objectOf, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { reads, type Shape } from "../shape.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
@@ -93,7 +93,7 @@ const requestOf = (model: GptModel) => {
       reasoning_effort: effortOf(model),
       temperature: upTo(2),
       top_p: upTo(1),
-      stop: (stop) => (typeof stop === "string" ? [stop] : listOf(stop)),
+      stop: (stop) => (typeof stop === "string" ? [stop] : arrayOf(stop)),
       tools: filled(
         reads(variant("type", { function: closed("type", { "function!": toolOf }) }), (tool) => tool.function)
       ),
@@ -113,7 +113,7 @@ const SAMPLING = "temperature top_p presence_penalty frequency_penalty logprobs 
 export const readChat = (body: JsonObject, model: GptModel, azure: boolean) => {
   const asked = requestOf(model)(body, "")
   const { messages, tools = [], stop: stops = [] } = asked
-  checkMessages(messages, listOf(body.messages))
+  checkMessages(messages, arrayOf(body.messages))
   const effort = asked.reasoning_effort ?? model.defaultEffort
   checkSampling(body, SAMPLING, model, effort)
   const stream = body.stream === true

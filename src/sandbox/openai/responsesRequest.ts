@@ -1,6 +1,6 @@
 /** What a Responses request may be, and what it asks. */
 import { Refusal } from "../http.ts"
-import { type JsonObject, listOf, objectOf, stringOf } from "../json.ts"
+import { arrayOf, type JsonObject, objectOf, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { anything, reads, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
@@ -209,8 +209,8 @@ export const readResponses = (body: JsonObject, model: GptModel) => {
     ...read,
     effort,
     summary: (reasoning?.summary ?? reasoning?.generate_summary) !== undefined,
-    encrypted: listOf(body.include).includes("reasoning.encrypted_content"),
-    logprobs: listOf(body.include).includes("message.output_text.logprobs"),
+    encrypted: arrayOf(body.include).includes("reasoning.encrypted_content"),
+    logprobs: arrayOf(body.include).includes("message.output_text.logprobs"),
     /** What calls of a tool are like, by its name. */
     kinds: new Map(listed.map(({ tool, type, namespace }) => [tool.name, { type, namespace }]))
   }

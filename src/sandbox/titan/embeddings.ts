@@ -1,6 +1,6 @@
 /** What Titan Text Embeddings takes, and the vectors that it answers. */
 import { invalid } from "../http.ts"
-import { type JsonObject, listOf, stringOf } from "../json.ts"
+import { arrayOf, type JsonObject, stringOf } from "../json.ts"
 import { insistOn } from "../shape.ts"
 import { countTokens } from "../tokens.ts"
 
@@ -59,7 +59,7 @@ export const embedTitan = (body: JsonObject): JsonObject => {
   const { inputText, dimensions = 1024, normalize, embeddingTypes, ...others } = body
   const [stray] = Object.keys(others)
   const text = stringOf(inputText)
-  const types = listOf(embeddingTypes)
+  const types = arrayOf(embeddingTypes)
   const rules = {
     [`#: extraneous key [${stray}] is not permitted`]: stray === undefined,
     "#: required key [inputText] not found": inputText !== undefined,
