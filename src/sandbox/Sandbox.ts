@@ -6,7 +6,7 @@ import { type Access, newAccess } from "./cloud/access.ts"
 import { azure } from "./cloud/azure.ts"
 import { bedrock } from "./cloud/bedrock.ts"
 import { vertex } from "./cloud/vertex.ts"
-import { type Call, callLog, startServer } from "./http.ts"
+import { callLog, startServer } from "./http.ts"
 import { modelsOf } from "./models.ts"
 
 /** How the sandbox plays. */
@@ -17,62 +17,50 @@ export interface SandboxOptions {
   readonly catalog?: () => Catalog
 }
 
+const make = Effect.fnUntraced(function* ({ pace = 20, catalog }: SandboxOptions = {}) {
+  const { add, list } = callLog()
+  const shipped = Result.getOrThrow(shippedCatalog)
+  const models = modelsOf(catalog ?? (() => shipped))
+  const access = newAccess()
+  const start = (cloud: string, play: typeof vertex | typeof bedrock | typeof azure) =>
+    Effect.acquireRelease(
+      Effect.promise(() => startServer({ cloud, pace, add, answer: play(access, models) })),
+      ({ server }) =>
+        Effect.promise(() => {
+          const closed = server[Symbol.asyncDispose]()
+          server.closeAllConnections()
+          return closed
+        })
+    ).pipe(Effect.map(({ url }) => url))
+
+  const vertexUrl = yield* start("vertex", vertex)
+  const bedrockUrl = yield* start("bedrock", bedrock)
+  const azureUrl = yield* start("azure", azure)
+  /** The settings that point a gateway at this sandbox. */
+  const environment: Readonly<Record<string, string>> = {
+    VERTEX_PROJECT: access.project,
+    VERTEX_LOCATION: access.location,
+    VERTEX_ACCESS_TOKEN: access.vertexBearer,
+    VERTEX_BASE_URL: vertexUrl,
+    BEDROCK_REGION: access.region,
+    BEDROCK_BASE_URL: bedrockUrl,
+    AWS_ACCESS_KEY_ID: access.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: access.secretAccessKey,
+    AZURE_OPENAI_ENDPOINT: azureUrl,
+    AZURE_OPENAI_API_KEY: access.azureKey
+  }
+  /** Credentials that the clouds take instead. */
+  const otherCredentials: Pick<Access, "bedrockBearer" | "azureBearer"> = access
+  return { vertexUrl, bedrockUrl, azureUrl, environment, otherCredentials, calls: list }
+})
+
 /**
  * Three simulated clouds on loopback: Vertex AI, Amazon Bedrock and Azure OpenAI. They check the credentials and the requests they
  * are sent, and speak the clouds' own protocols. Their credentials are made anew at each start.
  */
-export class Sandbox extends Context.Service<
-  Sandbox,
-  {
-    readonly vertexUrl: string
-    readonly bedrockUrl: string
-    readonly azureUrl: string
-    /** The settings that point a gateway at this sandbox. */
-    readonly environment: Readonly<Record<string, string>>
-    /** Credentials that the clouds take instead: a Bedrock API key, and an Entra ID token for Azure. */
-    readonly otherCredentials: Pick<Access, "bedrockBearer" | "azureBearer">
-    /** The last calls (at most 1000, 64 MB of bodies), oldest first. */
-    readonly calls: () => ReadonlyArray<Call>
-  }
->()("gateway/sandbox/Sandbox") {
+export class Sandbox extends Context.Service<Sandbox>()("gateway/sandbox/Sandbox", { make }) {
   /** Starts the clouds on free ports; they stop with the layer's scope, and cut what is still open. */
-  static layer(options: SandboxOptions = {}): Layer.Layer<Sandbox> {
-    return Layer.effect(
-      Sandbox,
-      Effect.gen(function* () {
-        const { pace = 20, catalog } = options
-        const { add, list } = callLog()
-        const shipped = Result.getOrThrow(shippedCatalog)
-        const models = modelsOf(catalog ?? (() => shipped))
-        const access = newAccess()
-        const start = (cloud: string, play: typeof vertex | typeof bedrock | typeof azure) =>
-          Effect.acquireRelease(
-            Effect.promise(() => startServer({ cloud, pace, add, answer: play(access, models) })),
-            ({ server }) =>
-              Effect.promise(() => {
-                const closed = server[Symbol.asyncDispose]()
-                server.closeAllConnections()
-                return closed
-              })
-          ).pipe(Effect.map(({ url }) => url))
-
-        const vertexUrl = yield* start("vertex", vertex)
-        const bedrockUrl = yield* start("bedrock", bedrock)
-        const azureUrl = yield* start("azure", azure)
-        const environment = {
-          VERTEX_PROJECT: access.project,
-          VERTEX_LOCATION: access.location,
-          VERTEX_ACCESS_TOKEN: access.vertexBearer,
-          VERTEX_BASE_URL: vertexUrl,
-          BEDROCK_REGION: access.region,
-          BEDROCK_BASE_URL: bedrockUrl,
-          AWS_ACCESS_KEY_ID: access.accessKeyId,
-          AWS_SECRET_ACCESS_KEY: access.secretAccessKey,
-          AZURE_OPENAI_ENDPOINT: azureUrl,
-          AZURE_OPENAI_API_KEY: access.azureKey
-        }
-        return Sandbox.of({ vertexUrl, bedrockUrl, azureUrl, environment, otherCredentials: access, calls: list })
-      })
-    )
+  static layer(options?: SandboxOptions): Layer.Layer<Sandbox> {
+    return Layer.effect(Sandbox, make(options))
   }
 }

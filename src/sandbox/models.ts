@@ -21,33 +21,28 @@ const versionOf = (id: string, adaptive: boolean): number => {
 }
 
 /** How a Claude model behaves. Sources: Anthropic's and the clouds' documentation of extended and adaptive thinking. */
-const claude = ({ id, thinking, sampling, forcedToolChoice, maxOutputTokens }: Model) => {
+const claude = (model: Model) => {
+  const { id, thinking } = model
   const version = versionOf(id, thinking.api === "adaptive")
   // The one generation that takes both.
   const both = version === 4.6
   const adaptive = both || thinking.api === "adaptive"
   const [, free = 0, forced = 0] = overheads.find(([from]) => version >= from) ?? []
   return {
-    /** What replies call the model. */
-    base: id,
+    ...model,
     version,
     budgeted: both || thinking.api === "budgeted",
     adaptive,
-    /** Takes a request not to think. */
-    optional: thinking.optional,
     /** Thinks when the request says nothing about it. */
     thinksUnasked: id.includes("sonnet") && version >= 5,
-    sampling: sampling !== "never",
     efforts: adaptive ? thinking.efforts.filter((effort) => effort !== "none") : [],
-    maxOutput: maxOutputTokens,
     /** Takes `interleaved-thinking-2025-05-14`. */
     interleaves: version <= 4.5,
     toolOverhead: { free, forced },
     /** Tokens for a text, relative to the older tokenizer. */
     tokenFactor: version >= 4.7 ? 1.3 : 1,
     /** Thinking text is left out of replies unless `display` asks for a summary. */
-    hidesThinking: version >= 4.7,
-    forcedToolChoice: forcedToolChoice !== "never"
+    hidesThinking: version >= 4.7
   }
 }
 export type ClaudeModel = ReturnType<typeof claude>
@@ -60,15 +55,12 @@ const gemini = ({ thinking, maxOutputTokens }: Model, { model, logprobs = false 
 export type GeminiModel = ReturnType<typeof gemini>
 
 /** How a GPT model behaves. */
-const gpt = ({ id, thinking, inputs, maxOutputTokens }: Model, { api }: Deployment) => ({
-  base: id,
+const gpt = (model: Model, { api }: Deployment) => ({
+  ...model,
   /** Open-weight: its reasoning comes as a tagged prefix of the content. */
-  inlineReasoning: thinking.tagged === true,
-  efforts: thinking.efforts,
+  inlineReasoning: model.thinking.tagged === true,
   // The clouds' own defaults: none up to GPT-5.1, which chat completions serve, and medium from then on.
-  defaultEffort: thinking.optional && api === "chat" ? "none" : "medium",
-  images: inputs.includes("image"),
-  maxOutput: maxOutputTokens,
+  defaultEffort: model.thinking.optional && api === "chat" ? "none" : "medium",
   /** Chat completions take no tools while it reasons: from GPT-5.4 on. */
   toolsByResponses: api === "responses"
 })

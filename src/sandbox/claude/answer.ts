@@ -115,7 +115,7 @@ export const playClaude = (body: JsonObject, context: ClaudeContext, seed: strin
     const counted = vertex ? { input_tokens: inputTokens } : { inputTokens }
     return answered({ ...turn.directives, exception: undefined }, { failed, whole: () => whole(counted) })
   }
-  const identity = { tag: vertex ? "vrtx" : "bdrk", model: context.model.base, seed }
+  const identity = { tag: vertex ? "vrtx" : "bdrk", model: context.model.id, seed }
   const plan = planOf(turn)
   const cost = { input: inputTokens, output: plan.outputTokens }
   const frameOf = (data: JsonObject): Frame => ({

@@ -140,7 +140,7 @@ const check = (asked: Asked, { platform, model, betas, counting }: ClaudeContext
   const { thinking: { type, budget_tokens: budget } = {}, tools = [], temperature, top_p, top_k } = asked
   const mode = modeOf(asked, model)
   const forced = isForced(asked.tool_choice)
-  const { version, maxOutput } = model
+  const { version, maxOutputTokens: most } = model
   const limit = Number(asked.max_tokens ?? 0)
   const effort = asked.output_config?.effort ?? ""
   const tired = version >= 5 && model.adaptive && (effort === "xhigh" || effort === "max")
@@ -153,24 +153,24 @@ const check = (asked: Asked, { platform, model, betas, counting }: ClaudeContext
   const disabled = `"thinking.type.disabled" is not supported for this model`
   insist({
     [`anthropic_version: "${asked.anthropic_version}" is not a valid version for this model`]: known,
-    [`max_tokens: ${limit} > ${maxOutput}, which is the maximum allowed number of output tokens for ${model.base}`]:
-      limit <= maxOutput,
+    [`max_tokens: ${limit} > ${most}, which is the maximum allowed number of output tokens for ${model.id}`]:
+      limit <= most,
     "stop_sequences: each stop sequence must contain non-whitespace": !arrayOf(asked.stop_sequences).some(isBlank),
     "adaptive thinking is not supported on this model": type !== "adaptive" || model.adaptive,
     '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.':
       type !== "enabled" || model.budgeted,
     [`${disabled} with effort ${effort}.`]: type !== "disabled" || !tired,
-    [`${disabled}.`]: type !== "disabled" || model.optional,
+    [`${disabled}.`]: type !== "disabled" || model.thinking.optional,
     "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation.":
       budget === undefined || budget < limit || wide,
     "tools: Tool names must be unique.": new Set(names).size === names.length,
     "tool_choice: tool_choice may only be specified while providing tools.":
       asked.tool_choice === undefined || names.length > 0,
     "Thinking may not be enabled when tool_choice forces tool use.": !forced || mode === "off",
-    "tool_choice forces tool use is not supported for this model.": !forced || model.forcedToolChoice,
+    "tool_choice forces tool use is not supported for this model.": !forced || model.forcedToolChoice !== "never",
     [`Tool '${name}' not found in provided tools`]: name === undefined || names.includes(name),
     [`${sampling}: Extra inputs are not permitted`]: !strict || sampling === undefined,
-    [`\`${sampling}\` is deprecated for this model.`]: model.sampling || sampling === undefined,
+    [`\`${sampling}\` is deprecated for this model.`]: model.sampling !== "never" || sampling === undefined,
     "`temperature` and `top_p` cannot both be specified for this model. Please use only one.":
       version < 4.5 || temperature === undefined || top_p === undefined,
     "`temperature` may only be set to 1 when thinking is enabled.": mode === "off" || (temperature ?? 1) === 1,
@@ -196,7 +196,7 @@ export const readClaude = (body: JsonObject, context: ClaudeContext) => {
   const { tools = [], tool_choice: choice = "auto", system = [], output_config: output } = asked
   const mode = modeOf(asked, model)
   const { turn, promptTokens } = readTurn(asked.messages, {
-    model: model.base,
+    model: model.id,
     instructions: system.map(({ text }) => text).join("\n"),
     tools,
     choice,

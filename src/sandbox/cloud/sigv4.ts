@@ -21,11 +21,10 @@ const signing = { service: "bedrock", sha256: Hash.bind(null, "sha256"), applyCh
 
 /** Computes the request's SigV4 signature again and compares. Throws a `Refusal` (403) with AWS's exception names. */
 export const checkSignature = async (
-  request: Omit<CloudRequest, "seed">,
+  { method, path, query, headers, body }: Omit<CloudRequest, "seed">,
   key: SigningKey,
   now: number
 ): Promise<void> => {
-  const { method, path, query, headers, body } = request
   insist("MissingAuthenticationTokenException", { "Missing Authentication Token": headers.authorization !== undefined })
   const match = AUTHORIZATION.exec(headers.authorization ?? "")
   const [, id, day = "", region, service, list = "", signature = ""] = match ?? []

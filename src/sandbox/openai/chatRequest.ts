@@ -77,10 +77,9 @@ const format = variant<Turn["format"]>("type", {
 const unsupported = (name: string): string => `Unsupported parameter: '${name}' is not supported with this model.`
 
 const requestOf = (model: GptModel) => {
-  const { maxOutput, inlineReasoning } = model
+  const { maxOutputTokens: most, inlineReasoning } = model
   const limit = where(tokens(1), (limit) => ({
-    [`max_tokens is too large: ${limit}. This model supports at most ${maxOutput} completion tokens.`]:
-      limit <= maxOutput
+    [`max_tokens is too large: ${limit}. This model supports at most ${most} completion tokens.`]: limit <= most
   }))
   return closed(
     "model stream stream_options seed user tool_choice parallel_tool_calls metadata verbosity store safety_identifier " +
@@ -117,7 +116,7 @@ export const readChat = (body: JsonObject, model: GptModel, azure: boolean) => {
   const effort = asked.reasoning_effort ?? model.defaultEffort
   checkSampling(body, SAMPLING, model, effort)
   const stream = body.stream === true
-  const tooled = `Function tools with reasoning_effort are not supported for ${model.base} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
+  const tooled = `Function tools with reasoning_effort are not supported for ${model.id} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
   insist({ [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" }, "reasoning_effort")
   insist({ "The sandbox gives one choice.": !azure || (asked.n ?? 1) === 1 }, "n")
   insist({
@@ -134,7 +133,7 @@ export const readChat = (body: JsonObject, model: GptModel, azure: boolean) => {
       asked.response_format !== "json" || messages.some((message) => /json/i.test(textIn(message)))
   })
   const read = readTurn(messages, {
-    model: model.base,
+    model: model.id,
     instructions: "",
     tools,
     choice: choiceOf(asked.tool_choice, tools),

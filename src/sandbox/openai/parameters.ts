@@ -14,7 +14,7 @@ export const imageOf =
     const { length, type } = sniff(data)
     insist(
       {
-        "This model does not support image inputs.": model.images,
+        "This model does not support image inputs.": model.inputs.includes("image"),
         "Invalid image URL. Only data URIs of supported image types are accepted.": data !== undefined,
         "The image data you provided does not represent a valid image. Please check your input and try again.":
           type.startsWith("image/")
@@ -53,11 +53,11 @@ export const chosen = (name: string, tools: ReadonlyArray<Tool>): Turn["choice"]
   return { name }
 }
 
-export const effortOf = ({ efforts, base }: GptModel): Shape<string> =>
+export const effortOf = ({ id, thinking: { efforts } }: GptModel): Shape<string> =>
   typed(
     (effort): effort is string => efforts.some((one) => one === effort),
     (_, effort) =>
-      `Unsupported value: '${String(effort)}' is not supported with the '${base}' model. Supported values are: ${quoted(efforts)}.`
+      `Unsupported value: '${String(effort)}' is not supported with the '${id}' model. Supported values are: ${quoted(efforts)}.`
   )
 
 /** A sampling parameter from 0 to this. */

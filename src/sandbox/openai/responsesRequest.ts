@@ -158,8 +158,8 @@ const requestOf = (model: GptModel) =>
     {
       "input!": inputOf(model),
       max_output_tokens: where(tokens(16), (limit) => ({
-        [`Invalid '{path}': integer above maximum value. Expected a value <= ${model.maxOutput}.`]:
-          limit <= model.maxOutput
+        [`Invalid '{path}': integer above maximum value. Expected a value <= ${model.maxOutputTokens}.`]:
+          limit <= model.maxOutputTokens
       })),
       temperature: upTo(2),
       top_p: upTo(1),
@@ -196,7 +196,7 @@ export const readResponses = (body: JsonObject, model: GptModel) => {
   const listed = given.flat()
   const tools = listed.map(({ tool }) => tool)
   const read = readTurn(input, {
-    model: model.base,
+    model: model.id,
     instructions: stringOf(asked.instructions),
     tools,
     choice: choiceOf(asked.tool_choice, tools),

@@ -99,7 +99,7 @@ export const serve = (request: CloudRequest, play: (asked: Asked) => Played, pla
   const id = deployment ?? stringOf(body.model)
   const model = models.gpt(azure ? "azure" : "bedrock", id)
   if (model === undefined) return jsonReply(404, azure ? noDeployment : noModel(id))
-  const name = azure ? `${model.base}-2025-11-13` : id
+  const name = azure ? `${model.id}-2025-11-13` : id
   try {
     const { directives, ...said } = play({ body, model, name, azure, seed: request.seed })
     if (directives.flags.has("filter-prompt") && directives.status === undefined) {
