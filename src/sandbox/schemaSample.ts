@@ -39,7 +39,6 @@ type Finds = ReturnType<typeof finds>
 
 const sampleString = (schema: JsonObject, name: string, found: Finds): string => {
   const { url, email, date, quoted, names, prompt } = found
-  const { minLength: least, maxLength: most } = schema
   const formats: Readonly<Record<string, string>> = {
     date: date ?? "2026-01-31",
     time: "12:00:00Z",
@@ -57,8 +56,8 @@ const sampleString = (schema: JsonObject, name: string, found: Finds): string =>
   if (date !== undefined && /\b(?:date|day)\b/.test(hint)) return date
   const asks = /quer|question|prompt|search|text|task/.test(hint)
   const text = quoted.shift() ?? (asks ? prompt : names.shift()) ?? prompt
-  const long = text.padEnd(numberOf(least) ?? 0, "x")
-  return long.slice(0, numberOf(most)) || name || "sandbox"
+  const long = text.padEnd(numberOf(schema.minLength) ?? 0, "x")
+  return long.slice(0, numberOf(schema.maxLength)) || name || "sandbox"
 }
 
 const sampleNumber = ({ minimum, maximum }: JsonObject, { numbers }: Finds): number => {
@@ -103,9 +102,8 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
       )
       return Object.fromEntries(wanted.map(([key, value]) => [key, deeper(value, key)]))
     }
-    case "array": {
+    case "array":
       return Array.from({ length: Math.min(Math.max(numberOf(node.minItems) ?? 1, 1), 20) }, () => deeper(node.items))
-    }
     case "integer":
       return Math.round(sampleNumber(node, found))
     case "number":

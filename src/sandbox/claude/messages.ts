@@ -7,14 +7,6 @@ import { countTokens } from "../tokens.ts"
 import type { Message, Part } from "../turn.ts"
 import { closed, dictionary, insist, list, matching, oneOf, text, variant, where } from "./shape.ts"
 
-/** What the rules for messages depend on. */
-interface MessageRules {
-  /** API version 2026-10-21: no documents in assistant turns, no citations in the user's. */
-  readonly strict: boolean
-  /** Takes system messages after a user's turn. */
-  readonly systemTurns: boolean
-}
-
 /** A `cache_control` marker. */
 export const cache: Shape = (value, path) => {
   if (value === null) return
@@ -41,16 +33,15 @@ const blockAt = (path: string): string => path.slice(0, path.lastIndexOf("."))
 const base64 = (types: ReadonlyArray<string>) =>
   reads(closed("type data", { "media_type!": oneOf(types) }), ({ data, media_type: type }, path): Part => {
     const { valid, length, type: found } = sniff(data)
-    insist({ "invalid base64 data": valid }, path)
     const pdf = type === "application/pdf"
-    insist(
-      { "The PDF specified was not valid.": !pdf || found === type },
-      `${path.replace(".document.", ".pdf.")}.data`
-    )
-    insist({ [`image exceeds 5 MB maximum: ${length} bytes > 5242880 bytes`]: pdf || length <= 5_242_880 }, path)
-    insist({ "Could not process image": pdf || found.startsWith("image/") })
-    const other = `The image was specified using the ${type} media type, but the image appears to be a ${found} image`
-    insist({ [other]: found === type }, `${path}.data`)
+    insist({
+      [`${path}: invalid base64 data`]: valid,
+      [`${path.replace(".document.", ".pdf.")}.data: The PDF specified was not valid.`]: !pdf || found === type,
+      [`${path}: image exceeds 5 MB maximum: ${length} bytes > 5242880 bytes`]: pdf || length <= 5_242_880,
+      "Could not process image": pdf || found.startsWith("image/"),
+      [`${path}.data: The image was specified using the ${type} media type, but the image appears to be a ${found} image`]:
+        found === type
+    })
     return fileOf(type, length)
   })
 
@@ -94,7 +85,7 @@ const kinds = {
   ]
 } satisfies Readonly<Record<string, readonly [role: string, shape: Shape<Part>]>>
 
-const blocksOf = (role: string, { strict }: MessageRules): Shape<ReadonlyArray<Part>> => {
+const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => {
   const only =
     (place: string, type: string, shape: Shape<Part>): Shape<Part> =>
     (value, path) => {
@@ -121,11 +112,14 @@ const blocksOf = (role: string, { strict }: MessageRules): Shape<ReadonlyArray<P
   return (value, path) => blocks(typeof value === "string" ? [{ type: "text", text: value }] : value, path)
 }
 
-/** The messages, each for itself. */
-export const messagesOf = (rules: MessageRules): Shape<ReadonlyArray<Message>> => {
+/**
+ * The messages, each for itself. `strict` are those of API version 2026-10-21: no documents in assistant turns, no citations in
+ * the user's. With `systemTurns`, system messages may follow a user's turn.
+ */
+export const messagesOf = (strict: boolean, systemTurns: boolean): Shape<ReadonlyArray<Message>> => {
   const two = ["user", "assistant"] as const
-  const role = rules.systemTurns ? oneOf([...two, "system"]) : oneOf(two, "'user' or 'assistant'")
-  const shapeOf = (side: string) => closed("", { "role!": role, "content!": blocksOf(side, rules) })
+  const role = systemTurns ? oneOf([...two, "system"]) : oneOf(two, "'user' or 'assistant'")
+  const shapeOf = (side: string) => closed("", { "role!": role, "content!": blocksOf(side, strict) })
   const [user, assistant] = [shapeOf("user"), shapeOf("assistant")]
   return list((value, path) => {
     const { role: given, content } = objectOf(value)

@@ -105,7 +105,7 @@ const requestOf = ({ platform, model, betas, counting }: ClaudeContext, strict: 
   const native = platform === "bedrock" ? version >= 4.5 && version < 4.7 : version >= 4.6
   const output = { effort: efforts.length > 0 && oneOf(efforts), format: native && format }
   return closed("anthropic_version!", {
-    "messages!": messagesOf({ strict, systemTurns: platform === "vertex" && version >= 4.8 }),
+    "messages!": messagesOf(strict, platform === "vertex" && version >= 4.8),
     "max_tokens!": answers && whole(1),
     model: !answers && anything,
     system: (value, path) => (typeof value === "string" ? [{ text: value }] : system(value, path)),

@@ -110,19 +110,18 @@ export const readGemini = (body: JsonObject, model: GeminiModel) => {
   }))
   const { thinkingConfig: thinking, ...config } = asked.generationConfig ?? generation({}, "")
   const schema = config.responseJsonSchema ?? config.responseSchema
-  const turn = readTurn(contents.map(messageOf), {
-    model: model.base,
-    instructions: textIn(system && messageOf(system)),
-    tools,
-    choice: choiceOf(toolConfig?.functionCallingConfig, tools),
-    stops: (config.stopSequences ?? []).map(stringOf),
-    limit: numberOf(config.maxOutputTokens),
-    format:
-      schema !== undefined ? objectOf(schema) : config.responseMimeType === "application/json" ? "json" : undefined,
-    thinks: stringOf(thinking?.thinkingLevel).toUpperCase() !== "MINIMAL" && thinking?.thinkingBudget !== 0
-  })
+  const json = config.responseMimeType === "application/json" ? "json" : undefined
   return {
-    ...turn,
+    ...readTurn(contents.map(messageOf), {
+      model: model.base,
+      instructions: textIn(system && messageOf(system)),
+      tools,
+      choice: choiceOf(toolConfig?.functionCallingConfig, tools),
+      stops: (config.stopSequences ?? []).map(stringOf),
+      limit: numberOf(config.maxOutputTokens),
+      format: schema === undefined ? json : objectOf(schema),
+      thinks: stringOf(thinking?.thinkingLevel).toUpperCase() !== "MINIMAL" && thinking?.thinkingBudget !== 0
+    }),
     includeThoughts: thinking?.includeThoughts === true,
     /** How many alternatives of each token are to be said; undefined where no probabilities are. */
     logprobs: config.responseLogprobs === true ? Number(config.logprobs ?? 0) : undefined

@@ -132,18 +132,17 @@ export const readChat = (body: JsonObject, model: GptModel, azure: boolean) => {
     "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
       asked.response_format !== "json" || messages.some((message) => /json/i.test(textIn(message)))
   })
-  const read = readTurn(messages, {
-    model: model.id,
-    instructions: "",
-    tools,
-    choice: choiceOf(asked.tool_choice, tools),
-    format: asked.response_format,
-    thinks: effort !== "none",
-    limit: asked.max_completion_tokens ?? asked.max_tokens,
-    stops: stops.filter((stop) => typeof stop === "string")
-  })
   return {
-    ...read,
+    ...readTurn(messages, {
+      model: model.id,
+      instructions: "",
+      tools,
+      choice: choiceOf(asked.tool_choice, tools),
+      format: asked.response_format,
+      thinks: effort !== "none",
+      limit: asked.max_completion_tokens ?? asked.max_tokens,
+      stops: stops.filter((stop) => typeof stop === "string")
+    }),
     includeUsage: objectOf(body.stream_options).include_usage === true,
     logprobs: body.logprobs === true
   }

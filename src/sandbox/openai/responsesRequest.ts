@@ -195,18 +195,17 @@ export const readResponses = (body: JsonObject, model: GptModel) => {
   checkSampling(body, "temperature top_p top_logprobs", model, effort)
   const listed = given.flat()
   const tools = listed.map(({ tool }) => tool)
-  const read = readTurn(input, {
-    model: model.id,
-    instructions: stringOf(asked.instructions),
-    tools,
-    choice: choiceOf(asked.tool_choice, tools),
-    format: asked.text?.format,
-    thinks: effort !== "none",
-    limit: asked.max_output_tokens,
-    stops: []
-  })
   return {
-    ...read,
+    ...readTurn(input, {
+      model: model.id,
+      instructions: stringOf(asked.instructions),
+      tools,
+      choice: choiceOf(asked.tool_choice, tools),
+      format: asked.text?.format,
+      thinks: effort !== "none",
+      limit: asked.max_output_tokens,
+      stops: []
+    }),
     effort,
     summary: (reasoning?.summary ?? reasoning?.generate_summary) !== undefined,
     encrypted: arrayOf(body.include).includes("reasoning.encrypted_content"),
