@@ -1,4 +1,6 @@
 /** How Amazon Bedrock's runtime answers: its routes, credentials, errors and framing. */
+import { EventStreamCodec } from "@smithy/core/event-streams"
+import { fromUtf8, toUtf8 } from "@smithy/core/serde"
 import { type Cost, playClaude } from "../claude/answer.ts"
 import { readDirectives } from "../directives.ts"
 import { answered } from "../faults.ts"
@@ -11,8 +13,28 @@ import { serve } from "../openai/serve.ts"
 import { embedTitan } from "../titan/embeddings.ts"
 import type { Access } from "./access.ts"
 import { awsReply } from "./errors.ts"
-import { chunk, frame } from "./eventStream.ts"
 import { checkSignature } from "./sigv4.ts"
+
+const codec = new EventStreamCodec(toUtf8, fromUtf8)
+
+const header = (value: string) => ({ type: "string" as const, value })
+
+/** An event, or an exception (`throttlingException`, …). */
+export const frame = (kind: "event" | "exception", name: string, body: JsonObject): Uint8Array =>
+  codec.encode({
+    headers: {
+      [`:${kind}-type`]: header(name),
+      ":content-type": header("application/json"),
+      ":message-type": header(kind)
+    },
+    body: Buffer.from(JSON.stringify(body))
+  })
+
+/** A `chunk` event that carries this text; `p` is the padding that hides its length. */
+export const chunk = (text: string): Uint8Array => {
+  const p = "abcdefghijklmnopqrstuvwxyz".slice(0, text.length % 26)
+  return frame("event", "chunk", { bytes: Buffer.from(text).toString("base64"), p })
+}
 
 const refused = (error: unknown): Reply => {
   if (!(error instanceof Refusal)) throw error

@@ -28,13 +28,10 @@ const idOf = (prefix: string) =>
     (path, id) => `Invalid '${path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
   )
 
-const callId = where(
-  reads(anything, (id) => stringOf(id)),
-  ({ length }) => ({
-    [`Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`]:
-      length <= 64
-  })
-)
+const callId = where(stringOf, ({ length }) => ({
+  [`Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`]:
+    length <= 64
+}))
 
 const callOf = ({ prefix, field, named }: (typeof kinds)[Kind]): Shape<Message> => {
   const fields = { id: idOf(prefix), call_id: callId, [`${field}!`]: named ? text : anything }

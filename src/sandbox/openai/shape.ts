@@ -32,7 +32,7 @@ const refused = (path: string, message: string): Refusal =>
     param: path || /'([^']+)'/.exec(message)?.[1]
   })
 
-const shapes = shapesIn({
+export const { closed, variant, list, insist, where, typed } = shapesIn({
   nullable: true,
   field: under,
   item: (path, index) => `${path}[${index}]`,
@@ -43,8 +43,6 @@ const shapes = shapesIn({
     refused(under(path, tag), `Invalid value: '${name}'. Supported values are: ${quoted(known)}.`),
   refused
 })
-
-export const { closed, variant, list, insist, where, typed } = shapes
 
 export const text = typed(
   (value) => typeof value === "string",
