@@ -42,7 +42,7 @@ export interface Call extends Pick<CloudRequest, "method" | "path" | "headers"> 
   aborted: boolean
 }
 
-/** The last calls, bounded in number and in total size, so that a long-running sandbox does not grow. */
+/** The last calls, oldest first, bounded in number and in total size, so that a long-running sandbox does not grow. */
 export const callLog = () => {
   const calls: Array<Call> = []
   let size = 0

@@ -81,12 +81,10 @@ export const modelsOf = (catalog: () => Catalog) => {
     return find(family, cloud, id) ?? (cloud === "bedrock" ? find(family, cloud, other) : undefined)
   }
   return {
-    /** A foundation model may be there to be counted only. */
+    /** A foundation model may be there to be counted only: `deployment` says what the ID is good for. */
     claude: (cloud: Cloud, id: string) => {
       const found = near("claude", cloud, id)
-      if (found === undefined) return undefined
-      const { model, deployment } = found
-      return { model: claude(model), callable: deployment.model === id, countable: deployment.countModel === id }
+      return found && { model: claude(found.model), deployment: found.deployment }
     },
     gemini: (id: string) => {
       const found = find("gemini", "vertex", id)

@@ -88,13 +88,13 @@ const modelReply = (models: Models, request: CloudRequest, id: string, operation
   if (found === undefined)
     return awsReply(404, "Could not resolve the foundation model from the provided model identifier.")
   if (operation === "count-tokens") {
-    if (!found.countable) return awsReply(400, "The provided model doesn't support counting tokens.")
+    if (found.deployment.countModel !== id) return awsReply(400, "The provided model doesn't support counting tokens.")
     const sent = stringOf(objectOf(objectOf(body.input).invokeModel).body)
     const counted = readObject(Buffer.from(sent, "base64").toString())
     if (counted === undefined) return awsReply(400, "The body of the invokeModel input is not valid JSON.")
     return claudeReply(request, counted, found.model, operation)
   }
-  if (found.callable) return claudeReply(request, body, found.model, operation)
+  if (found.deployment.model === id) return claudeReply(request, body, found.model, operation)
   const instead = "Retry your request with the ID or ARN of an inference profile that contains this model."
   return awsReply(400, `Invocation of model ID ${id} with on-demand throughput isn’t supported. ${instead}`)
 }
