@@ -5,9 +5,10 @@ import { type Frame, Refusal, type Reply } from "./http.ts"
 /** A failure in the middle of a stream. */
 export type Failure = ReturnType<typeof failureOf>
 
-/** How a cloud frames a stream: its headers, an event that is not JSON, and its in-stream error. */
-export interface Framing {
+/** A stream as its cloud frames it: its headers and events, an event that is not JSON, and its in-stream error. */
+export interface Stream {
   readonly headers: Readonly<Record<string, string>>
+  readonly frames: ReadonlyArray<Frame>
   readonly garbage: string | Uint8Array
   /** `after` is how many events came before it. */
   readonly error: (failure: Failure, after: number) => string | Uint8Array
@@ -18,7 +19,7 @@ export interface Answer {
   /** The cloud's own error. */
   readonly failed: (status: number, message: string, retryAfter?: string) => Reply
   /** Absent where the caller wants the whole. */
-  readonly stream?: (() => Framing & { readonly frames: ReadonlyArray<Frame> }) | undefined
+  readonly stream?: (() => Stream) | undefined
   readonly whole: () => Reply
 }
 
@@ -48,10 +49,7 @@ const failureOf = (name: string) => ({
 })
 
 /** A stream with the directives' faults in it. */
-const streamed = (
-  { frames, headers, garbage, error }: ReturnType<NonNullable<Answer["stream"]>>,
-  asked: Directives
-) => {
+const streamed = ({ frames, headers, garbage, error }: Stream, asked: Directives) => {
   const { cut, stall, exception, delay } = asked
   const sent = asked.flags.has("no-terminal") ? frames.filter(({ terminal }) => terminal !== true) : [...frames]
   if (asked.garbage !== undefined) sent.splice(asked.garbage, 0, { bytes: garbage })

@@ -112,7 +112,8 @@ export const shapesIn = (words: Words) => {
   const typed =
     <A>(is: (value: unknown) => value is A, said: string | ((path: string, value: unknown) => string)): Shape<A> =>
     (value, path) => {
-      if (!is(value)) throw refused(path, typeof said === "string" ? said : said(path, value))
+      if (!is(value))
+        throw refused(path, typeof said === "string" ? said.replaceAll("{path}", path) : said(path, value))
       return value
     }
 

@@ -1,6 +1,6 @@
 /** How Claude answers: as one message, and as events, whatever platform frames them. */
 import { argumentsOf, type Plan, planOf } from "../answer.ts"
-import { type Answer, answered, type Framing } from "../faults.ts"
+import { type Answer, answered, type Stream } from "../faults.ts"
 import type { Frame, Reply } from "../http.ts"
 import { type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
@@ -98,7 +98,7 @@ const isWord = ({ type, delta }: JsonObject): boolean =>
 export type Cost = Readonly<Record<"input" | "output", number>>
 
 /** How a platform writes an answer: with what it cost, which some of them say. A count of tokens costs nothing. */
-export interface ClaudeCloud extends Framing {
+export interface ClaudeCloud extends Omit<Stream, "frames"> {
   readonly failed: Answer["failed"]
   readonly whole: (body: JsonObject, cost?: Cost) => Reply
   readonly streams: boolean

@@ -126,7 +126,7 @@ const requestOf = ({ platform, model, betas, counting }: ClaudeContext, strict: 
 
 type Asked = ReturnType<ReturnType<typeof requestOf>>
 
-/** What makes the model call a tool. */
+/** Whether the model is made to call a tool. */
 const isForced = (choice: Turn["choice"] | undefined): boolean => choice === "required" || typeof choice === "object"
 
 /** How the model thinks: as it is asked to, or unasked. */

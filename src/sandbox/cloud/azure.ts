@@ -14,10 +14,9 @@ const refused = (status: number, message: string, code = String(status)): Reply 
 const answer = (request: CloudRequest, { azureKey, azureBearer }: Access, models: Models): Reply => {
   const { headers, path, query } = request
   if (headers["api-key"] !== azureKey && headers.authorization !== `Bearer ${azureBearer}`) {
-    return refused(
-      401,
+    const denied =
       "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource."
-    )
+    return refused(401, denied)
   }
   const [match, deployment, api = ""] = PATH.exec(path) ?? []
   const current = path.startsWith("/openai/v1/")

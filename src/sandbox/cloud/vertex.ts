@@ -1,6 +1,6 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
 import { playClaude } from "../claude/answer.ts"
-import { type Answer, type Framing, orRefused } from "../faults.ts"
+import { type Answer, orRefused, type Stream } from "../faults.ts"
 import { answerGemini } from "../gemini/answer.ts"
 import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
@@ -16,7 +16,7 @@ const sse = (data: JsonObject): string => `event: ${stringOf(data.type)}\ndata: 
 /** What a Messages stream calls Bedrock's exceptions where it has other statuses for them. */
 const inStream: Readonly<Record<number, number>> = { 408: 504, 424: 500, 503: 529 }
 
-const errorEvent: Framing["error"] = ({ name, status, message }) =>
+const errorEvent: Stream["error"] = ({ name, status, message }) =>
   sse(
     name.endsWith("_error")
       ? { type: "error", error: { type: name, message } }

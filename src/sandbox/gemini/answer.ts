@@ -20,7 +20,7 @@ const promptFeedback = {
   blockReasonMessage: "The prompt was blocked by the sandbox."
 }
 
-/** The calls that are whole. No ID on Vertex; arguments are left out when there are none; only the first of parallel calls is signed. */
+/** The calls that are whole. No ID on Vertex; empty arguments are left out; only the first of parallel calls is signed. */
 const callsOf = ({ calls }: Plan, sign: (name: string) => string): ReadonlyArray<JsonObject> =>
   calls
     .flatMap(({ name, json }) => {
@@ -53,10 +53,7 @@ const speak = (plan: Plan, { turn, includeThoughts }: GeminiRequest, sign: (what
 /** How likely each piece of the text was; here a piece is a token, and its alternatives are made up. */
 const likelihoods = ({ text }: Plan, alternatives: number): JsonObject => {
   const chosenCandidates = text.map((token) => ({ token, tokenId: 7, logProbability: -0.01 }))
-  const others = Array.from({ length: alternatives }, (_, rank) => ({
-    token: `other${rank}`,
-    logProbability: -5 - rank
-  }))
+  const others = Array.from({ length: alternatives }, (_, at) => ({ token: `other${at}`, logProbability: -5 - at }))
   const topCandidates = chosenCandidates.map((first) => ({ candidates: [first, ...others].slice(0, alternatives) }))
   return { chosenCandidates, ...(alternatives > 0 && { topCandidates }) }
 }

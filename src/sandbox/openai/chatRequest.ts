@@ -4,15 +4,14 @@ import type { GptModel } from "../models.ts"
 import { reads, type Shape } from "../shape.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
 import { checkSampling, chosen, contentOf, effortOf, imageOf, textPart, tokens, toolOf, upTo } from "./parameters.ts"
-import { closed, filled, insist, list, never, text, variant, where } from "./shape.ts"
+import { closed, filled, insist, list, never, text, unsupported, variant, where } from "./shape.ts"
 
 const call = closed("type", { "id!": text, "function!": closed("", { "name!": text, "arguments!": text }) })
 
 const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
-  const image = imageOf(model)
   const file = never("Invalid value: 'file'. This model does not support file content types.")
   const plain = { text: textPart, file }
-  const image_url: Shape<Part> = (part, path) => image(objectOf(objectOf(part).image_url).url, path)
+  const image_url: Shape<Part> = (part, path) => imageOf(model, objectOf(objectOf(part).image_url).url, path)
   const said = (content: ReadonlyArray<Part> | undefined, path: string, optional = false) => {
     const wrong = "Invalid value for 'content': expected a string, got null."
     insist({ [wrong]: content !== undefined || optional }, `${path}.content`)
@@ -73,8 +72,6 @@ const format = variant<Turn["format"]>("type", {
     ({ json_schema: { schema } }) => objectOf(schema)
   )
 })
-
-const unsupported = (name: string): string => `Unsupported parameter: '${name}' is not supported with this model.`
 
 const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most, inlineReasoning } = model

@@ -4,25 +4,23 @@ import { fileOf, sniff } from "../media.ts"
 import type { GptModel } from "../models.ts"
 import { anything, quoted, type Shape } from "../shape.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
-import { filled, insist, typed, variant, where } from "./shape.ts"
+import { filled, insist, typed, unsupported, variant, where } from "./shape.ts"
 
 /** An image by its URL, which is a data URI: nothing is fetched. */
-export const imageOf =
-  (model: GptModel): Shape<Part> =>
-  (url, path) => {
-    const [, data] = /^data:image\/(?:png|jpeg|gif|webp);base64,(.*)$/s.exec(stringOf(url)) ?? []
-    const { length, type } = sniff(data)
-    insist(
-      {
-        "This model does not support image inputs.": model.inputs.includes("image"),
-        "Invalid image URL. Only data URIs of supported image types are accepted.": data !== undefined,
-        "The image data you provided does not represent a valid image. Please check your input and try again.":
-          type.startsWith("image/")
-      },
-      path
-    )
-    return fileOf(type, length)
-  }
+export const imageOf = (model: GptModel, url: unknown, path: string): Part => {
+  const [, data] = /^data:image\/(?:png|jpeg|gif|webp);base64,(.*)$/s.exec(stringOf(url)) ?? []
+  const { length, type } = sniff(data)
+  insist(
+    {
+      "This model does not support image inputs.": model.inputs.includes("image"),
+      "Invalid image URL. Only data URIs of supported image types are accepted.": data !== undefined,
+      "The image data you provided does not represent a valid image. Please check your input and try again.":
+        type.startsWith("image/")
+    },
+    path
+  )
+  return fileOf(type, length)
+}
 
 /** What a message says: a text, or parts of these types. */
 export const contentOf = (parts: Readonly<Record<string, Shape<Part>>>): Shape<ReadonlyArray<Part>> => {
@@ -77,8 +75,5 @@ export const tokens = (least: number): Shape<number> =>
 /** Sampling parameters: a reasoning model takes them only while it does not reason. */
 export const checkSampling = (asked: JsonObject, names: string, model: GptModel, effort: string): void => {
   for (const name of model.inlineReasoning || effort === "none" ? [] : names.split(" "))
-    insist(
-      { [`Unsupported parameter: '${name}' is not supported with this model.`]: (asked[name] ?? null) === null },
-      name
-    )
+    insist({ [unsupported(name)]: (asked[name] ?? null) === null }, name)
 }

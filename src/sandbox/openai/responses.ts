@@ -38,11 +38,8 @@ const reasoning = ({ thinking }: Plan, request: ResponsesRequest, id: string, se
 }
 
 const message = ({ text: pieces }: Plan, likely: boolean, id: string, status: string): Spoken => {
-  const said = (pieces: ReadonlyArray<string>) => ({
-    logprobs: likely ? pieces.map(logprob) : [],
-    text: pieces.join("")
-  })
-  const part = (pieces: ReadonlyArray<string>) => ({ type: "output_text", annotations: [], ...said(pieces) })
+  const said = (some: ReadonlyArray<string>) => ({ logprobs: likely ? some.map(logprob) : [], text: some.join("") })
+  const part = (some: ReadonlyArray<string>) => ({ type: "output_text", annotations: [], ...said(some) })
   const events: ReadonlyArray<Event> = [
     { type: "content_part.added", part: part([]) },
     ...pieces.map((delta) => ({ type: "output_text.delta", delta, logprobs: said([delta]).logprobs })),
@@ -119,11 +116,8 @@ export const playResponses = (asked: Asked): Played => {
   const start = begun(read, asked)
   const spoken = itemsOf(plan, read, asked.seed)
   const reason = incompleteReason(plan)
-  const filter = {
-    blocked: reason === "content_filter",
-    source_type: "completion",
-    content_filter_results: filterResults
-  }
+  const blocked = reason === "content_filter"
+  const filter = { blocked, source_type: "completion", content_filter_results: filterResults }
   const response = {
     ...start,
     output: spoken.map(({ item }) => item),

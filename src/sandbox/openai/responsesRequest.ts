@@ -60,14 +60,13 @@ const reasoning: Shape<Message> = reads(
 )
 
 const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
-  const image = imageOf(model)
   const message = (role: Message["role"], parts: Readonly<Record<string, Shape<Part>>>): Shape<Message> => {
     const shape = closed("type status role phase", { id: idOf("msg"), "content!": contentOf(parts) })
     return reads(shape, ({ content }) => ({ role, parts: content }))
   }
   const given = {
     input_text: textPart,
-    input_image: reads(anything, (part, path) => image(objectOf(part).image_url, `${path}.image_url`)),
+    input_image: reads(anything, (part, path) => imageOf(model, objectOf(part).image_url, `${path}.image_url`)),
     input_file: never("This model does not support file content types.")
   }
   const roles = {

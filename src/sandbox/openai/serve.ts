@@ -1,7 +1,7 @@
 /** What chat completions and Responses have in common: how a request finds its model, and how it is refused or goes wrong. */
 import type { Directives } from "../directives.ts"
-import { type Answer, answered, type Framing } from "../faults.ts"
-import { type CloudRequest, type Frame, jsonReply, Refusal, type Reply } from "../http.ts"
+import { type Answer, answered, type Stream } from "../faults.ts"
+import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { GptModel, Models } from "../models.ts"
 
@@ -41,12 +41,7 @@ export const filterResults: JsonObject = Object.fromEntries(
 )
 
 /** How likely a token was, as the APIs say it; here a piece of text is a token. */
-export const logprob = (token: string): JsonObject => ({
-  token,
-  logprob: -0.01,
-  bytes: [...Buffer.from(token)],
-  top_logprobs: []
-})
+export const logprob = (token: string) => ({ token, logprob: -0.01, bytes: [...Buffer.from(token)], top_logprobs: [] })
 
 /** Azure's answer to a prompt that its content filter blocks. */
 const filtered = {
@@ -88,7 +83,7 @@ const noModel = (name: string) => openaiError(404, `The model '${name}' does not
 export interface Played {
   readonly directives: Directives
   readonly whole: () => JsonObject
-  readonly stream: () => Omit<Framing, "headers"> & { readonly frames: ReadonlyArray<Frame> }
+  readonly stream: () => Omit<Stream, "headers">
 }
 
 /** Answers a request; `play` throws a `Refusal` where the cloud would refuse it. */

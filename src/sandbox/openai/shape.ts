@@ -44,10 +44,7 @@ export const { closed, variant, list, insist, where, typed } = shapesIn({
   refused
 })
 
-export const text = typed(
-  (value) => typeof value === "string",
-  (path) => `Invalid type for '${path}': expected a string.`
-)
+export const text = typed((value) => typeof value === "string", "Invalid type for '{path}': expected a string.")
 
 /** A list with an item at least. */
 export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
@@ -58,3 +55,7 @@ export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
 
 /** What the model or the request makes impossible. */
 export const never = (message: string): Shape<never> => typed((_): _ is never => false, message)
+
+/** What is said of a parameter that the model does not take. */
+export const unsupported = (name: string): string =>
+  `Unsupported parameter: '${name}' is not supported with this model.`
