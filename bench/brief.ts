@@ -5,7 +5,13 @@ import { bound, called, disturbance, limits, measured, number, table } from "./t
 
 const plain = (subject: Subject) => called[subject].replaceAll("*", "")
 
-/** A comparison in a cell: bold when it misses an aim. */
+/** A number with the least and the most of its rounds, bold when it misses an aim. */
+const ranged = (value: number, least: number, most: number, missed: boolean): string => {
+  const text = missed ? `**${number(value, 2)}**` : number(value, 2)
+  return `${text} (${number(least, 2)} to ${number(most, 2)})`
+}
+
+/** A comparison in a cell. What has aims is shown with its range. */
 const cell = (
   report: Report,
   scenario: Scenario | undefined,
@@ -16,13 +22,10 @@ const cell = (
 ): string => {
   if (scenario === undefined) return "–"
   const row = rowOf(report, scenario.name, subject, callers)
-  const { value } = against(metric, row, rowOf(report, scenario.name, other, callers))
-  const text = number(value, other === "portkey" ? 1 : 2)
+  const { value, least, most } = against(metric, row, rowOf(report, scenario.name, other, callers))
   if (row === undefined || !Number.isFinite(value)) return "–"
-  const missed = judge(report, scenario, row).some(
-    ({ aim, met }) => aim.metric === metric && aim.against === other && !met
-  )
-  return missed ? `**${text}**` : text
+  const judged = judge(report, scenario, row).find(({ aim }) => aim.metric === metric && aim.against === other)
+  return judged === undefined ? number(value, 2) : ranged(value, least, most, !judged.met)
 }
 
 type Scenarios = ReadonlyArray<Scenario>
@@ -98,14 +101,11 @@ const rest = (report: Report, scenarios: Scenarios) =>
       report.rows
         .filter((row) => row.scenario === scenario.name)
         .flatMap((row) =>
-          judge(report, scenario, row).map(({ aim, met, value }) => {
-            const share = `${number(value, 2)} × the ${words[aim.metric]} of the ${plain(aim.against)}`
-            return [
-              `${scenario.title}, ${row.callers === 1 ? "one caller" : `${row.callers} callers`}`,
-              met ? share : `**${share}**`,
-              bound(aim)
-            ]
-          })
+          judge(report, scenario, row).map(({ aim }) => [
+            `${scenario.title}, ${row.callers === 1 ? "one caller" : `${row.callers} callers`}`,
+            `${cell(report, scenario, row.subject, aim.against, aim.metric, row.callers)} × the ${words[aim.metric]} of the ${plain(aim.against)}`,
+            bound(aim)
+          ])
         )
     )
 

@@ -37,17 +37,14 @@ const compare: Record<Metric, (one: Sample, other: Sample) => number> = {
   added: (one, other) => one.first - other.first
 }
 
-/**
- * One row against another, round by round: what disturbs the machine for a while disturbs both. `spread` is half of what lies between
- * the least and the most.
- */
+/** One row against another, round by round: what disturbs the machine for a while disturbs both. `value` is the median. */
 export const against = (metric: Metric, row: Row | undefined, other: Row | undefined) => {
-  if (row === undefined || other === undefined) return { value: Number.NaN, spread: Number.NaN }
+  if (row === undefined || other === undefined) return { value: Number.NaN, least: Number.NaN, most: Number.NaN }
   const values = row.rounds.flatMap((sample, i) => {
     const opposite = other.rounds[i]
     return opposite === undefined ? [] : [compare[metric](sample, opposite)]
   })
-  return { value: median(values), spread: (Math.max(...values) - Math.min(...values)) / 2 }
+  return { value: median(values), least: Math.min(...values), most: Math.max(...values) }
 }
 
 export const rowOf = (report: Report, scenario: string, subject: Subject, callers: number) =>

@@ -6,7 +6,8 @@
  *
  * Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256` (instead of
  * each scenario's own), `--processes N` (of each subject), `--rounds N` and `--seconds N` (of each process), `--json FILE` (every
- * round), `--table` (short tables for bench/README.md). `--memory`, `--stages` and `--replaced` measure something else instead.
+ * round), `--table` (short tables for bench/README.md). `--memory`, `--stages`, `--replaced` and `--caches` measure something else
+ * instead.
  */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -33,7 +34,8 @@ const { values: options } = parseArgs({
     table: { type: "boolean", default: false },
     memory: { type: "boolean", default: false },
     stages: { type: "boolean", default: false },
-    replaced: { type: "boolean", default: false }
+    replaced: { type: "boolean", default: false },
+    caches: { type: "boolean", default: false }
   }
 })
 
@@ -44,7 +46,9 @@ const other = options.memory
     ? ["--expose-gc", "stages.ts"]
     : options.replaced
       ? ["replaced.ts"]
-      : undefined
+      : options.caches
+        ? ["caches.ts"]
+        : undefined
 if (other !== undefined) {
   const args = [...other, ...(options.quick ? ["--quick"] : [])]
   process.exit(spawnSync(process.execPath, args, { cwd: import.meta.dirname, stdio: "inherit" }).status ?? 1)
