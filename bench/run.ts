@@ -160,7 +160,7 @@ for (let time = 0; time < processes; time++) {
 const cores = `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? "unknown processor"}`
 const minutes = ((performance.now() - began) / 60_000).toFixed(1)
 const report: Report = {
-  machine: `${cores}, Node ${process.version}; medians of ${processes} processes of each subject, ${usualRounds} rounds of ${measureMs / 1000} s in each; ${minutes} minutes.`,
+  machine: `${cores}, Node ${process.version}; medians of ${processes} × ${usualRounds} rounds (processes of each subject × rounds of each) of ${measureMs / 1000} s; ${minutes} minutes.`,
   rows: taken.map((row) => ({ ...row, median: summarise(row.rounds) })),
   skips,
   notes: await subjects.notes()
