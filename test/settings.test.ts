@@ -57,8 +57,8 @@ describe("variables that are no settings", () => {
     const manifests = readdirSync(deploy, { recursive: true, encoding: "utf8" })
       .filter((file) => /\.(ya?ml|md)$|Containerfile$/.test(file))
       .map((file) => readFileSync(join(deploy, file), "utf8"))
-    const told = [source, ...manifests].flatMap((text) => text.match(/\bGATEWAY_[A-Z_]*[A-Z]\b/g) ?? [])
-    const named = [...quoted, ...told]
+    const others = [source, ...manifests].flatMap((text) => text.match(/\bGATEWAY_[A-Z_]*[A-Z]\b/g) ?? [])
+    const named = [...quoted, ...others]
     assert.include(named, "GATEWAY_REDIS_URL")
     assert.isAbove(new Set(named).size, 40)
     assert.deepStrictEqual(unknownSettings(Object.fromEntries(named.map((name) => [name, "x"]))), [])

@@ -91,7 +91,7 @@ export const filesLimitCheck = ({ maxInFlight, workers }: GatewaySettings): Chec
     Effect.map((text) => {
       // Node raises the soft limit to the hard one when it starts, so this is what the gateway has.
       const limit = /^Max open files\s+(\S+)/m.exec(text)?.[1]
-      if (limit === undefined) return ok("the limit is not told on this system")
+      if (limit === undefined) return ok("this system does not say what the limit is")
       if (limit === "unlimited") return ok("no limit")
       const needed = 2 * Math.ceil(maxInFlight / workers)
       return Number(limit) < needed

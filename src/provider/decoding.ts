@@ -11,20 +11,20 @@ import type { Asked } from "./Provider.ts"
 const none: ReadonlyArray<Event> = []
 
 type Chunks = Source<Uint8Array | End<GatewayError>>
-type Told = Pick<CallSpan, "chunk" | "fail" | "named" | "received">
+type Span = Pick<CallSpan, "chunk" | "fail" | "named" | "received">
 
 /** Events before a failure are not lost. */
 export class Decoding implements Source<Arrived<GatewayError>> {
   private readonly reply: Chunks
   private readonly decoder: Decoder
-  private readonly span: Told
+  private readonly span: Span
   private readonly scrub: Scrub
   private readonly asked: Pick<Asked, "take">
   private noted = false
   /** Bytes of an event that is not complete yet. */
   private pending = 0
 
-  constructor(reply: Chunks, decoder: Decoder, span: Told, scrub: Scrub, asked: Pick<Asked, "take">) {
+  constructor(reply: Chunks, decoder: Decoder, span: Span, scrub: Scrub, asked: Pick<Asked, "take">) {
     this.reply = reply
     this.decoder = decoder
     this.span = span

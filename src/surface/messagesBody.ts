@@ -152,11 +152,11 @@ export const prepareMessages = (
     adjusted.add("messages.role:system->user")
     for (const field of lostByFolding(versioned, turned)) adjusted.add(removed(`messages.${field}`))
   }
-  const { body: told, emulated, adjusted: reworded } = formatted(turned, route.strip)
+  const { body: shaped, emulated, adjusted: reworded } = formatted(turned, route.strip)
   for (const change of reworded) adjusted.add(change)
   const kept = options.counting
-    ? Object.fromEntries(Object.entries(told).filter(([key]) => counted.includes(key)))
-    : told
+    ? Object.fromEntries(Object.entries(shaped).filter(([key]) => counted.includes(key)))
+    : shaped
   const { body, changes } = adjustThinking(kept, { model, deployment, betas, counting: options.counting })
   const stripped = strip(body, stripFor(route, betas), (path, value) => {
     if (!saysNothing(value) || wasRefused(route, path)) adjusted.add(removed(path))

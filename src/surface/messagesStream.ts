@@ -148,8 +148,8 @@ const uncounted = { input_tokens: 0, output_tokens: 0 }
 const counted = ({ totals }: MessagesState, fields: JsonObject): Frame => {
   const counts = Object.entries(totals).filter(([, count]) => typeof count === "number")
   const usage = overlayUsage(Object.fromEntries(counts), fields.usage)
-  const told = numberOf(totals.output_tokens) === undefined ? fields : { ...fields, usage }
-  return { event: "message_delta", data: JSON.stringify(told) }
+  const withUsage = numberOf(totals.output_tokens) === undefined ? fields : { ...fields, usage }
+  return { event: "message_delta", data: JSON.stringify(withUsage) }
 }
 
 /** `model` is the base model, which the reply names in place of the upstream's. `fenced`: a fence around its texts is taken off. */

@@ -25,7 +25,7 @@ import { apiError } from "./wireError.ts"
 
 export interface ResponsesState extends Progress {
   /** Items whose arguments have come, in pieces or whole. */
-  readonly told: Set<number>
+  readonly withArguments: Set<number>
   /** Places of items that are left out, as the upstream counts them. */
   readonly sealed: Set<number>
   readonly scrub: Scrub
@@ -39,9 +39,9 @@ const terminal: ReadonlySet<string> = new Set(["response.completed", "response.i
 const keyOf = (fields: JsonObject): number => numberOf(fields.output_index) ?? -1
 
 /** What a call says, where it came in one piece, without deltas before it. */
-const whole = ({ told }: ResponsesState, key: number, piece: CallPiece): ReadonlyArray<CallPiece> => {
-  if (told.has(key)) return []
-  told.add(key)
+const whole = ({ withArguments }: ResponsesState, key: number, piece: CallPiece): ReadonlyArray<CallPiece> => {
+  if (withArguments.has(key)) return []
+  withArguments.add(key)
   return [piece]
 }
 
@@ -125,7 +125,7 @@ const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefin
       const fields = readExactObject(data)
       if (fields === undefined) return broken(state)
       const key = keyOf(fields)
-      state.told.add(key)
+      state.withArguments.add(key)
       return { event: name, data, calls: [{ type: "append", key, text: textOf(fields.delta) ?? "" }] }
     }
     case "response.function_call_arguments.done":
@@ -150,7 +150,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol<ResponsesState> => ({
   initial: () => ({
     end: undefined,
     scrub,
-    told: new Set(),
+    withArguments: new Set(),
     sealed: new Set(),
     summary: { tokens: undefined, finishReason: undefined },
     lastData: ""

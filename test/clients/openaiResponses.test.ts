@@ -244,15 +244,15 @@ describe("responses.stream", () => {
       )
       assert.instanceOf(error, Error)
       const types: Array<string> = []
-      const told = await failure(async () => {
+      const thrown = await failure(async () => {
         const stream = await client.responses.create({ model, input: `hi [sandbox: ${fault}]`, stream: true })
         for await (const event of stream) {
           types.push(event.type)
           if (event.type === "error") throw new Error(event.message)
         }
       })
-      assert.instanceOf(told, Error)
-      assert.match(String(told), /cloud that serves this model/)
+      assert.instanceOf(thrown, Error)
+      assert.match(String(thrown), /cloud that serves this model/)
       assert.notInclude(types, "response.completed")
     })
   }

@@ -47,9 +47,9 @@ describe.each(["tune", "held"])("corpus: %s", (half) => {
 
   it.each(["spec", "strict"] as const)("%s: misses little and alarms little", (mode) => {
     const { recall, precision, missed, alarms } = measure(calls, mode)
-    const told = `${half} ${mode}: recall ${percent(recall)}, precision ${percent(precision)}`
+    const summary = `${half} ${mode}: recall ${percent(recall)}, precision ${percent(precision)}`
     const shown = half === "tune" ? [...missed, ...alarms].map((call) => call.arguments).slice(0, 20) : []
-    const message = [told, ...shown].join("\n")
+    const message = [summary, ...shown].join("\n")
     if (process.env.SHOW_CORPUS !== undefined) console.log(message)
     assert.isAtLeast(recall, 0.99, message)
     assert.isAtLeast(precision, 0.97, message)

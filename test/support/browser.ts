@@ -125,17 +125,17 @@ export const startBrowser = async (): Promise<Browser> => {
     ],
     { stdio: ["ignore", "ignore", "pipe"] }
   )
-  let told = ""
+  let output = ""
   child.stderr.on("data", (text) => {
-    told += text
+    output += text
   })
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()))
   const address = /DevTools listening on ws:\/\/([\d.:]+)\//
-  for (let n = 0; !address.test(told); n++) {
-    if (n > 400) throw new Error(`no browser: ${told}`)
+  for (let n = 0; !address.test(output); n++) {
+    if (n > 400) throw new Error(`no browser: ${output}`)
     await sleep(50)
   }
-  const at = address.exec(told)?.[1] ?? ""
+  const at = address.exec(output)?.[1] ?? ""
   return {
     open: async (url) => {
       const target = await fetch(`http://${at}/json/new?about:blank`, { method: "PUT" }).then((reply) => reply.json())

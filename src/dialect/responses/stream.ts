@@ -23,7 +23,7 @@ import { readUsage } from "./usage.ts"
 interface Call {
   readonly index: number
   /** Whether arguments came in pieces. */
-  told: boolean
+  hasArguments: boolean
   done: boolean
 }
 
@@ -40,7 +40,7 @@ export const stream: Dialect["stream"] = (route) => {
   const callAt = (at: number, item: JsonObject, out: Pieces): Call => {
     const known = calls.get(at)
     if (known !== undefined) return known
-    const begun = { index: calls.size, told: false, done: false }
+    const begun = { index: calls.size, hasArguments: false, done: false }
     calls.set(at, begun)
     out.push({ type: "call", index: begun.index, id: idOf(item), name: textOf(item.name) ?? "" })
     return begun
@@ -49,7 +49,7 @@ export const stream: Dialect["stream"] = (route) => {
   /** Of a call that never began they are nothing yet: the whole item says them. */
   const args = (call: Call | undefined, text: Json | undefined, out: Pieces): void => {
     if (call === undefined || typeof text !== "string" || text === "") return
-    call.told = true
+    call.hasArguments = true
     out.push({ type: "arguments", index: call.index, text })
   }
 
@@ -78,7 +78,7 @@ export const stream: Dialect["stream"] = (route) => {
     if (item.type === "function_call") {
       const call = callAt(at, item, out)
       if (call.done) return
-      if (!call.told) args(call, item.arguments, out)
+      if (!call.hasArguments) args(call, item.arguments, out)
       call.done = true
       out.push({ type: "call-end", index: call.index })
     } else if (item.type === "message" && !messages.has(at)) {

@@ -27,23 +27,23 @@ describe("replies", () => {
   it("say how likely their tokens were, as OpenAI says it", () => {
     const a = { token: "a", tokenId: 0, logProbability: -0.5 }
     const b = { token: "b", tokenId: 1, logProbability: -1.5 }
-    const told = (logprobsResult: Json) =>
+    const logprobsOf = (logprobsResult: Json) =>
       hear(flash, { candidates: [{ content: { parts: [{ text: "ab" }] }, finishReason: "STOP", logprobsResult }] })
         .logprobs
     const first = { token: "a", logprob: -0.5, bytes: null }
     const second = { token: "b", logprob: -1.5, bytes: null }
-    expect(told({ chosenCandidates: [a, b], topCandidates: [{ candidates: [a, b] }, {}] })).toEqual({
+    expect(logprobsOf({ chosenCandidates: [a, b], topCandidates: [{ candidates: [a, b] }, {}] })).toEqual({
       content: [
         { ...first, top_logprobs: [first, second] },
         { ...second, top_logprobs: [] }
       ],
       refusal: null
     })
-    expect(told({ chosenCandidates: [{ token: "a" }] })).toEqual({
+    expect(logprobsOf({ chosenCandidates: [{ token: "a" }] })).toEqual({
       content: [{ token: "a", logprob: 0, bytes: null, top_logprobs: [] }],
       refusal: null
     })
-    expect(told(null)).toBeUndefined()
+    expect(logprobsOf(null)).toBeUndefined()
   })
 
   it.each([

@@ -13,11 +13,11 @@ describe("followedBy", () => {
         bytes.writeUInt32BE(crc32(message), message.length)
         return bytes
       })
-      const told = sealed.reduce(
+      const combined = sealed.reduce(
         (before, bytes) => followedBy(before, shiftOf(bytes.length), bytes.readUInt32BE(bytes.length - 4)),
         0
       )
-      assert.strictEqual(told, crc32(Buffer.concat(sealed)))
+      assert.strictEqual(combined, crc32(Buffer.concat(sealed)))
     }
   )
 })
