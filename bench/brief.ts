@@ -1,13 +1,13 @@
 /** What was measured, as markdown: short tables for the "Numbers" of bench/README.md, with the aims in its heading. */
-import { against, bottleneckOf, judge, type Metric, type Report, rowOf } from "./judge.ts"
+import { against, bottleneckOf, type Judgement, judge, type Metric, type Report, rowOf } from "./judge.ts"
 import { type Scenario, type Subject, type Surface, surfaces } from "./scenarios.ts"
 import { bound, called, disturbance, limits, measured, number, table } from "./table.ts"
 
 const plain = (subject: Subject) => called[subject].replaceAll("*", "")
 
 /** A number with the least and the most of its rounds, bold when it misses an aim. */
-const ranged = (value: number, least: number, most: number, missed: boolean): string => {
-  const text = missed ? `**${number(value, 2)}**` : number(value, 2)
+const ranged = ({ value, least, most, met }: Judgement): string => {
+  const text = met ? number(value, 2) : `**${number(value, 2)}**`
   return `${text} (${number(least, 2)} to ${number(most, 2)})`
 }
 
@@ -22,10 +22,12 @@ const cell = (
 ): string => {
   if (scenario === undefined) return "–"
   const row = rowOf(report, scenario.name, subject, callers)
-  const { value, least, most } = against(metric, row, rowOf(report, scenario.name, other, callers))
-  if (row === undefined || !Number.isFinite(value)) return "–"
+  if (row === undefined) return "–"
   const judged = judge(report, scenario, row).find(({ aim }) => aim.metric === metric && aim.against === other)
-  return judged === undefined ? number(value, 2) : ranged(value, least, most, !judged.met)
+  // What was not measured is a dash.
+  return judged === undefined
+    ? number(against(metric, row, rowOf(report, scenario.name, other, callers)).value, 2)
+    : ranged(judged)
 }
 
 type Scenarios = ReadonlyArray<Scenario>
@@ -101,10 +103,10 @@ const rest = (report: Report, scenarios: Scenarios) =>
       report.rows
         .filter((row) => row.scenario === scenario.name)
         .flatMap((row) =>
-          judge(report, scenario, row).map(({ aim }) => [
+          judge(report, scenario, row).map((judged) => [
             `${scenario.title}, ${row.callers === 1 ? "one caller" : `${row.callers} callers`}`,
-            `${cell(report, scenario, row.subject, aim.against, aim.metric, row.callers)} × the ${words[aim.metric]} of the ${plain(aim.against)}`,
-            bound(aim)
+            `${ranged(judged)} × the ${words[judged.aim.metric]} of the ${plain(judged.aim.against)}`,
+            bound(judged.aim)
           ])
         )
     )

@@ -2,7 +2,9 @@
  * `npm run bench -- --caches`: how long this machine takes to read memory, by how much of it is in use. The code and data of a request
  * are more than a core's own cache holds; what lies beyond it is shared with the other guests of a host, and so are its times.
  */
+import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
+import { median } from "./measure.ts"
 import { number, table } from "./table.ts"
 
 const { values: options } = parseArgs({ options: { quick: { type: "boolean", default: false } } })
@@ -38,10 +40,10 @@ for (const { walk } of all) walk()
 // In turns: what other guests do changes within seconds.
 for (let i = 0; i < walks; i++) {
   for (const { walk, times } of all) times.push(walk())
-  await new Promise((resolve) => setTimeout(resolve, options.quick ? 0 : 500))
+  await sleep(options.quick ? 0 : 500)
 }
-const rows = all.map(({ kib, times }) => {
-  times.sort((a, b) => a - b)
-  return [number(kib), ...[times[0], times[walks >> 1], times.at(-1)].map((ns) => number(ns ?? Number.NaN, 1))]
-})
+const rows = all.map(({ kib, times }) => [
+  number(kib),
+  ...[Math.min(...times), median(times), Math.max(...times)].map((ns) => number(ns, 1))
+])
 process.stdout.write(`${table(["KiB in use", "least ns a step", "median", "most"], rows, 0)}\n`)

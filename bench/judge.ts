@@ -54,7 +54,10 @@ export const yardstickOf = (scenario: Scenario): Subject => Object.keys(scenario
 
 export interface Judgement {
   readonly aim: Aim
+  /** The median of the rounds, the least and the most. */
   readonly value: number
+  readonly least: number
+  readonly most: number
   readonly met: boolean
 }
 
@@ -62,10 +65,11 @@ export interface Judgement {
 export const judge = (report: Report, scenario: Scenario, row: Row): ReadonlyArray<Judgement> =>
   scenario.aims.flatMap((aim) => {
     if (aim.subject !== row.subject || (aim.callers ?? row.callers) !== row.callers) return []
-    const { value } = against(aim.metric, row, rowOf(report, scenario.name, aim.against, row.callers))
+    const compared = against(aim.metric, row, rowOf(report, scenario.name, aim.against, row.callers))
+    const { value } = compared
     if (!Number.isFinite(value)) return []
     const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = aim
-    return [{ aim, value, met: value >= atLeast && value <= atMost }]
+    return [{ aim, ...compared, met: value >= atLeast && value <= atMost }]
   })
 
 /** Percent of a core from which on a process counts as busy all the time. */

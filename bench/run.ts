@@ -1,8 +1,8 @@
 /**
  * `npm run bench`: one run of load generator, fake cloud, proxies, gateway and a peer, each its own process. Every subject takes its
  * turn in short rounds and the medians of what two of them did in the same round count, because on a small machine only ratios
- * within a run mean something. All of it is done with several processes of each subject, one after the other, because two processes
- * of the same program differ by up to a tenth. `bench/README.md` says what is measured and how to read it.
+ * within a run mean something. All of it is done with several processes of each subject, one after the other, because one process
+ * may be much faster than another of the same program. `bench/README.md` says what is measured and how to read it.
  *
  * Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256` (instead of
  * each scenario's own), `--processes N` (of each subject), `--rounds N` and `--seconds N` (of each process), `--json FILE` (every
@@ -40,15 +40,14 @@ const { values: options } = parseArgs({
 })
 
 // Each of these is a program of its own, with what it needs of Node's options.
-const other = options.memory
-  ? ["footprint.ts"]
-  : options.stages
-    ? ["--expose-gc", "stages.ts"]
-    : options.replaced
-      ? ["replaced.ts"]
-      : options.caches
-        ? ["caches.ts"]
-        : undefined
+const programs = {
+  memory: ["footprint.ts"],
+  stages: ["--expose-gc", "stages.ts"],
+  replaced: ["replaced.ts"],
+  caches: ["caches.ts"]
+} as const
+const asked = (Object.keys(programs) as Array<keyof typeof programs>).find((name) => options[name])
+const other = asked && programs[asked]
 if (other !== undefined) {
   const args = [...other, ...(options.quick ? ["--quick"] : [])]
   process.exit(spawnSync(process.execPath, args, { cwd: import.meta.dirname, stdio: "inherit" }).status ?? 1)
