@@ -52,8 +52,8 @@ const blocksOf = (plan: Plan, request: ClaudeRequest, { seed, tag }: Identity): 
 const reasons = { end: "end_turn", tool: "tool_use", length: "max_tokens", refusal: "refusal" }
 const stop_details = { type: "refusal", category: "sandbox", explanation: "The sandbox was asked to refuse." }
 
-/** The unstreamed reply. */
-export const messageOf = (plan: Plan, request: ClaudeRequest, identity: Identity) => {
+/** A reply with this content. */
+const replyOf = (plan: Plan, request: ClaudeRequest, identity: Identity, content: ReadonlyArray<JsonObject>) => {
   const { stop, outputTokens: output_tokens } = plan
   const { turn, inputTokens } = request
   const { tag, model, seed } = identity
@@ -64,7 +64,7 @@ export const messageOf = (plan: Plan, request: ClaudeRequest, identity: Identity
     type: "message",
     role: "assistant",
     model,
-    content: blocksOf(plan, request, identity).map(({ block }) => block),
+    content,
     stop_reason: typeof stop === "object" ? "stop_sequence" : reasons[stop],
     stop_sequence: typeof stop === "object" ? stop.sequence : null,
     ...(stop === "refusal" && { stop_details }),
@@ -72,11 +72,20 @@ export const messageOf = (plan: Plan, request: ClaudeRequest, identity: Identity
   }
 }
 
+/** The unstreamed reply. */
+export const messageOf = (plan: Plan, request: ClaudeRequest, identity: Identity): JsonObject =>
+  replyOf(
+    plan,
+    request,
+    identity,
+    blocksOf(plan, request, identity).map(({ block }) => block)
+  )
+
 /** The events of the streamed reply, which say the same as the unstreamed one. */
 export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: Identity): ReadonlyArray<JsonObject> => {
-  const { id, type, role, model, content: _, usage, ...stop } = messageOf(plan, request, identity)
-  const begun = { content: [], stop_reason: null, stop_sequence: null, usage: { ...usage, output_tokens: 1 } }
-  const content = blocksOf(plan, request, identity).flatMap(({ block, open, deltas }, index) => [
+  const { id, type, role, model, content, usage, ...stop } = replyOf(plan, request, identity, [])
+  const begun = { content, stop_reason: null, stop_sequence: null, usage: { ...usage, output_tokens: 1 } }
+  const blocks = blocksOf(plan, request, identity).flatMap(({ block, open, deltas }, index) => [
     { type: "content_block_start", index, content_block: { ...block, ...open } },
     ...(index === 0 ? [{ type: "ping" }] : []),
     ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
@@ -84,7 +93,7 @@ export const eventsOf = (plan: Plan, request: ClaudeRequest, identity: Identity)
   ])
   return [
     { type: "message_start", message: { id, type, role, model, ...begun } },
-    ...content,
+    ...blocks,
     { type: "message_delta", delta: stop, usage },
     { type: "message_stop" }
   ]

@@ -23,7 +23,7 @@ const shared = [
   ...["context-management-2025-06-27", "dangerous-tool-use-2026-09-03", "thinking-binding-controls-2026-08-01"],
   ...["tool-search-tool-2025-10-19", "thinking-display-updates-2026-08-18"]
 ]
-const betas = {
+const knownBetas = {
   vertex: [...shared, "compact-2026-09-04", "per-turn-control-2026-07-01", "web-search-2025-03-05"],
   bedrock: [
     ...[...shared, "effort-2025-11-24", "fine-grained-tool-streaming-2025-05-14"],
@@ -34,7 +34,7 @@ const betas = {
 /** Refuses betas that the platform or the model does not know. */
 const checkBetas = ({ platform, model, betas: asked, counting }: ClaudeContext): void => {
   const unknown = asked.find((beta) =>
-    beta === INTERLEAVED ? !model.interleaves : counting || !betas[platform].includes(beta)
+    beta === INTERLEAVED ? !model.interleaves : counting || !knownBetas[platform].includes(beta)
   )
   if (unknown === undefined) return
   const words = `Unexpected value(s) \`${unknown}\` for the \`anthropic-beta\` header. Please consult our documentation.`
