@@ -1,7 +1,7 @@
 /** Browsers that look at the page: one stream of events for all of them, made only while there are any. */
 import type { ServerResponse } from "node:http"
 import { Effect } from "effect"
-import { printEvent } from "../wire/sse.ts"
+import { printEvents } from "../wire/sse.ts"
 
 /** More viewers get 503. */
 const maxViewers = 32
@@ -20,7 +20,7 @@ export const makeViewers = (look: Effect.Effect<string>) =>
 
     const tell = (viewer: ServerResponse, text: string) => {
       if (viewer.writableLength > maxUnread) viewer.destroy()
-      else viewer.write(printEvent({ data: text }))
+      else viewer.write(printEvents([{ data: text }]))
     }
     const round = Effect.map(look, (text) => {
       last = text

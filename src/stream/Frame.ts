@@ -5,6 +5,7 @@ import type { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Event } from "../wire/Event.ts"
+import type { keepAlive } from "../wire/sse.ts"
 
 /** One event of the surface's own format, with what governance must know of it. */
 export interface Frame {
@@ -18,8 +19,6 @@ export interface Frame {
   readonly flagged?: ((governance: Governance) => ReadonlyArray<Frame>) | undefined
 }
 
-/** A comment on silence, which clients pass over, so that nobody between takes the connection for dead. */
-export const keepAlive = "keep-alive"
 export type Item = Frame | typeof keepAlive
 
 /** What is known of a reply, for its record and its span. */

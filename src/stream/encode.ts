@@ -2,8 +2,8 @@
 import type { OutgoingMessage } from "node:http"
 import { Cause, Effect, Pull, Stream } from "effect"
 import { pooled } from "../wire/pool.ts"
-import { keepAlive as comment, printEvent } from "../wire/sse.ts"
-import { type Item, keepAlive } from "./Frame.ts"
+import { printEvents } from "../wire/sse.ts"
+import type { Item } from "./Frame.ts"
 import { once } from "./once.ts"
 
 const encoder = new TextEncoder()
@@ -53,8 +53,7 @@ export class ReplyWriter {
   }
 
   bytesOf(items: ReadonlyArray<Item>): Uint8Array {
-    let text = ""
-    for (const item of items) text += item === keepAlive ? comment : printEvent(item)
+    let text = printEvents(items)
     const length = Buffer.byteLength(text)
     this.onWrite(length)
     if (this.chunked) text = `${length.toString(16)}\r\n${text}\r\n`

@@ -87,10 +87,6 @@ const agrees = (name: string, data: string): boolean => {
 const frameOf = (state: MessagesState, model: string, event: Event): Frame | undefined => {
   const { data } = event
   const name = event.event ?? string(readObject(data)?.type)
-  if (!isEventName(name)) {
-    state.end = unreadable
-    return undefined
-  }
   switch (name) {
     case "content_block_delta": {
       // Most of all events, and not parsed: what does not even mention its name is another one.
@@ -135,7 +131,8 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
       state.end = claudeFault(objectOf(readObject(data)?.error))
       return undefined
     default:
-      if (looksLikeObject(data) && agrees(name, data)) return name === "" ? undefined : { event: name, data }
+      if (isEventName(name) && looksLikeObject(data) && agrees(name, data))
+        return name === "" ? undefined : { event: name, data }
   }
   state.end = unreadable
   return undefined

@@ -112,20 +112,25 @@ export interface Outgoing {
  */
 export const isEventName = (name: string): boolean => !/[\r\n\0]/.test(name)
 
-/** What is sent on silence, so that nobody between takes the connection for dead. */
+/** A comment on silence, which clients pass over, so that nobody between takes the connection for dead. */
 export const keepAlive = ": keep-alive\n\n"
 
-/** The text of one event. Data of several lines goes out in several; a name that cannot be printed is a defect of ours. */
-export const printEvent = ({ event, data }: Outgoing): string => {
-  const lines = data.includes("\n") || data.includes("\r") ? data.replace(/\r\n|\r|\n/g, "\ndata: ") : data
-  if (event === undefined) return `data: ${lines}\n\n`
-  if (!isEventName(event)) throw new Error("an event's name holds a line break")
-  return `event: ${event}\ndata: ${lines}\n\n`
-}
-
-/** The text of several events. */
-export const printEvents = (events: ReadonlyArray<Outgoing>): string => {
+/** The text of events and comments. Data of several lines goes out in several; a name that cannot be printed is a defect of ours. */
+export const printEvents = (items: ReadonlyArray<Outgoing | typeof keepAlive>): string => {
   let text = ""
-  for (const event of events) text += printEvent(event)
+  let named: string | undefined
+  for (const item of items) {
+    if (item === keepAlive) {
+      text += item
+      continue
+    }
+    const { data, event } = item
+    const lines = data.includes("\n") || data.includes("\r") ? data.replace(/\r\n|\r|\n/g, "\ndata: ") : data
+    if (event !== undefined && event !== named && !isEventName(event)) {
+      throw new Error("an event's name holds a line break")
+    }
+    named = event
+    text += event === undefined ? `data: ${lines}\n\n` : `event: ${event}\ndata: ${lines}\n\n`
+  }
   return text
 }

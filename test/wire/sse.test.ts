@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { Event } from "../../src/wire/Event.ts"
-import { EventReader, isEventName, keepAlive, printEvent, printEvents } from "../../src/wire/sse.ts"
+import { EventReader, isEventName, keepAlive, printEvents } from "../../src/wire/sse.ts"
 
 const readParts = (parts: Iterable<string>): ReadonlyArray<Event> => {
   const reader = new EventReader(1024 * 1024)
@@ -49,23 +49,25 @@ describe("the reader", () => {
 
 describe("an event", () => {
   it("is printed with its name, or without one", () => {
-    assert.strictEqual(printEvent({ event: "ping", data: "{}" }), "event: ping\ndata: {}\n\n")
-    assert.strictEqual(printEvent({ data: "[DONE]" }), "data: [DONE]\n\n")
+    assert.strictEqual(printEvents([{ event: "ping", data: "{}" }]), "event: ping\ndata: {}\n\n")
+    assert.strictEqual(printEvents([{ data: "[DONE]" }]), "data: [DONE]\n\n")
   })
 
   it("keeps data of several lines", () => {
     for (const data of ["{\n}", "{\r\n}", "{\r}"]) {
-      assert.deepStrictEqual(read(printEvent({ event: "a", data })), [{ event: "a", data: "{\n}" }])
+      assert.deepStrictEqual(read(printEvents([{ event: "a", data }])), [{ event: "a", data: "{\n}" }])
     }
   })
 
   it.each(["a\nb", "a\rb", "a\r\nb", "a\0b", "\n"])("cannot be named %j", (event) => {
     assert.isFalse(isEventName(event))
-    assert.throws(() => printEvent({ event, data: "{}" }))
+    assert.throws(() => printEvents([{ event, data: "{}" }]))
   })
 
   it("a comment says nothing", () => {
-    assert.deepStrictEqual(read(keepAlive + printEvent({ data: "1" }) + keepAlive), [{ event: undefined, data: "1" }])
+    assert.deepStrictEqual(read(keepAlive + printEvents([{ data: "1" }]) + keepAlive), [
+      { event: undefined, data: "1" }
+    ])
   })
 
   const Name = Schema.String.check(Schema.isPattern(/^[a-z][a-z_.]{0,20}$/))

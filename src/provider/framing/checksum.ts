@@ -18,14 +18,35 @@ const multiply = (a: number, b: number): number => {
 }
 
 /** What a checksum is multiplied with when so many bytes follow (`crc32_combine` of zlib). */
-export const shiftOf = (bytes: number): number => {
-  let shift = 0x8000_0000
+const factorOf = (bytes: number): number => {
+  let factor = 0x8000_0000
   let square = 0x0080_0000
   for (let left = bytes; left > 0; left >>>= 1) {
-    if ((left & 1) === 1) shift = multiply(square, shift)
+    if ((left & 1) === 1) factor = multiply(square, factor)
     square = multiply(square, square)
   }
-  return shift
+  return factor
+}
+
+/** What becomes of a checksum when so many bytes follow: sixteen products for each of its eight hexadecimal digits. */
+export type Shift = Int32Array
+
+export const shiftOf = (bytes: number): Shift => {
+  const factor = factorOf(bytes)
+  const products = new Int32Array(8 * 16)
+  for (let at = 0; at < products.length; at++) {
+    const digit = at & 15
+    const lowest = digit & -digit
+    // The product of a sum is the sum of the products.
+    products[at] = (products[at - lowest] ?? 0) ^ multiply(factor, lowest << ((at >>> 4) * 4))
+  }
+  return products
+}
+
+const shifted = (by: Shift, checksum: number): number => {
+  let sum = 0
+  for (let at = 0; at < 8; at++) sum ^= by[(at << 4) | ((checksum >>> (at << 2)) & 15)] ?? 0
+  return sum
 }
 
 const table = Int32Array.from({ length: 256 }, (_, byte) => {
@@ -44,5 +65,5 @@ const sealed = (checksum: number): number => {
 }
 
 /** The checksum of what has the checksum `before` and a message that ends in `checksum`; `shift`: of all of that message's bytes. */
-export const followedBy = (before: number, shift: number, checksum: number): number =>
-  (multiply(shift, before) ^ sealed(checksum)) >>> 0
+export const followedBy = (before: number, shift: Shift, checksum: number): number =>
+  (shifted(shift, before) ^ sealed(checksum)) >>> 0

@@ -6,7 +6,7 @@
 import { isUtf8 } from "node:buffer"
 import { crc32 } from "node:zlib"
 import type { Event } from "../../wire/Event.ts"
-import { followedBy, shiftOf } from "./checksum.ts"
+import { followedBy, type Shift, shiftOf } from "./checksum.ts"
 
 /** Most bytes that are read at a time; longer frames are rare, and their time is in their bytes. */
 const plainBytes = 64 * 1024
@@ -28,7 +28,7 @@ const replacement = "\ufffd"
 interface Size {
   /** The checksum of the prelude. */
   readonly prelude: number
-  readonly shift: number
+  readonly shift: Shift
 }
 
 /** Most lengths that are remembered. */
@@ -90,8 +90,8 @@ export class PlainChunks {
 
   /** What is in `bytes` of the frame at `at`, whose checksum is at `end`; undefined where it is not printed as usual. */
   private base64Of(text: string, at: number, end: number): string | undefined {
-    if (!text.startsWith(this.opening, at + preludeBytes)) return undefined
     const from = at + preludeBytes + this.opening.length
+    if (text.slice(at + preludeBytes, from) !== this.opening) return undefined
     const to = text.indexOf('"', from)
     const last = text.startsWith(filler, to) ? text.indexOf('"', to + filler.length) : to
     if (last < 0 || last + '"}'.length !== end || text[last + 1] !== "}") return undefined
@@ -124,7 +124,8 @@ export class PlainChunks {
     const end = data.indexOf('"', named.length)
     const name = data.slice(named.length, end)
     if (!isName.test(name)) return false
-    this.name = name
+    // A copy: what is a part of a text keeps it, and is compared more slowly.
+    this.name = Buffer.from(name).toString()
     this.head = `${named}${name}"`
     return true
   }
