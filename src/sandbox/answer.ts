@@ -1,20 +1,9 @@
 /** What the simulated model says to a turn: thinking, text, tool calls, and how it stops. */
+import type { Directives } from "./directives.ts"
 import { type JsonObject, readObject } from "./json.ts"
 import { schemaSample } from "./schemaSample.ts"
 import { countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
-
-/** What the simulated model says. Thinking and text are cut into the pieces that a stream sends. */
-export interface Plan {
-  readonly thinking: ReadonlyArray<string>
-  readonly text: ReadonlyArray<string>
-  /** `json` is complete unless the token limit cut it. */
-  readonly calls: ReadonlyArray<{ readonly name: string; readonly json: string }>
-  readonly stop: "end" | "tool" | "length" | "refusal" | { readonly sequence: string }
-  readonly thinkingTokens: number
-  /** All output tokens, thinking included. */
-  readonly outputTokens: number
-}
 
 /** Words that say nothing about what is asked. */
 const COMMON = new Set(
@@ -47,18 +36,19 @@ export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | 
   return scored.find(({ score }) => score >= 2)?.tool
 }
 
-const callsOf = ({ directives, tools, choice, prompt, results }: Turn): Plan["calls"] => {
-  if (directives.tools.length > 0) {
-    const json = (args: unknown) => (typeof args === "string" ? args : JSON.stringify(args))
-    return directives.tools.map(({ name, args }) => ({ name, json: json(args) }))
-  }
-  const spoken = directives.text !== undefined || directives.events !== undefined
-  const call = (tool: Tool | undefined) =>
-    tool === undefined ? [] : [{ name: tool.name, json: JSON.stringify(schemaSample(tool.schema, prompt)) }]
-  if (typeof choice === "object") return call(tools.find((tool) => tool.name === choice.name))
-  if (choice === "required") return call(fittingTool(tools, prompt) ?? tools[0])
+/** The tool to call, if any. */
+const toolFor = ({ directives, tools, choice, prompt, results }: Turn): Tool | undefined => {
+  if (typeof choice === "object") return tools.find((tool) => tool.name === choice.name)
+  if (choice === "required") return fittingTool(tools, prompt) ?? tools[0]
   // A result that has just come is what the model speaks about, rather than call again.
-  return choice === "none" || spoken || results.length > 0 ? [] : call(fittingTool(tools, prompt))
+  const speaks = directives.text !== undefined || directives.events !== undefined || results.length > 0
+  return choice === "none" || speaks ? undefined : fittingTool(tools, prompt)
+}
+
+const callsOf = (turn: Turn): Directives["tools"] => {
+  if (turn.directives.tools.length > 0) return turn.directives.tools
+  const tool = toolFor(turn)
+  return tool === undefined ? [] : [{ name: tool.name, json: JSON.stringify(schemaSample(tool.schema, turn.prompt)) }]
 }
 
 const excerpt = (text: string, length: number): string => {
@@ -112,12 +102,9 @@ const thoughtsOf = ({ prompt, results }: Turn): string => {
 
 const tokensOf = (texts: ReadonlyArray<string>): number => texts.reduce((sum, text) => sum + countTokens(text), 0)
 
-/** Where a text comes to the first stop sequence in it, and which that is. */
-const stopIn = (text: string, stops: ReadonlyArray<string>): { readonly at: number; readonly sequence?: string } => {
-  const hits = stops.map((sequence) => ({ sequence, at: sequence === "" ? -1 : text.indexOf(sequence) }))
-  const [first] = hits.filter(({ at }) => at >= 0).sort((a, b) => a.at - b.at)
-  return first ?? { at: text.length }
-}
+/** The stop sequence that a text comes to first. */
+const stopIn = (text: string, stops: ReadonlyArray<string>): string | undefined =>
+  stops.filter((stop) => stop !== "" && text.includes(stop)).sort((a, b) => text.indexOf(a) - text.indexOf(b))[0]
 
 /** Agents put reminders to the model into a user's message; they are not what is asked, nor what a tool answered. */
 const withoutReminders = (text: string): string => {
@@ -126,7 +113,7 @@ const withoutReminders = (text: string): string => {
 }
 
 /** Decides what the simulated model says to a turn. Deterministic. */
-export const planOf = (given: Turn): Plan => {
+export const planOf = (given: Turn) => {
   const results = given.results.map(({ name, content }) => ({ name, content: withoutReminders(content) }))
   const turn: Turn = { ...given, prompt: withoutReminders(given.prompt), results }
   const { directives, thinks, stops } = turn
@@ -134,9 +121,10 @@ export const planOf = (given: Turn): Plan => {
   const refuses = directives.flags.has("refuse") || directives.flags.has("filter-prompt")
   const calls = refuses ? [] : callsOf(turn)
   const said = refuses || (calls.length > 0 && directives.text === undefined) ? "" : textOf(turn)
-  const { at, sequence } = stopIn(said, stops)
+  const sequence = stopIn(said, stops)
+  const done = sequence === undefined ? "end" : "sequence"
   const thoughts = thinks ? words(thoughtsOf(turn)) : []
-  const pieces = words(said.slice(0, at))
+  const pieces = words(sequence === undefined ? said : said.slice(0, said.indexOf(sequence)))
   const total = tokensOf([...thoughts, ...pieces, ...calls.flatMap(({ name, json }) => [name, json])])
 
   const half = directives.flags.has("length") ? total >> 1 : Number.MAX_SAFE_INTEGER
@@ -147,19 +135,25 @@ export const planOf = (given: Turn): Plan => {
     if (left >= 0) left -= tokensOf(texts)
     return left >= 0
   }
-  const thinking = thoughts.filter((piece) => fits(piece))
-  const ended = sequence === undefined ? "end" : { sequence }
+  const thinking = thoughts.filter((piece) => fits(piece)).join("")
   return {
+    /** Streams send `words` of these two. */
     thinking,
-    text: pieces.filter((piece) => fits(piece)),
+    text: pieces.filter((piece) => fits(piece)).join(""),
+    /** `json` is complete unless the token limit cut it. */
     calls: calls.flatMap(({ name, json }) =>
       left < 0 ? [] : [{ name, json: fits(name, json) ? json : json.slice(0, json.length >> 1) }]
     ),
-    stop: refuses ? "refusal" : total > limit ? "length" : calls.length > 0 ? "tool" : ended,
-    thinkingTokens: tokensOf(thinking),
+    stop: refuses ? "refusal" : total > limit ? "length" : calls.length > 0 ? "tool" : done,
+    sequence,
+    thinkingTokens: countTokens(thinking),
+    /** Thinking included. */
     outputTokens: Math.min(total, limit)
-  }
+  } as const
 }
+
+/** What the simulated model says. */
+export type Plan = ReturnType<typeof planOf>
 
 /** The arguments of a call as an object; an empty one when the token limit cut them. */
 export const argumentsOf = (json: string): JsonObject => readObject(json) ?? {}

@@ -81,7 +81,8 @@ export const readDirectives = (text: string) => {
     tools: found.flatMap((fields) => {
       const name = fields.get("tool")
       const args = fields.get("args") ?? "{}"
-      return name === undefined ? [] : [{ name, args: readObject(args) ?? args }]
+      const read = readObject(args)
+      return name === undefined ? [] : [{ name, json: read === undefined ? args : JSON.stringify(read) }]
     }),
     text: said?.startsWith('"') ? Option.getOrElse(literal(said), () => said) : said,
     events: wholeNumber(value("events"), 0, MAX_EVENTS),

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { argumentsOf, fittingTool, planOf } from "../../src/sandbox/answer.ts"
-import { eventsOf, messageOf } from "../../src/sandbox/claude/answer.ts"
+import { replyOf } from "../../src/sandbox/claude/answer.ts"
 import { noDirectives, readDirectives } from "../../src/sandbox/directives.ts"
 import { isObject, type JsonObject } from "../../src/sandbox/json.ts"
 import { schemaSample } from "../../src/sandbox/schemaSample.ts"
@@ -51,7 +51,7 @@ describe("directives", () => {
     { args: Schema.Record(Schema.String, Schema.Json) },
     ({ args }) => {
       const read = readDirectives(`Please [sandbox: tool=fetch_it args=${JSON.stringify(args)}] now`)
-      assert.deepEqual(read.tools, [{ name: "fetch_it", args: JSON.parse(JSON.stringify(args)) }])
+      assert.deepEqual(read.tools, [{ name: "fetch_it", json: JSON.stringify(args) }])
       assert.strictEqual(read.rest, "Please  now")
     }
   )
@@ -70,7 +70,7 @@ describe("directives", () => {
     assert.isTrue(read.flags.has("refuse"))
     assert.strictEqual(read.rest, "rest")
     assert.strictEqual(readDirectives("[sandbox: text=plain words, as they are]").text, "plain words, as they are")
-    assert.strictEqual(readDirectives("[sandbox: tool=x args={broken]").tools[0]?.args, "{broken")
+    assert.strictEqual(readDirectives("[sandbox: tool=x args={broken]").tools[0]?.json, "{broken")
     const wrong = readDirectives(
       "[sandbox: status=abc] [sandbox: status=99] [sandbox: events=many] [sandbox: cut after=x]"
     )
@@ -204,12 +204,12 @@ describe("answers", () => {
   it("are about what was asked, not about an agent's reminders", () => {
     const reminder = "<system-reminder>\nSearch flights with care.\n</system-reminder>"
     const tools = [tool("searchFlights", "Finds flights")]
-    const said = (prompt: string) => planOf(turn({ prompt, tools })).text.join("")
+    const said = (prompt: string) => planOf(turn({ prompt, tools })).text
     assert.match(said(`${reminder}\nWhat is a fjord?${reminder}`), /^You asked about a fjord\./)
     assert.match(said(`${reminder}Why is the sky blue?`), /^You asked about "Why is the sky blue"\./)
     assert.notInclude(said("Hi <system-reminder> never closed"), "closed")
     const results = [{ name: "searchFlights", content: `None.${reminder}` }]
-    assert.notInclude(planOf(turn({ prompt: "Hi", results })).text.join(""), "care")
+    assert.notInclude(planOf(turn({ prompt: "Hi", results })).text, "care")
   })
 
   it("speak about a tool's result instead of calling again", () => {
@@ -217,20 +217,21 @@ describe("answers", () => {
       turn({ tools: [tool("lighthouse", "")], results: [{ name: "lighthouse", content: "It glows" }] })
     )
     assert.deepStrictEqual(plan.calls, [])
-    assert.match(plan.text.join(""), /lighthouse answered: It glows/)
+    assert.match(plan.text, /lighthouse answered: It glows/)
   })
 
   it("stop at the first stop sequence and at the limit", () => {
     const said = { directives: readDirectives("[sandbox: text=one two three four]") }
-    assert.deepStrictEqual(planOf(turn({ ...said, stops: ["four", " three"] })).stop, { sequence: " three" })
-    assert.strictEqual(planOf(turn({ ...said, stops: [" three"] })).text.join(""), "one two")
+    assert.deepStrictEqual(planOf(turn({ ...said, stops: ["four", " three"] })).sequence, " three")
+    assert.strictEqual(planOf(turn({ ...said, stops: [" three"] })).text, "one two")
     const cut = planOf(turn({ ...said, limit: 3 }))
-    assert.deepStrictEqual([cut.text.join(""), cut.stop, cut.outputTokens], ["one two three ", "length", 3])
+    assert.deepStrictEqual([cut.text, cut.stop, cut.outputTokens], ["one two three ", "length", 3])
   })
 
   it("say as many words as asked, each in a piece of its own", () => {
     const plan = planOf(turn({ directives: readDirectives("[sandbox: events=2000]"), limit: 2000 }))
-    assert.deepStrictEqual([plan.text.length, new Set(plan.text).size, plan.stop], [2000, 2000, "end"])
+    const pieces = words(plan.text)
+    assert.deepStrictEqual([pieces.length, new Set(pieces).size, plan.stop], [2000, 2000, "end"])
   })
 
   it.prop(
@@ -246,14 +247,14 @@ describe("answers", () => {
         showsThinking: true
       }
       const plan = planOf(request.turn)
-      const said = [...plan.thinking, ...plan.text].reduce((sum, piece) => sum + countTokens(piece), 0)
+      const said = countTokens(plan.thinking) + countTokens(plan.text)
       assert.isAtMost(said, plan.outputTokens)
       assert.isAtMost(plan.outputTokens, given.limit)
       const identity = { tag: "t", model: "m", seed: "s" }
-      const whole = messageOf(plan, request, identity)
+      const { message, events } = replyOf(plan, request, identity)
       const content: Array<Record<string, unknown>> = []
       let json = ""
-      for (const data of eventsOf(plan, request, identity)) {
+      for (const data of events()) {
         const delta = isObject(data.delta) ? data.delta : {}
         const last = content.at(-1)
         if (data.type === "content_block_start") {
@@ -267,7 +268,7 @@ describe("answers", () => {
               if (delta[name] !== undefined) last[name] = `${last[name]}${delta[name]}`
         }
       }
-      assert.deepEqual<unknown>(content, whole.content)
+      assert.deepEqual<unknown>(content, message.content)
     }
   )
 })

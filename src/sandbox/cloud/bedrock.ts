@@ -1,7 +1,7 @@
 /** How Amazon Bedrock's runtime answers: its routes, credentials, errors and framing. */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { fromUtf8, toUtf8 } from "@smithy/core/serde"
-import { type Cost, playClaude } from "../claude/answer.ts"
+import { type Cost, type Framing, playClaude } from "../claude/answer.ts"
 import { readDirectives } from "../directives.ts"
 import { answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
@@ -36,9 +36,7 @@ export const chunk = (text: string): Uint8Array => {
   return frame("event", "chunk", { bytes: Buffer.from(text).toString("base64"), p })
 }
 
-const refused = (error: unknown): Reply => {
-  if (!(error instanceof Refusal)) throw error
-  const { status, message, code } = error
+const refused = ({ status, message, code }: Refusal): Reply => {
   // What the model's own API refuses comes wrapped; what the service itself refuses does not.
   const plain = status !== 400 || message === "invalid beta flag" || message.startsWith("Malformed input request")
   return awsReply(status, plain ? message : `The model returned the following errors: ${message}`, undefined, code)
@@ -55,8 +53,7 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
   if (betas !== undefined && !Array.isArray(betas)) throw invalid("anthropic_beta: Input should be a valid list")
   const counting = operation === "count-tokens"
   const context = { platform: "bedrock" as const, model, betas: arrayOf(betas).map(stringOf), counting }
-  return playClaude(body, context, request.seed, {
-    failed: awsReply,
+  const framing: Framing = {
     whole: (said, cost) => jsonReply(200, said, cost && costHeaders(cost)),
     streams: operation === "invoke-with-response-stream",
     frame: (data, { input, output }) => {
@@ -73,7 +70,8 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
       const original = { originalStatusCode: 500, originalMessage: "sandbox" }
       return frame("exception", name, { message, ...(name === "modelStreamErrorException" && original) })
     }
-  })
+  }
+  return answered(() => playClaude(body, context, request.seed, framing), awsReply, refused)
 }
 
 const modelReply = (models: Models, request: CloudRequest, id: string, operation: string): Reply => {
@@ -81,8 +79,8 @@ const modelReply = (models: Models, request: CloudRequest, id: string, operation
   if (body === undefined) return awsReply(400, "Malformed input request, please reformat your input and try again.")
   if (models.isEmbedding(id)) {
     if (operation !== "invoke") return awsReply(400, "The provided model doesn't support this operation.")
-    const whole = () => jsonReply(200, embedTitan(body))
-    return answered(readDirectives(stringOf(body.inputText)), { failed: awsReply, whole })
+    const directives = readDirectives(stringOf(body.inputText))
+    return answered(() => ({ directives, whole: () => jsonReply(200, embedTitan(body)) }), awsReply, refused)
   }
   const found = models.claude("bedrock", id)
   if (found === undefined)
@@ -115,7 +113,10 @@ const answer = async (request: CloudRequest, access: Access, models: Models): Pr
 export const bedrock =
   (access: Access, models: Models) =>
   async (request: CloudRequest): Promise<Reply> => {
-    const reply = await answer(request, access, models).catch(refused)
+    const reply = await answer(request, access, models).catch((error: unknown) => {
+      if (error instanceof Refusal) return refused(error)
+      throw error
+    })
     const requestId = request.seed.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, "$1-$2-$3-$4-$5")
     return { ...reply, headers: { "x-amzn-requestid": requestId, ...reply.headers } }
   }

@@ -1,7 +1,7 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
 import { playClaude } from "../claude/answer.ts"
-import { type Answer, orRefused, type Stream } from "../faults.ts"
-import { answerGemini } from "../gemini/answer.ts"
+import { answered, type Failed, type Stream } from "../faults.ts"
+import { playGemini } from "../gemini/answer.ts"
 import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
@@ -36,12 +36,11 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
   const betas = (request.headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim())
   const context = { platform: "vertex" as const, model, betas: betas.filter((beta) => beta !== ""), counting }
   // Anthropic's own errors come as they are; all others are Google's.
-  const failed: Answer["failed"] = (status, message, retryAfter) =>
+  const failed: Failed = (status, message, retryAfter) =>
     [400, 413, 529].includes(status)
       ? jsonReply(status, { ...claudeError(status, message), request_id }, headers)
       : googleReply(status, message, retryAfter)
-  const cloud = {
-    failed,
+  const framing = {
     whole: (said: JsonObject) => jsonReply(200, said, headers),
     streams: method === "streamRawPredict" && body.stream === true,
     frame: sse,
@@ -49,7 +48,7 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
     garbage: "event: content_block_delta\ndata: {not json\n\n",
     error: errorEvent
   }
-  return orRefused(failed, () => playClaude(body, context, request.seed, cloud))
+  return answered(() => playClaude(body, context, request.seed, framing), failed)
 }
 
 /** Plays Vertex AI: the Claude partner models with their count endpoint, and Gemini. */
@@ -81,5 +80,5 @@ export const vertex =
     const model = models.gemini(id)
     return model === undefined
       ? missing(`projects/${project}/locations/${location}/publishers/google/models/${id}`)
-      : orRefused(googleReply, () => answerGemini(request, body, model, method))
+      : answered(() => playGemini(request, body, model, method), googleReply)
   }

@@ -4,18 +4,19 @@ import type { Failure } from "../faults.ts"
 import type { Frame } from "../http.ts"
 import type { JsonObject } from "../json.ts"
 import { digest } from "../signature.ts"
-import { fragments } from "../tokens.ts"
+import { fragments, words } from "../tokens.ts"
 import { readChat } from "./chatRequest.ts"
 import { type Asked, filterResults, logprob, openaiError, type Played } from "./serve.ts"
 
-const reasons = { end: "stop", tool: "tool_calls", length: "length", refusal: "content_filter" }
+const reasons = { end: "stop", sequence: "stop", tool: "tool_calls", length: "length", refusal: "content_filter" }
 const made = { service_tier: "default", system_fingerprint: "fp_sandbox" }
 const prompt_filter_results = [{ prompt_index: 0, content_filter_results: filterResults }]
 
-/** Open-weight models put their reasoning before the text, in tags that a stream may split. */
-const tagged = ({ thinking, text, calls, stop }: Plan): ReadonlyArray<string> => {
-  const closed = text.length > 0 || calls.length > 0 || stop !== "length"
-  return ["<reas", "oning>", ...thinking, ...(closed ? ["</reason", "ing>"] : []), ...text]
+/** The text in pieces. Open-weight models put their reasoning before it, in tags that a stream may split. */
+const piecesOf = ({ thinking, text, calls, stop }: Plan, inline: boolean): ReadonlyArray<string> => {
+  if (!inline || thinking === "") return words(text)
+  const closed = text !== "" || calls.length > 0 || stop !== "length"
+  return ["<reas", "oning>", ...words(thinking), ...(closed ? ["</reason", "ing>"] : []), ...words(text)]
 }
 
 /** Answers a chat completion request. */
@@ -23,14 +24,14 @@ export const playChat = ({ body, model, name, azure, seed }: Asked): Played => {
   const { turn, promptTokens, cached, logprobs, includeUsage } = readChat(body, model, azure)
   const plan = planOf(turn)
   const { inlineReasoning: inline } = model
-  const content = inline && plan.thinking.length > 0 ? tagged(plan) : plan.text
+  const content = piecesOf(plan, inline)
   const calls = plan.calls.map((call, index) => ({
     // Open-weight models number their calls, so that the numbers come back in every turn.
     id: inline ? `call_${index}` : `call_${digest(seed, String(index)).slice(0, 24)}`,
     type: "function",
     function: { name: call.name, arguments: call.json }
   }))
-  const finish = typeof plan.stop === "string" ? reasons[plan.stop] : "stop"
+  const finish = reasons[plan.stop]
   const usage = {
     prompt_tokens: promptTokens,
     completion_tokens: plan.outputTokens,

@@ -4,7 +4,7 @@ import type { Failure } from "../faults.ts"
 import type { Frame } from "../http.ts"
 import { type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
-import { fragments } from "../tokens.ts"
+import { fragments, words } from "../tokens.ts"
 import { ENCRYPTED, kinds, type ResponsesRequest, readResponses } from "./responsesRequest.ts"
 import { type Asked, filterResults, logprob, type Played } from "./serve.ts"
 
@@ -20,12 +20,11 @@ interface Spoken {
 const incompleteReason = ({ stop }: Plan): string | undefined =>
   stop === "length" ? "max_output_tokens" : stop === "refusal" ? "content_filter" : undefined
 
-const reasoning = ({ thinking }: Plan, request: ResponsesRequest, id: string, seed: string): Spoken => {
-  const text = thinking.join("")
+const reasoning = ({ thinking: text }: Plan, request: ResponsesRequest, id: string, seed: string): Spoken => {
   const part = (text: string) => ({ type: "summary_text", text })
   const events: ReadonlyArray<Event> = [
     { type: "reasoning_summary_part.added", part: part("") },
-    ...thinking.map((delta) => ({ type: "reasoning_summary_text.delta", delta })),
+    ...words(text).map((delta) => ({ type: "reasoning_summary_text.delta", delta })),
     { type: "reasoning_summary_text.done", text },
     { type: "reasoning_summary_part.done", part: part(text) }
   ]
@@ -37,17 +36,17 @@ const reasoning = ({ thinking }: Plan, request: ResponsesRequest, id: string, se
   }
 }
 
-const message = ({ text: pieces }: Plan, likely: boolean, id: string, status: string): Spoken => {
-  const said = (some: ReadonlyArray<string>) => ({ logprobs: likely ? some.map(logprob) : [], text: some.join("") })
-  const part = (some: ReadonlyArray<string>) => ({ type: "output_text", annotations: [], ...said(some) })
+const message = ({ text }: Plan, likely: boolean, id: string, status: string): Spoken => {
+  const said = (text: string) => ({ logprobs: likely ? words(text).map(logprob) : [], text })
+  const part = (text: string) => ({ type: "output_text", annotations: [], ...said(text) })
   const events: ReadonlyArray<Event> = [
-    { type: "content_part.added", part: part([]) },
-    ...pieces.map((delta) => ({ type: "output_text.delta", delta, logprobs: said([delta]).logprobs })),
-    { type: "output_text.done", ...said(pieces) },
-    { type: "content_part.done", part: part(pieces) }
+    { type: "content_part.added", part: part("") },
+    ...words(text).map((delta) => ({ type: "output_text.delta", delta, logprobs: said(delta).logprobs })),
+    { type: "output_text.done", ...said(text) },
+    { type: "content_part.done", part: part(text) }
   ]
   return {
-    item: { id, type: "message", status, role: "assistant", content: [part(pieces)] },
+    item: { id, type: "message", status, role: "assistant", content: [part(text)] },
     open: { status: "in_progress", content: [] },
     events: events.map((event) => ({ ...event, content_index: 0 }))
   }
@@ -73,8 +72,8 @@ const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyA
     }
   })
   return [
-    ...(plan.thinking.length > 0 ? [reasoning(plan, request, id("rs", 0), seed)] : []),
-    ...(plan.text.length > 0 ? [message(plan, request.logprobs, id("msg", 0), status)] : []),
+    ...(plan.thinking !== "" ? [reasoning(plan, request, id("rs", 0), seed)] : []),
+    ...(plan.text !== "" ? [message(plan, request.logprobs, id("msg", 0), status)] : []),
     ...calls
   ]
 }

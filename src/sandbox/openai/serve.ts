@@ -1,7 +1,7 @@
 /** What chat completions and Responses have in common: how a request finds its model, and how it is refused or goes wrong. */
 import type { Directives } from "../directives.ts"
-import { type Answer, answered, type Stream } from "../faults.ts"
-import { type CloudRequest, jsonReply, Refusal, type Reply } from "../http.ts"
+import { type Answer, answered, type Failed, type Stream } from "../faults.ts"
+import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { GptModel, Models } from "../models.ts"
 
@@ -62,7 +62,7 @@ export const azureError = (code: string, message: string): JsonObject => ({ erro
 
 /** A cloud's reply to a status directive, with its own code for a rate limit. */
 const failedOn =
-  (azure: boolean): Answer["failed"] =>
+  (azure: boolean): Failed =>
   (status, message, after) => {
     const limited = `Requests to the API have exceeded the token rate limit. Please retry after ${after ?? "1"} seconds.`
     const said = status === 429 ? limited : message
@@ -77,7 +77,6 @@ const noDeployment = azureError(
   "DeploymentNotFound",
   "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
 )
-const noModel = (name: string) => openaiError(404, `The model '${name}' does not exist`, "model_not_found", "model")
 
 /** What one of the APIs answers: whole, and as the events of a stream. */
 export interface Played {
@@ -89,22 +88,23 @@ export interface Played {
 /** Answers a request; `play` throws a `Refusal` where the cloud would refuse it. */
 export const serve = (request: CloudRequest, play: (asked: Asked) => Played, place: Place): Reply => {
   const { azure, models, deployment } = place
-  const body = parseBody(request.body)
-  if (body === undefined) return jsonReply(400, openaiError(400, "We could not parse the JSON body of your request."))
-  const id = deployment ?? stringOf(body.model)
-  const model = models.gpt(azure ? "azure" : "bedrock", id)
-  if (model === undefined) return jsonReply(404, azure ? noDeployment : noModel(id))
-  const name = azure ? `${model.id}-2025-11-13` : id
-  try {
-    const { directives, ...said } = play({ body, model, name, azure, seed: request.seed })
-    if (directives.flags.has("filter-prompt") && directives.status === undefined) {
-      return { ...jsonReply(400, { error: filtered }), delay: directives.delay }
-    }
-    const whole = () => jsonReply(200, said.whole())
-    const stream = () => ({ headers: { "content-type": "text/event-stream; charset=utf-8" }, ...said.stream() })
-    return answered(directives, { failed: failedOn(azure), stream: body.stream === true ? stream : undefined, whole })
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return jsonReply(error.status, openaiError(error.status, error.message, error.code ?? null, error.param))
+  const answer = (): Answer => {
+    const body = parseBody(request.body)
+    if (body === undefined) throw invalid("We could not parse the JSON body of your request.")
+    const id = deployment ?? stringOf(body.model)
+    const model = models.gpt(azure ? "azure" : "bedrock", id)
+    const message = `The model '${id}' does not exist`
+    if (model === undefined) throw new Refusal({ status: 404, message, code: "model_not_found", param: "model" })
+    const name = azure ? `${model.id}-2025-11-13` : id
+    const { directives, whole, stream } = play({ body, model, name, azure, seed: request.seed })
+    if (directives.flags.has("filter-prompt")) return { directives, whole: () => jsonReply(400, { error: filtered }) }
+    const headers = { "content-type": "text/event-stream; charset=utf-8" }
+    const streams = body.stream === true
+    return { directives, whole: () => jsonReply(200, whole()), stream: streams && (() => ({ headers, ...stream() })) }
   }
+  return answered(answer, failedOn(azure), ({ status, message, code = null, param }) =>
+    azure && code === "model_not_found"
+      ? jsonReply(404, noDeployment)
+      : jsonReply(status, openaiError(status, message, code, param))
+  )
 }
