@@ -6,29 +6,22 @@ const DEPTH = 12
 /** How much of a prompt is looked at: some patterns take quadratic time. */
 const PROMPT = 2000
 
-const SENTENCE_START =
-  /^(?:What|When|Where|Which|Who|Why|How|Is|Are|Do|Does|Can|Could|Would|Should|Please|Tell|Show|Give|Find|Get|Search|Call|Use|Read|Write|Send|Look|Make|Run|Check|The|A|An|I|In|On|My)$/
+/** What begins a sentence and is no name. */
+const START =
+  /(?<=^|[.?!:]\s{1,2})(?:What|When|Where|Which|Who|Why|How|Is|Are|Do|Does|Can|Could|Would|Should|Please|Tell|Show|Give|Find|Get|Search|Call|Use|Read|Write|Send|Look|Make|Run|Check|The|A|An|I|In|On|My)\b\s*/g
 
-/** Capitalised words; what begins a sentence may be no name and comes last. */
-const namesIn = (prompt: string): Array<string> => {
-  const found = [...prompt.matchAll(/\p{Lu}[\p{L}'-]*(?: \p{Lu}[\p{L}'-]*)*/gu)].map(({ 0: name, index }) => {
-    const first = index === 0 || /[.?!:]\s{1,2}$/.test(prompt.slice(Math.max(0, index - 3), index))
-    const [start = "", ...rest] = name.split(" ")
-    return first && rest.length > 0 && SENTENCE_START.test(start)
-      ? { name: rest.join(" "), first: 0 }
-      : { name, first: Number(first) }
-  })
-  const names = found.filter(({ name }) => name.length > 1 && !SENTENCE_START.test(name))
-  return names.sort((a, b) => a.first - b.first).map(({ name }) => name)
-}
+/** Capitalised words; what begins a sentence may be no name. */
+const NAME = /(?<!^|[.?!:]\s{1,2})\p{Lu}[\p{L}'-]+(?: \p{Lu}[\p{L}'-]*)*/gu
+const FIRST_NAME = /(?<=^|[.?!:]\s{1,2})\p{Lu}[\p{L}'-]+(?: \p{Lu}[\p{L}'-]*)*/gu
 
 /** What a prompt offers to fill arguments with. Quoted text, names and numbers are used once each. */
 const finds = (prompt: string) => {
-  const all = (pattern: RegExp) => [...prompt.matchAll(pattern)].map((match) => match[1] ?? match[0])
+  const all = (pattern: RegExp, text = prompt) => [...text.matchAll(pattern)].map((match) => match[1] ?? match[0])
+  const named = prompt.replace(START, "")
   return {
     prompt,
     quoted: all(/["“`]([^"”`]{1,200})["”`]/g),
-    names: namesIn(prompt),
+    names: [...all(NAME, named), ...all(FIRST_NAME, named)],
     numbers: all(/(?<![\w-])-?\d+(?:\.\d+)?(?![\w-])/g).map(Number),
     url: all(/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi)[0],
     email: all(/[\w.+-]+@[\w-]+\.[\w.]+\w/g)[0],
@@ -38,11 +31,11 @@ const finds = (prompt: string) => {
 type Finds = ReturnType<typeof finds>
 
 const sampleString = (schema: JsonObject, name: string, found: Finds): string => {
-  const { url, email, date, quoted, names, prompt } = found
+  const { url, email, date = "2026-01-31", quoted, names, prompt } = found
   const formats: Readonly<Record<string, string>> = {
-    date: date ?? "2026-01-31",
+    date,
     time: "12:00:00Z",
-    "date-time": `${date ?? "2026-01-31"}T12:00:00Z`,
+    "date-time": `${date}T12:00:00Z`,
     email: email ?? "someone@example.gov",
     uri: url ?? "urn:example:sandbox",
     uuid: "00000000-0000-4000-8000-000000000000",
@@ -53,7 +46,7 @@ const sampleString = (schema: JsonObject, name: string, found: Finds): string =>
   const hint = `${name} ${stringOf(schema.description)}`.toLowerCase()
   if (url !== undefined && /\b(?:url|uri|link|endpoint)\b/.test(hint)) return url
   if (email !== undefined && /\be-?mail|recipient\b/.test(hint)) return email
-  if (date !== undefined && /\b(?:date|day)\b/.test(hint)) return date
+  if (found.date !== undefined && /\b(?:date|day)\b/.test(hint)) return date
   const asks = /quer|question|prompt|search|text|task/.test(hint)
   const text = quoted.shift() ?? (asks ? prompt : names.shift()) ?? prompt
   const long = text.padEnd(numberOf(schema.minLength) ?? 0, "x")
@@ -63,12 +56,6 @@ const sampleString = (schema: JsonObject, name: string, found: Finds): string =>
 const sampleNumber = ({ minimum, maximum }: JsonObject, { numbers }: Finds): number => {
   const low = numberOf(minimum) ?? Number.MIN_SAFE_INTEGER
   return Math.min(Math.max(numbers.shift() ?? 1, low), numberOf(maximum) ?? Number.MAX_SAFE_INTEGER)
-}
-
-const resolve = (reference: string, root: JsonObject): Json | undefined => {
-  const steps: ReadonlyArray<string> = reference.replace(/^#/, "").match(/[^/]+/g) ?? []
-  const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
-  return steps.reduce<Json | undefined>(into, root)
 }
 
 const typeOf = ({ type: declared, properties, items }: JsonObject): string => {
@@ -82,7 +69,8 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
   if (depth > DEPTH) return null
   if (!isObject(node)) return found.prompt
   const deeper = (inner: Json | undefined, as = name) => sample(inner, as, root, found, depth + 1)
-  if (typeof node.$ref === "string") return deeper(resolve(node.$ref, root))
+  const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
+  if (typeof node.$ref === "string") return deeper(node.$ref.split("/").slice(1).reduce<Json | undefined>(into, root))
   if (node.const !== undefined) return node.const
   const values = arrayOf(node.enum)
   if (values.length > 0) {
@@ -96,10 +84,9 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
   switch (typeOf(node)) {
     case "object": {
       const required = arrayOf(node.required)
+      const all = Object.entries(objectOf(node.properties))
       // Without a list of what is required, everything is filled in: an empty object teaches a caller nothing.
-      const wanted = Object.entries(objectOf(node.properties)).filter(
-        ([key]) => required.length === 0 || required.includes(key)
-      )
+      const wanted = all.filter(([key]) => required.length === 0 || required.includes(key))
       return Object.fromEntries(wanted.map(([key, value]) => [key, deeper(value, key)]))
     }
     case "array":
