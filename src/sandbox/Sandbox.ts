@@ -24,7 +24,7 @@ const make = Effect.fnUntraced(function* ({ pace = 20, catalog }: SandboxOptions
   const access = newAccess()
   const start = (cloud: string, play: typeof vertex | typeof bedrock | typeof azure) =>
     Effect.acquireRelease(
-      Effect.promise(() => startServer({ cloud, pace, add, answer: play(access, models) })),
+      Effect.promise(() => startServer(cloud, pace, add, play(access, models))),
       ({ server }) =>
         Effect.promise(() => {
           const closed = server[Symbol.asyncDispose]()

@@ -157,3 +157,7 @@ export type Plan = ReturnType<typeof planOf>
 
 /** The arguments of a call as an object; an empty one when the token limit cut them. */
 export const argumentsOf = (json: string): JsonObject => readObject(json) ?? {}
+
+/** What a stream sends first of a block or an item: `opening` has its fields as they are before their pieces come. */
+export const opened = (whole: JsonObject, opening: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, opening[name] ?? value]))

@@ -5,8 +5,6 @@
 import { Option, Schema } from "effect"
 import { readObject } from "./json.ts"
 
-type Fields = ReadonlyMap<string, string>
-
 const OPEN = /\[sandbox:\s*/g
 
 const closingOf = (text: string, start: number): number => {
@@ -26,12 +24,12 @@ const closingOf = (text: string, start: number): number => {
 /** Text and arguments are the last of their directive: their value may hold anything. */
 const FIELD = /\s*(?:(text|args)=(.*)|([a-z-]+)(?:=(\S*))?)/gsy
 
-const literal = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.String))
-
-const fieldsOf = (inner: string): Fields =>
+const fieldsOf = (inner: string): ReadonlyMap<string, string> =>
   new Map(
     Array.from(inner.trim().matchAll(FIELD), ([, last, rest, name, value]) => [last ?? name ?? "", rest ?? value ?? ""])
   )
+
+const literal = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.String))
 
 const milliseconds = (text: string): number => {
   const [, digits = "0", unit] = /^([\d.]+)(ms|s)?$/.exec(text) ?? []
@@ -51,17 +49,17 @@ const wholeNumber = (text: string | undefined, least: number, most: number): num
  * events; durations are milliseconds.
  */
 export const readDirectives = (text: string) => {
-  const found: Array<Fields> = []
+  const found: Array<ReadonlyMap<string, string>> = []
   let rest = ""
   let from = 0
-  OPEN.lastIndex = 0
-  for (let open = OPEN.exec(text); open !== null; open = OPEN.exec(text)) {
-    const close = closingOf(text, OPEN.lastIndex)
+  for (const { index, 0: open } of text.matchAll(OPEN)) {
+    // It may stand within the one before.
+    if (index < from) continue
+    const close = closingOf(text, index + open.length)
     if (close < 0) break
-    found.push(fieldsOf(text.slice(OPEN.lastIndex, close)))
-    rest += text.slice(from, open.index)
+    found.push(fieldsOf(text.slice(index + open.length, close)))
+    rest += text.slice(from, index)
     from = close + 1
-    OPEN.lastIndex = from
   }
   rest = (rest + text.slice(from)).trim()
 

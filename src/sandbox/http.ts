@@ -55,21 +55,17 @@ export const callLog = () => {
 }
 
 /** A JSON reply. */
-export const jsonReply = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Reply => {
+export const jsonReply = (status: number, body: unknown, more: Reply["headers"] = {}): Reply => {
   const bytes = Buffer.from(JSON.stringify(body))
-  return {
-    status,
-    headers: { "content-type": "application/json", "content-length": String(bytes.length), ...headers },
-    frames: [{ bytes }]
-  }
+  const headers = { "content-type": "application/json", "content-length": String(bytes.length), ...more }
+  return { status, headers, frames: [{ bytes }] }
 }
 
-/** A refusal that a cloud makes while it checks a request; each cloud writes it in its own shape. */
+/** A refusal that a cloud makes while it checks a request; each cloud writes it in its own shape. `param` is what it is about. */
 export class Refusal extends Data.Error<{
   readonly status: number
   readonly message: string
   readonly code?: string | undefined
-  /** The parameter that it is about. */
   readonly param?: string | undefined
 }> {}
 
@@ -94,12 +90,12 @@ const send = async (response: ServerResponse, reply: Reply, pace: number, signal
 }
 
 /** Starts a cloud on a free loopback port. `pace` is the time between words in milliseconds. */
-export const startServer = async (options: {
-  readonly cloud: string
-  readonly pace: number
-  readonly add: (call: Call) => void
-  readonly answer: (request: CloudRequest) => Promise<Reply> | Reply
-}): Promise<{ readonly server: Server; readonly url: string }> => {
+export const startServer = async (
+  cloud: string,
+  pace: number,
+  add: (call: Call) => void,
+  answer: (request: CloudRequest) => Promise<Reply> | Reply
+): Promise<{ readonly server: Server; readonly url: string }> => {
   const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
     const { url: target = "/", method = "GET" } = incoming
     const leaving = new AbortController()
@@ -112,13 +108,13 @@ export const startServer = async (options: {
     const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
     const body = await buffer(incoming)
     await parseAhead(body)
-    call = { cloud: options.cloud, method, path: target, headers, body: body.toString(), aborted: false }
-    options.add(call)
+    call = { cloud, method, path: target, headers, body: body.toString(), aborted: false }
+    add(call)
     const [path = "/", query] = target.split("?", 2)
     const seed = digest(path, body)
-    const reply = await options.answer({ method, path, query: new URLSearchParams(query), headers, body, seed })
+    const reply = await answer({ method, path, query: new URLSearchParams(query), headers, body, seed })
     cut = reply.ending === "cut"
-    await send(response, reply, options.pace, leaving.signal)
+    await send(response, reply, pace, leaving.signal)
   }
   const server = createServer((incoming, response) => {
     handle(incoming, response).catch((error: unknown) => {

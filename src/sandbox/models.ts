@@ -4,30 +4,16 @@
  */
 import type { Catalog, Cloud, Deployment, Model } from "../model/Catalog.ts"
 
-/** Prompt tokens that tools add, by generation: with a free choice, with a forced one. */
-const overheads: ReadonlyArray<readonly [from: number, free: number, forced: number]> = [
-  [5, 354, 474],
-  [4.8, 290, 410],
-  [4.7, 675, 804],
-  [4.6, 497, 589],
-  [4.5, 496, 588],
-  [0, 313, 315]
-]
-
-/** The generation that an ID names; one without is as its kind of thinking has it. */
-const versionOf = (id: string, adaptive: boolean): number => {
-  const [, major, minor = "0"] = /-(\d)(?:-(\d))?$/.exec(id) ?? []
-  return major === undefined ? (adaptive ? 5 : 4.5) : Number(`${major}.${minor}`)
-}
-
 /** How a Claude model behaves. Sources: Anthropic's and the clouds' documentation of extended and adaptive thinking. */
 const claude = (model: Model) => {
   const { id, thinking } = model
-  const version = versionOf(id, thinking.api === "adaptive")
+  const [, major, minor = "0"] = /-(\d)(?:-(\d))?$/.exec(id) ?? []
+  // One without a generation in its ID is as its kind of thinking has it.
+  const unnamed = thinking.api === "adaptive" ? 5 : 4.5
+  const version = major === undefined ? unnamed : Number(`${major}.${minor}`)
   // The one generation that takes both.
   const both = version === 4.6
   const adaptive = both || thinking.api === "adaptive"
-  const [, free = 0, forced = 0] = overheads.find(([from]) => version >= from) ?? []
   return {
     ...model,
     version,
@@ -38,9 +24,6 @@ const claude = (model: Model) => {
     efforts: adaptive ? thinking.efforts.filter((effort) => effort !== "none") : [],
     /** Takes `interleaved-thinking-2025-05-14`. */
     interleaves: version <= 4.5,
-    toolOverhead: { free, forced },
-    /** Tokens for a text, relative to the older tokenizer. */
-    tokenFactor: version >= 4.7 ? 1.3 : 1,
     /** Thinking text is left out of replies unless `display` asks for a summary. */
     hidesThinking: version >= 4.7
   }
@@ -66,20 +49,19 @@ const gpt = (model: Model, { api }: Deployment) => ({
 })
 export type GptModel = ReturnType<typeof gpt>
 
-const profile = "us-gov."
-
 /** What the clouds look their models up in; undefined for what there is not. `catalog` is asked each time: it may change. */
 export const modelsOf = (catalog: () => Catalog) => {
-  const find = (family: Model["family"], cloud: Cloud, id: string) =>
+  const find = (family: Model["family"], cloud: Cloud, ...ids: ReadonlyArray<string>) =>
     catalog()
       .models.filter((model) => model.family === family)
       .flatMap((model) => model.deployments.map((deployment) => ({ model, deployment })))
-      .find(({ deployment: one }) => one.cloud === cloud && [one.model, one.countModel].includes(id))
+      .find(
+        ({ deployment: one }) => one.cloud === cloud && (ids.includes(one.model) || ids.includes(one.countModel ?? ""))
+      )
   /** On Bedrock an inference profile and its foundation model exist together. */
-  const near = (family: Model["family"], cloud: Cloud, id: string) => {
-    const other = id.startsWith(profile) ? id.slice(profile.length) : profile + id
-    return find(family, cloud, id) ?? (cloud === "bedrock" ? find(family, cloud, other) : undefined)
-  }
+  const near = (family: Model["family"], cloud: Cloud, id: string) =>
+    find(family, cloud, id) ??
+    (cloud === "bedrock" ? find(family, cloud, `us-gov.${id}`, id.replace(/^us-gov\./, "")) : undefined)
   return {
     /** A foundation model may be there to be counted only: `deployment` says what the ID is good for. */
     claude: (cloud: Cloud, id: string) => {

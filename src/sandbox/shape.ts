@@ -6,13 +6,13 @@ import { isObject, type Json, objectOf, stringOf } from "./json.ts"
 export type Shape<A = unknown> = (value: Json | undefined, path: string) => A
 
 /** Shapes by field: `name!` must be given, and a field whose shape is `false` is not known. */
-export type Fields = Readonly<Record<string, Shape | false>>
+type Fields = Readonly<Record<string, Shape | false>>
 
-type Bare<Name> = Name extends `${infer Text}!` ? Text : Name
-type Names<Text> = Text extends `${infer First} ${infer Rest}` ? Bare<First> | Names<Rest> : Bare<Text>
+type Bare<Name extends string> = Name extends `${infer Text}!` ? Text : Name
+type Names<Text extends string> = Text extends `${infer First} ${infer Rest}` ? Bare<First> | Names<Rest> : Bare<Text>
 type Read<Field> = Field extends Shape<infer A> ? A : never
-type ReadAll<F> = {
-  readonly [K in keyof F as Bare<K>]: K extends `${string}!` ? Read<F[K]> : Read<F[K]> | undefined
+type Values<N extends string, F extends Fields> = Readonly<Record<Names<N>, Json | undefined>> & {
+  readonly [K in keyof F & string as Bare<K>]: K extends `${string}!` ? Read<F[K]> : Read<F[K]> | undefined
 }
 
 /**
@@ -21,25 +21,22 @@ type ReadAll<F> = {
  */
 export type Rules = Readonly<Record<string, boolean>>
 
-/** How a vendor writes paths, and refuses. What it does not refuse is absent. */
-export interface Words {
+/** How a vendor writes paths, and what it says. What it does not refuse is absent. */
+interface Words {
   /** Null is as good as absent. */
   readonly nullable?: boolean
-  readonly field: (path: string, name: string) => string
+  readonly name?: (field: string) => string
   readonly item: (path: string, index: number) => string
   /** The path of what a variant holds, where that is not its own. */
-  readonly inside?: (path: string, name: string) => string
+  readonly inside?: (path: string, variant: string) => string
   readonly unknown: (path: string, name: string) => Error
-  readonly missing: (path: string, name: string) => Error
-  readonly noObject?: (path: string) => Error
-  readonly noList: (path: string) => Error
-  readonly noVariant: (path: string, tag: string, name: string, known: ReadonlyArray<string>) => Error
-  /** A refusal of what stands at a path, in these words. */
-  readonly refused?: Refuses
+  readonly missing?: string
+  readonly noObject?: string
+  readonly noList: string
+  readonly noVariant?: (path: string, tag: string, name: string, known: string) => Error
+  /** A refusal of what stands at a path. */
+  readonly refused: (path: string, message: string) => Error
 }
-
-type Refuses = (path: string, message: string) => Error
-const plainly: Refuses = (_, message) => invalid(message)
 
 /** The path of a field, in words that separate names by dots. */
 export const under = (path: string, name: string | number): string => (path === "" ? String(name) : `${path}.${name}`)
@@ -49,33 +46,37 @@ export const quoted = (names: ReadonlyArray<string>): string => names.map((name)
 export const anything: Shape<Json | undefined> = (value) => value
 
 /** Refuses what stands at a path with the first of the rules that does not hold. */
-export const insistOn = (rules: Rules, path = "", refused = plainly): void => {
+export const insistOn = (rules: Rules, path = "", refused: Words["refused"] = (_, message) => invalid(message)) => {
   const broken = Object.entries(rules).find(([, holds]) => !holds)
   if (broken !== undefined) throw refused(path, broken[0].replaceAll("{path}", path))
 }
 
 export const shapesIn = (words: Words) => {
-  const { refused = plainly, inside = (path) => path } = words
-  const given = (value: Json | undefined) => value !== undefined && !(value === null && words.nullable === true)
+  const { nullable = false, name: written = String, inside = String, missing = "", noObject, refused } = words
+  const given = (value: Json | undefined) => value !== undefined && !(value === null && nullable)
+  const insist = (rules: Rules, path = "") => insistOn(rules, path, refused)
 
-  /** An object with these fields and no others; of those that are only named nothing is checked. */
-  const closed = <const N extends string, const F extends Fields>(
+  /** An object with these fields and no others, which `read` may read on; of those that are only named nothing is checked. */
+  function closed<const N extends string, const F extends Fields>(names: N, fields?: F): Shape<Values<N, F>>
+  function closed<const N extends string, const F extends Fields, A>(
     names: N,
-    fields: F = {} as F
-  ): Shape<Readonly<Record<Names<N>, Json | undefined>> & ReadAll<F>> => {
+    fields: F,
+    read: (values: Values<N, F>, path: string) => A
+  ): Shape<A>
+  function closed(names: string, fields: Fields = {}, read?: (values: never, path: string) => unknown): Shape<never> {
     const free = (names.match(/\S+/g) ?? []).map((name) => [name, anything] as const)
     const all = [...free, ...Object.entries(fields)].filter((entry): entry is [string, Shape] => entry[1] !== false)
     const known = new Map(all.map(([name, shape]) => [name.replace("!", ""), shape]))
     const required = all.flatMap(([name]) => (name.endsWith("!") ? [name.slice(0, -1)] : []))
     return (value, path) => {
-      if (words.noObject !== undefined && !isObject(value)) throw words.noObject(path)
+      if (noObject !== undefined) insist({ [noObject]: isObject(value) }, path)
       const object = objectOf(value)
       for (const name of Object.keys(object)) if (!known.has(name)) throw words.unknown(path, name)
-      for (const name of required) if (!given(object[name])) throw words.missing(path, name)
-      const read: Record<string, unknown> = {}
+      for (const name of required) if (!given(object[name])) insist({ [missing]: false }, under(path, name))
+      const values: Record<string, unknown> = {}
       for (const [name, shape] of known)
-        if (given(object[name])) read[name] = shape(object[name], words.field(path, name))
-      return read as ReturnType<ReturnType<typeof closed<N, F>>>
+        if (given(object[name])) values[name] = shape(object[name], under(path, written(name)))
+      return (read === undefined ? values : read(values as never, path)) as never
     }
   }
 
@@ -83,21 +84,27 @@ export const shapesIn = (words: Words) => {
   const variant =
     <A>(tag: string, shapes: Readonly<Record<string, Shape<A>>>, otherwise = ""): Shape<A> =>
     (value, path) => {
-      if (words.noObject !== undefined && !isObject(value)) throw words.noObject(path)
+      if (noObject !== undefined) insist({ [noObject]: isObject(value) }, path)
       const name = stringOf(objectOf(value)[tag] ?? otherwise)
       const shape = Object.hasOwn(shapes, name) ? shapes[name] : undefined
-      if (shape === undefined) throw words.noVariant(path, tag, name, Object.keys(shapes))
-      return shape(value, inside(path, name))
+      if (shape !== undefined) return shape(value, inside(path, name))
+      throw words.noVariant?.(path, tag, name, quoted(Object.keys(shapes)))
     }
 
   const list =
     <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
     (value, path) => {
-      if (!Array.isArray(value)) throw words.noList(path)
-      return value.map((item, index) => shape(item, words.item(path, index)))
+      if (Array.isArray(value)) return value.map((item, index) => shape(item, words.item(path, index)))
+      throw refused(path, words.noList.replace("{path}", path))
     }
 
-  const insist = (rules: Rules, path = "") => insistOn(rules, path, refused)
+  /** A value of which something is known. */
+  const typed =
+    <A>(is: (value: unknown) => value is A, said: string | ((value: unknown) => string)): Shape<A> =>
+    (value, path) => {
+      if (is(value)) return value
+      throw refused(path, (typeof said === "string" ? said : said(value)).replaceAll("{path}", path))
+    }
 
   /** What else must hold for a value; where it does not, what stands `at` a path is refused. */
   const where =
@@ -108,20 +115,5 @@ export const shapesIn = (words: Words) => {
       return read
     }
 
-  /** A value of which something is known. */
-  const typed =
-    <A>(is: (value: unknown) => value is A, said: string | ((path: string, value: unknown) => string)): Shape<A> =>
-    (value, path) => {
-      if (!is(value))
-        throw refused(path, typeof said === "string" ? said.replaceAll("{path}", path) : said(path, value))
-      return value
-    }
-
   return { closed, variant, list, insist, where, typed }
 }
-
-/** A shape whose value is read on. */
-export const reads =
-  <A, B>(shape: Shape<A>, read: (value: A, path: string) => B): Shape<B> =>
-  (value, path) =>
-    read(shape(value, path), path)

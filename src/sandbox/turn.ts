@@ -1,7 +1,6 @@
 /** What a request asks, in no vendor's words: read out of the conversation that a request of every vendor is. */
 import { noDirectives, readDirectives } from "./directives.ts"
-import { type Json, type JsonObject, readObject } from "./json.ts"
-import { resultText } from "./media.ts"
+import { isObject, type Json, type JsonObject, readObject } from "./json.ts"
 import { countTokens } from "./tokens.ts"
 
 /** A tool as every dialect offers it. */
@@ -43,9 +42,30 @@ export interface Message {
   readonly parts: ReadonlyArray<Part>
 }
 
-/** The text of a message. */
-export const textIn = (message: Message | undefined): string =>
-  (message?.parts ?? []).flatMap(({ text }) => (text === undefined || text === "" ? [] : [text])).join("\n")
+/** The text of a message's parts. */
+export const textIn = (parts: ReadonlyArray<Part>): string =>
+  parts.flatMap(({ text }) => (text === undefined || text === "" ? [] : [text])).join("\n")
+
+/** Longest result that is looked into, in characters; the gateway shares this process, and its other requests wait meanwhile. */
+const maxRead = 64 * 1024
+
+/** The plain text of a tool's result, whatever shape it has. */
+const resultText = (content: Json | undefined): string => {
+  if (typeof content === "string") {
+    const parsed = content.length > maxRead ? undefined : readObject(content)
+    return parsed === undefined ? content : resultText(parsed)
+  }
+  if (isObject(content)) {
+    const said = (key: string) => (key === "output" || key === "result" ? "" : `${key}: `)
+    return Object.entries(content)
+      .map(([key, value]) => said(key) + resultText(value))
+      .join(", ")
+  }
+  if (content === undefined || content === null) return ""
+  if (!Array.isArray(content) || content.length === 0) return JSON.stringify(content)
+  const textOf = (part: JsonObject) => (typeof part.text === "string" ? part.text : `[${String(part.type ?? "data")}]`)
+  return content.map((part) => (isObject(part) ? textOf(part) : resultText(part))).join(" ")
+}
 
 const costOf = ({ text = "", tokens = 0, call, result }: Part): number =>
   countTokens(text) +
@@ -66,21 +86,22 @@ export const jsonInstruction = (instructions: string): JsonObject | "json" | und
 
 /** What a conversation asks, and what it costs: `cached` of the prompt's tokens come from a cache. */
 export const readTurn = (messages: ReadonlyArray<Message>, asked: Asked) => {
-  const users = messages.filter((message) => message.role === "user" && textIn(message) !== "")
-  const before = messages.findLastIndex(({ role, parts }) => role !== "user" || parts.some(({ result }) => !result))
+  const textsOf = (side: Message["role"]) =>
+    messages.flatMap(({ role, parts }) => (role === side && textIn(parts) !== "" ? [textIn(parts)] : []))
+  const users = textsOf("user")
   const last = messages.at(-1)
   // Each result may be a message of its own.
+  const before = messages.findLastIndex(({ role, parts }) => role !== "user" || parts.some(({ result }) => !result))
   const ending = before < messages.length - 1 ? messages.slice(before + 1).flatMap(({ parts }) => parts) : last?.parts
   const said = last?.role === "user" ? (ending ?? []) : []
-  const calls = new Map(messages.flatMap(({ parts }) => parts.flatMap(({ call }) => (call ? [[call.id, call]] : []))))
-  const results = said.flatMap(({ result }) => (result === undefined ? [] : [result]))
-  const systems = messages.filter(({ role }) => role === "system").map(textIn)
-  const directives = results.length === 0 ? readDirectives(textIn({ role: "user", parts: said })) : noDirectives
-  const instructions = [asked.instructions, ...systems].filter((text) => text !== "").join("\n")
+  const names = new Map(messages.flatMap(({ parts }) => parts.map(({ call }) => [call?.id, call?.name])))
+  const results = said.flatMap(({ result }) => result ?? [])
+  const directives = results.length === 0 ? readDirectives(textIn(said)) : noDirectives
+  const instructions = [asked.instructions, ...textsOf("system")].filter((text) => text !== "").join("\n")
   const turn = {
     ...asked,
     /** The text of the last user message, without directives. */
-    prompt: readDirectives(textIn(users.at(-1))).rest,
+    prompt: readDirectives(users.at(-1) ?? "").rest,
     instructions,
     format: asked.format ?? jsonInstruction(instructions),
     /** How many user messages there are. */
@@ -88,7 +109,7 @@ export const readTurn = (messages: ReadonlyArray<Message>, asked: Asked) => {
     /** The images and documents of the last user message, each as a phrase. */
     media: said.flatMap(({ media }) => media ?? []),
     /** The tool results at the end of the conversation. */
-    results: results.map(({ id, content }) => ({ name: calls.get(id)?.name ?? "", content: resultText(content) })),
+    results: results.map(({ id, content }) => ({ name: names.get(id) ?? "", content: resultText(content) })),
     directives
   }
   const promptTokens =

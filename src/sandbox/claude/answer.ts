@@ -1,5 +1,5 @@
 /** How Claude answers: as one message, and as events, whatever platform frames them. */
-import { argumentsOf, type Plan, planOf } from "../answer.ts"
+import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
 import type { Answer, Stream } from "../faults.ts"
 import type { Frame, Reply } from "../http.ts"
 import { type JsonObject, objectOf } from "../json.ts"
@@ -38,8 +38,6 @@ const blocksOf = (plan: Plan, { turn, showsThinking }: ClaudeRequest, { seed, ta
 
 /** What the fields of a block are before their deltas come. */
 const opening: JsonObject = { thinking: "", signature: "", text: "", input: {} }
-const opened = (block: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(block).map(([name, value]) => [name, opening[name] ?? value]))
 
 const reasons = {
   end: "end_turn",
@@ -67,7 +65,7 @@ export const replyOf = (plan: Plan, request: ClaudeRequest, identity: Identity) 
     events: (): ReadonlyArray<JsonObject> => [
       { type: "message_start", message: { ...shell, ...begun } },
       ...blocks.flatMap(({ block, deltas }, index) => [
-        { type: "content_block_start", index, content_block: opened(block) },
+        { type: "content_block_start", index, content_block: opened(block, opening) },
         ...(index === 0 ? [{ type: "ping" }] : []),
         ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
         { type: "content_block_stop", index }

@@ -1,11 +1,10 @@
 /** A request to Claude: what each parameter may be on a platform and for a model, what they rule out, and what they ask. */
-import { invalid } from "../http.ts"
 import { arrayOf, type JsonObject, objectOf, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
-import { anything, reads, type Shape } from "../shape.ts"
+import { anything, type Shape } from "../shape.ts"
 import { readTurn, type Tool, type Turn } from "../turn.ts"
 import { cache, checkMessages, filled, messagesOf } from "./messages.ts"
-import { closed, dictionary, enforced, insist, list, matching, number, oneOf, variant, where, whole } from "./shape.ts"
+import { closed, dictionary, enforced, insist, list, matching, oneOf, typed, variant, where, whole } from "./shape.ts"
 
 /** Where a request came in, and what came beside its body. */
 export interface ClaudeContext {
@@ -18,61 +17,50 @@ export interface ClaudeContext {
 /** Thinking between tool calls, with a budget that may be over the limit of the output. */
 const INTERLEAVED = "interleaved-thinking-2025-05-14"
 
-const shared = [
-  ...["compact-2026-01-12", "computer-use-2025-01-24", "computer-use-2025-11-24", "context-1m-2025-08-07"],
-  ...["context-management-2025-06-27", "dangerous-tool-use-2026-09-03", "thinking-binding-controls-2026-08-01"],
-  ...["tool-search-tool-2025-10-19", "thinking-display-updates-2026-08-18"]
-]
+/** The betas that both platforms know, and those of each. */
+const shared =
+  "compact-2026-01-12 computer-use-2025-01-24 computer-use-2025-11-24 context-1m-2025-08-07 context-management-2025-06-27 " +
+  "dangerous-tool-use-2026-09-03 thinking-binding-controls-2026-08-01 thinking-display-updates-2026-08-18 " +
+  "tool-search-tool-2025-10-19"
 const knownBetas = {
-  vertex: [...shared, "compact-2026-09-04", "per-turn-control-2026-07-01", "web-search-2025-03-05"],
-  bedrock: [
-    ...[...shared, "effort-2025-11-24", "fine-grained-tool-streaming-2025-05-14"],
-    ...["mid-conversation-output-config-2026-07-01", "mid-conversation-tool-changes-2026-07-01"]
-  ]
-}
-
-/** Refuses betas that the platform or the model does not know. */
-const checkBetas = ({ platform, model, betas: asked, counting }: ClaudeContext): void => {
-  const unknown = asked.find((beta) =>
-    beta === INTERLEAVED ? !model.interleaves : counting || !knownBetas[platform].includes(beta)
-  )
-  if (unknown === undefined) return
-  const words = `Unexpected value(s) \`${unknown}\` for the \`anthropic-beta\` header. Please consult our documentation.`
-  throw invalid(platform === "bedrock" ? "invalid beta flag" : words)
+  vertex: `${shared} compact-2026-09-04 per-turn-control-2026-07-01 web-search-2025-03-05`,
+  bedrock:
+    `${shared} effort-2025-11-24 fine-grained-tool-streaming-2025-05-14 ` +
+    "mid-conversation-output-config-2026-07-01 mid-conversation-tool-changes-2026-07-01"
 }
 
 /** The API version that takes less: no sampling, no documents of the assistant. */
 const NEWEST = "2026-10-21"
 const versions = { vertex: "vertex-2023-10-16", bedrock: "bedrock-2023-05-31" }
 
-/** Prompt tokens that thinking with a budget adds. */
-const BUDGET_OVERHEAD = 29
+/** Prompt tokens that tools add, with a free choice and with a forced one, and those that thinking with a budget adds. */
+const TOOLS = { free: 346, forced: 313 }
+const BUDGET = 29
 
 const serverTool = /^(?:web_search|bash|text_editor|computer|tool_search_tool|memory)_/
 
-const toolOf = (platform: string, version: number, betas: ReadonlyArray<string>): Shape<Tool> => {
-  const custom = closed("type description", {
+const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<Tool> => {
+  const fields = {
     "name!": matching(/^[a-zA-Z0-9_-]{1,128}$/),
-    "input_schema!": reads(dictionary, (schema, path) => {
-      oneOf(["object"])(schema.type, `${path}.type`)
-      return schema
-    }),
+    "input_schema!": dictionary,
     cache_control: cache,
     defer_loading: betas.includes("tool-search-tool-2025-10-19") && anything,
     strict: (platform === "vertex" || version < 4.7) && anything
+  }
+  const custom = closed("type description", fields, ({ name, description, input_schema: schema, strict }, path) => {
+    oneOf(["object"])(schema.type, `${path}.input_schema.type`)
+    if (strict === true) enforced(schema, `${path}.input_schema`)
+    return { name, description: stringOf(description), schema }
   })
-  return reads(dictionary, (tool, path) => {
-    const type = stringOf(tool.type)
-    if (type === "" || type === "custom") {
-      const { name, description, input_schema: schema, strict } = custom(tool, `${path}.custom`)
-      if (strict === true) enforced(schema, `${path}.custom.input_schema`)
-      return { name, description: stringOf(description), schema }
-    }
-    if (tool.cache_control !== undefined) cache(tool.cache_control, `${path}.custom.cache_control`)
-    const known = serverTool.test(type) && !(platform === "bedrock" && type.startsWith("web_search"))
-    insist({ [`tool type '${type}' is not supported for this model`]: known })
-    return { name: stringOf(tool.name), description: type, schema: {} }
-  })
+  return (value, path) => {
+    const { type, name, cache_control: marker } = dictionary(value, path)
+    const kind = stringOf(type)
+    if (kind === "" || kind === "custom") return custom(value, `${path}.custom`)
+    if (marker !== undefined) cache(marker, `${path}.custom.cache_control`)
+    const known = serverTool.test(kind) && !(platform === "bedrock" && kind.startsWith("web_search"))
+    insist({ [`tool type '${kind}' is not supported for this model`]: known })
+    return { name: stringOf(name), description: kind, schema: {} }
+  }
 }
 
 const thinking = variant<{ readonly type?: unknown; readonly display?: unknown; readonly budget_tokens?: number }>(
@@ -83,22 +71,23 @@ const thinking = variant<{ readonly type?: unknown; readonly display?: unknown; 
     enabled: closed("type display", { "budget_tokens!": whole(1024) })
   }
 )
-const isBlank = (stop: unknown): boolean => typeof stop === "string" && stop.trim() === ""
+const choice = variant<Turn["choice"]>("type", {
+  auto: closed("type disable_parallel_tool_use", {}, () => "auto"),
+  any: closed("type disable_parallel_tool_use", {}, () => "required"),
+  tool: closed("type name disable_parallel_tool_use", {}, ({ name }) => ({ name: stringOf(name) })),
+  none: closed("type", {}, () => "none")
+})
+const number = typed((value) => typeof value === "number", "Input should be a valid number")
 const share = where(number, (value) => ({ "range: 0..1": value >= 0 && value <= 1 }))
 const system = list(closed("type citations", { "text!": filled("system"), cache_control: cache }))
-const choice = variant<Turn["choice"]>("type", {
-  auto: reads(closed("type disable_parallel_tool_use"), () => "auto"),
-  any: reads(closed("type disable_parallel_tool_use"), () => "required"),
-  tool: reads(closed("type name disable_parallel_tool_use"), ({ name }) => ({ name: stringOf(name) })),
-  none: reads(closed("type"), () => "none")
-})
 const format: Shape<JsonObject> = (value, path) => {
   enforced(objectOf(value).schema, `${path}.schema`)
   return objectOf(value)
 }
 
-const requestOf = ({ platform, model, betas, counting }: ClaudeContext, strict: boolean) => {
-  const { version, efforts } = model
+const requestOf = (context: ClaudeContext, strict: boolean) => {
+  const { platform, betas, counting } = context
+  const { version, efforts } = context.model
   // What Vertex AI counts has none of the parameters of an answer.
   const answers = !counting || platform === "bedrock"
   // Sources: AWS's and Google's pages on structured outputs of Claude.
@@ -110,7 +99,7 @@ const requestOf = ({ platform, model, betas, counting }: ClaudeContext, strict: 
     model: !answers && anything,
     system: (value, path) => (typeof value === "string" ? [{ text: value }] : system(value, path)),
     thinking,
-    tools: list(toolOf(platform, version, betas)),
+    tools: list(toolOf(context)),
     tool_choice: choice,
     temperature: answers && share,
     top_p: answers && share,
@@ -124,38 +113,44 @@ const requestOf = ({ platform, model, betas, counting }: ClaudeContext, strict: 
   })
 }
 
-type Asked = ReturnType<ReturnType<typeof requestOf>>
-
-/** Whether the model is made to call a tool. */
-const isForced = (choice: Turn["choice"] | undefined): boolean => choice === "required" || typeof choice === "object"
-
-/** How the model thinks: as it is asked to, or unasked. */
-const modeOf = ({ thinking, tool_choice: choice }: Asked, { thinksUnasked }: ClaudeModel) => {
-  const { type = thinksUnasked && !isForced(choice) ? "adaptive" : "disabled" } = thinking ?? {}
-  return type === "enabled" ? "budgeted" : type === "adaptive" ? "adaptive" : "off"
-}
-
-/** What a request may not ask together, of this model and on this platform. */
-const check = (asked: Asked, { platform, model, betas, counting }: ClaudeContext, strict: boolean): void => {
-  const { thinking: { type, budget_tokens: budget } = {}, tools = [], temperature, top_p, top_k } = asked
-  const mode = modeOf(asked, model)
-  const forced = isForced(asked.tool_choice)
+/** Checks a Messages request as the platform does, and reads what it asks. Throws a `Refusal`. */
+export const readClaude = (body: JsonObject, context: ClaudeContext) => {
+  const { platform, model, betas, counting } = context
   const { version, maxOutputTokens: most } = model
+  const strange = betas.find((beta) =>
+    beta === INTERLEAVED ? !model.interleaves : counting || !knownBetas[platform].split(" ").includes(beta)
+  )
+  const unexpected = `Unexpected value(s) \`${strange}\` for the \`anthropic-beta\` header. Please consult our documentation.`
+  insist({ [platform === "bedrock" ? "invalid beta flag" : unexpected]: strange === undefined })
+  const empty = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
+  insist({
+    [`Malformed input request: #/${empty}: expected type: Object, found: Null, please reformat your input and try again.`]:
+      empty === undefined
+  })
+  const strict = body.anthropic_version === NEWEST
+  const asked = requestOf(context, strict)(body, "")
+  const { messages, tools = [], tool_choice, system = [], temperature, top_p, top_k, output_config: output } = asked
+  const { type, budget_tokens: budget, display } = asked.thinking ?? {}
+  const name = typeof tool_choice === "object" ? tool_choice.name : undefined
+  const forced = tool_choice === "required" || name !== undefined
+  const unasked = type === undefined && model.thinksUnasked && !forced
+  const thinks = type === "enabled" || type === "adaptive" || unasked
   const limit = Number(asked.max_tokens ?? 0)
-  const effort = asked.output_config?.effort ?? ""
+  const effort = output?.effort ?? ""
   const tired = version >= 5 && model.adaptive && (effort === "xhigh" || effort === "max")
   const wide = counting || (betas.includes(INTERLEAVED) && model.interleaves)
-  const name = typeof asked.tool_choice === "object" ? asked.tool_choice.name : undefined
   const names = tools.map((tool) => tool.name)
+  const stops = arrayOf(asked.stop_sequences).filter((stop) => typeof stop === "string")
   const [sampling] = Object.entries({ temperature, top_p, top_k }).find(([, value]) => value !== undefined) ?? []
   const current = platform === "vertex" || version >= 4.7
-  const known = strict ? current : asked.anthropic_version === versions[platform]
   const disabled = `"thinking.type.disabled" is not supported for this model`
   insist({
-    [`anthropic_version: "${asked.anthropic_version}" is not a valid version for this model`]: known,
+    [`anthropic_version: "${asked.anthropic_version}" is not a valid version for this model`]: strict
+      ? current
+      : asked.anthropic_version === versions[platform],
     [`max_tokens: ${limit} > ${most}, which is the maximum allowed number of output tokens for ${model.id}`]:
       limit <= most,
-    "stop_sequences: each stop sequence must contain non-whitespace": !arrayOf(asked.stop_sequences).some(isBlank),
+    "stop_sequences: each stop sequence must contain non-whitespace": stops.every((stop) => stop.trim() !== ""),
     "adaptive thinking is not supported on this model": type !== "adaptive" || model.adaptive,
     '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.':
       type !== "enabled" || model.budgeted,
@@ -165,55 +160,33 @@ const check = (asked: Asked, { platform, model, betas, counting }: ClaudeContext
       budget === undefined || budget < limit || wide,
     "tools: Tool names must be unique.": new Set(names).size === names.length,
     "tool_choice: tool_choice may only be specified while providing tools.":
-      asked.tool_choice === undefined || names.length > 0,
-    "Thinking may not be enabled when tool_choice forces tool use.": !forced || mode === "off",
+      tool_choice === undefined || names.length > 0,
+    "Thinking may not be enabled when tool_choice forces tool use.": !forced || !thinks,
     "tool_choice forces tool use is not supported for this model.": !forced || model.forcedToolChoice !== "never",
     [`Tool '${name}' not found in provided tools`]: name === undefined || names.includes(name),
     [`${sampling}: Extra inputs are not permitted`]: !strict || sampling === undefined,
     [`\`${sampling}\` is deprecated for this model.`]: model.sampling !== "never" || sampling === undefined,
     "`temperature` and `top_p` cannot both be specified for this model. Please use only one.":
       version < 4.5 || temperature === undefined || top_p === undefined,
-    "`temperature` may only be set to 1 when thinking is enabled.": mode === "off" || (temperature ?? 1) === 1,
-    "`top_k` must be unset when thinking is enabled.": mode === "off" || top_k === undefined,
-    "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled.":
-      mode === "off" || (top_p ?? 1) >= 0.95
+    "`temperature` may only be set to 1 when thinking is enabled.": !thinks || (temperature ?? 1) === 1,
+    "`top_k` must be unset when thinking is enabled.": !thinks || top_k === undefined,
+    "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled.": !thinks || (top_p ?? 1) >= 0.95
   })
-  checkMessages(asked.messages, mode === "off" && version < 4.6, mode === "budgeted")
-}
-
-/** Checks a Messages request as the platform does, and reads what it asks. Throws a `Refusal`. */
-export const readClaude = (body: JsonObject, context: ClaudeContext) => {
-  const { platform, model } = context
-  checkBetas(context)
-  const empty = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
-  insist({
-    [`Malformed input request: #/${empty}: expected type: Object, found: Null, please reformat your input and try again.`]:
-      empty === undefined
-  })
-  const strict = body.anthropic_version === NEWEST
-  const asked = requestOf(context, strict)(body, "")
-  check(asked, context, strict)
-  const { tools = [], tool_choice: choice = "auto", system = [], output_config: output } = asked
-  const mode = modeOf(asked, model)
-  const { turn, promptTokens } = readTurn(asked.messages, {
+  checkMessages(messages, !thinks && version < 4.6, type === "enabled")
+  const { turn, promptTokens } = readTurn(messages, {
     model: model.id,
     instructions: system.map(({ text }) => text).join("\n"),
     tools,
-    choice,
+    choice: tool_choice ?? "auto",
     format: output?.format && objectOf(output.format.schema),
-    thinks: mode !== "off",
+    thinks,
     limit: asked.max_tokens,
-    stops: arrayOf(asked.stop_sequences).filter((stop) => typeof stop === "string")
+    stops
   })
-  const overhead =
-    tools.length === 0 || choice === "none" ? 0 : model.toolOverhead[isForced(choice) ? "forced" : "free"]
-  const budget = mode === "budgeted" ? BUDGET_OVERHEAD : 0
-  const display = asked.thinking?.display ?? (model.hidesThinking ? "omitted" : "summarized")
-  return {
-    turn,
-    inputTokens: Math.ceil(promptTokens * model.tokenFactor) + overhead + budget,
-    showsThinking: display === "summarized"
-  }
+  const offered = tools.length > 0 && tool_choice !== "none" ? TOOLS[forced ? "forced" : "free"] : 0
+  const inputTokens = promptTokens + offered + (type === "enabled" ? BUDGET : 0)
+  const shown = display ?? (model.hidesThinking ? "omitted" : "summarized")
+  return { turn, inputTokens, showsThinking: shown === "summarized" }
 }
 
 /** A checked request: what it asks, what its prompt costs, and whether its thinking is shown. */

@@ -7,22 +7,20 @@ import { quoted, type Shape, shapesIn, under } from "../shape.ts"
 const refused = (path: string, message: string): Refusal => invalid(path === "" ? message : `${path}: ${message}`)
 
 export const { closed, variant, list, insist, where, typed } = shapesIn({
-  field: under,
   item: under,
   inside: under,
   unknown: (path, name) => refused(under(path, name), "Extra inputs are not permitted"),
-  missing: (path, name) => refused(under(path, name), "Field required"),
-  noObject: (path) => refused(path, "Input should be a valid dictionary"),
-  noList: (path) => refused(path, "Input should be a valid list"),
+  missing: "Field required",
+  noObject: "Input should be a valid dictionary",
+  noList: "Input should be a valid list",
   noVariant: (path, tag, name, known) =>
-    refused(path, `Input tag '${name}' found using '${tag}' does not match any of the expected tags: ${quoted(known)}`),
+    refused(path, `Input tag '${name}' found using '${tag}' does not match any of the expected tags: ${known}`),
   refused
 })
 
 const isText = (value: unknown): value is string => typeof value === "string"
 export const text = typed(isText, "Input should be a valid string")
 export const dictionary = typed(isObject, "Input should be a valid dictionary")
-export const number = typed((value) => typeof value === "number", "Input should be a valid number")
 
 export const oneOf = <const S extends string>(values: ReadonlyArray<S>, said = quoted(values)): Shape<S> =>
   typed((value): value is S => values.some((one) => one === value), `Input should be ${said}`)
@@ -47,12 +45,9 @@ const unenforced =
 export const enforced: Shape = (given, path) => {
   const schema = objectOf(given)
   const wrong = Object.keys(schema).find((keyword) => unenforced.test(keyword))
-  const rules = {
-    "For 'object' type, 'additionalProperties' must be explicitly set to false":
-      schema.type !== "object" || schema.additionalProperties === false,
-    [`For '${stringOf(schema.type)}' type, property '${wrong}' is not supported`]: wrong === undefined
-  }
-  insist(rules, path)
+  const open = schema.type === "object" && schema.additionalProperties !== false
+  insist({ "For 'object' type, 'additionalProperties' must be explicitly set to false": !open }, path)
+  insist({ [`For '${stringOf(schema.type)}' type, property '${wrong}' is not supported`]: wrong === undefined }, path)
   if (isObject(schema.items)) enforced(schema.items, `${path}.items`)
   for (const keyword of ["properties", "$defs"])
     for (const [name, inner] of Object.entries(objectOf(schema[keyword]))) enforced(inner, `${path}.${keyword}.${name}`)

@@ -51,34 +51,29 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
   return answered(() => playClaude(body, context, request.seed, framing), failed)
 }
 
+const UNAUTHENTICATED =
+  "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
+
 /** Plays Vertex AI: the Claude partner models with their count endpoint, and Gemini. */
 export const vertex =
   (access: Access, models: Models) =>
   (request: CloudRequest): Reply => {
-    const match = PATH.exec(decodeURIComponent(request.path))
-    if (match === null) return googleReply(404, `The requested URL ${request.path} was not found on this server.`)
+    const { path, headers } = request
+    const [match, project, location, publisher, id = "", method = ""] = PATH.exec(decodeURIComponent(path)) ?? []
+    const forbidden = `Permission 'aiplatform.endpoints.predict' denied on resource '//aiplatform.googleapis.com/projects/${project}' (or it may not exist).`
+    if (match === undefined) return googleReply(404, `The requested URL ${path} was not found on this server.`)
     if (request.method !== "POST") return googleReply(405, "Method not allowed.")
-    if (request.headers.authorization !== `Bearer ${access.vertexBearer}`) {
-      const expected = "Expected OAuth 2 access token, login cookie or other valid authentication credential."
-      const link = "See https://developers.google.com/identity/sign-in/web/devconsole-project."
-      return googleReply(401, `Request had invalid authentication credentials. ${expected} ${link}`)
-    }
-    const [, project, location, publisher, id = "", method = ""] = match
-    if (project !== access.project) {
-      const resource = `//aiplatform.googleapis.com/projects/${project}`
-      const denied = `Permission 'aiplatform.endpoints.predict' denied on resource '${resource}' (or it may not exist).`
-      return googleReply(403, denied)
-    }
+    if (headers.authorization !== `Bearer ${access.vertexBearer}`) return googleReply(401, UNAUTHENTICATED)
+    if (project !== access.project) return googleReply(403, forbidden)
     if (location !== access.location) return googleReply(404, `Location ${location} is not supported by this project.`)
     const body = parseBody(request.body)
     if (body === undefined) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
-    if (publisher === "anthropic") {
-      return method === "rawPredict" || method === "streamRawPredict"
-        ? claudeReply(request, body, id, method, models)
-        : googleReply(404, `Method ${method} not found.`)
+    if (publisher === "google") {
+      const model = models.gemini(id)
+      if (model === undefined)
+        return missing(`projects/${project}/locations/${location}/publishers/google/models/${id}`)
+      return answered(() => playGemini(request, body, model, method), googleReply)
     }
-    const model = models.gemini(id)
-    return model === undefined
-      ? missing(`projects/${project}/locations/${location}/publishers/google/models/${id}`)
-      : answered(() => playGemini(request, body, model, method), googleReply)
+    if (method !== "rawPredict" && method !== "streamRawPredict") return googleReply(404, `Method ${method} not found.`)
+    return claudeReply(request, body, id, method, models)
   }

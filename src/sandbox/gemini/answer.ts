@@ -7,8 +7,7 @@ import { type JsonObject, readObject } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
 import { signThinking } from "../signature.ts"
 import { words } from "../tokens.ts"
-import { signed } from "./contents.ts"
-import { type GeminiRequest, readGemini } from "./request.ts"
+import { type GeminiRequest, readGemini, signed } from "./request.ts"
 
 const trafficType = "ON_DEMAND"
 const reasons = { end: "STOP", sequence: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }

@@ -1,10 +1,143 @@
-/** What a generateContent request may be, and what it asks. */
-import { arrayOf, type Json, type JsonObject, numberOf, objectOf, stringOf } from "../json.ts"
+/** What a generateContent request may be, and what it asks. What is not so is refused in the words of Google's JSON parser. */
+import { invalid } from "../http.ts"
+import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, stringOf } from "../json.ts"
+import { fileOf, sniff } from "../media.ts"
 import type { GeminiModel } from "../models.ts"
-import { anything } from "../shape.ts"
-import { readTurn, type Turn, textIn } from "../turn.ts"
-import { checkContents, contentOf, messageOf, wellNamed } from "./contents.ts"
-import { closed, insist, list, where } from "./shape.ts"
+import { anything, type Shape, shapesIn } from "../shape.ts"
+import { isSigned } from "../signature.ts"
+import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
+
+const { closed, list, insist, where, typed } = shapesIn({
+  name: (field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  item: (path, index) => `${path}[${index}]`,
+  unknown: (path, name) => {
+    const at = path === "" ? "" : ` at '${path}'`
+    return invalid(`Invalid JSON payload received. Unknown name "${name}"${at}: Cannot find field.`)
+  },
+  noObject: "Invalid value at '{path}'",
+  noList: "Invalid value at '{path}'",
+  refused: (_, message) => invalid(message)
+})
+const text: Shape<string> = typed((value) => typeof value === "string", "Invalid value at '{path}' (TYPE_STRING)")
+const struct = typed(isObject, "Invalid value at '{path}' (type.googleapis.com/google.protobuf.Struct)")
+
+/** The documented values that stand for a missing signature. */
+const SKIP = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"]
+
+/** What a thought signature is made over: a function's name, or `text`. */
+export const signed = (model: GeminiModel, what: string): string => `gemini:${model.base}:${what}`
+
+/** What a function may be called. */
+const wellNamed = ({ name }: { readonly name?: Json | undefined }) => ({
+  "Invalid function name at '{path}.name'. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), with a maximum length of 128.":
+    /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(stringOf(name))
+})
+
+const media = closed("mimeType data displayName", {}, ({ data, mimeType }, path): Part => {
+  const type = stringOf(mimeType)
+  const { valid, length, type: found } = sniff(data)
+  insist({ "Invalid value at '{path}.data' (TYPE_BYTES), Base64 decoding failed": valid }, path)
+  insist({
+    [`Unable to submit request because it has a mimeType parameter with value ${type}, which is not supported.`]:
+      /^(?:image\/(?:png|jpeg|webp|gif)|application\/pdf)$/.test(type),
+    "The document has no pages.": type !== "application/pdf" || found === type,
+    "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting":
+      found === type
+  })
+  return fileOf(type, length)
+})
+
+/** A part in no vendor's words: calls and responses find each other by their names. */
+const partOf = (model: GeminiModel) => {
+  const fields = {
+    text,
+    inlineData: media,
+    functionCall: closed("id name", { args: struct }, (call, path) => {
+      insist(wellNamed(call), path)
+      const name = stringOf(call.name)
+      return { id: name, name, json: JSON.stringify(call.args ?? {}) }
+    }),
+    functionResponse: closed("id name response", {}, ({ name, response }, path) => ({
+      id: stringOf(name),
+      content: struct(response, `${path}.response`)
+    }))
+  }
+  return closed("thought thoughtSignature", fields, (part, path): Part & { readonly signature?: Json | undefined } => {
+    const { text, thought, inlineData: file, functionCall: call, functionResponse: result } = part
+    const signature = part.thoughtSignature
+    insist(
+      {
+        "{path}.data: required oneof field 'data' must have one initialized field":
+          [text, file, call, result].filter((data) => data !== undefined).length === 1,
+        "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again.":
+          text !== "" || signature !== undefined,
+        "Thought signature is not valid.":
+          text === undefined || signature === undefined || isSigned(signed(model, "text"), stringOf(signature))
+      },
+      path
+    )
+    if (call !== undefined) return { call, signature }
+    if (result !== undefined) return { result }
+    return file ?? (text === undefined || thought === true ? { thought: true } : { text })
+  })
+}
+
+/** A content, for itself. */
+const contentOf = (model: GeminiModel) =>
+  closed("role", { parts: list(partOf(model)) }, ({ role, parts = [] }) => ({ role, parts }))
+
+type Content = ReturnType<ReturnType<typeof contentOf>>
+
+const callsIn = (content: Content | undefined) => (content?.parts ?? []).filter(({ call }) => call !== undefined)
+const resultsIn = ({ parts }: Content) => parts.flatMap(({ result }) => result ?? [])
+
+/** Checks the contents together, as Vertex AI does: roles, function calls with their responses and signatures. */
+const checkContents = (contents: ReadonlyArray<Content>, model: GeminiModel): void => {
+  insist({ "Unable to submit request because at least one contents field is required.": contents.length > 0 })
+  for (const [index, content] of contents.entries()) {
+    const role = content.role ?? (contents.length === 1 ? "user" : undefined)
+    const before = contents[index - 1]
+    const asked = callsIn(before).map(({ call }) => call?.name)
+    const results = resultsIn(content)
+    insist({
+      "Please use a valid role: user, model.": role === "user" || role === "model",
+      "Please ensure that multiturn requests alternate between user and model.":
+        // The user may speak right after the function responses, which have the same role.
+        before === undefined ? role === "user" : before.role !== role || resultsIn(before).length > 0,
+      "Unable to submit request because it must include at least one parts field, which describes the prompt input.":
+        content.parts.length > 0,
+      "Please ensure that function call parts are in a model turn.": role === "model" || callsIn(content).length === 0,
+      "Please ensure that function response parts are in a user turn.": role === "user" || results.length === 0,
+      "Please ensure that function response turn comes immediately after a function call turn.":
+        asked.length > 0 || results.length === 0,
+      "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.":
+        asked.length === results.length,
+      "Please ensure that function response names match the function calls.": results.every(({ id }) =>
+        asked.includes(id)
+      )
+    })
+  }
+  insist({
+    "Please ensure that multiturn requests end with a user role or a function response.":
+      contents.at(-1)?.role !== "model"
+  })
+  // Only the current turn is held to its signatures: what came after the last message that is the user's own.
+  const start = contents.findLastIndex((content) => content.role !== "model" && resultsIn(content).length === 0)
+  for (const [index, content] of contents.entries()) {
+    for (const [at, { call, signature }] of callsIn(content).entries()) {
+      const name = call?.name ?? ""
+      const value = stringOf(signature)
+      insist({
+        [`Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call \`default_api:${name}\` , position ${index + 1}.`]:
+          signature !== undefined || at > 0 || index < start,
+        "Thought signature is not valid.":
+          signature === undefined || SKIP.includes(value) || isSigned(signed(model, name), value)
+      })
+    }
+  }
+}
+
+const messageOf = ({ role, parts }: Content): Message => ({ role: role === "model" ? "assistant" : "user", parts })
 
 const schema = closed(
   "type format title description nullable enum items maxItems minItems properties required minProperties maxProperties " +
@@ -83,7 +216,7 @@ const requestOf = (model: GeminiModel) =>
     generationConfig: generationOf(model)
   })
 
-const choiceOf = (config: ReturnType<typeof calling> | undefined, tools: Turn["tools"]): Turn["choice"] => {
+const choiceOf = (config: ReturnType<typeof calling> | undefined, tools: ReadonlyArray<Tool>): Turn["choice"] => {
   const mode = config?.mode
   const allowed = arrayOf(config?.allowedFunctionNames)
   insist({
@@ -114,7 +247,7 @@ export const readGemini = (body: JsonObject, model: GeminiModel) => {
   return {
     ...readTurn(contents.map(messageOf), {
       model: model.base,
-      instructions: textIn(system && messageOf(system)),
+      instructions: textIn(system?.parts ?? []),
       tools,
       choice: choiceOf(toolConfig?.functionCallingConfig, tools),
       stops: (config.stopSequences ?? []).map(stringOf),

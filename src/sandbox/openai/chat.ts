@@ -1,12 +1,12 @@
 /** How GPT answers by chat completions: whole and streamed. */
 import { type Plan, planOf } from "../answer.ts"
-import type { Failure } from "../faults.ts"
-import type { Frame } from "../http.ts"
+import type { Answer, Failure } from "../faults.ts"
+import { type Frame, jsonReply } from "../http.ts"
 import type { JsonObject } from "../json.ts"
 import { digest } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { readChat } from "./chatRequest.ts"
-import { type Asked, filterResults, logprob, openaiError, type Played } from "./serve.ts"
+import { type Asked, eventStream, filterResults, logprob, openaiError } from "./serve.ts"
 
 const reasons = { end: "stop", sequence: "stop", tool: "tool_calls", length: "length", refusal: "content_filter" }
 const made = { service_tier: "default", system_fingerprint: "fp_sandbox" }
@@ -20,7 +20,7 @@ const piecesOf = ({ thinking, text, calls, stop }: Plan, inline: boolean): Reado
 }
 
 /** Answers a chat completion request. */
-export const playChat = ({ body, model, name, azure, seed }: Asked): Played => {
+export const playChat = ({ body, model, name, azure, seed }: Asked): Answer => {
   const { turn, promptTokens, cached, logprobs, includeUsage } = readChat(body, model, azure)
   const plan = planOf(turn)
   const { inlineReasoning: inline } = model
@@ -43,7 +43,7 @@ export const playChat = ({ body, model, name, azure, seed }: Asked): Played => {
   const created = Math.floor(Date.now() / 1000)
   const likely = (pieces: ReadonlyArray<string>) => (logprobs ? { content: pieces.map(logprob), refusal: null } : null)
 
-  const whole = (): JsonObject => {
+  const whole = () => {
     const said = { role: "assistant", content: content.join("") || null, refusal: null, annotations: [] }
     const choice = {
       index: 0,
@@ -53,7 +53,8 @@ export const playChat = ({ body, model, name, azure, seed }: Asked): Played => {
       ...(azure && { content_filter_results: filterResults })
     }
     const filtered = azure && { prompt_filter_results }
-    return { id, object: "chat.completion", created, model: name, choices: [choice], ...filtered, ...made, usage }
+    const shell = { id, object: "chat.completion", created, model: name, ...made }
+    return jsonReply(200, { ...shell, choices: [choice], ...filtered, usage })
   }
 
   const end = azure ? "\n\n" : "\r\n\r\n"
@@ -69,6 +70,7 @@ export const playChat = ({ body, model, name, azure, seed }: Asked): Played => {
   const offsets = { check_offset: 0, start_offset: 0, end_offset: 0 }
   const passed = { content_filter_results: filterResults, content_filter_offsets: offsets }
   const stream = () => ({
+    headers: eventStream,
     frames: [
       ...filter({ prompt_filter_results }),
       chunk({ role: "assistant", content: "" }),
@@ -87,5 +89,5 @@ export const playChat = ({ body, model, name, azure, seed }: Asked): Played => {
     garbage: "data: {not json\n\n",
     error: ({ status, message }: Failure) => `data: ${JSON.stringify(openaiError(status, message))}\n\n`
   })
-  return { directives: turn.directives, whole, stream }
+  return { directives: turn.directives, whole, stream: body.stream === true && stream }
 }

@@ -1,19 +1,18 @@
 /** How GPT answers by the Responses API: items, whole and streamed. */
-import { argumentsOf, type Plan, planOf } from "../answer.ts"
-import type { Failure } from "../faults.ts"
-import type { Frame } from "../http.ts"
+import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
+import type { Answer, Failure } from "../faults.ts"
+import { type Frame, jsonReply } from "../http.ts"
 import { type JsonObject, objectOf } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { ENCRYPTED, kinds, type ResponsesRequest, readResponses } from "./responsesRequest.ts"
-import { type Asked, filterResults, logprob, type Played } from "./serve.ts"
+import { type Asked, eventStream, filterResults, logprob } from "./serve.ts"
 
 type Event = JsonObject & { readonly type: string }
 
-/** An item, what it has not yet when it is added, and the events that bring it: their types without `response.`. */
+/** An item, and the events that bring it: their types without `response.`. */
 interface Spoken {
   readonly item: JsonObject & { readonly id: string }
-  readonly open: JsonObject
   readonly events: ReadonlyArray<Event>
 }
 
@@ -31,7 +30,6 @@ const reasoning = ({ thinking: text }: Plan, request: ResponsesRequest, id: stri
   const encrypted = request.encrypted && { encrypted_content: signThinking(ENCRYPTED, seed) }
   return {
     item: { id, type: "reasoning", summary: request.summary ? [part(text)] : [], ...encrypted },
-    open: { summary: [] },
     events: request.summary ? events.map((event) => ({ ...event, summary_index: 0 })) : []
   }
 }
@@ -45,12 +43,12 @@ const message = ({ text }: Plan, likely: boolean, id: string, status: string): S
     { type: "output_text.done", ...said(text) },
     { type: "content_part.done", part: part(text) }
   ]
-  return {
-    item: { id, type: "message", status, role: "assistant", content: [part(text)] },
-    open: { status: "in_progress", content: [] },
-    events: events.map((event) => ({ ...event, content_index: 0 }))
-  }
+  const item = { id, type: "message", status, role: "assistant", content: [part(text)] }
+  return { item, events: events.map((event) => ({ ...event, content_index: 0 })) }
 }
+
+/** What the fields of an item are before its events come. */
+const opening: JsonObject = { status: "in_progress", summary: [], content: [], arguments: "", input: "" }
 
 const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyArray<Spoken> => {
   const id = (prefix: string, index: number) => `${prefix}_${digest(seed, prefix, String(index)).slice(0, 48)}`
@@ -60,16 +58,12 @@ const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyA
     const { call: type, prefix, field, named } = kinds[kind]
     const call_id = `call_${digest(seed, "call", String(index)).slice(0, 24)}`
     const item = { id: id(prefix, index), type, status, call_id }
-    const open = { status: "in_progress" }
-    if (!named) return { item: { ...item, [field]: argumentsOf(json) }, open, events: [] }
+    if (!named) return { item: { ...item, [field]: argumentsOf(json) }, events: [] }
     const event = type === "function_call" ? "function_call_arguments" : "custom_tool_call_input"
     const deltas = fragments(json).map((delta) => ({ type: `${event}.delta`, delta }))
     const done = { type: `${event}.done`, ...(kind === "function" && { name }), [field]: json }
-    return {
-      item: { ...item, name, ...(namespace !== undefined && { namespace }), [field]: json },
-      open: { ...open, [field]: "" },
-      events: [...deltas, done]
-    }
+    const space = namespace === undefined ? {} : { namespace }
+    return { item: { ...item, name, ...space, [field]: json }, events: [...deltas, done] }
   })
   return [
     ...(plan.thinking !== "" ? [reasoning(plan, request, id("rs", 0), seed)] : []),
@@ -78,37 +72,37 @@ const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyA
   ]
 }
 
-const begun = (request: ResponsesRequest, { body, name, seed }: Asked): JsonObject => ({
+/** What a response repeats of its request, and what it has where that says nothing. */
+const echoed: JsonObject = {
+  ...{ instructions: null, max_output_tokens: null, metadata: {}, parallel_tool_calls: true, store: true },
+  ...{
+    temperature: 1,
+    text: { format: { type: "text" } },
+    tool_choice: "auto",
+    tools: [],
+    top_p: 1,
+    truncation: "disabled"
+  }
+}
+const unsaid = { background: false, error: null, incomplete_details: null, previous_response_id: null, user: null }
+
+const begun = ({ effort }: ResponsesRequest, { body, name, seed }: Asked): JsonObject => ({
+  ...Object.fromEntries(Object.entries(echoed).map(([field, otherwise]) => [field, body[field] ?? otherwise])),
+  ...unsaid,
   id: `resp_${seed.slice(0, 48)}`,
   object: "response",
   created_at: Math.floor(Date.now() / 1000),
   status: "in_progress",
-  background: false,
-  error: null,
-  incomplete_details: null,
-  instructions: body.instructions ?? null,
-  max_output_tokens: body.max_output_tokens ?? null,
-  metadata: body.metadata ?? {},
   model: name,
   output: [],
-  parallel_tool_calls: body.parallel_tool_calls ?? true,
-  previous_response_id: null,
-  reasoning: { effort: request.effort, summary: objectOf(body.reasoning).summary ?? null },
-  store: body.store ?? true,
-  temperature: body.temperature ?? 1,
-  text: body.text ?? { format: { type: "text" } },
-  tool_choice: body.tool_choice ?? "auto",
-  tools: body.tools ?? [],
-  top_p: body.top_p ?? 1,
-  truncation: body.truncation ?? "disabled",
-  usage: null,
-  user: null
+  reasoning: { effort, summary: objectOf(body.reasoning).summary ?? null },
+  usage: null
 })
 
 const sse = (data: Event): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** Answers a Responses request. */
-export const playResponses = (asked: Asked): Played => {
+export const playResponses = (asked: Asked): Answer => {
   const read = readResponses(asked.body, asked.model)
   const plan = planOf(read.turn)
   const { promptTokens, cached } = read
@@ -134,8 +128,8 @@ export const playResponses = (asked: Asked): Played => {
   const events = () => [
     { type: "created", response: start },
     { type: "in_progress", response: start },
-    ...spoken.flatMap(({ item, open, events }, output_index) => [
-      { type: "output_item.added", output_index, item: { ...item, ...open } },
+    ...spoken.flatMap(({ item, events }, output_index) => [
+      { type: "output_item.added", output_index, item: opened(item, opening) },
       ...events.map((event) => ({ ...event, item_id: item.id, output_index })),
       { type: "output_item.done", output_index, item }
     ]),
@@ -154,6 +148,7 @@ export const playResponses = (asked: Asked): Played => {
       : sse({ type: "error", sequence_number, code, message, param: null })
   }
   const garbage = "event: response.output_text.delta\ndata: {not json\n\n"
-  const stream = () => ({ frames: events().map(frameOf), garbage, error })
-  return { directives: read.turn.directives, whole: () => response, stream }
+  const stream = () => ({ headers: eventStream, frames: events().map(frameOf), garbage, error })
+  const whole = () => jsonReply(200, response)
+  return { directives: read.turn.directives, whole, stream: asked.body.stream === true && stream }
 }

@@ -1,20 +1,10 @@
 /** What chat completions and Responses have in common: how a request finds its model, and how it is refused or goes wrong. */
-import type { Directives } from "../directives.ts"
-import { type Answer, answered, type Failed, type Stream } from "../faults.ts"
+import { type Answer, answered, type Failed } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { GptModel, Models } from "../models.ts"
 
-/** Where a request came in. */
-interface Place {
-  /** Azure's variant of the API, or Bedrock's. */
-  readonly azure: boolean
-  readonly models: Models
-  /** The model, where the path names it and not the body. */
-  readonly deployment?: string | undefined
-}
-
-/** A request with the model that it names, and what a reply calls the model. */
+/** A request with the model that it names, and what a reply calls the model. `azure`: Azure's variant of the API, or Bedrock's. */
 export interface Asked {
   readonly body: JsonObject
   readonly model: GptModel
@@ -43,14 +33,13 @@ export const filterResults: JsonObject = Object.fromEntries(
 /** How likely a token was, as the APIs say it; here a piece of text is a token. */
 export const logprob = (token: string) => ({ token, logprob: -0.01, bytes: [...Buffer.from(token)], top_logprobs: [] })
 
+export const eventStream = { "content-type": "text/event-stream; charset=utf-8" }
+
 /** Azure's answer to a prompt that its content filter blocks. */
 const filtered = {
   message:
     "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.",
-  type: null,
-  param: "prompt",
-  code: "content_filter",
-  status: 400,
+  ...{ type: null, param: "prompt", code: "content_filter", status: 400 },
   innererror: {
     code: "ResponsibleAIPolicyViolation",
     content_filter_result: { ...filterResults, jailbreak: { filtered: true, detected: true } }
@@ -78,16 +67,12 @@ const noDeployment = azureError(
   "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
 )
 
-/** What one of the APIs answers: whole, and as the events of a stream. */
-export interface Played {
-  readonly directives: Directives
-  readonly whole: () => JsonObject
-  readonly stream: () => Omit<Stream, "headers">
-}
-
-/** Answers a request; `play` throws a `Refusal` where the cloud would refuse it. */
-export const serve = (request: CloudRequest, play: (asked: Asked) => Played, place: Place): Reply => {
-  const { azure, models, deployment } = place
+/** Answers a request. `deployment` names the model where the path does and not the body. */
+export const serve = (
+  request: CloudRequest,
+  play: (asked: Asked) => Answer,
+  { azure, models, deployment }: { azure: boolean; models: Models; deployment?: string | undefined }
+): Reply => {
   const answer = (): Answer => {
     const body = parseBody(request.body)
     if (body === undefined) throw invalid("We could not parse the JSON body of your request.")
@@ -96,11 +81,10 @@ export const serve = (request: CloudRequest, play: (asked: Asked) => Played, pla
     const message = `The model '${id}' does not exist`
     if (model === undefined) throw new Refusal({ status: 404, message, code: "model_not_found", param: "model" })
     const name = azure ? `${model.id}-2025-11-13` : id
-    const { directives, whole, stream } = play({ body, model, name, azure, seed: request.seed })
-    if (directives.flags.has("filter-prompt")) return { directives, whole: () => jsonReply(400, { error: filtered }) }
-    const headers = { "content-type": "text/event-stream; charset=utf-8" }
-    const streams = body.stream === true
-    return { directives, whole: () => jsonReply(200, whole()), stream: streams && (() => ({ headers, ...stream() })) }
+    const played = play({ body, model, name, azure, seed: request.seed })
+    const { directives } = played
+    const blocked = () => jsonReply(400, { error: filtered })
+    return directives.flags.has("filter-prompt") ? { directives, whole: blocked } : played
   }
   return answered(answer, failedOn(azure), ({ status, message, code = null, param }) =>
     azure && code === "model_not_found"

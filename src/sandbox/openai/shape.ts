@@ -1,46 +1,29 @@
-/** Shapes of requests to GPT: what is not so is refused as OpenAI's API does, with the path of the parameter and a code. */
+/** What requests to chat completions and Responses have in common, and how OpenAI's API refuses what is not so. */
 import { Refusal } from "../http.ts"
-import { quoted, type Shape, shapesIn, under } from "../shape.ts"
+import { type JsonObject, objectOf, stringOf } from "../json.ts"
+import { fileOf, sniff } from "../media.ts"
+import type { GptModel } from "../models.ts"
+import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
+import type { Part, Tool, Turn } from "../turn.ts"
 
-const codes: ReadonlyArray<readonly [code: string, said: RegExp]> = [
-  ["unknown_parameter", /^Unknown parameter/],
-  ["missing_required_parameter", /^Missing required/],
-  ["unsupported_parameter", /^Unsupported parameter|^Background mode|hosted shells|gives one choice/],
-  ["unsupported_value", /^Unsupported value/],
-  ["unsupported_content_type", /^This model does not support (?:image|file)/],
-  ["invalid_type", /^Invalid type/],
-  ["invalid_function_parameters", /^Invalid schema/],
-  ["invalid_image_url", /^Invalid image URL/],
-  ["invalid_image_format", /^The image data/],
-  ["invalid_encrypted_content", /could not be verified/],
-  ["previous_response_not_found", /^Previous response/],
-  ["empty_array", /: empty array/],
-  ["array_above_max_length", /: array too long/],
-  ["string_above_max_length", /: string too long/],
-  ["integer_below_min_value", /: integer below/],
-  ["integer_above_max_value", /: integer above/],
-  ["decimal_above_max_value", /: expected a value between/],
-  ["invalid_value", /^Invalid value:|does not match pattern|that begins with|too large|cannot be mixed/]
-]
+/** What a refusal says first, which is its code too; others have none. */
+const CODED =
+  /^(?:Unknown parameter|Missing required parameter|Unsupported (?:parameter|value)|Invalid (?:type|value(?=:)))/
 
 /** Without a path, what it says first in quotation marks is the parameter. */
-const refused = (path: string, message: string): Refusal =>
-  new Refusal({
-    status: 400,
-    message,
-    code: codes.find(([, said]) => said.test(message))?.[0],
-    param: path || /'([^']+)'/.exec(message)?.[1]
-  })
+const refused = (path: string, message: string): Refusal => {
+  const code = CODED.exec(message)?.[0].toLowerCase().replaceAll(" ", "_")
+  return new Refusal({ status: 400, message, code, param: path || /'([^']+)'/.exec(message)?.[1] })
+}
 
 export const { closed, variant, list, insist, where, typed } = shapesIn({
   nullable: true,
-  field: under,
   item: (path, index) => `${path}[${index}]`,
   unknown: (path, name) => refused(under(path, name), `Unknown parameter: '${under(path, name)}'.`),
-  missing: (path, name) => refused(under(path, name), `Missing required parameter: '${under(path, name)}'.`),
-  noList: (path) => refused(path, `Invalid type for '${path}': expected an array of objects.`),
+  missing: "Missing required parameter: '{path}'.",
+  noList: "Invalid type for '{path}': expected an array of objects.",
   noVariant: (path, tag, name, known) =>
-    refused(under(path, tag), `Invalid value: '${name}'. Supported values are: ${quoted(known)}.`),
+    refused(under(path, tag), `Invalid value: '${name}'. Supported values are: ${known}.`),
   refused
 })
 
@@ -59,3 +42,76 @@ export const never = (message: string): Shape<never> => typed((_): _ is never =>
 /** What is said of a parameter that the model does not take. */
 export const unsupported = (name: string): string =>
   `Unsupported parameter: '${name}' is not supported with this model.`
+
+/** An image by its URL, which is a data URI: nothing is fetched. */
+export const imageOf = (model: GptModel, url: unknown, path: string): Part => {
+  const [, data] = /^data:image\/(?:png|jpeg|gif|webp);base64,(.*)$/s.exec(stringOf(url)) ?? []
+  const { length, type } = sniff(data)
+  const rules = {
+    "This model does not support image inputs.": model.inputs.includes("image"),
+    "Invalid image URL. Only data URIs of supported image types are accepted.": data !== undefined,
+    "The image data you provided does not represent a valid image. Please check your input and try again.":
+      type.startsWith("image/")
+  }
+  insist(rules, path)
+  return fileOf(type, length)
+}
+
+/** What a message says: a text, or parts of these types. */
+export const contentOf = (parts: Readonly<Record<string, Shape<Part>>>): Shape<ReadonlyArray<Part>> => {
+  const list = filled(variant("type", parts))
+  return (value, path) => (typeof value === "string" ? [{ text: value }] : list(value, path))
+}
+
+/** A part that is a text. */
+export const textPart: Shape<Part> = (value) => ({ text: stringOf(objectOf(value).text) })
+
+/** A function. */
+export const toolOf = (value: unknown, path: string): Tool => {
+  const { name: given, description, parameters = null } = objectOf(value)
+  const name = stringOf(given)
+  const schema = objectOf(parameters)
+  const pattern = "does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+  insist({ [`Invalid '{path}': string ${pattern}`]: /^[a-zA-Z0-9_-]{1,64}$/.test(name) }, `${path}.name`)
+  const wrong = `Invalid schema for function '${name}': schema must be a JSON Schema of 'type: "object"', got 'type: ${JSON.stringify(schema.type ?? "None")}'.`
+  insist({ [wrong]: parameters === null || schema.type === "object" }, `${path}.parameters`)
+  return { name, description: stringOf(description), schema }
+}
+
+/** A tool chosen by its name. */
+export const chosen = (name: string, tools: ReadonlyArray<Tool>): Turn["choice"] => {
+  const known = tools.some((tool) => tool.name === name)
+  insist({ [`Tool choice '${name}' not found in 'tools' parameter.`]: known }, "tool_choice")
+  return { name }
+}
+
+/** The format of the text; `json_schema` reads a schema where an API has it. */
+export const formatOf = (json_schema: Shape<JsonObject>): Shape<Turn["format"]> =>
+  variant<Turn["format"]>("type", { text: () => undefined, json_object: () => "json", json_schema })
+
+export const effortOf = ({ id, thinking: { efforts } }: GptModel): Shape<string> =>
+  typed(
+    (effort): effort is string => efforts.some((one) => one === effort),
+    (effort) =>
+      `Unsupported value: '${effort}' is not supported with the '${id}' model. Supported values are: ${quoted(efforts)}.`
+  )
+
+const upTo = (most: number) =>
+  where(anything, (value) => ({
+    [`Invalid '{path}': expected a value between 0 and ${most}.`]:
+      typeof value !== "number" || (value >= 0 && value <= most)
+  }))
+export const sampling = { temperature: upTo(2), top_p: upTo(1) }
+
+/** Sampling parameters: a reasoning model takes them only while it does not reason. */
+export const checkSampling = (asked: JsonObject, names: string, model: GptModel, effort: string): void => {
+  for (const name of model.inlineReasoning || effort === "none" ? [] : names.split(" "))
+    insist({ [unsupported(name)]: (asked[name] ?? null) === null }, name)
+}
+
+/** A whole number of tokens. */
+export const tokens = (least: number): Shape<number> =>
+  typed(
+    (limit): limit is number => Number.isInteger(limit) && Number(limit) >= least,
+    `Invalid '{path}': integer below minimum value. Expected a value >= ${least}.`
+  )
