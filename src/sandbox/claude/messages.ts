@@ -1,11 +1,61 @@
-/** The messages of a request to Claude: what their blocks may hold, and how turns follow each other. */
-import { type Json, objectOf, stringOf } from "../json.ts"
+/** The messages of a request to Claude, and the words that Anthropic refuses with what is not as it should be. */
+import { invalid, type Refusal } from "../http.ts"
+import { isObject, type Json, objectOf, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
-import { anything, type Shape } from "../shape.ts"
+import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
 import { isSigned } from "../signature.ts"
 import { countTokens } from "../tokens.ts"
 import type { Message, Part } from "../turn.ts"
-import { closed, dictionary, insist, list, matching, oneOf, text, variant, where } from "./shape.ts"
+
+/** The refusal of what stands at a path; with no path, of the request. */
+const refused = (path: string, message: string): Refusal => invalid(path === "" ? message : `${path}: ${message}`)
+
+export const { closed, variant, list, insist, where, typed } = shapesIn({
+  item: under,
+  inside: under,
+  unknown: (path, name) => refused(under(path, name), "Extra inputs are not permitted"),
+  missing: "Field required",
+  noObject: "Input should be a valid dictionary",
+  noList: "Input should be a valid list",
+  noVariant: (path, tag, name, known) =>
+    refused(path, `Input tag '${name}' found using '${tag}' does not match any of the expected tags: ${known}`),
+  refused
+})
+
+const isText = (value: unknown): value is string => typeof value === "string"
+export const text = typed(isText, "Input should be a valid string")
+export const dictionary = typed(isObject, "Input should be a valid dictionary")
+
+export const oneOf = <const S extends string>(values: ReadonlyArray<S>, said = quoted(values)): Shape<S> =>
+  typed((value): value is S => values.some((one) => one === value), `Input should be ${said}`)
+
+export const matching = (pattern: RegExp): Shape<string> =>
+  typed(
+    (value): value is string => isText(value) && pattern.test(value),
+    `String should match pattern '${pattern.source}'`
+  )
+
+/** A whole number that is not less. */
+export const whole = (least: number): Shape<number> =>
+  where(
+    typed((value): value is number => Number.isInteger(value), "Input should be a valid integer"),
+    (value) => ({ [`Input should be greater than or equal to ${least}`]: value >= least })
+  )
+
+const unenforced =
+  /^(?:minimum|maximum|exclusive\w+|multipleOf|minLength|maxLength|pattern|maxItems|uniqueItems|oneOf|not|if|patternProperties)$/
+
+/** A JSON Schema for `strict` tools and for `output_config.format`: closed objects, and only keywords that can be enforced. */
+export const enforced: Shape = (given, path) => {
+  const schema = objectOf(given)
+  const wrong = Object.keys(schema).find((keyword) => unenforced.test(keyword))
+  const open = schema.type === "object" && schema.additionalProperties !== false
+  insist({ "For 'object' type, 'additionalProperties' must be explicitly set to false": !open }, path)
+  insist({ [`For '${stringOf(schema.type)}' type, property '${wrong}' is not supported`]: wrong === undefined }, path)
+  if (isObject(schema.items)) enforced(schema.items, `${path}.items`)
+  for (const keyword of ["properties", "$defs"])
+    for (const [name, inner] of Object.entries(objectOf(schema[keyword]))) enforced(inner, `${path}.${keyword}.${name}`)
+}
 
 /** A `cache_control` marker. */
 export const cache: Shape = (value, path) => {

@@ -3,8 +3,10 @@ import { arrayOf, type JsonObject, objectOf, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
 import { readTurn, type Tool, type Turn } from "../turn.ts"
-import { cache, checkMessages, filled, messagesOf } from "./messages.ts"
-import { closed, dictionary, enforced, insist, list, matching, oneOf, typed, variant, where, whole } from "./shape.ts"
+import * as messages from "./messages.ts"
+
+const { cache, checkMessages, closed, dictionary, enforced, filled, insist, list } = messages
+const { matching, messagesOf, oneOf, typed, variant, where, whole } = messages
 
 /** Where a request came in, and what came beside its body. */
 export interface ClaudeContext {

@@ -1,7 +1,7 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
 import { playClaude } from "../claude/answer.ts"
 import { answered, type Failed, type Stream } from "../faults.ts"
-import { playGemini } from "../gemini/answer.ts"
+import { playGemini } from "../gemini/generateContent.ts"
 import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
