@@ -9,7 +9,6 @@ import { vertex } from "./cloud/vertex.ts"
 import { callLog, startServer } from "./http.ts"
 import { modelsOf } from "./models.ts"
 
-/** How the sandbox plays. */
 export interface SandboxOptions {
   /** Milliseconds between the words of a stream. Default 20; 0 sends as fast as the socket takes. */
   readonly pace?: number

@@ -36,7 +36,6 @@ export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | 
   return scored.find(({ score }) => score >= 2)?.tool
 }
 
-/** The tool to call, if any. */
 const toolFor = ({ directives, tools, choice, prompt, results }: Turn): Tool | undefined => {
   if (typeof choice === "object") return tools.find((tool) => tool.name === choice.name)
   if (choice === "required") return fittingTool(tools, prompt) ?? tools[0]
@@ -102,7 +101,6 @@ const thoughtsOf = ({ prompt, results }: Turn): string => {
 
 const tokensOf = (texts: ReadonlyArray<string>): number => texts.reduce((sum, text) => sum + countTokens(text), 0)
 
-/** The stop sequence that a text comes to first. */
 const stopIn = (text: string, stops: ReadonlyArray<string>): string | undefined =>
   stops.filter((stop) => stop !== "" && text.includes(stop)).sort((a, b) => text.indexOf(a) - text.indexOf(b))[0]
 
@@ -147,12 +145,10 @@ export const planOf = (given: Turn) => {
     stop: refuses ? "refusal" : total > limit ? "length" : calls.length > 0 ? "tool" : done,
     sequence,
     thinkingTokens: countTokens(thinking),
-    /** Thinking included. */
     outputTokens: Math.min(total, limit)
   } as const
 }
 
-/** What the simulated model says. */
 export type Plan = ReturnType<typeof planOf>
 
 /** The arguments of a call as an object; an empty one when the token limit cut them. */

@@ -87,13 +87,10 @@ export const readDirectives = (text: string) => {
     cached: wholeNumber(value("cached"), 0, Number.MAX_SAFE_INTEGER) ?? 0,
     /** The names of all of them: those without a value are read here. */
     flags: new Set(found.flatMap((fields) => [...fields.keys()])),
-    /** The text without them. */
     rest
   }
 }
 
-/** The directives of one request. */
 export type Directives = ReturnType<typeof readDirectives>
 
-/** No directives at all. */
 export const noDirectives = readDirectives("")

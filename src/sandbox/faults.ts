@@ -2,7 +2,6 @@
 import type { Directives } from "./directives.ts"
 import { type Frame, Refusal, type Reply } from "./http.ts"
 
-/** A failure in the middle of a stream. */
 export type Failure = ReturnType<typeof failureOf>
 
 /** A stream as its cloud frames it: its headers and events, an event that is not JSON, and its in-stream error. */
@@ -21,7 +20,6 @@ export interface Answer {
   readonly stream?: (() => Stream) | false
 }
 
-/** Writes an error as a cloud does. */
 export type Failed = (status: number, message: string, retryAfter?: string) => Reply
 
 /** The HTTP status that each of Bedrock's in-stream exceptions has when it comes before the stream; others are 500. */

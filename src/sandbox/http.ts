@@ -54,7 +54,6 @@ export const callLog = () => {
   return { add, list: (): ReadonlyArray<Call> => [...calls] }
 }
 
-/** A JSON reply. */
 export const jsonReply = (status: number, body: unknown, more: Reply["headers"] = {}): Reply => {
   const bytes = Buffer.from(JSON.stringify(body))
   const headers = { "content-type": "application/json", "content-length": String(bytes.length), ...more }
@@ -69,7 +68,6 @@ export class Refusal extends Data.Error<{
   readonly param?: string | undefined
 }> {}
 
-/** A refusal of what a request asks. */
 export const invalid = (message: string): Refusal => new Refusal({ status: 400, message })
 
 const send = async (response: ServerResponse, reply: Reply, pace: number, signal: AbortSignal): Promise<void> => {

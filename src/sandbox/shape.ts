@@ -21,6 +21,8 @@ type Values<N extends string, F extends Fields> = Readonly<Record<Names<N>, Json
  */
 export type Rules = Readonly<Record<string, boolean>>
 
+type Said = string | ((value: unknown) => string)
+
 /** How a vendor writes paths, and what it says. What it does not refuse is absent. */
 interface Words {
   /** Null is as good as absent. */
@@ -34,7 +36,6 @@ interface Words {
   readonly noObject?: string
   readonly noList: string
   readonly noVariant?: (path: string, tag: string, name: string, known: string) => Error
-  /** A refusal of what stands at a path. */
   readonly refused: (path: string, message: string) => Error
 }
 
@@ -98,13 +99,14 @@ export const shapesIn = (words: Words) => {
       throw refused(path, words.noList.replace("{path}", path))
     }
 
-  /** A value of which something is known. */
-  const typed =
-    <A>(is: (value: unknown) => value is A, said: string | ((value: unknown) => string)): Shape<A> =>
-    (value, path) => {
+  function typed<A>(is: (value: unknown) => value is A, said: Said): Shape<A>
+  function typed(is: (value: unknown) => boolean, said: Said): typeof anything
+  function typed(is: (value: unknown) => boolean, said: Said): typeof anything {
+    return (value, path) => {
       if (is(value)) return value
       throw refused(path, (typeof said === "string" ? said : said(value)).replaceAll("{path}", path))
     }
+  }
 
   /** What else must hold for a value; where it does not, what stands `at` a path is refused. */
   const where =

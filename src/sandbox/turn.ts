@@ -3,7 +3,6 @@ import { noDirectives, readDirectives } from "./directives.ts"
 import { isObject, type Json, type JsonObject, readObject } from "./json.ts"
 import { countTokens } from "./tokens.ts"
 
-/** A tool as every dialect offers it. */
 export interface Tool {
   readonly name: string
   readonly description: string
@@ -23,7 +22,6 @@ interface Asked {
   readonly stops: ReadonlyArray<string>
 }
 
-/** A part of a message. */
 export interface Part {
   /** Neither looked at nor counted. */
   readonly thought?: true
@@ -42,7 +40,6 @@ export interface Message {
   readonly parts: ReadonlyArray<Part>
 }
 
-/** The text of a message's parts. */
 export const textIn = (parts: ReadonlyArray<Part>): string =>
   parts.flatMap(({ text }) => (text === undefined || text === "" ? [] : [text])).join("\n")
 
@@ -104,20 +101,17 @@ export const readTurn = (messages: ReadonlyArray<Message>, asked: Asked) => {
     prompt: readDirectives(users.at(-1) ?? "").rest,
     instructions,
     format: asked.format ?? jsonInstruction(instructions),
-    /** How many user messages there are. */
     turns: users.length,
     /** The images and documents of the last user message, each as a phrase. */
     media: said.flatMap(({ media }) => media ?? []),
-    /** The tool results at the end of the conversation. */
     results: results.map(({ id, content }) => ({ name: names.get(id) ?? "", content: resultText(content) })),
     directives
   }
   const promptTokens =
     countTokens(asked.instructions) +
     messages.reduce((sum, { parts }) => sum + 4 + parts.reduce((part, one) => part + costOf(one), 0), 3) +
-    asked.tools.reduce((sum, tool) => sum + countTokens(JSON.stringify(Object.values(tool))), 0)
+    asked.tools.reduce((sum, tool) => sum + countTokens(JSON.stringify([tool.name, tool.description, tool.schema])), 0)
   return { turn, promptTokens, cached: Math.min(directives.cached, promptTokens) }
 }
 
-/** What a request asks. */
 export type Turn = ReturnType<typeof readTurn>["turn"]

@@ -80,7 +80,6 @@ export const replyOf = (plan: Plan, request: ClaudeRequest, identity: Identity) 
 const isWord = ({ type, delta }: JsonObject): boolean =>
   type === "content_block_delta" && objectOf(delta).signature === undefined && objectOf(delta).partial_json !== ""
 
-/** Prompt tokens and output tokens. */
 export type Cost = Readonly<Record<"input" | "output", number>>
 
 /** How a platform writes an answer: with what it cost, which some of them say. A count of tokens costs nothing. */

@@ -35,7 +35,6 @@ export const matching = (pattern: RegExp): Shape<string> =>
     `String should match pattern '${pattern.source}'`
   )
 
-/** A whole number that is not less. */
 export const whole = (least: number): Shape<number> =>
   where(
     typed((value): value is number => Number.isInteger(value), "Input should be a valid integer"),
@@ -57,7 +56,6 @@ export const enforced: Shape = (given, path) => {
     for (const [name, inner] of Object.entries(objectOf(schema[keyword]))) enforced(inner, `${path}.${keyword}.${name}`)
 }
 
-/** A `cache_control` marker. */
 export const cache: Shape = (value, path) => {
   if (value === null) return
   oneOf(["ephemeral"])(objectOf(value).type, `${path}.type`)

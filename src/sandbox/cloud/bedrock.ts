@@ -1,9 +1,9 @@
 /** How Amazon Bedrock's runtime answers: its routes, credentials, errors and framing. */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { fromUtf8, toUtf8 } from "@smithy/core/serde"
-import { type Cost, type Framing, playClaude } from "../claude/answer.ts"
+import { playClaude } from "../claude/answer.ts"
 import { readDirectives } from "../directives.ts"
-import { answered } from "../faults.ts"
+import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
 import { arrayOf, type JsonObject, objectOf, parseBody, readObject, stringOf } from "../json.ts"
 import type { ClaudeModel, Models } from "../models.ts"
@@ -16,19 +16,13 @@ import { awsReply } from "./errors.ts"
 import { checkSignature } from "./sigv4.ts"
 
 const codec = new EventStreamCodec(toUtf8, fromUtf8)
-
 const header = (value: string) => ({ type: "string" as const, value })
 
 /** An event, or an exception (`throttlingException`, …). */
-export const frame = (kind: "event" | "exception", name: string, body: JsonObject): Uint8Array =>
-  codec.encode({
-    headers: {
-      [`:${kind}-type`]: header(name),
-      ":content-type": header("application/json"),
-      ":message-type": header(kind)
-    },
-    body: Buffer.from(JSON.stringify(body))
-  })
+export const frame = (kind: "event" | "exception", name: string, body: JsonObject): Uint8Array => {
+  const type = { [`:${kind}-type`]: header(name), ":content-type": header("application/json") }
+  return codec.encode({ headers: { ...type, ":message-type": header(kind) }, body: Buffer.from(JSON.stringify(body)) })
+}
 
 /** A `chunk` event that carries this text; `p` is the padding that hides its length. */
 export const chunk = (text: string): Uint8Array => {
@@ -36,25 +30,28 @@ export const chunk = (text: string): Uint8Array => {
   return frame("event", "chunk", { bytes: Buffer.from(text).toString("base64"), p })
 }
 
+/** What the service itself refuses; what the model's own API refuses comes wrapped. */
+const unserved = (message: string) => new Refusal({ status: 400, message, code: "ValidationException" })
+
 const refused = ({ status, message, code }: Refusal): Reply => {
-  // What the model's own API refuses comes wrapped; what the service itself refuses does not.
-  const plain = status !== 400 || message === "invalid beta flag" || message.startsWith("Malformed input request")
+  const plain = status !== 400 || code !== undefined || /^(?:invalid beta flag|Malformed input request)/.test(message)
   return awsReply(status, plain ? message : `The model returned the following errors: ${message}`, undefined, code)
 }
 
-const costHeaders = ({ input, output }: Cost) => ({
-  "x-amzn-bedrock-input-token-count": String(input),
-  "x-amzn-bedrock-output-token-count": String(output),
-  "x-amzn-bedrock-invocation-latency": "5"
-})
-
-const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel, operation: string): Reply => {
-  const betas = body.anthropic_beta
-  if (betas !== undefined && !Array.isArray(betas)) throw invalid("anthropic_beta: Input should be a valid list")
+const claudeAnswer = (request: CloudRequest, body: JsonObject, model: ClaudeModel, operation: string): Answer => {
+  const { anthropic_beta: betas = [] } = body
+  if (!Array.isArray(betas)) throw invalid("anthropic_beta: Input should be a valid list")
   const counting = operation === "count-tokens"
   const context = { platform: "bedrock" as const, model, betas: arrayOf(betas).map(stringOf), counting }
-  const framing: Framing = {
-    whole: (said, cost) => jsonReply(200, said, cost && costHeaders(cost)),
+  return playClaude(body, context, request.seed, {
+    whole: (said, cost) => {
+      const headers = cost && {
+        "x-amzn-bedrock-input-token-count": String(cost.input),
+        "x-amzn-bedrock-output-token-count": String(cost.output),
+        "x-amzn-bedrock-invocation-latency": "5"
+      }
+      return jsonReply(200, said, headers)
+    },
     streams: operation === "invoke-with-response-stream",
     frame: (data, { input, output }) => {
       const metrics = { inputTokenCount: input, outputTokenCount: output, invocationLatency: 5, firstByteLatency: 2 }
@@ -70,53 +67,52 @@ const claudeReply = (request: CloudRequest, body: JsonObject, model: ClaudeModel
       const original = { originalStatusCode: 500, originalMessage: "sandbox" }
       return frame("exception", name, { message, ...(name === "modelStreamErrorException" && original) })
     }
-  }
-  return answered(() => playClaude(body, context, request.seed, framing), awsReply, refused)
+  })
 }
 
-const modelReply = (models: Models, request: CloudRequest, id: string, operation: string): Reply => {
+const modelAnswer = (models: Models, request: CloudRequest, id: string, operation: string): Answer => {
   const body = parseBody(request.body)
-  if (body === undefined) return awsReply(400, "Malformed input request, please reformat your input and try again.")
+  if (body === undefined) throw invalid("Malformed input request, please reformat your input and try again.")
   if (models.isEmbedding(id)) {
-    if (operation !== "invoke") return awsReply(400, "The provided model doesn't support this operation.")
-    const directives = readDirectives(stringOf(body.inputText))
-    return answered(() => ({ directives, whole: () => jsonReply(200, embedTitan(body)) }), awsReply, refused)
+    if (operation !== "invoke") throw unserved("The provided model doesn't support this operation.")
+    return { directives: readDirectives(stringOf(body.inputText)), whole: () => jsonReply(200, embedTitan(body)) }
   }
-  const found = models.claude("bedrock", id)
-  if (found === undefined)
-    return awsReply(404, "Could not resolve the foundation model from the provided model identifier.")
+  const unknown = "Could not resolve the foundation model from the provided model identifier."
+  const { model, deployment } = models.claude("bedrock", id) ?? {}
+  if (model === undefined) throw new Refusal({ status: 404, message: unknown })
   if (operation === "count-tokens") {
-    if (found.deployment.countModel !== id) return awsReply(400, "The provided model doesn't support counting tokens.")
+    if (deployment?.countModel !== id) throw unserved("The provided model doesn't support counting tokens.")
     const sent = stringOf(objectOf(objectOf(body.input).invokeModel).body)
     const counted = readObject(Buffer.from(sent, "base64").toString())
-    if (counted === undefined) return awsReply(400, "The body of the invokeModel input is not valid JSON.")
-    return claudeReply(request, counted, found.model, operation)
+    if (counted === undefined) throw unserved("The body of the invokeModel input is not valid JSON.")
+    return claudeAnswer(request, counted, model, operation)
   }
-  if (found.deployment.model === id) return claudeReply(request, body, found.model, operation)
   const instead = "Retry your request with the ID or ARN of an inference profile that contains this model."
-  return awsReply(400, `Invocation of model ID ${id} with on-demand throughput isn’t supported. ${instead}`)
+  if (deployment?.model !== id)
+    throw unserved(`Invocation of model ID ${id} with on-demand throughput isn’t supported. ${instead}`)
+  return claudeAnswer(request, body, model, operation)
 }
 
-const answer = async (request: CloudRequest, access: Access, models: Models): Promise<Reply> => {
-  const { method, path, headers } = request
-  if (headers.authorization !== `Bearer ${access.bedrockBearer}`) await checkSignature(request, access, Date.now())
-  const place = { azure: false, models }
-  if (method === "POST" && path === "/openai/v1/chat/completions") return serve(request, playChat, place)
-  if (method === "POST" && path === "/openai/v1/responses") return serve(request, playResponses, place)
-  const match = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|count-tokens)$/.exec(path)
-  if (match !== null && method === "POST")
-    return modelReply(models, request, decodeURIComponent(match[1] ?? ""), match[2] ?? "")
-  return jsonReply(200, { Output: { __type: "com.amazon.coral.service#UnknownOperationException" }, Version: "1.0" })
-}
+const MODEL = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|count-tokens)$/
 
 /** Plays Amazon Bedrock's runtime: InvokeModel for Claude and Titan, CountTokens, and the OpenAI-compatible routes. */
-export const bedrock =
-  (access: Access, models: Models) =>
-  async (request: CloudRequest): Promise<Reply> => {
-    const reply = await answer(request, access, models).catch((error: unknown) => {
-      if (error instanceof Refusal) return refused(error)
-      throw error
-    })
-    const requestId = request.seed.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, "$1-$2-$3-$4-$5")
-    return { ...reply, headers: { "x-amzn-requestid": requestId, ...reply.headers } }
+export const bedrock = (access: Access, models: Models) => {
+  const route = (request: CloudRequest): Reply => {
+    const [match, id = "", operation = ""] = MODEL.exec(request.path) ?? []
+    const place = { azure: false, models }
+    if (request.method === "POST" && request.path === "/openai/v1/chat/completions")
+      return serve(request, playChat, place)
+    if (request.method === "POST" && request.path === "/openai/v1/responses")
+      return serve(request, playResponses, place)
+    if (request.method === "POST" && match !== undefined)
+      return answered(() => modelAnswer(models, request, decodeURIComponent(id), operation), awsReply, refused)
+    return jsonReply(200, { Output: { __type: "com.amazon.coral.service#UnknownOperationException" }, Version: "1.0" })
   }
+  return async (request: CloudRequest): Promise<Reply> => {
+    const signed = request.headers.authorization !== `Bearer ${access.bedrockBearer}`
+    const denied = signed ? await checkSignature(request, access, Date.now()) : undefined
+    const { headers, ...reply } = denied === undefined ? route(request) : refused(denied)
+    const requestId = request.seed.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, "$1-$2-$3-$4-$5")
+    return { ...reply, headers: { "x-amzn-requestid": requestId, ...headers } }
+  }
+}

@@ -21,7 +21,6 @@ const names: Readonly<Record<number, readonly [google: string, amazon?: string |
   529: ["UNKNOWN", undefined, "overloaded_error"]
 }
 
-/** The body of a Google API error. */
 export const googleError = (status: number, message: string): { readonly error: JsonObject } => ({
   error: { code: status, message, status: names[status]?.[0] ?? "UNKNOWN" }
 })
@@ -34,14 +33,12 @@ export const googleReply = (status: number, message: string, retryAfter?: string
   return jsonReply(status, { error: { ...error, details: [info] } }, { "retry-after": retryAfter })
 }
 
-/** An AWS error as a reply. */
 export const awsReply = (status: number, message: string, retryAfter?: string, code = names[status]?.[1]): Reply => {
   const type = `${code ?? "InternalServerException"}:http://internal.amazon.com/coral/com.amazon.bedrock/`
   const headers = { "x-amzn-errortype": type, ...(retryAfter !== undefined && { "retry-after": retryAfter }) }
   return jsonReply(status, { message }, headers)
 }
 
-/** An Anthropic error body. */
 export const claudeError = (status: number, message: string): JsonObject => {
   const type = names[status]?.[2] ?? (status < 500 ? "invalid_request_error" : "api_error")
   return { type: "error", error: { type, message } }

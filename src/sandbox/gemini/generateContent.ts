@@ -31,7 +31,6 @@ const SKIP = ["skip_thought_signature_validator", "context_engineering_is_the_wa
 /** What a thought signature is made over: a function's name, or `text`. */
 const signed = (model: GeminiModel, what: string): string => `gemini:${model.base}:${what}`
 
-/** What a function may be called. */
 const wellNamed = ({ name }: { readonly name?: Json | undefined }) => ({
   "Invalid function name at '{path}.name'. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), with a maximum length of 128.":
     /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(stringOf(name))
@@ -86,7 +85,6 @@ const partOf = (model: GeminiModel) => {
   })
 }
 
-/** A content, for itself. */
 const contentOf = (model: GeminiModel) =>
   closed("role", { parts: list(partOf(model)) }, ({ role, parts = [] }) => ({ role, parts }))
 
@@ -235,38 +233,6 @@ const choiceOf = (config: ReturnType<typeof calling> | undefined, tools: Readonl
   return typeof allowed[0] === "string" ? { name: allowed[0] } : "required"
 }
 
-/** Checks a generateContent or countTokens request as Vertex AI does, and reads what it asks. Throws a `Refusal`. */
-const readGemini = (body: JsonObject, model: GeminiModel) => {
-  const { contents = [], systemInstruction: system, toolConfig, ...asked } = requestOf(model)(body, "")
-  checkContents(contents, model)
-  const declared = (asked.tools ?? []).flatMap(({ functionDeclarations = [] }) => functionDeclarations)
-  const tools = declared.map(({ name, description, parameters, parametersJsonSchema }) => ({
-    name: stringOf(name),
-    description: stringOf(description),
-    schema: objectOf(parametersJsonSchema ?? parameters)
-  }))
-  const { thinkingConfig: thinking, ...config } = asked.generationConfig ?? generation({}, "")
-  const schema = config.responseJsonSchema ?? config.responseSchema
-  const json = config.responseMimeType === "application/json" ? "json" : undefined
-  return {
-    ...readTurn(contents.map(messageOf), {
-      model: model.base,
-      instructions: textIn(system?.parts ?? []),
-      tools,
-      choice: choiceOf(toolConfig?.functionCallingConfig, tools),
-      stops: (config.stopSequences ?? []).map(stringOf),
-      limit: numberOf(config.maxOutputTokens),
-      format: schema === undefined ? json : objectOf(schema),
-      thinks: stringOf(thinking?.thinkingLevel).toUpperCase() !== "MINIMAL" && thinking?.thinkingBudget !== 0
-    }),
-    includeThoughts: thinking?.includeThoughts === true,
-    /** How many alternatives of each token are to be said; undefined where no probabilities are. */
-    logprobs: config.responseLogprobs === true ? Number(config.logprobs ?? 0) : undefined
-  }
-}
-
-type GeminiRequest = ReturnType<typeof readGemini>
-
 const trafficType = "ON_DEMAND"
 const reasons = { end: "STOP", sequence: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }
 const safetyRatings = [
@@ -281,21 +247,20 @@ const promptFeedback = {
 type Said = JsonObject & { readonly text?: string; readonly thoughtSignature?: string }
 
 /** What is said. Calls have no ID on Vertex AI, and no empty arguments; only the first of parallel calls is signed. */
-const partsOf = (plan: Plan, { turn, includeThoughts }: GeminiRequest, sign: (what: string) => string) => {
+const partsOf = (plan: Plan, thinks: boolean, shown: boolean, sign: (what: string) => string): ReadonlyArray<Said> => {
   const calls = plan.calls.flatMap(({ name, json }) => {
     const args = readObject(json)
     return args === undefined ? [] : [{ name, ...(Object.keys(args).length > 0 && { args }) }]
   })
-  const text = turn.thinks && plan.calls.length === 0 ? { thoughtSignature: sign("text") } : {}
-  const parts: ReadonlyArray<Said> = [
-    ...(includeThoughts && plan.thinking !== "" ? [{ text: plan.thinking, thought: true }] : []),
+  const text = thinks && plan.calls.length === 0 ? { thoughtSignature: sign("text") } : {}
+  return [
+    ...(shown && plan.thinking !== "" ? [{ text: plan.thinking, thought: true }] : []),
     ...(plan.text === "" ? [] : [{ text: plan.text, ...text }]),
     ...calls.map((functionCall, index) => ({
       functionCall,
       ...(index === 0 && { thoughtSignature: sign(functionCall.name) })
     }))
   ]
-  return { parts, lost: calls.length < plan.calls.length }
 }
 
 /** What a stream sends of a part, each in an event of its own. The signature of a text comes last, on an empty part. */
@@ -307,7 +272,7 @@ const piecesOf = ({ text, thoughtSignature, ...part }: Said): ReadonlyArray<Said
 }
 
 /** How likely each piece of the text was; here a piece is a token, and its alternatives are made up. */
-const likelihoods = ({ text }: Plan, alternatives: number): JsonObject => {
+const likelihoods = (text: string, alternatives: number): JsonObject => {
   const chosenCandidates = words(text).map((token) => ({ token, tokenId: 7, logProbability: -0.01 }))
   const others = Array.from({ length: alternatives }, (_, at) => ({ token: `other${at}`, logProbability: -5 - at }))
   const topCandidates = chosenCandidates.map((first) => ({ candidates: [first, ...others].slice(0, alternatives) }))
@@ -315,10 +280,33 @@ const likelihoods = ({ text }: Plan, alternatives: number): JsonObject => {
 }
 
 /** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. Throws a `Refusal`. */
-export const playGemini = (request: CloudRequest, body: JsonObject, model: GeminiModel, method: string): Answer => {
-  const { seed, query } = request
-  const read = readGemini(body, model)
-  const { turn, promptTokens, cached, logprobs } = read
+export const playGemini = (
+  { seed, query }: CloudRequest,
+  body: JsonObject,
+  model: GeminiModel,
+  method: string
+): Answer => {
+  const { contents = [], systemInstruction: system, toolConfig, ...asked } = requestOf(model)(body, "")
+  checkContents(contents, model)
+  const declared = (asked.tools ?? []).flatMap(({ functionDeclarations = [] }) => functionDeclarations)
+  const tools = declared.map(({ name, description, parameters, parametersJsonSchema }) => ({
+    name: stringOf(name),
+    description: stringOf(description),
+    schema: objectOf(parametersJsonSchema ?? parameters)
+  }))
+  const { thinkingConfig: thinking, ...config } = asked.generationConfig ?? generation({}, "")
+  const schema = config.responseJsonSchema ?? config.responseSchema
+  const json = config.responseMimeType === "application/json" ? "json" : undefined
+  const { turn, promptTokens, cached } = readTurn(contents.map(messageOf), {
+    model: model.base,
+    instructions: textIn(system?.parts ?? []),
+    tools,
+    choice: choiceOf(toolConfig?.functionCallingConfig, tools),
+    stops: (config.stopSequences ?? []).map(stringOf),
+    limit: numberOf(config.maxOutputTokens),
+    format: schema === undefined ? json : objectOf(schema),
+    thinks: stringOf(thinking?.thinkingLevel).toUpperCase() !== "MINIMAL" && thinking?.thinkingBudget !== 0
+  })
   const { directives } = turn
   const promptTokensDetails = [{ modality: "TEXT", tokenCount: promptTokens }]
   if (method === "countTokens") {
@@ -328,12 +316,14 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
   const streams = method === "streamGenerateContent"
   if (!streams && method !== "generateContent")
     throw new Refusal({ status: 404, message: `Method ${method} not found.` })
-  if (streams && logprobs !== undefined)
-    throw invalid("Unable to submit request because Logprobs is not supported for streaming.")
+  const likely = config.responseLogprobs === true
+  if (streams && likely) throw invalid("Unable to submit request because Logprobs is not supported for streaming.")
 
   const identity = { modelVersion: model.base, createTime: new Date().toISOString(), responseId: seed.slice(0, 22) }
   const plan = planOf(turn)
-  const { parts, lost } = partsOf(plan, read, (what) => signThinking(signed(model, what), seed))
+  const sign = (what: string) => signThinking(signed(model, what), seed)
+  const parts = partsOf(plan, turn.thinks, thinking?.includeThoughts === true, sign)
+  const lost = plan.calls.some(({ json }) => readObject(json) === undefined)
   const reason = reasons[plan.stop]
   const finishReason = reason === "STOP" && lost ? "MALFORMED_FUNCTION_CALL" : reason
   const visible = plan.outputTokens - plan.thinkingTokens
@@ -379,6 +369,9 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
       error: ({ status, message }: Failure) => event(googleError(status, message))
     }
   }
-  const likely = () => (logprobs === undefined ? {} : { logprobsResult: likelihoods(plan, logprobs) })
-  return { directives, stream: streams && stream, whole: () => jsonReply(200, blocked || ended(parts, likely())) }
+  const whole = () => {
+    const logprobsResult = likely && likelihoods(plan.text, Number(config.logprobs ?? 0))
+    return jsonReply(200, blocked || ended(parts, logprobsResult ? { logprobsResult } : {}))
+  }
+  return { directives, stream: streams && stream, whole }
 }

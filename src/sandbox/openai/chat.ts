@@ -13,45 +13,43 @@ import * as shapes from "./shape.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shapes
 
+const called = closed("", { "name!": text, "arguments!": text })
+const call = closed(
+  "type",
+  { "id!": text, "function!": called },
+  ({ id, function: { name, arguments: json } }): Part => ({
+    call: { id, name, json }
+  })
+)
+
+const said = (content: ReadonlyArray<Part> | undefined, path: string) => {
+  const wrong = "Invalid value for 'content': expected a string, got null."
+  insist({ [wrong]: content !== undefined }, `${path}.content`)
+  return content ?? []
+}
+
 const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
   const file = never("Invalid value: 'file'. This model does not support file content types.")
   const plain = { text: shapes.textPart, file }
   const image_url: Shape<Part> = (part, path) => shapes.imageOf(model, objectOf(objectOf(part).image_url).url, path)
-  const said = (content: ReadonlyArray<Part> | undefined, path: string) => {
-    const wrong = "Invalid value for 'content': expected a string, got null."
-    insist({ [wrong]: content !== undefined }, `${path}.content`)
-    return content ?? []
+  const message = (role: Message["role"], types: Readonly<Record<string, Shape<Part>>>): Shape<Message> => {
+    const fields = { content: shapes.contentOf(types) }
+    return closed("role name", fields, ({ content }, path) => ({ role, parts: said(content, path) }))
   }
-  const message = (role: Message["role"], parts: Readonly<Record<string, Shape<Part>>>): Shape<Message> =>
-    closed("role name", { content: shapes.contentOf(parts) }, ({ content }, path) => ({
-      role,
-      parts: said(content, path)
-    }))
-  const call = closed(
-    "type",
-    { "id!": text, "function!": closed("", { "name!": text, "arguments!": text }) },
-    ({ id, function: { name, arguments: json } }): Part => ({ call: { id, name, json } })
-  )
+  const answer = { content: shapes.contentOf({ ...plain, refusal: () => ({}) }), tool_calls: list(call) }
+  const result = { content: shapes.contentOf(plain), tool_call_id: text }
   const roles: Readonly<Record<string, Shape<Message>>> = {
     system: message("system", plain),
     developer: message("system", plain),
     user: message("user", { ...plain, image_url }),
-    assistant: closed(
-      "role name refusal annotations audio",
-      { content: shapes.contentOf({ ...plain, refusal: () => ({}) }), tool_calls: list(call) },
-      ({ content, tool_calls: calls = [], refusal }, path) => {
-        const silent = calls.length > 0 || typeof refusal === "string"
-        return { role: "assistant", parts: [...said(content ?? (silent ? [] : undefined), path), ...calls] }
-      }
-    ),
-    tool: closed(
-      "role name",
-      { content: shapes.contentOf(plain), tool_call_id: text },
-      ({ content, tool_call_id: id = "" }, path) => ({
-        role: "user",
-        parts: [{ result: { id, content: textIn(said(content, path)) } }]
-      })
-    )
+    assistant: closed("role name refusal annotations audio", answer, ({ content, tool_calls = [], refusal }, path) => {
+      const silent = tool_calls.length > 0 || typeof refusal === "string" ? [] : undefined
+      return { role: "assistant", parts: [...said(content ?? silent, path), ...tool_calls] }
+    }),
+    tool: closed("role name", result, ({ content, tool_call_id: id = "" }, path) => ({
+      role: "user",
+      parts: [{ result: { id, content: textIn(said(content, path)) } }]
+    }))
   }
   return filled(variant("role", roles))
 }
@@ -74,12 +72,15 @@ const checkMessages = (messages: ReadonlyArray<Message>, given: ReadonlyArray<Js
   }
 }
 
+const tool = closed("type", { "function!": shapes.toolOf }, (tool) => tool.function)
+const schema = closed("description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
+const json_schema = closed("type", { "json_schema!": schema }, (format) => format.json_schema)
+
 const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most, inlineReasoning } = model
   const limit = where(shapes.tokens(1), (limit) => ({
     [`max_tokens is too large: ${limit}. This model supports at most ${most} completion tokens.`]: limit <= most
   }))
-  const schema = closed("description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
   return closed(
     "model stream stream_options seed user tool_choice parallel_tool_calls metadata verbosity store safety_identifier " +
       "prompt_cache_key service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
@@ -93,54 +94,10 @@ const requestOf = (model: GptModel) => {
       reasoning_effort: shapes.effortOf(model),
       ...shapes.sampling,
       stop: (stop) => (typeof stop === "string" ? [stop] : arrayOf(stop)),
-      tools: filled(
-        variant("type", { function: closed("type", { "function!": shapes.toolOf }, (tool) => tool.function) })
-      ),
-      response_format: shapes.formatOf(closed("type", { "json_schema!": schema }, (format) => format.json_schema))
+      tools: filled(variant("type", { function: tool })),
+      response_format: shapes.formatOf(json_schema)
     }
   )
-}
-
-/** Checks a chat completion request as the cloud does, and reads what it asks. Throws a `Refusal`. */
-const readChat = (body: JsonObject, model: GptModel, azure: boolean) => {
-  const asked = requestOf(model)(body, "")
-  const { messages, tools = [], stop: stops = [], tool_choice: choice = "auto" } = asked
-  checkMessages(messages, arrayOf(body.messages))
-  const effort = asked.reasoning_effort ?? model.defaultEffort
-  const names = "temperature top_p presence_penalty frequency_penalty logprobs top_logprobs logit_bias stop"
-  shapes.checkSampling(body, names, model, effort)
-  const stream = body.stream === true
-  const tooled = `Function tools with reasoning_effort are not supported for ${model.id} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
-  insist({ [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" }, "reasoning_effort")
-  insist({ "The sandbox gives one choice.": !azure || (asked.n ?? 1) === 1 }, "n")
-  insist({
-    [shapes.unsupported("n")]: (asked.n ?? 1) === 1,
-    [shapes.unsupported("logit_bias")]: !model.inlineReasoning || body.logit_bias === undefined,
-    "Invalid 'stop': array too long. Expected an array with maximum length 4.": stops.length <= 4,
-    "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
-      stream || asked.stream_options === undefined,
-    "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.":
-      tools.length > 0 || body.parallel_tool_calls === undefined,
-    "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.":
-      tools.length > 0 || asked.tool_choice === undefined,
-    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
-      asked.response_format !== "json" || messages.some(({ parts }) => /json/i.test(textIn(parts)))
-  })
-  const simple = choice === "auto" || choice === "none" || choice === "required"
-  return {
-    ...readTurn(messages, {
-      model: model.id,
-      instructions: "",
-      tools,
-      choice: simple ? choice : shapes.chosen(stringOf(objectOf(objectOf(choice).function).name), tools),
-      format: asked.response_format,
-      thinks: effort !== "none",
-      limit: asked.max_completion_tokens ?? asked.max_tokens,
-      stops: stops.filter((stop) => typeof stop === "string")
-    }),
-    includeUsage: objectOf(body.stream_options).include_usage === true,
-    logprobs: body.logprobs === true
-  }
 }
 
 const reasons = { end: "stop", sequence: "stop", tool: "tool_calls", length: "length", refusal: "content_filter" }
@@ -154,9 +111,42 @@ const piecesOf = ({ thinking, text, calls, stop }: Plan, inline: boolean): Reado
   return ["<reas", "oning>", ...words(thinking), ...(closed ? ["</reason", "ing>"] : []), ...words(text)]
 }
 
-/** Answers a chat completion request. */
+/** Answers a chat completion request. Throws a `Refusal` where the cloud would refuse it. */
 export const playChat = ({ body, model, name, azure, seed }: Asked): Answer => {
-  const { turn, promptTokens, cached, logprobs, includeUsage } = readChat(body, model, azure)
+  const asked = requestOf(model)(body, "")
+  const { messages, tools = [], stop: stops = [], tool_choice: choice = "auto" } = asked
+  checkMessages(messages, arrayOf(body.messages))
+  const effort = asked.reasoning_effort ?? model.defaultEffort
+  const names = "temperature top_p presence_penalty frequency_penalty logprobs top_logprobs logit_bias stop"
+  shapes.checkSampling(body, names, model, effort)
+  const streams = body.stream === true
+  const tooled = `Function tools with reasoning_effort are not supported for ${model.id} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
+  insist({ [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" }, "reasoning_effort")
+  insist({ "The sandbox gives one choice.": !azure || (asked.n ?? 1) === 1 }, "n")
+  insist({
+    [shapes.unsupported("n")]: (asked.n ?? 1) === 1,
+    [shapes.unsupported("logit_bias")]: !model.inlineReasoning || body.logit_bias === undefined,
+    "Invalid 'stop': array too long. Expected an array with maximum length 4.": stops.length <= 4,
+    "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
+      streams || asked.stream_options === undefined,
+    "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.":
+      tools.length > 0 || body.parallel_tool_calls === undefined,
+    "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.":
+      tools.length > 0 || asked.tool_choice === undefined,
+    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
+      asked.response_format !== "json" || messages.some(({ parts }) => /json/i.test(textIn(parts)))
+  })
+  const simple = choice === "auto" || choice === "none" || choice === "required"
+  const { turn, promptTokens, cached } = readTurn(messages, {
+    model: model.id,
+    instructions: "",
+    tools,
+    choice: simple ? choice : shapes.chosen(stringOf(objectOf(objectOf(choice).function).name), tools),
+    format: asked.response_format,
+    thinks: effort !== "none",
+    limit: asked.max_completion_tokens ?? asked.max_tokens,
+    stops: stops.filter((stop) => typeof stop === "string")
+  })
   const plan = planOf(turn)
   const { inlineReasoning: inline } = model
   const content = piecesOf(plan, inline)
@@ -176,7 +166,9 @@ export const playChat = ({ body, model, name, azure, seed }: Asked): Answer => {
   }
   const id = `chatcmpl-${seed.slice(0, 29)}`
   const created = Math.floor(Date.now() / 1000)
-  const likely = (pieces: ReadonlyArray<string>) => (logprobs ? { content: pieces.map(logprob), refusal: null } : null)
+  const includeUsage = objectOf(body.stream_options).include_usage === true
+  const likely = (pieces: ReadonlyArray<string>) =>
+    body.logprobs === true ? { content: pieces.map(logprob), refusal: null } : null
 
   const whole = () => {
     const said = { role: "assistant", content: content.join("") || null, refusal: null, annotations: [] }
@@ -224,5 +216,5 @@ export const playChat = ({ body, model, name, azure, seed }: Asked): Answer => {
     garbage: "data: {not json\n\n",
     error: ({ status, message }: Failure) => `data: ${JSON.stringify(openaiError(status, message))}\n\n`
   })
-  return { directives: turn.directives, whole, stream: body.stream === true && stream }
+  return { directives: turn.directives, whole, stream: streams && stream }
 }

@@ -30,7 +30,7 @@ type Kind = keyof typeof kinds
 /** Many take an item's ID for its `call_id`; the API tells them apart. */
 const idOf = (prefix: string) =>
   typed(
-    (id): id is string => stringOf(id).startsWith(prefix),
+    (id) => stringOf(id).startsWith(prefix),
     (id) => `Invalid '{path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
   )
 
@@ -58,7 +58,7 @@ const outputOf = ({ prefix, named }: (typeof kinds)[Kind]): Shape<Message> => {
 }
 
 const rs = { id: idOf("rs") }
-const reasoningItem = closed("type status summary content encrypted_content", rs, (item): Message => {
+const reasoning = closed("type status summary content encrypted_content", rs, (item): Message => {
   const { id, encrypted_content: secret } = item
   const lost = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
   if (secret === undefined) throw new Refusal({ status: 404, message: lost, param: "input" })
@@ -91,7 +91,7 @@ const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
     system: message("system", given),
     developer: message("system", given)
   }
-  const types = { message: variant("role", roles), reasoning: reasoningItem, ...calls }
+  const types = { message: variant("role", roles), reasoning, ...calls }
   const items = filled(variant<Message>("type", types, "message"))
   return (value, path) => {
     if (typeof value === "string") return [{ role: "user", parts: [{ text: value }] }]
@@ -100,23 +100,17 @@ const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
   }
 }
 
-/** A tool with its kind, and the namespace that it is in. */
-interface Listed {
-  readonly tool: Tool
-  readonly type: Kind
-  readonly namespace?: string
-}
+type Listed = Tool & { readonly type: Kind; readonly namespace?: string }
 
 const toolsOf =
   (type: Kind, shape: Shape): Shape<ReadonlyArray<Listed>> =>
   (value, path) => {
     shape(value, path)
-    return [{ tool: kinds[type].named ? toolOf(value, path) : { name: type, description: "", schema: {} }, type }]
+    return [{ ...(kinds[type].named ? toolOf(value, path) : { name: type, description: "", schema: {} }), type }]
   }
 
-const local = where(anything, (environment) => ({
-  "This model does not support hosted shells.": objectOf(environment).type === "local"
-}))
+const isLocal = (environment: unknown) => objectOf(environment).type === "local"
+const local = typed(isLocal, "This model does not support hosted shells.")
 const callable = {
   function: toolsOf("function", closed("type name description parameters strict defer_loading")),
   custom: toolsOf("custom", closed("type name description format defer_loading"))
@@ -150,10 +144,11 @@ const requestOf = (model: GptModel) =>
           limit <= model.maxOutputTokens
       })),
       ...sampling,
-      previous_response_id: where(anything, (id) => ({
-        [`Previous response with id '${String(id)}' not found.`]: false
-      })),
-      background: where(anything, (value) => ({ "Background mode is not available.": value === false })),
+      previous_response_id: typed(
+        () => false,
+        (id) => `Previous response with id '${String(id)}' not found.`
+      ),
+      background: typed((value) => value === false, "Background mode is not available."),
       reasoning: closed("summary generate_summary", { effort: effortOf(model) }),
       text: closed("verbosity", { format: formatOf(schema) }),
       tools
@@ -170,11 +165,8 @@ const choiceOf = (choice: unknown, tools: ReadonlyArray<Tool>): Turn["choice"] =
   return chosen(stringOf(unnamed ? type : name), tools)
 }
 
-/** Checks a Responses request as the clouds do, and reads what it asks. Throws a `Refusal`. */
-const readResponses = (body: JsonObject, model: GptModel) => {
-  const asked = requestOf(model)(body, "")
-  const { input, reasoning, tools: given = [], tool_choice: choice = "auto" } = asked
-  const parts = input.flatMap(({ parts }) => parts)
+/** Calls need outputs, and outputs calls before them. */
+const checkPairs = (parts: ReadonlyArray<Part>): void => {
   const called = new Set<string>()
   const stray = parts.find(({ call, result }) => {
     if (call !== undefined) called.add(call.id)
@@ -182,38 +174,12 @@ const readResponses = (body: JsonObject, model: GptModel) => {
   })
   const answered = new Set(parts.map(({ result }) => result?.id))
   const missing = [...called].find((id) => !answered.has(id))
-  const pairs = {
+  const rules = {
     [`No tool call found for function call output with call_id ${stray?.result?.id}.`]: stray === undefined,
     [`No tool output found for function call ${missing}.`]: missing === undefined
   }
-  insist(pairs, "input")
-  const effort = reasoning?.effort ?? model.defaultEffort
-  checkSampling(body, "temperature top_p top_logprobs", model, effort)
-  const listed = given.flat()
-  const tools = listed.map(({ tool }) => tool)
-  const included = arrayOf(body.include)
-  return {
-    ...readTurn(input, {
-      model: model.id,
-      instructions: stringOf(asked.instructions),
-      tools,
-      choice: choiceOf(choice, tools),
-      format: asked.text?.format,
-      thinks: effort !== "none",
-      limit: asked.max_output_tokens,
-      stops: []
-    }),
-    effort,
-    summary: (reasoning?.summary ?? reasoning?.generate_summary) !== undefined,
-    encrypted: included.includes("reasoning.encrypted_content"),
-    logprobs: included.includes("message.output_text.logprobs"),
-    /** What calls of a tool are like, by its name. */
-    kinds: new Map(listed.map(({ tool, type, namespace }) => [tool.name, { type, namespace }]))
-  }
+  insist(rules, "input")
 }
-
-/** A checked Responses request. */
-type ResponsesRequest = ReturnType<typeof readResponses>
 
 type Event = JsonObject & { readonly type: string }
 
@@ -223,10 +189,7 @@ interface Spoken {
   readonly events: ReadonlyArray<Event>
 }
 
-const incompleteReason = ({ stop }: Plan): string | undefined =>
-  stop === "length" ? "max_output_tokens" : stop === "refusal" ? "content_filter" : undefined
-
-const reasoning = ({ thinking: text }: Plan, request: ResponsesRequest, id: string, seed: string): Spoken => {
+const reasoningOf = (text: string, shown: boolean, encrypted: JsonObject, id: string): Spoken => {
   const part = (text: string) => ({ type: "summary_text", text })
   const events: ReadonlyArray<Event> = [
     { type: "reasoning_summary_part.added", part: part("") },
@@ -234,14 +197,11 @@ const reasoning = ({ thinking: text }: Plan, request: ResponsesRequest, id: stri
     { type: "reasoning_summary_text.done", text },
     { type: "reasoning_summary_part.done", part: part(text) }
   ]
-  const encrypted = request.encrypted && { encrypted_content: signThinking(ENCRYPTED, seed) }
-  return {
-    item: { id, type: "reasoning", summary: request.summary ? [part(text)] : [], ...encrypted },
-    events: request.summary ? events.map((event) => ({ ...event, summary_index: 0 })) : []
-  }
+  const item = { id, type: "reasoning", summary: shown ? [part(text)] : [], ...encrypted }
+  return { item, events: shown ? events.map((event) => ({ ...event, summary_index: 0 })) : [] }
 }
 
-const message = ({ text }: Plan, likely: boolean, id: string, status: string): Spoken => {
+const messageOf = (text: string, likely: boolean, id: string, status: string): Spoken => {
   const said = (text: string) => ({ logprobs: likely ? words(text).map(logprob) : [], text })
   const part = (text: string) => ({ type: "output_text", annotations: [], ...said(text) })
   const events: ReadonlyArray<Event> = [
@@ -257,73 +217,78 @@ const message = ({ text }: Plan, likely: boolean, id: string, status: string): S
 /** What the fields of an item are before its events come. */
 const opening: JsonObject = { status: "in_progress", summary: [], content: [], arguments: "", input: "" }
 
-const itemsOf = (plan: Plan, request: ResponsesRequest, seed: string): ReadonlyArray<Spoken> => {
-  const id = (prefix: string, index: number) => `${prefix}_${digest(seed, prefix, String(index)).slice(0, 48)}`
-  const status = incompleteReason(plan) === undefined ? "completed" : "incomplete"
-  const calls = plan.calls.map(({ name, json }, index): Spoken => {
-    const { type: kind, namespace } = request.kinds.get(name) ?? { type: "function", namespace: undefined }
+/** What a response repeats of its request, and what it has where that says nothing. */
+const echoed: JsonObject = {
+  ...{ instructions: null, max_output_tokens: null, metadata: {}, parallel_tool_calls: true, store: true, tools: [] },
+  ...{ temperature: 1, text: { format: { type: "text" } }, tool_choice: "auto", top_p: 1, truncation: "disabled" }
+}
+const unsaid = { background: false, error: null, incomplete_details: null, previous_response_id: null, user: null }
+
+const sse = (data: Event): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
+
+/** Answers a Responses request. Throws a `Refusal` where the clouds would refuse it. */
+export const playResponses = ({ body, model, name, azure, seed }: Asked): Answer => {
+  const asked = requestOf(model)(body, "")
+  checkPairs(asked.input.flatMap(({ parts }) => parts))
+  const { effort = model.defaultEffort, summary, generate_summary } = asked.reasoning ?? {}
+  checkSampling(body, "temperature top_p top_logprobs", model, effort)
+  const tools = (asked.tools ?? []).flat()
+  const included = arrayOf(body.include)
+  const { turn, promptTokens, cached } = readTurn(asked.input, {
+    model: model.id,
+    instructions: stringOf(asked.instructions),
+    tools,
+    choice: choiceOf(asked.tool_choice ?? "auto", tools),
+    format: asked.text?.format,
+    thinks: effort !== "none",
+    limit: asked.max_output_tokens,
+    stops: []
+  })
+  const plan = planOf(turn)
+  const reasons: Readonly<Record<string, string>> = { length: "max_output_tokens", refusal: "content_filter" }
+  const reason = reasons[plan.stop]
+  const status = reason === undefined ? "completed" : "incomplete"
+  const idAt = (prefix: string, index = 0) => `${prefix}_${digest(seed, prefix, String(index)).slice(0, 48)}`
+  const callAt = ({ name, json }: Plan["calls"][number], index: number): Spoken => {
+    const { type: kind, namespace } = tools.findLast((tool) => tool.name === name) ?? { type: "function" }
     const { call: type, prefix, field, named } = kinds[kind]
     const call_id = `call_${digest(seed, "call", String(index)).slice(0, 24)}`
-    const item = { id: id(prefix, index), type, status, call_id }
+    const item = { id: idAt(prefix, index), type, status, call_id }
     if (!named) return { item: { ...item, [field]: argumentsOf(json) }, events: [] }
-    const event = type === "function_call" ? "function_call_arguments" : "custom_tool_call_input"
+    const event = kind === "function" ? "function_call_arguments" : "custom_tool_call_input"
     const deltas = fragments(json).map((delta) => ({ type: `${event}.delta`, delta }))
     const done = { type: `${event}.done`, ...(kind === "function" && { name }), [field]: json }
     const space = namespace === undefined ? {} : { namespace }
     return { item: { ...item, name, ...space, [field]: json }, events: [...deltas, done] }
-  })
-  return [
-    ...(plan.thinking !== "" ? [reasoning(plan, request, id("rs", 0), seed)] : []),
-    ...(plan.text !== "" ? [message(plan, request.logprobs, id("msg", 0), status)] : []),
-    ...calls
-  ]
-}
-
-/** What a response repeats of its request, and what it has where that says nothing. */
-const echoed: JsonObject = {
-  ...{ instructions: null, max_output_tokens: null, metadata: {}, parallel_tool_calls: true, store: true },
-  ...{
-    temperature: 1,
-    text: { format: { type: "text" } },
-    tool_choice: "auto",
-    tools: [],
-    top_p: 1,
-    truncation: "disabled"
   }
-}
-const unsaid = { background: false, error: null, incomplete_details: null, previous_response_id: null, user: null }
-
-const begun = ({ effort }: ResponsesRequest, { body, name, seed }: Asked): JsonObject => ({
-  ...Object.fromEntries(Object.entries(echoed).map(([field, otherwise]) => [field, body[field] ?? otherwise])),
-  ...unsaid,
-  id: `resp_${seed.slice(0, 48)}`,
-  object: "response",
-  created_at: Math.floor(Date.now() / 1000),
-  status: "in_progress",
-  model: name,
-  output: [],
-  reasoning: { effort, summary: objectOf(body.reasoning).summary ?? null },
-  usage: null
-})
-
-const sse = (data: Event): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
-
-/** Answers a Responses request. */
-export const playResponses = (asked: Asked): Answer => {
-  const read = readResponses(asked.body, asked.model)
-  const plan = planOf(read.turn)
-  const { promptTokens, cached } = read
-  const start = begun(read, asked)
-  const spoken = itemsOf(plan, read, asked.seed)
-  const reason = incompleteReason(plan)
-  const blocked = reason === "content_filter"
-  const filter = { blocked, source_type: "completion", content_filter_results: filterResults }
+  const shown = (summary ?? generate_summary) !== undefined
+  const likely = included.includes("message.output_text.logprobs")
+  const secret = { encrypted_content: signThinking(ENCRYPTED, seed) }
+  const encrypted = included.includes("reasoning.encrypted_content") ? secret : {}
+  const spoken = [
+    ...(plan.thinking === "" ? [] : [reasoningOf(plan.thinking, shown, encrypted, idAt("rs"))]),
+    ...(plan.text === "" ? [] : [messageOf(plan.text, likely, idAt("msg"), status)]),
+    ...plan.calls.map(callAt)
+  ]
+  const begun = {
+    id: `resp_${seed.slice(0, 48)}`,
+    object: "response",
+    created_at: Math.floor(Date.now() / 1000),
+    status: "in_progress",
+    model: name,
+    output: [],
+    reasoning: { effort, summary: objectOf(body.reasoning).summary ?? null },
+    usage: null,
+    ...unsaid,
+    ...Object.fromEntries(Object.entries(echoed).map(([field, otherwise]) => [field, body[field] ?? otherwise]))
+  }
+  const filter = { blocked: plan.stop === "refusal", source_type: "completion", content_filter_results: filterResults }
   const response = {
-    ...start,
+    ...begun,
     output: spoken.map(({ item }) => item),
-    status: reason === undefined ? "completed" : "incomplete",
+    status,
     incomplete_details: reason === undefined ? null : { reason },
-    ...(asked.azure && { content_filters: [filter] }),
+    ...(azure && { content_filters: [filter] }),
     usage: {
       input_tokens: promptTokens,
       input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
@@ -333,29 +298,28 @@ export const playResponses = (asked: Asked): Answer => {
     }
   }
   const events = () => [
-    { type: "created", response: start },
-    { type: "in_progress", response: start },
+    { type: "created", response: begun },
+    { type: "in_progress", response: begun },
     ...spoken.flatMap(({ item, events }, output_index) => [
       { type: "output_item.added", output_index, item: opened(item, opening) },
       ...events.map((event) => ({ ...event, item_id: item.id, output_index })),
       { type: "output_item.done", output_index, item }
     ]),
-    { type: response.status, response }
+    { type: status, response }
   ]
   const frameOf = (data: Event, index: number): Frame => ({
     bytes: sse({ ...data, type: `response.${data.type}`, sequence_number: index }),
     word: data.type.endsWith(".delta"),
-    terminal: data.type === response.status
+    terminal: data.type === status
   })
   const error = ({ name, status, message }: Failure, sequence_number: number) => {
     const code = status === 429 ? "rate_limit_exceeded" : "server_error"
-    const failed = { ...start, status: "failed", error: { code, message } }
+    const failed = { ...begun, status: "failed", error: { code, message } }
     return name === "failed"
       ? sse({ type: "response.failed", sequence_number, response: failed })
       : sse({ type: "error", sequence_number, code, message, param: null })
   }
   const garbage = "event: response.output_text.delta\ndata: {not json\n\n"
   const stream = () => ({ headers: eventStream, frames: events().map(frameOf), garbage, error })
-  const whole = () => jsonReply(200, response)
-  return { directives: read.turn.directives, whole, stream: asked.body.stream === true && stream }
+  return { directives: turn.directives, whole: () => jsonReply(200, response), stream: body.stream === true && stream }
 }

@@ -13,7 +13,6 @@ export interface Asked {
   readonly seed: string
 }
 
-/** An error body of OpenAI's API. */
 export const openaiError = (
   status: number,
   message: string,

@@ -3,7 +3,7 @@ import { Refusal } from "../http.ts"
 import { type JsonObject, objectOf, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GptModel } from "../models.ts"
-import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
+import { quoted, type Shape, shapesIn, under } from "../shape.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
 
 /** What a refusal says first, which is its code too; others have none. */
@@ -29,7 +29,6 @@ export const { closed, variant, list, insist, where, typed } = shapesIn({
 
 export const text = typed((value) => typeof value === "string", "Invalid type for '{path}': expected a string.")
 
-/** A list with an item at least. */
 export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
   where(list(shape), (items) => ({
     "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead.":
@@ -63,10 +62,8 @@ export const contentOf = (parts: Readonly<Record<string, Shape<Part>>>): Shape<R
   return (value, path) => (typeof value === "string" ? [{ text: value }] : list(value, path))
 }
 
-/** A part that is a text. */
 export const textPart: Shape<Part> = (value) => ({ text: stringOf(objectOf(value).text) })
 
-/** A function. */
 export const toolOf = (value: unknown, path: string): Tool => {
   const { name: given, description, parameters = null } = objectOf(value)
   const name = stringOf(given)
@@ -78,7 +75,6 @@ export const toolOf = (value: unknown, path: string): Tool => {
   return { name, description: stringOf(description), schema }
 }
 
-/** A tool chosen by its name. */
 export const chosen = (name: string, tools: ReadonlyArray<Tool>): Turn["choice"] => {
   const known = tools.some((tool) => tool.name === name)
   insist({ [`Tool choice '${name}' not found in 'tools' parameter.`]: known }, "tool_choice")
@@ -97,10 +93,10 @@ export const effortOf = ({ id, thinking: { efforts } }: GptModel): Shape<string>
   )
 
 const upTo = (most: number) =>
-  where(anything, (value) => ({
-    [`Invalid '{path}': expected a value between 0 and ${most}.`]:
-      typeof value !== "number" || (value >= 0 && value <= most)
-  }))
+  typed(
+    (value) => typeof value !== "number" || (value >= 0 && value <= most),
+    `Invalid '{path}': expected a value between 0 and ${most}.`
+  )
 export const sampling = { temperature: upTo(2), top_p: upTo(1) }
 
 /** Sampling parameters: a reasoning model takes them only while it does not reason. */
@@ -109,7 +105,6 @@ export const checkSampling = (asked: JsonObject, names: string, model: GptModel,
     insist({ [unsupported(name)]: (asked[name] ?? null) === null }, name)
 }
 
-/** A whole number of tokens. */
 export const tokens = (least: number): Shape<number> =>
   typed(
     (limit): limit is number => Number.isInteger(limit) && Number(limit) >= least,
