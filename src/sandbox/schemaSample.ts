@@ -1,11 +1,6 @@
 /** A value that a JSON Schema accepts, made from what was asked. */
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, stringOf } from "./json.ts"
 
-const DEPTH = 12
-
-/** How much of a prompt is looked at: some patterns take quadratic time. */
-const PROMPT = 2000
-
 /** What begins a sentence and is no name. */
 const START =
   /(?<=^|[.?!:]\s{1,2})(?:What|When|Where|Which|Who|Why|How|Is|Are|Do|Does|Can|Could|Would|Should|Please|Tell|Show|Give|Find|Get|Search|Call|Use|Read|Write|Send|Look|Make|Run|Check|The|A|An|I|In|On|My)\b\s*/g
@@ -66,7 +61,7 @@ const typeOf = ({ type: declared, properties, items }: JsonObject): string => {
 }
 
 const sample = (node: Json | undefined, name: string, root: JsonObject, found: Finds, depth: number): Json => {
-  if (depth > DEPTH) return null
+  if (depth > 12) return null
   if (!isObject(node)) return found.prompt
   const deeper = (inner: Json | undefined, as = name) => sample(inner, as, root, found, depth + 1)
   const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
@@ -109,4 +104,5 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
  * Deterministic. Follows `$ref` within the schema; ends at a depth of twelve.
  */
 export const schemaSample = (schema: JsonObject, prompt: string): Json =>
-  sample(schema, "", schema, finds(prompt.slice(0, PROMPT)), 0)
+  // Some patterns take quadratic time.
+  sample(schema, "", schema, finds(prompt.slice(0, 2000)), 0)

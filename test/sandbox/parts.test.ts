@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { argumentsOf, fittingTool, planOf } from "../../src/sandbox/answer.ts"
-import { replyOf } from "../../src/sandbox/claude/answer.ts"
+import { replyOf } from "../../src/sandbox/claude/claude.ts"
 import { noDirectives, readDirectives } from "../../src/sandbox/directives.ts"
 import { isObject, type JsonObject } from "../../src/sandbox/json.ts"
 import { schemaSample } from "../../src/sandbox/schemaSample.ts"
@@ -244,14 +244,14 @@ describe("answers", () => {
       const request = {
         turn: turn({ limit: given.limit, thinks: given.thinks, directives: asked }),
         inputTokens: 5,
-        showsThinking: true
+        showsThinking: true,
+        ...{ tag: "t", model: "m", seed: "s" }
       }
       const plan = planOf(request.turn)
       const said = countTokens(plan.thinking) + countTokens(plan.text)
       assert.isAtMost(said, plan.outputTokens)
       assert.isAtMost(plan.outputTokens, given.limit)
-      const identity = { tag: "t", model: "m", seed: "s" }
-      const { message, events } = replyOf(plan, request, identity)
+      const { message, events } = replyOf(plan, request)
       const content: Array<Record<string, unknown>> = []
       let json = ""
       for (const data of events()) {

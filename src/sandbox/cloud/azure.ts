@@ -6,35 +6,34 @@ import { playResponses } from "../openai/responses.ts"
 import { azureError, serve } from "../openai/serve.ts"
 import type { Access } from "./access.ts"
 
-const PATH = /^\/openai(?:\/v1|\/deployments\/([^/]+))?\/(chat\/completions|responses)$/
+const PATH = /^\/openai(\/v1|\/deployments\/([^/]+))?\/(chat\/completions|responses)$/
+const DENIED =
+  "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource."
 
 const refused = (status: number, message: string, code = String(status)): Reply =>
   jsonReply(status, azureError(code, message))
 
 const answer = (request: CloudRequest, { azureKey, azureBearer }: Access, models: Models): Reply => {
   const { headers, path, query } = request
-  if (headers["api-key"] !== azureKey && headers.authorization !== `Bearer ${azureBearer}`) {
-    const denied =
-      "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource."
-    return refused(401, denied)
-  }
-  const [match, deployment, api = ""] = PATH.exec(path) ?? []
-  const current = path.startsWith("/openai/v1/")
+  const [match, place, deployment, api] = PATH.exec(path) ?? []
   const version = query.get("api-version")
-  if (match === undefined || (!current && version === null)) return refused(404, "Resource not found")
+  if (headers["api-key"] !== azureKey && headers.authorization !== `Bearer ${azureBearer}`) return refused(401, DENIED)
+  if (match === undefined || (place !== "/v1" && version === null)) return refused(404, "Resource not found")
   if (request.method !== "POST") return refused(405, "Method not allowed")
-  if (current && version !== null && !["preview", "latest", "v1"].includes(version))
+  if (place === "/v1" && version !== null && !["preview", "latest", "v1"].includes(version))
     return refused(400, "API version not supported", "BadRequest")
-  const place = { azure: true, models, deployment: deployment && decodeURIComponent(deployment) }
-  return serve(request, api === "responses" ? playResponses : playChat, place)
+  const play = api === "responses" ? playResponses : playChat
+  return serve(request, play, { azure: true, models, deployment: deployment && decodeURIComponent(deployment) })
 }
 
 /** Plays Azure OpenAI: chat completions and Responses on the `v1` routes, and on the older routes that take an `api-version`. */
 export const azure =
   (access: Access, models: Models) =>
   (request: CloudRequest): Reply => {
-    const reply = answer(request, access, models)
+    const { headers, ...reply } = answer(request, access, models)
     const id = request.seed.slice(0, 32)
-    const headers = { "apim-request-id": id, "x-request-id": id, "x-ms-region": "usgovvirginia" }
-    return { ...reply, headers: { ...headers, ...reply.headers } }
+    return {
+      ...reply,
+      headers: { "apim-request-id": id, "x-request-id": id, "x-ms-region": "usgovvirginia", ...headers }
+    }
   }

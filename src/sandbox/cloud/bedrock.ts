@@ -1,7 +1,7 @@
 /** How Amazon Bedrock's runtime answers: its routes, credentials, errors and framing. */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { fromUtf8, toUtf8 } from "@smithy/core/serde"
-import { playClaude } from "../claude/answer.ts"
+import { playClaude } from "../claude/claude.ts"
 import { readDirectives } from "../directives.ts"
 import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"

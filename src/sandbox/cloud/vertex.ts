@@ -1,5 +1,5 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
-import { playClaude } from "../claude/answer.ts"
+import { playClaude } from "../claude/claude.ts"
 import { answered, type Failed, type Stream } from "../faults.ts"
 import { playGemini } from "../gemini/generateContent.ts"
 import { type CloudRequest, jsonReply, type Reply } from "../http.ts"

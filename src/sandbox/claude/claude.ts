@@ -1,7 +1,12 @@
-/** A request to Claude: what each parameter may be on a platform and for a model, what they rule out, and what they ask. */
+/** Claude's Messages API: what a request may ask of a model on a platform, and how it is answered, whatever platform frames it. */
+import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
+import type { Answer, Stream } from "../faults.ts"
+import type { Frame, Reply } from "../http.ts"
 import { arrayOf, type JsonObject, objectOf, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
+import { digest, signThinking } from "../signature.ts"
+import { fragments, words } from "../tokens.ts"
 import { readTurn, type Tool, type Turn } from "../turn.ts"
 import * as messages from "./messages.ts"
 
@@ -9,7 +14,7 @@ const { cache, checkMessages, closed, dictionary, enforced, filled, insist, list
 const { matching, messagesOf, oneOf, typed, variant, where, whole } = messages
 
 /** Where a request came in, and what came beside its body. */
-export interface ClaudeContext {
+interface ClaudeContext {
   readonly platform: "vertex" | "bedrock"
   readonly model: ClaudeModel
   readonly betas: ReadonlyArray<string>
@@ -65,14 +70,12 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<T
   }
 }
 
-const thinking = variant<{ readonly type?: unknown; readonly display?: unknown; readonly budget_tokens?: number }>(
-  "type",
-  {
-    adaptive: closed("type display"),
-    disabled: closed("type"),
-    enabled: closed("type display", { "budget_tokens!": whole(1024) })
-  }
-)
+type Thinking = { readonly type?: unknown; readonly display?: unknown; readonly budget_tokens?: number }
+const thinking = variant<Thinking>("type", {
+  adaptive: closed("type display"),
+  disabled: closed("type"),
+  enabled: closed("type display", { "budget_tokens!": whole(1024) })
+})
 const choice = variant<Turn["choice"]>("type", {
   auto: closed("type disable_parallel_tool_use", {}, () => "auto"),
   any: closed("type disable_parallel_tool_use", {}, () => "required"),
@@ -116,16 +119,16 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
 }
 
 /** Checks a Messages request as the platform does, and reads what it asks. Throws a `Refusal`. */
-export const readClaude = (body: JsonObject, context: ClaudeContext) => {
+const readClaude = (body: JsonObject, context: ClaudeContext) => {
   const { platform, model, betas, counting } = context
   const { version, maxOutputTokens: most } = model
   const strange = betas.find((beta) =>
     beta === INTERLEAVED ? !model.interleaves : counting || !knownBetas[platform].split(" ").includes(beta)
   )
   const unexpected = `Unexpected value(s) \`${strange}\` for the \`anthropic-beta\` header. Please consult our documentation.`
-  insist({ [platform === "bedrock" ? "invalid beta flag" : unexpected]: strange === undefined })
   const empty = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
   insist({
+    [platform === "bedrock" ? "invalid beta flag" : unexpected]: strange === undefined,
     [`Malformed input request: #/${empty}: expected type: Object, found: Null, please reformat your input and try again.`]:
       empty === undefined
   })
@@ -144,12 +147,11 @@ export const readClaude = (body: JsonObject, context: ClaudeContext) => {
   const names = tools.map((tool) => tool.name)
   const stops = arrayOf(asked.stop_sequences).filter((stop) => typeof stop === "string")
   const [sampling] = Object.entries({ temperature, top_p, top_k }).find(([, value]) => value !== undefined) ?? []
-  const current = platform === "vertex" || version >= 4.7
+  const newer = platform === "vertex" || version >= 4.7
+  const versioned = strict ? newer : asked.anthropic_version === versions[platform]
   const disabled = `"thinking.type.disabled" is not supported for this model`
   insist({
-    [`anthropic_version: "${asked.anthropic_version}" is not a valid version for this model`]: strict
-      ? current
-      : asked.anthropic_version === versions[platform],
+    [`anthropic_version: "${asked.anthropic_version}" is not a valid version for this model`]: versioned,
     [`max_tokens: ${limit} > ${most}, which is the maximum allowed number of output tokens for ${model.id}`]:
       limit <= most,
     "stop_sequences: each stop sequence must contain non-whitespace": stops.every((stop) => stop.trim() !== ""),
@@ -191,5 +193,97 @@ export const readClaude = (body: JsonObject, context: ClaudeContext) => {
   return { turn, inputTokens, showsThinking: shown === "summarized" }
 }
 
-/** A checked request: what it asks, what its prompt costs, and whether its thinking is shown. */
-export type ClaudeRequest = ReturnType<typeof readClaude>
+/** A checked request, and what identifies its reply; `tag` is the platform's mark in identifiers (`vrtx`, `bdrk`). */
+type Asked = ReturnType<typeof readClaude> & Readonly<Record<"tag" | "model" | "seed", string>>
+
+/** The content blocks, and the deltas that bring each in a stream. */
+const blocksOf = (plan: Plan, { turn, showsThinking, seed, tag }: Asked) => {
+  const thinking = showsThinking ? plan.thinking : ""
+  const signature = signThinking(thinking, seed)
+  const thoughts = words(thinking).map((thinking) => ({ type: "thinking_delta", thinking }))
+  const redacted = turn.thinks && turn.directives.flags.has("redacted")
+  return [
+    plan.thinking !== "" && {
+      block: { type: "thinking", thinking, signature },
+      deltas: [...thoughts, { type: "signature_delta", signature }]
+    },
+    redacted && { block: { type: "redacted_thinking", data: signThinking("redacted", seed) }, deltas: [] },
+    plan.text !== "" && {
+      block: { type: "text", text: plan.text },
+      deltas: words(plan.text).map((text) => ({ type: "text_delta", text }))
+    },
+    ...plan.calls.map(({ name, json }, index) => {
+      const id = `toolu_${tag}_01${digest(seed, String(index)).slice(0, 22)}`
+      // A call without arguments streams none: the empty fragment is all that comes.
+      const pieces = ["", ...(json === "{}" ? [] : fragments(json))]
+      const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
+      return { block: { type: "tool_use", id, name, input: argumentsOf(json) }, deltas }
+    })
+  ].filter((block) => block !== false)
+}
+
+/** What the fields of a block are before their deltas come. */
+const opening: JsonObject = { thinking: "", signature: "", text: "", input: {} }
+
+const ends = { end: "end_turn", tool: "tool_use", length: "max_tokens", refusal: "refusal", sequence: "stop_sequence" }
+const stop_details = { type: "refusal", category: "sandbox", explanation: "The sandbox was asked to refuse." }
+
+/** The whole message, and the events that say the same. */
+export const replyOf = (plan: Plan, asked: Asked) => {
+  const { stop, sequence, outputTokens: output_tokens } = plan
+  const { turn, inputTokens, tag, model, seed } = asked
+  const blocks = blocksOf(plan, asked)
+  const cached = Math.min(turn.directives.cached, inputTokens)
+  const read = { cache_creation_input_tokens: 0, cache_read_input_tokens: cached }
+  const usage = { input_tokens: inputTokens - cached, ...read, output_tokens }
+  const shell = { id: `msg_${tag}_01${seed.slice(0, 22)}`, type: "message", role: "assistant", model }
+  const stop_sequence = (stop === "sequence" && sequence) || null
+  const ended = { stop_reason: ends[stop], stop_sequence, ...(stop === "refusal" && { stop_details }) }
+  const begun = { content: [], stop_reason: null, stop_sequence: null, usage: { ...usage, output_tokens: 1 } }
+  return {
+    message: { ...shell, content: blocks.map(({ block }) => block), ...ended, usage },
+    events: (): ReadonlyArray<JsonObject> => [
+      { type: "message_start", message: { ...shell, ...begun } },
+      ...blocks.flatMap(({ block, deltas }, index) => [
+        { type: "content_block_start", index, content_block: opened(block, opening) },
+        ...(index === 0 ? [{ type: "ping" }] : []),
+        ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
+        { type: "content_block_stop", index }
+      ]),
+      { type: "message_delta", delta: ended, usage },
+      { type: "message_stop" }
+    ]
+  }
+}
+
+type Cost = Readonly<Record<"input" | "output", number>>
+
+/** How a platform writes an answer: with what it cost, which some of them say. A count of tokens costs nothing. */
+interface Framing extends Omit<Stream, "frames"> {
+  readonly whole: (body: JsonObject, cost?: Cost) => Reply
+  readonly streams: boolean
+  readonly frame: (data: JsonObject, cost: Cost) => Frame["bytes"]
+}
+
+/** Answers a Messages request, or counts it. Throws a `Refusal` where the platform would refuse it. */
+export const playClaude = (body: JsonObject, context: ClaudeContext, seed: string, framing: Framing): Answer => {
+  const request = readClaude(body, context)
+  const { turn, inputTokens } = request
+  const { whole, streams, frame, ...stream } = framing
+  const vertex = context.platform === "vertex"
+  if (context.counting) {
+    const counted = vertex ? { input_tokens: inputTokens } : { inputTokens }
+    return { directives: { ...turn.directives, exception: undefined }, whole: () => whole(counted) }
+  }
+  const plan = planOf(turn)
+  const identity = { tag: vertex ? "vrtx" : "bdrk", model: context.model.id, seed }
+  const { message, events } = replyOf(plan, { ...request, ...identity })
+  const cost = { input: inputTokens, output: plan.outputTokens }
+  const frameOf = (data: JsonObject): Frame => {
+    const { signature, partial_json } = objectOf(data.delta)
+    const word = data.type === "content_block_delta" && signature === undefined && partial_json !== ""
+    return { bytes: frame(data, cost), word, terminal: data.type === "message_stop" }
+  }
+  const streamed = () => ({ ...stream, frames: events().map(frameOf) })
+  return { directives: turn.directives, whole: () => whole(message, cost), stream: streams && streamed }
+}
