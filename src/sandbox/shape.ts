@@ -21,7 +21,7 @@ type Values<N extends string, F extends Fields> = Readonly<Record<Names<N>, Json
  */
 export type Rules = Readonly<Record<string, boolean>>
 
-type Said = string | ((value: unknown) => string)
+type Said<A> = string | ((value: A) => string)
 
 /** How a vendor writes paths, and what it says. What it does not refuse is absent. */
 interface Words {
@@ -99,23 +99,18 @@ export const shapesIn = (words: Words) => {
       throw refused(path, words.noList.replace("{path}", path))
     }
 
-  function typed<A>(is: (value: unknown) => value is A, said: Said): Shape<A>
-  function typed(is: (value: unknown) => boolean, said: Said): typeof anything
-  function typed(is: (value: unknown) => boolean, said: Said): typeof anything {
-    return (value, path) => {
-      if (is(value)) return value
-      throw refused(path, (typeof said === "string" ? said : said(value)).replaceAll("{path}", path))
-    }
-  }
-
-  /** What else must hold for a value; where it does not, what stands `at` a path is refused. */
+  /** A value for which something holds; where it does not, what stands `at` a path is refused. */
   const where =
-    <A>(shape: Shape<A>, rules: (value: A) => Rules, at?: string): Shape<A> =>
+    <A>(shape: Shape<A>, holds: (value: A) => boolean, said: Said<A>, at?: string): Shape<A> =>
     (value, path) => {
       const read = shape(value, path)
-      insist(rules(read), at ?? path)
-      return read
+      if (holds(read)) return read
+      throw refused(at ?? path, (typeof said === "string" ? said : said(read)).replaceAll("{path}", path))
     }
+
+  /** A value of a type. */
+  const typed = <A>(is: (value: unknown) => value is A, said: Said<unknown>): Shape<A> =>
+    where(anything, is, said) as Shape<never>
 
   return { closed, variant, list, insist, where, typed }
 }

@@ -83,7 +83,7 @@ const choice = variant<Turn["choice"]>("type", {
   none: closed("type", {}, () => "none")
 })
 const number = typed((value) => typeof value === "number", "Input should be a valid number")
-const share = where(number, (value) => ({ "range: 0..1": value >= 0 && value <= 1 }))
+const share = where(number, (value) => value >= 0 && value <= 1, "range: 0..1")
 const system = list(closed("type citations", { "text!": filled("system"), cache_control: cache }))
 const format: Shape<JsonObject> = (value, path) => {
   enforced(objectOf(value).schema, `${path}.schema`)

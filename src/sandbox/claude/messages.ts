@@ -1,6 +1,6 @@
 /** The messages of a request to Claude, and the words that Anthropic refuses with what is not as it should be. */
 import { invalid, type Refusal } from "../http.ts"
-import { isObject, type Json, objectOf, stringOf } from "../json.ts"
+import { arrayOf, isObject, type Json, objectOf, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
 import { isSigned } from "../signature.ts"
@@ -35,11 +35,9 @@ export const matching = (pattern: RegExp): Shape<string> =>
     `String should match pattern '${pattern.source}'`
   )
 
+const integer = typed((value): value is number => Number.isInteger(value), "Input should be a valid integer")
 export const whole = (least: number): Shape<number> =>
-  where(
-    typed((value): value is number => Number.isInteger(value), "Input should be a valid integer"),
-    (value) => ({ [`Input should be greater than or equal to ${least}`]: value >= least })
-  )
+  where(integer, (value) => value >= least, `Input should be greater than or equal to ${least}`)
 
 const unenforced =
   /^(?:minimum|maximum|exclusive\w+|multipleOf|minLength|maxLength|pattern|maxItems|uniqueItems|oneOf|not|if|patternProperties)$/
@@ -64,13 +62,10 @@ export const cache: Shape = (value, path) => {
 
 /** A text that is not empty, in the system prompt or in messages. */
 export const filled = (place: "system" | "messages"): Shape<string> =>
-  where(text, (value) => ({ "text content blocks must be non-empty": value !== "" }), place)
+  where(text, (value) => value !== "", "text content blocks must be non-empty", place)
 
-const words = where(
-  filled("messages"),
-  (text) => ({ "text content blocks must contain non-whitespace text": /\S/.test(text) }),
-  "messages"
-)
+const NO_BLANKS = "text content blocks must contain non-whitespace text"
+const words = where(filled("messages"), (text) => /\S/.test(text), NO_BLANKS, "messages")
 
 /** The path of the block that a type's fields are in. */
 const blockAt = (path: string): string => path.slice(0, path.lastIndexOf("."))
@@ -107,16 +102,15 @@ const sealed = (path: string, said: string, text: unknown, signature: unknown): 
 }
 
 const shared = { cache_control: cache }
-const called = { id: matching(/^[a-zA-Z0-9_-]+$/), name: matching(/^[a-zA-Z0-9_-]{1,200}$/) }
+const names = { "id!": matching(/^[a-zA-Z0-9_-]+$/), "name!": matching(/^[a-zA-Z0-9_-]{1,200}$/) }
+const called = { ...shared, ...names, "input!": dictionary }
 
 const blocks: Readonly<Record<string, Shape<Part>>> = {
   image: closed("type", { ...shared, "source!": image }, ({ source }) => source),
   document: closed("type title context citations", { ...shared, "source!": document }, ({ source }) => source),
-  tool_use: closed(
-    "type caller",
-    { ...shared, "id!": called.id, "name!": called.name, "input!": dictionary },
-    ({ id, name, input }) => ({ call: { id, name, json: JSON.stringify(input) } })
-  ),
+  tool_use: closed("type caller", called, ({ id, name, input }) => ({
+    call: { id, name, json: JSON.stringify(input) }
+  })),
   thinking: closed("type thinking signature", shared, ({ thinking, signature }, path) =>
     sealed(path, "`signature` in `thinking`", thinking, signature)
   ),
@@ -142,20 +136,21 @@ const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => 
       return shape(value, path)
     })
   }
-  const uncited = where(anything, (citations) => ({
-    "Citations are not permitted in user messages":
-      !strict || role !== "user" || !Array.isArray(citations) || citations.length === 0
-  }))
+  const cites = (citations: unknown) => strict && role === "user" && arrayOf(citations).length > 0
+  const uncited = where(anything, (value) => !cites(value), "Citations are not permitted in user messages")
   const said = closed("type", { ...shared, "text!": words, citations: uncited }, ({ text }): Part => ({ text }))
   const inner = listOf({ text: said, ...blocks })
   const content: Shape<Json | undefined> = (value, path) => {
     if (typeof value !== "string" && value !== null) inner(value, path)
     return value
   }
+  const answer = { ...shared, content }
   const tool_result = closed(
     "type tool_use_id is_error",
-    { ...shared, content },
-    ({ tool_use_id: id, content }): Part => ({ result: { id: stringOf(id), content } })
+    answer,
+    ({ tool_use_id: id, content }): Part => ({
+      result: { id: stringOf(id), content }
+    })
   )
   const outer = listOf({ text: said, ...blocks, tool_result })
   return (value, path) => outer(typeof value === "string" ? [{ type: "text", text: value }] : value, path)

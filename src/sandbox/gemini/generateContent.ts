@@ -146,14 +146,17 @@ const schema = closed(
     "minimum maximum minLength maxLength pattern example anyOf propertyOrdering default defs ref additionalProperties"
 )
 
-const declaration = where(
-  closed("name description parametersJsonSchema response responseJsonSchema behavior", { parameters: schema }),
-  (value) => ({
-    ...wellNamed(value),
-    "{path}: only one of 'parameters' and 'parameters_json_schema' can be set.":
-      value.parameters === undefined || value.parametersJsonSchema === undefined
-  })
-)
+const names = "name description parametersJsonSchema response responseJsonSchema behavior"
+const declaration = closed(names, { parameters: schema }, (declared, path): Tool => {
+  const { name, description, parameters, parametersJsonSchema } = declared
+  const both = parameters !== undefined && parametersJsonSchema !== undefined
+  insist(
+    { ...wellNamed(declared), "{path}: only one of 'parameters' and 'parameters_json_schema' can be set.": !both },
+    path
+  )
+  const schema = objectOf(parametersJsonSchema ?? parameters)
+  return { name: stringOf(name), description: stringOf(description), schema }
+})
 
 const functions = closed("googleSearch codeExecution urlContext", { functionDeclarations: list(declaration) })
 const tool: typeof functions = (value, path) => {
@@ -165,9 +168,11 @@ const tool: typeof functions = (value, path) => {
 
 const MODES = ["AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED"]
 const calling = closed("allowedFunctionNames streamFunctionCallArguments", {
-  mode: where(anything, (mode) => ({
-    [`Invalid value at '{path}': "${stringOf(mode)}"`]: MODES.includes(stringOf(mode))
-  }))
+  mode: where(
+    stringOf,
+    (mode) => MODES.includes(mode),
+    (mode) => `Invalid value at '{path}': "${mode}"`
+  )
 })
 
 const generation = closed(
@@ -180,14 +185,17 @@ const generation = closed(
 const between = (value: Json | undefined, least: number, most: number): boolean =>
   value === undefined || (typeof value === "number" && value >= least && value <= most)
 
-const generationOf = ({ maxOutput, levels, logprobs, defaultLevel }: GeminiModel) =>
-  where(generation, ({ stopSequences: stops = [], thinkingConfig: thinking, ...config }) => {
+const generationOf =
+  ({ maxOutput, levels, logprobs, defaultLevel }: GeminiModel): typeof generation =>
+  (value, path) => {
+    const asked = generation(value, path)
+    const { stopSequences: stops = [], thinkingConfig: thinking, ...config } = asked
     const { maxOutputTokens: limit, responseSchema, responseJsonSchema } = config
     const level = stringOf(thinking?.thinkingLevel ?? defaultLevel).toUpperCase()
     const likely = config.responseLogprobs === true
     const json = config.responseMimeType === "application/json"
     const refused = "Unable to submit request because"
-    return {
+    insist({
       [`${refused} logprobs is outside the supported range from 1 to 20.`]: between(config.logprobs, 1, 20),
       [`${refused} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`]:
         between(config.temperature, 0, 2),
@@ -206,8 +214,9 @@ const generationOf = ({ maxOutput, levels, logprobs, defaultLevel }: GeminiModel
         responseSchema === undefined || responseJsonSchema === undefined,
       "response_schema is only supported with response_mime_type application/json.":
         json || (responseSchema ?? responseJsonSchema) === undefined
-    }
-  })
+    })
+    return asked
+  }
 
 const requestOf = (model: GeminiModel) =>
   closed("safetySettings labels cachedContent", {
@@ -288,12 +297,7 @@ export const playGemini = (
 ): Answer => {
   const { contents = [], systemInstruction: system, toolConfig, ...asked } = requestOf(model)(body, "")
   checkContents(contents, model)
-  const declared = (asked.tools ?? []).flatMap(({ functionDeclarations = [] }) => functionDeclarations)
-  const tools = declared.map(({ name, description, parameters, parametersJsonSchema }) => ({
-    name: stringOf(name),
-    description: stringOf(description),
-    schema: objectOf(parametersJsonSchema ?? parameters)
-  }))
+  const tools = (asked.tools ?? []).flatMap(({ functionDeclarations = [] }) => functionDeclarations)
   const { thinkingConfig: thinking, ...config } = asked.generationConfig ?? generation({}, "")
   const schema = config.responseJsonSchema ?? config.responseSchema
   const json = config.responseMimeType === "application/json" ? "json" : undefined

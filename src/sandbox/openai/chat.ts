@@ -78,9 +78,9 @@ const json_schema = closed("type", { "json_schema!": schema }, (format) => forma
 
 const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most, inlineReasoning } = model
-  const limit = where(shapes.tokens(1), (limit) => ({
-    [`max_tokens is too large: ${limit}. This model supports at most ${most} completion tokens.`]: limit <= most
-  }))
+  const tooMany = (limit: number) =>
+    `max_tokens is too large: ${limit}. This model supports at most ${most} completion tokens.`
+  const limit = where(shapes.tokens(1), (limit) => limit <= most, tooMany)
   return closed(
     "model stream stream_options seed user tool_choice parallel_tool_calls metadata verbosity store safety_identifier " +
       "prompt_cache_key service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +

@@ -11,7 +11,7 @@ import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn
 import { type Asked, eventStream, filterResults, logprob } from "./serve.ts"
 import * as shapes from "./shape.ts"
 
-const { closed, filled, insist, list, never, text, typed, variant, where } = shapes
+const { closed, filled, insist, list, never, text, variant, where } = shapes
 const { checkSampling, chosen, contentOf, effortOf, formatOf, imageOf, sampling, textPart, tokens, toolOf } = shapes
 
 /** What `encrypted_content` is made over. */
@@ -29,15 +29,18 @@ type Kind = keyof typeof kinds
 
 /** Many take an item's ID for its `call_id`; the API tells them apart. */
 const idOf = (prefix: string) =>
-  typed(
+  where(
+    anything,
     (id) => stringOf(id).startsWith(prefix),
     (id) => `Invalid '{path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
   )
 
-const callId = where(stringOf, ({ length }) => ({
-  [`Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`]:
-    length <= 64
-}))
+const callId = where(
+  stringOf,
+  ({ length }) => length <= 64,
+  ({ length }) =>
+    `Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`
+)
 
 const callOf = ({ prefix, field, named }: (typeof kinds)[Kind]): Shape<Message> => {
   const fields = { id: idOf(prefix), call_id: callId, [`${field}!`]: named ? text : anything }
@@ -110,7 +113,7 @@ const toolsOf =
   }
 
 const isLocal = (environment: unknown) => objectOf(environment).type === "local"
-const local = typed(isLocal, "This model does not support hosted shells.")
+const local = where(anything, isLocal, "This model does not support hosted shells.")
 const callable = {
   function: toolsOf("function", closed("type name description parameters strict defer_loading")),
   custom: toolsOf("custom", closed("type name description format defer_loading"))
@@ -131,29 +134,26 @@ const tools = list(
 
 const schema = closed("type description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
 
-const requestOf = (model: GptModel) =>
-  closed(
+const requestOf = (model: GptModel) => {
+  const { maxOutputTokens: most } = model
+  const tooMany = `Invalid '{path}': integer above maximum value. Expected a value <= ${most}.`
+  return closed(
     "model instructions tool_choice top_logprobs parallel_tool_calls metadata stream stream_options store include user " +
       "truncation safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
       // Codex sends it to every provider, and Azure takes it.
       "client_metadata",
     {
       "input!": inputOf(model),
-      max_output_tokens: where(tokens(16), (limit) => ({
-        [`Invalid '{path}': integer above maximum value. Expected a value <= ${model.maxOutputTokens}.`]:
-          limit <= model.maxOutputTokens
-      })),
+      max_output_tokens: where(tokens(16), (limit) => limit <= most, tooMany),
       ...sampling,
-      previous_response_id: typed(
-        () => false,
-        (id) => `Previous response with id '${String(id)}' not found.`
-      ),
-      background: typed((value) => value === false, "Background mode is not available."),
+      previous_response_id: never((id) => `Previous response with id '${String(id)}' not found.`),
+      background: where(anything, (value) => value === false, "Background mode is not available."),
       reasoning: closed("summary generate_summary", { effort: effortOf(model) }),
       text: closed("verbosity", { format: formatOf(schema) }),
       tools
     }
   )
+}
 
 const choiceOf = (choice: unknown, tools: ReadonlyArray<Tool>): Turn["choice"] => {
   const { type, name, mode } = objectOf(choice)

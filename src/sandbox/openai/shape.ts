@@ -3,7 +3,7 @@ import { Refusal } from "../http.ts"
 import { type JsonObject, objectOf, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GptModel } from "../models.ts"
-import { quoted, type Shape, shapesIn, under } from "../shape.ts"
+import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
 
 /** What a refusal says first, which is its code too; others have none. */
@@ -29,14 +29,13 @@ export const { closed, variant, list, insist, where, typed } = shapesIn({
 
 export const text = typed((value) => typeof value === "string", "Invalid type for '{path}': expected a string.")
 
+const EMPTY = "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead."
 export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
-  where(list(shape), (items) => ({
-    "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead.":
-      items.length > 0
-  }))
+  where(list(shape), (items) => items.length > 0, EMPTY)
 
 /** What the model or the request makes impossible. */
-export const never = (message: string): Shape<never> => typed((_): _ is never => false, message)
+export const never = (said: string | ((value: unknown) => string)): Shape<never> =>
+  typed((_): _ is never => false, said)
 
 /** What is said of a parameter that the model does not take. */
 export const unsupported = (name: string): string =>
@@ -93,7 +92,8 @@ export const effortOf = ({ id, thinking: { efforts } }: GptModel): Shape<string>
   )
 
 const upTo = (most: number) =>
-  typed(
+  where(
+    anything,
     (value) => typeof value !== "number" || (value >= 0 && value <= most),
     `Invalid '{path}': expected a value between 0 and ${most}.`
   )
