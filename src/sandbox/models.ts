@@ -30,14 +30,12 @@ const claude = (model: Model) => {
 }
 export type ClaudeModel = ReturnType<typeof claude>
 
-/** How a Gemini model behaves: the thinking levels it takes, and its default. */
 const gemini = ({ thinking, maxOutputTokens }: Model, { model, logprobs = false }: Deployment) => {
   const levels = thinking.efforts.map((effort) => effort.toUpperCase())
-  return { base: model, levels, logprobs, defaultLevel: levels.at(-1) ?? "HIGH", maxOutput: maxOutputTokens }
+  return { base: model, levels, logprobs, maxOutput: maxOutputTokens }
 }
 export type GeminiModel = ReturnType<typeof gemini>
 
-/** How a GPT model behaves. */
 const gpt = (model: Model, { api }: Deployment) => ({
   ...model,
   /** Open-weight: its reasoning comes as a tagged prefix of the content. */

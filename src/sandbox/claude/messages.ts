@@ -30,10 +30,7 @@ export const oneOf = <const S extends string>(values: ReadonlyArray<S>, said = q
   typed((value): value is S => values.some((one) => one === value), `Input should be ${said}`)
 
 export const matching = (pattern: RegExp): Shape<string> =>
-  typed(
-    (value): value is string => isText(value) && pattern.test(value),
-    `String should match pattern '${pattern.source}'`
-  )
+  where(stringOf, (text) => pattern.test(text), `String should match pattern '${pattern.source}'`)
 
 const integer = typed((value): value is number => Number.isInteger(value), "Input should be a valid integer")
 export const whole = (least: number): Shape<number> =>

@@ -9,7 +9,7 @@ import type { GeminiModel } from "../models.ts"
 import { anything, type Shape, shapesIn } from "../shape.ts"
 import { isSigned, signThinking } from "../signature.ts"
 import { words } from "../tokens.ts"
-import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
+import { type Message, type Part, readTurn, type Tool, textIn } from "../turn.ts"
 
 const { closed, list, insist, where, typed } = shapesIn({
   name: (field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
@@ -150,10 +150,8 @@ const names = "name description parametersJsonSchema response responseJsonSchema
 const declaration = closed(names, { parameters: schema }, (declared, path): Tool => {
   const { name, description, parameters, parametersJsonSchema } = declared
   const both = parameters !== undefined && parametersJsonSchema !== undefined
-  insist(
-    { ...wellNamed(declared), "{path}: only one of 'parameters' and 'parameters_json_schema' can be set.": !both },
-    path
-  )
+  insist(wellNamed(declared), path)
+  insist({ "{path}: only one of 'parameters' and 'parameters_json_schema' can be set.": !both }, path)
   const schema = objectOf(parametersJsonSchema ?? parameters)
   return { name: stringOf(name), description: stringOf(description), schema }
 })
@@ -167,12 +165,9 @@ const tool: typeof functions = (value, path) => {
 }
 
 const MODES = ["AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED"]
+const unknownMode = (mode: string) => `Invalid value at '{path}': "${mode}"`
 const calling = closed("allowedFunctionNames streamFunctionCallArguments", {
-  mode: where(
-    stringOf,
-    (mode) => MODES.includes(mode),
-    (mode) => `Invalid value at '{path}': "${mode}"`
-  )
+  mode: where(stringOf, (mode) => MODES.includes(mode), unknownMode)
 })
 
 const generation = closed(
@@ -181,66 +176,14 @@ const generation = closed(
   { stopSequences: list(anything), thinkingConfig: closed("thinkingLevel thinkingBudget includeThoughts") }
 )
 
-/** Absent, or a number between two, both included. */
-const between = (value: Json | undefined, least: number, most: number): boolean =>
-  value === undefined || (typeof value === "number" && value >= least && value <= most)
-
-const generationOf =
-  ({ maxOutput, levels, logprobs, defaultLevel }: GeminiModel): typeof generation =>
-  (value, path) => {
-    const asked = generation(value, path)
-    const { stopSequences: stops = [], thinkingConfig: thinking, ...config } = asked
-    const { maxOutputTokens: limit, responseSchema, responseJsonSchema } = config
-    const level = stringOf(thinking?.thinkingLevel ?? defaultLevel).toUpperCase()
-    const likely = config.responseLogprobs === true
-    const json = config.responseMimeType === "application/json"
-    const refused = "Unable to submit request because"
-    insist({
-      [`${refused} logprobs is outside the supported range from 1 to 20.`]: between(config.logprobs, 1, 20),
-      [`${refused} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`]:
-        between(config.temperature, 0, 2),
-      [`${refused} it has a topP value outside the supported range from 0 to 1.`]: between(config.topP, 0, 1),
-      [`${refused} it has a maxOutputTokens value of ${limit} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`]:
-        between(limit, 1, maxOutput),
-      "Multiple candidates is not enabled for this model": between(config.candidateCount, 1, 1),
-      [`${refused} it has too many stop sequences. The maximum is 5.`]: stops.length <= 5,
-      "You can only set only one of thinking budget and thinking level.":
-        thinking?.thinkingLevel === undefined || thinking.thinkingBudget === undefined,
-      [`Thinking level ${level} is not supported for this model. Please retry with other thinking level.`]:
-        levels.includes(level),
-      [`${refused} Logprobs is not supported for this model.`]: logprobs || !likely,
-      [`${refused} logprobs is set but responseLogprobs is not.`]: config.logprobs === undefined || likely,
-      "Only one of response_schema and response_json_schema can be set.":
-        responseSchema === undefined || responseJsonSchema === undefined,
-      "response_schema is only supported with response_mime_type application/json.":
-        json || (responseSchema ?? responseJsonSchema) === undefined
-    })
-    return asked
-  }
-
 const requestOf = (model: GeminiModel) =>
   closed("safetySettings labels cachedContent", {
     contents: list(contentOf(model)),
     systemInstruction: contentOf(model),
     tools: list(tool),
     toolConfig: closed("retrievalConfig", { functionCallingConfig: calling }),
-    generationConfig: generationOf(model)
+    generationConfig: generation
   })
-
-const choiceOf = (config: ReturnType<typeof calling> | undefined, tools: ReadonlyArray<Tool>): Turn["choice"] => {
-  const mode = config?.mode
-  const allowed = arrayOf(config?.allowedFunctionNames)
-  insist({
-    "Please ensure that allowed_function_names is only set when the mode is ANY or VALIDATED.":
-      allowed.length === 0 || mode === "ANY" || mode === "VALIDATED",
-    "allowed_function_names contains a function that is not declared.": allowed.every((name) =>
-      tools.some((tool) => tool.name === name)
-    )
-  })
-  if (mode === "NONE") return "none"
-  if (mode !== "ANY") return "auto"
-  return typeof allowed[0] === "string" ? { name: allowed[0] } : "required"
-}
 
 const trafficType = "ON_DEMAND"
 const reasons = { end: "STOP", sequence: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }
@@ -288,6 +231,10 @@ const likelihoods = (text: string, alternatives: number): JsonObject => {
   return { chosenCandidates, ...(alternatives > 0 && { topCandidates }) }
 }
 
+/** Absent, or a number between two, both included. */
+const between = (value: Json | undefined, least: number, most: number): boolean =>
+  value === undefined || (typeof value === "number" && value >= least && value <= most)
+
 /** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. Throws a `Refusal`. */
 export const playGemini = (
   { seed, query }: CloudRequest,
@@ -295,21 +242,56 @@ export const playGemini = (
   model: GeminiModel,
   method: string
 ): Answer => {
-  const { contents = [], systemInstruction: system, toolConfig, ...asked } = requestOf(model)(body, "")
+  const { contents = [], systemInstruction: system, tools: given = [], ...asked } = requestOf(model)(body, "")
+  const { stopSequences = [], thinkingConfig, ...config } = asked.generationConfig ?? generation({}, "")
+  const { maxOutputTokens: limit, responseSchema, responseJsonSchema, logprobs } = config
+  const { thinkingLevel, thinkingBudget, includeThoughts } = thinkingConfig ?? {}
+  const level = stringOf(thinkingLevel).toUpperCase()
+  const likely = config.responseLogprobs === true
+  const json = config.responseMimeType === "application/json"
+  const schema = responseJsonSchema ?? responseSchema
+  const refused = "Unable to submit request because"
+  insist({
+    [`${refused} logprobs is outside the supported range from 1 to 20.`]: between(logprobs, 1, 20),
+    [`${refused} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`]:
+      between(config.temperature, 0, 2),
+    [`${refused} it has a topP value outside the supported range from 0 to 1.`]: between(config.topP, 0, 1),
+    [`${refused} it has a maxOutputTokens value of ${limit} but the supported range is from 1 (inclusive) to ${model.maxOutput + 1} (exclusive).`]:
+      between(limit, 1, model.maxOutput),
+    "Multiple candidates is not enabled for this model": between(config.candidateCount, 1, 1),
+    [`${refused} it has too many stop sequences. The maximum is 5.`]: stopSequences.length <= 5,
+    "You can only set only one of thinking budget and thinking level.":
+      thinkingLevel === undefined || thinkingBudget === undefined,
+    [`Thinking level ${level} is not supported for this model. Please retry with other thinking level.`]:
+      (thinkingLevel ?? undefined) === undefined || model.levels.includes(level),
+    [`${refused} Logprobs is not supported for this model.`]: model.logprobs || !likely,
+    [`${refused} logprobs is set but responseLogprobs is not.`]: logprobs === undefined || likely,
+    "Only one of response_schema and response_json_schema can be set.":
+      responseSchema === undefined || responseJsonSchema === undefined,
+    "response_schema is only supported with response_mime_type application/json.": json || schema === undefined
+  })
   checkContents(contents, model)
-  const tools = (asked.tools ?? []).flatMap(({ functionDeclarations = [] }) => functionDeclarations)
-  const { thinkingConfig: thinking, ...config } = asked.generationConfig ?? generation({}, "")
-  const schema = config.responseJsonSchema ?? config.responseSchema
-  const json = config.responseMimeType === "application/json" ? "json" : undefined
+  const tools = given.flatMap(({ functionDeclarations = [] }) => functionDeclarations)
+  const { mode, allowedFunctionNames } = asked.toolConfig?.functionCallingConfig ?? {}
+  const allowed = arrayOf(allowedFunctionNames)
+  insist({
+    "Please ensure that allowed_function_names is only set when the mode is ANY or VALIDATED.":
+      allowed.length === 0 || mode === "ANY" || mode === "VALIDATED",
+    "allowed_function_names contains a function that is not declared.": allowed.every((name) =>
+      tools.some((tool) => tool.name === name)
+    )
+  })
+  const forced = typeof allowed[0] === "string" ? { name: allowed[0] } : ("required" as const)
+  const free = mode === "NONE" ? "none" : "auto"
   const { turn, promptTokens, cached } = readTurn(contents.map(messageOf), {
     model: model.base,
     instructions: textIn(system?.parts ?? []),
     tools,
-    choice: choiceOf(toolConfig?.functionCallingConfig, tools),
-    stops: (config.stopSequences ?? []).map(stringOf),
-    limit: numberOf(config.maxOutputTokens),
-    format: schema === undefined ? json : objectOf(schema),
-    thinks: stringOf(thinking?.thinkingLevel).toUpperCase() !== "MINIMAL" && thinking?.thinkingBudget !== 0
+    choice: mode === "ANY" ? forced : free,
+    stops: stopSequences.map(stringOf),
+    limit: numberOf(limit),
+    format: schema === undefined ? (json ? "json" : undefined) : objectOf(schema),
+    thinks: level !== "MINIMAL" && thinkingBudget !== 0
   })
   const { directives } = turn
   const promptTokensDetails = [{ modality: "TEXT", tokenCount: promptTokens }]
@@ -320,13 +302,12 @@ export const playGemini = (
   const streams = method === "streamGenerateContent"
   if (!streams && method !== "generateContent")
     throw new Refusal({ status: 404, message: `Method ${method} not found.` })
-  const likely = config.responseLogprobs === true
   if (streams && likely) throw invalid("Unable to submit request because Logprobs is not supported for streaming.")
 
   const identity = { modelVersion: model.base, createTime: new Date().toISOString(), responseId: seed.slice(0, 22) }
   const plan = planOf(turn)
   const sign = (what: string) => signThinking(signed(model, what), seed)
-  const parts = partsOf(plan, turn.thinks, thinking?.includeThoughts === true, sign)
+  const parts = partsOf(plan, turn.thinks, includeThoughts === true, sign)
   const lost = plan.calls.some(({ json }) => readObject(json) === undefined)
   const reason = reasons[plan.stop]
   const finishReason = reason === "STOP" && lost ? "MALFORMED_FUNCTION_CALL" : reason
@@ -374,7 +355,7 @@ export const playGemini = (
     }
   }
   const whole = () => {
-    const logprobsResult = likely && likelihoods(plan.text, Number(config.logprobs ?? 0))
+    const logprobsResult = likely && likelihoods(plan.text, Number(logprobs ?? 0))
     return jsonReply(200, blocked || ended(parts, logprobsResult ? { logprobsResult } : {}))
   }
   return { directives, stream: streams && stream, whole }

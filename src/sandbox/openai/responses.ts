@@ -28,19 +28,14 @@ const kinds = {
 type Kind = keyof typeof kinds
 
 /** Many take an item's ID for its `call_id`; the API tells them apart. */
-const idOf = (prefix: string) =>
-  where(
-    anything,
-    (id) => stringOf(id).startsWith(prefix),
-    (id) => `Invalid '{path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
-  )
+const idOf = (prefix: string) => {
+  const said = (id: unknown) => `Invalid '{path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
+  return where(anything, (id) => stringOf(id).startsWith(prefix), said)
+}
 
-const callId = where(
-  stringOf,
-  ({ length }) => length <= 64,
-  ({ length }) =>
-    `Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`
-)
+const tooLong = ({ length }: string) =>
+  `Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`
+const callId = where(stringOf, ({ length }) => length <= 64, tooLong)
 
 const callOf = ({ prefix, field, named }: (typeof kinds)[Kind]): Shape<Message> => {
   const fields = { id: idOf(prefix), call_id: callId, [`${field}!`]: named ? text : anything }

@@ -84,19 +84,16 @@ export const chosen = (name: string, tools: ReadonlyArray<Tool>): Turn["choice"]
 export const formatOf = (json_schema: Shape<JsonObject>): Shape<Turn["format"]> =>
   variant<Turn["format"]>("type", { text: () => undefined, json_object: () => "json", json_schema })
 
-export const effortOf = ({ id, thinking: { efforts } }: GptModel): Shape<string> =>
-  typed(
-    (effort): effort is string => efforts.some((one) => one === effort),
-    (effort) =>
-      `Unsupported value: '${effort}' is not supported with the '${id}' model. Supported values are: ${quoted(efforts)}.`
-  )
+export const effortOf = ({ id, thinking: { efforts } }: GptModel): Shape<string> => {
+  const said = (effort: unknown) =>
+    `Unsupported value: '${effort}' is not supported with the '${id}' model. Supported values are: ${quoted(efforts)}.`
+  return typed((effort): effort is string => efforts.some((one) => one === effort), said)
+}
 
-const upTo = (most: number) =>
-  where(
-    anything,
-    (value) => typeof value !== "number" || (value >= 0 && value <= most),
-    `Invalid '{path}': expected a value between 0 and ${most}.`
-  )
+const upTo = (most: number) => {
+  const fits = (value: unknown) => typeof value !== "number" || (value >= 0 && value <= most)
+  return where(anything, fits, `Invalid '{path}': expected a value between 0 and ${most}.`)
+}
 export const sampling = { temperature: upTo(2), top_p: upTo(1) }
 
 /** Sampling parameters: a reasoning model takes them only while it does not reason. */
