@@ -53,10 +53,7 @@ const make = Effect.fnUntraced(function* ({ pace = 20, catalog }: SandboxOptions
   return { vertexUrl, bedrockUrl, azureUrl, environment, otherCredentials, calls: list }
 })
 
-/**
- * Three simulated clouds on loopback: Vertex AI, Amazon Bedrock and Azure OpenAI. They check the credentials and the requests they
- * are sent, and speak the clouds' own protocols. Their credentials are made anew at each start.
- */
+/** Three simulated clouds on loopback: Vertex AI, Amazon Bedrock and Azure OpenAI. Their credentials are made anew at each start. */
 export class Sandbox extends Context.Service<Sandbox>()("gateway/sandbox/Sandbox", { make }) {
   /** Starts the clouds on free ports; they stop with the layer's scope, and cut what is still open. */
   static layer(options?: SandboxOptions): Layer.Layer<Sandbox> {

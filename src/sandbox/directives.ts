@@ -2,8 +2,7 @@
  * What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's, and how it is read from
  * the text. What each directive does: docs/operation.md#sandbox.
  */
-import { Option, Schema } from "effect"
-import { readObject } from "./json.ts"
+import { readObject, textOf } from "./json.ts"
 
 const OPEN = /\[sandbox:\s*/g
 
@@ -29,8 +28,6 @@ const fieldsOf = (inner: string): ReadonlyMap<string, string> =>
     Array.from(inner.trim().matchAll(FIELD), ([, last, rest, name, value]) => [last ?? name ?? "", rest ?? value ?? ""])
   )
 
-const literal = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.String))
-
 const milliseconds = (text: string): number => {
   const [, digits = "0", unit] = /^([\d.]+)(ms|s)?$/.exec(text) ?? []
   return Number(digits) * (unit === "ms" ? 1 : 1000)
@@ -44,10 +41,7 @@ const wholeNumber = (text: string | undefined, least: number, most: number): num
   return Number.isInteger(value) && value >= least && value <= most ? value : undefined
 }
 
-/**
- * Reads the directives in a text. A bracket that is never closed is plain text. Linear in the text. Positions count upstream
- * events; durations are milliseconds.
- */
+/** Reads the directives in a text, in linear time. Positions count upstream events; durations are milliseconds. */
 export const readDirectives = (text: string) => {
   const found: Array<ReadonlyMap<string, string>> = []
   let rest = ""
@@ -82,7 +76,7 @@ export const readDirectives = (text: string) => {
       const read = readObject(args)
       return name === undefined ? [] : [{ name, json: read === undefined ? args : JSON.stringify(read) }]
     }),
-    text: said?.startsWith('"') ? Option.getOrElse(literal(said), () => said) : said,
+    text: said?.startsWith('"') ? (textOf(readObject(`{"said":${said}}`)?.said) ?? said) : said,
     events: wholeNumber(value("events"), 0, MAX_EVENTS),
     cached: wholeNumber(value("cached"), 0, Number.MAX_SAFE_INTEGER) ?? 0,
     /** The names of all of them: those without a value are read here. */

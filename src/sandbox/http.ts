@@ -1,6 +1,6 @@
 /** The server that plays a cloud: requests, paced replies, and the log of calls. */
 import { once } from "node:events"
-import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { Server, ServerResponse } from "node:http"
 import { buffer } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Data } from "effect"
@@ -94,7 +94,7 @@ export const startServer = async (
   add: (call: Call) => void,
   answer: (request: CloudRequest) => Promise<Reply> | Reply
 ): Promise<{ readonly server: Server; readonly url: string }> => {
-  const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
+  const server = createServer(async (incoming, response) => {
     const { url: target = "/", method = "GET" } = incoming
     const leaving = new AbortController()
     let call: Call | undefined
@@ -103,24 +103,23 @@ export const startServer = async (
       if (call !== undefined && !response.writableFinished && !cut) call.aborted = true
       leaving.abort()
     })
-    const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
-    const body = await buffer(incoming)
-    await parseAhead(body)
-    call = { cloud, method, path: target, headers, body: body.toString(), aborted: false }
-    add(call)
-    const [path = "/", query] = target.split("?", 2)
-    const seed = digest(path, body)
-    const reply = await answer({ method, path, query: new URLSearchParams(query), headers, body, seed })
-    cut = reply.ending === "cut"
-    await send(response, reply, pace, leaving.signal)
-  }
-  const server = createServer((incoming, response) => {
-    handle(incoming, response).catch((error: unknown) => {
+    try {
+      const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
+      const body = await buffer(incoming)
+      await parseAhead(body)
+      call = { cloud, method, path: target, headers, body: body.toString(), aborted: false }
+      add(call)
+      const [path = "/", query] = target.split("?", 2)
+      const seed = digest(path, body)
+      const reply = await answer({ method, path, query: new URLSearchParams(query), headers, body, seed })
+      cut = reply.ending === "cut"
+      await send(response, reply, pace, leaving.signal)
+    } catch (error) {
       // A client that left while we waited ends here too; only a fault of the sandbox itself still has someone to tell.
       if (response.destroyed) return
       if (response.headersSent) response.destroy()
       else response.writeHead(500).end(`sandbox fault: ${String(error)}`)
-    })
+    }
   })
   server.requestTimeout = 0
   await once(server.listen(0, "127.0.0.1"), "listening")

@@ -99,10 +99,7 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
   }
 }
 
-/**
- * A value that a JSON Schema accepts, filled from a prompt where that is plausible: "weather in Paris" gives `{"location":"Paris"}`.
- * Deterministic. Follows `$ref` within the schema; ends at a depth of twelve.
- */
+/** A value that a JSON Schema accepts, filled from a prompt where that is plausible: "weather in Paris" gives `{"location":"Paris"}`. */
 export const schemaSample = (schema: JsonObject, prompt: string): Json =>
   // Some patterns take quadratic time.
   sample(schema, "", schema, finds(prompt.slice(0, 2000)), 0)

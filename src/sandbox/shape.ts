@@ -15,10 +15,7 @@ type Values<N extends string, F extends Fields> = Readonly<Record<Names<N>, Json
   readonly [K in keyof F & string as Bare<K>]: K extends `${string}!` ? Read<F[K]> : Read<F[K]> | undefined
 }
 
-/**
- * What is said where something does not hold, in the order in which it is looked at. `{path}` stands for where that is: words
- * that are new for every value of a long request would cost more than the check.
- */
+/** What is said where something does not hold, in the order in which it is looked at. `{path}` stands for where that is. */
 export type Rules = Readonly<Record<string, boolean>>
 
 type Said<A> = string | ((value: A) => string)

@@ -70,10 +70,7 @@ const costOf = ({ text = "", tokens = 0, call, result }: Part): number =>
   (call === undefined ? 0 : 10 + countTokens(call.name) + countTokens(call.json)) +
   (result === undefined ? 0 : 10 + countTokens(resultText(result.content)))
 
-/**
- * The JSON that instructions ask for in words, which models without structured output follow too: of a schema, or any object.
- * `undefined` where they ask for none.
- */
+/** The JSON that instructions ask for in words, which models without structured output follow too: of a schema, or any object. */
 export const jsonInstruction = (instructions: string): JsonObject | "json" | undefined => {
   const asked = /\bconforms? to (?:this|the following) JSON Schema\b/i.exec(instructions)
   const rest = instructions.slice(asked?.index ?? 0)

@@ -153,10 +153,7 @@ const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => 
   return (value, path) => outer(typeof value === "string" ? [{ type: "text", text: value }] : value, path)
 }
 
-/**
- * The messages, each for itself. `strict` are those of API version 2026-10-21: no documents in assistant turns, no citations in
- * the user's. With `systemTurns`, system messages may follow a user's turn.
- */
+/** The messages, each for itself. `strict`: of API version 2026-10-21. `systemTurns`: system messages may follow a user's turn. */
 export const messagesOf = (strict: boolean, systemTurns: boolean): Shape<ReadonlyArray<Message>> => {
   const two = ["user", "assistant"] as const
   const role = systemTurns ? oneOf([...two, "system"]) : oneOf(two, "'user' or 'assistant'")

@@ -68,17 +68,15 @@ const partOf = (model: GeminiModel) => {
   return closed("thought thoughtSignature", fields, (part, path): Part & { readonly signature?: Json | undefined } => {
     const { text, thought, inlineData: file, functionCall: call, functionResponse: result } = part
     const signature = part.thoughtSignature
-    insist(
-      {
-        "{path}.data: required oneof field 'data' must have one initialized field":
-          [text, file, call, result].filter((data) => data !== undefined).length === 1,
-        "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again.":
-          text !== "" || signature !== undefined,
-        "Thought signature is not valid.":
-          text === undefined || signature === undefined || isSigned(signed(model, "text"), stringOf(signature))
-      },
-      path
-    )
+    const rules = {
+      "{path}.data: required oneof field 'data' must have one initialized field":
+        [text, file, call, result].filter((data) => data !== undefined).length === 1,
+      "Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again.":
+        text !== "" || signature !== undefined,
+      "Thought signature is not valid.":
+        text === undefined || signature === undefined || isSigned(signed(model, "text"), stringOf(signature))
+    }
+    insist(rules, path)
     if (call !== undefined) return { call, signature }
     if (result !== undefined) return { result }
     return file ?? (text === undefined || thought === true ? { thought: true } : { text })
@@ -119,10 +117,8 @@ const checkContents = (contents: ReadonlyArray<Content>, model: GeminiModel): vo
       )
     })
   }
-  insist({
-    "Please ensure that multiturn requests end with a user role or a function response.":
-      contents.at(-1)?.role !== "model"
-  })
+  const ended = contents.at(-1)?.role !== "model"
+  insist({ "Please ensure that multiturn requests end with a user role or a function response.": ended })
   // Only the current turn is held to its signatures: what came after the last message that is the user's own.
   const start = contents.findLastIndex((content) => content.role !== "model" && resultsIn(content).length === 0)
   for (const [index, content] of contents.entries()) {
@@ -274,12 +270,11 @@ export const playGemini = (
   const tools = given.flatMap(({ functionDeclarations = [] }) => functionDeclarations)
   const { mode, allowedFunctionNames } = asked.toolConfig?.functionCallingConfig ?? {}
   const allowed = arrayOf(allowedFunctionNames)
+  const declared = allowed.every((name) => tools.some((tool) => tool.name === name))
   insist({
     "Please ensure that allowed_function_names is only set when the mode is ANY or VALIDATED.":
       allowed.length === 0 || mode === "ANY" || mode === "VALIDATED",
-    "allowed_function_names contains a function that is not declared.": allowed.every((name) =>
-      tools.some((tool) => tool.name === name)
-    )
+    "allowed_function_names contains a function that is not declared.": declared
   })
   const forced = typeof allowed[0] === "string" ? { name: allowed[0] } : ("required" as const)
   const free = mode === "NONE" ? "none" : "auto"

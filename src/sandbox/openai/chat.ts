@@ -17,8 +17,8 @@ const called = closed("", { "name!": text, "arguments!": text })
 const call = closed(
   "type",
   { "id!": text, "function!": called },
-  ({ id, function: { name, arguments: json } }): Part => ({
-    call: { id, name, json }
+  ({ id, function: made }): Part => ({
+    call: { id, name: made.name, json: made.arguments }
   })
 )
 
@@ -74,6 +74,7 @@ const checkMessages = (messages: ReadonlyArray<Message>, given: ReadonlyArray<Js
 
 const tool = closed("type", { "function!": shapes.toolOf }, (tool) => tool.function)
 const schema = closed("description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
+const renamed = never(`${shapes.unsupported("max_tokens")} Use 'max_completion_tokens' instead.`)
 const json_schema = closed("type", { "json_schema!": schema }, (format) => format.json_schema)
 
 const requestOf = (model: GptModel) => {
@@ -88,9 +89,7 @@ const requestOf = (model: GptModel) => {
     {
       "messages!": messagesOf(model),
       max_completion_tokens: limit,
-      max_tokens: inlineReasoning
-        ? limit
-        : never(`${shapes.unsupported("max_tokens")} Use 'max_completion_tokens' instead.`),
+      max_tokens: inlineReasoning ? limit : renamed,
       reasoning_effort: shapes.effortOf(model),
       ...shapes.sampling,
       stop: (stop) => (typeof stop === "string" ? [stop] : arrayOf(stop)),

@@ -1,5 +1,5 @@
 /** What chat completions and Responses have in common: how a request finds its model, and how it is refused or goes wrong. */
-import { type Answer, answered, type Failed } from "../faults.ts"
+import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { GptModel, Models } from "../models.ts"
@@ -49,17 +49,15 @@ const filtered = {
 export const azureError = (code: string, message: string): JsonObject => ({ error: { code, message } })
 
 /** A cloud's reply to a status directive, with its own code for a rate limit. */
-const failedOn =
-  (azure: boolean): Failed =>
-  (status, message, after) => {
-    const limited = `Requests to the API have exceeded the token rate limit. Please retry after ${after ?? "1"} seconds.`
-    const said = status === 429 ? limited : message
-    const code = status === 429 ? "RateLimitReached" : String(status)
-    const body = azure ? azureError(code, said) : openaiError(status, said)
-    if (after === undefined) return jsonReply(status, body)
-    const milliseconds = azure && { "retry-after-ms": String(Number(after) * 1000) }
-    return jsonReply(status, body, { "retry-after": after, ...milliseconds })
-  }
+const failed = (azure: boolean, status: number, message: string, after?: string): Reply => {
+  const limited = `Requests to the API have exceeded the token rate limit. Please retry after ${after ?? "1"} seconds.`
+  const said = status === 429 ? limited : message
+  const code = status === 429 ? "RateLimitReached" : String(status)
+  const body = azure ? azureError(code, said) : openaiError(status, said)
+  if (after === undefined) return jsonReply(status, body)
+  const milliseconds = azure && { "retry-after-ms": String(Number(after) * 1000) }
+  return jsonReply(status, body, { "retry-after": after, ...milliseconds })
+}
 
 const noDeployment = azureError(
   "DeploymentNotFound",
@@ -85,9 +83,12 @@ export const serve = (
     const blocked = () => jsonReply(400, { error: filtered })
     return directives.flags.has("filter-prompt") ? { directives, whole: blocked } : played
   }
-  return answered(answer, failedOn(azure), ({ status, message, code = null, param }) =>
-    azure && code === "model_not_found"
-      ? jsonReply(404, noDeployment)
-      : jsonReply(status, openaiError(status, message, code, param))
+  return answered(
+    answer,
+    (...error) => failed(azure, ...error),
+    ({ status, message, code = null, param }) =>
+      azure && code === "model_not_found"
+        ? jsonReply(404, noDeployment)
+        : jsonReply(status, openaiError(status, message, code, param))
   )
 }

@@ -35,9 +35,7 @@ const vectorOf = (text: string, dimensions: number): ReadonlyArray<number> => {
 const malformed = (_: string, detail: string) =>
   invalid(`Malformed input request: ${detail}, please reformat your input and try again.`)
 
-/**
- * The reply of Titan Text Embeddings V2. Deterministic vectors from hashed words and trigrams: texts that share words are close. Limits: 8,192 tokens and 50,000 characters (AWS: Titan text embeddings). Throws a `Refusal`.
- */
+/** The reply of Titan Text Embeddings V2, within its limits (AWS: Titan text embeddings). Throws a `Refusal`. */
 export const embedTitan = (body: JsonObject): JsonObject => {
   const { inputText, dimensions = 1024, normalize, embeddingTypes, ...others } = body
   const [stray] = Object.keys(others)
