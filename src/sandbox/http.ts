@@ -5,7 +5,6 @@ import { buffer } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Data } from "effect"
 import { createServer } from "../nodeHttp.ts"
-import { parseAhead } from "./json.ts"
 import { digest } from "./signature.ts"
 
 /** A request as a cloud's front end sees it. `path` is as it was sent, still percent-encoded. */
@@ -106,7 +105,6 @@ export const startServer = async (
     try {
       const headers = Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
       const body = await buffer(incoming)
-      await parseAhead(body)
       call = { cloud, method, path: target, headers, body: body.toString(), aborted: false }
       add(call)
       const [path = "/", query] = target.split("?", 2)
