@@ -6,14 +6,10 @@ import { countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
 
 /** Words that say nothing about what is asked. */
-const COMMON = new Set(
-  (
-    "a about an and any anything are as at be been by can could do does for from get give given hav here how i in into is " +
-    "it its mak me more my need not of on or other please say should show some such tak tell than that the their them then " +
-    "there these they thing this those to us use used using want was were what when wher where which who why will with " +
-    "would you your"
-  ).split(" ")
-)
+const COMMON =
+  " about an and any anything are as at be been by can could do does for from get give given hav here how in into is it its " +
+  "mak me more my need not of on or other please say should show some such tak tell than that the their them then there " +
+  "these they thing this those to us use used using want was were what when wher where which who why will with would you your "
 
 /** Characters of a prompt that are looked at for what it is about. */
 const READ = 64 * 1024
@@ -21,7 +17,7 @@ const READ = 64 * 1024
 const termsOf = (text: string): ReadonlySet<string> => {
   const apart = text.slice(0, READ).replace(/([a-z])([A-Z])/g, "$1 $2")
   const terms = (apart.match(/\p{L}+/gu) ?? []).map((word) => word.toLowerCase().replace(/(?:ing|es|s)$/, ""))
-  return new Set(terms.filter((word) => word.length > 1 && !COMMON.has(word)))
+  return new Set(terms.filter((word) => word.length > 1 && !COMMON.includes(` ${word} `)))
 }
 
 /** What two texts have in common: a word of four letters or more says enough by itself, a shorter one only half as much. */

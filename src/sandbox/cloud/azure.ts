@@ -3,7 +3,7 @@ import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import type { Models } from "../models.ts"
 import { playChat } from "../openai/chat.ts"
 import { playResponses } from "../openai/responses.ts"
-import { azureError, serve } from "../openai/serve.ts"
+import { azureError, serve } from "../openai/shared.ts"
 import type { Access } from "./access.ts"
 
 const PATH = /^\/openai(\/v1|\/deployments\/([^/]+))?\/(chat\/completions|responses)$/

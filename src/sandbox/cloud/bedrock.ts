@@ -9,7 +9,7 @@ import { arrayOf, type JsonObject, objectOf, parseBody, readObject, stringOf } f
 import type { ClaudeModel, Models } from "../models.ts"
 import { playChat } from "../openai/chat.ts"
 import { playResponses } from "../openai/responses.ts"
-import { serve } from "../openai/serve.ts"
+import { serve } from "../openai/shared.ts"
 import { embedTitan } from "../titan/embeddings.ts"
 import type { Access } from "./access.ts"
 import { awsReply } from "./errors.ts"

@@ -1,6 +1,6 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
 import { playClaude } from "../claude/claude.ts"
-import { answered, type Failed, type Stream } from "../faults.ts"
+import { answered, type Failed } from "../faults.ts"
 import { playGemini } from "../gemini/generateContent.ts"
 import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
@@ -15,13 +15,6 @@ const sse = (data: JsonObject): string => `event: ${stringOf(data.type)}\ndata: 
 
 /** What a Messages stream calls Bedrock's exceptions where it has other statuses for them. */
 const inStream: Readonly<Record<number, number>> = { 408: 504, 424: 500, 503: 529 }
-
-const errorEvent: Stream["error"] = ({ name, status, message }) =>
-  sse(
-    name.endsWith("_error")
-      ? { type: "error", error: { type: name, message } }
-      : claudeError(inStream[status] ?? status, message)
-  )
 
 const missing = (model: string): Reply =>
   googleReply(404, `Publisher Model \`${model}\` was not found or your project does not have access to it.`)
@@ -40,15 +33,19 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
     [400, 413, 529].includes(status)
       ? jsonReply(status, { ...claudeError(status, message), request_id }, headers)
       : googleReply(status, message, retryAfter)
-  const framing = {
-    whole: (said: JsonObject) => jsonReply(200, said, headers),
-    streams: method === "streamRawPredict" && body.stream === true,
-    frame: sse,
-    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
-    garbage: "event: content_block_delta\ndata: {not json\n\n",
-    error: errorEvent
-  }
-  return answered(() => playClaude(body, context, request.seed, framing), failed)
+  const answer = () =>
+    playClaude(body, context, request.seed, {
+      whole: (said) => jsonReply(200, said, headers),
+      streams: method === "streamRawPredict" && body.stream === true,
+      frame: sse,
+      headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
+      garbage: "event: content_block_delta\ndata: {not json\n\n",
+      error: ({ name: type, status, message }) => {
+        const own = type.endsWith("_error") && { type: "error", error: { type, message } }
+        return sse(own || claudeError(inStream[status] ?? status, message))
+      }
+    })
+  return answered(answer, failed)
 }
 
 const UNAUTHENTICATED =

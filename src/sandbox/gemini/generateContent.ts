@@ -142,8 +142,8 @@ const schema = closed(
     "minimum maximum minLength maxLength pattern example anyOf propertyOrdering default defs ref additionalProperties"
 )
 
-const names = "name description parametersJsonSchema response responseJsonSchema behavior"
-const declaration = closed(names, { parameters: schema }, (declared, path): Tool => {
+const declarable = "name description parametersJsonSchema response responseJsonSchema behavior"
+const declaration = closed(declarable, { parameters: schema }, (declared, path): Tool => {
   const { name, description, parameters, parametersJsonSchema } = declared
   const both = parameters !== undefined && parametersJsonSchema !== undefined
   insist(wellNamed(declared), path)
@@ -204,10 +204,9 @@ const partsOf = (plan: Plan, thinks: boolean, shown: boolean, sign: (what: strin
   return [
     ...(shown && plan.thinking !== "" ? [{ text: plan.thinking, thought: true }] : []),
     ...(plan.text === "" ? [] : [{ text: plan.text, ...text }]),
-    ...calls.map((functionCall, index) => ({
-      functionCall,
-      ...(index === 0 && { thoughtSignature: sign(functionCall.name) })
-    }))
+    ...calls.map((functionCall, index) =>
+      index === 0 ? { functionCall, thoughtSignature: sign(functionCall.name) } : { functionCall }
+    )
   ]
 }
 
@@ -232,12 +231,7 @@ const between = (value: Json | undefined, least: number, most: number): boolean 
   value === undefined || (typeof value === "number" && value >= least && value <= most)
 
 /** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. Throws a `Refusal`. */
-export const playGemini = (
-  { seed, query }: CloudRequest,
-  body: JsonObject,
-  model: GeminiModel,
-  method: string
-): Answer => {
+export const playGemini = (request: CloudRequest, body: JsonObject, model: GeminiModel, method: string): Answer => {
   const { contents = [], systemInstruction: system, tools: given = [], ...asked } = requestOf(model)(body, "")
   const { stopSequences = [], thinkingConfig, ...config } = asked.generationConfig ?? generation({}, "")
   const { maxOutputTokens: limit, responseSchema, responseJsonSchema, logprobs } = config
@@ -299,9 +293,13 @@ export const playGemini = (
     throw new Refusal({ status: 404, message: `Method ${method} not found.` })
   if (streams && likely) throw invalid("Unable to submit request because Logprobs is not supported for streaming.")
 
-  const identity = { modelVersion: model.base, createTime: new Date().toISOString(), responseId: seed.slice(0, 22) }
+  const identity = {
+    modelVersion: model.base,
+    createTime: new Date().toISOString(),
+    responseId: request.seed.slice(0, 22)
+  }
   const plan = planOf(turn)
-  const sign = (what: string) => signThinking(signed(model, what), seed)
+  const sign = (what: string) => signThinking(signed(model, what), request.seed)
   const parts = partsOf(plan, turn.thinks, includeThoughts === true, sign)
   const lost = plan.calls.some(({ json }) => readObject(json) === undefined)
   const reason = reasons[plan.stop]
@@ -327,31 +325,25 @@ export const playGemini = (
   const unread = { promptTokenCount: promptTokens, totalTokenCount: promptTokens, trafficType }
   const blocked = directives.flags.has("filter-prompt") && { promptFeedback, usageMetadata: unread, ...identity }
 
+  const pieces = parts.flatMap(piecesOf)
+  const said = pieces.map((part) => bodyOf(contentOf([part]), { trafficType }))
+  const bodies = blocked ? [blocked] : [...said, ended([{ text: "" }])]
+
   const event = (data: JsonObject) => `data: ${JSON.stringify(data)}\r\n\r\n`
-  const stream = () => {
-    const pieces = parts.flatMap(piecesOf)
-    const said = pieces.map((part) => bodyOf(contentOf([part]), { trafficType }))
-    const bodies = blocked ? [blocked] : [...said, ended([{ text: "" }])]
-    const array = query.get("alt") !== "sse"
-    const frames = bodies.map((body, index): Frame => {
-      const last = index === bodies.length - 1
-      return {
-        bytes: array ? `${index === 0 ? "[" : ",\n"}${JSON.stringify(body)}` : event(body),
-        // The signature of a text comes with the last of it.
-        word: !last && pieces[index]?.text !== "",
-        terminal: last && !array
-      }
-    })
-    return {
-      frames: array ? [...frames, { bytes: "]", terminal: true }] : frames,
-      headers: { "content-type": array ? "application/json; charset=UTF-8" : "text/event-stream" },
-      garbage: "data: {not json\r\n\r\n",
-      error: ({ status, message }: Failure) => event(googleError(status, message))
-    }
-  }
+  const stream = () => ({
+    frames: bodies.map((body, index): Frame => {
+      const terminal = index === bodies.length - 1
+      // The signature of a text comes with the last of it.
+      return { bytes: event(body), word: !terminal && pieces[index]?.text !== "", terminal }
+    }),
+    headers: { "content-type": "text/event-stream" },
+    garbage: "data: {not json\r\n\r\n",
+    error: ({ status, message }: Failure) => event(googleError(status, message))
+  })
   const whole = () => {
     const logprobsResult = likely && likelihoods(plan.text, Number(logprobs ?? 0))
-    return jsonReply(200, blocked || ended(parts, logprobsResult ? { logprobsResult } : {}))
+    // Events that are not asked for as such are a JSON array.
+    return jsonReply(200, streams ? bodies : blocked || ended(parts, logprobsResult ? { logprobsResult } : {}))
   }
-  return { directives, stream: streams && stream, whole }
+  return { directives, stream: streams && request.query.get("alt") === "sse" && stream, whole }
 }

@@ -8,10 +8,10 @@ import type { Shape } from "../shape.ts"
 import { digest } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { type Message, type Part, readTurn, textIn } from "../turn.ts"
-import { type Asked, eventStream, filterResults, logprob, openaiError } from "./serve.ts"
-import * as shapes from "./shape.ts"
+import * as shared from "./shared.ts"
 
-const { closed, filled, insist, list, never, text, variant, where } = shapes
+const { closed, filled, insist, list, never, text, variant, where } = shared
+const { eventStream, filterResults, logprob, openaiError } = shared
 
 const called = closed("", { "name!": text, "arguments!": text })
 const call = closed(
@@ -30,14 +30,14 @@ const said = (content: ReadonlyArray<Part> | undefined, path: string) => {
 
 const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
   const file = never("Invalid value: 'file'. This model does not support file content types.")
-  const plain = { text: shapes.textPart, file }
-  const image_url: Shape<Part> = (part, path) => shapes.imageOf(model, objectOf(objectOf(part).image_url).url, path)
+  const plain = { text: shared.textPart, file }
+  const image_url: Shape<Part> = (part, path) => shared.imageOf(model, objectOf(objectOf(part).image_url).url, path)
   const message = (role: Message["role"], types: Readonly<Record<string, Shape<Part>>>): Shape<Message> => {
-    const fields = { content: shapes.contentOf(types) }
+    const fields = { content: shared.contentOf(types) }
     return closed("role name", fields, ({ content }, path) => ({ role, parts: said(content, path) }))
   }
-  const answer = { content: shapes.contentOf({ ...plain, refusal: () => ({}) }), tool_calls: list(call) }
-  const result = { content: shapes.contentOf(plain), tool_call_id: text }
+  const answer = { content: shared.contentOf({ ...plain, refusal: () => ({}) }), tool_calls: list(call) }
+  const result = { content: shared.contentOf(plain), tool_call_id: text }
   const roles: Readonly<Record<string, Shape<Message>>> = {
     system: message("system", plain),
     developer: message("system", plain),
@@ -72,16 +72,16 @@ const checkMessages = (messages: ReadonlyArray<Message>, given: ReadonlyArray<Js
   }
 }
 
-const tool = closed("type", { "function!": shapes.toolOf }, (tool) => tool.function)
+const tool = closed("type", { "function!": shared.toolOf }, (tool) => tool.function)
 const schema = closed("description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
-const renamed = never(`${shapes.unsupported("max_tokens")} Use 'max_completion_tokens' instead.`)
+const noMaxTokens = never(`${shared.unsupported("max_tokens")} Use 'max_completion_tokens' instead.`)
 const json_schema = closed("type", { "json_schema!": schema }, (format) => format.json_schema)
 
 const requestOf = (model: GptModel) => {
   const { maxOutputTokens: most, inlineReasoning } = model
   const tooMany = (limit: number) =>
     `max_tokens is too large: ${limit}. This model supports at most ${most} completion tokens.`
-  const limit = where(shapes.tokens(1), (limit) => limit <= most, tooMany)
+  const limit = where(shared.tokens(1), (limit) => limit <= most, tooMany)
   return closed(
     "model stream stream_options seed user tool_choice parallel_tool_calls metadata verbosity store safety_identifier " +
       "prompt_cache_key service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
@@ -89,12 +89,12 @@ const requestOf = (model: GptModel) => {
     {
       "messages!": messagesOf(model),
       max_completion_tokens: limit,
-      max_tokens: inlineReasoning ? limit : renamed,
-      reasoning_effort: shapes.effortOf(model),
-      ...shapes.sampling,
+      max_tokens: inlineReasoning ? limit : noMaxTokens,
+      reasoning_effort: shared.effortOf(model),
+      ...shared.sampling,
       stop: (stop) => (typeof stop === "string" ? [stop] : arrayOf(stop)),
       tools: filled(variant("type", { function: tool })),
-      response_format: shapes.formatOf(json_schema)
+      response_format: shared.formatOf(json_schema)
     }
   )
 }
@@ -111,20 +111,20 @@ const piecesOf = ({ thinking, text, calls, stop }: Plan, inline: boolean): Reado
 }
 
 /** Answers a chat completion request. Throws a `Refusal` where the cloud would refuse it. */
-export const playChat = ({ body, model, name, azure, seed }: Asked): Answer => {
+export const playChat = ({ body, model, name, azure, seed }: shared.Asked): Answer => {
   const asked = requestOf(model)(body, "")
   const { messages, tools = [], stop: stops = [], tool_choice: choice = "auto" } = asked
   checkMessages(messages, arrayOf(body.messages))
   const effort = asked.reasoning_effort ?? model.defaultEffort
   const names = "temperature top_p presence_penalty frequency_penalty logprobs top_logprobs logit_bias stop"
-  shapes.checkSampling(body, names, model, effort)
+  shared.checkSampling(body, names, model, effort)
   const streams = body.stream === true
   const tooled = `Function tools with reasoning_effort are not supported for ${model.id} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
   insist({ [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" }, "reasoning_effort")
   insist({ "The sandbox gives one choice.": !azure || (asked.n ?? 1) === 1 }, "n")
   insist({
-    [shapes.unsupported("n")]: (asked.n ?? 1) === 1,
-    [shapes.unsupported("logit_bias")]: !model.inlineReasoning || body.logit_bias === undefined,
+    [shared.unsupported("n")]: (asked.n ?? 1) === 1,
+    [shared.unsupported("logit_bias")]: !model.inlineReasoning || body.logit_bias === undefined,
     "Invalid 'stop': array too long. Expected an array with maximum length 4.": stops.length <= 4,
     "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
       streams || asked.stream_options === undefined,
@@ -140,7 +140,7 @@ export const playChat = ({ body, model, name, azure, seed }: Asked): Answer => {
     model: model.id,
     instructions: "",
     tools,
-    choice: simple ? choice : shapes.chosen(stringOf(objectOf(objectOf(choice).function).name), tools),
+    choice: simple ? choice : shared.chosen(stringOf(objectOf(objectOf(choice).function).name), tools),
     format: asked.response_format,
     thinks: effort !== "none",
     limit: asked.max_completion_tokens ?? asked.max_tokens,

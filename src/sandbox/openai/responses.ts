@@ -8,11 +8,11 @@ import { anything, type Shape } from "../shape.ts"
 import { digest, isSigned, signThinking } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn.ts"
-import { type Asked, eventStream, filterResults, logprob } from "./serve.ts"
-import * as shapes from "./shape.ts"
+import * as shared from "./shared.ts"
 
-const { closed, filled, insist, list, never, text, variant, where } = shapes
-const { checkSampling, chosen, contentOf, effortOf, formatOf, imageOf, sampling, textPart, tokens, toolOf } = shapes
+const { closed, filled, insist, list, never, text, variant, where } = shared
+const { eventStream, filterResults, logprob } = shared
+const { checkSampling, chosen, contentOf, effortOf, formatOf, imageOf, sampling, textPart, tokens, toolOf } = shared
 
 /** What `encrypted_content` is made over. */
 const ENCRYPTED = "responses reasoning"
@@ -55,8 +55,8 @@ const outputOf = ({ prefix, named }: (typeof kinds)[Kind]): Shape<Message> => {
   }))
 }
 
-const rs = { id: idOf("rs") }
-const reasoning = closed("type status summary content encrypted_content", rs, (item): Message => {
+const reasoned = { id: idOf("rs") }
+const reasoning = closed("type status summary content encrypted_content", reasoned, (item): Message => {
   const { id, encrypted_content: secret } = item
   const lost = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
   if (secret === undefined) throw new Refusal({ status: 404, message: lost, param: "input" })
@@ -222,7 +222,7 @@ const unsaid = { background: false, error: null, incomplete_details: null, previ
 const sse = (data: Event): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** Answers a Responses request. Throws a `Refusal` where the clouds would refuse it. */
-export const playResponses = ({ body, model, name, azure, seed }: Asked): Answer => {
+export const playResponses = ({ body, model, name, azure, seed }: shared.Asked): Answer => {
   const asked = requestOf(model)(body, "")
   checkPairs(asked.input.flatMap(({ parts }) => parts))
   const { effort = model.defaultEffort, summary, generate_summary } = asked.reasoning ?? {}
