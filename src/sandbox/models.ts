@@ -53,9 +53,7 @@ export const modelsOf = (catalog: () => Catalog) => {
     catalog()
       .models.filter((model) => model.family === family)
       .flatMap((model) => model.deployments.map((deployment) => ({ model, deployment })))
-      .find(
-        ({ deployment: one }) => one.cloud === cloud && (ids.includes(one.model) || ids.includes(one.countModel ?? ""))
-      )
+      .find(({ deployment: one }) => one.cloud === cloud && ids.some((id) => [one.model, one.countModel].includes(id)))
   /** On Bedrock an inference profile and its foundation model exist together. */
   const near = (family: Model["family"], cloud: Cloud, id: string) =>
     find(family, cloud, id) ??

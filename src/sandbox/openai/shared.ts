@@ -1,4 +1,5 @@
 /** What chat completions and Responses have in common: shapes and words of refusals, how a request finds its model, and errors. */
+import { noDirectives } from "../directives.ts"
 import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
 import { type JsonObject, objectOf, parseBody, stringOf } from "../json.ts"
@@ -184,16 +185,13 @@ export const serve = (
     if (model === undefined) throw new Refusal({ status: 404, message, code: "model_not_found", param: "model" })
     const name = azure ? `${model.id}-2025-11-13` : id
     const played = play({ body, model, name, azure, seed: request.seed })
-    const { directives } = played
-    const blocked = () => jsonReply(400, { error: filtered })
-    return directives.flags.has("filter-prompt") ? { directives, whole: blocked } : played
+    const { status, delay, flags } = played.directives
+    if (!flags.has("filter-prompt")) return played
+    return { directives: { ...noDirectives, status, delay }, whole: () => jsonReply(400, { error: filtered }) }
   }
-  return answered(
-    answer,
-    (...error) => failed(azure, ...error),
-    ({ status, message, code = null, param }) =>
-      azure && code === "model_not_found"
-        ? jsonReply(404, noDeployment)
-        : jsonReply(status, openaiError(status, message, code, param))
-  )
+  const refused = ({ status, message, code, param }: Refusal): Reply =>
+    azure && code === "model_not_found"
+      ? jsonReply(404, noDeployment)
+      : jsonReply(status, openaiError(status, message, code ?? null, param))
+  return answered(answer, (...error) => failed(azure, ...error), refused)
 }
