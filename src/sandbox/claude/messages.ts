@@ -142,13 +142,9 @@ const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => 
     return value
   }
   const answer = { ...shared, content }
-  const tool_result = closed(
-    "type tool_use_id is_error",
-    answer,
-    ({ tool_use_id: id, content }): Part => ({
-      result: { id: stringOf(id), content }
-    })
-  )
+  const tool_result = closed("type tool_use_id is_error", answer, ({ tool_use_id: id, content }) => ({
+    result: { id: stringOf(id), content }
+  }))
   const outer = listOf({ text: said, ...blocks, tool_result })
   return (value, path) => outer(typeof value === "string" ? [{ type: "text", text: value }] : value, path)
 }

@@ -14,13 +14,9 @@ const { closed, filled, insist, list, never, text, variant, where } = shared
 const { eventStream, filterResults, logprob, openaiError } = shared
 
 const called = closed("", { "name!": text, "arguments!": text })
-const call = closed(
-  "type",
-  { "id!": text, "function!": called },
-  ({ id, function: made }): Part => ({
-    call: { id, name: made.name, json: made.arguments }
-  })
-)
+const call = closed("type", { "id!": text, "function!": called }, ({ id, function: made }) => ({
+  call: { id, name: made.name, json: made.arguments }
+}))
 
 const said = (content: ReadonlyArray<Part> | undefined, path: string) => {
   const wrong = "Invalid value for 'content': expected a string, got null."
