@@ -1,8 +1,8 @@
 /** What the simulated model says to a turn: thinking, text, tool calls, and how it stops. */
 import type { Directives } from "./directives.ts"
-import { type JsonObject, readObject } from "./json.ts"
+import { type JsonObject, objectOf, readObject } from "./json.ts"
 import { schemaSample } from "./schemaSample.ts"
-import { countTokens, words } from "./tokens.ts"
+import { beginning, countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
 
 /** Words that say nothing about what is asked. */
@@ -43,12 +43,15 @@ const toolFor = ({ directives, tools, choice, prompt, results }: Turn): Tool | u
 const callsOf = (turn: Turn): Directives["tools"] => {
   if (turn.directives.tools.length > 0) return turn.directives.tools
   const tool = toolFor(turn)
-  return tool === undefined ? [] : [{ name: tool.name, json: JSON.stringify(schemaSample(tool.schema, turn.prompt)) }]
+  if (tool === undefined) return []
+  const { name, schema } = tool
+  const json = schema && JSON.stringify(objectOf(schemaSample(schema, turn.prompt)))
+  return [{ name, json: json ?? turn.prompt }]
 }
 
 const excerpt = (text: string, length: number): string => {
   const line = text.trimStart().slice(0, READ).replace(/\s+/g, " ").trim()
-  return line.length > length ? `${line.slice(0, length - 1).trimEnd()}…` : line
+  return line.length > length ? `${beginning(line, length - 1).trimEnd()}…` : line
 }
 
 const LEAD =
@@ -136,7 +139,7 @@ export const planOf = (given: Turn) => {
     text: pieces.filter((piece) => fits(piece)).join(""),
     /** `json` is complete unless the token limit cut it. */
     calls: calls.flatMap(({ name, json }) =>
-      left < 0 ? [] : [{ name, json: fits(name, json) ? json : json.slice(0, json.length >> 1) }]
+      left < 0 ? [] : [{ name, json: fits(name, json) ? json : beginning(json, json.length >> 1) }]
     ),
     stop: refuses ? "refusal" : total > limit ? "length" : calls.length > 0 ? "tool" : done,
     sequence,

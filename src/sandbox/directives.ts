@@ -6,6 +6,7 @@ import { readObject, textOf } from "./json.ts"
 
 const OPEN = /\[sandbox:\s*/g
 
+/** Where the directive ends that begins there; -1 where its brackets and quotation marks do not match. */
 const closingOf = (text: string, start: number): number => {
   let depth = 0
   let quoted = false
@@ -17,7 +18,7 @@ const closingOf = (text: string, start: number): number => {
     else if (sign === "{" || sign === "[") depth++
     else if (sign === "}" || sign === "]") depth--
   }
-  return text.indexOf("]", start)
+  return -1
 }
 
 /** Text and arguments are the last of their directive: their value may hold anything. */
@@ -28,9 +29,12 @@ const fieldsOf = (inner: string): ReadonlyMap<string, string> =>
     Array.from(inner.trim().matchAll(FIELD), ([, last, rest, name, value]) => [last ?? name ?? "", rest ?? value ?? ""])
   )
 
+/** The longest that a timer can wait. */
+const MAX_DELAY = 2 ** 31 - 1
+
 const milliseconds = (text: string): number => {
   const [, digits = "0", unit] = /^([\d.]+)(ms|s)?$/.exec(text) ?? []
-  return Number(digits) * (unit === "ms" ? 1 : 1000)
+  return Math.min(Number(digits) * (unit === "ms" ? 1 : 1000), MAX_DELAY)
 }
 
 const MAX_EVENTS = 100_000
@@ -45,13 +49,18 @@ const wholeNumber = (text: string | undefined, least: number, most: number): num
 export const readDirectives = (text: string) => {
   const found: Array<ReadonlyMap<string, string>> = []
   let rest = ""
+  // After one that does not match, all end at the first bracket: looking on to the end for each would take quadratic time.
+  let matches = true
   let from = 0
   for (const { index, 0: open } of text.matchAll(OPEN)) {
     // It may stand within the one before.
     if (index < from) continue
-    const close = closingOf(text, index + open.length)
+    const start = index + open.length
+    const matching: number = matches ? closingOf(text, start) : -1
+    matches = matching >= 0
+    const close = matches ? matching : text.indexOf("]", start)
     if (close < 0) break
-    found.push(fieldsOf(text.slice(index + open.length, close)))
+    found.push(fieldsOf(text.slice(start, close)))
     rest += text.slice(from, index)
     from = close + 1
   }
@@ -62,9 +71,10 @@ export const readDirectives = (text: string) => {
   const after = (name: string) => holder(name) && (wholeNumber(holder(name)?.get("after"), 0, MAX_EVENTS) ?? 0)
   const exception = value("exception")
   const code = wholeNumber(value("status"), 200, 599)
+  const seconds = wholeNumber(holder("status")?.get("retry-after"), 0, MAX_DELAY)
   const said = value("text")
   return {
-    status: code === undefined ? undefined : { code, retryAfter: holder("status")?.get("retry-after") },
+    status: code === undefined ? undefined : { code, retryAfter: seconds?.toString() },
     delay: milliseconds(value("delay") ?? ""),
     cut: after("cut"),
     stall: after("stall"),

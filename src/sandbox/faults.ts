@@ -23,17 +23,17 @@ export interface Answer {
 export type Failed = (status: number, message: string, retryAfter?: string) => Reply
 
 /** The HTTP status that each of Bedrock's in-stream exceptions has when it comes before the stream; others are 500. */
-const statuses: Readonly<Record<string, number>> = {
-  throttlingException: 429,
-  serviceUnavailableException: 503,
-  modelStreamErrorException: 424,
-  modelTimeoutException: 408,
-  validationException: 400
-}
+const statuses = new Map([
+  ["throttlingException", 429],
+  ["serviceUnavailableException", 503],
+  ["modelStreamErrorException", 424],
+  ["modelTimeoutException", 408],
+  ["validationException", 400]
+])
 
 const failureOf = (name: string) => ({
   name,
-  status: statuses[name] ?? 500,
+  status: statuses.get(name) ?? 500,
   message: `The sandbox was asked for ${name}.`
 })
 

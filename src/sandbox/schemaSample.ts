@@ -1,5 +1,6 @@
 /** A value that a JSON Schema accepts, made from what was asked. */
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, stringOf } from "./json.ts"
+import { beginning } from "./tokens.ts"
 
 /** What begins a sentence and is no name. */
 const START =
@@ -20,14 +21,19 @@ const finds = (prompt: string) => {
     numbers: all(/(?<![\w-])-?\d+(?:\.\d+)?(?![\w-])/g).map(Number),
     url: all(/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi)[0],
     email: all(/[\w.+-]+@[\w-]+\.[\w.]+\w/g)[0],
-    date: all(/\b\d{4}-\d{2}-\d{2}\b/g)[0]
+    date: all(/\b\d{4}-\d{2}-\d{2}\b/g)[0],
+    /** How many values may still be made: a schema that refers to itself in many places has no end. */
+    left: 5000
   }
 }
 type Finds = ReturnType<typeof finds>
 
+/** Of a string that a schema asks for, in characters; what a prompt holds is shorter. */
+const MAX_LENGTH = 64 * 1024
+
 const sampleString = (schema: JsonObject, name: string, found: Finds): string => {
   const { url, email, date = "2026-01-31", quoted, names, prompt } = found
-  const formats: Readonly<Record<string, string>> = {
+  const formats = Object.entries({
     date,
     time: "12:00:00Z",
     "date-time": `${date}T12:00:00Z`,
@@ -35,8 +41,8 @@ const sampleString = (schema: JsonObject, name: string, found: Finds): string =>
     uri: url ?? "urn:example:sandbox",
     uuid: "00000000-0000-4000-8000-000000000000",
     ipv4: "192.0.2.1"
-  }
-  const format = formats[stringOf(schema.format)]
+  })
+  const format = formats.find(([name]) => name === schema.format)?.[1]
   if (format !== undefined) return format
   const hint = `${name} ${stringOf(schema.description)}`.toLowerCase()
   if (url !== undefined && /\b(?:url|uri|link|endpoint)\b/.test(hint)) return url
@@ -44,8 +50,8 @@ const sampleString = (schema: JsonObject, name: string, found: Finds): string =>
   if (found.date !== undefined && /\b(?:date|day)\b/.test(hint)) return date
   const asks = /quer|question|prompt|search|text|task/.test(hint)
   const text = quoted.shift() ?? (asks ? prompt : names.shift()) ?? prompt
-  const long = text.padEnd(numberOf(schema.minLength) ?? 0, "x")
-  return long.slice(0, numberOf(schema.maxLength)) || name || "sandbox"
+  const long = text.padEnd(Math.min(numberOf(schema.minLength) ?? 0, MAX_LENGTH), "x")
+  return beginning(long, numberOf(schema.maxLength) ?? MAX_LENGTH) || name || "sandbox"
 }
 
 const sampleNumber = ({ minimum, maximum }: JsonObject, { numbers }: Finds): number => {
@@ -61,7 +67,7 @@ const typeOf = ({ type: declared, properties, items }: JsonObject): string => {
 }
 
 const sample = (node: Json | undefined, name: string, root: JsonObject, found: Finds, depth: number): Json => {
-  if (depth > 12) return null
+  if (depth > 12 || found.left-- <= 0) return null
   if (!isObject(node)) return found.prompt
   const deeper = (inner: Json | undefined, as = name) => sample(inner, as, root, found, depth + 1)
   const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
@@ -75,13 +81,13 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
   const branch = [...arrayOf(node.anyOf), ...arrayOf(node.oneOf)].find((one) => objectOf(one).type !== "null")
   if (branch !== undefined) return deeper(branch)
   const parts = arrayOf(node.allOf)
-  if (parts.length > 0) return Object.assign({}, ...parts.map((part) => deeper(part)).filter(isObject))
+  if (parts.length > 0) return Object.fromEntries(parts.flatMap((part) => Object.entries(objectOf(deeper(part)))))
   switch (typeOf(node)) {
     case "object": {
-      const required = arrayOf(node.required)
+      const required = new Set(arrayOf(node.required))
       const all = Object.entries(objectOf(node.properties))
       // Without a list of what is required, everything is filled in: an empty object teaches a caller nothing.
-      const wanted = all.filter(([key]) => required.length === 0 || required.includes(key))
+      const wanted = all.filter(([key]) => required.size === 0 || required.has(key))
       return Object.fromEntries(wanted.map(([key, value]) => [key, deeper(value, key)]))
     }
     case "array":
@@ -102,4 +108,4 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
 /** A value that a JSON Schema accepts, filled from a prompt where that is plausible: "weather in Paris" gives `{"location":"Paris"}`. */
 export const schemaSample = (schema: JsonObject, prompt: string): Json =>
   // Some patterns take quadratic time.
-  sample(schema, "", schema, finds(prompt.slice(0, 2000)), 0)
+  sample(schema, "", schema, finds(beginning(prompt, 2000)), 0)

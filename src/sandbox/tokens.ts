@@ -16,4 +16,7 @@ export const countTokens = (text: string): number => {
 export const words = (text: string): ReadonlyArray<string> => text.match(/\S+\s*|\s+/g) ?? []
 
 /** Cuts the text of a tool call's arguments into what a model would stream. */
-export const fragments = (json: string): ReadonlyArray<string> => json.match(/.{1,12}/gs) ?? []
+export const fragments = (json: string): ReadonlyArray<string> => json.match(/.{1,12}/gsu) ?? []
+
+/** At most so many UTF-16 units from the beginning of a text, without half a character at their end. */
+export const beginning = (text: string, length: number): string => text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "")

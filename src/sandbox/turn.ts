@@ -1,12 +1,13 @@
 /** What a request asks, in no vendor's words: read out of the conversation that a request of every vendor is. */
 import { noDirectives, readDirectives } from "./directives.ts"
-import { isObject, type Json, type JsonObject, readObject } from "./json.ts"
+import { isObject, type Json, type JsonObject, printed, readObject } from "./json.ts"
 import { countTokens } from "./tokens.ts"
 
 export interface Tool {
   readonly name: string
   readonly description: string
-  readonly schema: JsonObject
+  /** Of its arguments; a tool without one takes any text. */
+  readonly schema: JsonObject | undefined
 }
 
 interface Asked {
@@ -60,7 +61,7 @@ const resultText = (content: Json | undefined): string => {
   }
   if (content === undefined || content === null) return ""
   if (!Array.isArray(content) || content.length === 0) return JSON.stringify(content)
-  const textOf = (part: JsonObject) => (typeof part.text === "string" ? part.text : `[${String(part.type ?? "data")}]`)
+  const textOf = (part: JsonObject) => (typeof part.text === "string" ? part.text : `[${printed(part.type ?? "data")}]`)
   return content.map((part) => (isObject(part) ? textOf(part) : resultText(part))).join(" ")
 }
 
@@ -107,7 +108,10 @@ export const readTurn = (messages: ReadonlyArray<Message>, asked: Asked) => {
   const promptTokens =
     countTokens(asked.instructions) +
     messages.reduce((sum, { parts }) => sum + 4 + parts.reduce((part, one) => part + costOf(one), 0), 3) +
-    asked.tools.reduce((sum, tool) => sum + countTokens(JSON.stringify([tool.name, tool.description, tool.schema])), 0)
+    asked.tools.reduce(
+      (sum, tool) => sum + countTokens(JSON.stringify([tool.name, tool.description, tool.schema ?? {}])),
+      0
+    )
   return { turn, promptTokens, cached: Math.min(directives.cached, promptTokens) }
 }
 

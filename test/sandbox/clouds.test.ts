@@ -177,6 +177,8 @@ layer(Sandbox.layer({ pace: 0 }))("faults on demand", (it) => {
         "UNAUTHENTICATED"
       )
       assert.strictEqual((yield* post(claude(SONNET), "{")).status, 400)
+      const unknown = yield* post(claude(SONNET, "predict"), body)
+      assert.deepStrictEqual([unknown.status, messageIn(unknown)], [404, "Method predict not found."])
       const coral = yield* post({ cloud: "bedrock", path: "/anthropic/v1/messages/count_tokens" }, {})
       assert.deepStrictEqual([coral.status, /UnknownOperationException/.test(coral.text)], [200, true])
       const unsigned = yield* post(bedrock(GOV_SONNET), {}, { authorization: "Bearer wrong" })

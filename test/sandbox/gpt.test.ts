@@ -13,6 +13,11 @@ const image = (url: string) => user([{ type: "image_url", image_url: { url } }])
 const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedrock")?]> = [
   ["an unknown parameter", { foo: 1 }, /Unknown parameter: 'foo'/],
   ["max_tokens", { max_tokens: 5 }, /'max_tokens' is not supported/],
+  [
+    "too high a limit",
+    { max_completion_tokens: 1e9 },
+    /^max_tokens is too large: 1000000000. This model supports at most \d+ completion tokens/
+  ],
   ["sampling while it reasons", { reasoning_effort: "low", top_p: 0.5 }, /'top_p' is not supported/],
   [
     "sampling of a model that reasons by default",
@@ -176,6 +181,9 @@ layer(Sandbox.layer({ pace: 0 }))("simulated GPT", (it) => {
       assert.strictEqual(yield* finish({ stop: "You" }), "stop")
       const whole = yield* post(openai("chat/completions"), chat({ messages: [user("[sandbox: filter-prompt]")] }))
       assert.strictEqual(whole.json.error.innererror.content_filter_result.jailbreak.filtered, true)
+      const own = chat({ model: OSS, messages: [user("[sandbox: filter-prompt]")] })
+      const unfiltered = yield* post(openai("chat/completions", "bedrock"), own)
+      assert.strictEqual(unfiltered.json.choices[0].finish_reason, "content_filter")
     })
   )
 

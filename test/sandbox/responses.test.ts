@@ -124,6 +124,28 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
     })
   )
 
+  it.effect("fails in the stream where it is asked to", () =>
+    Effect.gen(function* () {
+      const body = responses({ input: "[sandbox: exception=failed after=2]", stream: true })
+      const events = dataIn((yield* post(openai("responses"), body)).text)
+      const { type, sequence_number, response } = events.at(-1)
+      assert.deepStrictEqual([events.length, type, sequence_number], [3, "response.failed", 2])
+      assert.deepStrictEqual([response.status, response.error.code], ["failed", "server_error"])
+    })
+  )
+
+  it.effect("takes a choice of several tools", () =>
+    Effect.gen(function* () {
+      const choose = (mode: string) => ({ type: "allowed_tools", mode, tools: [{ type: "function", name: "look_up" }] })
+      const kind = (mode: string) =>
+        Effect.map(
+          post(openai("responses"), responses({ tools: flat, tool_choice: choose(mode) })),
+          ({ json }) => json.output[0].type
+        )
+      assert.deepStrictEqual([yield* kind("required"), yield* kind("auto")], ["function_call", "message"])
+    })
+  )
+
   it.effect("is incomplete at a limit and after a filter", () =>
     Effect.gen(function* () {
       const cut = (yield* post(openai("responses"), responses({ max_output_tokens: 16 }))).json

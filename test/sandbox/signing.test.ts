@@ -63,6 +63,10 @@ describe("SigV4", () => {
       await check(now, (headers) => Object.assign(headers, { "x-amz-security-token": "T" })),
       "UnrecognizedClientException"
     )
+    const signed = (headers: Record<string, string>, name: string) =>
+      Object.assign(headers, { authorization: headers.authorization?.replace("SignedHeaders=", `$&${name};`) })
+    for (const name of ["constructor", "__proto__"])
+      assert.strictEqual(await check(now, (headers) => signed(headers, name)), "InvalidSignatureException")
     assert.strictEqual(
       await check(now, (headers) => delete headers.authorization),
       "MissingAuthenticationTokenException"

@@ -2,7 +2,7 @@
 import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
 import type { Answer, Stream } from "../faults.ts"
 import type { Frame, Reply } from "../http.ts"
-import { arrayOf, type JsonObject, objectOf, stringOf } from "../json.ts"
+import { arrayOf, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
 import { digest, signThinking } from "../signature.ts"
@@ -151,7 +151,7 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
   const versioned = strict ? newer : asked.anthropic_version === versions[platform]
   const disabled = `"thinking.type.disabled" is not supported for this model`
   insist({
-    [`anthropic_version: "${asked.anthropic_version}" is not a valid version for this model`]: versioned,
+    [`anthropic_version: "${printed(asked.anthropic_version)}" is not a valid version for this model`]: versioned,
     [`max_tokens: ${limit} > ${most}, which is the maximum allowed number of output tokens for ${model.id}`]:
       limit <= most,
     "stop_sequences: each stop sequence must contain non-whitespace": stops.every((stop) => stop.trim() !== ""),

@@ -116,18 +116,15 @@ const blocks: Readonly<Record<string, Shape<Part>>> = {
   )
 }
 
-/** Whose blocks they are; of others everybody's. */
-const places: Readonly<Record<string, string>> = {
-  ...{ image: "user", document: "user", tool_result: "user" },
-  ...{ tool_use: "assistant", thinking: "assistant", redacted_thinking: "assistant" }
-}
+/** Whose blocks they are; others are everybody's. */
+const places = { user: ["image", "document", "tool_result"], assistant: ["tool_use", "thinking", "redacted_thinking"] }
 
 const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => {
   const listOf = (shapes: typeof blocks): Shape<ReadonlyArray<Part>> => {
     const shape = variant("type", shapes)
     return list((value, path) => {
       const type = stringOf(objectOf(value).type)
-      const place = places[type] ?? role
+      const [place = role] = Object.entries(places).find(([, types]) => types.includes(type)) ?? []
       const placed = place === role || (type === "document" && !strict)
       insist({ [`\`${type}\` blocks can only be in \`${place}\` messages`]: placed }, path)
       return shape(value, path)
@@ -168,19 +165,20 @@ const idsIn = (message: Message | undefined) => (message?.parts ?? []).flatMap((
 
 const checkPairs = (messages: ReadonlyArray<Message>): void => {
   for (const [index, { parts }] of [...messages, { parts: [] }].entries()) {
-    const asked = idsIn(messages[index - 1])
-    const answered = parts.flatMap(({ result }) => result?.id ?? [])
-    const stray = answered.find((id) => !asked.includes(id))
-    const open = asked.filter((id) => !answered.includes(id)).join(", ")
+    const asked = new Set(idsIn(messages[index - 1]))
+    const results = parts.flatMap(({ result }) => result?.id ?? [])
+    const answered = new Set(results)
+    const [stray] = answered.difference(asked)
+    const open = [...asked.difference(answered)].join(", ")
     insist({
       [`messages.${index}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${stray}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`]:
         stray === undefined,
       [`messages.${index}: each tool_use must have a single result. Found multiple \`tool_result\` blocks`]:
-        new Set(answered).size === answered.length,
+        answered.size === results.length,
       [`messages.${index - 1}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`]:
         open === "",
       [`messages.${index}: \`tool_result\` blocks must come before other content in a message`]:
-        parts.findLastIndex(({ result }) => result !== undefined) < answered.length
+        parts.findLastIndex(({ result }) => result !== undefined) < results.length
     })
   }
 }

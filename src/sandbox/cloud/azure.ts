@@ -1,4 +1,5 @@
 /** How Azure OpenAI answers: its routes, credentials and headers. */
+import { unescape } from "node:querystring"
 import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import type { Models } from "../models.ts"
 import { playChat } from "../openai/chat.ts"
@@ -23,7 +24,7 @@ const answer = (request: CloudRequest, { azureKey, azureBearer }: Access, models
   if (place === "/v1" && version !== null && !["preview", "latest", "v1"].includes(version))
     return refused(400, "API version not supported", "BadRequest")
   const play = api === "responses" ? playResponses : playChat
-  return serve(request, play, { azure: true, models, deployment: deployment && decodeURIComponent(deployment) })
+  return serve(request, play, { azure: true, models, deployment: deployment && unescape(deployment) })
 }
 
 /** Plays Azure OpenAI: chat completions and Responses on the `v1` routes, and on the older routes that take an `api-version`. */

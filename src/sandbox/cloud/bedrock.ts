@@ -1,4 +1,5 @@
 /** How Amazon Bedrock's runtime answers: its routes, credentials, errors and framing. */
+import { unescape } from "node:querystring"
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { fromUtf8, toUtf8 } from "@smithy/core/serde"
 import { playClaude } from "../claude/claude.ts"
@@ -105,7 +106,7 @@ export const bedrock = (access: Access, models: Models) => {
     if (request.method === "POST" && request.path === "/openai/v1/responses")
       return serve(request, playResponses, place)
     if (request.method === "POST" && match !== undefined)
-      return answered(() => modelAnswer(models, request, decodeURIComponent(id), operation), awsReply, refused)
+      return answered(() => modelAnswer(models, request, unescape(id), operation), awsReply, refused)
     return jsonReply(200, { Output: { __type: "com.amazon.coral.service#UnknownOperationException" }, Version: "1.0" })
   }
   return async (request: CloudRequest): Promise<Reply> => {

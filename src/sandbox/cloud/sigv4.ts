@@ -37,7 +37,7 @@ export const checkSignature = async (
   const again = await new SignatureV4({ ...service, credentials: key }).sign(
     {
       ...{ method, path, body, protocol: "http:", hostname: host, query: Object.fromEntries(query) },
-      headers: Object.fromEntries(names.map((name) => [name, headers[name] ?? ""]))
+      headers: Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)))
     },
     { signingDate: date, signableHeaders: new Set(names) }
   )

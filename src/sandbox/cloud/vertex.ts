@@ -1,4 +1,5 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
+import { unescape } from "node:querystring"
 import { playClaude } from "../claude/claude.ts"
 import { answered, type Failed } from "../faults.ts"
 import { playGemini } from "../gemini/generateContent.ts"
@@ -56,7 +57,7 @@ export const vertex =
   (access: Access, models: Models) =>
   (request: CloudRequest): Reply => {
     const { path, headers } = request
-    const [match, project, location, publisher, id = "", method = ""] = PATH.exec(decodeURIComponent(path)) ?? []
+    const [match, project, location, publisher, id = "", method = ""] = PATH.exec(unescape(path)) ?? []
     const forbidden = `Permission 'aiplatform.endpoints.predict' denied on resource '//aiplatform.googleapis.com/projects/${project}' (or it may not exist).`
     if (match === undefined) return googleReply(404, `The requested URL ${path} was not found on this server.`)
     if (request.method !== "POST") return googleReply(405, "Method not allowed.")

@@ -3,7 +3,17 @@ import { type Plan, planOf } from "../answer.ts"
 import { googleError } from "../cloud/errors.ts"
 import type { Answer, Failure } from "../faults.ts"
 import { type CloudRequest, type Frame, invalid, jsonReply, Refusal } from "../http.ts"
-import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, readObject, stringOf } from "../json.ts"
+import {
+  arrayOf,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  printed,
+  readObject,
+  stringOf
+} from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GeminiModel } from "../models.ts"
 import { anything, type Shape, shapesIn } from "../shape.ts"
@@ -97,7 +107,8 @@ const checkContents = (contents: ReadonlyArray<Content>, model: GeminiModel): vo
   for (const [index, content] of contents.entries()) {
     const role = content.role ?? (contents.length === 1 ? "user" : undefined)
     const before = contents[index - 1]
-    const asked = callsIn(before).map(({ call }) => call?.name)
+    const asked = callsIn(before)
+    const names = new Set(asked.map(({ call }) => call?.name))
     const results = resultsIn(content)
     insist({
       "Please use a valid role: user, model.": role === "user" || role === "model",
@@ -112,9 +123,7 @@ const checkContents = (contents: ReadonlyArray<Content>, model: GeminiModel): vo
         asked.length > 0 || results.length === 0,
       "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.":
         asked.length === results.length,
-      "Please ensure that function response names match the function calls.": results.every(({ id }) =>
-        asked.includes(id)
-      )
+      "Please ensure that function response names match the function calls.": results.every(({ id }) => names.has(id))
     })
   }
   const ended = contents.at(-1)?.role !== "model"
@@ -246,7 +255,7 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
     [`${refused} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`]:
       between(config.temperature, 0, 2),
     [`${refused} it has a topP value outside the supported range from 0 to 1.`]: between(config.topP, 0, 1),
-    [`${refused} it has a maxOutputTokens value of ${limit} but the supported range is from 1 (inclusive) to ${model.maxOutput + 1} (exclusive).`]:
+    [`${refused} it has a maxOutputTokens value of ${printed(limit)} but the supported range is from 1 (inclusive) to ${model.maxOutput + 1} (exclusive).`]:
       between(limit, 1, model.maxOutput),
     "Multiple candidates is not enabled for this model": between(config.candidateCount, 1, 1),
     [`${refused} it has too many stop sequences. The maximum is 5.`]: stopSequences.length <= 5,

@@ -54,17 +54,19 @@ const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
 const checkMessages = (messages: ReadonlyArray<Message>, given: ReadonlyArray<Json>): void => {
   const mixed = ["system", "developer"].every((name) => given.some((one) => objectOf(one).role === name))
   insist({ "Messages with role 'system' and 'developer' cannot be mixed.": !mixed }, "messages")
-  let open: ReadonlyArray<string> = []
+  const open = new Set<string>()
   for (const [index, { parts }] of [...messages, { parts: [] }].entries()) {
     const answered = parts.flatMap(({ result }) => result?.id ?? [])
+    const silent = answered.length === 0 ? [...open].join(", ") : ""
     const rules = {
       "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.":
-        answered.every((id) => open.includes(id)),
-      [`An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.join(", ")}`]:
-        answered.length > 0 || open.length === 0
+        answered.every((id) => open.has(id)),
+      [`An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${silent}`]:
+        answered.length > 0 || open.size === 0
     }
     insist(rules, index < messages.length ? `messages[${index}].role` : "messages")
-    open = [...open.filter((id) => !answered.includes(id)), ...parts.flatMap(({ call }) => call?.id ?? [])]
+    for (const id of answered) open.delete(id)
+    for (const { call } of parts) if (call !== undefined) open.add(call.id)
   }
 }
 
@@ -120,12 +122,12 @@ export const playChat = ({ body, model, name, azure, seed }: shared.Asked): Answ
   insist({ "The sandbox gives one choice.": !azure || (asked.n ?? 1) === 1 }, "n")
   insist({
     [shared.unsupported("n")]: (asked.n ?? 1) === 1,
-    [shared.unsupported("logit_bias")]: !model.inlineReasoning || body.logit_bias === undefined,
+    [shared.unsupported("logit_bias")]: !model.inlineReasoning || asked.logit_bias === undefined,
     "Invalid 'stop': array too long. Expected an array with maximum length 4.": stops.length <= 4,
     "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
       streams || asked.stream_options === undefined,
     "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.":
-      tools.length > 0 || body.parallel_tool_calls === undefined,
+      tools.length > 0 || asked.parallel_tool_calls === undefined,
     "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.":
       tools.length > 0 || asked.tool_choice === undefined,
     "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":

@@ -2,7 +2,7 @@
 import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
 import type { Answer, Failure } from "../faults.ts"
 import { type Frame, jsonReply, Refusal } from "../http.ts"
-import { arrayOf, type JsonObject, objectOf, stringOf } from "../json.ts"
+import { arrayOf, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
 import { digest, isSigned, signThinking } from "../signature.ts"
@@ -104,7 +104,9 @@ const toolsOf =
   (type: Kind, shape: Shape): Shape<ReadonlyArray<Listed>> =>
   (value, path) => {
     shape(value, path)
-    return [{ ...(kinds[type].named ? toolOf(value, path) : { name: type, description: "", schema: {} }), type }]
+    const plain = { name: type, description: "", schema: {} }
+    const tool = kinds[type].named ? toolOf(value, path) : plain
+    return [{ ...tool, ...(type === "custom" && { schema: undefined }), type }]
   }
 
 const isLocal = (environment: unknown) => objectOf(environment).type === "local"
@@ -141,7 +143,7 @@ const requestOf = (model: GptModel) => {
       "input!": inputOf(model),
       max_output_tokens: where(tokens(16), (limit) => limit <= most, tooMany),
       ...sampling,
-      previous_response_id: never((id) => `Previous response with id '${String(id)}' not found.`),
+      previous_response_id: never((id) => `Previous response with id '${printed(id)}' not found.`),
       background: where(anything, (value) => value === false, "Background mode is not available."),
       reasoning: closed("summary generate_summary", { effort: effortOf(model) }),
       text: closed("verbosity", { format: formatOf(schema) }),

@@ -2,7 +2,7 @@
 import { noDirectives } from "../directives.ts"
 import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
-import { type JsonObject, objectOf, parseBody, stringOf } from "../json.ts"
+import { type JsonObject, objectOf, parseBody, printed, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GptModel, Models } from "../models.ts"
 import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
@@ -88,7 +88,7 @@ export const formatOf = (json_schema: Shape<JsonObject>): Shape<Turn["format"]> 
 
 export const effortOf = ({ id, thinking: { efforts } }: GptModel): Shape<string> => {
   const said = (effort: unknown) =>
-    `Unsupported value: '${effort}' is not supported with the '${id}' model. Supported values are: ${quoted(efforts)}.`
+    `Unsupported value: '${printed(effort)}' is not supported with the '${id}' model. Supported values are: ${quoted(efforts)}.`
   return typed((effort): effort is string => efforts.some((one) => one === effort), said)
 }
 
@@ -186,7 +186,7 @@ export const serve = (
     const name = azure ? `${model.id}-2025-11-13` : id
     const played = play({ body, model, name, azure, seed: request.seed })
     const { status, delay, flags } = played.directives
-    if (!flags.has("filter-prompt")) return played
+    if (!azure || !flags.has("filter-prompt")) return played
     return { directives: { ...noDirectives, status, delay }, whole: () => jsonReply(400, { error: filtered }) }
   }
   const refused = ({ status, message, code, param }: Refusal): Reply =>

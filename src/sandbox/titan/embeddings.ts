@@ -1,6 +1,6 @@
 /** What Titan Text Embeddings takes, and the vectors that it answers. */
 import { invalid } from "../http.ts"
-import { arrayOf, type JsonObject, stringOf } from "../json.ts"
+import { arrayOf, type JsonObject, numberOf, printed, stringOf } from "../json.ts"
 import { insistOn } from "../shape.ts"
 import { countTokens } from "../tokens.ts"
 
@@ -40,6 +40,7 @@ export const embedTitan = (body: JsonObject): JsonObject => {
   const { inputText, dimensions = 1024, normalize, embeddingTypes, ...others } = body
   const [stray] = Object.keys(others)
   const text = stringOf(inputText)
+  const size = numberOf(dimensions) ?? 0
   const types = arrayOf(embeddingTypes)
   const rules = {
     [`#: extraneous key [${stray}] is not permitted`]: stray === undefined,
@@ -47,14 +48,14 @@ export const embedTitan = (body: JsonObject): JsonObject => {
     "#/inputText: expected type: String": typeof inputText === "string",
     "expected minLength: 1, actual: 0": text.length >= 1,
     [`expected maxLength: ${MAX_CHARACTERS}, actual: ${text.length}`]: text.length <= MAX_CHARACTERS,
-    [`#/dimensions: ${dimensions} is not a valid enum value`]: [256, 512, 1024].includes(Number(dimensions)),
+    [`#/dimensions: ${printed(dimensions)} is not a valid enum value`]: [256, 512, 1024].includes(size),
     "#/embeddingTypes/0: not a valid enum value": types.every((type) => type === "float" || type === "binary")
   }
   insistOn(rules, "", malformed)
   const tokens = countTokens(text)
   const long = `400 Bad Request: Too many input tokens. Max input tokens: ${MAX_TOKENS}, request input token count: ${tokens}`
   insistOn({ [long]: tokens <= MAX_TOKENS })
-  const raw = vectorOf(text, Number(dimensions))
+  const raw = vectorOf(text, size)
   const length = normalize === false ? 1 : Math.hypot(...raw)
   const float = raw.map((value) => value / length)
   const binary = float.map((value) => (value > 0 ? 1 : 0))
