@@ -16,7 +16,7 @@ type Values<N extends string, F extends Fields> = Readonly<Record<Names<N>, Json
 }
 
 /** What is said where something does not hold, in the order in which it is looked at. `{path}` stands for where that is. */
-export type Rules = Readonly<Record<string, boolean>>
+type Rules = Readonly<Record<string, boolean>>
 
 type Said<A> = string | ((value: A) => string)
 
@@ -61,7 +61,11 @@ export const shapesIn = (words: Words) => {
     fields: F,
     read: (values: Values<N, F>, path: string) => A
   ): Shape<A>
-  function closed(names: string, fields: Fields = {}, read?: (values: never, path: string) => unknown): Shape<never> {
+  function closed(
+    names: string,
+    fields: Fields = {},
+    read: (values: never, path: string) => unknown = (it) => it
+  ): Shape {
     const free = (names.match(/\S+/g) ?? []).map((name) => [name, anything] as const)
     const all = [...free, ...Object.entries(fields)].filter((entry): entry is [string, Shape] => entry[1] !== false)
     const known = new Map(all.map(([name, shape]) => [name.replace("!", ""), shape]))
@@ -71,10 +75,9 @@ export const shapesIn = (words: Words) => {
       const object = objectOf(value)
       for (const name of Object.keys(object)) if (!known.has(name)) throw words.unknown(path, name)
       for (const name of required) if (!given(object[name])) insist({ [missing]: false }, under(path, name))
-      const values: Record<string, unknown> = {}
-      for (const [name, shape] of known)
-        if (given(object[name])) values[name] = shape(object[name], under(path, written(name)))
-      return (read === undefined ? values : read(values as never, path)) as never
+      const there = [...known].filter(([name]) => given(object[name]))
+      const values = there.map(([name, shape]) => [name, shape(object[name], under(path, written(name)))])
+      return read(Object.fromEntries(values) as never, path)
     }
   }
 
