@@ -2,22 +2,16 @@
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, stringOf } from "./json.ts"
 import { beginning } from "./tokens.ts"
 
-/** What begins a sentence and is no name. */
-const START =
-  /(?<=^|[.?!:]\s{1,2})(?:What|When|Where|Which|Who|Why|How|Is|Are|Do|Does|Can|Could|Would|Should|Please|Tell|Show|Give|Find|Get|Search|Call|Use|Read|Write|Send|Look|Make|Run|Check|The|A|An|I|In|On|My)\b\s*/g
-
-/** Capitalised words; what begins a sentence may be no name. */
+/** Capitalised words, but for those that begin a sentence. */
 const NAME = /(?<!^|[.?!:]\s{1,2})\p{Lu}[\p{L}'-]+(?: \p{Lu}[\p{L}'-]*)*/gu
-const FIRST_NAME = /(?<=^|[.?!:]\s{1,2})\p{Lu}[\p{L}'-]+(?: \p{Lu}[\p{L}'-]*)*/gu
 
 /** What a prompt offers to fill arguments with. Quoted text, names and numbers are used once each. */
 const finds = (prompt: string) => {
-  const all = (pattern: RegExp, text = prompt) => [...text.matchAll(pattern)].map((match) => match[1] ?? match[0])
-  const named = prompt.replace(START, "")
+  const all = (pattern: RegExp) => [...prompt.matchAll(pattern)].map((match) => match[1] ?? match[0])
   return {
     prompt,
     quoted: all(/["“`]([^"”`]{1,200})["”`]/g),
-    names: [...all(NAME, named), ...all(FIRST_NAME, named)],
+    names: all(NAME),
     numbers: all(/(?<![\w-])-?\d+(?:\.\d+)?(?![\w-])/g).map(Number),
     url: all(/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi)[0],
     email: all(/[\w.+-]+@[\w-]+\.[\w.]+\w/g)[0],

@@ -1,6 +1,6 @@
 /** What a request asks, in no vendor's words: read out of the conversation that a request of every vendor is. */
 import { noDirectives, readDirectives } from "./directives.ts"
-import { isObject, type Json, type JsonObject, printed, readObject } from "./json.ts"
+import { isObject, type Json, type JsonObject, objectOf, printed, readObject, textOf } from "./json.ts"
 import { countTokens } from "./tokens.ts"
 
 export interface Tool {
@@ -44,26 +44,16 @@ export interface Message {
 export const textIn = (parts: ReadonlyArray<Part>): string =>
   parts.flatMap(({ text }) => (text === undefined || text === "" ? [] : [text])).join("\n")
 
-/** Longest result that is looked into, in characters; the gateway shares this process, and its other requests wait meanwhile. */
-const maxRead = 64 * 1024
-
 /** The plain text of a tool's result, whatever shape it has. */
 const resultText = (content: Json | undefined): string => {
-  if (typeof content === "string") {
-    const parsed = content.length > maxRead ? undefined : readObject(content)
-    return parsed === undefined ? content : resultText(parsed)
-  }
-  if (isObject(content)) {
-    const said = (key: string) => (key === "output" || key === "result" ? "" : `${key}: `)
-    return Object.entries(content)
-      .map(([key, value]) => said(key) + resultText(value))
-      .join(", ")
-  }
   if (content === undefined || content === null) return ""
-  if (!Array.isArray(content) || content.length === 0) return JSON.stringify(content)
-  const textOf = (part: JsonObject) => (typeof part.text === "string" ? part.text : `[${printed(part.type ?? "data")}]`)
-  return content.map((part) => (isObject(part) ? textOf(part) : resultText(part))).join(" ")
+  if (typeof content === "string") return content
+  if (Array.isArray(content)) return content.map(partText).join(" ")
+  const { output, result = output } = objectOf(content)
+  return result === undefined ? JSON.stringify(content) : resultText(result)
 }
+const partText = (part: Json): string =>
+  isObject(part) ? (textOf(part.text) ?? `[${printed(part.type ?? "data")}]`) : resultText(part)
 
 const costOf = ({ text = "", tokens = 0, call, result }: Part): number =>
   countTokens(text) +
