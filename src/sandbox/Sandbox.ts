@@ -10,7 +10,7 @@ import { callLog, startServer } from "./http.ts"
 import { modelsOf } from "./models.ts"
 
 export interface SandboxOptions {
-  /** Milliseconds between the words of a stream. Default 20; 0 sends as fast as the socket takes. */
+  /** Milliseconds between the events of a stream. Default 20; 0 sends as fast as the socket takes. */
   readonly pace?: number
   /** Whose models the clouds have; asked for each request. Default: the shipped catalog. */
   readonly catalog?: () => Catalog

@@ -4,13 +4,13 @@ import { type Frame, Refusal, type Reply } from "./http.ts"
 
 export type Failure = ReturnType<typeof failureOf>
 
-/** A stream as its cloud frames it: its headers and events, an event that is not JSON, and its in-stream error. */
+/** A stream as its cloud frames it: its headers and events, the last of which ends it, one that is not JSON, and its error. */
 export interface Stream {
   readonly headers: Readonly<Record<string, string>>
   readonly frames: ReadonlyArray<Frame>
-  readonly garbage: string | Uint8Array
+  readonly garbage: Frame
   /** `after` is how many events came before it. */
-  readonly error: (failure: Failure, after: number) => string | Uint8Array
+  readonly error: (failure: Failure, after: number) => Frame
 }
 
 /** An answer as its cloud makes it: whole, or as a stream where the caller wants one. */
@@ -47,16 +47,16 @@ const provoked = ({ directives, whole, stream }: Answer, failed: Failed): Reply 
     return { status: 302, headers: { location: "http://127.0.0.1:9/elsewhere", "content-length": "0" }, frames: [] }
   if (flags.has("html")) {
     const page = "<!doctype html><title>Service page</title><p>Not the API you were looking for.</p>"
-    return { status: 200, headers: { "content-type": "text/html" }, frames: [{ bytes: page }] }
+    return { status: 200, headers: { "content-type": "text/html" }, frames: [page] }
   }
   const silent = stall === undefined ? "finish" : "stall"
   const ending = cut === undefined ? silent : "cut"
   if (stream) {
     const { headers, frames, garbage: noise, error } = stream()
-    const sent = frames.filter(({ terminal }) => terminal !== true || !flags.has("no-terminal"))
-    if (garbage !== undefined) sent.splice(garbage, 0, { bytes: noise })
+    const sent = frames.slice(0, flags.has("no-terminal") ? -1 : undefined)
+    if (garbage !== undefined) sent.splice(garbage, 0, noise)
     if (exception !== undefined)
-      sent.splice(exception.after, sent.length, { bytes: error(failureOf(exception.name), exception.after) })
+      sent.splice(exception.after, sent.length, error(failureOf(exception.name), exception.after))
     return { status: 200, headers, frames: sent.slice(0, cut ?? stall), ending, delay }
   }
   if (exception !== undefined) {
@@ -65,10 +65,10 @@ const provoked = ({ directives, whole, stream }: Answer, failed: Failed): Reply 
   }
   const reply = whole()
   if (garbage !== undefined)
-    return { ...reply, headers: { "content-type": "application/json" }, frames: [{ bytes: "{not json" }], delay }
-  const bytes = Buffer.concat(reply.frames.map((frame) => Buffer.from(frame.bytes)))
-  const sent = ending === "finish" ? bytes : bytes.subarray(0, bytes.length >> 1)
-  return { ...reply, frames: [{ bytes: sent }], ending, delay }
+    return { ...reply, headers: { "content-type": "application/json" }, frames: ["{not json"], delay }
+  if (ending === "finish") return { ...reply, delay }
+  const bytes = Buffer.concat(reply.frames.map((frame) => Buffer.from(frame)))
+  return { ...reply, frames: [bytes.subarray(0, bytes.length >> 1)], ending, delay }
 }
 
 /** Answers as the directives want; what the cloud refuses is written as `refused` says. */

@@ -5,6 +5,7 @@ import { buffer } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Data } from "effect"
 import { createServer } from "../nodeHttp.ts"
+import { type JsonObject, stringOf } from "./json.ts"
 import { digest } from "./signature.ts"
 
 /** A request as a cloud's front end sees it. `path` is as it was sent, still percent-encoded. */
@@ -18,12 +19,8 @@ export interface CloudRequest {
   readonly seed: string
 }
 
-/** One upstream event, already framed. A `word` waits for the pace; the `terminal` one tells a client that the stream is complete. */
-export interface Frame {
-  readonly bytes: string | Uint8Array
-  readonly word?: boolean
-  readonly terminal?: boolean
-}
+/** One upstream event, already framed, or a whole body. */
+export type Frame = string | Uint8Array
 
 /** What a cloud answers: frames, and how the connection ends after the last one. `delay` is in milliseconds. */
 export interface Reply {
@@ -56,8 +53,13 @@ export const callLog = () => {
 export const jsonReply = (status: number, body: unknown, more: Reply["headers"] = {}): Reply => {
   const bytes = Buffer.from(JSON.stringify(body))
   const headers = { "content-type": "application/json", "content-length": String(bytes.length), ...more }
-  return { status, headers, frames: [{ bytes }] }
+  return { status, headers, frames: [bytes] }
 }
+
+export const eventStream = { "content-type": "text/event-stream; charset=utf-8" }
+
+/** An event that has its name in its data too. */
+export const sse = (data: JsonObject): string => `event: ${stringOf(data.type)}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** A refusal that a cloud makes while it checks a request; each cloud writes it in its own shape. `param` is what it is about. */
 export class Refusal extends Data.Error<{
@@ -74,10 +76,10 @@ const send = async (response: ServerResponse, reply: Reply, pace: number, signal
   if (delay > 0) await sleep(delay, undefined, { signal })
   response.writeHead(status, headers)
   response.flushHeaders()
-  for (const { bytes, word } of frames) {
-    if (word === true && pace > 0) await sleep(pace, undefined, { signal })
+  for (const [index, frame] of frames.entries()) {
+    if (index > 0 && pace > 0) await sleep(pace, undefined, { signal })
     if (signal.aborted) return
-    if (!response.write(bytes)) await once(response, "drain", { signal })
+    if (!response.write(frame)) await once(response, "drain", { signal })
   }
   if (ending === "stall") return
   if (ending !== "cut") return void response.end()
@@ -86,7 +88,7 @@ const send = async (response: ServerResponse, reply: Reply, pace: number, signal
   response.socket?.destroy()
 }
 
-/** Starts a cloud on a free loopback port. `pace` is the time between words in milliseconds. */
+/** Starts a cloud on a free loopback port. `pace` is the time between events in milliseconds. */
 export const startServer = async (
   cloud: string,
   pace: number,

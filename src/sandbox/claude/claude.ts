@@ -1,7 +1,5 @@
 /** Claude's Messages API: what a request may ask of a model on a platform, and how it is answered, whatever platform frames it. */
 import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
-import type { Answer, Stream } from "../faults.ts"
-import type { Frame, Reply } from "../http.ts"
 import { arrayOf, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
@@ -84,7 +82,10 @@ const choice = variant<Turn["choice"]>("type", {
 })
 const number = typed((value) => typeof value === "number", "Input should be a valid number")
 const share = where(number, (value) => value >= 0 && value <= 1, "range: 0..1")
-const system = list(closed("type citations", { "text!": filled("system"), cache_control: cache }))
+const instructions = list(closed("type citations", { "text!": filled("system"), cache_control: cache }))
+const system: Shape<ReadonlyArray<{ readonly text: string }>> = (value, path) =>
+  typeof value === "string" ? [{ text: value }] : instructions(value, path)
+const stops: Shape<ReadonlyArray<string>> = (value) => arrayOf(value).filter((stop) => typeof stop === "string")
 const format: Shape<JsonObject> = (value, path) => {
   enforced(objectOf(value).schema, `${path}.schema`)
   return objectOf(value)
@@ -92,39 +93,44 @@ const format: Shape<JsonObject> = (value, path) => {
 
 const requestOf = (context: ClaudeContext, strict: boolean) => {
   const { platform, betas, counting } = context
-  const { version, efforts } = context.model
+  const { version, efforts, thinksUnasked } = context.model
   // What Vertex AI counts has none of the parameters of an answer.
   const answers = !counting || platform === "bedrock"
   // Sources: AWS's and Google's pages on structured outputs of Claude.
   const native = platform === "bedrock" ? version >= 4.5 && version < 4.7 : version >= 4.6
   const output = { effort: efforts.length > 0 && oneOf(efforts), format: native && format }
-  return closed("anthropic_version!", {
+  const fields = {
     "messages!": messagesOf(strict, platform === "vertex" && version >= 4.8),
     "max_tokens!": answers && whole(1),
     model: !answers && anything,
-    system: (value, path) => (typeof value === "string" ? [{ text: value }] : system(value, path)),
+    system,
     thinking,
     tools: list(toolOf(context)),
     tool_choice: choice,
     temperature: answers && share,
     top_p: answers && share,
     top_k: answers && anything,
-    stop_sequences: answers && anything,
+    stop_sequences: answers && stops,
     metadata: answers && closed("user_id"),
     output_config: answers && (efforts.length > 0 || native) && closed("", output),
     stream: answers && platform === "vertex" && anything,
     anthropic_beta: answers && platform === "bedrock" && anything,
     context_management: answers && betas.some((beta) => /^(?:context-management|compact)-/.test(beta)) && anything
+  }
+  return closed("anthropic_version!", fields, (asked) => {
+    const { thinking, tool_choice: choice } = asked
+    const forced = choice === "required" || typeof choice === "object"
+    const unasked = thinking === undefined && thinksUnasked && !forced
+    return { ...asked, forced, thinks: unasked || thinking?.type === "enabled" || thinking?.type === "adaptive" }
   })
 }
 
-/** Checks a Messages request as the platform does, and reads what it asks. Throws a `Refusal`. */
-const readClaude = (body: JsonObject, context: ClaudeContext) => {
-  const { platform, model, betas, counting } = context
-  const { version, maxOutputTokens: most } = model
-  const strange = betas.find((beta) =>
-    beta === INTERLEAVED ? !model.interleaves : counting || !knownBetas[platform].split(" ").includes(beta)
-  )
+type Request = ReturnType<ReturnType<typeof requestOf>>
+
+/** Checks what is said beside the parameters: betas, and nulls, of which Bedrock takes none. */
+const checkAround = (body: JsonObject, { platform, model, betas, counting }: ClaudeContext): void => {
+  const known = knownBetas[platform].split(" ")
+  const strange = betas.find((beta) => (beta === INTERLEAVED ? !model.interleaves : counting || !known.includes(beta)))
   const unexpected = `Unexpected value(s) \`${strange}\` for the \`anthropic-beta\` header. Please consult our documentation.`
   const empty = platform === "bedrock" ? Object.keys(body).find((name) => body[name] === null) : undefined
   insist({
@@ -132,42 +138,40 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
     [`Malformed input request: #/${empty}: expected type: Object, found: Null, please reformat your input and try again.`]:
       empty === undefined
   })
-  const strict = body.anthropic_version === NEWEST
-  const asked = requestOf(context, strict)(body, "")
-  const { messages, tools = [], tool_choice, system = [], temperature, top_p, top_k, output_config: output } = asked
-  const { type, budget_tokens: budget, display } = asked.thinking ?? {}
-  const name = typeof tool_choice === "object" ? tool_choice.name : undefined
-  const forced = tool_choice === "required" || name !== undefined
-  const unasked = type === undefined && model.thinksUnasked && !forced
-  const thinks = type === "enabled" || type === "adaptive" || unasked
-  const limit = Number(asked.max_tokens ?? 0)
-  const effort = output?.effort ?? ""
+}
+
+/** Checks the parameters against each other, and against what the model does. */
+const checkParameters = (asked: Request, context: ClaudeContext, strict: boolean): void => {
+  const { platform, model, betas, counting } = context
+  const { version, maxOutputTokens: most } = model
+  const { tools = [], tool_choice: choice, stop_sequences = [], forced, thinks, temperature, top_p, top_k } = asked
+  const { type, budget_tokens: budget = 0 } = asked.thinking ?? {}
+  const limit = asked.max_tokens ?? 0
+  const versioned = strict ? platform === "vertex" || version >= 4.7 : asked.anthropic_version === versions[platform]
+  const effort = asked.output_config?.effort ?? ""
   const tired = version >= 5 && model.adaptive && (effort === "xhigh" || effort === "max")
   const wide = counting || (betas.includes(INTERLEAVED) && model.interleaves)
-  const names = tools.map((tool) => tool.name)
-  const stops = arrayOf(asked.stop_sequences).filter((stop) => typeof stop === "string")
-  const [sampling] = Object.entries({ temperature, top_p, top_k }).find(([, value]) => value !== undefined) ?? []
-  const newer = platform === "vertex" || version >= 4.7
-  const versioned = strict ? newer : asked.anthropic_version === versions[platform]
   const disabled = `"thinking.type.disabled" is not supported for this model`
+  const names = new Set(tools.map(({ name }) => name))
+  const named = typeof choice === "object" ? choice.name : undefined
+  const [sampling] = Object.entries({ temperature, top_p, top_k }).find(([, value]) => value !== undefined) ?? []
   insist({
     [`anthropic_version: "${printed(asked.anthropic_version)}" is not a valid version for this model`]: versioned,
     [`max_tokens: ${limit} > ${most}, which is the maximum allowed number of output tokens for ${model.id}`]:
       limit <= most,
-    "stop_sequences: each stop sequence must contain non-whitespace": stops.every((stop) => stop.trim() !== ""),
+    "stop_sequences: each stop sequence must contain non-whitespace": stop_sequences.every((stop) => /\S/.test(stop)),
     "adaptive thinking is not supported on this model": type !== "adaptive" || model.adaptive,
     '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.':
       type !== "enabled" || model.budgeted,
     [`${disabled} with effort ${effort}.`]: type !== "disabled" || !tired,
     [`${disabled}.`]: type !== "disabled" || model.thinking.optional,
     "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation.":
-      budget === undefined || budget < limit || wide,
-    "tools: Tool names must be unique.": new Set(names).size === names.length,
-    "tool_choice: tool_choice may only be specified while providing tools.":
-      tool_choice === undefined || names.length > 0,
+      type !== "enabled" || budget < limit || wide,
+    "tools: Tool names must be unique.": names.size === tools.length,
+    "tool_choice: tool_choice may only be specified while providing tools.": choice === undefined || tools.length > 0,
     "Thinking may not be enabled when tool_choice forces tool use.": !forced || !thinks,
     "tool_choice forces tool use is not supported for this model.": !forced || model.forcedToolChoice !== "never",
-    [`Tool '${name}' not found in provided tools`]: name === undefined || names.includes(name),
+    [`Tool '${named}' not found in provided tools`]: named === undefined || names.has(named),
     [`${sampling}: Extra inputs are not permitted`]: !strict || sampling === undefined,
     [`\`${sampling}\` is deprecated for this model.`]: model.sampling !== "never" || sampling === undefined,
     "`temperature` and `top_p` cannot both be specified for this model. Please use only one.":
@@ -176,20 +180,39 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
     "`top_k` must be unset when thinking is enabled.": !thinks || top_k === undefined,
     "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled.": !thinks || (top_p ?? 1) >= 0.95
   })
-  checkMessages(messages, !thinks && version < 4.6, type === "enabled")
+}
+
+/** Checks a Messages request as the platform does, and reads what it asks. Throws a `Refusal`. */
+const readClaude = (body: JsonObject, context: ClaudeContext) => {
+  const { model } = context
+  const strict = body.anthropic_version === NEWEST
+  checkAround(body, context)
+  const asked = requestOf(context, strict)(body, "")
+  checkParameters(asked, context, strict)
+  const {
+    messages,
+    tools = [],
+    tool_choice: choice = "auto",
+    system = [],
+    output_config: output,
+    forced,
+    thinks
+  } = asked
+  const budgeted = asked.thinking?.type === "enabled"
+  checkMessages(messages, !thinks && model.version < 4.6, budgeted)
   const { turn, promptTokens } = readTurn(messages, {
     model: model.id,
     instructions: system.map(({ text }) => text).join("\n"),
     tools,
-    choice: tool_choice ?? "auto",
+    choice,
     format: output?.format && objectOf(output.format.schema),
     thinks,
     limit: asked.max_tokens,
-    stops
+    stops: asked.stop_sequences ?? []
   })
-  const offered = tools.length > 0 && tool_choice !== "none" ? TOOLS[forced ? "forced" : "free"] : 0
-  const inputTokens = promptTokens + offered + (type === "enabled" ? BUDGET : 0)
-  const shown = display ?? (model.hidesThinking ? "omitted" : "summarized")
+  const offered = tools.length > 0 && choice !== "none" ? TOOLS[forced ? "forced" : "free"] : 0
+  const shown = asked.thinking?.display ?? (model.hidesThinking ? "omitted" : "summarized")
+  const inputTokens = promptTokens + offered + (budgeted ? BUDGET : 0)
   return { turn, inputTokens, showsThinking: shown === "summarized" }
 }
 
@@ -256,34 +279,18 @@ export const replyOf = (plan: Plan, asked: Asked) => {
   }
 }
 
-type Cost = Readonly<Record<"input" | "output", number>>
-
-/** How a platform writes an answer: with what it cost, which some of them say. A count of tokens costs nothing. */
-interface Framing extends Omit<Stream, "frames"> {
-  readonly whole: (body: JsonObject, cost?: Cost) => Reply
-  readonly streams: boolean
-  readonly frame: (data: JsonObject, cost: Cost) => Frame["bytes"]
-}
-
-/** Answers a Messages request, or counts it. Throws a `Refusal` where the platform would refuse it. */
-export const playClaude = (body: JsonObject, context: ClaudeContext, seed: string, framing: Framing): Answer => {
+/** Answers a Messages request, or counts it: in the words of the platform, which frames them. Throws a `Refusal`. */
+export const playClaude = (body: JsonObject, context: ClaudeContext, seed: string) => {
   const request = readClaude(body, context)
-  const { turn, inputTokens } = request
-  const { whole, streams, frame, ...stream } = framing
+  const { turn, inputTokens: input } = request
   const vertex = context.platform === "vertex"
   if (context.counting) {
-    const counted = vertex ? { input_tokens: inputTokens } : { inputTokens }
-    return { directives: { ...turn.directives, exception: undefined }, whole: () => whole(counted) }
+    const message: JsonObject = vertex ? { input_tokens: input } : { inputTokens: input }
+    return { directives: { ...turn.directives, exception: undefined }, message }
   }
   const plan = planOf(turn)
   const identity = { tag: vertex ? "vrtx" : "bdrk", model: context.model.id, seed }
+  const cost = { input, output: plan.outputTokens }
   const { message, events } = replyOf(plan, { ...request, ...identity })
-  const cost = { input: inputTokens, output: plan.outputTokens }
-  const frameOf = (data: JsonObject): Frame => {
-    const { signature, partial_json } = objectOf(data.delta)
-    const word = data.type === "content_block_delta" && signature === undefined && partial_json !== ""
-    return { bytes: frame(data, cost), word, terminal: data.type === "message_stop" }
-  }
-  const streamed = () => ({ ...stream, frames: events().map(frameOf) })
-  return { directives: turn.directives, whole: () => whole(message, cost), stream: streams && streamed }
+  return { directives: turn.directives, message, cost, events }
 }

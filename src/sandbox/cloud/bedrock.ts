@@ -4,7 +4,7 @@ import { EventStreamCodec } from "@smithy/core/event-streams"
 import { fromUtf8, toUtf8 } from "@smithy/core/serde"
 import { playClaude } from "../claude/claude.ts"
 import { readDirectives } from "../directives.ts"
-import { type Answer, answered } from "../faults.ts"
+import { type Answer, answered, type Failure } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
 import { arrayOf, type JsonObject, objectOf, parseBody, readObject, stringOf } from "../json.ts"
 import type { ClaudeModel, Models } from "../models.ts"
@@ -39,36 +39,41 @@ const refused = ({ status, message, code }: Refusal): Reply => {
   return awsReply(status, plain ? message : `The model returned the following errors: ${message}`, undefined, code)
 }
 
+const streamed = {
+  "content-type": "application/vnd.amazon.eventstream",
+  "x-amzn-bedrock-content-type": "application/json"
+}
+const exception = ({ name, message }: Failure): Uint8Array => {
+  const original = { originalStatusCode: 500, originalMessage: "sandbox" }
+  return frame("exception", name, { message, ...(name === "modelStreamErrorException" && original) })
+}
+
 const claudeAnswer = (request: CloudRequest, body: JsonObject, model: ClaudeModel, operation: string): Answer => {
   const { anthropic_beta: betas = [] } = body
   if (!Array.isArray(betas)) throw invalid("anthropic_beta: Input should be a valid list")
   const counting = operation === "count-tokens"
   const context = { platform: "bedrock" as const, model, betas: arrayOf(betas).map(stringOf), counting }
-  return playClaude(body, context, request.seed, {
-    whole: (said, cost) => {
-      const headers = cost && {
-        "x-amzn-bedrock-input-token-count": String(cost.input),
-        "x-amzn-bedrock-output-token-count": String(cost.output),
-        "x-amzn-bedrock-invocation-latency": "5"
-      }
-      return jsonReply(200, said, headers)
-    },
-    streams: operation === "invoke-with-response-stream",
-    frame: (data, { input, output }) => {
-      const metrics = { inputTokenCount: input, outputTokenCount: output, invocationLatency: 5, firstByteLatency: 2 }
-      const last = data.type === "message_stop" && { "amazon-bedrock-invocationMetrics": metrics }
-      return chunk(JSON.stringify({ ...data, ...last }))
-    },
-    headers: {
-      "content-type": "application/vnd.amazon.eventstream",
-      "x-amzn-bedrock-content-type": "application/json"
-    },
+  const { directives, message, cost, events } = playClaude(body, context, request.seed)
+  if (cost === undefined) return { directives, whole: () => jsonReply(200, message) }
+  const { input, output } = cost
+  const headers = {
+    "x-amzn-bedrock-input-token-count": String(input),
+    "x-amzn-bedrock-output-token-count": String(output),
+    "x-amzn-bedrock-invocation-latency": "5"
+  }
+  const metrics = { inputTokenCount: input, outputTokenCount: output, invocationLatency: 5, firstByteLatency: 2 }
+  const frameOf = (data: JsonObject) => {
+    const last = data.type === "message_stop" && { "amazon-bedrock-invocationMetrics": metrics }
+    return chunk(JSON.stringify({ ...data, ...last }))
+  }
+  const stream = () => ({
+    headers: streamed,
+    frames: events().map(frameOf),
     garbage: chunk("{not json"),
-    error: ({ name, message }) => {
-      const original = { originalStatusCode: 500, originalMessage: "sandbox" }
-      return frame("exception", name, { message, ...(name === "modelStreamErrorException" && original) })
-    }
+    error: exception
   })
+  const streams = operation === "invoke-with-response-stream"
+  return { directives, whole: () => jsonReply(200, message, headers), stream: streams && stream }
 }
 
 const modelAnswer = (models: Models, request: CloudRequest, id: string, operation: string): Answer => {

@@ -1,9 +1,9 @@
 /** How Vertex AI answers: its routes, credentials, errors and framing. */
 import { unescape } from "node:querystring"
 import { playClaude } from "../claude/claude.ts"
-import { answered, type Failed } from "../faults.ts"
+import { answered, type Failed, type Failure } from "../faults.ts"
 import { playGemini } from "../gemini/generateContent.ts"
-import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
+import { type CloudRequest, eventStream, jsonReply, type Reply, sse } from "../http.ts"
 import { type JsonObject, parseBody, stringOf } from "../json.ts"
 import type { Models } from "../models.ts"
 import type { Access } from "./access.ts"
@@ -11,8 +11,6 @@ import { claudeError, googleReply } from "./errors.ts"
 
 const PATH =
   /^\/v1(?:beta1)?\/projects\/([^/]+)\/locations\/([^/]+)\/publishers\/(anthropic|google)\/models\/([^/:]+):(\w+)$/
-
-const sse = (data: JsonObject): string => `event: ${stringOf(data.type)}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** What a Messages stream calls Bedrock's exceptions where it has other statuses for them. */
 const inStream: Readonly<Record<number, number>> = { 408: 504, 424: 500, 503: 529 }
@@ -34,18 +32,18 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
     [400, 413, 529].includes(status)
       ? jsonReply(status, { ...claudeError(status, message), request_id }, headers)
       : googleReply(status, message, retryAfter)
-  const answer = () =>
-    playClaude(body, context, request.seed, {
-      whole: (said) => jsonReply(200, said, headers),
-      streams: method === "streamRawPredict" && body.stream === true,
-      frame: sse,
-      headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
-      garbage: "event: content_block_delta\ndata: {not json\n\n",
-      error: ({ name: type, status, message }) => {
-        const own = type.endsWith("_error") && { type: "error", error: { type, message } }
-        return sse(own || claudeError(inStream[status] ?? status, message))
-      }
-    })
+  const error = ({ name: type, status, message }: Failure) => {
+    const own = type.endsWith("_error") && { type: "error", error: { type, message } }
+    return sse(own || claudeError(inStream[status] ?? status, message))
+  }
+  const answer = () => {
+    const { directives, message, events } = playClaude(body, context, request.seed)
+    const whole = () => jsonReply(200, message, headers)
+    if (events === undefined || method !== "streamRawPredict" || body.stream !== true) return { directives, whole }
+    const garbage = "event: content_block_delta\ndata: {not json\n\n"
+    const sent = { ...eventStream, "cache-control": "no-cache", ...headers }
+    return { directives, whole, stream: () => ({ headers: sent, frames: events().map(sse), garbage, error }) }
+  }
   return answered(answer, failed)
 }
 

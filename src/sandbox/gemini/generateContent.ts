@@ -2,24 +2,18 @@
 import { type Plan, planOf } from "../answer.ts"
 import { googleError } from "../cloud/errors.ts"
 import type { Answer, Failure } from "../faults.ts"
-import { type CloudRequest, type Frame, invalid, jsonReply, Refusal } from "../http.ts"
-import {
-  arrayOf,
-  isObject,
-  type Json,
-  type JsonObject,
-  numberOf,
-  objectOf,
-  printed,
-  readObject,
-  stringOf
-} from "../json.ts"
+import { type CloudRequest, invalid, jsonReply, Refusal } from "../http.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, printed, readObject, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import type { GeminiModel } from "../models.ts"
 import { anything, type Shape, shapesIn } from "../shape.ts"
 import { isSigned, signThinking } from "../signature.ts"
 import { words } from "../tokens.ts"
-import { type Message, type Part, readTurn, type Tool, textIn } from "../turn.ts"
+import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
+
+/** Of a function, whose name is all that must be given anywhere. */
+const misnamed =
+  "Invalid function name at '{path}'. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), with a maximum length of 128."
 
 const { closed, list, insist, where, typed } = shapesIn({
   name: (field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
@@ -28,6 +22,7 @@ const { closed, list, insist, where, typed } = shapesIn({
     const at = path === "" ? "" : ` at '${path}'`
     return invalid(`Invalid JSON payload received. Unknown name "${name}"${at}: Cannot find field.`)
   },
+  missing: misnamed,
   noObject: "Invalid value at '{path}'",
   noList: "Invalid value at '{path}'",
   refused: (_, message) => invalid(message)
@@ -41,22 +36,20 @@ const SKIP = ["skip_thought_signature_validator", "context_engineering_is_the_wa
 /** What a thought signature is made over: a function's name, or `text`. */
 const signed = (model: GeminiModel, what: string): string => `gemini:${model.base}:${what}`
 
-const wellNamed = ({ name }: { readonly name?: Json | undefined }) => ({
-  "Invalid function name at '{path}.name'. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), with a maximum length of 128.":
-    /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(stringOf(name))
-})
+const functionName = where(stringOf, (name) => /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(name), misnamed)
 
 const media = closed("mimeType data displayName", {}, ({ data, mimeType }, path): Part => {
   const type = stringOf(mimeType)
   const { valid, length, type: found } = sniff(data)
-  insist({ "Invalid value at '{path}.data' (TYPE_BYTES), Base64 decoding failed": valid }, path)
-  insist({
+  const rules = {
+    "Invalid value at '{path}.data' (TYPE_BYTES), Base64 decoding failed": valid,
     [`Unable to submit request because it has a mimeType parameter with value ${type}, which is not supported.`]:
       /^(?:image\/(?:png|jpeg|webp|gif)|application\/pdf)$/.test(type),
     "The document has no pages.": type !== "application/pdf" || found === type,
     "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting":
       found === type
-  })
+  }
+  insist(rules, path)
   return fileOf(type, length)
 })
 
@@ -65,11 +58,11 @@ const partOf = (model: GeminiModel) => {
   const fields = {
     text,
     inlineData: media,
-    functionCall: closed("id name", { args: struct }, (call, path) => {
-      insist(wellNamed(call), path)
-      const name = stringOf(call.name)
-      return { id: name, name, json: JSON.stringify(call.args ?? {}) }
-    }),
+    functionCall: closed("id", { "name!": functionName, args: struct }, ({ name, args = {} }) => ({
+      id: name,
+      name,
+      json: JSON.stringify(args)
+    })),
     functionResponse: closed("id name response", {}, ({ name, response }, path) => ({
       id: stringOf(name),
       content: struct(response, `${path}.response`)
@@ -151,14 +144,12 @@ const schema = closed(
     "minimum maximum minLength maxLength pattern example anyOf propertyOrdering default defs ref additionalProperties"
 )
 
-const declarable = "name description parametersJsonSchema response responseJsonSchema behavior"
-const declaration = closed(declarable, { parameters: schema }, (declared, path): Tool => {
+const declarable = "description parametersJsonSchema response responseJsonSchema behavior"
+const declaration = closed(declarable, { "name!": functionName, parameters: schema }, (declared, path): Tool => {
   const { name, description, parameters, parametersJsonSchema } = declared
   const both = parameters !== undefined && parametersJsonSchema !== undefined
-  insist(wellNamed(declared), path)
   insist({ "{path}: only one of 'parameters' and 'parameters_json_schema' can be set.": !both }, path)
-  const schema = objectOf(parametersJsonSchema ?? parameters)
-  return { name: stringOf(name), description: stringOf(description), schema }
+  return { name, description: stringOf(description), schema: objectOf(parametersJsonSchema ?? parameters) }
 })
 
 const functions = closed("googleSearch codeExecution urlContext", { functionDeclarations: list(declaration) })
@@ -175,11 +166,34 @@ const calling = closed("allowedFunctionNames streamFunctionCallArguments", {
   mode: where(stringOf, (mode) => MODES.includes(mode), unknownMode)
 })
 
-const generation = closed(
-  "temperature topP topK maxOutputTokens candidateCount logprobs responseLogprobs responseMimeType responseSchema " +
-    "responseJsonSchema presencePenalty frequencyPenalty seed responseModalities mediaResolution audioTimestamp speechConfig",
-  { stopSequences: list(anything), thinkingConfig: closed("thinkingLevel thinkingBudget includeThoughts") }
-)
+const REFUSED = "Unable to submit request because"
+
+/** A number between two, both included. */
+const within = (least: number, most: number, said: string | ((value: unknown) => string)): Shape<number> =>
+  typed((value): value is number => typeof value === "number" && value >= least && value <= most, said)
+
+const generation = ({ maxOutput }: GeminiModel) => {
+  const tooMany = (limit: unknown) =>
+    `${REFUSED} it has a maxOutputTokens value of ${printed(limit)} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`
+  const heat = `${REFUSED} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`
+  const stops = `${REFUSED} it has too many stop sequences. The maximum is 5.`
+  return closed(
+    "topK responseLogprobs responseMimeType responseSchema responseJsonSchema presencePenalty frequencyPenalty seed " +
+      "responseModalities mediaResolution audioTimestamp speechConfig",
+    {
+      logprobs: within(1, 20, `${REFUSED} logprobs is outside the supported range from 1 to 20.`),
+      temperature: within(0, 2, heat),
+      topP: within(0, 1, `${REFUSED} it has a topP value outside the supported range from 0 to 1.`),
+      maxOutputTokens: within(1, maxOutput, tooMany),
+      candidateCount: within(1, 1, "Multiple candidates is not enabled for this model"),
+      stopSequences: where(list(anything), ({ length }) => length <= 5, stops),
+      thinkingConfig: closed("thinkingLevel thinkingBudget includeThoughts")
+    }
+  )
+}
+
+type Calling = ReturnType<typeof calling>
+type Generation = Partial<ReturnType<ReturnType<typeof generation>>>
 
 const requestOf = (model: GeminiModel) =>
   closed("safetySettings labels cachedContent", {
@@ -187,7 +201,7 @@ const requestOf = (model: GeminiModel) =>
     systemInstruction: contentOf(model),
     tools: list(tool),
     toolConfig: closed("retrievalConfig", { functionCallingConfig: calling }),
-    generationConfig: generation
+    generationConfig: generation(model)
   })
 
 const trafficType = "ON_DEMAND"
@@ -196,10 +210,9 @@ const safetyRatings = [
   { category: "HARM_CATEGORY_HATE_SPEECH", probability: "HIGH", blocked: true },
   { category: "HARM_CATEGORY_DANGEROUS_CONTENT", probability: "NEGLIGIBLE", blocked: false }
 ]
-const promptFeedback = {
-  blockReason: "PROHIBITED_CONTENT",
-  blockReasonMessage: "The prompt was blocked by the sandbox."
-}
+const blockReasonMessage = "The prompt was blocked by the sandbox."
+const promptFeedback = { blockReason: "PROHIBITED_CONTENT", blockReasonMessage }
+const modalities = (tokenCount: number) => [{ modality: "TEXT", tokenCount }]
 
 type Said = JsonObject & { readonly text?: string; readonly thoughtSignature?: string }
 
@@ -235,84 +248,75 @@ const likelihoods = (text: string, alternatives: number): JsonObject => {
   return { chosenCandidates, ...(alternatives > 0 && { topCandidates }) }
 }
 
-/** Absent, or a number between two, both included. */
-const between = (value: Json | undefined, least: number, most: number): boolean =>
-  value === undefined || (typeof value === "number" && value >= least && value <= most)
-
-/** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. Throws a `Refusal`. */
-export const playGemini = (request: CloudRequest, body: JsonObject, model: GeminiModel, method: string): Answer => {
-  const { contents = [], systemInstruction: system, tools: given = [], ...asked } = requestOf(model)(body, "")
-  const { stopSequences = [], thinkingConfig, ...config } = asked.generationConfig ?? generation({}, "")
-  const { maxOutputTokens: limit, responseSchema, responseJsonSchema, logprobs } = config
-  const { thinkingLevel, thinkingBudget, includeThoughts } = thinkingConfig ?? {}
+const checkGeneration = (config: Generation, model: GeminiModel): void => {
+  const { responseSchema, responseJsonSchema, logprobs, responseMimeType } = config
+  const { thinkingLevel, thinkingBudget } = config.thinkingConfig ?? {}
   const level = stringOf(thinkingLevel).toUpperCase()
   const likely = config.responseLogprobs === true
-  const json = config.responseMimeType === "application/json"
-  const schema = responseJsonSchema ?? responseSchema
-  const refused = "Unable to submit request because"
   insist({
-    [`${refused} logprobs is outside the supported range from 1 to 20.`]: between(logprobs, 1, 20),
-    [`${refused} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`]:
-      between(config.temperature, 0, 2),
-    [`${refused} it has a topP value outside the supported range from 0 to 1.`]: between(config.topP, 0, 1),
-    [`${refused} it has a maxOutputTokens value of ${printed(limit)} but the supported range is from 1 (inclusive) to ${model.maxOutput + 1} (exclusive).`]:
-      between(limit, 1, model.maxOutput),
-    "Multiple candidates is not enabled for this model": between(config.candidateCount, 1, 1),
-    [`${refused} it has too many stop sequences. The maximum is 5.`]: stopSequences.length <= 5,
     "You can only set only one of thinking budget and thinking level.":
       thinkingLevel === undefined || thinkingBudget === undefined,
     [`Thinking level ${level} is not supported for this model. Please retry with other thinking level.`]:
       (thinkingLevel ?? undefined) === undefined || model.levels.includes(level),
-    [`${refused} Logprobs is not supported for this model.`]: model.logprobs || !likely,
-    [`${refused} logprobs is set but responseLogprobs is not.`]: logprobs === undefined || likely,
+    [`${REFUSED} Logprobs is not supported for this model.`]: model.logprobs || !likely,
+    [`${REFUSED} logprobs is set but responseLogprobs is not.`]: logprobs === undefined || likely,
     "Only one of response_schema and response_json_schema can be set.":
       responseSchema === undefined || responseJsonSchema === undefined,
-    "response_schema is only supported with response_mime_type application/json.": json || schema === undefined
+    "response_schema is only supported with response_mime_type application/json.":
+      responseMimeType === "application/json" || (responseSchema ?? responseJsonSchema) === undefined
   })
-  checkContents(contents, model)
-  const tools = given.flatMap(({ functionDeclarations = [] }) => functionDeclarations)
-  const { mode, allowedFunctionNames } = asked.toolConfig?.functionCallingConfig ?? {}
+}
+
+const choiceOf = (config: Partial<Calling>, tools: ReadonlyArray<Tool>): Turn["choice"] => {
+  const { mode, allowedFunctionNames } = config
   const allowed = arrayOf(allowedFunctionNames)
-  const declared = allowed.every((name) => tools.some((tool) => tool.name === name))
+  const names = new Set<Json>(tools.map(({ name }) => name))
   insist({
     "Please ensure that allowed_function_names is only set when the mode is ANY or VALIDATED.":
       allowed.length === 0 || mode === "ANY" || mode === "VALIDATED",
-    "allowed_function_names contains a function that is not declared.": declared
+    "allowed_function_names contains a function that is not declared.": allowed.every((name) => names.has(name))
   })
-  const forced = typeof allowed[0] === "string" ? { name: allowed[0] } : ("required" as const)
-  const free = mode === "NONE" ? "none" : "auto"
-  const { turn, promptTokens, cached } = readTurn(contents.map(messageOf), {
-    model: model.base,
-    instructions: textIn(system?.parts ?? []),
-    tools,
-    choice: mode === "ANY" ? forced : free,
-    stops: stopSequences.map(stringOf),
-    limit: numberOf(limit),
-    format: schema === undefined ? (json ? "json" : undefined) : objectOf(schema),
-    thinks: level !== "MINIMAL" && thinkingBudget !== 0
-  })
-  const { directives } = turn
-  const promptTokensDetails = [{ modality: "TEXT", tokenCount: promptTokens }]
-  if (method === "countTokens") {
-    const whole = () => jsonReply(200, { totalTokens: promptTokens, promptTokensDetails })
-    return { directives: { ...directives, exception: undefined }, whole }
-  }
-  const streams = method === "streamGenerateContent"
-  if (!streams && method !== "generateContent")
-    throw new Refusal({ status: 404, message: `Method ${method} not found.` })
-  if (streams && likely) throw invalid("Unable to submit request because Logprobs is not supported for streaming.")
+  if (mode !== "ANY") return mode === "NONE" ? "none" : "auto"
+  return typeof allowed[0] === "string" ? { name: allowed[0] } : "required"
+}
 
-  const identity = {
-    modelVersion: model.base,
-    createTime: new Date().toISOString(),
-    responseId: request.seed.slice(0, 22)
+/** Checks a request as Vertex AI does, and reads what it asks. Throws a `Refusal`. */
+const readGemini = (body: JsonObject, model: GeminiModel) => {
+  const { contents = [], systemInstruction, tools: given = [], ...asked } = requestOf(model)(body, "")
+  const config: Generation = asked.generationConfig ?? {}
+  const { thinkingLevel, thinkingBudget, includeThoughts } = config.thinkingConfig ?? {}
+  checkGeneration(config, model)
+  checkContents(contents, model)
+  const tools = given.flatMap(({ functionDeclarations = [] }) => functionDeclarations)
+  const schema = config.responseJsonSchema ?? config.responseSchema
+  const plain = config.responseMimeType === "application/json" ? "json" : undefined
+  const read = readTurn(contents.map(messageOf), {
+    model: model.base,
+    instructions: textIn(systemInstruction?.parts ?? []),
+    tools,
+    choice: choiceOf(asked.toolConfig?.functionCallingConfig ?? {}, tools),
+    stops: (config.stopSequences ?? []).map(stringOf),
+    limit: config.maxOutputTokens,
+    format: schema === undefined ? plain : objectOf(schema),
+    thinks: stringOf(thinkingLevel).toUpperCase() !== "MINIMAL" && thinkingBudget !== 0
+  })
+  const alternatives = config.responseLogprobs === true ? (config.logprobs ?? 0) : undefined
+  return { ...read, alternatives, showsThinking: includeThoughts === true }
+}
+
+/** The whole reply, and those of a stream. */
+const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: GeminiModel, seed: string) => {
+  const { turn, promptTokens, cached, alternatives, showsThinking } = asked
+  const shell = { modelVersion: model.base, createTime: new Date().toISOString(), responseId: seed.slice(0, 22) }
+  if (turn.directives.flags.has("filter-prompt")) {
+    const usageMetadata = { promptTokenCount: promptTokens, totalTokenCount: promptTokens, trafficType }
+    const blocked = { promptFeedback, usageMetadata, ...shell }
+    return { whole: blocked, streamed: [blocked] }
   }
-  const plan = planOf(turn)
-  const sign = (what: string) => signThinking(signed(model, what), request.seed)
-  const parts = partsOf(plan, turn.thinks, includeThoughts === true, sign)
-  const lost = plan.calls.some(({ json }) => readObject(json) === undefined)
+  const parts = partsOf(plan, turn.thinks, showsThinking, (what) => signThinking(signed(model, what), seed))
+  const broken = plan.calls.some(({ json }) => readObject(json) === undefined)
   const reason = reasons[plan.stop]
-  const finishReason = reason === "STOP" && lost ? "MALFORMED_FUNCTION_CALL" : reason
+  const finishReason = reason === "STOP" && broken ? "MALFORMED_FUNCTION_CALL" : reason
   const visible = plan.outputTokens - plan.thinkingTokens
   const usage = {
     promptTokenCount: promptTokens,
@@ -320,39 +324,52 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
     ...(plan.thinkingTokens > 0 && { thoughtsTokenCount: plan.thinkingTokens }),
     ...(cached > 0 && { cachedContentTokenCount: cached }),
     totalTokenCount: promptTokens + plan.outputTokens,
-    promptTokensDetails,
+    promptTokensDetails: modalities(promptTokens),
     trafficType
   }
-  const bodyOf = (candidate: JsonObject, usageMetadata: JsonObject) => ({
+  const reply = (candidate: JsonObject, usageMetadata: JsonObject) => ({
     candidates: [{ index: 0, ...candidate }],
     usageMetadata,
-    ...identity
+    ...shell
   })
-  const contentOf = (parts: ReadonlyArray<JsonObject>) => ({ content: { role: "model", parts } })
-  const ended = (parts: ReadonlyArray<JsonObject>, more?: JsonObject) =>
-    bodyOf({ ...(reason === "SAFETY" ? { safetyRatings } : contentOf(parts)), finishReason, ...more }, usage)
-  const unread = { promptTokenCount: promptTokens, totalTokenCount: promptTokens, trafficType }
-  const blocked = directives.flags.has("filter-prompt") && { promptFeedback, usageMetadata: unread, ...identity }
+  const content = (...parts: ReadonlyArray<JsonObject>) => ({ content: { role: "model", parts } })
+  const ended = (...parts: ReadonlyArray<JsonObject>) => ({
+    ...(reason === "SAFETY" ? { safetyRatings } : content(...parts)),
+    finishReason
+  })
+  const likely = alternatives !== undefined && { logprobsResult: likelihoods(plan.text, alternatives) }
+  const pieces = parts.flatMap(piecesOf).map((piece) => reply(content(piece), { trafficType }))
+  return {
+    whole: reply({ ...ended(...parts), ...likely }, usage),
+    streamed: [...pieces, reply(ended({ text: "" }), usage)]
+  }
+}
 
-  const pieces = parts.flatMap(piecesOf)
-  const said = pieces.map((part) => bodyOf(contentOf([part]), { trafficType }))
-  const bodies = blocked ? [blocked] : [...said, ended([{ text: "" }])]
+const event = (data: JsonObject): string => `data: ${JSON.stringify(data)}\r\n\r\n`
 
-  const event = (data: JsonObject) => `data: ${JSON.stringify(data)}\r\n\r\n`
+/** Answers a Gemini request on Vertex AI: `generateContent`, `streamGenerateContent`, `countTokens`. Throws a `Refusal`. */
+export const playGemini = (request: CloudRequest, body: JsonObject, model: GeminiModel, method: string): Answer => {
+  const asked = readGemini(body, model)
+  const { directives } = asked.turn
+  if (method === "countTokens") {
+    const { promptTokens: totalTokens } = asked
+    const whole = () => jsonReply(200, { totalTokens, promptTokensDetails: modalities(totalTokens) })
+    return { directives: { ...directives, exception: undefined }, whole }
+  }
+  const streams = method === "streamGenerateContent"
+  if (!streams && method !== "generateContent")
+    throw new Refusal({ status: 404, message: `Method ${method} not found.` })
+  const unlikely = !streams || asked.alternatives === undefined
+  insist({ "Unable to submit request because Logprobs is not supported for streaming.": unlikely })
+
+  const { whole, streamed } = repliesOf(planOf(asked.turn), asked, model, request.seed)
   const stream = () => ({
-    frames: bodies.map((body, index): Frame => {
-      const terminal = index === bodies.length - 1
-      // The signature of a text comes with the last of it.
-      return { bytes: event(body), word: !terminal && pieces[index]?.text !== "", terminal }
-    }),
+    frames: streamed.map(event),
     headers: { "content-type": "text/event-stream" },
     garbage: "data: {not json\r\n\r\n",
     error: ({ status, message }: Failure) => event(googleError(status, message))
   })
-  const whole = () => {
-    const logprobsResult = likely && likelihoods(plan.text, Number(logprobs ?? 0))
-    // Events that are not asked for as such are a JSON array.
-    return jsonReply(200, streams ? bodies : blocked || ended(parts, logprobsResult ? { logprobsResult } : {}))
-  }
-  return { directives, stream: streams && request.query.get("alt") === "sse" && stream, whole }
+  // Events that are not asked for as such are a JSON array.
+  const reply = () => jsonReply(200, streams ? streamed : whole)
+  return { directives, stream: streams && request.query.get("alt") === "sse" && stream, whole: reply }
 }

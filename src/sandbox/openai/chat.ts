@@ -1,17 +1,17 @@
 /** Chat completions: what a request may be, and how GPT answers it, whole and streamed. */
 import { type Plan, planOf } from "../answer.ts"
 import type { Answer, Failure } from "../faults.ts"
-import { type Frame, jsonReply } from "../http.ts"
+import { eventStream, jsonReply } from "../http.ts"
 import { arrayOf, type Json, type JsonObject, objectOf, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
-import type { Shape } from "../shape.ts"
+import { anything, type Shape } from "../shape.ts"
 import { digest } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { type Message, type Part, readTurn, textIn } from "../turn.ts"
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
-const { eventStream, filterResults, logprob, openaiError } = shared
+const { filterResults, logprob, openaiError } = shared
 
 const called = closed("", { "name!": text, "arguments!": text })
 const call = closed("type", { "id!": text, "function!": called }, ({ id, function: made }) => ({
@@ -75,7 +75,7 @@ const schema = closed("description schema strict", { "name!": text }, ({ schema 
 const noMaxTokens = never(`${shared.unsupported("max_tokens")} Use 'max_completion_tokens' instead.`)
 const json_schema = closed("type", { "json_schema!": schema }, (format) => format.json_schema)
 
-const requestOf = (model: GptModel) => {
+const requestOf = (model: GptModel, azure: boolean) => {
   const { maxOutputTokens: most, inlineReasoning } = model
   const tooMany = (limit: number) =>
     `max_tokens is too large: ${limit}. This model supports at most ${most} completion tokens.`
@@ -83,9 +83,11 @@ const requestOf = (model: GptModel) => {
   return closed(
     "model stream stream_options seed user tool_choice parallel_tool_calls metadata verbosity store safety_identifier " +
       "prompt_cache_key service_tier modalities prediction prompt_cache_retention presence_penalty frequency_penalty " +
-      "logprobs top_logprobs logit_bias n",
+      "logprobs top_logprobs",
     {
       "messages!": messagesOf(model),
+      n: where(anything, (n) => n === 1, azure ? "The sandbox gives one choice." : shared.unsupported("n")),
+      logit_bias: inlineReasoning ? never(shared.unsupported("logit_bias")) : anything,
       max_completion_tokens: limit,
       max_tokens: inlineReasoning ? limit : noMaxTokens,
       reasoning_effort: shared.effortOf(model),
@@ -97,8 +99,41 @@ const requestOf = (model: GptModel) => {
   )
 }
 
+/** Checks a chat completion request as the cloud does, and reads what it asks. Throws a `Refusal`. */
+const readChat = ({ body, model, azure }: shared.Asked) => {
+  const asked = requestOf(model, azure)(body, "")
+  const { messages, tools = [], stop: stops = [], tool_choice: choice = "auto" } = asked
+  const { reasoning_effort: effort = model.defaultEffort, response_format: format } = asked
+  const names = "temperature top_p presence_penalty frequency_penalty logprobs top_logprobs logit_bias stop"
+  const tooled = `Function tools with reasoning_effort are not supported for ${model.id} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
+  const only = (name: string) => `Invalid value for '${name}': '${name}' is only allowed when 'tools' are specified.`
+  checkMessages(messages, arrayOf(body.messages))
+  shared.checkSampling(body, names, model, effort)
+  insist({ [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" }, "reasoning_effort")
+  insist({
+    "Invalid 'stop': array too long. Expected an array with maximum length 4.": stops.length <= 4,
+    "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
+      asked.stream === true || asked.stream_options === undefined,
+    [only("parallel_tool_calls")]: tools.length > 0 || asked.parallel_tool_calls === undefined,
+    [only("tool_choice")]: tools.length > 0 || asked.tool_choice === undefined,
+    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
+      format !== "json" || messages.some(({ parts }) => /json/i.test(textIn(parts)))
+  })
+  const simple = choice === "auto" || choice === "none" || choice === "required"
+  const read = readTurn(messages, {
+    model: model.id,
+    instructions: "",
+    tools,
+    choice: simple ? choice : shared.chosen(stringOf(objectOf(objectOf(choice).function).name), tools),
+    format,
+    thinks: effort !== "none",
+    limit: asked.max_completion_tokens ?? asked.max_tokens,
+    stops: stops.filter((stop) => typeof stop === "string")
+  })
+  return { ...read, likely: asked.logprobs === true, counts: objectOf(asked.stream_options).include_usage === true }
+}
+
 const reasons = { end: "stop", sequence: "stop", tool: "tool_calls", length: "length", refusal: "content_filter" }
-const made = { service_tier: "default", system_fingerprint: "fp_sandbox" }
 const prompt_filter_results = [{ prompt_index: 0, content_filter_results: filterResults }]
 
 /** The text in pieces. Open-weight models put their reasoning before it, in tags that a stream may split. */
@@ -108,52 +143,18 @@ const piecesOf = ({ thinking, text, calls, stop }: Plan, inline: boolean): Reado
   return ["<reas", "oning>", ...words(thinking), ...(closed ? ["</reason", "ing>"] : []), ...words(text)]
 }
 
-/** Answers a chat completion request. Throws a `Refusal` where the cloud would refuse it. */
-export const playChat = ({ body, model, name, azure, seed }: shared.Asked): Answer => {
-  const asked = requestOf(model)(body, "")
-  const { messages, tools = [], stop: stops = [], tool_choice: choice = "auto" } = asked
-  checkMessages(messages, arrayOf(body.messages))
-  const effort = asked.reasoning_effort ?? model.defaultEffort
-  const names = "temperature top_p presence_penalty frequency_penalty logprobs top_logprobs logit_bias stop"
-  shared.checkSampling(body, names, model, effort)
-  const streams = body.stream === true
-  const tooled = `Function tools with reasoning_effort are not supported for ${model.id} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
-  insist({ [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" }, "reasoning_effort")
-  insist({ "The sandbox gives one choice.": !azure || (asked.n ?? 1) === 1 }, "n")
-  insist({
-    [shared.unsupported("n")]: (asked.n ?? 1) === 1,
-    [shared.unsupported("logit_bias")]: !model.inlineReasoning || asked.logit_bias === undefined,
-    "Invalid 'stop': array too long. Expected an array with maximum length 4.": stops.length <= 4,
-    "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
-      streams || asked.stream_options === undefined,
-    "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.":
-      tools.length > 0 || asked.parallel_tool_calls === undefined,
-    "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.":
-      tools.length > 0 || asked.tool_choice === undefined,
-    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
-      asked.response_format !== "json" || messages.some(({ parts }) => /json/i.test(textIn(parts)))
-  })
-  const simple = choice === "auto" || choice === "none" || choice === "required"
-  const { turn, promptTokens, cached } = readTurn(messages, {
-    model: model.id,
-    instructions: "",
-    tools,
-    choice: simple ? choice : shared.chosen(stringOf(objectOf(objectOf(choice).function).name), tools),
-    format: asked.response_format,
-    thinks: effort !== "none",
-    limit: asked.max_completion_tokens ?? asked.max_tokens,
-    stops: stops.filter((stop) => typeof stop === "string")
-  })
-  const plan = planOf(turn)
+const logprobsOf = (pieces: ReadonlyArray<string>) => ({ content: pieces.map(logprob), refusal: null })
+
+/** What a whole reply and a stream are made of. */
+const saidBy = (plan: Plan, { promptTokens, cached, likely }: ReturnType<typeof readChat>, request: shared.Asked) => {
+  const { model, name: named, seed, azure } = request
   const { inlineReasoning: inline } = model
-  const content = piecesOf(plan, inline)
-  const calls = plan.calls.map((call, index) => ({
+  const calls = plan.calls.map(({ name, json }, index) => ({
     // Open-weight models number their calls, so that the numbers come back in every turn.
     id: inline ? `call_${index}` : `call_${digest(seed, String(index)).slice(0, 24)}`,
     type: "function",
-    function: { name: call.name, arguments: call.json }
+    function: { name, arguments: json }
   }))
-  const finish = reasons[plan.stop]
   const usage = {
     prompt_tokens: promptTokens,
     completion_tokens: plan.outputTokens,
@@ -161,57 +162,63 @@ export const playChat = ({ body, model, name, azure, seed }: shared.Asked): Answ
     prompt_tokens_details: { cached_tokens: cached },
     ...(inline ? {} : { completion_tokens_details: { reasoning_tokens: plan.thinkingTokens } })
   }
-  const id = `chatcmpl-${seed.slice(0, 29)}`
-  const created = Math.floor(Date.now() / 1000)
-  const includeUsage = objectOf(body.stream_options).include_usage === true
-  const likely = (pieces: ReadonlyArray<string>) =>
-    body.logprobs === true ? { content: pieces.map(logprob), refusal: null } : null
+  const made = { created: Math.floor(Date.now() / 1000), service_tier: "default", system_fingerprint: "fp_sandbox" }
+  const shell = { id: `chatcmpl-${seed.slice(0, 29)}`, model: named, ...made }
+  return { shell, content: piecesOf(plan, inline), calls, finish_reason: reasons[plan.stop], usage, likely, azure }
+}
+type Said = ReturnType<typeof saidBy>
 
-  const whole = () => {
-    const said = { role: "assistant", content: content.join("") || null, refusal: null, annotations: [] }
-    const choice = {
-      index: 0,
-      message: { ...said, ...(calls.length > 0 && { tool_calls: calls }) },
-      logprobs: likely(content),
-      finish_reason: finish,
-      ...(azure && { content_filter_results: filterResults })
-    }
-    const filtered = azure && { prompt_filter_results }
-    const shell = { id, object: "chat.completion", created, model: name, ...made }
-    return jsonReply(200, { ...shell, choices: [choice], ...filtered, usage })
+const wholeOf = ({ shell, content, calls, finish_reason, usage, likely, azure }: Said): JsonObject => {
+  const message = { role: "assistant", content: content.join("") || null, refusal: null, annotations: [] }
+  const choice = {
+    index: 0,
+    message: { ...message, ...(calls.length > 0 && { tool_calls: calls }) },
+    logprobs: likely ? logprobsOf(content) : null,
+    finish_reason,
+    ...(azure && { content_filter_results: filterResults })
   }
+  return { ...shell, object: "chat.completion", choices: [choice], ...(azure && { prompt_filter_results }), usage }
+}
 
-  const end = azure ? "\n\n" : "\r\n\r\n"
-  const frame = (data: JsonObject, word = false): Frame => ({ bytes: `data: ${JSON.stringify(data)}${end}`, word })
-  const shell = { id, object: "chat.completion.chunk", created, model: name, ...made }
-  const chunk = (delta: JsonObject, more: JsonObject = {}, word = false): Frame => {
-    const choice = { index: 0, delta, logprobs: null, finish_reason: null, ...more }
-    return frame({ ...shell, choices: [choice], ...(includeUsage && { usage: null }) }, word)
-  }
-  // What Azure's filter says comes in events without a name: of the prompt first, and of the text after the end.
-  const filter = (more: JsonObject): ReadonlyArray<Frame> =>
-    azure ? [frame({ id: "", object: "", created: 0, model: "", choices: [], ...more })] : []
+/** The events of a stream; what Azure's filter says comes in some without a name: of the prompt first, of the text last. */
+const framesOf = ({ shell, content, calls, finish_reason, usage, likely, azure }: Said, counts: boolean) => {
+  const event = { ...shell, object: "chat.completion.chunk", ...(counts && { usage: null }) }
+  const chunk = (delta: JsonObject, more: JsonObject = {}): JsonObject => ({
+    ...event,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }]
+  })
+  const filter = (more: JsonObject) =>
+    azure ? [{ id: "", object: "", created: 0, model: "", choices: [], ...more }] : []
   const offsets = { check_offset: 0, start_offset: 0, end_offset: 0 }
   const passed = { content_filter_results: filterResults, content_filter_offsets: offsets }
+  const events = [
+    ...filter({ prompt_filter_results }),
+    chunk({ role: "assistant", content: "" }),
+    ...content.map((piece) => chunk({ content: piece }, likely ? { logprobs: logprobsOf([piece]) } : {})),
+    ...calls.flatMap((call, index) => [
+      chunk({ tool_calls: [{ index, ...call, function: { ...call.function, arguments: "" } }] }),
+      ...fragments(call.function.arguments).map((piece) =>
+        chunk({ tool_calls: [{ index, function: { arguments: piece } }] })
+      )
+    ]),
+    chunk({}, { finish_reason }),
+    ...filter({ choices: [{ index: 0, finish_reason: null, ...passed }] }),
+    ...(counts ? [{ ...event, choices: [], usage }] : [])
+  ]
+  const end = azure ? "\n\n" : "\r\n\r\n"
+  return [...events.map((data) => JSON.stringify(data)), "[DONE]"].map((data) => `data: ${data}${end}`)
+}
+
+/** Answers a chat completion request. Throws a `Refusal` where the cloud would refuse it. */
+export const playChat = (request: shared.Asked): Answer => {
+  const asked = readChat(request)
+  const said = saidBy(planOf(asked.turn), asked, request)
   const stream = () => ({
     headers: eventStream,
-    frames: [
-      ...filter({ prompt_filter_results }),
-      chunk({ role: "assistant", content: "" }),
-      ...content.map((piece) => chunk({ content: piece }, { logprobs: likely([piece]) }, true)),
-      ...calls.flatMap((call, index) => [
-        chunk({ tool_calls: [{ index, ...call, function: { ...call.function, arguments: "" } }] }),
-        ...fragments(call.function.arguments).map((piece) =>
-          chunk({ tool_calls: [{ index, function: { arguments: piece } }] }, {}, true)
-        )
-      ]),
-      chunk({}, { finish_reason: finish }),
-      ...filter({ choices: [{ index: 0, finish_reason: null, ...passed }] }),
-      ...(includeUsage ? [frame({ ...shell, choices: [], usage })] : []),
-      { bytes: `data: [DONE]${end}`, terminal: true }
-    ],
+    frames: framesOf(said, asked.counts),
     garbage: "data: {not json\n\n",
     error: ({ status, message }: Failure) => `data: ${JSON.stringify(openaiError(status, message))}\n\n`
   })
-  return { directives: turn.directives, whole, stream: streams && stream }
+  const whole = () => jsonReply(200, wholeOf(said))
+  return { directives: asked.turn.directives, whole, stream: request.body.stream === true && stream }
 }

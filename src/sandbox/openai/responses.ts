@@ -1,7 +1,7 @@
 /** The Responses API: what a request may be, and how GPT answers it in items, whole and streamed. */
 import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
 import type { Answer, Failure } from "../faults.ts"
-import { type Frame, jsonReply, Refusal } from "../http.ts"
+import { eventStream, jsonReply, Refusal, sse } from "../http.ts"
 import { arrayOf, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import type { GptModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
@@ -11,7 +11,7 @@ import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
-const { eventStream, filterResults, logprob } = shared
+const { filterResults, logprob } = shared
 const { checkSampling, chosen, contentOf, effortOf, formatOf, imageOf, sampling, textPart, tokens, toolOf } = shared
 
 /** What `encrypted_content` is made over. */
@@ -100,32 +100,30 @@ const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
 
 type Listed = Tool & { readonly type: Kind; readonly namespace?: string }
 
-const toolsOf =
-  (type: Kind, shape: Shape): Shape<ReadonlyArray<Listed>> =>
-  (value, path) => {
-    shape(value, path)
-    const plain = { name: type, description: "", schema: {} }
-    const tool = kinds[type].named ? toolOf(value, path) : plain
-    return [{ ...tool, ...(type === "custom" && { schema: undefined }), type }]
-  }
-
 const isLocal = (environment: unknown) => objectOf(environment).type === "local"
 const local = where(anything, isLocal, "This model does not support hosted shells.")
+
+/** Tools that have a name; those of a kind of their own are called by it. */
 const callable = {
-  function: toolsOf("function", closed("type name description parameters strict defer_loading")),
-  custom: toolsOf("custom", closed("type name description format defer_loading"))
+  function: closed("type name description parameters strict defer_loading", {}, (tool, path): Listed => {
+    return { ...toolOf(tool, path), type: "function" }
+  }),
+  custom: closed("type name description format defer_loading", {}, (tool, path): Listed => {
+    return { ...toolOf(tool, path), schema: undefined, type: "custom" }
+  })
 }
+const nameless = (type: Kind) => (): Listed => ({ name: type, description: "", schema: {}, type })
 const inner = { tools: list(variant("type", callable)) }
 /** Tools that the caller executes; the clouds are not asked for others. */
 const tools = list(
-  variant<ReadonlyArray<Listed>>("type", {
+  variant<Listed | ReadonlyArray<Listed>>("type", {
     ...callable,
     namespace: closed("type name description", inner, ({ name, tools = [] }) =>
-      tools.flat().map((tool) => ({ ...tool, namespace: stringOf(name) }))
+      tools.map((tool) => ({ ...tool, namespace: stringOf(name) }))
     ),
-    local_shell: toolsOf("local_shell", closed("type")),
-    apply_patch: toolsOf("apply_patch", closed("type")),
-    shell: toolsOf("shell", closed("type", { "environment!": local }))
+    local_shell: closed("type", {}, nameless("local_shell")),
+    apply_patch: closed("type", {}, nameless("apply_patch")),
+    shell: closed("type", { "environment!": local }, nameless("shell"))
   })
 )
 
@@ -221,17 +219,17 @@ const echoed: JsonObject = {
 }
 const unsaid = { background: false, error: null, incomplete_details: null, previous_response_id: null, user: null }
 
-const sse = (data: Event): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
+const reasons = { end: null, sequence: null, tool: null, length: "max_output_tokens", refusal: "content_filter" }
 
-/** Answers a Responses request. Throws a `Refusal` where the clouds would refuse it. */
-export const playResponses = ({ body, model, name, azure, seed }: shared.Asked): Answer => {
+/** Checks a Responses request as the clouds do, and reads what it asks. Throws a `Refusal`. */
+const readResponses = ({ body, model }: shared.Asked) => {
   const asked = requestOf(model)(body, "")
-  checkPairs(asked.input.flatMap(({ parts }) => parts))
   const { effort = model.defaultEffort, summary, generate_summary } = asked.reasoning ?? {}
-  checkSampling(body, "temperature top_p top_logprobs", model, effort)
   const tools = (asked.tools ?? []).flat()
-  const included = arrayOf(body.include)
-  const { turn, promptTokens, cached } = readTurn(asked.input, {
+  const included = arrayOf(asked.include)
+  checkPairs(asked.input.flatMap(({ parts }) => parts))
+  checkSampling(body, "temperature top_p top_logprobs", model, effort)
+  const read = readTurn(asked.input, {
     model: model.id,
     instructions: stringOf(asked.instructions),
     tools,
@@ -241,11 +239,16 @@ export const playResponses = ({ body, model, name, azure, seed }: shared.Asked):
     limit: asked.max_output_tokens,
     stops: []
   })
-  const plan = planOf(turn)
-  const reasons: Readonly<Record<string, string>> = { length: "max_output_tokens", refusal: "content_filter" }
-  const reason = reasons[plan.stop]
-  const status = reason === undefined ? "completed" : "incomplete"
+  const likely = included.includes("message.output_text.logprobs")
+  const encrypted = included.includes("reasoning.encrypted_content")
+  return { ...read, tools, effort, likely, encrypted, shown: (summary ?? generate_summary) !== undefined }
+}
+type Read = ReturnType<typeof readResponses>
+
+/** The items of a plan, in their order. */
+const spokenOf = (plan: Plan, { tools, likely, encrypted, shown }: Read, seed: string, status: string) => {
   const idAt = (prefix: string, index = 0) => `${prefix}_${digest(seed, prefix, String(index)).slice(0, 48)}`
+  const secret = encrypted ? { encrypted_content: signThinking(ENCRYPTED, seed) } : {}
   const callAt = ({ name, json }: Plan["calls"][number], index: number): Spoken => {
     const { type: kind, namespace } = tools.findLast((tool) => tool.name === name) ?? { type: "function" }
     const { call: type, prefix, field, named } = kinds[kind]
@@ -258,15 +261,15 @@ export const playResponses = ({ body, model, name, azure, seed }: shared.Asked):
     const space = namespace === undefined ? {} : { namespace }
     return { item: { ...item, name, ...space, [field]: json }, events: [...deltas, done] }
   }
-  const shown = (summary ?? generate_summary) !== undefined
-  const likely = included.includes("message.output_text.logprobs")
-  const secret = { encrypted_content: signThinking(ENCRYPTED, seed) }
-  const encrypted = included.includes("reasoning.encrypted_content") ? secret : {}
-  const spoken = [
-    ...(plan.thinking === "" ? [] : [reasoningOf(plan.thinking, shown, encrypted, idAt("rs"))]),
+  return [
+    ...(plan.thinking === "" ? [] : [reasoningOf(plan.thinking, shown, secret, idAt("rs"))]),
     ...(plan.text === "" ? [] : [messageOf(plan.text, likely, idAt("msg"), status)]),
     ...plan.calls.map(callAt)
   ]
+}
+
+/** A response as it begins, and as it ends. */
+const responseOf = (plan: Plan, { effort, promptTokens, cached }: Read, { body, name, azure, seed }: shared.Asked) => {
   const begun = {
     id: `resp_${seed.slice(0, 48)}`,
     object: "response",
@@ -279,21 +282,28 @@ export const playResponses = ({ body, model, name, azure, seed }: shared.Asked):
     ...unsaid,
     ...Object.fromEntries(Object.entries(echoed).map(([field, otherwise]) => [field, body[field] ?? otherwise]))
   }
+  const reason = reasons[plan.stop]
   const filter = { blocked: plan.stop === "refusal", source_type: "completion", content_filter_results: filterResults }
-  const response = {
-    ...begun,
-    output: spoken.map(({ item }) => item),
-    status,
-    incomplete_details: reason === undefined ? null : { reason },
-    ...(azure && { content_filters: [filter] }),
-    usage: {
-      input_tokens: promptTokens,
-      input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
-      output_tokens: plan.outputTokens,
-      output_tokens_details: { reasoning_tokens: plan.thinkingTokens },
-      total_tokens: promptTokens + plan.outputTokens
-    }
+  const usage = {
+    input_tokens: promptTokens,
+    input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
+    output_tokens: plan.outputTokens,
+    output_tokens_details: { reasoning_tokens: plan.thinkingTokens },
+    total_tokens: promptTokens + plan.outputTokens
   }
+  const status = reason === null ? "completed" : "incomplete"
+  const ended = { status, incomplete_details: reason && { reason }, ...(azure && { content_filters: [filter] }), usage }
+  return { begun, ended: { ...begun, ...ended } }
+}
+
+/** Answers a Responses request. Throws a `Refusal` where the clouds would refuse it. */
+export const playResponses = (request: shared.Asked): Answer => {
+  const asked = readResponses(request)
+  const plan = planOf(asked.turn)
+  const { begun, ended } = responseOf(plan, asked, request)
+  const { status } = ended
+  const spoken = spokenOf(plan, asked, request.seed, status)
+  const response = { ...ended, output: spoken.map(({ item }) => item) }
   const events = () => [
     { type: "created", response: begun },
     { type: "in_progress", response: begun },
@@ -304,11 +314,8 @@ export const playResponses = ({ body, model, name, azure, seed }: shared.Asked):
     ]),
     { type: status, response }
   ]
-  const frameOf = (data: Event, index: number): Frame => ({
-    bytes: sse({ ...data, type: `response.${data.type}`, sequence_number: index }),
-    word: data.type.endsWith(".delta"),
-    terminal: data.type === status
-  })
+  const frameOf = (data: Event, sequence_number: number) =>
+    sse({ ...data, type: `response.${data.type}`, sequence_number })
   const error = ({ name, status, message }: Failure, sequence_number: number) => {
     const code = status === 429 ? "rate_limit_exceeded" : "server_error"
     const failed = { ...begun, status: "failed", error: { code, message } }
@@ -318,5 +325,6 @@ export const playResponses = ({ body, model, name, azure, seed }: shared.Asked):
   }
   const garbage = "event: response.output_text.delta\ndata: {not json\n\n"
   const stream = () => ({ headers: eventStream, frames: events().map(frameOf), garbage, error })
-  return { directives: turn.directives, whole: () => jsonReply(200, response), stream: body.stream === true && stream }
+  const whole = () => jsonReply(200, response)
+  return { directives: asked.turn.directives, whole, stream: request.body.stream === true && stream }
 }

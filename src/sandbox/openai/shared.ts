@@ -138,8 +138,6 @@ export const filterResults: JsonObject = Object.fromEntries(
 /** How likely a token was, as the APIs say it; here a piece of text is a token. */
 export const logprob = (token: string) => ({ token, logprob: -0.01, bytes: [...Buffer.from(token)], top_logprobs: [] })
 
-export const eventStream = { "content-type": "text/event-stream; charset=utf-8" }
-
 /** Azure's answer to a prompt that its content filter blocks. */
 const filtered = {
   message:
