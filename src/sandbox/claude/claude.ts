@@ -290,7 +290,7 @@ export const playClaude = (body: JsonObject, context: ClaudeContext, seed: strin
   }
   const plan = planOf(turn)
   const identity = { tag: vertex ? "vrtx" : "bdrk", model: context.model.id, seed }
-  const cost = { input, output: plan.outputTokens }
+  const cost = { inputTokenCount: input, outputTokenCount: plan.outputTokens }
   const { message, events } = replyOf(plan, { ...request, ...identity })
   return { directives: turn.directives, message, cost, events }
 }

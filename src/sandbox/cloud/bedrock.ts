@@ -54,14 +54,9 @@ const claudeAnswer = (request: CloudRequest, body: JsonObject, model: ClaudeMode
   const counting = operation === "count-tokens"
   const context = { platform: "bedrock" as const, model, betas: arrayOf(betas).map(stringOf), counting }
   const { directives, message, cost, events } = playClaude(body, context, request.seed)
-  if (cost === undefined) return { directives, whole: () => jsonReply(200, message) }
-  const { input, output } = cost
-  const headers = {
-    "x-amzn-bedrock-input-token-count": String(input),
-    "x-amzn-bedrock-output-token-count": String(output),
-    "x-amzn-bedrock-invocation-latency": "5"
-  }
-  const metrics = { inputTokenCount: input, outputTokenCount: output, invocationLatency: 5, firstByteLatency: 2 }
+  const whole = () => jsonReply(200, message)
+  if (cost === undefined || operation !== "invoke-with-response-stream") return { directives, whole }
+  const metrics = { ...cost, invocationLatency: 5, firstByteLatency: 2 }
   const frameOf = (data: JsonObject) => {
     const last = data.type === "message_stop" && { "amazon-bedrock-invocationMetrics": metrics }
     return chunk(JSON.stringify({ ...data, ...last }))
@@ -72,8 +67,7 @@ const claudeAnswer = (request: CloudRequest, body: JsonObject, model: ClaudeMode
     garbage: chunk("{not json"),
     error: exception
   })
-  const streams = operation === "invoke-with-response-stream"
-  return { directives, whole: () => jsonReply(200, message, headers), stream: streams && stream }
+  return { directives, whole, stream }
 }
 
 const modelAnswer = (models: Models, request: CloudRequest, id: string, operation: string): Answer => {

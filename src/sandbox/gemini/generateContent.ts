@@ -206,13 +206,7 @@ const requestOf = (model: GeminiModel) =>
 
 const trafficType = "ON_DEMAND"
 const reasons = { end: "STOP", sequence: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }
-const safetyRatings = [
-  { category: "HARM_CATEGORY_HATE_SPEECH", probability: "HIGH", blocked: true },
-  { category: "HARM_CATEGORY_DANGEROUS_CONTENT", probability: "NEGLIGIBLE", blocked: false }
-]
-const blockReasonMessage = "The prompt was blocked by the sandbox."
-const promptFeedback = { blockReason: "PROHIBITED_CONTENT", blockReasonMessage }
-const modalities = (tokenCount: number) => [{ modality: "TEXT", tokenCount }]
+const promptFeedback = { blockReason: "PROHIBITED_CONTENT" }
 
 type Said = JsonObject & { readonly text?: string; readonly thoughtSignature?: string }
 
@@ -324,7 +318,6 @@ const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: Gemi
     ...(plan.thinkingTokens > 0 && { thoughtsTokenCount: plan.thinkingTokens }),
     ...(cached > 0 && { cachedContentTokenCount: cached }),
     totalTokenCount: promptTokens + plan.outputTokens,
-    promptTokensDetails: modalities(promptTokens),
     trafficType
   }
   const reply = (candidate: JsonObject, usageMetadata: JsonObject) => ({
@@ -333,10 +326,8 @@ const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: Gemi
     ...shell
   })
   const content = (...parts: ReadonlyArray<JsonObject>) => ({ content: { role: "model", parts } })
-  const ended = (...parts: ReadonlyArray<JsonObject>) => ({
-    ...(reason === "SAFETY" ? { safetyRatings } : content(...parts)),
-    finishReason
-  })
+  const ended = (...parts: ReadonlyArray<JsonObject>) =>
+    reason === "SAFETY" ? { finishReason } : { ...content(...parts), finishReason }
   const likely = alternatives !== undefined && { logprobsResult: likelihoods(plan.text, alternatives) }
   const pieces = parts.flatMap(piecesOf).map((piece) => reply(content(piece), { trafficType }))
   return {
@@ -352,8 +343,7 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
   const asked = readGemini(body, model)
   const { directives } = asked.turn
   if (method === "countTokens") {
-    const { promptTokens: totalTokens } = asked
-    const whole = () => jsonReply(200, { totalTokens, promptTokensDetails: modalities(totalTokens) })
+    const whole = () => jsonReply(200, { totalTokens: asked.promptTokens })
     return { directives: { ...directives, exception: undefined }, whole }
   }
   const streams = method === "streamGenerateContent"

@@ -189,8 +189,7 @@ const framesOf = ({ shell, content, calls, finish_reason, usage, likely, azure }
   })
   const filter = (more: JsonObject) =>
     azure ? [{ id: "", object: "", created: 0, model: "", choices: [], ...more }] : []
-  const offsets = { check_offset: 0, start_offset: 0, end_offset: 0 }
-  const passed = { content_filter_results: filterResults, content_filter_offsets: offsets }
+  const passed = { index: 0, finish_reason: null, content_filter_results: filterResults }
   const events = [
     ...filter({ prompt_filter_results }),
     chunk({ role: "assistant", content: "" }),
@@ -202,7 +201,7 @@ const framesOf = ({ shell, content, calls, finish_reason, usage, likely, azure }
       )
     ]),
     chunk({}, { finish_reason }),
-    ...filter({ choices: [{ index: 0, finish_reason: null, ...passed }] }),
+    ...filter({ choices: [passed] }),
     ...(counts ? [{ ...event, choices: [], usage }] : [])
   ]
   const end = azure ? "\n\n" : "\r\n\r\n"

@@ -158,9 +158,7 @@ const failed = (azure: boolean, status: number, message: string, after?: string)
   const said = status === 429 ? limited : message
   const code = status === 429 ? "RateLimitReached" : String(status)
   const body = azure ? azureError(code, said) : openaiError(status, said)
-  if (after === undefined) return jsonReply(status, body)
-  const milliseconds = azure && { "retry-after-ms": String(Number(after) * 1000) }
-  return jsonReply(status, body, { "retry-after": after, ...milliseconds })
+  return jsonReply(status, body, after === undefined ? {} : { "retry-after": after })
 }
 
 const noDeployment = azureError(
