@@ -84,7 +84,7 @@ const own = Config.all({
    * cloud.
    */
   sandbox: Config.Literals(["auto", "on", "off"], "GATEWAY_SANDBOX").pipe(Config.withDefault("auto" as const)),
-  /** Time between the words of the sandbox's streams. */
+  /** Time between the events of the sandbox's streams. */
   sandboxPace: duration("GATEWAY_SANDBOX_PACE", Duration.millis(20)),
   /** A catalog of the operator's own; the shipped one otherwise. */
   catalogFile: optional("GATEWAY_CATALOG_FILE"),

@@ -137,12 +137,14 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
   it.effect("takes a choice of several tools", () =>
     Effect.gen(function* () {
       const choose = (mode: string) => ({ type: "allowed_tools", mode, tools: [{ type: "function", name: "look_up" }] })
-      const kind = (mode: string) =>
+      const tools = [{ ...flat[0], name: "say_hello", description: "hello" }, ...flat]
+      const called = (mode: string) =>
         Effect.map(
-          post(openai("responses"), responses({ tools: flat, tool_choice: choose(mode) })),
-          ({ json }) => json.output[0].type
+          post(openai("responses"), responses({ input: "Say hello", tools, tool_choice: choose(mode) })),
+          ({ json }) => json.output[0].name
         )
-      assert.deepStrictEqual([yield* kind("required"), yield* kind("auto")], ["function_call", "message"])
+      // The other tool would fit better.
+      assert.deepStrictEqual([yield* called("required"), yield* called("auto")], ["look_up", undefined])
     })
   )
 

@@ -19,7 +19,7 @@ export interface GatewayOptions {
    * `BEDROCK_…` or `AZURE_OPENAI_…` among them (see `cloudsAt`) these clouds are used, else the sandbox.
    */
   readonly settings?: Readonly<Record<string, string>>
-  /** Milliseconds between the words of the sandbox's streams; 0 by default. */
+  /** Milliseconds between the events of the sandbox's streams; 0 by default. */
   readonly pace?: number
   /** `/docs`, `/openapi.json`; off by default. */
   readonly docs?: boolean

@@ -160,6 +160,14 @@ const choiceOf = (choice: unknown, tools: ReadonlyArray<Tool>): Turn["choice"] =
   return chosen(stringOf(unnamed ? type : name), tools)
 }
 
+/** The tools that a choice leaves to the model. */
+const allowedOf = (choice: unknown, tools: ReadonlyArray<Tool>): ReadonlyArray<Tool> => {
+  const { type, tools: allowed } = objectOf(choice)
+  if (type !== "allowed_tools") return tools
+  const names = new Set(arrayOf(allowed).map((one) => objectOf(one).name ?? objectOf(one).type))
+  return tools.filter(({ name }) => names.has(name))
+}
+
 /** Calls need outputs, and outputs calls before them. */
 const checkPairs = (parts: ReadonlyArray<Part>): void => {
   const called = new Set<string>()
@@ -241,7 +249,8 @@ const readResponses = ({ body, model }: shared.Asked) => {
   })
   const likely = included.includes("message.output_text.logprobs")
   const encrypted = included.includes("reasoning.encrypted_content")
-  return { ...read, tools, effort, likely, encrypted, shown: (summary ?? generate_summary) !== undefined }
+  const turn = { ...read.turn, tools: allowedOf(asked.tool_choice, tools) }
+  return { ...read, turn, tools, effort, likely, encrypted, shown: (summary ?? generate_summary) !== undefined }
 }
 type Read = ReturnType<typeof readResponses>
 
