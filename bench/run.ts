@@ -160,7 +160,10 @@ const cores = `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? "unknow
 const minutes = ((performance.now() - began) / 60_000).toFixed(1)
 const report: Report = {
   machine: `${cores}, Node ${process.version}; medians of ${processes} × ${usualRounds} rounds (processes of each subject × rounds of each) of ${measureMs / 1000} s; ${minutes} minutes.`,
-  rows: taken.map((row) => ({ ...row, median: summarise(row.rounds) })),
+  // Who failed in one of the times has rounds of the others only, which would be compared with those of another time.
+  rows: taken
+    .filter(({ scenario, subject }) => !skips.some((skip) => skip.scenario === scenario && skip.subject === subject))
+    .map((row) => ({ ...row, median: summarise(row.rounds) })),
   skips,
   notes: await subjects.notes()
 }
