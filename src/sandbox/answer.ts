@@ -7,22 +7,28 @@ import type { Tool, Turn } from "./turn.ts"
 
 /** Words that say nothing about what is asked. */
 const COMMON =
-  " about an and any anything are as at be been by can could do does for from get give given hav here how in into is it its " +
-  "mak me more my need not of on or other please say should show some such tak tell than that the their them then there " +
-  "these they thing this those to us use used using want was were what when wher where which who why will with would you your "
+  " about an and any anything are as at be been being by can could do does doing for from get getting give given giving have " +
+  "having here how in into is it its make making me more my need not of on or other please say saying should show some such " +
+  "take taking tell than that the their them then there these they thing things this those to us use used uses using want " +
+  "was were what when where which who why will with would you your "
 
 /** Characters of a prompt that are looked at for what it is about. */
 const READ = 64 * 1024
 
-const termsOf = (text: string): ReadonlySet<string> => {
+/** Of a word of which three letters are left, so that "ping" keeps it. */
+const ENDING = /(?<=\p{L}{3})(?:ing|(?<=[sxz]|ch|sh)es|(?<!s)s)$/u
+
+/** Words of meaning without their endings, and how long they were. */
+const termsOf = (text: string): ReadonlyMap<string, number> => {
   const apart = text.slice(0, READ).replace(/([a-z])([A-Z])/g, "$1 $2")
-  const terms = (apart.match(/\p{L}+/gu) ?? []).map((word) => word.toLowerCase().replace(/(?:ing|es|s)$/, ""))
-  return new Set(terms.filter((word) => word.length > 1 && !COMMON.includes(` ${word} `)))
+  const all = (apart.match(/\p{L}+/gu) ?? []).map((word) => word.toLowerCase())
+  const telling = all.filter((word) => word.length > 1 && !COMMON.includes(` ${word} `))
+  return new Map(telling.map((word) => [word.replace(ENDING, ""), word.length]))
 }
 
 /** What two texts have in common: a word of four letters or more says enough by itself, a shorter one only half as much. */
-const shared = (a: ReadonlySet<string>, b: ReadonlySet<string>): number =>
-  [...a].reduce((sum, term) => sum + (b.has(term) ? (term.length >= 4 ? 2 : 1) : 0), 0)
+const shared = (a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number =>
+  [...a].reduce((sum, [term, length]) => sum + (b.has(term) ? (length >= 4 ? 2 : 1) : 0), 0)
 
 /** The tool that shares the most with the prompt; its name counts double. `undefined` where none fits. */
 export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | undefined => {
