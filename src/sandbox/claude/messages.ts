@@ -23,7 +23,7 @@ export const { closed, variant, list, insist, where, typed } = shapesIn({
 })
 
 const isText = (value: unknown): value is string => typeof value === "string"
-export const text = typed(isText, "Input should be a valid string")
+const text = typed(isText, "Input should be a valid string")
 export const dictionary = typed(isObject, "Input should be a valid dictionary")
 
 export const oneOf = <const S extends string>(values: ReadonlyArray<S>, said = quoted(values)): Shape<S> =>

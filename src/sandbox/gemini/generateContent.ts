@@ -305,7 +305,7 @@ const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: Gemi
   if (turn.directives.flags.has("filter-prompt")) {
     const usageMetadata = { promptTokenCount: promptTokens, totalTokenCount: promptTokens, trafficType }
     const blocked = { promptFeedback, usageMetadata, ...shell }
-    return { whole: blocked, streamed: [blocked] }
+    return { whole: blocked, streamed: () => [blocked] }
   }
   const parts = partsOf(plan, turn.thinks, showsThinking, (what) => signThinking(signed(model, what), seed))
   const broken = plan.calls.some(({ json }) => readObject(json) === undefined)
@@ -329,10 +329,12 @@ const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: Gemi
   const ended = (...parts: ReadonlyArray<JsonObject>) =>
     reason === "SAFETY" ? { finishReason } : { ...content(...parts), finishReason }
   const likely = alternatives !== undefined && { logprobsResult: likelihoods(plan.text, alternatives) }
-  const pieces = parts.flatMap(piecesOf).map((piece) => reply(content(piece), { trafficType }))
   return {
     whole: reply({ ...ended(...parts), ...likely }, usage),
-    streamed: [...pieces, reply(ended({ text: "" }), usage)]
+    streamed: () => [
+      ...parts.flatMap(piecesOf).map((piece) => reply(content(piece), { trafficType })),
+      reply(ended({ text: "" }), usage)
+    ]
   }
 }
 
@@ -354,12 +356,12 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
 
   const { whole, streamed } = repliesOf(planOf(asked.turn), asked, model, request.seed)
   const stream = () => ({
-    frames: streamed.map(event),
+    frames: streamed().map(event),
     headers: { "content-type": "text/event-stream" },
     garbage: "data: {not json\r\n\r\n",
     error: ({ status, message }: Failure) => event(googleError(status, message))
   })
   // Events that are not asked for as such are a JSON array.
-  const reply = () => jsonReply(200, streams ? streamed : whole)
+  const reply = () => jsonReply(200, streams ? streamed() : whole)
   return { directives, stream: streams && request.query.get("alt") === "sse" && stream, whole: reply }
 }
