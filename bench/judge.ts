@@ -78,7 +78,7 @@ const FULL = 88
 /** Who could not have done more. `pace`: nobody, the cloud waits; `turns`: nobody, one caller waits for each in turn. */
 export type Bottleneck = "subject" | "cloud" | "load" | "machine" | "pace" | "turns" | "unclear"
 
-export const bottleneckOf = ({ pace }: Scenario, { callers, median: of }: Row): Bottleneck => {
+export const bottleneckOf = ({ pace }: Scenario, { callers, median: of, subject }: Row): Bottleneck => {
   const { busiest, busy, loadBusy, othersBusy, upstreamBusy } = of
   const [name, most] = (
     [
@@ -89,7 +89,8 @@ export const bottleneckOf = ({ pace }: Scenario, { callers, median: of }: Row): 
   ).reduce((fullest, next) => (next[1] > fullest[1] ? next : fullest))
   if (most >= FULL) return name
   const all = busy + loadBusy + upstreamBusy + othersBusy
-  if (all >= availableParallelism() * 90) return "machine"
+  const cores = subject === "confined" ? 1 : availableParallelism()
+  if (all >= cores * 90) return "machine"
   if (pace.every > 0 || pace.delay > 0) return "pace"
   return callers === 1 ? "turns" : "unclear"
 }

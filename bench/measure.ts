@@ -1,6 +1,7 @@
 /** One round of one subject, and what many rounds come to. */
 import type { ChildProcess } from "node:child_process"
 import { availableParallelism } from "node:os"
+import { onOneCore } from "./cores.ts"
 import type { Job, Result } from "./load.ts"
 import { ask } from "./processes.ts"
 import { type Scenario, spanOf } from "./scenarios.ts"
@@ -90,7 +91,8 @@ export const round = async (
     ...(call.fan === undefined ? {} : { fan: call.fan }),
     pids
   }
-  return look(await ask<Result>(parties.load, job), pids, family, parties)
+  const work = () => ask<Result>(parties.load, job)
+  return look(await (subject === "confined" ? onOneCore(pids, work) : work()), pids, family, parties)
 }
 
 /** Asks once before measuring; answers what is wrong: the status is not 200, or a stream does not hold every event. */

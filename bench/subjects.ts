@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import type { Collected } from "./collector.ts"
+import { ownCores } from "./cores.ts"
 import { createKey, exportingTo, startGateway } from "./peers/gateway.ts"
 import { install, installed, portkeyHeaders, portkeyNote, startPortkey } from "./peers/portkey.ts"
 import { ask, end, start } from "./processes.ts"
@@ -56,6 +57,10 @@ export const makeSubjects = ({ directory, mayInstall, upstream }: Options) => {
     workers: () => {
       if (availableParallelism() < 2) throw new Error("this machine has one core")
       return gateway("workers", { GATEWAY_WORKERS: "auto" })
+    },
+    confined: () => {
+      ownCores()
+      return gateway("confined")
     },
     portkey: async () => {
       if (!installed() && !(mayInstall && install())) throw new Error("not installed (npm ci in bench/)")

@@ -10,6 +10,7 @@ export const called: Record<Subject, string> = {
   gateway: "**gateway**",
   exporting: "**gateway**, exporting",
   workers: "**gateway**, all workers",
+  confined: "**gateway**, one core with load and cloud",
   portkey: "Portkey"
 }
 
