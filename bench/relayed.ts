@@ -45,7 +45,6 @@ export const byRelay = async (): Promise<void> => {
     state: protocol.initial(),
     calls: makeAccumulator(),
     every,
-    deadlines: { asked: nothing, answered: nothing },
     writer,
     onFirst: nothing,
     onKept: () => undefined,

@@ -125,7 +125,6 @@ const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frame
         state,
         calls: makeAccumulator(),
         every: 60_000,
-        deadlines: { asked: nothing, answered: nothing },
         writer,
         onFirst: nothing,
         onKept: () => undefined,

@@ -19,7 +19,16 @@ const idleError = new GatewayError({
 /** How long a caller that does not read may hold a reply that has been stopped, in milliseconds. */
 const grace = 2_000
 
+/** What is asked of the upstream. */
+export interface Asking {
+  /** Whether it is waited for: a caller that reads slowly keeps us from reading, which is no silence of the upstream. */
+  readonly waiting: boolean
+  /** Since when it is, by the clock of `Silence`; 0 while it has not answered. */
+  readonly askedAt: number
+}
+
 export interface DeadlineOptions {
+  readonly asking: Asking
   /** Longest silence of the upstream. */
   readonly idle: Duration.Duration
   /** Longest whole reply. */
@@ -37,14 +46,17 @@ export class Deadlines {
   private readonly ceiling: NodeJS.Timeout
   private last: NodeJS.Timeout | undefined
   private stopped = false
-  /** A caller that reads slowly keeps us from reading; that is no silence of the upstream. */
-  private waiting = true
 
   constructor(options: DeadlineOptions) {
     this.options = options
-    this.idle = new Silence(Duration.toMillis(options.idle), () => {
-      if (this.waiting) this.stop(idleError)
-    })
+    const { asking } = options
+    this.idle = new Silence(
+      Duration.toMillis(options.idle),
+      () => asking.askedAt,
+      () => {
+        if (asking.waiting) this.stop(idleError)
+      }
+    )
     this.ceiling = setTimeout(this.stop, Duration.toMillis(options.ceiling), ceilingError)
   }
 
@@ -55,17 +67,6 @@ export class Deadlines {
     this.idle.close()
     this.options.stop(error)
     this.last = setTimeout(this.options.cutOff, grace)
-  }
-
-  /** The upstream is waited for: anew, or still. */
-  asked(anew: boolean): void {
-    this.waiting = true
-    if (anew) this.idle.heard()
-  }
-
-  /** It is not waited for. */
-  answered(): void {
-    this.waiting = false
   }
 
   /** The reply is over. */

@@ -14,12 +14,12 @@ import { cut, type UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Arrived, Source } from "../wire/Source.ts"
 import { keepAlive } from "../wire/sse.ts"
 import { inSlices } from "../wire/turns.ts"
-import type { Deadlines } from "./deadlines.ts"
+import type { Asking } from "./deadlines.ts"
 import type { ReplyWriter } from "./encode.ts"
 import type { Frame, Item, Progress, Protocol } from "./Frame.ts"
 import { collect, governed } from "./governed.ts"
 import { once } from "./once.ts"
-import { Silence } from "./Silence.ts"
+import { clock, Silence } from "./Silence.ts"
 
 export interface RelayOptions<S extends Progress> {
   readonly protocol: Protocol<S>
@@ -27,7 +27,6 @@ export interface RelayOptions<S extends Progress> {
   readonly calls: Accumulator
   /** Milliseconds of silence that a comment ends. */
   readonly every: number
-  readonly deadlines: Pick<Deadlines, "answered" | "asked">
   /** Passes on what comes while the reader waits; `write` answers false where the reader has to. */
   readonly writer: Pick<ReplyWriter, "write">
   /** Told when the first event has come, before it is read. */
@@ -60,15 +59,17 @@ const isSaid = (items: Items): items is Said => Exit.isExit(items) && Exit.isSuc
 
 const isFilled = (frames: ReadonlyArray<Frame>): frames is readonly [Frame, ...Array<Frame>] => frames.length > 0
 
-export class Relay<S extends Progress> {
+export class Relay<S extends Progress> implements Asking {
   private readonly options: RelayOptions<S>
   private readonly silence: Silence
   /** How many events have come. */
   events = 0
   private source: Source<Arrived<GatewayError>> | undefined
   private reader: ((items: Items) => void) | undefined
-  /** Whether anything has come since the upstream was asked. */
-  private heard = false
+  /** Times of `clock`: when anything came last, since when more is asked for, when anything was said last. */
+  private heardAt = 0
+  askedAt = 0
+  private saidAt = 0
   /** Whether anything has been said to the caller. */
   private begun = false
   /** What went wrong before that. */
@@ -80,7 +81,15 @@ export class Relay<S extends Progress> {
 
   constructor(options: RelayOptions<S>) {
     this.options = options
-    this.silence = new Silence(options.every, () => this.answer(comment))
+    this.silence = new Silence(
+      options.every,
+      () => this.saidAt,
+      () => this.answer(comment)
+    )
+  }
+
+  get waiting(): boolean {
+    return this.reader !== undefined
   }
 
   /** The upstream has answered. */
@@ -122,7 +131,7 @@ export class Relay<S extends Progress> {
 
   private readonly wait: Items = Effect.callback((resume) => {
     this.reader = resume
-    this.ask()
+    this.ask(clock())
     return this.left
   })
   /** Nothing is written for a reader that was interrupted. */
@@ -130,18 +139,18 @@ export class Relay<S extends Progress> {
     this.reader = undefined
   })
 
-  private ask(): void {
-    this.options.deadlines.asked(this.heard)
-    this.heard = false
+  /** A reader that was only told of silence asks still. */
+  private ask(now: number): void {
+    if (this.heardAt > 0) this.askedAt = now
+    this.heardAt = 0
     this.source?.notify(this.wake)
   }
 
   /** What has come may say nothing: then it is waited on, and whoever waits for it is not disturbed. */
   private readonly wake = (): void => {
     if (this.reader === undefined) return
-    this.options.deadlines.answered()
     const items = this.there()
-    if (items === undefined || this.written(items)) this.ask()
+    if (items === undefined || this.written(items)) this.ask(this.heardAt)
     else this.answer(items)
   }
 
@@ -170,7 +179,6 @@ export class Relay<S extends Progress> {
     const reader = this.reader
     if (reader === undefined) return
     this.reader = undefined
-    this.options.deadlines.answered()
     reader(items)
   }
 
@@ -179,7 +187,7 @@ export class Relay<S extends Progress> {
     for (;;) {
       const arrived = this.source?.take()
       if (arrived === undefined) return undefined
-      this.heard = true
+      this.heardAt = clock()
       const heard = this.hear(arrived)
       if (heard.last && this.options.calls.heavy()) {
         const scanned = Effect.map(inSlices(this.options.calls.scan()), () => this.say(heard))
@@ -225,7 +233,7 @@ export class Relay<S extends Progress> {
       }
     }
     if (!isFilled(said)) return this.end
-    this.silence.heard()
+    this.saidAt = this.heardAt
     return Effect.succeed(said)
   }
 

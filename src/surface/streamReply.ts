@@ -70,13 +70,6 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
     const response = NodeHttpServerRequest.toServerResponse(options.request) as ServerResponse
     const state = protocol.initial()
     const calls = makeAccumulator(limits.scanMode)
-    const deadlines = new Deadlines({
-      idle: limits.streamIdleTimeout,
-      ceiling: limits.streamCeiling,
-      stop: stopper.stop,
-      cutOff: () => response.destroy()
-    })
-    const unwatch = watchEnd(observation.keyId ?? "", deadlines.stop)
     let opened: Streamed | undefined
     observation.stream = true
 
@@ -148,7 +141,6 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       state,
       calls,
       every,
-      deadlines,
       writer,
       onFirst,
       onKept,
@@ -156,6 +148,14 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       errorOf,
       lastWords
     })
+    const deadlines = new Deadlines({
+      asking: relay,
+      idle: limits.streamIdleTimeout,
+      ceiling: limits.streamCeiling,
+      stop: stopper.stop,
+      cutOff: () => response.destroy()
+    })
+    const unwatch = watchEnd(observation.keyId ?? "", deadlines.stop)
     const forget = () => {
       deadlines.clear()
       relay.close()

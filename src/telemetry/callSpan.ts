@@ -45,9 +45,6 @@ export interface CallSpan extends UpstreamSpan {
   readonly end: () => void
 }
 
-/** So many chunks are counted at once: the metric is in no cache of the processor when it is needed for one. */
-const maxGaps = 16
-
 /** A caller that left, a sibling call that failed, a ceiling of the whole request: no failure of the cloud. */
 const cancelled = "cancelled"
 
@@ -56,8 +53,10 @@ const errorType = (error: GatewayError): string =>
   error.upstreamStatus === undefined ? (error.code ?? error.reason) : String(error.upstreamStatus)
 
 class Call implements CallSpan {
+  // What each chunk needs comes first: it lies together then.
   private readonly options: CallSpanOptions
   private readonly record: CallRecorder
+  private chunkAt: number | undefined
   private readonly span: OpenSpan | undefined
   /** By the process's clock, as all times here. */
   private readonly startedAt: number
@@ -70,9 +69,6 @@ class Call implements CallSpan {
   private flags: number | undefined
   private error: string | undefined
   private firstChunk: number | undefined
-  private chunkAt: number | undefined
-  /** Seconds between the last chunks, which are counted together. */
-  private gaps: Array<number> | undefined
   private endedAt: number | undefined
   private ended = false
 
@@ -112,16 +108,8 @@ class Call implements CallSpan {
     if (this.chunkAt === undefined) {
       this.firstChunk = (now - this.startedAt) / 1000
       this.record.firstChunk(this.firstChunk)
-    } else {
-      this.gaps ??= []
-      if (this.gaps.push((now - this.chunkAt) / 1000) === maxGaps) this.countGaps()
-    }
+    } else this.record.outputChunk((now - this.chunkAt) / 1000)
     this.chunkAt = now
-  }
-
-  private countGaps(): void {
-    for (const gap of this.gaps ?? []) this.record.outputChunk(gap)
-    this.gaps = undefined
   }
 
   received(): void {
@@ -142,7 +130,6 @@ class Call implements CallSpan {
   end(): void {
     if (this.ended) return
     this.ended = true
-    this.countGaps()
     const { span } = this
     const until = this.endedAt ?? performance.now()
     this.record.end((until - this.startedAt) / 1000, this.error, this.tokens)

@@ -263,6 +263,9 @@ export interface CallLabels {
   readonly port: number
 }
 
+/** So many times are counted at once: the metric is in no cache of the processor when it is needed for one. */
+const together = 64
+
 const nothingUsed: Tokens = { input: 0, output: 0 }
 
 /** Counts calls of one kind; made once. */
@@ -285,12 +288,22 @@ export const makeCallRecorder = ({ operation, provider, model, level, address, p
   const output = outputTokens(counted)
   const cached = cachedTokens(counted)
   const reasoning = reasoningTokens(counted)
+  const gap = outputChunk(labels)
+  /** Of all calls: what one would have of its own is in no cache, either. */
+  let gaps: Array<number> = []
+  const countGaps = () => {
+    for (const seconds of gaps) gap(seconds)
+    gaps = []
+  }
   return {
     firstChunk: firstChunk(labels),
-    outputChunk: outputChunk(labels),
+    outputChunk: (seconds: number) => {
+      if (gaps.push(seconds) === together) countGaps()
+    },
     /** Of token counts, which are free and no inference, nothing is counted. */
     end: (seconds: number, error: string | undefined, tokens: Tokens = nothingUsed) => {
       if (operation === "count_tokens") return
+      countGaps()
       const record = error === undefined ? succeeded : failed(error)
       record(seconds)
       input(positive(tokens.input))

@@ -20,7 +20,6 @@ export const relayOf = <S extends Progress>(
     state,
     calls,
     every: 60_000,
-    deadlines: { asked: nothing, answered: nothing },
     writer: more.writer ?? { write: () => false },
     onFirst: nothing,
     onKept: more.onKept ?? (() => undefined),

@@ -1,6 +1,6 @@
 /** Whoever watches a stream for silence (`stream/Silence.ts`). */
 import { afterEach, assert, beforeEach, it, vi } from "vitest"
-import { Silence } from "../../src/stream/Silence.ts"
+import { clock, Silence } from "../../src/stream/Silence.ts"
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -12,8 +12,13 @@ afterEach(() => {
 const watch = (limit: number) => {
   const began = performance.now()
   const noticed: Array<number> = []
-  const silence = new Silence(limit, () => noticed.push(performance.now() - began))
-  return { silence, noticed }
+  let last = 0
+  const lastHeard = () => last
+  const silence = new Silence(limit, lastHeard, () => noticed.push(performance.now() - began))
+  const hear = () => {
+    last = clock()
+  }
+  return { silence, noticed, hear }
 }
 
 it("is noticed each time that nothing was heard for so long", () => {
@@ -23,16 +28,16 @@ it("is noticed each time that nothing was heard for so long", () => {
 })
 
 it("counts from the last that was heard", () => {
-  const { noticed, silence } = watch(100)
+  const { hear, noticed } = watch(100)
   vi.advanceTimersByTime(60)
-  silence.heard()
+  hear()
   vi.advanceTimersByTime(30)
-  silence.heard()
+  hear()
   vi.advanceTimersByTime(99)
   assert.deepStrictEqual(noticed, [])
   vi.advanceTimersByTime(1)
   assert.deepStrictEqual(noticed, [190])
-  silence.heard()
+  hear()
   vi.advanceTimersByTime(100)
   assert.deepStrictEqual(noticed, [190, 290])
 })
@@ -42,10 +47,14 @@ it("is not noticed any more once it is closed, also by whoever notices it", () =
   silence.close()
   vi.advanceTimersByTime(500)
   assert.deepStrictEqual(noticed, [])
-  const closing: Silence = new Silence(100, () => {
-    noticed.push(1)
-    closing.close()
-  })
+  const closing: Silence = new Silence(
+    100,
+    () => 0,
+    () => {
+      noticed.push(1)
+      closing.close()
+    }
+  )
   vi.advanceTimersByTime(500)
   assert.deepStrictEqual(noticed, [1])
 })
