@@ -68,20 +68,20 @@ export interface Ending {
 /** Reads one stream. It has state, made anew for each stream; it is synchronous and never throws. */
 export interface StreamReader {
   /** Adds the pieces of one event to `out`; answers how the upstream failed, if it did. */
-  readonly step: (event: Event, out: Pieces) => UpstreamFault | undefined
+  step(event: Event, out: Pieces): UpstreamFault | undefined
   /**
    * Called once, at the upstream's end or after its terminal event; adds what is still missing. A stream without its terminal
    * event is `cut`.
    */
-  readonly end: (out: Pieces) => Result.Result<Ending, UpstreamFault>
+  end(out: Pieces): Result.Result<Ending, UpstreamFault>
   /** Whether the upstream's own terminal event has been seen, so that nothing more need be awaited. */
-  readonly ended: () => boolean
+  ended(): boolean
   /** Whether the answer is complete although the upstream goes on, so that the call is to be ended. */
-  readonly stopped?: () => boolean
+  stopped?(): boolean
   /** Characters that were kept so far, to be said with what comes later. */
-  readonly kept?: () => number
+  kept?(): number
   /** Tokens known so far, for the usage record of a stream that is cut. */
-  readonly usage: () => Tokens | undefined
+  usage(): Tokens | undefined
 }
 
 /** What is sent upstream, and what of the request was changed for it. */

@@ -23,7 +23,6 @@ const oneOf = (reader: StreamReader): StreamReader => {
     heard.length = 0
   }
   return {
-    ...reader,
     step: (event, out) => {
       const fault = reader.step(event, heard)
       pass(out)
@@ -33,7 +32,10 @@ const oneOf = (reader: StreamReader): StreamReader => {
       const ended = reader.end(heard)
       pass(out)
       return ended
-    }
+    },
+    ended: () => reader.ended(),
+    kept: () => reader.kept?.() ?? 0,
+    usage: () => reader.usage()
   }
 }
 

@@ -138,7 +138,7 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
     ended: () => filter.stopped() || reader.ended(),
     stopped: filter.stopped,
     kept: () => reader.kept?.() ?? 0,
-    usage: reader.usage
+    usage: () => reader.usage()
   }
 }
 

@@ -1,9 +1,9 @@
 /** Takes parts out of a text that arrives in pieces. Mutable, made anew for each answer. */
 export interface TextFilter {
   /** What of the text so far may be shown and has not been. */
-  readonly push: (text: string) => string
+  push(text: string): string
   /** The text has ended: what was held back and is text after all. */
-  readonly end: () => string
+  end(): string
 }
 
 /** Shows everything. */

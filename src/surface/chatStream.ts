@@ -1,7 +1,7 @@
 /** The chat stream: a vendor's events become chunks, and the flags ride on the final one (docs/api.md#chat-stream). */
 import { Result } from "effect"
 import { apiErrorBody } from "../api/Errors.ts"
-import { type ChunkWriter, type Heading, makeChunkWriter } from "../dialect/completion.ts"
+import { ChunkWriter, type Heading } from "../dialect/completion.ts"
 import type { Ending, Piece, Pieces, StreamReader } from "../dialect/Dialect.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
@@ -115,7 +115,7 @@ export const chatProtocol = (options: {
   readonly includeUsage: boolean
 }): Protocol<ChatState> => ({
   initial: () => {
-    const writer = makeChunkWriter({ ...options.heading, includeUsage: options.includeUsage })
+    const writer = new ChunkWriter({ ...options.heading, includeUsage: options.includeUsage })
     return new ChatState(options.makeReader(), writer)
   },
   step: (state, events) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Completion, CompletionChunk } from "../../src/api/ChatReply.ts"
 import { makeCall } from "../../src/dialect/answer.ts"
-import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
+import { ChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
 import type { Answer, Piece } from "../../src/dialect/Dialect.ts"
 import { call, chunksOf } from "./support.ts"
 
@@ -71,7 +71,7 @@ describe("a stream of chunks", () => {
   const ending = { finishReason: "tool_calls", usage: tokens } as const
 
   it("says the role once and first, then the pieces, then one final chunk", () => {
-    const writer = makeChunkWriter({ ...heading, includeUsage: true })
+    const writer = new ChunkWriter({ ...heading, includeUsage: true })
     expect(chunksOf(writer, [])).toEqual([])
     expect(chunksOf(writer, [{ type: "call-end", index: 0 }])).toEqual([])
     const extra = { google: { thought_signature: "s" } }
@@ -111,10 +111,10 @@ describe("a stream of chunks", () => {
   })
 
   it("says the role where there is nothing else, and usage only when asked", () => {
-    const texts = makeChunkWriter({ ...heading, includeUsage: false }).finish(ending, undefined)
+    const texts = new ChunkWriter({ ...heading, includeUsage: false }).finish(ending, undefined)
     expect(deltas(texts)).toEqual([{ role: "assistant" }, {}])
     expect(parse(texts).at(-1)).not.toHaveProperty("usage")
-    const uncounted = makeChunkWriter({ ...heading, includeUsage: true }).finish(
+    const uncounted = new ChunkWriter({ ...heading, includeUsage: true }).finish(
       { ...ending, usage: undefined },
       undefined
     )
@@ -124,7 +124,7 @@ describe("a stream of chunks", () => {
   it.each(["\n\ndata: [DONE]\n\n", '"}]}', "\r\n", "\u2028", "\ud800", "\0", ""])(
     "keeps the text %j in its string",
     (content) => {
-      const texts = chunksOf(makeChunkWriter({ ...heading, includeUsage: false }), [
+      const texts = chunksOf(new ChunkWriter({ ...heading, includeUsage: false }), [
         { type: "text", text: content },
         { type: "arguments", index: 0, text: content }
       ])

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { Completion } from "../../src/api/ChatReply.ts"
-import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
+import { ChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
 import { Cloud } from "../../src/model/Catalog.ts"
 import { asked, chunksOf, folded, foldedAnswer, hear, hearStream, routeOf, withoutRandomIds } from "./support.ts"
 
@@ -31,7 +31,7 @@ describe.each(readdirSync(folder))("%s", (name) => {
     const heard = Result.getOrThrow(hearStream(route, golden.events))
     const heading = { id: "chatcmpl-golden", created: 1, model: "x:il2" }
     const completion = renderCompletion(answer, heading)
-    const writer = makeChunkWriter({ ...heading, includeUsage: true })
+    const writer = new ChunkWriter({ ...heading, includeUsage: true })
     const { adjusted, body: upstream } = asked(route, golden.chat)
     const said = withoutRandomIds({
       upstream,

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import OpenAI from "openai"
-import { makeChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
+import { ChunkWriter, renderCompletion } from "../../src/dialect/completion.ts"
 import type { Json } from "../../src/wire/json.ts"
 import { chunksOf, flash, hear, hearStream, say, sonnet } from "./support.ts"
 
@@ -93,7 +93,7 @@ describe.each([
 
   it("streamed", async () => {
     const { pieces, ending } = Result.getOrThrow(hearStream(route, upstream.events))
-    const writer = makeChunkWriter({ ...heading, includeUsage: true })
+    const writer = new ChunkWriter({ ...heading, includeUsage: true })
     const text = [...chunksOf(writer, pieces, ending), "[DONE]"].map((data) => `data: ${data}\n\n`).join("")
     const read = await client(text, "text/event-stream").chat.completions.stream(params).finalChatCompletion()
     follow(read.choices[0]?.message, read.usage)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { jsonFenceFilter } from "../../src/dialect/claude/jsonFence.ts"
-import { makeChunkWriter } from "../../src/dialect/completion.ts"
+import { ChunkWriter } from "../../src/dialect/completion.ts"
 import { sanitizeFilename } from "../../src/dialect/filename.ts"
-import { reasoningFilter } from "../../src/dialect/gpt/reasoningTags.ts"
+import { ReasoningFilter } from "../../src/dialect/gpt/reasoningTags.ts"
 import { adjustThinking } from "../../src/dialect/thinking.ts"
 import { efforts } from "../../src/model/Catalog.ts"
 import { isObject, type Json, type JsonObject, numberOf, objectOf } from "../../src/wire/json.ts"
@@ -108,8 +108,8 @@ describe("reasoning tags", () => {
     "\n"
   ])
   const filtered = (pieces: ReadonlyArray<string>) => {
-    const filter = reasoningFilter()
-    return pieces.map(filter.push).join("") + filter.end()
+    const filter = new ReasoningFilter()
+    return pieces.map((piece) => filter.push(piece)).join("") + filter.end()
   }
   /** What the filter should do, said another way. */
   const plain = (text: string) => text.replace(/^<reasoning>(?:[\s\S]*?<\/reasoning>(?:[^\S\n]*\n)*|[\s\S]*$)/, "")
@@ -129,7 +129,7 @@ describe("JSON fences", () => {
   const fragment = Schema.Literals(["`", "``", "```", "json", "\n", " ", "{}", "a"])
   const filtered = (pieces: ReadonlyArray<string>) => {
     const filter = jsonFenceFilter()
-    return pieces.map(filter.push).join("") + filter.end()
+    return pieces.map((piece) => filter.push(piece)).join("") + filter.end()
   }
   it.prop(
     "go, wherever the text is cut",
@@ -302,7 +302,7 @@ it.prop(
 )
 
 it.prop("the caller reads what the model wrote", { texts: Schema.Array(Schema.String) }, ({ texts }) => {
-  const writer = makeChunkWriter({ id: "c", created: 1, model: "m:il2", includeUsage: false })
+  const writer = new ChunkWriter({ id: "c", created: 1, model: "m:il2", includeUsage: false })
   const pieces = texts.map((text) => ({ type: "text", text }) as const)
   const sent = chunksOf(writer, pieces, { finishReason: "stop", usage: undefined })
   for (const data of sent) expect(data).not.toMatch(/[\r\n]/)

@@ -10,41 +10,44 @@ const closing = "</reasoning>"
 const blankLines = /^(?:[^\S\n]*\n)+/
 
 /** Where the text is cut changes nothing: at most a part of a tag, or white space, is held back. */
-export const reasoningFilter = (): TextFilter => {
-  let place: "start" | "reasoning" | "blank" | "text" = "start"
-  let held = ""
+export class ReasoningFilter implements TextFilter {
+  private place: "start" | "reasoning" | "blank" | "text" = "start"
+  private held = ""
 
-  const text = (rest: string): string => {
-    place = "text"
-    held = ""
-    return rest
+  push(piece: string): string {
+    return this.place === "text" ? piece : this[this.place](this.held + piece)
   }
-  const blank = (rest: string): string => {
-    place = "blank"
-    held = rest
-    return rest.trimStart() === "" ? "" : text(rest.replace(blankLines, ""))
+
+  end(): string {
+    const { held, place } = this
+    this.held = ""
+    return place === "blank" ? held.replace(blankLines, "") : place === "start" ? held : ""
   }
-  const reasoning = (rest: string): string => {
-    place = "reasoning"
+
+  private start(rest: string): string {
+    if (rest.startsWith(opening)) return this.reasoning(rest.slice(opening.length))
+    if (!opening.startsWith(rest)) return this.text(rest)
+    this.held = rest
+    return ""
+  }
+
+  private reasoning(rest: string): string {
+    this.place = "reasoning"
     const at = rest.indexOf(closing)
-    if (at >= 0) return blank(rest.slice(at + closing.length))
-    held = rest.slice(1 - closing.length)
+    if (at >= 0) return this.blank(rest.slice(at + closing.length))
+    this.held = rest.slice(1 - closing.length)
     return ""
   }
-  const start = (rest: string): string => {
-    if (rest.startsWith(opening)) return reasoning(rest.slice(opening.length))
-    if (!opening.startsWith(rest)) return text(rest)
-    held = rest
-    return ""
-  }
-  const steps = { start, reasoning, blank }
 
-  return {
-    push: (piece) => (place === "text" ? piece : steps[place](held + piece)),
-    end: () => {
-      const rest = place === "blank" ? held.replace(blankLines, "") : place === "start" ? held : ""
-      held = ""
-      return rest
-    }
+  private blank(rest: string): string {
+    this.place = "blank"
+    this.held = rest
+    return rest.trimStart() === "" ? "" : this.text(rest.replace(blankLines, ""))
+  }
+
+  private text(rest: string): string {
+    this.place = "text"
+    this.held = ""
+    return rest
   }
 }

@@ -7,7 +7,7 @@ import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from 
 import { callId, makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
 import { noFilter, type TextFilter } from "../textFilter.ts"
-import { reasoningFilter } from "./reasoningTags.ts"
+import { ReasoningFilter } from "./reasoningTags.ts"
 import { readUsage } from "./usage.ts"
 
 export const reply: Dialect["reply"] = (body, route) => {
@@ -37,7 +37,7 @@ export const reply: Dialect["reply"] = (body, route) => {
 }
 
 export const filterFor = ({ model }: Route): TextFilter =>
-  model.thinking.tagged === true ? reasoningFilter() : noFilter
+  model.thinking.tagged === true ? new ReasoningFilter() : noFilter
 
 /** Those of tagged reasoning would show it, token by token. */
 export const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | undefined =>

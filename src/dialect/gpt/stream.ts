@@ -1,68 +1,86 @@
 /** OpenAI's chat completions: what is answered in a stream. */
 import { Result } from "effect"
 import type { FinishReason } from "../../api/ChatReply.ts"
+import type { Route } from "../../model/Route.ts"
 import type { Tokens } from "../../model/Tokens.ts"
-import { cut, unreadable } from "../../model/UpstreamFault.ts"
+import { cut, type UpstreamFault, unreadable } from "../../model/UpstreamFault.ts"
+import type { Event } from "../../wire/Event.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, finishOf, servedOf } from "../answer.ts"
-import type { Dialect, Pieces, Served } from "../Dialect.ts"
+import type { Dialect, Ending, Pieces, Served, StreamReader } from "../Dialect.ts"
+import type { TextFilter } from "../textFilter.ts"
 import { gptFault } from "./faults.ts"
 import { filterFor, finishReasonOf, readLogprobs, uniqueId } from "./reply.ts"
 import { readUsage } from "./usage.ts"
 
-export const stream: Dialect["stream"] = (route) => {
-  const filter = filterFor(route)
+class GptReader implements StreamReader {
+  private readonly route: Route
+  private readonly filter: TextFilter
   /** Our index of each of the upstream's. */
-  const calls = new Map<number, number>()
-  let finish: FinishReason | undefined
-  let usage: Tokens | undefined
-  let served: Served | undefined
-  let ended = false
+  private readonly calls = new Map<number, number>()
+  private finish: FinishReason | undefined
+  private tokens: Tokens | undefined
+  private served: Served | undefined
+  private over = false
 
-  const call = (delta: JsonObject, position: number, out: Pieces): void => {
+  constructor(route: Route) {
+    this.route = route
+    this.filter = filterFor(route)
+  }
+
+  step({ data }: Event, out: Pieces): UpstreamFault | undefined {
+    if (data === "[DONE]") this.over = true
+    if (this.over) return undefined
+    const chunk = readObject(data)
+    if (chunk === undefined) return unreadable
+    if (isObject(chunk.error)) return gptFault(chunk.error)
+    const { filter, route } = this
+    // Counts come in a chunk of their own; content filter results in chunks without choices or delta
+    // (docs/decisions.md#chunks-without-choices).
+    this.tokens = readUsage(chunk.usage, route) ?? this.tokens
+    const choice = objectOf(arrayOf(chunk.choices)[0])
+    const delta = objectOf(choice.delta)
+    const reason = textOf(choice.finish_reason)
+    if (reason !== undefined) this.finish = finishReasonOf(reason)
+    this.served ??= servedOf(chunk)
+    const logprobs = readLogprobs(choice, route)
+    addText(filter.push(textOf(delta.content) ?? ""), out, logprobs)
+    const refusal = textOf(delta.refusal) ?? ""
+    if (refusal !== "") out.push({ type: "refusal", text: refusal, ...(logprobs === undefined ? {} : { logprobs }) })
+    if (Array.isArray(delta.annotations)) out.push({ type: "annotations", annotations: delta.annotations })
+    let position = 0
+    for (const item of arrayOf(delta.tool_calls)) if (isObject(item)) this.call(item, position++, out)
+    return undefined
+  }
+
+  end(out: Pieces): Result.Result<Ending, UpstreamFault> {
+    if (!this.over || this.finish === undefined) return Result.fail(cut)
+    addText(this.filter.end(), out)
+    for (const index of this.calls.values()) out.push({ type: "call-end", index })
+    const finishReason = finishOf(this.finish, this.calls.size)
+    return Result.succeed({ finishReason, usage: this.tokens, served: this.served })
+  }
+
+  ended(): boolean {
+    return this.over
+  }
+
+  usage(): Tokens | undefined {
+    return this.tokens
+  }
+
+  private call(delta: JsonObject, position: number, out: Pieces): void {
     const theirs = numberOf(delta.index) ?? position
     const called = objectOf(delta.function)
-    const known = calls.get(theirs)
-    const index = known ?? calls.size
+    const known = this.calls.get(theirs)
+    const index = known ?? this.calls.size
     if (known === undefined) {
-      calls.set(theirs, index)
-      out.push({ type: "call", index, id: uniqueId(delta.id, route), name: textOf(called.name) ?? "" })
+      this.calls.set(theirs, index)
+      out.push({ type: "call", index, id: uniqueId(delta.id, this.route), name: textOf(called.name) ?? "" })
     }
     const text = textOf(called.arguments) ?? ""
     if (text !== "") out.push({ type: "arguments", index, text })
   }
-
-  return {
-    step: ({ data }, out) => {
-      if (data === "[DONE]") ended = true
-      if (ended) return undefined
-      const chunk = readObject(data)
-      if (chunk === undefined) return unreadable
-      if (isObject(chunk.error)) return gptFault(chunk.error)
-      // Counts come in a chunk of their own; content filter results in chunks without choices or delta
-      // (docs/decisions.md#chunks-without-choices).
-      usage = readUsage(chunk.usage, route) ?? usage
-      const choice = objectOf(arrayOf(chunk.choices)[0])
-      const delta = objectOf(choice.delta)
-      const reason = textOf(choice.finish_reason)
-      if (reason !== undefined) finish = finishReasonOf(reason)
-      served ??= servedOf(chunk)
-      const logprobs = readLogprobs(choice, route)
-      addText(filter.push(textOf(delta.content) ?? ""), out, logprobs)
-      const refusal = textOf(delta.refusal) ?? ""
-      if (refusal !== "") out.push({ type: "refusal", text: refusal, ...(logprobs === undefined ? {} : { logprobs }) })
-      if (Array.isArray(delta.annotations)) out.push({ type: "annotations", annotations: delta.annotations })
-      let position = 0
-      for (const item of arrayOf(delta.tool_calls)) if (isObject(item)) call(item, position++, out)
-      return undefined
-    },
-    end: (out) => {
-      if (!ended || finish === undefined) return Result.fail(cut)
-      addText(filter.end(), out)
-      for (const index of calls.values()) out.push({ type: "call-end", index })
-      return Result.succeed({ finishReason: finishOf(finish, calls.size), usage, served })
-    },
-    ended: () => ended,
-    usage: () => usage
-  }
 }
+
+export const stream: Dialect["stream"] = (route) => new GptReader(route)
