@@ -10,6 +10,7 @@ import type { Item } from "../src/stream/Frame.ts"
 import { collect, governed } from "../src/stream/governed.ts"
 import { Relay } from "../src/stream/relay.ts"
 import { messagesProtocol } from "../src/surface/messagesStream.ts"
+import type { Reader } from "../src/wire/Source.ts"
 import { keepAlive } from "../src/wire/sse.ts"
 import { sse } from "../src/wire/sseDecoder.ts"
 import { replies } from "./wire.ts"
@@ -39,7 +40,7 @@ export const eventsOfReply = events.length
 export const byRelay = async (): Promise<void> => {
   const decoder = sse()
   const waiting: Array<Buffer> = []
-  let reader: (() => void) | undefined
+  let reader: Reader | undefined
   const relay = new Relay({
     protocol,
     state: protocol.initial(),
@@ -64,7 +65,7 @@ export const byRelay = async (): Promise<void> => {
   const written = write(Stream.unwrap(relay.begin))
   await send((event) => {
     waiting.push(event)
-    reader?.()
+    reader?.wake()
   })
   await written
 }

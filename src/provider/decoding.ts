@@ -3,7 +3,7 @@ import { type GatewayError, noRoom } from "../model/GatewayError.ts"
 import type { CallSpan } from "../telemetry/callSpan.ts"
 import type { Decoded, Decoder, Event } from "../wire/Event.ts"
 import { readExactObject } from "../wire/json.ts"
-import type { Arrived, End, Source } from "../wire/Source.ts"
+import type { Arrived, End, Reader, Source } from "../wire/Source.ts"
 import { responseNames } from "./callAttributes.ts"
 import { framingError, type Scrub } from "./fault.ts"
 import type { Asked } from "./Provider.ts"
@@ -47,7 +47,7 @@ export class Decoding implements Source<Arrived<GatewayError>> {
     return this.failed(chunk)
   }
 
-  notify(reader: () => void): void {
+  notify(reader: Reader): void {
     this.reply.notify(reader)
   }
 

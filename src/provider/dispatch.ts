@@ -8,7 +8,7 @@
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Cause, Effect, type Pull } from "effect"
 import { GatewayError, noRoom } from "../model/GatewayError.ts"
-import type { End, Source } from "../wire/Source.ts"
+import type { End, Reader, Source } from "../wire/Source.ts"
 import type { Asked } from "./Provider.ts"
 import { type ReplyHeaders, replyHeaders } from "./replyHeaders.ts"
 import type { Stopper } from "./Stopper.ts"
@@ -184,7 +184,7 @@ class OpenExchange extends Exchange implements OpenReply {
   private waiting = 0
   /** What comes after the chunks that wait. */
   private end: End<GatewayError> | undefined
-  private reader: (() => void) | undefined
+  private reader: Reader | undefined
   private waking = false
   private discarding: NodeJS.Timeout | undefined
 
@@ -201,7 +201,7 @@ class OpenExchange extends Exchange implements OpenReply {
     return chunk instanceof GatewayError ? Effect.fail(chunk) : Effect.succeed(chunk)
   })
 
-  private readonly wait = Effect.callback<void>((resume) => this.notify(() => resume(Effect.void)))
+  private readonly wait = Effect.callback<void>((resume) => this.notify({ wake: () => resume(Effect.void) }))
 
   protected begun({ headers, status }: Head): void {
     this.status = status
@@ -256,7 +256,7 @@ class OpenExchange extends Exchange implements OpenReply {
     const reader = this.reader
     if (reader === undefined || (this.chunks === undefined && this.end === undefined)) return
     this.reader = undefined
-    reader()
+    reader.wake()
   }
 
   take(): Chunk | undefined {
@@ -270,7 +270,7 @@ class OpenExchange extends Exchange implements OpenReply {
     return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
   }
 
-  notify(reader: () => void): void {
+  notify(reader: Reader): void {
     this.reader = reader
     if (this.chunks !== undefined || this.end !== undefined) this.wake()
   }

@@ -17,13 +17,17 @@ export type Response = Pick<OutgoingMessage, "chunkedEncoding" | "destroyed" | "
  */
 export class ReplyWriter {
   private readonly response: Response
-  private readonly onWrite: (bytes: number) => void
+  private readonly onHeld: (bytes: number) => void
   private chunked = false
+  /** Bytes so far. */
+  sent = 0
+  /** Bytes of the last write, if it is large: a small one is little beside what a stream holds anyway. */
+  private held = 0
 
-  /** `onWrite` is told of the bytes of each write. */
-  constructor(response: Response, onWrite: (bytes: number) => void) {
+  /** `onHeld` is told how many more bytes wait for the caller, or how many fewer. */
+  constructor(response: Response, onHeld: (bytes: number) => void) {
     this.response = response
-    this.onWrite = onWrite
+    this.onHeld = onHeld
   }
 
   /** The stream that a server writes. */
@@ -55,9 +59,17 @@ export class ReplyWriter {
   bytesOf(items: ReadonlyArray<Item>): Uint8Array {
     let text = printEvents(items)
     const length = Buffer.byteLength(text)
-    this.onWrite(length)
+    this.sent += length
+    this.hold(length > pooled ? length : 0)
     if (this.chunked) text = `${length.toString(16)}\r\n${text}\r\n`
     return length <= pooled ? Buffer.from(text) : encoder.encode(text)
+  }
+
+  /** The write before it has been taken. */
+  private hold(bytes: number): void {
+    if (bytes === this.held) return
+    this.onHeld(bytes - this.held)
+    this.held = bytes
   }
 }
 

@@ -11,7 +11,7 @@ import { Cause, Effect, Exit, Option, Pull, Stream } from "effect"
 import type { Accumulator } from "../governance/accumulate.ts"
 import { GatewayError, internal } from "../model/GatewayError.ts"
 import { cut, type UpstreamFault } from "../model/UpstreamFault.ts"
-import type { Arrived, Source } from "../wire/Source.ts"
+import type { Arrived, Reader, Source } from "../wire/Source.ts"
 import { keepAlive } from "../wire/sse.ts"
 import { inSlices } from "../wire/turns.ts"
 import type { Asking } from "./deadlines.ts"
@@ -59,7 +59,7 @@ const isSaid = (items: Items): items is Said => Exit.isExit(items) && Exit.isSuc
 
 const isFilled = (frames: ReadonlyArray<Frame>): frames is readonly [Frame, ...Array<Frame>] => frames.length > 0
 
-export class Relay<S extends Progress> implements Asking {
+export class Relay<S extends Progress> implements Asking, Reader {
   private readonly options: RelayOptions<S>
   private readonly silence: Silence
   /** How many events have come. */
@@ -143,11 +143,11 @@ export class Relay<S extends Progress> implements Asking {
   private ask(now: number): void {
     if (this.heardAt > 0) this.askedAt = now
     this.heardAt = 0
-    this.source?.notify(this.wake)
+    this.source?.notify(this)
   }
 
   /** What has come may say nothing: then it is waited on, and whoever waits for it is not disturbed. */
-  private readonly wake = (): void => {
+  wake(): void {
     if (this.reader === undefined) return
     const items = this.there()
     if (items === undefined || this.written(items)) this.ask(this.heardAt)

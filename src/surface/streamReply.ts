@@ -18,7 +18,6 @@ import { ReplyWriter } from "../stream/encode.ts"
 import type { Progress, Protocol } from "../stream/Frame.ts"
 import { governanceSoFar } from "../stream/governed.ts"
 import { Relay } from "../stream/relay.ts"
-import { pooled } from "../wire/pool.ts"
 import { inSlices } from "../wire/turns.ts"
 import { isLarge } from "./body.ts"
 import type { makeEnds } from "./ends.ts"
@@ -79,7 +78,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       // The request was sent again, and its record is of the last time.
       if (observation.call !== stopper) return
       observation.events += relay.events
-      observation.bytesOut += sent
+      observation.bytesOut += writer.sent
       observation.flags = calls.flags().length
       observation.early = state.early === true
       if (opened !== undefined) {
@@ -124,18 +123,8 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       observation.streamEnd = "error"
       return [protocol.inBand(state, error, governanceSoFar(calls))].flat()
     }
-    let sent = 0
-    let waiting = 0
-    const onWrite = (bytes: number) => {
-      sent += bytes
-      // The write before it has been taken. A small one is little beside what a stream holds anyway.
-      const large = bytes > pooled ? bytes : 0
-      if (large === waiting) return
-      observation.take(large - waiting)
-      waiting = large
-    }
 
-    const writer = new ReplyWriter(response, onWrite)
+    const writer = new ReplyWriter(response, (bytes) => void observation.take(bytes))
     const relay = new Relay({
       protocol,
       state,

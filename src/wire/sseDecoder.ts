@@ -17,20 +17,21 @@ const invalidUtf8 = new FramingError({ kind: "invalid-utf8", message: "the upstr
 const truncated = new FramingError({ kind: "truncated", message: "the upstream stream ended inside an event" })
 
 class SseDecoder implements Decoder {
-  private readonly line = new Remainder()
+  /** An unfinished line; clouds write whole events, so mostly there never is one. */
+  private line: Remainder | undefined
   private readonly reader = new EventReader(maxEventBytes + 1) // it counts the line break that it removes at the end
   private failure: FramingFailure | undefined
 
   feed(chunk: Uint8Array): Decoded {
     if (this.failure !== undefined) return this.decoded()
-    const { line } = this
     const bytes = asBuffer(chunk)
-    const clean = line.length === 0
-    // As clouds write: whole events.
+    const clean = this.line === undefined || this.line.length === 0
     if (clean && bytes[bytes.length - 1] === LF) {
       this.read(bytes)
       return this.decoded()
     }
+    this.line ??= new Remainder()
+    const { line } = this
     const end = afterLastBreak(bytes)
     if (end > 0 && clean) this.read(bytes.subarray(0, end))
     else if (end > 0) {
@@ -44,7 +45,7 @@ class SseDecoder implements Decoder {
 
   end(): Decoded {
     if (this.failure !== undefined) return this.decoded()
-    if (this.line.length > 0) this.failure = truncated
+    if (this.line !== undefined && this.line.length > 0) this.failure = truncated
     else {
       // Two breaks: the first may be taken for the second half of a CRLF. What they complete was incomplete.
       this.reader.feed("\n\n")

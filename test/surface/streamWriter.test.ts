@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { ReplyWriter } from "../../src/stream/encode.ts"
 import type { Frame, Progress, Protocol } from "../../src/stream/Frame.ts"
+import type { Reader } from "../../src/wire/Source.ts"
 import { relayOf } from "../support/relayed.ts"
 
 /** Says each event's data; the event `last` is the last one, and the name of `bad` cannot be printed. */
@@ -38,7 +39,7 @@ const reply = (taken: { writableNeedDrain: boolean; destroyed: boolean }) => {
   const writer = new ReplyWriter(response, () => {})
   const { relay } = relayOf(echo, { writer })
   const waiting: Array<string> = []
-  let reader: (() => void) | undefined
+  let reader: Reader | undefined
   relay.opened({
     take: () => {
       const data = waiting.shift()
@@ -55,9 +56,9 @@ const reply = (taken: { writableNeedDrain: boolean; destroyed: boolean }) => {
   )
   const send = (data: string) => {
     waiting.push(data)
-    const told = reader
+    const next = reader
     reader = undefined
-    told?.()
+    next?.wake()
   }
   return { by, fiber, send }
 }

@@ -58,7 +58,10 @@ class EventStreamDecoder implements Decoder {
       bytes = bytes.subarray(part.length)
       if (this.readFrames(rest.view(), events) > 0) rest.take()
     }
-    if (this.failure === undefined) rest.append(bytes.subarray(this.readFrames(bytes, events)))
+    if (this.failure === undefined) {
+      const read = this.readFrames(bytes, events)
+      if (read < bytes.length) rest.append(bytes.subarray(read))
+    }
     return { events, failure: this.failure }
   }
 
