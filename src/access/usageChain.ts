@@ -101,7 +101,10 @@ export const anchorOf = ({ digest, instance, seq }: Head): Anchor => ({
 export const headOf = (line: unknown): Head | undefined => {
   if (!isObject(line)) return undefined
   const { usage_digest, usage_instance, usage_seq } = line
-  return typeof usage_instance === "string" && typeof usage_digest === "string" && typeof usage_seq === "number"
-    ? { instance: usage_instance, seq: usage_seq, digest: usage_digest }
+  return typeof usage_instance === "string" &&
+    typeof usage_digest === "string" &&
+    Number.isSafeInteger(usage_seq) &&
+    Number(usage_seq) > 0
+    ? { instance: usage_instance, seq: Number(usage_seq), digest: usage_digest }
     : undefined
 }

@@ -40,12 +40,12 @@ export interface Verdict {
 
 const maxNamed = 20
 
-const reportOf = ({ compared, instance, records, runs }: ChainState): ReadonlyArray<ChainReport> => {
+const reportOf = ({ held, instance, records, runs }: ChainState): ReadonlyArray<ChainReport> => {
   const [first] = runs
   const last = runs.at(-1)
   return first === undefined || last === undefined
     ? []
-    : [{ instance, records, first: first.first, last: last.last, digest: last.digest, anchors: compared }]
+    : [{ instance, records, first: first.first, last: last.last, digest: last.digest, anchors: held }]
 }
 
 export interface ChainChecking {

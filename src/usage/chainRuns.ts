@@ -14,11 +14,18 @@ export interface Break {
   readonly text: string
 }
 
+/** The record that a process's first one names, and what is known of it then: at the end it may be forgotten. */
+export interface Before extends Pick<Head, "instance" | "seq"> {
+  readonly digest: string | undefined
+  readonly place: Place | undefined
+}
+
 /** Records of a chain that follow one another. */
 export interface Run {
   readonly first: number
   readonly firstPrev: string
   readonly after: string | undefined
+  readonly before: Before | undefined
   readonly start: Place
   last: number
   digest: string
@@ -31,6 +38,7 @@ const windowSize = 1024
 interface Recent {
   readonly seqs: Float64Array
   readonly digests: Array<string>
+  readonly compared: Array<Head>
 }
 /** Chains whose last records are remembered: those that are written at the same time. */
 const maxRecent = 128
@@ -44,7 +52,7 @@ export interface ChainState {
   inFile: { readonly file: string; seq: number } | undefined
   /** The log's heads that have not been compared, by number. */
   readonly anchors: Map<number, string>
-  compared: number
+  held: number
   /** Where the log names the chain: as which of all heads, and the last one's line. */
   logged: { readonly first: number; last: number; place: Place } | undefined
   records: number
@@ -55,6 +63,9 @@ const maxRuns = 1000
 const maxAnchors = 1_000_000
 
 export const showPlace = ({ file, line }: Place): string => `${file}:${line}`
+
+export const runOf = (runs: ReadonlyArray<Run>, seq: number): Run | undefined =>
+  runs.find(({ first, last }) => first <= seq && seq <= last)
 
 /** A record that the next one was not linked to. */
 const unlinked = (instance: string, { end, last }: Run, next: Place): Break => ({
@@ -88,7 +99,7 @@ export class Chains {
       current: undefined,
       inFile: undefined,
       anchors: new Map(),
-      compared: 0,
+      held: 0,
       logged: undefined,
       records: 0
     }
@@ -114,7 +125,7 @@ export class Chains {
     let run = state.current
     if (run?.last !== seq - 1) run = state.runs.find((other) => other.last === seq - 1)
     if (run === undefined) {
-      const held = state.runs.find((other) => other.first <= seq && seq <= other.last)
+      const held = runOf(state.runs, seq)
       if (held !== undefined) {
         const text = `is there twice, with other contents or far apart (${showPlace(held.start)} ff.)`
         this.report({ kind: "moved", place, instance, seq, text })
@@ -136,7 +147,8 @@ export class Chains {
         return
       }
       const { after, prev } = link
-      run = { first: seq, firstPrev: prev, after, start: place, last: seq, digest, end: place }
+      const before = this.before(after)
+      run = { first: seq, firstPrev: prev, after, before, start: place, last: seq, digest, end: place }
       const at = state.runs.findIndex(({ first }) => first > seq)
       state.runs.splice(at < 0 ? state.runs.length : at, 0, run)
     } else {
@@ -159,16 +171,30 @@ export class Chains {
     state.logged ??= { first: this.anchors, last: this.anchors, place }
     state.logged.last = this.anchors
     state.logged.place = place
+    const seen = this.recentDigest(instance, seq)
+    const compared = this.recent.get(instance)?.compared[seq % windowSize]
+    const earlier = seen !== undefined && compared?.seq === seq ? compared.digest : state.anchors.get(seq)
+    if (earlier !== undefined) {
+      const text = "has another digest in an earlier line of the log: one of the two lines was changed"
+      if (earlier !== digest) this.report({ kind: "changed", place, instance, seq, text })
+      return
+    }
     state.anchors.set(seq, digest)
     // On standard input the log cannot be read first.
-    const seen = this.recentDigest(instance, seq)
     if (seen !== undefined && state.current !== undefined) this.compare(state, seq, seen, state.current.end)
+  }
+
+  private before(after = ""): Before | undefined {
+    const [, instance, number] = /^([0-9a-f]{1,64}):([1-9]\d*)$/.exec(after) ?? []
+    const seq = Number(number)
+    if (instance === undefined || !Number.isSafeInteger(seq)) return undefined
+    return { instance, seq, digest: this.recentDigest(instance, seq), place: this.states.get(instance)?.current?.end }
   }
 
   /** The last records of a chain; those of the chain that was read longest ago are forgotten. */
   private recentOf(instance: string): Recent {
     if (this.latest?.[0] === instance) return this.latest[1]
-    const found = this.recent.get(instance) ?? { seqs: new Float64Array(windowSize), digests: [] }
+    const found = this.recent.get(instance) ?? { seqs: new Float64Array(windowSize), digests: [], compared: [] }
     this.recent.delete(instance)
     const oldest = this.recent.size < maxRecent ? undefined : this.recent.keys().next().value
     if (oldest !== undefined) this.recent.delete(oldest)
@@ -182,10 +208,10 @@ export class Chains {
     const anchor = state.anchors.get(seq)
     if (anchor === undefined) return
     state.anchors.delete(seq)
-    state.compared++
-    if (anchor === digest) return
+    this.recentOf(state.instance).compared[seq % windowSize] = { instance: state.instance, seq, digest: anchor }
     const text = "is not what the log says it was: it, or one before it, was changed"
-    this.report({ kind: "changed", place, instance: state.instance, seq, text })
+    if (anchor === digest) state.held++
+    else this.report({ kind: "changed", place, instance: state.instance, seq, text })
   }
 
   /** Joins a run with the one that follows it. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { lastHead, makeChain } from "../../src/access/usageChain.ts"
-import { makeChainChecking } from "../../src/usage/chainCheck.ts"
+import { type Head, lastHead, lineDigest, makeChain, noDigest } from "../../src/access/usageChain.ts"
+import { makeChainChecking, type Verdict } from "../../src/usage/chainCheck.ts"
 import { showVerdict } from "../../src/usage/report.ts"
 import { anchorLine, chained, line } from "./records.ts"
 
@@ -14,11 +14,18 @@ const check = (files: Readonly<Record<string, ReadonlyArray<string>>>, log: Read
   }
   return checking.result()
 }
-const breaksOf = (...given: Parameters<typeof check>) =>
-  check(...given).breaksAt.map(
+/** Lines from standard input, the log's among them. */
+const checkInput = (...lines: ReadonlyArray<string>) => {
+  const checking = makeChainChecking()
+  for (const [at, text] of lines.entries()) checking.add(text, "-", at + 1)
+  return checking.result()
+}
+const shown = ({ breaksAt }: Verdict) =>
+  breaksAt.map(
     ({ kind, place, seq, through = seq }) =>
       `${kind} ${place.file}:${place.line} ${seq}${through === seq ? "" : `-${through}`}`
   )
+const breaksOf = (...given: Parameters<typeof check>) => shown(check(...given))
 const edit = (text: string) => text.replace('"output":20', '"output":1')
 
 describe("a chain", () => {
@@ -66,6 +73,7 @@ describe("a chain", () => {
     const verdict = check({ a: without(1, 2) })
     assert.strictEqual(verdict.breaks, 0)
     assert.match(verdict.open.join(), /records 1 to 2 are in an earlier file, or were removed/)
+    assert.match(check({ a: without(1) }).open.join(), /: record 1 is in an earlier file, or was removed/)
   })
 
   it("and half a line at the end of a file is said", () => {
@@ -126,6 +134,59 @@ describe("a chain", () => {
   )
 })
 
+describe("the log", () => {
+  const chain = makeChain()
+  const lines = chained(2000, chain)
+  const head = (seq: number): Head => ({
+    instance: chain.instance,
+    seq,
+    digest: lineDigest(lines[seq - 1] ?? assert.fail())
+  })
+  const right = (seq: number) => anchorLine(head(seq))
+  const wrong = (seq: number) => anchorLine({ ...head(seq), digest: noDigest })
+  const anchors = ({ chains }: Verdict) => chains.map(({ anchors }) => anchors)
+
+  it("has heads, and those that hold are counted, each of them once", () => {
+    const verdict = check({ a: lines }, [right(3), wrong(5), right(7), right(7)])
+    assert.deepEqual([anchors(verdict), shown(verdict)], [[2], ["changed a:5 5"]])
+    const input = checkInput(...lines.slice(0, 5), right(3), wrong(5), right(3), wrong(5))
+    assert.deepEqual([anchors(input), shown(input)], [[1], ["changed -:5 5"]])
+  })
+
+  it("shows a line that contradicts another", () => {
+    const verdict = check({ a: lines }, [right(3), right(5), wrong(3), right(3)])
+    assert.deepEqual([anchors(verdict), shown(verdict)], [[2], ["changed log:3 3"]])
+    assert.match(showVerdict(verdict), /BREAK log:3: .*record 3, has another digest in an earlier line of the log/)
+    const some = lines.slice(0, 5)
+    assert.deepEqual(shown(checkInput(...some, right(3), wrong(3))), ["changed -:7 3"])
+    assert.deepEqual(shown(checkInput(right(3), ...some, wrong(3))), ["changed -:7 3"])
+    assert.deepEqual(shown(checkInput(...some, wrong(3), right(3))), ["changed -:5 3", "changed -:7 3"])
+    // The first one has been compared, and forgotten.
+    assert.deepEqual(shown(checkInput(right(3), ...lines, wrong(3))), [])
+    assert.deepEqual(shown(checkInput(...lines, right(3), wrong(3))), ["changed -:2002 3"])
+  })
+
+  it("comes too late on standard input for records that were read long before, and that is said", () => {
+    const late = checkInput(...lines, right(3), right(976), right(977), right(2000))
+    assert.deepEqual([late.breaks, anchors(late)], [0, [2]])
+    assert.deepEqual(late.open, [
+      `chain ${chain.instance}: 2 of the log's heads, up to record 976, could not be compared, because the records were read too long before; give the log as a file of its own, or before the records`
+    ])
+    assert.deepEqual(checkInput(right(3), right(976), ...lines).open, [])
+    assert.deepEqual(check({ a: lines }, [right(3), right(976)]).open, [])
+    // Records that were not read are missing, or in an earlier file.
+    const end = checkInput(...lines.slice(1, -1), right(1), right(2000))
+    assert.deepEqual(shown(end), ["missing -:1998 2000"])
+    assert.match(end.open.join("\n"), /^chain \w+ begins at .*$/)
+  })
+
+  it.each([0, -1, 2.5, 2 ** 53])("has no head with the number %d", (seq) => {
+    const { breaks, chains, open } = check({ a: lines.slice(0, 2) }, [anchorLine({ ...head(1), seq })])
+    assert.deepEqual([breaks, open.length, chains.length], [0, 0, 1])
+    assert.deepEqual(check({ a: [] }, [anchorLine({ ...head(1), seq })]).open, [])
+  })
+})
+
 describe("a restart", () => {
   const first = makeChain()
   const before = chained(5, first)
@@ -158,6 +219,67 @@ describe("a restart", () => {
     const { breaks, open } = check({ a: chained(2) }, log)
     assert.deepEqual([breaks, open.length], [0, 2])
   })
+
+  /** While it goes on, another begins after the record that it had written then. */
+  const rolling = (linked: number, at: number, digest?: string) => {
+    const old = makeChain()
+    const lines = chained(4000, old)
+    const next = makeChain({
+      instance: old.instance,
+      seq: linked,
+      digest: digest ?? lineDigest(lines[linked - 1] ?? assert.fail())
+    })
+    const [one = "", two = ""] = chained(2, next)
+    return { lines, next: [one, two], all: [...lines.slice(0, at), one, ...lines.slice(at), two] }
+  }
+
+  it("is a link also while another process goes on writing", () => {
+    const cases: ReadonlyArray<readonly [linked: number, at: number]> = [
+      [1000, 1000],
+      [1000, 2000],
+      [3500, 3000],
+      [4000, 3000]
+    ]
+    for (const [linked, at] of cases) {
+      const { breaks, open } = check({ a: rolling(linked, at).all })
+      assert.deepEqual([breaks, open], [0, []])
+    }
+    const other = rolling(1000, 1010, noDigest)
+    assert.deepEqual(breaksOf({ a: other.all }), ["changed a:1010 1000"])
+    assert.deepEqual(breaksOf({ a: [...other.all, other.lines.at(-1) ?? "", other.next[1] ?? ""] }), [
+      "changed a:1010 1000"
+    ])
+  })
+
+  it("is said to be open where its link could not be compared", () => {
+    for (const digest of [undefined, noDigest]) {
+      const { lines, next } = rolling(1000, 0, digest)
+      for (const files of [{ a: next, "a.1": lines }, { a: [...lines, ...next] }]) {
+        const { breaks, open } = check(files)
+        assert.deepEqual([breaks, open.length], [0, 1])
+        assert.match(
+          open.join(),
+          /follows record 1000 of chain \w+, which could not be compared, because it was read too long before or after it; give the files in their order$/
+        )
+      }
+    }
+    // What is missing is said once.
+    const { all, lines } = rolling(1000, 1000)
+    assert.deepEqual(breaksOf({ a: all.toSpliced(999, 1) }), ["missing a:1001 1000"])
+    const { breaks, open } = check({ a: [...all.slice(1000, 1001), ...lines.slice(1000), ...all.slice(-1)] })
+    assert.deepEqual([breaks, open.length], [0, 1])
+  })
+
+  it.each(["", "x", "0123:0", "0123:1.5", "0123:01", `0123:${2 ** 53}`, ":5", `${"0".repeat(65)}:1`])(
+    "whose link is to %j is no link to any record",
+    (name) => {
+      for (const prev of [noDigest, first.head().digest]) {
+        const text = line(1).replace(/\}$/, `,"instance":"ab","seq":1,"prev":"${prev}","after":"${name}"}`)
+        const verdict = check({ a: [text] })
+        assert.deepEqual([shown(verdict), verdict.open], [["changed a:1 1"], []])
+      }
+    }
+  )
 
   it("of a release that did not chain its records is no break, but an unchained record among chained ones is", () => {
     const { breaks, unchained } = check({ a: [line(1), line(2), ...before] })
