@@ -78,7 +78,6 @@ const send = async (response: ServerResponse, reply: Reply, pace: number, signal
   response.flushHeaders()
   for (const [index, frame] of frames.entries()) {
     if (index > 0 && pace > 0) await sleep(pace, undefined, { signal })
-    if (signal.aborted) return
     if (!response.write(frame)) await once(response, "drain", { signal })
   }
   if (ending === "stall") return
@@ -116,12 +115,9 @@ export const startServer = async (
       await send(response, reply, pace, leaving.signal)
     } catch (error) {
       // A client that left while we waited ends here too; only a fault of the sandbox itself still has someone to tell.
-      if (response.destroyed) return
-      if (response.headersSent) response.destroy()
-      else response.writeHead(500).end(`sandbox fault: ${String(error)}`)
+      if (!response.headersSent) response.writeHead(500).end(`sandbox fault: ${String(error)}`)
     }
   })
-  server.requestTimeout = 0
   await once(server.listen(0, "127.0.0.1"), "listening")
   const address = server.address()
   return { server, url: `http://127.0.0.1:${typeof address === "object" ? address?.port : address}` }

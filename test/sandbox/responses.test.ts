@@ -11,6 +11,7 @@ const called = { type: "function_call", call_id: "call_1", name: "look_up", argu
 const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]> = [
   ["an unknown parameter", { foo: 1 }, /Unknown parameter: 'foo'/],
   ["a previous response", { previous_response_id: "resp_1" }, /Previous response with id 'resp_1' not found/],
+  ["an input that is none", { input: 5 }, /^Invalid type for 'input'/],
   ["a small limit", { max_output_tokens: 15 }, />= 16/],
   ["sampling while it reasons", { reasoning: { effort: "low" }, temperature: 1 }, /'temperature' is not supported/],
   ["a file", { input: [user([{ type: "input_file", file_data: "x" }])] }, /does not support file content/],
@@ -162,14 +163,24 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
     })
   )
 
-  it.effect("calls function and custom tools, and reads their outputs", () =>
+  it.effect("calls tools of every kind, and reads their outputs", () =>
     Effect.gen(function* () {
       const custom = [{ type: "custom", name: "run_code", description: "Runs code" }]
       const got = (yield* post(openai("responses"), responses({ tools: custom, tool_choice: "required" }))).json
       assert.strictEqual(got.output[0].type, "custom_tool_call")
-      const input = [user("a"), called, { type: "function_call_output", call_id: "call_1", output: "seven" }]
-      const answered = (yield* post(openai("responses"), responses({ tools: flat, input }))).json
-      assert.match(answered.output[0].content[0].text, /look_up answered: seven/)
+      for (const [type, field] of [
+        ["local_shell", "action"],
+        ["shell", "action"],
+        ["apply_patch", "operation"]
+      ] as const) {
+        const tools = [{ type, ...(type === "shell" && { environment: { type: "local" } }) }]
+        const ask = `[sandbox: tool=${type} args={"do":"it"}]`
+        const [item] = (yield* post(openai("responses"), responses({ tools, input: ask }))).json.output
+        assert.deepInclude(item, { type: `${type}_call`, status: "completed", [field]: { do: "it" } })
+        const output = { type: `${type}_call_output`, call_id: item.call_id, output: "done" }
+        const next = (yield* post(openai("responses"), responses({ tools, input: [user("a"), item, output] }))).json
+        assert.include(next.output[0].content[0].text, `The tool ${type} answered: done.`)
+      }
     })
   )
 })

@@ -37,11 +37,11 @@ const tooLong = ({ length }: string) =>
   `Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`
 const callId = where(stringOf, ({ length }) => length <= 64, tooLong)
 
-const callOf = ({ prefix, field, named }: (typeof kinds)[Kind]): Shape<Message> => {
+const callOf = ({ call, prefix, field, named }: (typeof kinds)[Kind]): Shape<Message> => {
   const fields = { id: idOf(prefix), call_id: callId, [`${field}!`]: named ? text : anything }
   const shape: Shape<Readonly<Record<string, unknown>>> = closed(`type status ${named ? "name namespace" : ""}`, fields)
   return (value, path) => {
-    const { call_id: id, name, [field]: asked } = shape(value, path)
+    const { call_id: id, name = call.replace("_call", ""), [field]: asked } = shape(value, path)
     const json = typeof asked === "string" ? asked : JSON.stringify(asked)
     return { role: "assistant", parts: [{ call: { id: stringOf(id), name: stringOf(name), json } }] }
   }
@@ -91,11 +91,8 @@ const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
   }
   const types = { message: variant("role", roles), reasoning, ...calls }
   const items = filled(variant<Message>("type", types, "message"))
-  return (value, path) => {
-    if (typeof value === "string") return [{ role: "user", parts: [{ text: value }] }]
-    insist({ "Missing required parameter: 'input'.": Array.isArray(value) })
-    return items(value, path)
-  }
+  return (value, path) =>
+    typeof value === "string" ? [{ role: "user", parts: [{ text: value }] }] : items(value, path)
 }
 
 type Listed = Tool & { readonly type: Kind; readonly namespace?: string }
