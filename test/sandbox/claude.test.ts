@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { body, call, image, result, SONNET, thinking, tools, user } from "./claudeRequests.ts"
-import { bedrock, claude, dataIn, messageIn, PDF, PNG, post } from "./support.ts"
+import { bedrock, claude, messageIn, PDF, PNG, post } from "./support.ts"
 
 layer(Sandbox.layer({ pace: 0 }))("simulated Claude", (it) => {
   it.effect("counts what it bills, with tools and thinking", () =>
@@ -44,6 +44,10 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Claude", (it) => {
         )
       assert.strictEqual((yield* replay(shown)).status, 200)
       assert.match(messageIn(yield* replay({ ...shown, thinking: `${shown.thinking} ` })), /Invalid `signature`/)
+      const asked = body({ thinking, messages: [user("[sandbox: redacted]")] })
+      const [, redacted] = (yield* post(claude(SONNET), asked)).json.content
+      assert.strictEqual((yield* replay(redacted)).status, 200)
+      assert.match(messageIn(yield* replay({ ...redacted, data: "AAAA" })), /1.content.0: Invalid `data` in `redacted_/)
       const adaptive = { thinking: { type: "adaptive" } }
       const hidden = (yield* post(claude("claude-opus-4-7"), body(adaptive))).json.content[0]
       assert.strictEqual(hidden.thinking, "")
@@ -100,44 +104,6 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Claude", (it) => {
       assert.strictEqual((yield* post(claude(SONNET), body({ tools, messages: inResult }))).status, 200)
       const earlier = [user(directive), { role: "assistant", content: "b" }, user("c")]
       assert.strictEqual((yield* post(claude(SONNET), body({ messages: earlier }))).status, 200)
-    })
-  )
-
-  it.effect("streams the documented sequence", () =>
-    Effect.gen(function* () {
-      const asked = body({
-        stream: true,
-        thinking,
-        messages: [user('[sandbox: text=Hi] [sandbox: tool=t args={"a":1}] [sandbox: tool=u]')]
-      })
-      const got = yield* post(claude(SONNET, "streamRawPredict"), asked)
-      const events = dataIn(got.text)
-      const starts = events.filter(({ type }) => type === "content_block_start")
-      assert.deepStrictEqual(
-        starts.map(({ index, content_block }) => [index, content_block.type]),
-        [
-          [0, "thinking"],
-          [1, "text"],
-          [2, "tool_use"],
-          [3, "tool_use"]
-        ]
-      )
-      assert.strictEqual(new Set(starts.slice(2).map(({ content_block }) => content_block.id)).size, 2)
-      assert.deepStrictEqual(
-        events.filter(({ index, delta }) => index === 3 && delta).map(({ delta }) => delta.partial_json),
-        [""]
-      )
-      assert.deepStrictEqual(
-        events.slice(-2).map(({ type }) => type),
-        ["message_delta", "message_stop"]
-      )
-      assert.strictEqual(got.headers.get("content-type"), "text/event-stream; charset=utf-8")
-      assert.isTrue(
-        got.text
-          .split("\n\n")
-          .filter(Boolean)
-          .every((event) => /^event: \w+\ndata: /.test(event))
-      )
     })
   )
 })

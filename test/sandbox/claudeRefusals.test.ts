@@ -4,6 +4,9 @@ import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { body, call, image, result, SONNET, thinking, tools, user } from "./claudeRequests.ts"
 import { bedrock, claude, dataIn, messageIn, PNG, post } from "./support.ts"
 
+const closed = { type: "object", additionalProperties: false }
+const bounded = { type: "integer", minimum: 1 }
+
 /** What is wrong with a body, and the words that the vendor refuses it with. */
 const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
   ["an unknown field", { foo: 1 }, /^foo: Extra inputs are not permitted$/],
@@ -11,6 +14,7 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
   ["no version", { anthropic_version: undefined }, /anthropic_version: Field required/],
   ["no limit", { max_tokens: undefined }, /max_tokens: Field required/],
   ["too high a limit", { max_tokens: 64_001 }, /64001 > 64000/],
+  ["messages that are no list", { messages: "a" }, /^messages: Input should be a valid list$/],
   ["a message that is none", { messages: ["a"] }, /^messages.0: Input should be a valid dictionary$/],
   ["no messages", { messages: [] }, /at least one message is required/],
   ["a small budget", { thinking: { type: "enabled", budget_tokens: 1023 } }, /greater than or equal to 1024/],
@@ -21,12 +25,21 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
   ],
   ["sampling with thinking", { thinking, temperature: 0.5 }, /`temperature` may only be set to 1/],
   ["top_k with thinking", { thinking, top_k: 5 }, /`top_k` must be unset/],
+  ["a low top_p with thinking", { thinking, top_p: 0.9 }, /^`top_p` must be greater than or equal to 0.95/],
   ["both kinds of sampling", { temperature: 0.5, top_p: 0.5 }, /cannot both be specified/],
   [
     "a forced tool with thinking",
     { thinking, tools, tool_choice: { type: "any" } },
     /Thinking may not be enabled when tool_choice forces/
   ],
+  [
+    "no thinking at a high effort",
+    { thinking: { type: "disabled" }, output_config: { effort: "max" } },
+    /^"thinking.type.disabled" is not supported for this model with effort max\.$/,
+    "claude-opus-5"
+  ],
+  ["a choice of a tool there is not", { tools, tool_choice: { type: "tool", name: "b" } }, /^Tool 'b' not found in/],
+  ["a field in metadata", { metadata: { user_id: "a", foo: 1 } }, /^metadata.foo: Extra inputs/],
   ["a tool choice without tools", { tool_choice: { type: "auto" } }, /only be specified while providing tools/],
   ["adaptive thinking on a budgeted model", { thinking: { type: "adaptive" } }, /adaptive thinking is not supported/],
   ["a budget on an adaptive model", { thinking }, /"thinking.type.enabled" is not supported/, "claude-opus-4-7"],
@@ -111,8 +124,19 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
     /system.0.text: Input should be a valid string/
   ],
   ["a tool without a schema", { tools: [{ name: "a" }] }, /^tools.0.custom.input_schema: Field required$/],
+  [
+    "a tool whose input is no object",
+    { tools: [{ ...tools[0], input_schema: { type: "array" } }] },
+    /^tools.0.custom.input_schema.type: Input should be 'object'$/
+  ],
+  [
+    "a bound that cannot be enforced",
+    { tools: [{ ...tools[0], strict: true, input_schema: { ...closed, properties: { a: bounded } } }] },
+    /^tools.0.custom.input_schema.properties.a: For 'integer' type, property 'minimum' is not supported$/
+  ],
   ["a tool that is none", { tools: ["a"] }, /^tools.0: Input should be a valid dictionary$/],
   ["an unknown tool", { tools: [{ type: "a", name: "a" }] }, /^tool type 'a' is not supported/],
+  ["thinking that is no object", { thinking: true }, /^thinking: Input should be a valid dictionary$/],
   ["an unknown way to think", { thinking: { type: "enabledd" } }, /^thinking: Input tag 'enabledd' found/],
   ["an unknown choice", { tools, tool_choice: { type: "all" } }, /^tool_choice: Input tag 'all' found/],
   ["a limit that is no number", { max_tokens: "1" }, /^max_tokens: Input should be a valid integer$/],
@@ -149,6 +173,8 @@ layer(Sandbox.layer({ pace: 0 }))("what simulated Claude refuses", (it) => {
       assert.strictEqual((yield* send("interleaved-thinking-2025-05-14", "claude-opus-4-7")).status, 400)
       const wide = { thinking: { type: "enabled", budget_tokens: 9000 } }
       assert.strictEqual((yield* send("interleaved-thinking-2025-05-14", SONNET, wide)).status, 200)
+      const deferred = { tools: [{ ...tools[0], defer_loading: true }] }
+      assert.strictEqual((yield* send("tool-search-tool-2025-10-19", SONNET, deferred)).status, 200)
       assert.strictEqual((yield* send("context-management-2025-06-27", SONNET, { context_management: {} })).status, 200)
       const { max_tokens: _, ...counted } = { ...body(), model: SONNET }
       const count = (beta: string) => post(claude("count-tokens"), counted, { "anthropic-beta": beta })

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
-import { dataIn, gemini, messageIn, PDF, PNG, post } from "./support.ts"
+import { gemini, messageIn, PDF, PNG, post } from "./support.ts"
 
 const user = (...parts: ReadonlyArray<unknown>) => ({ role: "user", parts })
 const model = (...parts: ReadonlyArray<unknown>) => ({ role: "model", parts })
@@ -38,6 +38,19 @@ const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
     ask("a", { systemInstruction: { parts: [{ text: 1 }] } }),
     /^Invalid value at 'system_instruction.parts\[0\].text' \(TYPE_S/
   ],
+  ["a configuration that is none", ask("a", { generationConfig: 5 }), /^Invalid value at 'generation_config'$/],
+  ["no parts", { contents: [user()] }, /^Unable to submit request because it must include at least one parts field/],
+  ["a call of the user", { contents: [user(call())] }, /function call parts are in a model turn/],
+  [
+    "a response of the model",
+    { contents: [user({ text: "a" }), model(response())] },
+    /function response parts are in a user turn/
+  ],
+  [
+    "a response to another call",
+    { contents: [user({ text: "a" }), model(call()), user(response("g"))] },
+    /function response names match the function calls/
+  ],
   ["two kinds of data", { contents: [user({ text: "a", ...call() })] }, /oneof field 'data' must have one/],
   ["a topP over 1", config({ topP: 1.1 }), /topP value outside/],
   ["too high a limit", config({ maxOutputTokens: 1e9 }), /maxOutputTokens value of 1000000000 but/],
@@ -72,6 +85,16 @@ const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
     { contents: [user({ text: "a" }), model(call()), user({ functionResponse: { name: "f", response: "x" } })] },
     /protobuf.Struct/
   ],
+  [
+    "a forged signature of a text",
+    { contents: [user({ text: "a" }), model({ text: "b", thoughtSignature: "AAAA" }), user({ text: "c" })] },
+    /^Thought signature is not valid\.$/
+  ],
+  [
+    "a function without a name",
+    { tools: [{ functionDeclarations: [{}] }] },
+    /^Invalid function name at 'tools\[0\].function_declarations\[0\].name'/
+  ],
   ["a name that begins with a digit", ask("a", declare({ name: "1f" })), /Invalid function name/],
   [
     "both kinds of parameters",
@@ -93,6 +116,19 @@ const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
   ["a temperature over 2", config({ temperature: 2.1 }), /temperature value outside/],
   ["six stop sequences", config({ stopSequences: ["a", "b", "c", "d", "e", "f"] }), /too many stop sequences/],
   ["a schema without JSON", config({ responseJsonSchema: {} }), /only supported with response_mime_type/],
+  [
+    "two schemas",
+    config({ responseMimeType: "application/json", responseSchema: {}, responseJsonSchema: {} }),
+    /^Only one of response_schema and response_json_schema can be set/
+  ],
+  ["alternatives without probabilities", config({ logprobs: 1 }), /logprobs is set but responseLogprobs is not/],
+  [
+    "allowed names of a free choice",
+    ask("a", { ...declare({}), toolConfig: { functionCallingConfig: { mode: "AUTO", allowedFunctionNames: ["f"] } } }),
+    /allowed_function_names is only set when the mode is ANY or VALIDATED/
+  ],
+  ["data that is no base64", media("image/png", "?"), /inline_data.data' \(TYPE_BYTES\), Base64 decoding failed$/],
+  ["a PDF that is none", media("application/pdf", PNG), /^The document has no pages\.$/],
   ["an image that is none", media("image/png", "aGVsbG8="), /Unable to process input image/],
   ["a type it does not take", media("image/svg+xml", PNG), /mimeType parameter with value image\/svg\+xml/]
 ]
@@ -137,38 +173,6 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Gemini", (it) => {
     })
   )
 
-  it.effect("streams calls one by one, and STOP after them", () =>
-    Effect.gen(function* () {
-      const got = yield* post(
-        gemini("streamGenerateContent?alt=sse"),
-        ask('[sandbox: tool=f] [sandbox: tool=g args={"a":1}]')
-      )
-      assert.isTrue(got.text.endsWith("\r\n\r\n"))
-      const events = dataIn(got.text)
-      const parts = events.map(({ candidates }) => candidates[0].content.parts)
-      assert.isTrue(parts.every((list) => list.length === 1))
-      assert.deepStrictEqual(
-        parts.map(([part]) => part.functionCall?.name),
-        ["f", "g", undefined]
-      )
-      assert.deepStrictEqual(
-        parts.map(([part]) => part.thoughtSignature !== undefined),
-        [true, false, false]
-      )
-      assert.notProperty(parts[0][0].functionCall, "args")
-      assert.deepStrictEqual(
-        events.map(({ candidates }) => candidates[0].finishReason),
-        [undefined, undefined, "STOP"]
-      )
-      assert.deepStrictEqual(events[0].usageMetadata, { trafficType: "ON_DEMAND" })
-      const usage = events[2].usageMetadata
-      assert.strictEqual(
-        usage.totalTokenCount,
-        usage.promptTokenCount + usage.candidatesTokenCount + usage.thoughtsTokenCount
-      )
-    })
-  )
-
   it.effect("streams a JSON array without alt=sse, and shows thoughts when asked", () =>
     Effect.gen(function* () {
       const got = yield* post(gemini("streamGenerateContent"), config({ thinkingConfig: { includeThoughts: true } }))
@@ -184,11 +188,20 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Gemini", (it) => {
       const tight = yield* reason("a", { maxOutputTokens: 3 })
       assert.deepStrictEqual([tight.finishReason, tight.content.parts], ["MAX_TOKENS", []])
       assert.strictEqual((yield* reason("[sandbox: refuse]")).finishReason, "SAFETY")
+      const { json } = yield* post(gemini(), ask("[sandbox: filter-prompt]"))
+      assert.deepStrictEqual([json.promptFeedback, json.candidates], [{ blockReason: "PROHIBITED_CONTENT" }, undefined])
       assert.strictEqual((yield* reason("[sandbox: tool=f args=broken]")).finishReason, "MALFORMED_FUNCTION_CALL")
       assert.strictEqual(
         (yield* reason("[sandbox: text=one two]", { stopSequences: [" two"] })).content.parts[0].text,
         "one"
       )
+    })
+  )
+
+  it.effect("counts what it bills", () =>
+    Effect.gen(function* () {
+      const { promptTokenCount: totalTokens } = (yield* post(gemini(), ask("a b c"))).json.usageMetadata
+      assert.deepStrictEqual((yield* post(gemini("countTokens"), ask("a b c"))).json, { totalTokens })
     })
   )
 

@@ -6,6 +6,7 @@ import { dataIn, messageIn, openai, PNG, post } from "./support.ts"
 const OSS = "openai.gpt-oss-120b-1:0"
 const user = (content: unknown) => ({ role: "user", content })
 const chat = (over: object = {}) => ({ model: "gpt-5.1", messages: [user("Hello")], ...over })
+const named = (name: string) => ({ type: "function", function: { name } })
 const toolCall = { id: "call_1", type: "function", function: { name: "look_up", arguments: "{}" } }
 const assistant = { role: "assistant", content: null, tool_calls: [toolCall] }
 const image = (url: string) => user([{ type: "image_url", image_url: { url } }])
@@ -74,6 +75,18 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedro
   ],
   ["null content", { messages: [user(null)] }, /expected a string, got null/],
   ["a tool choice without tools", { tool_choice: "auto" }, /only allowed when 'tools' are specified/],
+  ["parallel calls without tools", { parallel_tool_calls: true }, /'parallel_tool_calls' is only allowed when 'tools'/],
+  [
+    "a name with a blank",
+    { tools: [named("a b")] },
+    /^Invalid 'tools\[0\].function.name': string does not match pattern/
+  ],
+  [
+    "a choice of a tool there is not",
+    { tools: [named("a")], tool_choice: named("b") },
+    /^Tool choice 'b' not found in 'tools' parameter\.$/
+  ],
+  ["five stop sequences", { stop: ["a", "b", "c", "d", "e"] }, /^Invalid 'stop': array too long/],
   ["an empty list of tools", { tools: [] }, /empty array/],
   [
     "stream options without a stream",
@@ -93,41 +106,6 @@ layer(Sandbox.layer({ pace: 0 }))("simulated GPT", (it) => {
       })
     )
   }
-
-  it.effect("sends Azure's extra chunks", () =>
-    Effect.gen(function* () {
-      const body = chat({
-        stream: true,
-        stream_options: { include_usage: true },
-        messages: [user('[sandbox: tool=t args={"a":1}] [sandbox: tool=u]')]
-      })
-      const got = yield* post(openai("chat/completions"), body)
-      const events = dataIn(got.text)
-      assert.deepStrictEqual([events[0].choices, events[0].id, events[0].prompt_filter_results.length], [[], "", 1])
-      assert.strictEqual(events[1].choices[0].delta.role, "assistant")
-      const calls = events.flatMap(({ choices }) => choices[0]?.delta?.tool_calls ?? [])
-      assert.deepStrictEqual(
-        calls.filter(({ id }) => id !== undefined).map(({ index, function: made }) => [index, made.name]),
-        [
-          [0, "t"],
-          [1, "u"]
-        ]
-      )
-      assert.strictEqual(
-        calls
-          .filter(({ index }) => index === 0)
-          .map((one) => one.function.arguments)
-          .join(""),
-        '{"a":1}'
-      )
-      const finish = events.findIndex(({ choices }) => choices[0]?.finish_reason)
-      assert.strictEqual(events[finish].choices[0].finish_reason, "tool_calls")
-      assert.notProperty(events[finish + 1].choices[0], "delta")
-      assert.deepStrictEqual(events.at(-1).choices, [])
-      assert.isAbove(events.at(-1).usage.total_tokens, 0)
-      assert.isTrue(got.text.endsWith("data: [DONE]\n\n"))
-    })
-  )
 
   it.effect("puts gpt-oss's reasoning inline, its tags split, and numbers its calls", () =>
     Effect.gen(function* () {
@@ -158,20 +136,6 @@ layer(Sandbox.layer({ pace: 0 }))("simulated GPT", (it) => {
     })
   )
 
-  it.effect("counts reasoning within the completion, and follows a schema", () =>
-    Effect.gen(function* () {
-      const schema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] }
-      const response_format = { type: "json_schema", json_schema: { name: "person", schema } }
-      const { json } = yield* post(
-        openai("chat/completions"),
-        chat({ reasoning_effort: "high", response_format, messages: [user('Call her "Ada".')] })
-      )
-      assert.deepStrictEqual(JSON.parse(json.choices[0].message.content), { name: "Ada" })
-      assert.isAbove(json.usage.completion_tokens_details.reasoning_tokens, 0)
-      assert.isAbove(json.usage.completion_tokens, json.usage.completion_tokens_details.reasoning_tokens)
-    })
-  )
-
   it.effect("ends as it was asked to", () =>
     Effect.gen(function* () {
       const finish = (over: object) =>
@@ -180,7 +144,17 @@ layer(Sandbox.layer({ pace: 0 }))("simulated GPT", (it) => {
       assert.strictEqual(yield* finish({ messages: [user("[sandbox: refuse]")] }), "content_filter")
       assert.strictEqual(yield* finish({ stop: "You" }), "stop")
       const whole = yield* post(openai("chat/completions"), chat({ messages: [user("[sandbox: filter-prompt]")] }))
-      assert.strictEqual(whole.json.error.innererror.content_filter_result.jailbreak.filtered, true)
+      const safe = { filtered: false, severity: "safe" }
+      const jailbreak = { filtered: true, detected: true }
+      assert.deepStrictEqual(whole.json.error, {
+        message:
+          "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.",
+        ...{ type: null, param: "prompt", code: "content_filter", status: 400 },
+        innererror: {
+          code: "ResponsibleAIPolicyViolation",
+          content_filter_result: { hate: safe, self_harm: safe, sexual: safe, violence: safe, jailbreak }
+        }
+      })
       const own = chat({ model: OSS, messages: [user("[sandbox: filter-prompt]")] })
       const unfiltered = yield* post(openai("chat/completions", "bedrock"), own)
       assert.strictEqual(unfiltered.json.choices[0].finish_reason, "content_filter")
@@ -191,7 +165,9 @@ layer(Sandbox.layer({ pace: 0 }))("simulated GPT", (it) => {
     Effect.gen(function* () {
       const target = openai("chat/completions")
       assert.strictEqual((yield* post(target, chat(), { authorization: "Bearer wrong" })).status, 401)
-      assert.strictEqual((yield* post(target, chat({ model: "gpt-9" }))).json.error.code, "DeploymentNotFound")
+      const { error } = (yield* post(target, chat({ model: "gpt-9" }))).json
+      assert.strictEqual(error.code, "DeploymentNotFound")
+      assert.match(error.message, /^The API deployment for this resource does not exist\./)
       assert.strictEqual((yield* post({ ...target, path: "/openai/v1/nothing" }, chat())).status, 404)
       assert.strictEqual(
         (yield* post({ ...target, path: "/openai/deployments/gpt-5.1/chat/completions" }, chat())).status,

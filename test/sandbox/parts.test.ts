@@ -3,13 +3,18 @@ import { Result, Schema } from "effect"
 import { argumentsOf, fittingTool, planOf } from "../../src/sandbox/answer.ts"
 import { replyOf } from "../../src/sandbox/claude/claude.ts"
 import { noDirectives, readDirectives } from "../../src/sandbox/directives.ts"
-import { isObject, type JsonObject } from "../../src/sandbox/json.ts"
+import { isObject, type JsonObject, objectOf } from "../../src/sandbox/json.ts"
+import { fileOf, sniff } from "../../src/sandbox/media.ts"
 import { schemaSample } from "../../src/sandbox/schemaSample.ts"
 import { isSigned, signThinking } from "../../src/sandbox/signature.ts"
 import { countTokens, fragments, words } from "../../src/sandbox/tokens.ts"
-import type { Turn } from "../../src/sandbox/turn.ts"
-import { jsonInstruction } from "../../src/sandbox/turn.ts"
+import { jsonInstruction, type Message, readTurn, type Turn } from "../../src/sandbox/turn.ts"
 import { processorTime } from "../support/processorTime.ts"
+
+const read = (...messages: ReadonlyArray<Message>): Turn => {
+  const asked = { model: "m", instructions: "", tools: [], choice: "auto", format: undefined, thinks: false } as const
+  return readTurn(messages, { ...asked, limit: undefined, stops: [] }).turn
+}
 
 const Small = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))
 
@@ -75,6 +80,8 @@ describe("directives", () => {
       "[sandbox: status=abc] [sandbox: status=99] [sandbox: events=many] [sandbox: cut after=x]"
     )
     assert.deepStrictEqual([wrong.status, wrong.events, wrong.cut], [undefined, undefined, 0])
+    const nested = readDirectives("[sandbox: text=see [sandbox: refuse] here]")
+    assert.deepStrictEqual([nested.text, [...nested.flags]], ["see [sandbox: refuse] here", ["text"]])
     assert.strictEqual(readDirectives("[sandbox: never closed").rest, "[sandbox: never closed")
   })
 
@@ -123,6 +130,26 @@ describe("schema samples", () => {
     })
   })
 
+  it("have the formats of strings, with what the prompt says where it says it", () => {
+    const formats = ["date", "time", "date-time", "email", "uri", "uuid", "ipv4"]
+    const properties = Object.fromEntries(formats.map((format) => [format, { type: "string", format }]))
+    const values = (prompt: string) => Object.values(objectOf(schemaSample({ type: "object", properties }, prompt)))
+    const uuid = "00000000-0000-4000-8000-000000000000"
+    assert.deepStrictEqual(values("When?"), [
+      ...["2026-01-31", "12:00:00Z", "2026-01-31T12:00:00Z"],
+      ...["someone@example.gov", "urn:example:sandbox", uuid, "192.0.2.1"]
+    ])
+    assert.deepStrictEqual(values("Mail ann@example.gov on 2026-03-04 about https://example.gov/x"), [
+      ...["2026-03-04", "12:00:00Z", "2026-03-04T12:00:00Z"],
+      ...["ann@example.gov", "https://example.gov/x", uuid, "192.0.2.1"]
+    ])
+  })
+
+  it("are the prompt where a schema says nothing", () => {
+    const schema = { properties: { list: { type: "array" }, lost: { $ref: "#/$defs/none" } } }
+    assert.deepStrictEqual(schemaSample(schema, "x"), { list: ["x"], lost: "x" })
+  })
+
   it("take what names and keywords of a schema ask for", () => {
     const schema: JsonObject = {
       properties: {
@@ -148,6 +175,36 @@ describe("schema samples", () => {
   it("end on a schema that refers to itself", () => {
     const node = { type: "object", properties: { next: { $ref: "#/$defs/node" } } }
     assert.isTrue(isObject(schemaSample({ $ref: "#/$defs/node", $defs: { node } }, "x")))
+  })
+})
+
+describe("files", () => {
+  it.each([
+    ["image/png", "89504e470d0a1a0a", "a PNG image of 1.2 kB"],
+    ["image/jpeg", "ffd8ffe0", "a JPEG image of 1.2 kB"],
+    ["image/gif", "474946383961", "a GIF image of 1.2 kB"],
+    ["image/gif", "474946383761", "a GIF image of 1.2 kB"],
+    ["image/webp", "524946460102030457454250", "a WEBP image of 1.2 kB"],
+    ["application/pdf", "255044462d", "a PDF document of 1.2 kB"],
+    ["", "524946460102030457415645", undefined]
+  ])("are %s by their first bytes, %s", (type, head, phrase) => {
+    const bytes = Buffer.concat([Buffer.from(head, "hex"), Buffer.alloc(1200)]).subarray(0, 1200)
+    assert.deepStrictEqual(sniff(bytes.toString("base64")), { valid: true, length: 1200, type })
+    if (phrase !== undefined) assert.strictEqual(fileOf(type, 1200).media, phrase)
+  })
+})
+
+describe("results of tools", () => {
+  it.each([
+    [null, ""],
+    [undefined, ""],
+    [["a", { type: "text", text: "b" }, { type: "image" }, {}], "a b [image] [data]"],
+    [{ output: "a" }, "a"],
+    [{ result: ["a", null] }, "a "],
+    [{ temperature: 5 }, '{"temperature":5}']
+  ])("%j is read as %j", (content, text) => {
+    const { results } = read({ role: "user", parts: [{ result: { id: "1", content } }] })
+    assert.deepStrictEqual(results, [{ name: "", content: text }])
   })
 })
 
@@ -213,6 +270,12 @@ describe("answers", () => {
     assert.notInclude(said("Hi <system-reminder> never closed"), "closed")
     const results = [{ name: "searchFlights", content: `None.${reminder}` }]
     assert.notInclude(planOf(turn({ prompt: "Hi", results })).text, "care")
+  })
+
+  it("are a JSON object where any will do, also where a system message asks for it", () => {
+    const { format } = read({ role: "system", parts: [{ text: "Answer with one JSON object." }] })
+    assert.strictEqual(format, "json")
+    assert.match(JSON.parse(planOf(turn({ format })).text).answer, /^You asked about a lighthouse\./)
   })
 
   it("speak about a tool's result instead of calling again", () => {

@@ -1,6 +1,7 @@
 /** What the clouds refuse, and what they take, that no other test asks of them. */
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Array as Arr, Effect, Result } from "effect"
+import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { bedrock, claude, gemini, messageIn, open, openai, post, type Target } from "./support.ts"
 
@@ -27,6 +28,13 @@ const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> 
     { input: { invokeModel: { body: "e3s=" } } },
     /^The body of the invokeModel input is not valid JSON/
   ],
+  [
+    bedrock(govSonnet.replace("us-gov.", "")),
+    onVertex({ anthropic_version: "bedrock-2023-05-31" }),
+    /^Invocation of model ID anthropic\.claude-sonnet-4-5-20250929-v1:0 with on-demand throughput isn’t supported/
+  ],
+  [bedrock(titan), {}, /^Malformed input request: #: required key \[inputText\] not found/],
+  [bedrock(titan), { inputText: 5 }, /^Malformed input request: #\/inputText: expected type: String/],
   [bedrock(titan, "invoke-with-response-stream"), { inputText: "a" }, /doesn't support this operation/],
   [bedrock(titan), { inputText: "a", embeddingTypes: ["int8"] }, /not a valid enum value/],
   [
@@ -98,6 +106,36 @@ const taken: ReadonlyArray<readonly [Target, body: unknown]> = [
     })
   ]
 ]
+
+/** The shipped models with other facts, and what these make impossible. */
+const { models } = Result.getOrThrow(shippedCatalog)
+const other = Arr.map(models, (model) => ({
+  ...{ ...model, forcedToolChoice: "never" as const, thinking: { ...model.thinking, optional: false } },
+  deployments: Arr.map(model.deployments, (deployment) => ({ ...deployment, logprobs: false }))
+}))
+const impossible: typeof refused = [
+  [
+    claude(sonnet),
+    onVertex({ thinking: { type: "disabled" } }),
+    /^"thinking.type.disabled" is not supported for this model\.$/
+  ],
+  [
+    claude(sonnet),
+    onVertex({ ...tool({}), tool_choice: { type: "any" } }),
+    /^tool_choice forces tool use is not supported for this model\.$/
+  ],
+  [gemini(), onGemini({ generationConfig: { responseLogprobs: true } }), /Logprobs is not supported for this model\.$/]
+]
+
+layer(Sandbox.layer({ pace: 0, catalog: () => ({ models: other }) }))("models with other facts", (it) => {
+  it.effect.each(impossible)("refuse %j %j", ([target, body, message]) =>
+    Effect.gen(function* () {
+      const got = yield* post(target, body)
+      assert.strictEqual(got.status, 400, got.text)
+      assert.match(messageIn(got), message)
+    })
+  )
+})
 
 layer(Sandbox.layer({ pace: 0 }))("the clouds", (it) => {
   it.effect.each(refused)("refuse %j %j", ([target, body, message]) =>

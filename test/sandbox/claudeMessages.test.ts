@@ -1,0 +1,85 @@
+/** Messages to Claude that its clouds refuse, and what is near to them and taken. */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Sandbox } from "../../src/sandbox/Sandbox.ts"
+import { body, call, image, result, SONNET, tools, user } from "./claudeRequests.ts"
+import { claude, messageIn, PNG, post } from "./support.ts"
+
+const bot = (content: unknown) => ({ role: "assistant", content })
+const system = { role: "system", content: "Be brief." }
+const OPUS = "claude-opus-4-8"
+const large = Buffer.concat([Buffer.from(PNG, "base64"), Buffer.alloc(5_242_880)]).toString("base64")
+
+const refused: ReadonlyArray<readonly [string, ReadonlyArray<object>, RegExp, string?]> = [
+  [
+    "a call of the user",
+    [user(call.content)],
+    /^messages.0.content.0: `tool_use` blocks can only be in `assistant` mess/
+  ],
+  [
+    "a result of the assistant",
+    [user("a"), bot([result])],
+    /^messages.1.content.0: `tool_result` blocks can only be in `u/
+  ],
+  ["a message without blocks", [user([])], /^messages.0: all messages must have non-empty content$/],
+  [
+    "two results of one call",
+    [user("a"), call, user([result, result])],
+    /^messages.2: each tool_use must have a single result/
+  ],
+  [
+    "a strange block in a result",
+    [user("a"), call, user([{ ...result, content: [{ type: "sound" }] }])],
+    /^messages.2.content.0.tool_result.content.0: Input tag 'sound' found/
+  ],
+  [
+    "an image that is no base64",
+    [image("image/png", "?")],
+    /^messages.0.content.0.image.source.base64: invalid base64 data$/
+  ],
+  ["an image over 5 MB", [image("image/png", large)], /: image exceeds 5 MB maximum: 5242950 bytes > 5242880 bytes$/],
+  [
+    "blanks at the end of a prefill",
+    [user("a"), bot("b ")],
+    /^messages: final assistant content cannot end with trailing/
+  ],
+  ["a system message first", [system, user("a")], /^messages.0: use the top-level 'system' parameter/, OPUS],
+  [
+    "a system message after the assistant",
+    [user("a"), bot("b"), system],
+    /^messages.2: role 'system' must follow a user message$/,
+    OPUS
+  ],
+  [
+    "a system message before the user",
+    [user("a"), system, user("b")],
+    /^messages.1: role 'system' must be last or before 'assistant'$/,
+    OPUS
+  ]
+]
+
+const taken: ReadonlyArray<readonly [string, object, string?]> = [
+  ["a prefill", { messages: [user("a"), bot("b")] }],
+  ["a result without content", { tools, messages: [user("a"), call, user([{ ...result, content: undefined }])] }],
+  ["a system message last", { messages: [user("a"), system] }, OPUS],
+  ["a system message before the assistant", { messages: [user("a"), system, bot("b"), user("c")] }, OPUS],
+  ["a tool that is cached", { tools: [{ ...tools[0], cache_control: { type: "ephemeral", ttl: "1h" } }] }],
+  ["metadata", { metadata: { user_id: "a" } }]
+]
+
+layer(Sandbox.layer({ pace: 0 }))("simulated Claude", (it) => {
+  it.effect.each(refused)("refuses %s", ([, messages, message, model = SONNET]) =>
+    Effect.gen(function* () {
+      const got = yield* post(claude(model), body({ tools, messages }))
+      assert.strictEqual(got.status, 400, got.text)
+      assert.match(messageIn(got), message)
+    })
+  )
+
+  it.effect.each(taken)("takes %s", ([, over, model = SONNET]) =>
+    Effect.gen(function* () {
+      const got = yield* post(claude(model), body(over))
+      assert.strictEqual(got.status, 200, got.text)
+    })
+  )
+})
