@@ -5,7 +5,7 @@ import type { Route } from "../../model/Route.ts"
 import type { Tokens } from "../../model/Tokens.ts"
 import { cut, type UpstreamFault, unreadable } from "../../model/UpstreamFault.ts"
 import type { Event } from "../../wire/Event.ts"
-import { isObject, type Json, type JsonObject, readObject, readWrittenObject } from "../../wire/json.ts"
+import { isObject, type Json, readObject, readWrittenObject } from "../../wire/json.ts"
 import { addText, finishOf } from "../answer.ts"
 import type { Dialect, Ending, Pieces, StreamReader } from "../Dialect.ts"
 import { geminiFault } from "./faults.ts"
@@ -14,7 +14,7 @@ import { readUsage } from "./usage.ts"
 
 class GeminiReader implements StreamReader {
   private readonly route: Route
-  private counts: JsonObject = {}
+  private readonly counts: { [key: string]: Json } = {}
   private calls = 0
   private finish: FinishReason | undefined
 
@@ -28,7 +28,7 @@ class GeminiReader implements StreamReader {
     if (body === undefined) return unreadable
     if (isObject(body.error)) return geminiFault(body.error)
     // Counts come once, or as totals so far: the latest of each is right (docs/upstreams.md#gemini-usage).
-    if (isObject(body.usageMetadata)) this.counts = { ...this.counts, ...body.usageMetadata }
+    if (isObject(body.usageMetadata)) Object.assign(this.counts, body.usageMetadata)
     const broken = brokenIn(body)
     if (broken !== undefined) return broken
     this.finish = finishReasonOf(body) ?? this.finish
