@@ -8,7 +8,6 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Settings } from "../Settings.ts"
 import { hostOf, isLoopback } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
-import { copiedReads } from "../wire/reads.ts"
 import { writesTogether } from "../wire/writes.ts"
 
 const timeout = 5_000
@@ -26,7 +25,7 @@ const options: Undici.Agent.Options = {
 const buffered = { highWaterMark: 16 * 1024 }
 
 const direct = () => {
-  const open = Undici.buildConnector({ timeout, allowH2: false, ...buffered, ...copiedReads, ...tlsPolicy })
+  const open = Undici.buildConnector({ timeout, allowH2: false, ...buffered, ...tlsPolicy })
   const together = writesTogether()
   return new Undici.Agent({
     ...options,
