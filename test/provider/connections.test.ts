@@ -1,0 +1,46 @@
+/** What waits in a connection for a slow reader stays little, however often a part of it is taken. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { connections } from "../../src/provider/connections.ts"
+import { dispatchOpen } from "../../src/provider/dispatch.ts"
+import { Stopper } from "../../src/provider/Stopper.ts"
+import * as Settings from "../../src/Settings.ts"
+
+it("a slow reader of an endless reply lets in little of it", async () => {
+  const server = createServer((_, response) => {
+    const send = () => {
+      while (response.write("x".repeat(4_000)));
+      response.once("drain", send)
+    }
+    send()
+  })
+  await once(server.listen(0, "127.0.0.1"), "listening")
+  const { port } = server.address() as AddressInfo
+  let socket: Socket | undefined
+  const connected = (message: unknown) => {
+    socket = Reflect.get(Object(message), "socket")
+  }
+  subscribe("undici:client:connected", connected)
+  try {
+    await Effect.gen(function* () {
+      const options = { origin: `http://127.0.0.1:${port}`, method: "POST", path: "/" } as const
+      const reply = yield* dispatchOpen(yield* Dispatcher, options, new Stopper())
+      for (let taken = 0; taken < 100; taken++) {
+        yield* reply.next
+        yield* Effect.promise(() => sleep(2))
+        assert.isBelow(socket?.readableLength ?? Number.NaN, 512 * 1024, `after ${taken} pieces`)
+      }
+      reply.close()
+    }).pipe(Effect.provide(connections.pipe(Layer.provide(Settings.layer({})))), Effect.scoped, Effect.runPromise)
+  } finally {
+    unsubscribe("undici:client:connected", connected)
+    server.close()
+    server.closeAllConnections()
+  }
+})
