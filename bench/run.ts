@@ -18,7 +18,7 @@ import { brief } from "./brief.ts"
 import type { Report, Row, Skip } from "./judge.ts"
 import { probe, round, type Sample, summarise } from "./measure.ts"
 import { ask, start } from "./processes.ts"
-import { type Scenario, type Subject, scenarios, spanOf } from "./scenarios.ts"
+import { bursts, type Scenario, type Subject, scenarios, spanOf } from "./scenarios.ts"
 import { makeSubjects, type Running } from "./subjects.ts"
 import { full } from "./table.ts"
 
@@ -125,7 +125,8 @@ const measureScenario = async (scenario: Scenario, time: number) => {
   // Operations that are long by themselves count when they begin and end within the round.
   const measure = Math.max(measureMs, paced ? 0 : (options.quick ? 2.2 : 3) * span)
   // At a pace of a hundred streams a second nothing would be compiled: a stream is warmed up as fast as it goes.
-  const fast = { ...scenario, pace: { ...scenario.pace, every: 0, burst: 10 } }
+  const { burst, every } = bursts
+  const fast = { ...scenario, pace: { ...scenario.pace, burst, every } }
   await ask(upstream.child, fast.pace)
   for (const [subject, one] of answering) {
     const length = { warm: (warmed.has(subject) ? warmMs : firstWarmMs) / warmParts, measure: 1 }

@@ -54,7 +54,7 @@ export interface Scenario {
 }
 
 /** The cloud that is never the bottleneck, and the clouds as they are. */
-const bursts: Pace = { events: 200, delay: 0, burst: 10, every: 0 }
+export const bursts: Pace = { events: 200, delay: 0, burst: 10, every: 0 }
 const asSent: Pace = { events: 200, delay: 0, burst: 1, every: 10 }
 const short: Pace = { events: 10, delay: 0, burst: 1, every: 10 }
 

@@ -1,11 +1,15 @@
 /** The bytes of a streamed reply: one buffer an array, so one write a network chunk. */
 import type { OutgoingMessage } from "node:http"
 import { Cause, Effect, Pull, Stream } from "effect"
-import { pooled } from "../wire/pool.ts"
 import { printEvents } from "../wire/sse.ts"
 import type { Item } from "./Frame.ts"
 import { once } from "./once.ts"
 
+/**
+ * Texts above this many bytes get memory of their own: in Node's pool, one that waits for a slow reader would keep the 64 KiB
+ * that it is a part of.
+ */
+const pooled = 4 * 1024
 const encoder = new TextEncoder()
 
 export type Response = Pick<OutgoingMessage, "chunkedEncoding" | "destroyed" | "writableNeedDrain" | "write">

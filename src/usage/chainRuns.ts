@@ -38,7 +38,8 @@ const windowSize = 1024
 interface Recent {
   readonly seqs: Float64Array
   readonly digests: Array<string>
-  readonly compared: Array<Head>
+  /** The log's heads of these records. */
+  readonly compared: Array<Pick<Head, "digest" | "seq">>
 }
 /** Chains whose last records are remembered: those that are written at the same time. */
 const maxRecent = 128
@@ -52,6 +53,7 @@ export interface ChainState {
   inFile: { readonly file: string; seq: number } | undefined
   /** The log's heads that have not been compared, by number. */
   readonly anchors: Map<number, string>
+  /** How many of those that have been hold. */
   held: number
   /** Where the log names the chain: as which of all heads, and the last one's line. */
   logged: { readonly first: number; last: number; place: Place } | undefined
@@ -208,7 +210,7 @@ export class Chains {
     const anchor = state.anchors.get(seq)
     if (anchor === undefined) return
     state.anchors.delete(seq)
-    this.recentOf(state.instance).compared[seq % windowSize] = { instance: state.instance, seq, digest: anchor }
+    this.recentOf(state.instance).compared[seq % windowSize] = { seq, digest: anchor }
     const text = "is not what the log says it was: it, or one before it, was changed"
     if (anchor === digest) state.held++
     else this.report({ kind: "changed", place, instance: state.instance, seq, text })

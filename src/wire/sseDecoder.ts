@@ -25,7 +25,7 @@ class SseDecoder implements Decoder {
   feed(chunk: Uint8Array): Decoded {
     if (this.failure !== undefined) return this.decoded()
     const bytes = asBuffer(chunk)
-    const clean = this.line === undefined || this.line.length === 0
+    const clean = !this.unfinished
     if (clean && bytes[bytes.length - 1] === LF) {
       this.read(bytes)
       return this.decoded()
@@ -45,13 +45,17 @@ class SseDecoder implements Decoder {
 
   end(): Decoded {
     if (this.failure !== undefined) return this.decoded()
-    if (this.line !== undefined && this.line.length > 0) this.failure = truncated
+    if (this.unfinished) this.failure = truncated
     else {
       // Two breaks: the first may be taken for the second half of a CRLF. What they complete was incomplete.
       this.reader.feed("\n\n")
       if (this.reader.take() !== undefined) this.failure = truncated
     }
     return this.decoded()
+  }
+
+  private get unfinished(): boolean {
+    return this.line !== undefined && this.line.length > 0
   }
 
   private read(lines: Buffer): void {

@@ -2,10 +2,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
-import { body, call, image, result, SONNET, tools, user } from "./claudeRequests.ts"
+import { body, bot, call, image, result, SONNET, tools, user } from "./claudeRequests.ts"
 import { claude, messageIn, PNG, post } from "./support.ts"
 
-const bot = (content: unknown) => ({ role: "assistant", content })
 const system = { role: "system", content: "Be brief." }
 const OPUS = "claude-opus-4-8"
 const large = Buffer.concat([Buffer.from(PNG, "base64"), Buffer.alloc(5_242_880)]).toString("base64")

@@ -2,10 +2,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
-import { body, call, result, SONNET, tools, user } from "./claudeRequests.ts"
+import { body, bot, call, result, SONNET, tools, user } from "./claudeRequests.ts"
 import { bedrock, claude, type Got, gemini, openai, PNG, post, type Target } from "./support.ts"
 
-const bot = (content: unknown) => ({ role: "assistant", content })
 const turn = (role: string, ...parts: ReadonlyArray<unknown>) => ({ role, parts })
 const chat = (over: object) => ({ model: "gpt-5.1", ...over })
 const listed = (type: string, text: string) => [{ type, text }]
