@@ -6,7 +6,7 @@ import { Effect, type Tracer } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
 import { type CallLabels, type CallRecorder, makeCallRecorder, remembered } from "./metrics.ts"
-import { type Attributes, type OpenSpan, Spans } from "./spans.ts"
+import { type Attributes, type OpenSpan, type SpanSort, Spans } from "./spans.ts"
 
 /** What a call is, from its start. */
 export interface CallSpanOptions extends CallLabels {
@@ -177,14 +177,13 @@ const reply = remembered(
 )
 
 /** What calls of one kind have in common. */
-interface Kind {
-  readonly name: string
+interface Kind extends SpanSort {
   readonly record: CallRecorder
-  readonly attributes: Attributes
 }
 
 const makeKind = (options: CallSpanOptions): Kind => ({
   name: `${options.operation} ${options.model}`,
+  kind: "client",
   record: makeCallRecorder(options),
   attributes: {
     "gen_ai.operation.name": options.operation,
@@ -214,9 +213,9 @@ export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tra
     }
     const spans = yield* Spans
     return (options, parent) => {
-      const { name, record, attributes: shared } = kindOf(options)
+      const of = kindOf(options)
       const startedAt = performance.now()
-      const span = spans?.open({ name, kind: "client", parent, startTime: startedAt, shared })
-      return new Call(options, record, startedAt, span)
+      const span = spans?.open({ of, parent, startTime: startedAt })
+      return new Call(options, of.record, startedAt, span)
     }
   })

@@ -4,7 +4,7 @@ import { Headers, HttpTraceContext } from "effect/http"
 import type { RequestFacts } from "../model/RequestFacts.ts"
 import { Crowd } from "../wire/Crowd.ts"
 import { gaugeOf, remembered, requestsInFlight, streamsInFlight } from "./metrics.ts"
-import { type OpenSpan, type SpanMaker, Spans } from "./spans.ts"
+import { type OpenSpan, type SpanMaker, type SpanSort, Spans } from "./spans.ts"
 
 /** What a span says of a request beyond its facts. */
 export interface TracedRequest {
@@ -64,11 +64,11 @@ const parentOf = (traceparent: string | undefined) =>
     : undefined
 
 /** What requests of one kind have in common. */
-const makeKind = (method: string, path: string, https: boolean, routed: boolean) => ({
+const makeSort = (method: string, path: string, https: boolean, routed: boolean): SpanSort => ({
   // Paths that no route answers are without end: spans are named by the method alone.
   name: routed ? `${method} ${path}` : method,
-  kind: "server" as const,
-  shared: {
+  kind: "server",
+  attributes: {
     "http.request.method": method,
     "url.path": path.slice(0, maxText),
     "url.scheme": https ? "https" : "http",
@@ -77,13 +77,12 @@ const makeKind = (method: string, path: string, https: boolean, routed: boolean)
 })
 
 const makeOpen = (spans: SpanMaker) => {
-  const known = remembered((method: string, path: string, https: boolean) => makeKind(method, path, https, true))
+  const known = remembered((method: string, path: string, https: boolean) => makeSort(method, path, https, true))
   return ({ method, path, startedAt, surface }: RequestFacts, { headers, https }: TracedRequest) => {
     // What no route answers is not remembered.
-    const { kind, name, shared } =
-      surface === undefined ? makeKind(method, path, https, false) : known(method, path, https)
+    const of = surface === undefined ? makeSort(method, path, https, false) : known(method, path, https)
     const parent = parentOf(headers.traceparent)
-    return spans.open({ name, kind, parent, startTime: performance.now(), wallTime: startedAt, shared })
+    return spans.open({ of, parent, startTime: performance.now(), wallTime: startedAt })
   }
 }
 

@@ -7,23 +7,27 @@ export type Attributes = Readonly<Record<string, unknown>>
 /** Milliseconds by the process's clock (`performance.now()`), which cost less; or nanoseconds since the epoch, as Effect has them. */
 export type Time = number | bigint
 
-/** What a span is, from its start. */
-export interface SpanStart {
+/** What spans of one kind have in common. It is written once for each object. */
+export interface SpanSort {
   readonly name: string
   readonly kind: Tracer.SpanKind
+  readonly attributes: Attributes
+}
+
+/** What a span is, from its start. */
+export interface SpanStart {
+  readonly of: SpanSort
   readonly parent: Tracer.AnySpan | undefined
   readonly startTime: Time
   /** When that is by the machine's clock, in milliseconds since the epoch: the process's runs evenly, and is set by it. */
   readonly wallTime?: number | undefined
-  /** What all spans of its kind have, as one object: it is written once. */
-  readonly shared: Attributes
 }
 
 export interface OpenSpan extends Tracer.Span {
   readonly tracer: Tracer.Tracer
   readonly event: (name: string, time: Time) => void
   /**
-   * Ends it, with a failure's kind where it is one, and with what was learned: what other spans have too, as one object again,
+   * Ends it, with a failure's kind where it is one, and with what was learned: what other spans have too, as one object,
    * and what only this one has. The span takes the objects.
    */
   readonly close: (endTime: Time, failure: string | undefined, shared: Attributes, own: Attributes) => void

@@ -37,7 +37,7 @@ it.effect("it is the request's child also where only the log lines know of the r
       add: (span) => void ended.push(span as Message & Tracer.Span)
     })
     const cache = yield* makeTokenCache(Effect.succeed({ token: Redacted.make("t"), expiresAt: 3_600_000 }))
-    const request = tracer.open({ name: "r", kind: "server", parent: undefined, startTime: 0, shared: {} })
+    const request = tracer.open({ of: { name: "r", kind: "server", attributes: {} }, parent: undefined, startTime: 0 })
     yield* Effect.annotateLogs(cache.get, { [serverSpan]: request })
     const [refresh] = ended
     assert.strictEqual(refresh?.name, "credentials refresh")

@@ -10,7 +10,7 @@ import { makeIds } from "../../src/telemetry/otlp/ids.ts"
 import { makeOtlpLogger } from "../../src/telemetry/otlp/logger.ts"
 import { type Message, nanosOf, ProtobufWriter } from "../../src/telemetry/otlp/protobuf.ts"
 import { makeTracer, type TracerOptions } from "../../src/telemetry/otlp/tracer.ts"
-import type { SpanStart } from "../../src/telemetry/spans.ts"
+import type { SpanSort, SpanStart } from "../../src/telemetry/spans.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "b7ad6b7169203331"
@@ -23,6 +23,11 @@ const hrTime = (nanos: bigint): HrTime => [Number(nanos / 1_000_000_000n), Numbe
 /** Whether the bytes of a request hold a record as its field 2. */
 const holds = (request: Uint8Array | undefined, record: Uint8Array) => Buffer.from(request ?? []).includes(record)
 
+interface Opening extends Partial<Omit<SpanStart, "of"> & Pick<SpanSort, "name" | "kind">> {
+  readonly shared?: Attributes
+  readonly own?: Attributes
+}
+
 /** A tracer, and the bytes of the spans that have ended. */
 const tracing = (options: Partial<TracerOptions> = {}) => {
   const writer = new ProtobufWriter()
@@ -33,8 +38,9 @@ const tracing = (options: Partial<TracerOptions> = {}) => {
     add: (write) => writer.record(2, write),
     ...options
   })
-  const open = ({ own = {}, ...more }: Partial<SpanStart> & { readonly own?: Attributes } = {}) => {
-    const span = tracer.open({ name: "s", kind: "server", parent: undefined, startTime: begun, shared: {}, ...more })
+  const open = ({ name = "s", kind = "server", shared = {}, own = {}, ...more }: Opening = {}) => {
+    const of = { name, kind, attributes: shared }
+    const span = tracer.open({ of, parent: undefined, startTime: begun, ...more })
     for (const [key, value] of Object.entries(own)) span.attribute(key, value)
     return span
   }
@@ -286,10 +292,10 @@ describe("batches", () => {
   it.live("are sent when they are full, when they are old, and when the scope closes", () =>
     Effect.gen(function* () {
       const sent: Array<Batch> = []
-      const send = (batch: Batch) => Effect.sync(() => void sent.push(batch))
+      const send = (batch: Batch) => Effect.sync(() => void sent.push({ ...batch, bytes: batch.bytes.slice() }))
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const add = yield* makeBatches({ limits, send, shutdownTimeout: "1 second" })
+          const add = yield* makeBatches({ limits, room: 0, send, shutdownTimeout: "1 second" })
           const record = () => add({ write: (writer) => writer.integer(1, 7) })
           for (let n = 0; n < 3; n++) record()
           yield* Effect.sleep("5 millis")
@@ -313,6 +319,26 @@ describe("batches", () => {
     })
   )
 
+  it.live("lie behind the room that was asked for; the memory of one that failed is not written to again", () =>
+    Effect.gen(function* () {
+      const sent: Array<Uint8Array> = []
+      const send = ({ bytes }: Batch) => {
+        sent.push(bytes)
+        return sent.length === 1 ? Effect.fail({ message: "refused" }) : Effect.void
+      }
+      yield* Effect.gen(function* () {
+        const add = yield* makeBatches({ limits, room: 100, send, shutdownTimeout: "1 second" })
+        for (let n = 0; n < 8; n++) {
+          add({ write: (writer) => writer.integer(1, n) })
+          yield* Effect.sleep("2 millis")
+        }
+      }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
+      for (const { byteOffset } of sent) assert.strictEqual(byteOffset, 100)
+      assert.deepStrictEqual([...(sent[0] ?? [])], [18, 2, 8, 0, 18, 2, 8, 1])
+      assert.strictEqual(new Set(sent.map(({ buffer }) => buffer)).size, 3)
+    })
+  )
+
   it.live("that wait too long are dropped, which is said; a failure is said, and the next is tried", () => {
     const { logged, logs } = listen()
     return Effect.gen(function* () {
@@ -327,7 +353,7 @@ describe("batches", () => {
           sent.push(records)
           return outcomes.shift() ?? Effect.void
         })
-      const add = yield* makeBatches({ limits, send, shutdownTimeout: "1 second" })
+      const add = yield* makeBatches({ limits, room: 0, send, shutdownTimeout: "1 second" })
       const record = () => add({ write: (writer) => writer.integer(1, 7) })
       for (let n = 0; n < 2; n++) record()
       yield* Effect.sleep("5 millis")

@@ -3,7 +3,7 @@ import { type Cause, type Duration, Effect, Fiber, Queue, type Scope } from "eff
 import { type Message, ProtobufWriter } from "./protobuf.ts"
 
 export interface Batch {
-  /** Protobuf: the records as fields 2 of the message around them. */
+  /** Protobuf: the records as fields 2 of the message around them. The room that was asked for is free before them. */
   readonly bytes: Uint8Array
   readonly records: number
 }
@@ -21,6 +21,9 @@ export interface BatchLimits {
 
 export interface BatchesOptions {
   readonly limits: BatchLimits
+  /** In bytes: what `send` writes before the records. */
+  readonly room: number
+  /** When it has succeeded, the records' memory is written to again; after a timeout it may still be sent from. */
   readonly send: (batch: Batch) => Effect.Effect<void, { readonly message: string }>
   /** Time for what is left when the scope closes. */
   readonly shutdownTimeout: Duration.Input
@@ -34,12 +37,13 @@ export type Add = (record: Message) => void
 
 export const makeBatches = Effect.fnUntraced(function* ({
   limits,
+  room,
   send,
   shutdownTimeout
 }: BatchesOptions): Effect.fn.Return<Add, never, Scope.Scope> {
   const full = yield* Queue.dropping<Batch, Cause.Done>(Math.max(1, Math.floor(limits.queue / limits.batch) - 1))
   const run = Effect.runForkWith(yield* Effect.context<never>())
-  const writer = new ProtobufWriter()
+  const writer = new ProtobufWriter(room)
   let unwritten: Array<Message> = []
   let records = 0
   let dropped = 0
@@ -54,17 +58,22 @@ export const makeBatches = Effect.fnUntraced(function* ({
     timer = undefined
     write()
     if (records === 0) return
-    if (Queue.offerUnsafe(full, { bytes: writer.take(), records })) {
+    const bytes = writer.detach()
+    if (Queue.offerUnsafe(full, { bytes, records })) {
       if (dropped > 0)
         run(Effect.logWarning(`telemetry: ${dropped} records were dropped, as the collector is too slow`))
       dropped = 0
-    } else dropped += records
+    } else {
+      dropped += records
+      writer.reuse(bytes)
+    }
     records = 0
   }
 
   const sender = yield* Queue.take(full).pipe(
     Effect.flatMap((batch) =>
       send(batch).pipe(
+        Effect.tap(Effect.sync(() => writer.reuse(batch.bytes))),
         Effect.timeout(limits.timeout),
         Effect.catch(({ message }) => Effect.logWarning(`telemetry: ${message}`))
       )

@@ -36,12 +36,22 @@ const envelope = (resource: Resource) => {
     writer.string(1, service)
     writer.string(2, version)
   })
-  return (records: Uint8Array): Uint8Array => {
-    const inner = written(() => writer.length(2, scope.length + records.length))
-    const outer = written(() => writer.length(1, sender.length + inner.length + scope.length + records.length))
-    return Buffer.concat([outer, sender, inner, scope, records])
+  return {
+    room: sender.length + scope.length + 2 * mostOfHead,
+    /** Writes it before the records, where there is room for it. */
+    around: (records: Uint8Array): Uint8Array => {
+      const inner = written(() => writer.length(2, scope.length + records.length))
+      const outer = written(() => writer.length(1, sender.length + inner.length + scope.length + records.length))
+      const head = Buffer.concat([outer, sender, inner, scope])
+      const whole = new Uint8Array(records.buffer, records.byteOffset - head.length, head.length + records.length)
+      whole.set(head)
+      return whole
+    }
   }
 }
+
+/** Bytes of a field's tag and length. */
+const mostOfHead = 6
 
 /** `item`: OpenTelemetry's word for what is exported. */
 const makeDelegate = <Items, Response>(
@@ -67,15 +77,16 @@ const makeExporter = <Response>(
   { deserializeResponse }: Pick<ISerializer<never, Response>, "deserializeResponse">,
   resource: Resource
 ) => {
-  const wrap = envelope(resource)
-  const serializer = { serializeRequest: ({ bytes }: Batch) => wrap(bytes), deserializeResponse }
+  const { around, room } = envelope(resource)
+  const serializer = { serializeRequest: ({ bytes }: Batch) => around(bytes), deserializeResponse }
   const delegate = makeDelegate(signal, item, serializer, { name: item, countItems: ({ records }) => records })
-  return (batch: Batch) =>
+  const send = (batch: Batch) =>
     Effect.callback<void, { readonly message: string }>((resume) => {
       delegate.export(batch, ({ error }) =>
         resume(error === undefined ? Effect.void : Effect.fail({ message: complaint(error) }))
       )
     })
+  return { room, send }
 }
 
 export const makeSpanExporter = (resource: Resource) =>

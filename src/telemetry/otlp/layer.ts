@@ -63,7 +63,7 @@ const traces = (env: Environment) =>
       if (complaint !== undefined) yield* Effect.logWarning(complaint)
       const add = yield* makeBatches({
         limits: batchLimits(env, "BSP"),
-        send: makeSpanExporter(yield* OtelResource.Resource),
+        ...makeSpanExporter(yield* OtelResource.Resource),
         shutdownTimeout
       })
       const tracer = makeTracer({ sampler, limits: spanLimits(env), ids: makeIds(), add })
@@ -115,7 +115,7 @@ const logs = (env: Environment) => {
   const logger = Effect.gen(function* () {
     const add = yield* makeBatches({
       limits: batchLimits(env, "BLRP"),
-      send: makeLogExporter(yield* OtelResource.Resource),
+      ...makeLogExporter(yield* OtelResource.Resource),
       shutdownTimeout
     })
     return makeOtlpLogger(add, attributeLimits(env, "LOGRECORD"))

@@ -28,11 +28,19 @@ const valueOf = (code: number): number => (code & 15) + (code >> 6) * 9
 
 /** Writes fields one after the other. Field numbers are below 2048. */
 export class ProtobufWriter {
-  private buffer = Buffer.allocUnsafeSlow(64 * 1024)
-  private at = 0
+  private readonly room: number
+  private buffer: Buffer = Buffer.allocUnsafeSlow(64 * 1024)
+  private spare: Buffer | undefined
+  private at: number
   private readonly scratch = new Uint8Array(8)
   private readonly double_ = new Float64Array(this.scratch.buffer)
   private readonly bigint_ = new BigUint64Array(this.scratch.buffer)
+
+  /** So many bytes stay free before what is written, for what goes before it. */
+  constructor(room = 0) {
+    this.room = room
+    this.at = room
+  }
 
   /**
    * Writes a record as a field. Bytes beyond the buffer's end are only counted: a record that did not fit is written again,
@@ -52,11 +60,25 @@ export class ProtobufWriter {
     }
   }
 
-  /** What has been written since the last time. */
+  /** A copy of what has been written since the last time. */
   take(): Uint8Array {
-    const taken = new Uint8Array(this.buffer.subarray(0, this.at))
-    this.at = 0
+    const taken = new Uint8Array(this.buffer.subarray(this.room, this.at))
+    this.at = this.room
     return taken
+  }
+
+  /** What has been written since the last time, without a copy: what comes goes to other memory. */
+  detach(): Uint8Array {
+    const written = this.buffer.subarray(this.room, this.at)
+    this.buffer = this.spare ?? Buffer.allocUnsafeSlow(this.buffer.length)
+    this.spare = undefined
+    this.at = this.room
+    return written
+  }
+
+  /** Nobody needs any more what was detached: its memory is written to again. */
+  reuse({ buffer }: Uint8Array): void {
+    this.spare = Buffer.from(buffer)
   }
 
   /** Begins a message; `close` it with what this returns. */
@@ -155,13 +177,16 @@ export class ProtobufWriter {
       this.eight(field)
       return
     }
-    // In parts, because a number holds 53 bits exactly: 2^24 milliseconds at a time, and the rest.
-    const many = Math.floor(time / 2 ** 24) * 1e6
-    const few = Math.floor(time % 2 ** 24) * 1e6 + Math.round((time % 1) * 1e6)
-    const rest = few + (many % 2 ** 8) * 2 ** 24
+    // In parts, because a number holds 53 bits exactly: 2^24 milliseconds at a time, and the rest. By `%` it would take longer.
+    const whole = Math.floor(time)
+    const times = Math.floor(time / 2 ** 24)
+    const many = times * 1e6
+    const upper = Math.floor(many / 2 ** 8)
+    const few = (whole - times * 2 ** 24) * 1e6 + Math.round((time - whole) * 1e6)
+    const rest = few + (many - upper * 2 ** 8) * 2 ** 24
     this.tag(field, fixed64)
     this.four(rest)
-    this.four(Math.floor(many / 2 ** 8) + Math.floor(rest / 2 ** 32))
+    this.four(upper + Math.floor(rest / 2 ** 32))
   }
 
   fixed32(field: number, value: number): void {

@@ -3,7 +3,7 @@
  * Of a failure a span has the kind, never the message, which may quote a caller.
  */
 import { Cause, Context, Exit, Option, type Tracer } from "effect"
-import type { Attributes, OpenSpan, SpanStart, Time } from "../spans.ts"
+import type { Attributes, OpenSpan, SpanSort, SpanStart, Time } from "../spans.ts"
 import { type AttributeLimits, type Written, writeAttributes } from "./attributes.ts"
 import type { Add } from "./batches.ts"
 import type { SpanIds } from "./ids.ts"
@@ -34,17 +34,27 @@ export interface SpanTracer extends Tracer.Tracer {
 export const makeTracer = (options: TracerOptions): SpanTracer => {
   const { limits } = options
   const shared = new WeakMap<Attributes, Shared>()
+  const heads = new WeakMap<SpanSort, Uint8Array>()
   const writer = new ProtobufWriter()
   const open = (start: SpanStart) => new Span(sink, start)
   const tracer: SpanTracer = {
     open,
     span: ({ name, kind, parent, startTime }) =>
-      open({ name, kind, parent: Option.getOrUndefined(parent), startTime, shared: nothing })
+      open({ of: { name, kind, attributes: nothing }, parent: Option.getOrUndefined(parent), startTime })
   }
   const sink: Sink = {
     ...options,
     tracer,
     clock: new Clock(),
+    head: (sort) => {
+      const known = heads.get(sort)
+      if (known !== undefined) return known
+      writer.string(5, sort.name)
+      writer.integer(6, kinds[sort.kind])
+      const written = writer.take()
+      heads.set(sort, written)
+      return written
+    },
     shared: (attributes) => {
       const known = shared.get(attributes)
       if (known !== undefined) return known
@@ -64,6 +74,7 @@ interface Shared extends Written {
 interface Sink extends TracerOptions {
   readonly tracer: Tracer.Tracer
   readonly clock: Clock
+  readonly head: (sort: SpanSort) => Uint8Array
   readonly shared: (attributes: Attributes) => Shared
 }
 
@@ -96,12 +107,11 @@ const noAttributes: ReadonlyMap<string, unknown> = new Map()
 const noLinks: ReadonlyArray<Tracer.SpanLink> = []
 
 class Span implements OpenSpan, Message {
-  readonly name: string
-  readonly kind: Tracer.SpanKind
   readonly spanId: string
   readonly traceId: string
   readonly sampled: boolean
   private readonly sink: Sink
+  private readonly of: SpanSort
   private readonly above: Tracer.AnySpan | undefined
   private readonly startTime: Instant
   private endTime: Instant | undefined
@@ -112,16 +122,15 @@ class Span implements OpenSpan, Message {
   private own: Record<string, unknown> | undefined
   private events: Array<Event> | undefined
 
-  constructor(sink: Sink, { name, kind, parent, shared, startTime, wallTime }: SpanStart) {
+  constructor(sink: Sink, { of, parent, startTime, wallTime }: SpanStart) {
     this.sink = sink
     if (wallTime !== undefined && typeof startTime === "number") sink.clock.set(startTime, wallTime)
-    this.name = name
-    this.kind = kind
+    this.of = of
     this.above = parent
     this.startTime = sink.clock.sinceEpoch(startTime)
     this.endTime = undefined
     this.failure = undefined
-    this.shared = shared
+    this.shared = of.attributes
     this.alike = nothing
     this.own = undefined
     this.events = undefined
@@ -132,6 +141,14 @@ class Span implements OpenSpan, Message {
 
   get _tag() {
     return "Span" as const
+  }
+
+  get name(): string {
+    return this.of.name
+  }
+
+  get kind(): Tracer.SpanKind {
+    return this.of.kind
   }
 
   get tracer(): Tracer.Tracer {
@@ -209,8 +226,7 @@ class Span implements OpenSpan, Message {
     writer.hex(1, this.traceId)
     writer.hex(2, this.spanId)
     if (above !== undefined) writer.hex(4, above.spanId)
-    writer.string(5, this.name)
-    writer.integer(6, kinds[this.kind])
+    writer.fields(this.sink.head(this.of))
     writer.time(7, startTime)
     writer.time(8, this.endTime ?? startTime)
     const known = shared.count + alike.count
