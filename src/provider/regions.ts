@@ -2,8 +2,10 @@
  * In which order the regions of a deployment are asked (docs/decisions.md#several-regions). Each key has one that it is at home in, so
  * that the cloud's prompt caches stay warm; one that has asked for patience comes last until its time is over.
  */
+
 import { hash } from "node:crypto"
 import type { Deployment } from "../model/Catalog.ts"
+import { perObject } from "../wire/perObject.ts"
 
 /** How long a region that said nothing is left alone, and the longest that one is, in seconds. */
 const usualPatience = 5
@@ -31,12 +33,11 @@ export const homeFirst = (
 
 /** A deployment's regions by key, and what they said of their limits. In this process. */
 export const makeRegions = (now: () => number = Date.now) => {
-  const orders = new WeakMap<Deployment, Map<string, ReadonlyArray<string>>>()
+  const ordersOf = perObject((_: Deployment) => new Map<string, ReadonlyArray<string>>())
   const waits = new WeakMap<Deployment, Map<string, number>>()
 
   const homes = (deployment: Deployment, regions: ReadonlyArray<string>, key: string): ReadonlyArray<string> => {
-    const kept = orders.get(deployment) ?? new Map<string, ReadonlyArray<string>>()
-    orders.set(deployment, kept)
+    const kept = ordersOf(deployment)
     const known = kept.get(key)
     if (known !== undefined) return known
     if (kept.size >= maxKept) kept.clear()

@@ -5,6 +5,7 @@
 import { Effect, type Tracer } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
+import { perObject } from "../wire/perObject.ts"
 import { type CallLabels, type CallRecorder, makeCallRecorder, remembered } from "./metrics.ts"
 import { type Attributes, type OpenSpan, type SpanSort, Spans } from "./spans.ts"
 
@@ -199,18 +200,14 @@ const makeKind = (options: CallSpanOptions): Kind => ({
 /** Made once, with what calls; then called for every call, whose span it opens where spans are exported. */
 export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tracer.AnySpan | undefined) => CallSpan> =
   Effect.gen(function* () {
-    /** Calls of one kind share their options, until the catalog is read anew. */
-    const known = new WeakMap<CallSpanOptions, Kind>()
     const same = new Map<string, Kind>()
-    const kindOf = (options: CallSpanOptions): Kind => {
-      const kind = known.get(options)
-      if (kind !== undefined) return kind
+    /** Calls of one kind share their options, until the catalog is read anew. */
+    const kindOf = perObject((options: CallSpanOptions): Kind => {
       const text = JSON.stringify(options)
-      const made = same.get(text) ?? makeKind(options)
-      same.set(text, made)
-      known.set(options, made)
-      return made
-    }
+      const kind = same.get(text) ?? makeKind(options)
+      same.set(text, kind)
+      return kind
+    })
     const spans = yield* Spans
     return (options, parent) => {
       const of = kindOf(options)

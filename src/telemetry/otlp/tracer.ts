@@ -3,6 +3,7 @@
  * Of a failure a span has the kind, never the message, which may quote a caller.
  */
 import { Cause, Context, Exit, Option, type Tracer } from "effect"
+import { perObject } from "../../wire/perObject.ts"
 import type { Attributes, OpenSpan, SpanSort, SpanStart, Time } from "../spans.ts"
 import { type AttributeLimits, type Written, writeAttributes } from "./attributes.ts"
 import type { Add } from "./batches.ts"
@@ -33,8 +34,6 @@ export interface SpanTracer extends Tracer.Tracer {
 /** A tracer for a collector. */
 export const makeTracer = (options: TracerOptions): SpanTracer => {
   const { limits } = options
-  const shared = new WeakMap<Attributes, Shared>()
-  const heads = new WeakMap<SpanSort, Uint8Array>()
   const writer = new ProtobufWriter()
   const open = (start: SpanStart) => new Span(sink, start)
   const tracer: SpanTracer = {
@@ -46,22 +45,15 @@ export const makeTracer = (options: TracerOptions): SpanTracer => {
     ...options,
     tracer,
     clock: new Clock(),
-    head: (sort) => {
-      const known = heads.get(sort)
-      if (known !== undefined) return known
+    head: perObject((sort) => {
       writer.string(5, sort.name)
       writer.integer(6, kinds[sort.kind])
-      const written = writer.take()
-      heads.set(sort, written)
-      return written
-    },
-    shared: (attributes) => {
-      const known = shared.get(attributes)
-      if (known !== undefined) return known
-      const written = { ...writeAttributes(writer, spanAttributes, attributes, limits), bytes: writer.take() }
-      shared.set(attributes, written)
-      return written
-    }
+      return writer.take()
+    }),
+    shared: perObject((attributes) => ({
+      ...writeAttributes(writer, spanAttributes, attributes, limits),
+      bytes: writer.take()
+    }))
   }
   return tracer
 }
