@@ -6,7 +6,7 @@ import { Effect, Exit, Logger, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Batch, makeBatches } from "../../src/telemetry/otlp/batches.ts"
 import { batchLimits, sampling, spanLimits, temporality } from "../../src/telemetry/otlp/environment.ts"
-import { makeIds } from "../../src/telemetry/otlp/ids.ts"
+import { Id, makeIds } from "../../src/telemetry/otlp/ids.ts"
 import { makeOtlpLogger } from "../../src/telemetry/otlp/logger.ts"
 import { type Message, nanosOf, ProtobufWriter } from "../../src/telemetry/otlp/protobuf.ts"
 import { makeTracer, type TracerOptions } from "../../src/telemetry/otlp/tracer.ts"
@@ -34,7 +34,7 @@ const tracing = (options: Partial<TracerOptions> = {}) => {
   const tracer = makeTracer({
     sampler: () => true,
     limits: spanLimits({}),
-    ids: { generateTraceId: () => traceId, generateSpanId: () => spanId },
+    ids: { trace: () => Id.of(traceId), span: () => Id.of(spanId) },
     add: (write) => writer.record(2, write),
     ...options
   })
@@ -196,12 +196,16 @@ it.prop(
 
 it("IDs are random, and as long as they should be", () => {
   const ids = makeIds()
-  const made = Array.from({ length: 1000 }, () => [ids.generateTraceId(), ids.generateSpanId()])
-  for (const [trace = "", span = ""] of made) {
-    assert.match(trace, /^[0-9a-f]{32}$/)
-    assert.match(span, /^[0-9a-f]{16}$/)
+  const made = Array.from({ length: 1000 }, () => ({ trace: ids.trace(), span: ids.span() }))
+  for (const { trace, span } of made) {
+    assert.match(trace.hex, /^[0-9a-f]{32}$/)
+    assert.match(span.hex, /^[0-9a-f]{16}$/)
   }
-  assert.strictEqual(new Set(made.flat()).size, 2000)
+  const all = made.flatMap(({ trace, span }) => [trace, span])
+  assert.strictEqual(new Set(all.map(({ hex }) => hex)).size, 2000)
+  for (const { at, bytes, hex, length } of all) {
+    assert.strictEqual(Buffer.from(bytes.subarray(at, at + length)).toString("hex"), hex)
+  }
 })
 
 describe("sampling", () => {
@@ -220,10 +224,10 @@ describe("sampling", () => {
   ] as const)("%s %s", (name, ratio, expected) => {
     const { sampler, complaint } = sampling({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio })
     const kept = [
-      sampler(low, undefined),
-      sampler(high, undefined),
-      sampler(low, parent(false)),
-      sampler(low, parent(true))
+      sampler(Id.of(low), undefined),
+      sampler(Id.of(high), undefined),
+      sampler(Id.of(low), parent(false)),
+      sampler(Id.of(low), parent(true))
     ]
     assert.deepStrictEqual(kept, [...expected])
     assert.strictEqual(complaint !== undefined, name === "nonsense" || ratio === "2")
@@ -292,7 +296,8 @@ describe("batches", () => {
   it.live("are sent when they are full, when they are old, and when the scope closes", () =>
     Effect.gen(function* () {
       const sent: Array<Batch> = []
-      const send = (batch: Batch) => Effect.sync(() => void sent.push({ ...batch, bytes: batch.bytes.slice() }))
+      const send = (batch: Batch) =>
+        Effect.sync(() => void sent.push({ ...batch, bytes: Uint8Array.from(batch.bytes) }))
       yield* Effect.scoped(
         Effect.gen(function* () {
           const add = yield* makeBatches({ limits, room: 0, send, shutdownTimeout: "1 second" })

@@ -54,16 +54,16 @@ export interface Sampling {
 const always: Sampler = () => true
 const ofParent =
   (root: Sampler): Sampler =>
-  (traceId, parent) =>
-    parent?.sampled ?? root(traceId, parent)
+  (trace, parent) =>
+    parent?.sampled ?? root(trace, parent)
 
 /** Samples a share of the traces by their IDs, so that services that do the same keep the same traces. */
 const share = (env: Environment): Sampling => {
   const given = Number(env.OTEL_TRACES_SAMPLER_ARG || Number.NaN)
   const valid = given >= 0 && given <= 1
   const ratio = new TraceIdRatioBasedSampler(valid ? given : 1)
-  const sampler: Sampler = (traceId) =>
-    ratio.shouldSample(ROOT_CONTEXT, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED
+  const sampler: Sampler = ({ hex }) =>
+    ratio.shouldSample(ROOT_CONTEXT, hex).decision === SamplingDecision.RECORD_AND_SAMPLED
   return valid ? { sampler } : { sampler, complaint: "OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1: all are taken" }
 }
 

@@ -5,6 +5,7 @@ import { withoutQuotes } from "../logs.ts"
 import type { Attributes } from "../spans.ts"
 import { type AttributeLimits, writeAttributes } from "./attributes.ts"
 import type { Add } from "./batches.ts"
+import { idsOf } from "./ids.ts"
 import type { Message, ProtobufWriter } from "./protobuf.ts"
 
 /** OpenTelemetry's numbers. */
@@ -58,8 +59,9 @@ class LogRecord implements Message {
     writer.integer(7, writeAttributes(writer, 6, this.attributes, this.limits).dropped)
     if (span !== undefined) {
       writer.fixed32(8, span.sampled ? 1 : 0)
-      writer.hex(9, span.traceId)
-      writer.hex(10, span.spanId)
+      const { trace, id } = idsOf(span)
+      writer.id(9, trace)
+      writer.id(10, id)
     }
     writer.time(11, this.time)
   }

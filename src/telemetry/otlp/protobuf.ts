@@ -3,6 +3,8 @@
  * which is felt in the requests a second.
  */
 
+import type { Id } from "./ids.ts"
+
 /** Types of the wire format. */
 const varint = 0
 const fixed64 = 1
@@ -23,8 +25,6 @@ export const nanosOf = (time: Instant): bigint =>
 
 /** Longest text that is written here: with a longer one, Node's own way is faster. */
 const short = 20
-/** Of a digit in hex. */
-const valueOf = (code: number): number => (code & 15) + (code >> 6) * 9
 
 /** Writes fields one after the other. Field numbers are below 2048. */
 export class ProtobufWriter {
@@ -49,9 +49,9 @@ export class ProtobufWriter {
   record(field: number, message: Message): void {
     const start = this.at
     while (true) {
-      const opened = this.open(field)
+      const opened = this.open(field, 2)
       message.write(this)
-      this.close(opened)
+      this.close(opened, 2)
       if (this.at <= this.buffer.length) return
       const larger = Buffer.allocUnsafeSlow(2 * this.at)
       this.buffer.copy(larger, 0, 0, start)
@@ -81,21 +81,19 @@ export class ProtobufWriter {
     this.spare = Buffer.from(buffer)
   }
 
-  /** Begins a message; `close` it with what this returns. */
-  open(field: number): number {
+  /** Begins a message; `close` it with what this returns. Most are short: their length takes one byte, and a record's two. */
+  open(field: number, room = 1): number {
     this.tag(field, delimited)
-    // Most messages are short: their length takes one byte.
-    return this.at++
+    const opened = this.at
+    this.at = opened + room
+    return opened
   }
 
-  close(opened: number): void {
-    const length = this.at - opened - 1
-    if (length < 128) {
-      this.buffer[opened] = length
-      return
-    }
-    const more = length < 1 << 14 ? 1 : length < 1 << 21 ? 2 : 3
-    this.buffer.copyWithin(opened + 1 + more, opened + 1, this.at)
+  close(opened: number, room = 1): void {
+    const from = opened + room
+    const length = this.at - from
+    const needed = length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : length < 1 << 21 ? 3 : 4
+    if (needed !== room) this.buffer.copyWithin(opened + needed, from, this.at)
     this.at = opened
     this.raw(length)
     this.at += length
@@ -136,16 +134,13 @@ export class ProtobufWriter {
     this.at += bytes.length
   }
 
-  /** Bytes from their hex. */
-  hex(field: number, text: string): void {
-    const opened = this.open(field)
-    const { at, buffer } = this
-    const length = text.length / 2
-    for (let index = 0; index < length; index++) {
-      buffer[at + index] = (valueOf(text.charCodeAt(2 * index)) << 4) | valueOf(text.charCodeAt(2 * index + 1))
-    }
-    this.at = at + length
-    this.close(opened)
+  id(field: number, { at, bytes, length }: Id): void {
+    this.tag(field, delimited)
+    const { buffer } = this
+    const start = this.at
+    buffer[start] = length
+    for (let index = 0; index < length; index++) buffer[start + 1 + index] = bytes[at + index] ?? 0
+    this.at = start + 1 + length
   }
 
   /** A whole number from 0 to 2^53. */

@@ -7,11 +7,11 @@ import { perObject } from "../../wire/perObject.ts"
 import type { Attributes, OpenSpan, SpanSort, SpanStart, Time } from "../spans.ts"
 import { type AttributeLimits, type Written, writeAttributes } from "./attributes.ts"
 import type { Add } from "./batches.ts"
-import type { SpanIds } from "./ids.ts"
+import { type Id, type Identified, idsOf, type SpanIds } from "./ids.ts"
 import { type Instant, type Message, nanosOf, ProtobufWriter } from "./protobuf.ts"
 
 /** Whether a span is kept, by its trace and its parent. */
-export type Sampler = (traceId: string, parent: Tracer.AnySpan | undefined) => boolean
+export type Sampler = (trace: Id, parent: Tracer.AnySpan | undefined) => boolean
 
 export interface SpanLimits extends AttributeLimits {
   /** Events of a span; the oldest are dropped. */
@@ -98,13 +98,14 @@ const noAnnotations = Context.empty()
 const noAttributes: ReadonlyMap<string, unknown> = new Map()
 const noLinks: ReadonlyArray<Tracer.SpanLink> = []
 
-class Span implements OpenSpan, Message {
-  readonly spanId: string
-  readonly traceId: string
+class Span implements OpenSpan, Identified, Message {
+  readonly trace: Id
+  readonly id: Id
   readonly sampled: boolean
   private readonly sink: Sink
   private readonly of: SpanSort
   private readonly above: Tracer.AnySpan | undefined
+  private readonly aboveId: Id | undefined
   private readonly startTime: Instant
   private endTime: Instant | undefined
   private failure: string | undefined
@@ -126,13 +127,23 @@ class Span implements OpenSpan, Message {
     this.alike = nothing
     this.own = undefined
     this.events = undefined
-    this.traceId = parent === undefined ? sink.ids.generateTraceId() : parent.traceId
-    this.spanId = sink.ids.generateSpanId()
-    this.sampled = sink.sampler(this.traceId, parent)
+    const above = parent && idsOf(parent)
+    this.aboveId = above?.id
+    this.trace = above?.trace ?? sink.ids.trace()
+    this.id = sink.ids.span()
+    this.sampled = sink.sampler(this.trace, parent)
   }
 
   get _tag() {
     return "Span" as const
+  }
+
+  get traceId(): string {
+    return this.trace.hex
+  }
+
+  get spanId(): string {
+    return this.id.hex
   }
 
   get name(): string {
@@ -215,9 +226,9 @@ class Span implements OpenSpan, Message {
     const { limits } = this.sink
     const shared = this.sink.shared(this.shared)
     const alike = this.sink.shared(this.alike)
-    writer.hex(1, this.traceId)
-    writer.hex(2, this.spanId)
-    if (above !== undefined) writer.hex(4, above.spanId)
+    writer.id(1, this.trace)
+    writer.id(2, this.id)
+    if (this.aboveId !== undefined) writer.id(4, this.aboveId)
     writer.fields(this.sink.head(this.of))
     writer.time(7, startTime)
     writer.time(8, this.endTime ?? startTime)
