@@ -5,7 +5,7 @@ import { bound, called, disturbance, limits, measured, number, table } from "./t
 
 const plain = (subject: Subject) => called[subject].replaceAll("*", "")
 
-/** A number with the least and the most of its rounds, bold when it misses an aim. */
+/** A number, and between what half of its rounds lie; bold when it misses an aim. */
 const ranged = ({ value, least, most, met }: Judgement): string => {
   const text = met ? number(value, 2) : `**${number(value, 2)}**`
   return `${text} (${number(least, 2)} to ${number(most, 2)})`

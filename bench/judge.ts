@@ -1,6 +1,6 @@
 /** What the rounds of two subjects say about an aim, and what held a row back. */
 import { availableParallelism } from "node:os"
-import { median, type Sample } from "./measure.ts"
+import { median, quantile, type Sample } from "./measure.ts"
 import type { Aim, Scenario, Subject } from "./scenarios.ts"
 
 export interface Row {
@@ -37,14 +37,17 @@ const compare: Record<Metric, (one: Sample, other: Sample) => number> = {
   added: (one, other) => one.first - other.first
 }
 
-/** One row against another, round by round: what disturbs the machine for a while disturbs both. `value` is the median. */
+/**
+ * One row against another, round by round: what disturbs the machine for a while disturbs both. `value` is the median; between
+ * `least` and `most` lies the half of the rounds that is nearest to it.
+ */
 export const against = (metric: Metric, row: Row | undefined, other: Row | undefined) => {
   if (row === undefined || other === undefined) return { value: Number.NaN, least: Number.NaN, most: Number.NaN }
   const values = row.rounds.flatMap((sample, i) => {
     const opposite = other.rounds[i]
     return opposite === undefined ? [] : [compare[metric](sample, opposite)]
   })
-  return { value: median(values), least: Math.min(...values), most: Math.max(...values) }
+  return { value: median(values), least: quantile(values, 0.25), most: quantile(values, 0.75) }
 }
 
 export const rowOf = (report: Report, scenario: string, subject: Subject, callers: number) =>
@@ -54,7 +57,7 @@ export const yardstickOf = (scenario: Scenario): Subject => Object.keys(scenario
 
 export interface Judgement {
   readonly aim: Aim
-  /** The median of the rounds, the least and the most. */
+  /** The median of the rounds, and between what half of them lie. */
   readonly value: number
   readonly least: number
   readonly most: number

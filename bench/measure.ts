@@ -115,12 +115,15 @@ export const probe = async (
   return stream && events !== pace.events ? `streams ${events} of ${pace.events} events` : undefined
 }
 
-export const median = (values: ReadonlyArray<number>): number => {
+/** Below which a share of the values lies. */
+export const quantile = (values: ReadonlyArray<number>, share: number): number => {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
-  const middle = sorted.length >> 1
-  const [low = Number.NaN, high = Number.NaN] = [sorted[middle - 1], sorted[middle]]
-  return sorted.length % 2 === 0 ? (low + high) / 2 : high
+  const place = (sorted.length - 1) * share
+  const [low = Number.NaN, high = low] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]]
+  return low + (high - low) * (place - Math.floor(place))
 }
+
+export const median = (values: ReadonlyArray<number>): number => quantile(values, 0.5)
 
 /** The median of each field, but all failures. */
 export const summarise = (samples: ReadonlyArray<Sample>): Sample => {

@@ -57,11 +57,11 @@ const processes = Number(options.processes ?? (options.quick ? 1 : 3))
 const usualRounds = Number(options.rounds ?? 1)
 const measureMs = Number(options.seconds ?? (options.quick ? 0.25 : 3)) * 1000
 /**
- * The just-in-time compiler is given time once for each subject, and less before each scenario; in parts, because a round ends with
- * callers that are cut off, after which some of the code is compiled anew.
+ * So many requests of a kind each subject answers before it is measured: what runs once a request gets V8's best code after some
+ * 20,000. In parts, because a round ends with callers that are cut off, after which some of the code is compiled anew.
  */
-const warmParts = options.quick ? 1 : 3
-const [firstWarmMs, warmMs, settleMs] = options.quick ? [300, 50, 50] : [12_000, 3_000, 1_000]
+const warmRequests = 30_000
+const [partMs, mostParts, settleMs] = options.quick ? [100, 1, 50] : [4_000, 6, 1_000]
 const givenCallers = options.callers?.split(",").map(Number)
 const only = options.only?.split(",")
 const chosen = scenarios.filter(({ name }) => only === undefined || only.some((part) => name.includes(part)))
@@ -81,7 +81,8 @@ const subjects = makeSubjects({
 
 const taken: Array<Omit<Row, "median"> & { readonly rounds: Array<Sample> }> = []
 const skips: Array<Skip> = []
-const warmed = new Set<Subject>()
+/** How many requests a subject has answered, of the scenarios that ask it for the same. */
+const warmed = new Map<string, number>()
 
 const roundsOf = (scenario: string, subject: Subject, callers: number): Array<Sample> => {
   const known = taken.find((row) => row.scenario === scenario && row.subject === subject && row.callers === callers)
@@ -116,6 +117,20 @@ const callersOf = ({ callers, fixed }: Scenario): Scenario["callers"] => {
   return options.quick ? callers.slice(0, 1) : callers
 }
 
+/** As fast as it goes: at the pace at which clouds send, the code of a request would hardly be compiled. */
+const warmUp = async (scenario: Scenario, subject: Subject, one: Running) => {
+  const call = scenario.calls[subject]
+  const kind = `${subject} ${call?.path} ${call?.body}`
+  const { burst, every } = bursts
+  const fast = { ...scenario, pace: { ...scenario.pace, burst, every } }
+  await ask(upstream.child, fast.pace)
+  const callers = Math.min(32, scenario.callers[0]?.count ?? 32)
+  for (let part = 0; part < mostParts && (warmed.get(kind) ?? 0) < warmRequests; part++) {
+    const { requestsPerSecond } = await round(parties, fast, subject, one, callers, { warm: 0, measure: partMs })
+    warmed.set(kind, (warmed.get(kind) ?? 0) + (requestsPerSecond * partMs) / 1000)
+  }
+}
+
 const measureScenario = async (scenario: Scenario, time: number) => {
   const answering = await present(scenario)
   const span = spanOf(scenario)
@@ -124,16 +139,7 @@ const measureScenario = async (scenario: Scenario, time: number) => {
   const warm = Math.max(settleMs, paced ? (options.quick ? Math.min(span, 300) : span) : 0)
   // Operations that are long by themselves count when they begin and end within the round.
   const measure = Math.max(measureMs, paced ? 0 : (options.quick ? 2.2 : 3) * span)
-  // At a pace of a hundred streams a second nothing would be compiled: a stream is warmed up as fast as it goes.
-  const { burst, every } = bursts
-  const fast = { ...scenario, pace: { ...scenario.pace, burst, every } }
-  await ask(upstream.child, fast.pace)
-  for (const [subject, one] of answering) {
-    const length = { warm: (warmed.has(subject) ? warmMs : firstWarmMs) / warmParts, measure: 1 }
-    warmed.add(subject)
-    const count = Math.min(32, scenario.callers[0]?.count ?? 32)
-    for (let part = 0; part < warmParts; part++) await round(parties, fast, subject, one, count, length)
-  }
+  for (const [subject, one] of answering) await warmUp(scenario, subject, one)
   await ask(upstream.child, scenario.pace)
   for (const { count, subjects: some } of callersOf(scenario)) {
     const taking = [...answering].filter(([subject]) => some === undefined || some.includes(subject))

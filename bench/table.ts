@@ -119,7 +119,7 @@ export const disturbance = (report: Report): string => {
 }
 
 const legend =
-  "Share, CPU × and added compare with the first subject of the table, round by round; ± is half the way from the least share to the greatest. First: milliseconds to the first text event (of a whole reply: to its first byte). Busy: subject/load generator/fake cloud/what is not the bench, percent of a core. bench/README.md says how to read the rest."
+  "Share, CPU × and added compare with the first subject of the table, round by round; ± is half the way between their quartiles. First: milliseconds to the first text event (of a whole reply: to its first byte). Busy: subject/load generator/fake cloud/what is not the bench, percent of a core. bench/README.md says how to read the rest."
 
 export const full = (report: Report, scenarios: ReadonlyArray<Scenario>): string =>
   [
