@@ -32,9 +32,9 @@ export class ProtobufWriter {
   private buffer: Buffer = Buffer.allocUnsafeSlow(64 * 1024)
   private spare: Buffer | undefined
   private at: number
-  private readonly scratch = new Uint8Array(8)
-  private readonly double_ = new Float64Array(this.scratch.buffer)
-  private readonly bigint_ = new BigUint64Array(this.scratch.buffer)
+  private readonly words = new Int32Array(2)
+  private readonly double_ = new Float64Array(this.words.buffer)
+  private readonly bigint_ = new BigUint64Array(this.words.buffer)
 
   /** So many bytes stay free before what is written, for what goes before it. */
   constructor(room = 0) {
@@ -202,7 +202,8 @@ export class ProtobufWriter {
 
   private eight(field: number): void {
     this.tag(field, fixed64)
-    for (let index = 0; index < 8; index++) this.buffer[this.at++] = this.scratch[index] ?? 0
+    this.four(this.words[0] ?? 0)
+    this.four(this.words[1] ?? 0)
   }
 
   private tag(field: number, type: number): void {
