@@ -138,7 +138,7 @@ class Call implements CallSpan {
     const { tokens } = this
     // An embedding has no output that is counted.
     const output = this.options.operation === "embeddings" ? undefined : tokens
-    const shared = reply(
+    const alike = reply(
       this.region,
       this.address ?? this.options.address,
       this.status,
@@ -146,7 +146,7 @@ class Call implements CallSpan {
       output && this.finishReason,
       output && this.flags
     )
-    span.close(until, this.error === cancelled ? undefined : this.error, shared, {
+    span.close(until, this.error === cancelled ? undefined : this.error, alike, {
       "gen_ai.response.id": this.names?.id,
       "gen_ai.response.time_to_first_chunk": this.firstChunk,
       "gen_ai.usage.input_tokens": tokens?.input,

@@ -30,7 +30,7 @@ export interface OpenSpan extends Tracer.Span {
    * Ends it, with a failure's kind where it is one, and with what was learned: what other spans have too, as one object,
    * and what only this one has. The span takes the objects.
    */
-  readonly close: (endTime: Time, failure: string | undefined, shared: Attributes, own: Attributes) => void
+  readonly close: (endTime: Time, failure: string | undefined, alike: Attributes, own: Attributes) => void
 }
 
 export interface SpanMaker {
