@@ -5,10 +5,10 @@ import { bound, called, disturbance, limits, measured, number, table } from "./t
 
 const plain = (subject: Subject) => called[subject].replaceAll("*", "")
 
-/** A number, and between what half of its rounds lie; bold when it misses an aim. */
-const ranged = ({ value, least, most, met }: Judgement): string => {
+/** A number with the quartiles of its rounds, bold when it misses an aim. */
+const ranged = ({ value, lower, upper, met }: Judgement): string => {
   const text = met ? number(value, 2) : `**${number(value, 2)}**`
-  return `${text} (${number(least, 2)} to ${number(most, 2)})`
+  return `${text} (${number(lower, 2)} to ${number(upper, 2)})`
 }
 
 /** A comparison in a cell. What has aims is shown with its range. */

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { median } from "./measure.ts"
+import { median } from "./quantiles.ts"
 import { number, table } from "./table.ts"
 
 const { values: options } = parseArgs({ options: { quick: { type: "boolean", default: false } } })

@@ -1,6 +1,7 @@
 /** What the rounds of two subjects say about an aim, and what held a row back. */
 import { availableParallelism } from "node:os"
-import { median, quantile, type Sample } from "./measure.ts"
+import type { Sample } from "./measure.ts"
+import { median, quantile } from "./quantiles.ts"
 import type { Aim, Scenario, Subject } from "./scenarios.ts"
 
 export interface Row {
@@ -37,17 +38,14 @@ const compare: Record<Metric, (one: Sample, other: Sample) => number> = {
   added: (one, other) => one.first - other.first
 }
 
-/**
- * One row against another, round by round: what disturbs the machine for a while disturbs both. `value` is the median; between
- * `least` and `most` lies the half of the rounds that is nearest to it.
- */
+/** One row against another, round by round: what disturbs the machine for a while disturbs both. The median and the quartiles. */
 export const against = (metric: Metric, row: Row | undefined, other: Row | undefined) => {
-  if (row === undefined || other === undefined) return { value: Number.NaN, least: Number.NaN, most: Number.NaN }
+  if (row === undefined || other === undefined) return { value: Number.NaN, lower: Number.NaN, upper: Number.NaN }
   const values = row.rounds.flatMap((sample, i) => {
     const opposite = other.rounds[i]
     return opposite === undefined ? [] : [compare[metric](sample, opposite)]
   })
-  return { value: median(values), least: quantile(values, 0.25), most: quantile(values, 0.75) }
+  return { value: median(values), lower: quantile(values, 0.25), upper: quantile(values, 0.75) }
 }
 
 export const rowOf = (report: Report, scenario: string, subject: Subject, callers: number) =>
@@ -57,10 +55,10 @@ export const yardstickOf = (scenario: Scenario): Subject => Object.keys(scenario
 
 export interface Judgement {
   readonly aim: Aim
-  /** The median of the rounds, and between what half of them lie. */
+  /** The median of the rounds, and their quartiles. */
   readonly value: number
-  readonly least: number
-  readonly most: number
+  readonly lower: number
+  readonly upper: number
   readonly met: boolean
 }
 

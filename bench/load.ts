@@ -4,6 +4,7 @@
  */
 import { performance } from "node:perf_hooks"
 import { Lane } from "./lane.ts"
+import { median, quantile } from "./quantiles.ts"
 import { machineBusy, type Weight, weigh } from "./weigh.ts"
 
 export interface Job {
@@ -49,8 +50,6 @@ const frame = ({ body, headers, path, port }: Job): Buffer => {
   return Buffer.from(`POST ${path} HTTP/1.1\r\n${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
 }
 
-const percentile = (values: Array<number>, p: number) =>
-  values.sort((a, b) => a - b)[Math.floor((values.length - 1) * p)] ?? Number.NaN
 /** Sends so many requests over these lanes, each as soon as a lane is free. */
 const share = async (lanes: ReadonlyArray<Lane>, requests: number): Promise<boolean> => {
   let left = requests
@@ -126,9 +125,9 @@ export const run = async (job: Job): Promise<Result> => {
   return {
     requestsPerSecond: (replies * 1000) / elapsed,
     eventsPerSecond: (carried * 1000) / elapsed,
-    p50: percentile(walls, 0.5),
-    p99: percentile(walls, 0.99),
-    first: percentile(firsts, 0.5),
+    p50: median(walls),
+    p99: quantile(walls, 0.99),
+    first: median(firsts),
     failed,
     work: carried > 0 ? carried : replies,
     elapsed,

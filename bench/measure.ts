@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os"
 import { onOneCore } from "./cores.ts"
 import type { Job, Result } from "./load.ts"
 import { ask } from "./processes.ts"
+import { median } from "./quantiles.ts"
 import { type Scenario, spanOf } from "./scenarios.ts"
 import type { Running } from "./subjects.ts"
 import { familyOf } from "./weigh.ts"
@@ -114,16 +115,6 @@ export const probe = async (
   const events = text.split(MARKER).length - 1
   return stream && events !== pace.events ? `streams ${events} of ${pace.events} events` : undefined
 }
-
-/** Below which a share of the values lies. */
-export const quantile = (values: ReadonlyArray<number>, share: number): number => {
-  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
-  const place = (sorted.length - 1) * share
-  const [low = Number.NaN, high = low] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]]
-  return low + (high - low) * (place - Math.floor(place))
-}
-
-export const median = (values: ReadonlyArray<number>): number => quantile(values, 0.5)
 
 /** The median of each field, but all failures. */
 export const summarise = (samples: ReadonlyArray<Sample>): Sample => {

@@ -117,16 +117,12 @@ const callersOf = ({ callers, fixed }: Scenario): Scenario["callers"] => {
   return options.quick ? callers.slice(0, 1) : callers
 }
 
-/** As fast as it goes: at the pace at which clouds send, the code of a request would hardly be compiled. */
 const warmUp = async (scenario: Scenario, subject: Subject, one: Running) => {
   const call = scenario.calls[subject]
   const kind = `${subject} ${call?.path} ${call?.body}`
-  const { burst, every } = bursts
-  const fast = { ...scenario, pace: { ...scenario.pace, burst, every } }
-  await ask(upstream.child, fast.pace)
   const callers = Math.min(32, scenario.callers[0]?.count ?? 32)
   for (let part = 0; part < mostParts && (warmed.get(kind) ?? 0) < warmRequests; part++) {
-    const { requestsPerSecond } = await round(parties, fast, subject, one, callers, { warm: 0, measure: partMs })
+    const { requestsPerSecond } = await round(parties, scenario, subject, one, callers, { warm: 0, measure: partMs })
     warmed.set(kind, (warmed.get(kind) ?? 0) + (requestsPerSecond * partMs) / 1000)
   }
 }
@@ -139,7 +135,11 @@ const measureScenario = async (scenario: Scenario, time: number) => {
   const warm = Math.max(settleMs, paced ? (options.quick ? Math.min(span, 300) : span) : 0)
   // Operations that are long by themselves count when they begin and end within the round.
   const measure = Math.max(measureMs, paced ? 0 : (options.quick ? 2.2 : 3) * span)
-  for (const [subject, one] of answering) await warmUp(scenario, subject, one)
+  // At the pace at which clouds send, the code of a request would hardly be compiled: a stream is warmed up as fast as it goes.
+  const { burst, every } = bursts
+  const fast = { ...scenario, pace: { ...scenario.pace, burst, every } }
+  await ask(upstream.child, fast.pace)
+  for (const [subject, one] of answering) await warmUp(fast, subject, one)
   await ask(upstream.child, scenario.pace)
   for (const { count, subjects: some } of callersOf(scenario)) {
     const taking = [...answering].filter(([subject]) => some === undefined || some.includes(subject))

@@ -64,7 +64,7 @@ const cells = (report: Report, scenario: Scenario, row: Row): ReadonlyArray<stri
     number(of.requestsPerSecond, of.requestsPerSecond < 20 ? 1 : 0),
     scenario.stream ? number(of.eventsPerSecond) : "–",
     number(share.value, 2),
-    number((share.most - share.least) / 2, 2),
+    number((share.upper - share.lower) / 2, 2),
     number(of.cpu, of.cpu < 100 ? 1 : 0),
     number(against("cpu", row, other).value, 2),
     number(of.p50, 2),

@@ -1,0 +1,11 @@
+/** Medians and their like; what is no number is left out, as of a round in which nothing was answered. */
+
+/** Below which this share of the values lies; between two of them it goes in proportion. */
+export const quantile = (values: ReadonlyArray<number>, share: number): number => {
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
+  const place = (sorted.length - 1) * share
+  const [low = Number.NaN, high = low] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]]
+  return low + (high - low) * (place - Math.floor(place))
+}
+
+export const median = (values: ReadonlyArray<number>): number => quantile(values, 0.5)
