@@ -1,5 +1,4 @@
 /** What calls of one kind have in common: those of a deployment at a level, of one operation, streamed or whole. */
-
 import type { Deployment } from "../model/Catalog.ts"
 import type { Level } from "../model/Level.ts"
 import type { Operation, Route } from "../model/Route.ts"

@@ -2,7 +2,6 @@
  * In which order the regions of a deployment are asked (docs/decisions.md#several-regions). Each key has one that it is at home in, so
  * that the cloud's prompt caches stay warm; one that has asked for patience comes last until its time is over.
  */
-
 import { hash } from "node:crypto"
 import type { Deployment } from "../model/Catalog.ts"
 import { perObject } from "../wire/perObject.ts"

@@ -50,15 +50,18 @@ export interface SpanIds {
   readonly span: () => Id
 }
 
+const randomBlock = (): Block => {
+  const bytes = randomFillSync(Buffer.allocUnsafeSlow(4096))
+  return { bytes, hex: bytes.toString("hex") }
+}
+
 /** Random IDs, many from one block, for which Node is asked once. */
 export const makeIds = (): SpanIds => {
-  const size = 4096
-  let block: Block | undefined
+  let block = randomBlock()
   let at = 0
   const next = (length: number): Id => {
-    if (block === undefined || at + length > size) {
-      const bytes = randomFillSync(Buffer.allocUnsafeSlow(size))
-      block = { bytes, hex: bytes.toString("hex") }
+    if (at + length > block.bytes.length) {
+      block = randomBlock()
       at = 0
     }
     const start = at

@@ -81,7 +81,10 @@ export class ProtobufWriter {
     this.spare = Buffer.from(buffer)
   }
 
-  /** Begins a message; `close` it with what this returns. Most are short: their length takes one byte, and a record's two. */
+  /**
+   * Begins a message; `close` it with what this returns, and the same room: bytes for its length, most often one, of a record two.
+   * With another room than it needs, it is moved.
+   */
   open(field: number, room = 1): number {
     this.tag(field, delimited)
     const opened = this.at
@@ -134,6 +137,7 @@ export class ProtobufWriter {
     this.at += bytes.length
   }
 
+  /** An ID is shorter than 128 bytes. */
   id(field: number, { at, bytes, length }: Id): void {
     this.tag(field, delimited)
     const { buffer } = this
