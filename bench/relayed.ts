@@ -17,7 +17,8 @@ import { replies } from "./wire.ts"
 
 const { events } = replies(200).claudeStream
 const protocol = messagesProtocol("claude-sonnet-4-5")
-const response = { chunkedEncoding: true, destroyed: false, writableNeedDrain: false, write: () => true }
+const socket = { writable: true, writableNeedDrain: false, write: () => true }
+const response = { chunkedEncoding: true, socket }
 const every = 15_000
 const nothing = () => {}
 

@@ -98,7 +98,8 @@ stage("usage record and its line", () => record && recordLine(usageRecordOf(fact
 stage("metrics of the request", () => recordRequest(facts, "ok", Date.now(), facts.tokens))
 
 const nothing = () => {}
-const response = { chunkedEncoding: false, destroyed: false, writableNeedDrain: false, write: () => true }
+const socket = { writable: true, writableNeedDrain: false, write: () => true }
+const response = { chunkedEncoding: false, socket }
 
 /** A stream, one event a network chunk as clouds send them; costs are for each event. */
 const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frames: ReadonlyArray<Buffer>) => {

@@ -1,5 +1,6 @@
 /** The bytes of a streamed reply: one buffer an array, so one write a network chunk. */
 import type { OutgoingMessage } from "node:http"
+import type { Socket } from "node:net"
 import { Cause, Effect, Pull, Stream } from "effect"
 import { printEvents } from "../wire/sse.ts"
 import type { Item } from "./Frame.ts"
@@ -12,7 +13,10 @@ import { once } from "./once.ts"
 const pooled = 4 * 1024
 const encoder = new TextEncoder()
 
-export type Response = Pick<OutgoingMessage, "chunkedEncoding" | "destroyed" | "writableNeedDrain" | "write">
+export interface Response extends Pick<OutgoingMessage, "chunkedEncoding"> {
+  /** None while it is the turn of another response of the same connection. */
+  readonly socket: Pick<Socket, "writable" | "writableNeedDrain" | "write"> | null
+}
 
 /**
  * Prints what one caller gets. Where Node frames the reply in chunks of HTTP/1.1, that is done here: Node writes the length, the
@@ -41,12 +45,13 @@ export class ReplyWriter {
 
   /**
    * Writes at once, and answers whether it did: where the caller does not take what was written before, the server must, which
-   * waits for it. Only once the server waits for the stream.
+   * waits for it. Only once the server waits for the stream. To the connection itself: by way of Node's response, which holds each
+   * write back until the next tick, an event as clouds send them takes a twelfth more processor time in all.
    */
   write(items: ReadonlyArray<Item>): boolean {
-    const { response } = this
-    if (response.destroyed || response.writableNeedDrain) return false
-    response.write(this.bytesOf(items))
+    const { socket } = this.response
+    if (socket === null || !socket.writable || socket.writableNeedDrain) return false
+    socket.write(this.bytesOf(items))
     return true
   }
 

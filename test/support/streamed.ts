@@ -16,7 +16,7 @@ export interface StreamedReply {
 }
 
 const nothing = () => {}
-const unwritten = { chunkedEncoding: false, destroyed: false, writableNeedDrain: false, write: () => true }
+const unwritten = { chunkedEncoding: false, socket: null }
 const untold = { chunk: nothing, fail: nothing, named: nothing, received: nothing }
 const unscrubbed = (message: string) => message
 

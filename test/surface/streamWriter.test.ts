@@ -19,22 +19,22 @@ const echo: Protocol<Progress> = {
   summary: () => ({ tokens: undefined, finishReason: undefined })
 }
 
+const open = () => ({ writable: true, writableNeedDrain: false })
+
 /** A reply whose events are sent one by one; `by` says who wrote each. */
-const reply = (taken: { writableNeedDrain: boolean; destroyed: boolean }) => {
+const reply = (connection: { writable: boolean; writableNeedDrain: boolean } | null) => {
   const by: Array<readonly [string, string]> = []
   const textOf = (bytes: unknown) => (bytes instanceof Uint8Array ? Buffer.from(bytes).toString("utf8").trim() : "")
   const response = {
     chunkedEncoding: false,
-    get writableNeedDrain() {
-      return taken.writableNeedDrain
-    },
-    get destroyed() {
-      return taken.destroyed
-    },
-    write: (bytes: unknown) => {
-      by.push(["stream", textOf(bytes)])
-      return true
-    }
+    socket:
+      connection &&
+      Object.assign(connection, {
+        write: (bytes: unknown) => {
+          by.push(["stream", textOf(bytes)])
+          return true
+        }
+      })
   }
   const writer = new ReplyWriter(response, () => {})
   const { relay } = relayOf(echo, { writer })
@@ -65,7 +65,7 @@ const reply = (taken: { writableNeedDrain: boolean; destroyed: boolean }) => {
 
 describe("a streamed reply", () => {
   it("is begun and ended by its reader, and written by the stream between", async () => {
-    const { by, fiber, send } = reply({ writableNeedDrain: false, destroyed: false })
+    const { by, fiber, send } = reply(open())
     for (const data of ["a", "b", "c", "last"]) send(data)
     await Effect.runPromise(Fiber.join(fiber))
     assert.deepStrictEqual(by, [
@@ -77,15 +77,15 @@ describe("a streamed reply", () => {
   })
 
   it("is left to its reader while the caller takes nothing", async () => {
-    const taken = { writableNeedDrain: false, destroyed: false }
-    const { by, fiber, send } = reply(taken)
+    const connection = open()
+    const { by, fiber, send } = reply(connection)
     send("a")
     send("b")
-    taken.writableNeedDrain = true
+    connection.writableNeedDrain = true
     send("c")
-    taken.writableNeedDrain = false
+    connection.writableNeedDrain = false
     send("d")
-    taken.destroyed = true
+    connection.writable = false
     send("e")
     send("last")
     await Effect.runPromise(Fiber.join(fiber))
@@ -95,12 +95,22 @@ describe("a streamed reply", () => {
     )
   })
 
+  it("is left to its reader while an earlier reply has the connection", async () => {
+    const { by, fiber, send } = reply(null)
+    for (const data of ["a", "b", "last"]) send(data)
+    await Effect.runPromise(Fiber.join(fiber))
+    assert.deepStrictEqual(
+      by.map(([who]) => who),
+      ["reader", "reader", "reader"]
+    )
+  })
+
   it("ends with what cannot be printed, and writes nothing for a reader that has gone", async () => {
-    const broken = reply({ writableNeedDrain: false, destroyed: false })
+    const broken = reply(open())
     for (const data of ["a", "b", "bad", "c"]) broken.send(data)
     assert.strictEqual((await Effect.runPromise(Fiber.await(broken.fiber)))._tag, "Failure")
     assert.deepStrictEqual(broken.by.length, 2)
-    const gone = reply({ writableNeedDrain: false, destroyed: false })
+    const gone = reply(open())
     gone.send("a")
     await Effect.runPromise(Fiber.interrupt(gone.fiber))
     gone.send("b")
