@@ -6,13 +6,10 @@
 import type { Socket } from "node:net"
 
 /**
- * Most writes that wait. More gain nothing, and hold up what is ready in a turn that has a lot to do: with 32, calls for embeddings
- * went out together, came back together, and took a tenth longer.
+ * Answers what lets a socket write together with the others that it is called with. `most` wait for the end of a turn that has a
+ * lot to do, which holds up what is ready.
  */
-const mostWaiting = 4
-
-/** Answers what lets a socket write together with the others that it is called with. */
-export const writesTogether = () => {
+export const writesTogether = (most: number) => {
   let waiting: Array<() => void> = []
   const flush = () => {
     const writes = waiting
@@ -21,7 +18,7 @@ export const writesTogether = () => {
   }
   const later = (write: () => void) => {
     if (waiting.push(write) === 1) setImmediate(flush)
-    else if (waiting.length >= mostWaiting) flush()
+    else if (waiting.length >= most) flush()
   }
   return (socket: Pick<Socket, "_write" | "_writev">): void => {
     const { _write, _writev } = socket

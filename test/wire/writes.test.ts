@@ -5,7 +5,7 @@ import { writesTogether } from "../../src/wire/writes.ts"
 /** What left, and when. */
 const pipes = (names: ReadonlyArray<string>) => {
   const left: Array<string> = []
-  const together = writesTogether()
+  const together = writesTogether(4)
   const made = names.map((name) => {
     const pipe = new Writable({
       write: (chunk, _, done) => {
@@ -50,7 +50,7 @@ it("writes pieces that came together in one go, and loses none that follows", as
   expect(left).toEqual(["a:1+2", "a:3"])
 })
 
-it("does not let more than 4 wait for the end of a long turn", () => {
+it("does not let more than so many wait for the end of a long turn", () => {
   const { left, made } = pipes(Array.from({ length: 5 }, (_, at) => String(at)))
   for (const pipe of made) pipe.write("x")
   expect(left).toHaveLength(4)
