@@ -6,8 +6,8 @@
  *
  * Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256` (instead of
  * each scenario's own), `--processes N` (of each subject), `--rounds N` and `--seconds N` (of each process), `--json FILE` (every
- * round), `--table` (short tables for bench/README.md). `--memory`, `--stages`, `--replaced` and `--caches` measure something else
- * instead.
+ * round), `--table` (short tables for bench/README.md). `--memory`, `--stages`, `--replaced`, `--caches` and `--against DIR` measure
+ * something else instead.
  */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -35,7 +35,8 @@ const { values: options } = parseArgs({
     memory: { type: "boolean", default: false },
     stages: { type: "boolean", default: false },
     replaced: { type: "boolean", default: false },
-    caches: { type: "boolean", default: false }
+    caches: { type: "boolean", default: false },
+    against: { type: "string" }
   }
 })
 
@@ -51,6 +52,18 @@ const other = asked && programs[asked]
 if (other !== undefined) {
   const args = [...other, ...(options.quick ? ["--quick"] : [])]
   process.exit(spawnSync(process.execPath, args, { cwd: import.meta.dirname, stdio: "inherit" }).status ?? 1)
+}
+
+if (options.against !== undefined) {
+  const passed = ["only", "rounds", "seconds"] as const
+  const given = passed.flatMap((name) => (options[name] === undefined ? [] : [`--${name}=${options[name]}`]))
+  const args = [
+    join(import.meta.dirname, "against.ts"),
+    options.against,
+    ...given,
+    ...(options.quick ? ["--quick"] : [])
+  ]
+  process.exit(spawnSync(process.execPath, args, { stdio: "inherit" }).status ?? 1)
 }
 
 const processes = Number(options.processes ?? (options.quick ? 1 : 3))
