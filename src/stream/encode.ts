@@ -46,7 +46,7 @@ export class ReplyWriter {
   /**
    * Writes at once, and answers whether it did: where the caller does not take what was written before, the server must, which
    * waits for it. Only once the server waits for the stream. To the connection itself: by way of Node's response, which holds each
-   * write back until the next tick, an event of 200 streams takes 4 to 8 ± 2 % more processor time in all, and one of 33 as much.
+   * write back until the next tick, an event of 200 streams takes 4 to 8 ± 2 % more processor time in all, one of 33 no more.
    */
   write(items: ReadonlyArray<Item>): boolean {
     const { socket } = this.response
