@@ -8,11 +8,12 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { round } from "./measure.ts"
+import { type Parties, round } from "./measure.ts"
 import { ask, start } from "./processes.ts"
 import { median } from "./quantiles.ts"
-import { bursts, type Scenario, type Subject, scenarios, spanOf } from "./scenarios.ts"
+import { type Scenario, type Subject, scenarios, spanOf } from "./scenarios.ts"
 import type { Running } from "./subjects.ts"
+import { asFast, partsOf, warmUp } from "./warm.ts"
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,8 +28,6 @@ const here = resolve(import.meta.dirname, "..")
 const checkouts = [here, ...positionals.map((directory) => resolve(directory))]
 const rounds = Number(options.rounds ?? (options.quick ? 1 : 16))
 const measureMs = Number(options.seconds) * 1000
-/** Milliseconds of requests as fast as they go, before: enough for V8's best code (`run.ts`). */
-const warmMs = options.quick ? 500 : 24_000
 const processesOfEach = options.quick ? 1 : 2
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-against-"))
@@ -39,51 +38,43 @@ interface One {
   readonly name: string
   readonly subject: Subject
   readonly running: Running
-  readonly load: Awaited<ReturnType<typeof start>>["child"]
+  readonly parties: Parties
 }
 
-const gatewayOf = async (checkout: string): Promise<Running> => {
-  const gateway: typeof import("./peers/gateway.ts") = await import(join(checkout, "bench/peers/gateway.ts"))
-  const own = mkdtempSync(join(directory, "gateway-"))
-  const key = gateway.createKey(own)
-  return { ...(await gateway.startGateway("gateway", own, upstream.hello.port)), headers: { "x-api-key": key } }
-}
-const proxy = async (): Promise<Running> => {
-  const { child, hello } = await start<{ readonly port: number }>("proxy.ts", String(upstream.hello.port))
-  return { child, port: hello.port, headers: {} }
+/** As the bench of that checkout starts it, each with files of its own. */
+const add = async (name: string, checkout: string, subject: Subject) => {
+  const { makeSubjects }: typeof import("./subjects.ts") = await import(join(checkout, "bench/subjects.ts"))
+  const { child: load } = await start("load.ts")
+  const running = await makeSubjects({
+    directory: mkdtempSync(join(directory, "subject-")),
+    upstream: { child: upstream.child, port: upstream.hello.port },
+    mayInstall: false
+  }).get(subject)
+  if (typeof running === "string") throw new Error(`${name}: ${running}`)
+  all.push({ name, subject, running, parties: { load, upstream: upstream.child } })
 }
 
 const all: Array<One> = []
 for (let i = 0; i < processesOfEach; i++) {
-  for (const checkout of checkouts) {
-    const { child: load } = await start("load.ts")
-    all.push({ name: checkout, subject: "gateway", running: await gatewayOf(checkout), load })
-  }
-  const { child: load } = await start("load.ts")
-  all.push({ name: "bare proxy", subject: "proxy", running: await proxy(), load })
+  for (const checkout of checkouts) await add(checkout, checkout, "gateway")
+  await add("bare proxy", here, "proxy")
 }
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
 const compare = async (scenario: Scenario) => {
-  const { burst, every } = bursts
-  const fast = { ...scenario, pace: { ...scenario.pace, burst, every } }
+  const fast = asFast(scenario)
   await ask(upstream.child, fast.pace)
-  for (const { load, running, subject } of all) {
-    const parties = { load, upstream: upstream.child }
-    // In parts, because a round ends with callers that are cut off (`run.ts`).
-    for (let part = 0; part < 4; part++) {
-      await round(parties, fast, subject, running, 32, { warm: 0, measure: warmMs / 4 })
-    }
-  }
+  const parts = partsOf(options.quick)
+  for (const { parties, running, subject } of all) await warmUp(parties, fast, subject, running, parts)
   await ask(upstream.child, scenario.pace)
   const callers = Math.max(1, Math.floor((scenario.callers[0]?.count ?? 32) / all.length))
   const warm = scenario.pace.every > 0 && !options.quick ? spanOf(scenario) : 100
   const times = new Map<string, Array<number>>()
   for (let i = 0; i < rounds; i++) {
     const samples = await Promise.all(
-      all.map(({ load, running, subject }) =>
-        round({ load, upstream: upstream.child }, scenario, subject, running, callers, { warm, measure: measureMs })
+      all.map(({ parties, running, subject }) =>
+        round(parties, scenario, subject, running, callers, { warm, measure: measureMs })
       )
     )
     for (const name of new Set(all.map((one) => one.name))) {

@@ -12,15 +12,16 @@
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism, cpus, tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { brief } from "./brief.ts"
 import type { Report, Row, Skip } from "./judge.ts"
 import { probe, round, type Sample, summarise } from "./measure.ts"
 import { ask, start } from "./processes.ts"
-import { bursts, type Scenario, type Subject, scenarios, spanOf } from "./scenarios.ts"
+import { type Scenario, type Subject, scenarios, spanOf } from "./scenarios.ts"
 import { makeSubjects, type Running } from "./subjects.ts"
 import { full } from "./table.ts"
+import { asFast, partsOf, warmUp } from "./warm.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -45,36 +46,29 @@ const programs = {
   memory: ["footprint.ts"],
   stages: ["--expose-gc", "stages.ts"],
   replaced: ["replaced.ts"],
-  caches: ["caches.ts"]
+  caches: ["caches.ts"],
+  against: ["against.ts"]
 } as const
 const asked = (Object.keys(programs) as Array<keyof typeof programs>).find((name) => options[name])
 const other = asked && programs[asked]
 if (other !== undefined) {
-  const args = [...other, ...(options.quick ? ["--quick"] : [])]
+  const args: Array<string> = [...other]
+  if (options.against !== undefined) {
+    args.push(resolve(options.against))
+    for (const name of ["only", "rounds", "seconds"] as const) {
+      if (options[name] !== undefined) args.push(`--${name}=${options[name]}`)
+    }
+  }
+  if (options.quick) args.push("--quick")
   process.exit(spawnSync(process.execPath, args, { cwd: import.meta.dirname, stdio: "inherit" }).status ?? 1)
-}
-
-if (options.against !== undefined) {
-  const passed = ["only", "rounds", "seconds"] as const
-  const given = passed.flatMap((name) => (options[name] === undefined ? [] : [`--${name}=${options[name]}`]))
-  const args = [
-    join(import.meta.dirname, "against.ts"),
-    options.against,
-    ...given,
-    ...(options.quick ? ["--quick"] : [])
-  ]
-  process.exit(spawnSync(process.execPath, args, { stdio: "inherit" }).status ?? 1)
 }
 
 const processes = Number(options.processes ?? (options.quick ? 1 : 3))
 const usualRounds = Number(options.rounds ?? 1)
 const measureMs = Number(options.seconds ?? (options.quick ? 0.25 : 3)) * 1000
-/**
- * So many requests of a kind each subject answers before it is measured: what runs once a request gets V8's best code after some
- * 20,000. In parts, because a round ends with callers that are cut off, after which some of the code is compiled anew.
- */
-const warmRequests = 30_000
-const [partMs, mostParts, settleMs] = options.quick ? [100, 1, 50] : [4_000, 6, 1_000]
+const parts = partsOf(options.quick)
+/** Milliseconds before a round counts. */
+const settleMs = options.quick ? 50 : 1_000
 const givenCallers = options.callers?.split(",").map(Number)
 const only = options.only?.split(",")
 const chosen = scenarios.filter(({ name }) => only === undefined || only.some((part) => name.includes(part)))
@@ -130,14 +124,10 @@ const callersOf = ({ callers, fixed }: Scenario): Scenario["callers"] => {
   return options.quick ? callers.slice(0, 1) : callers
 }
 
-const warmUp = async (scenario: Scenario, subject: Subject, one: Running) => {
+const warmSubject = async (scenario: Scenario, subject: Subject, one: Running) => {
   const call = scenario.calls[subject]
   const kind = `${subject} ${call?.path} ${call?.body}`
-  const callers = Math.min(32, scenario.callers[0]?.count ?? 32)
-  for (let part = 0; part < mostParts && (warmed.get(kind) ?? 0) < warmRequests; part++) {
-    const { requestsPerSecond } = await round(parties, scenario, subject, one, callers, { warm: 0, measure: partMs })
-    warmed.set(kind, (warmed.get(kind) ?? 0) + (requestsPerSecond * partMs) / 1000)
-  }
+  warmed.set(kind, await warmUp(parties, scenario, subject, one, parts, warmed.get(kind)))
 }
 
 const measureScenario = async (scenario: Scenario, time: number) => {
@@ -148,11 +138,9 @@ const measureScenario = async (scenario: Scenario, time: number) => {
   const warm = Math.max(settleMs, paced ? (options.quick ? Math.min(span, 300) : span) : 0)
   // Operations that are long by themselves count when they begin and end within the round.
   const measure = Math.max(measureMs, paced ? 0 : (options.quick ? 2.2 : 3) * span)
-  // At the pace at which clouds send, the code of a request would hardly be compiled: a stream is warmed up as fast as it goes.
-  const { burst, every } = bursts
-  const fast = { ...scenario, pace: { ...scenario.pace, burst, every } }
+  const fast = asFast(scenario)
   await ask(upstream.child, fast.pace)
-  for (const [subject, one] of answering) await warmUp(fast, subject, one)
+  for (const [subject, one] of answering) await warmSubject(fast, subject, one)
   await ask(upstream.child, scenario.pace)
   for (const { count, subjects: some } of callersOf(scenario)) {
     const taking = [...answering].filter(([subject]) => some === undefined || some.includes(subject))
