@@ -14,6 +14,7 @@ import { type Environment, environment, type GatewaySettings } from "./Settings.
 import { logsLayer } from "./telemetry/logs.ts"
 import type { Signal } from "./telemetry/otlp/layer.ts"
 import { type MetricsPortError, prometheusLayer } from "./telemetry/prometheus.ts"
+import { backlogLayer } from "./wire/Backlog.ts"
 
 const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
 
@@ -73,4 +74,4 @@ export const telemetryLayer = (
     }),
     // The front door makes the server span: the router's would have query strings, and no word of a stream that broke off.
     Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
-  ).pipe(Layer.provideMerge(logsLayer(settings)))
+  ).pipe(Layer.provideMerge(backlogLayer), Layer.provideMerge(logsLayer(settings)))

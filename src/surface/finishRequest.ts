@@ -1,5 +1,5 @@
-/** What is done once for every request that is over: its usage record, its log line, its metrics. */
-import { Effect, type Tracer } from "effect"
+/** What is done once for every request that is over: its usage record, its log line, its metrics, the end of its span. */
+import { Effect } from "effect"
 import { Quota } from "../access/Quota.ts"
 import { UsageLog } from "../access/UsageLog.ts"
 import { usageRecordOf } from "../access/UsageRecord.ts"
@@ -7,6 +7,8 @@ import { Settings } from "../Settings.ts"
 import { Activity } from "../status/Activity.ts"
 import { makeRecordRequest } from "../telemetry/metrics.ts"
 import { logRequest } from "../telemetry/requestLog.ts"
+import type { RequestSpan } from "../telemetry/requestSpan.ts"
+import { Backlog } from "../wire/Backlog.ts"
 import { chargedCost, chargedTokens } from "./charge.ts"
 import type { Observation } from "./Observation.ts"
 
@@ -15,19 +17,28 @@ export const makeFinish = Effect.gen(function* () {
   const { note } = yield* Quota
   const recordRequest = makeRecordRequest((yield* Settings).metricsBy)
   const activity = yield* Activity
-  /** `left`: the caller left before the end. `now` is in milliseconds since the epoch, `span` the request's. */
-  return (facts: Observation, left: boolean, now: number, span: Tracer.AnySpan | undefined): Effect.Effect<void> => {
-    if (facts.path === "/health") return Effect.void
-    const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const backlog = yield* Backlog
+  // While the usage log still takes records.
+  yield* Effect.addFinalizer(() => Effect.sync(backlog.clear))
+  /** `left`: the caller left before the end. `now` is in milliseconds since the epoch. */
+  return (facts: Observation, left: boolean, now: number, { close, span }: RequestSpan): void => {
+    if (facts.path === "/health") return
     const { caller } = facts
     const tokens = chargedTokens(facts)
-    recordRequest(facts, outcome, now, tokens)
-    activity?.record(facts, outcome, now)
+    // What the next request is measured by.
     if (caller !== undefined && tokens !== undefined) {
       note(caller, facts.startedAt, tokens.input + tokens.output, chargedCost(facts, tokens) ?? 0)
     }
-    const record = usageRecordOf(facts, left, now)
-    if (record !== undefined) records.record(record)
-    return logRequest(facts, outcome, now, span)
+    const until = performance.now()
+    backlog.add(() => {
+      const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
+      recordRequest(facts, outcome, now, tokens)
+      activity?.record(facts, outcome, now)
+      const record = usageRecordOf(facts, left, now)
+      if (record !== undefined) records.record(record)
+      run(logRequest(facts, outcome, now, span))
+      close(left, until)
+    })
   }
 })

@@ -114,10 +114,11 @@ export const frontDoor = HttpRouter.middleware(
           },
           room
         )
-        const { end, span } = watch.open(observation, {
+        const watched = watch.open(observation, {
           headers: request.headers,
           https: isHttps(request)
         })
+        const { leave, span } = watched
         observation.span = span
         inFlight++
 
@@ -130,10 +131,9 @@ export const frontDoor = HttpRouter.middleware(
           // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`unsent.ts`).
           if (response.destroyed || response.writableLength === 0) observation.release()
           else response.once("close", () => observation.release())
-          const left = Exit.isFailure(exit)
-          const logged = finish(observation, left, clock.currentTimeMillisUnsafe(), span)
-          end({ left })
-          return logged
+          leave()
+          finish(observation, Exit.isFailure(exit), clock.currentTimeMillisUnsafe(), watched)
+          return Effect.void
         }
         const failed = (error: GatewayError) => {
           observation.refuse(error)

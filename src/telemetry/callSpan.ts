@@ -5,6 +5,7 @@
 import { Effect, type Tracer } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
+import { Backlog, type Work } from "../wire/Backlog.ts"
 import { perObject } from "../wire/perObject.ts"
 import { type CallLabels, type CallRecorder, makeCallRecorder, remembered } from "./metrics.ts"
 import { type Attributes, type OpenSpan, type SpanSort, Spans } from "./spans.ts"
@@ -57,6 +58,7 @@ class Call implements CallSpan {
   // What each chunk needs comes first: it lies together then.
   private readonly options: CallSpanOptions
   private readonly record: CallRecorder
+  private readonly backlog: Work
   private chunkAt: number | undefined
   private readonly span: OpenSpan | undefined
   /** By the process's clock, as all times here. */
@@ -73,9 +75,16 @@ class Call implements CallSpan {
   private endedAt: number | undefined
   private ended = false
 
-  constructor(options: CallSpanOptions, record: CallRecorder, startedAt: number, span: OpenSpan | undefined) {
+  constructor(
+    options: CallSpanOptions,
+    record: CallRecorder,
+    backlog: Work,
+    startedAt: number,
+    span: OpenSpan | undefined
+  ) {
     this.options = options
     this.record = record
+    this.backlog = backlog
     this.startedAt = startedAt
     this.span = span
   }
@@ -94,6 +103,7 @@ class Call implements CallSpan {
   }
 
   used(tokens: Tokens, finishReason?: string, flags = 0): void {
+    if (this.ended) return
     this.tokens = tokens
     this.finishReason = finishReason
     this.flags = flags
@@ -124,6 +134,7 @@ class Call implements CallSpan {
   }
 
   fail(error: GatewayError): void {
+    if (this.ended) return
     this.error ??= errorType(error)
     this.endedAt ??= performance.now()
   }
@@ -131,6 +142,11 @@ class Call implements CallSpan {
   end(): void {
     if (this.ended) return
     this.ended = true
+    this.endedAt ??= performance.now()
+    this.backlog.add(this.finish)
+  }
+
+  private readonly finish = (): void => {
     const { span } = this
     const until = this.endedAt ?? performance.now()
     this.record.end((until - this.startedAt) / 1000, this.error, this.tokens)
@@ -209,10 +225,11 @@ export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tra
       return kind
     })
     const spans = yield* Spans
+    const backlog = yield* Backlog
     return (options, parent) => {
       const of = kindOf(options)
       const startedAt = performance.now()
       const span = spans?.open({ of, parent, startTime: startedAt })
-      return new Call(options, of.record, startedAt, span)
+      return new Call(options, of.record, backlog, startedAt, span)
     }
   })

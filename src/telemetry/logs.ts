@@ -28,13 +28,13 @@ const addFields = (line: Record<string, unknown>, { fields, span }: Entry): Reco
 }
 
 /** One JSON object a line: `timestamp`, `level`, `message`, `cause`, the annotations, `trace_id` and `span_id`. */
-export const jsonLogger = Logger.make(({ cause, date, fiber, logLevel, message }) => {
-  const entry = entryOf(message, fiber)
+export const jsonLogger = Logger.make((options) => {
+  const entry = entryOf(options)
   const line = {
-    timestamp: isoTime(date.getTime()),
-    level: logLevel.toLowerCase(),
+    timestamp: isoTime(entry.time),
+    level: options.logLevel.toLowerCase(),
     message: entry.text,
-    cause: causeText(cause)
+    cause: causeText(options.cause)
   }
   return escapeJson(JSON.stringify(addFields(line, entry)))
 })
@@ -47,13 +47,14 @@ const valueText = (value: unknown): string => {
 }
 
 /** For a person at a terminal: time, level, message, `key=value`, and below them a failure's stack. */
-export const prettyLogger = Logger.make(({ cause, date, fiber, logLevel, message }) => {
-  const entry = entryOf(message, fiber)
+export const prettyLogger = Logger.make((options) => {
+  const { cause, logLevel } = options
+  const entry = entryOf(options)
   const level = logLevel.toLowerCase()
   const values = Object.entries(addFields({}, entry)).map(
     ([key, value]) => ` \u001b[90m${escapeControls(key)}=\u001b[0m${escapeControls(valueText(value))}`
   )
-  const head = `\u001b[90m${date.toISOString().slice(11, 23)}\u001b[0m \u001b[${colours[level] ?? 0}m${level.toUpperCase().padEnd(5)}\u001b[0m`
+  const head = `\u001b[90m${isoTime(entry.time).slice(11, 23)}\u001b[0m \u001b[${colours[level] ?? 0}m${level.toUpperCase().padEnd(5)}\u001b[0m`
   const below = (causeText(cause)?.split("\n") ?? []).map((text) => `\n  ${escapeControls(text)}`)
   return `${head} ${escapeControls(entry.text)}${values.join("")}${below.join("")}`
 })

@@ -24,6 +24,7 @@ export const logRequest = (
         model: facts.modelId?.slice(0, maxText),
         duration_ms: endedAt - facts.startedAt
       },
-      span
+      span,
+      endedAt
     )
   )

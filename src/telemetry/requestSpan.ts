@@ -4,7 +4,7 @@ import { Headers, HttpTraceContext } from "effect/http"
 import type { RequestFacts } from "../model/RequestFacts.ts"
 import { Crowd } from "../wire/Crowd.ts"
 import { gaugeOf, remembered, requestsInFlight, streamsInFlight } from "./metrics.ts"
-import { type OpenSpan, type SpanMaker, type SpanSort, Spans } from "./spans.ts"
+import { type OpenSpan, type SpanMaker, type SpanSort, Spans, type Time } from "./spans.ts"
 
 /** What a span says of a request beyond its facts. */
 export interface TracedRequest {
@@ -16,8 +16,10 @@ export interface TracedRequest {
 export interface RequestSpan {
   /** What the request does is done in it, and logged with it; undefined where nothing is traced. */
   readonly span: Tracer.Span | undefined
-  /** The request is over; `left`: the caller left before the end. */
-  readonly end: (exit: { readonly left: boolean }) => void
+  /** The request is no longer in flight. */
+  readonly leave: () => void
+  /** Ends the span at that time, once all is known of the request; `left`: the caller left before the end. */
+  readonly close: (left: boolean, endTime: Time) => void
 }
 
 export interface RequestWatch {
@@ -41,13 +43,12 @@ export const makeRequestWatch: Effect.Effect<RequestWatch, never, Scope.Scope> =
   const openSpan = spans && makeOpen(spans)
   return {
     open: (facts, request) => {
-      const leave = open.add(facts)
       const span = facts.path === "/health" ? undefined : openSpan?.(facts, request)
       return {
         span,
-        end: ({ left }) => {
-          leave()
-          if (span !== undefined) closeSpan(span, facts, request, left)
+        leave: open.add(facts),
+        close: (left, endTime) => {
+          if (span !== undefined) closeSpan(span, facts, request, left, endTime)
         }
       }
     }
@@ -87,12 +88,12 @@ const makeOpen = (spans: SpanMaker) => {
 }
 
 /** An error is what the server failed at (5xx, a stream that broke off); a caller who leaves is none. */
-const closeSpan = (span: OpenSpan, facts: RequestFacts, { headers }: TracedRequest, left: boolean) => {
+const closeSpan = (span: OpenSpan, facts: RequestFacts, { headers }: TracedRequest, left: boolean, endTime: Time) => {
   const { route, status } = facts
   const gone = left && facts.outcome === undefined
   const failed = status >= 500 || facts.streamEnd === "error"
   const error = failed && !gone ? (facts.failure ?? String(status)) : undefined
-  span.close(performance.now(), error, outcome(status, route?.model.id, route?.level), {
+  span.close(endTime, error, outcome(status, route?.model.id, route?.level), {
     "gateway.request_id": facts.id,
     "user_agent.original": headers["user-agent"]?.slice(0, maxText),
     "error.type": gone ? "cancelled" : error

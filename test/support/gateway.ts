@@ -47,8 +47,9 @@ const cloud = /^(VERTEX|BEDROCK|AZURE_OPENAI)_/
 
 const collect = (lines: Array<string>) =>
   Logger.layer([
-    Logger.make(({ message, cause, logLevel, fiber }) => {
-      const { fields, text } = entryOf(message, fiber)
+    Logger.make((options) => {
+      const { cause, logLevel } = options
+      const { fields, text } = entryOf(options)
       const why = cause.reasons.length === 0 ? "" : ` ${Cause.pretty(cause)}`
       lines.push(`${logLevel} ${text} ${JSON.stringify(fields)}${why}`)
     })

@@ -34,14 +34,12 @@ const exceptionOf = (cause: Cause.Cause<unknown>): Readonly<Record<string, strin
 
 /** The fields of OTLP's `LogRecord`. */
 class LogRecord implements Message {
-  private readonly time: number
   private readonly level: LogLevel.LogLevel
   private readonly entry: Entry
   private readonly attributes: Attributes
   private readonly limits: AttributeLimits
 
-  constructor(time: number, level: LogLevel.LogLevel, entry: Entry, attributes: Attributes, limits: AttributeLimits) {
-    this.time = time
+  constructor(level: LogLevel.LogLevel, entry: Entry, attributes: Attributes, limits: AttributeLimits) {
     this.level = level
     this.entry = entry
     this.attributes = attributes
@@ -49,8 +47,8 @@ class LogRecord implements Message {
   }
 
   write(writer: ProtobufWriter): void {
-    const { span, text } = this.entry
-    writer.time(1, this.time)
+    const { span, text, time } = this.entry
+    writer.time(1, time)
     writer.integer(2, severities[this.level])
     writer.string(3, this.level)
     const body = writer.open(5)
@@ -63,14 +61,15 @@ class LogRecord implements Message {
       writer.id(9, trace)
       writer.id(10, id)
     }
-    writer.time(11, this.time)
+    writer.time(11, time)
   }
 }
 
 /** A logger whose records `add` takes. */
 export const makeOtlpLogger = (add: Add, limits: AttributeLimits): Logger.Logger<unknown, void> =>
-  Logger.make(({ cause, date, fiber, logLevel, message }) => {
-    const entry = entryOf(message, fiber)
+  Logger.make((options) => {
+    const { cause, logLevel } = options
+    const entry = entryOf(options)
     const attributes = cause.reasons.length === 0 ? entry.fields : { ...entry.fields, ...exceptionOf(cause) }
-    add(new LogRecord(date.getTime(), logLevel, entry, attributes, limits))
+    add(new LogRecord(logLevel, entry, attributes, limits))
   })
