@@ -117,9 +117,9 @@ const stdoutSink: Sink = (text) => {
   return Effect.forEach(pieces, (piece) => writeStdout(new TextEncoder().encode(piece)), { discard: true })
 }
 
-/** Between two writes, so that a busy gateway writes many records at once; in milliseconds. */
+/** Between two writes: each opens, writes and closes the file in threads of the pool, some 0.1 ms in all, whatever it writes. */
 const pause = Effect.callback<void>((resume) => {
-  setTimeout(() => resume(Effect.void), 5)
+  setTimeout(() => resume(Effect.void), 60)
 })
 
 /** A usage log on any sink; for tests, and for what `layer` does not know. */

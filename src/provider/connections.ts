@@ -8,6 +8,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Settings } from "../Settings.ts"
 import { hostOf, isLoopback } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
+import { readAtOnce } from "../wire/reads.ts"
 import { writesTogether } from "../wire/writes.ts"
 
 const timeout = 5_000
@@ -34,7 +35,10 @@ const direct = () => {
     ...options,
     connect: (to, opened) =>
       open(to, (...outcome) => {
-        if (outcome[0] === null) together(outcome[1])
+        if (outcome[0] === null) {
+          together(outcome[1])
+          readAtOnce(outcome[1])
+        }
         opened(...outcome)
       })
   })
