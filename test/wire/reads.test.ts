@@ -1,8 +1,10 @@
 import { once } from "node:events"
-import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
+import { connect as connectTls, createServer as createTlsServer } from "node:tls"
 import fc from "fast-check"
 import { afterEach, expect, it } from "vitest"
 import { readAtOnce } from "../../src/wire/reads.ts"
+import { cert, key } from "../support/selfSigned.ts"
 
 const closing: Array<() => void> = []
 afterEach(() => {
@@ -13,12 +15,15 @@ afterEach(() => {
 const buffered: object = { highWaterMark: 16 * 1024 }
 
 /** Two ends of a connection; ours reads at once. */
-const connection = async () => {
-  const server = createServer().listen(0, "127.0.0.1")
+const connection = async (over: "TCP" | "TLS" = "TCP") => {
+  const server: Server = over === "TCP" ? createServer() : createTlsServer({ cert, key })
+  server.listen(0, "127.0.0.1")
   await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  const ours = connect({ port, host: "127.0.0.1", ...buffered })
-  const [theirs] = (await once(server, "connection")) as [Socket]
+  const to = { port: (server.address() as AddressInfo).port, host: "127.0.0.1", ...buffered }
+  const ours = over === "TCP" ? connect(to) : connectTls({ ...to, ca: cert, servername: "localhost" })
+  const connected = once(ours, over === "TCP" ? "connect" : "secureConnect")
+  const [theirs] = (await once(server, over === "TCP" ? "connection" : "secureConnection")) as [Socket]
+  await connected
   closing.push(() => {
     ours.destroy()
     theirs.destroy()
@@ -70,37 +75,40 @@ it("gives a chunk to its reader in the turn in which it was read", async () => {
   expect(within).toBe("hello")
 })
 
-it("loses nothing and keeps the order, whatever the reader takes and when", async () => {
-  const step = fc.record({
-    size: fc.integer({ min: 1, max: 20_000 }),
-    most: fc.oneof(fc.constant(Number.POSITIVE_INFINITY), fc.integer({ min: 1, max: 20_000 })),
-    next: fc.constantFrom("nothing", "pause", "resume")
-  })
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
-      const { ours, theirs } = await connection()
-      const { resume, state, text } = reader(ours)
-      const ended = once(ours, "end")
-      let sent = ""
-      for (const [at, { most, next, size }] of steps.entries()) {
-        state.most = most
-        if (next === "pause") state.paused = true
-        if (next === "resume") resume()
-        const piece = String.fromCharCode(97 + (at % 26)).repeat(size)
-        sent += piece
-        theirs.write(piece)
-        await turn()
-      }
-      theirs.end()
-      state.most = Number.POSITIVE_INFINITY
-      resume()
-      await ended
-      expect(text()).toBe(sent)
-      for (const close of closing.splice(0)) close()
-    }),
-    { numRuns: 100 }
-  )
-})
+it.each(["TCP", "TLS"] as const)(
+  "loses nothing and keeps the order over %s, whatever the reader takes and when",
+  async (over) => {
+    const step = fc.record({
+      size: fc.integer({ min: 1, max: 20_000 }),
+      most: fc.oneof(fc.constant(Number.POSITIVE_INFINITY), fc.integer({ min: 1, max: 20_000 })),
+      next: fc.constantFrom("nothing", "pause", "resume")
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
+        const { ours, theirs } = await connection(over)
+        const { resume, state, text } = reader(ours)
+        const ended = once(ours, "end")
+        let sent = ""
+        for (const [at, { most, next, size }] of steps.entries()) {
+          state.most = most
+          if (next === "pause") state.paused = true
+          if (next === "resume") resume()
+          const piece = String.fromCharCode(97 + (at % 26)).repeat(size)
+          sent += piece
+          theirs.write(piece)
+          await turn()
+        }
+        theirs.end()
+        state.most = Number.POSITIVE_INFINITY
+        resume()
+        await ended
+        expect(text()).toBe(sent)
+        for (const close of closing.splice(0)) close()
+      }),
+      { numRuns: 50 }
+    )
+  }
+)
 
 it("ends after what the reader left", async () => {
   const { ours, theirs } = await connection()
