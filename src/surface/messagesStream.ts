@@ -87,13 +87,19 @@ const agrees = (name: string, data: string): boolean => {
 const frameOf = (state: MessagesState, model: string, event: Event): Frame | undefined => {
   const { data } = event
   const name = event.event ?? string(readObject(data)?.type)
+  if (name !== "content_block_delta") return rareFrame(state, model, name, data)
+  // Most of all events, and not parsed: what does not even mention its name is another one.
+  const frame = data.includes(name) ? delta(state, data) : undefined
+  if (frame === undefined) state.end = unreadable
+  return frame
+}
+
+/**
+ * The same of events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected,
+ * as those of objects that nobody holds for long.
+ */
+const rareFrame = (state: MessagesState, model: string, name: string, data: string): Frame | undefined => {
   switch (name) {
-    case "content_block_delta": {
-      // Most of all events, and not parsed: what does not even mention its name is another one.
-      const frame = data.includes(name) ? delta(state, data) : undefined
-      if (frame === undefined) break
-      return frame
-    }
     case "message_start": {
       const fields = readExactObject(data)
       if (fields?.type !== name) break

@@ -42,10 +42,14 @@ class ClaudeReader implements StreamReader {
     if (this.over) return undefined
     const fields = readObject(event.data)
     if (fields === undefined) return unreadable
+    if (fields.type !== "content_block_delta") return this.stepRare(fields, out)
+    this.delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)
+    return undefined
+  }
+
+  /** Events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected. */
+  private stepRare(fields: JsonObject, out: Pieces): UpstreamFault | undefined {
     switch (fields.type) {
-      case "content_block_delta":
-        this.delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)
-        break
       case "content_block_start":
         this.begin(numberOf(fields.index) ?? 0, objectOf(fields.content_block), out)
         break
