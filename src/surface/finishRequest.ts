@@ -33,10 +33,10 @@ export const makeFinish = Effect.gen(function* () {
     const until = performance.now()
     backlog.add(() => {
       const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
-      recordRequest(facts, outcome, now, tokens)
-      activity?.record(facts, outcome, now)
       const record = usageRecordOf(facts, left, now)
       if (record !== undefined) records.record(record)
+      recordRequest(facts, outcome, now, tokens)
+      activity?.record(facts, outcome, now)
       run(logRequest(facts, outcome, now, span))
       close(left, until)
     })
