@@ -117,9 +117,10 @@ const stdoutSink: Sink = (text) => {
   return Effect.forEach(pieces, (piece) => writeStdout(new TextEncoder().encode(piece)), { discard: true })
 }
 
-/** Between two writes: each opens, writes and closes the file in threads of the pool, some 0.1 ms in all, whatever it writes. */
+/** Between two writes, in milliseconds: each opens, writes and closes the file in threads of the pool, however little it writes. */
+const patience = 60
 const pause = Effect.callback<void>((resume) => {
-  setTimeout(() => resume(Effect.void), 60)
+  setTimeout(() => resume(Effect.void), patience)
 })
 
 /** A usage log on any sink; for tests, and for what `layer` does not know. */
