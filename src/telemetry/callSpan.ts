@@ -143,12 +143,12 @@ class Call implements CallSpan {
     if (this.ended) return
     this.ended = true
     this.endedAt ??= performance.now()
-    this.backlog.add(this.finish)
+    const until = this.endedAt
+    this.backlog.add(() => this.finish(until))
   }
 
-  private readonly finish = (): void => {
+  private finish(until: number): void {
     const { span } = this
-    const until = this.endedAt ?? performance.now()
     this.record.end((until - this.startedAt) / 1000, this.error, this.tokens)
     if (span === undefined) return
     const { tokens } = this

@@ -5,6 +5,7 @@
 import { Cause, Effect, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { escapeControls, escapeJson } from "../wire/escape.ts"
+import { gather } from "../wire/gather.ts"
 import { isoTime } from "../wire/isoTime.ts"
 import { type Entry, entryOf, isEntry } from "./entry.ts"
 
@@ -70,31 +71,19 @@ const toStderr = (
   logger: Logger.Logger<unknown, string>
 ): Effect.Effect<Logger.Logger<unknown, void>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    let waiting: Array<string | Logger.Options<unknown>> = []
-    let timer: NodeJS.Timeout | undefined
-    let open = true
-    // Blocks while the reader of a pipe is stalled: a log that is read too slowly must not be lost silently.
-    const flush = () => {
-      clearTimeout(timer)
-      timer = undefined
-      const lines = waiting
-      waiting = []
-      let text = ""
-      for (const line of lines) text += `${typeof line === "string" ? line : logger.log(line)}\n`
-      if (text !== "") process.stderr.write(text)
-    }
-    process.on("exit", flush)
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        open = false
-        process.off("exit", flush)
-        flush()
-      })
-    )
+    const { add } = yield* gather<string | Logger.Options<unknown>>({
+      patience,
+      most: Number.POSITIVE_INFINITY,
+      // Blocks while the reader of a pipe is stalled: a log that is read too slowly must not be lost silently.
+      take: (lines) => {
+        let text = ""
+        for (const line of lines) text += `${typeof line === "string" ? line : logger.log(line)}\n`
+        process.stderr.write(text)
+      }
+    })
     return Logger.make((options) => {
-      waiting.push(isEntry(options.message) ? options : logger.log(options))
-      if (!open || LogLevel.isGreaterThanOrEqualTo(options.logLevel, "Warn")) flush()
-      else timer ??= setTimeout(flush, patience)
+      const line = isEntry(options.message) ? options : logger.log(options)
+      add(line, LogLevel.isGreaterThanOrEqualTo(options.logLevel, "Warn"))
     })
   })
 

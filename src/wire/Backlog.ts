@@ -3,11 +3,7 @@
  * together. Done for each alone, nothing that it needs is in the processor's cache any more, and whoever comes next waits for it.
  */
 import { Cause, Context, Effect, Layer } from "effect"
-
-/** Longest time that work waits for more, in milliseconds. */
-const patience = 30
-/** So many are done without waiting for more. */
-const together = 16
+import { gather } from "./gather.ts"
 
 export interface Work {
   /** Puts work off. A defect is logged, and the work after it is done all the same. */
@@ -26,36 +22,19 @@ export const backlogLayer: Layer.Layer<never> = Layer.effect(
   Backlog,
   Effect.gen(function* () {
     const run = Effect.runForkWith(yield* Effect.context<never>())
-    let waiting: Array<() => void> = []
-    let timer: NodeJS.Timeout | undefined
-    let open = true
-    const clear = () => {
-      clearTimeout(timer)
-      timer = undefined
-      const all = waiting
-      waiting = []
-      for (const work of all) {
-        try {
-          work()
-        } catch (defect) {
-          run(Effect.logError("what was left to do failed", Cause.die(defect)))
+    const { add, flush } = yield* gather<() => void>({
+      patience: 30,
+      most: 16,
+      take: (all) => {
+        for (const work of all) {
+          try {
+            work()
+          } catch (defect) {
+            run(Effect.logError("what was left to do failed", Cause.die(defect)))
+          }
         }
       }
-    }
-    // Before the log lines are written that come of it.
-    process.prependListener("exit", clear)
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        open = false
-        process.off("exit", clear)
-        clear()
-      })
-    )
-    const add = (work: () => void) => {
-      waiting.push(work)
-      if (!open || waiting.length >= together) clear()
-      else timer ??= setTimeout(clear, patience)
-    }
-    return { add, clear }
+    })
+    return { add, clear: flush }
   })
 )
