@@ -1,4 +1,7 @@
-/** Sends again what the gateway refused for now, or never got; see `policy.ts`. */
+/**
+ * Sends again what the gateway refused for now, or never got; see `policy.ts`, which the promise client goes by, too. Effect's
+ * `HttpClient.retryTransient` knows no `x-should-retry`, and would send again what 500 and 504 may have charged for.
+ */
 import { Effect } from "effect"
 import { HttpClientError, type HttpClientResponse } from "effect/http"
 import { readHeaders } from "./headers.ts"
