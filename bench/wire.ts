@@ -94,14 +94,16 @@ const completion = {
   model: "gpt-5.1-2025-11-13",
   system_fingerprint: "fp_bench"
 }
+/** OpenAI pads its deltas, so that their lengths on the wire say nothing of the text (docs/upstreams.md#openai-formats). */
+const obfuscation = (i: number) => "dKf0Wq3uZp8x".slice(0, (i * 7) % 13)
 const chatUsage = (n: number) => ({
   prompt_tokens: 312,
   completion_tokens: n,
   total_tokens: 312 + n,
   completion_tokens_details: { reasoning_tokens: 0 }
 })
-const chatChunk = (delta: object, finish_reason: string | null) =>
-  `data: ${JSON.stringify({ ...completion, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }], usage: null })}\n\n`
+const chatChunk = (delta: object, finish_reason: string | null, i = 0) =>
+  `data: ${JSON.stringify({ ...completion, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }], usage: null, obfuscation: obfuscation(i) })}\n\n`
 
 const responseItem = (n: number, status: string) => ({
   id: "msg_bench",
@@ -127,7 +129,13 @@ const responseEvents = (n: number) => {
     { type: "response.in_progress", response: response(0, "in_progress") },
     { type: "response.output_item.added", output_index: 0, item: responseItem(0, "in_progress") },
     { type: "response.content_part.added", ...at, part: { type: "output_text", text: "", annotations: [] } },
-    ...texts(n).map((delta) => ({ type: "response.output_text.delta", ...at, delta })),
+    ...texts(n).map((delta, i) => ({
+      type: "response.output_text.delta",
+      ...at,
+      delta,
+      logprobs: [],
+      obfuscation: obfuscation(i)
+    })),
     { type: "response.output_text.done", ...at, text: prose(n) },
     { type: "response.content_part.done", ...at, part: { type: "output_text", text: prose(n), annotations: [] } },
     { type: "response.output_item.done", output_index: 0, item: responseItem(n, "completed") },
@@ -164,7 +172,7 @@ export const replies = (n: number) => ({
   }),
   chatStream: sse([
     chatChunk({ role: "assistant", content: "" }, null),
-    ...texts(n).map((content) => chatChunk({ content }, null)),
+    ...texts(n).map((content, i) => chatChunk({ content }, null, i)),
     chatChunk({}, "stop"),
     `data: ${JSON.stringify({ ...completion, object: "chat.completion.chunk", choices: [], usage: chatUsage(n) })}\n\n`,
     "data: [DONE]\n\n"
