@@ -104,9 +104,23 @@ const renumbered = ({ sealed }: ResponsesState, event: Event): Event | undefined
   return before === 0 ? event : { ...event, data: JSON.stringify({ ...fields, output_index: place - before }) }
 }
 
+/** As it came, without what it hides; undefined where it has no name, or is no object, which ends the stream. */
+const passed = (state: ResponsesState, name: string, data: string): Frame | undefined => {
+  if (!data.startsWith("{") || !data.endsWith("}")) return broken(state)
+  if (!mayHide(data)) return name === "" ? undefined : { event: name, data }
+  const fields = readExactObject(data)
+  return fields === undefined ? broken(state) : { event: name, data: JSON.stringify(exposedEvent(fields)) }
+}
+
 /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
 const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefined => {
   const name = event ?? textOf(readExactObject(data)?.type) ?? ""
+  // Most of all events.
+  return name === "response.output_text.delta" ? passed(state, name, data) : rareFrame(state, name, data)
+}
+
+/** The same of events of which a reply has few. */
+const rareFrame = (state: ResponsesState, name: string, data: string): Frame | undefined => {
   if (!isEventName(name)) return broken(state)
   if (terminal.has(name)) return finish(state, name, data)
   switch (name) {
@@ -136,12 +150,8 @@ const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefin
       const key = keyOf(fields)
       return { event: name, data, calls: whole(state, key, { type: "append", key, text }) }
     }
-    default: {
-      if (!data.startsWith("{") || !data.endsWith("}")) return broken(state)
-      if (!mayHide(data)) return name === "" ? undefined : { event: name, data }
-      const fields = readExactObject(data)
-      return fields === undefined ? broken(state) : { event: name, data: JSON.stringify(exposedEvent(fields)) }
-    }
+    default:
+      return passed(state, name, data)
   }
 }
 
