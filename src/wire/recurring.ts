@@ -93,6 +93,8 @@ export class Recurring {
       return from === undefined ? [] : [{ slot, from, to: closing(text, from) }]
     })
     if (found.length === 0 || text.includes(probe)) return
+    // A first delta says nothing, and none after it is written like it.
+    if (found.some(({ from, to }) => from === to)) return
     this.inVain++
     this.form = formOf(
       text,
