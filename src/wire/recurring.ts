@@ -23,7 +23,7 @@ interface Form {
   readonly after: string
 }
 
-/** How many forms in a row are learnt in vain: where every object differs in more, learning costs more than it saves. */
+/** How many forms in a row are looked for in vain: where every object differs in more, learning costs more than it saves. */
 const patience = 8
 
 /** Longer texts are parsed: nothing as long as that is kept. In characters. */
@@ -92,10 +92,10 @@ export class Recurring {
       const from = typeof fieldsAt(slot, object)?.[slot.key] === "string" ? startOf(text, slot.key) : undefined
       return from === undefined ? [] : [{ slot, from, to: closing(text, from) }]
     })
-    if (found.length === 0 || text.includes(probe)) return
-    // A first delta says nothing, and none after it is written like it.
-    if (found.some(({ from, to }) => from === to)) return
+    if (found.length === 0) return
     this.inVain++
+    // A first delta says nothing, and none after it is written like it.
+    if (text.includes(probe) || found.some(({ from, to }) => from === to)) return
     this.form = formOf(
       text,
       found.sort((one, other) => one.from - other.from)

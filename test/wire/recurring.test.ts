@@ -1,7 +1,7 @@
 /** JSON objects that recur: each is read as if it had been parsed. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { objectOf, readObject } from "../../src/wire/json.ts"
+import { readObject } from "../../src/wire/json.ts"
 import { Recurring } from "../../src/wire/recurring.ts"
 
 const make = () =>
@@ -25,6 +25,12 @@ const assertSame = (texts: ReadonlyArray<string>) => {
 }
 
 const event = (text: string, padding?: string) => `{"index":0,"delta":{"text":${text}}${padding ?? ""}}`
+
+/** Not even what recurs is looked for. */
+const assertForgotten = (recurring: Recurring) => {
+  recurring.read(event('"a"'))
+  assert.notStrictEqual(recurring.read(event('"b"')), recurring.read(event('"c"')))
+}
 
 describe("objects that recur", () => {
   it("are not parsed again", () => {
@@ -55,6 +61,15 @@ describe("objects that recur", () => {
   it("are looked for no longer where none recurs", () => {
     const texts = Array.from({ length: 40 }, (_, at) => `{"at":${at},"delta":{"text":"a"}}`)
     assertSame([...texts, ...texts.map(() => event('"b"'))])
+    const recurring = make()
+    for (const text of texts) recurring.read(text)
+    assertForgotten(recurring)
+  })
+
+  it("are looked for no longer where their strings stay empty", () => {
+    const recurring = make()
+    for (let at = 0; at < 40; at++) recurring.read(event('""', `,"at":${at}`))
+    assertForgotten(recurring)
   })
 
   it("are read as they are parsed, whatever comes", () => {
@@ -77,9 +92,9 @@ describe("objects that recur", () => {
 
   it("keep what is parsed apart from what recurs", () => {
     const recurring = make()
-    recurring.read(event('"a"'))
-    const kept = objectOf(recurring.read(event('"b"'))?.delta).text
+    const parsed = recurring.read(event('"a"'))
+    recurring.read(event('"b"'))
     recurring.read(event('"c"'))
-    assert.strictEqual(kept, "b")
+    assert.deepStrictEqual(parsed, { index: 0, delta: { text: "a" } })
   })
 })

@@ -19,6 +19,7 @@ type Open =
   | { readonly type: "call"; readonly index: number; readonly input: Json | undefined; empty: boolean }
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
 
+/** A delta has one of these. */
 const slots = ["text", "partial_json", "thinking"].map((key) => ({ key, in: (event: JsonObject) => event.delta }))
 
 class ClaudeReader implements StreamReader {
