@@ -17,10 +17,17 @@ import { replies } from "./wire.ts"
 
 const { events } = replies(200).claudeStream
 const protocol = messagesProtocol("claude-sonnet-4-5")
-const socket = { writable: true, writableNeedDrain: false, write: () => true }
+const nothing = () => {}
+const socket = {
+  writable: true,
+  writableLength: 0,
+  writableNeedDrain: false,
+  write: () => true,
+  once: nothing,
+  off: nothing
+}
 const response = { chunkedEncoding: true, socket }
 const every = 15_000
-const nothing = () => {}
 
 const writer = new ReplyWriter(response, nothing)
 

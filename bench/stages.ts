@@ -98,7 +98,14 @@ stage("usage record and its line", () => record && recordLine(usageRecordOf(fact
 stage("metrics of the request", () => recordRequest(facts, "ok", Date.now(), facts.tokens))
 
 const nothing = () => {}
-const socket = { writable: true, writableNeedDrain: false, write: () => true }
+const socket = {
+  writable: true,
+  writableLength: 0,
+  writableNeedDrain: false,
+  write: () => true,
+  once: nothing,
+  off: nothing
+}
 const response = { chunkedEncoding: false, socket }
 
 /** A stream, one event a network chunk as clouds send them; costs are for each event. */

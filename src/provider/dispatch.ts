@@ -165,7 +165,7 @@ class WholeExchange extends Exchange {
   }
 }
 
-/** Most bytes that wait for a reader before the upstream has to. */
+/** Most bytes that wait for a reader that is busy before the upstream has to. */
 const maxWaiting = 16 * 1024
 /** How long a reply that has said its last word may take to end, in milliseconds, so that its connection is used again. */
 const afterTerminal = 1_000
@@ -186,6 +186,8 @@ class OpenExchange extends Exchange implements OpenReply {
   private end: End<GatewayError> | undefined
   private reader: Reader | undefined
   private waking = false
+  /** Whether the upstream has to wait. */
+  private held = false
   private discarding: NodeJS.Timeout | undefined
 
   constructor(stopper: Stopper, answer: OpenExchange["answer"]) {
@@ -214,12 +216,20 @@ class OpenExchange extends Exchange implements OpenReply {
     if (this.chunks === undefined) this.chunks = [chunk]
     else this.chunks.push(chunk)
     this.waiting += chunk.length
-    if (this.waiting > maxWaiting) {
-      controller.pause()
-      // Parts of what the socket read, all of which they would keep.
-      this.chunks = [Buffer.concat(this.chunks)]
-    }
+    if (this.waiting > maxWaiting && this.busy) this.hold(controller)
     this.wake()
+  }
+
+  /** Whoever waits takes all that a read of the socket brings, up to 64 KiB; in parts it would take a tenth longer. */
+  private get busy(): boolean {
+    return this.answered && this.reader === undefined
+  }
+
+  private hold(controller: Dispatcher.DispatchController): void {
+    this.held = true
+    controller.pause()
+    // Parts of what the socket read, all of which they would keep.
+    this.chunks = [Buffer.concat(this.chunks ?? [])]
   }
 
   protected ended(): void {
@@ -263,10 +273,13 @@ class OpenExchange extends Exchange implements OpenReply {
     const { chunks } = this
     if (chunks === undefined) return this.end
     this.chunks = undefined
-    const held = this.waiting > maxWaiting
     this.waiting = 0
-    // What undici has read already comes at once, and may have to be held again.
-    if (held) this.controller?.resume()
+    if (this.held) {
+      this.held = false
+      // What undici has read already comes at once, and may have to be held again.
+      // Of a reply that has ended, the connection is another's.
+      if (!this.over) this.controller?.resume()
+    }
     return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
   }
 

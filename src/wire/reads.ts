@@ -4,6 +4,8 @@
  */
 import type { Socket } from "node:net"
 
+const nothing = Buffer.alloc(0)
+
 /**
  * For a socket whose reader reads until nothing is left when it is told that the socket is `readable`, as undici does. What it
  * leaves goes on the list, and so does what comes after it until the list is empty: then Node's stream holds the sender back.
@@ -24,7 +26,9 @@ export const readAtOnce = (socket: Pick<Socket, "emit" | "push" | "read" | "read
     }
     const left = offered
     offered = null
-    return left === null || push.call(socket, left, encoding)
+    if (left !== null) return push.call(socket, left, encoding)
+    // What the reader gave back is on the list; the stream says whether that is too much to read on.
+    return socket.readableLength === 0 || push.call(socket, nothing)
   }
   socket.read = (size) => {
     if (!offering || size !== undefined) return read.call(socket, size)

@@ -61,3 +61,24 @@ describe("a slow reader of an open reply", () => {
     assert.strictEqual(read, pieces * size)
   })
 })
+
+describe("what one read of the connection brings", () => {
+  const piece = 1_000
+  const open = (pieces: number) =>
+    Effect.runPromise(dispatchOpen(bursts(pieces, piece), { method: "POST", path: "/" }, new Stopper()))
+  const sizeOf = (chunk: unknown) => (chunk instanceof Uint8Array ? chunk.length : undefined)
+
+  it("is taken whole by a reader that waits", async () => {
+    const reply = await open(64)
+    const taken = await new Promise((resolve) => reply.notify({ wake: () => resolve(reply.take()) }))
+    assert.strictEqual(sizeOf(taken), 64 * piece)
+    assert.strictEqual(reply.take(), "done")
+  })
+
+  it("is held back where the reader is busy", async () => {
+    const reply = await open(1_000)
+    for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve))
+    assert.strictEqual(sizeOf(reply.take()), 17 * piece)
+    assert.strictEqual(sizeOf(reply.take()), 17 * piece)
+  })
+})

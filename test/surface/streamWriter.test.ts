@@ -1,4 +1,5 @@
 /** A stream writes what comes while its reader waits, and leaves the rest to the reader, in order (docs/architecture.md#the-stream-path). */
+import { EventEmitter } from "node:events"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { ReplyWriter } from "../../src/stream/encode.ts"
@@ -19,10 +20,18 @@ const echo: Protocol<Progress> = {
   summary: () => ({ tokens: undefined, finishReason: undefined })
 }
 
-const open = () => ({ writable: true, writableNeedDrain: false })
+class Caller extends EventEmitter {
+  writable = true
+  writableLength = 0
+  writableNeedDrain = false
+  takes() {
+    this.writableNeedDrain = false
+    this.emit("drain")
+  }
+}
 
 /** A reply whose events are sent one by one; `by` says who wrote each. */
-const reply = (connection: { writable: boolean; writableNeedDrain: boolean } | null) => {
+const reply = (connection: Caller | null) => {
   const by: Array<readonly [string, string]> = []
   const textOf = (bytes: unknown) => (bytes instanceof Uint8Array ? Buffer.from(bytes).toString("utf8").trim() : "")
   const response = {
@@ -36,7 +45,10 @@ const reply = (connection: { writable: boolean; writableNeedDrain: boolean } | n
         }
       })
   }
-  const writer = new ReplyWriter(response, () => {})
+  let held = 0
+  const writer = new ReplyWriter(response, (bytes) => {
+    held += bytes
+  })
   const { relay } = relayOf(echo, { writer })
   const waiting: Array<string> = []
   let reader: Reader | undefined
@@ -60,12 +72,12 @@ const reply = (connection: { writable: boolean; writableNeedDrain: boolean } | n
     reader = undefined
     next?.wake()
   }
-  return { by, fiber, send }
+  return { by, fiber, held: () => held, left: () => waiting.length, send }
 }
 
 describe("a streamed reply", () => {
   it("is begun and ended by its reader, and written by the stream between", async () => {
-    const { by, fiber, send } = reply(open())
+    const { by, fiber, send } = reply(new Caller())
     for (const data of ["a", "b", "c", "last"]) send(data)
     await Effect.runPromise(Fiber.join(fiber))
     assert.deepStrictEqual(by, [
@@ -76,22 +88,65 @@ describe("a streamed reply", () => {
     ])
   })
 
-  it("is left to its reader while the caller takes nothing", async () => {
-    const connection = open()
-    const { by, fiber, send } = reply(connection)
+  it("takes nothing of the cloud while the caller takes nothing", async () => {
+    const connection = new Caller()
+    const { by, fiber, left, send } = reply(connection)
     send("a")
     send("b")
     connection.writableNeedDrain = true
     send("c")
-    connection.writableNeedDrain = false
     send("d")
-    connection.writable = false
+    assert.deepStrictEqual([by.length, left()], [2, 2])
+    connection.takes()
     send("e")
     send("last")
     await Effect.runPromise(Fiber.join(fiber))
+    assert.strictEqual(left(), 0)
     assert.deepStrictEqual(
-      by.map(([who, text]) => `${who} ${text}`),
-      ["reader data: a", "stream data: b", "reader data: c", "stream data: d", "reader data: e", "reader data: last"]
+      by.map(([, text]) => text),
+      ["a", "b", "c", "d", "e", "last"].map((data) => `data: ${data}`)
+    )
+    assert.strictEqual(connection.listenerCount("drain"), 0)
+  })
+
+  it("leaves nothing behind when it ends while the caller takes nothing", async () => {
+    const connection = new Caller()
+    const { by, fiber, send } = reply(connection)
+    send("a")
+    connection.writableNeedDrain = true
+    send("b")
+    await Effect.runPromise(Fiber.interrupt(fiber))
+    assert.strictEqual(connection.listenerCount("drain"), 0)
+    connection.takes()
+    assert.deepStrictEqual(by, [["reader", "data: a"]])
+  })
+
+  it("counts what the caller has not taken, unless it is little", async () => {
+    const connection = new Caller()
+    const { held, send } = reply(connection)
+    const large = "x".repeat(5_000)
+    send("a")
+    send(large)
+    const event = `data: ${large}\n\n`.length
+    assert.strictEqual(held(), event)
+    connection.writableLength = event
+    send("b")
+    assert.strictEqual(held(), event + "data: b\n\n".length)
+    connection.writableLength = 0
+    send("c")
+    assert.strictEqual(held(), 0)
+  })
+
+  it("is left to its reader when the connection has ended", async () => {
+    const connection = new Caller()
+    const { by, fiber, send } = reply(connection)
+    for (const data of ["a", "b"]) send(data)
+    connection.writable = false
+    for (const data of ["c", "last"]) send(data)
+    await Effect.runPromise(Fiber.join(fiber))
+    assert.deepStrictEqual(
+      by.map(([who]) => who),
+      ["reader", "stream", "reader", "reader"]
     )
   })
 
@@ -106,11 +161,11 @@ describe("a streamed reply", () => {
   })
 
   it("ends with what cannot be printed, and writes nothing for a reader that has gone", async () => {
-    const broken = reply(open())
+    const broken = reply(new Caller())
     for (const data of ["a", "b", "bad", "c"]) broken.send(data)
     assert.strictEqual((await Effect.runPromise(Fiber.await(broken.fiber)))._tag, "Failure")
     assert.deepStrictEqual(broken.by.length, 2)
-    const gone = reply(open())
+    const gone = reply(new Caller())
     gone.send("a")
     await Effect.runPromise(Fiber.interrupt(gone.fiber))
     gone.send("b")

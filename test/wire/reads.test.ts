@@ -142,6 +142,21 @@ it("holds the sender back while the reader leaves what there is", async () => {
   expect(state.bytes).toBe(all)
 })
 
+it("reads no more while what the reader gave back is too much", async () => {
+  const { ours, theirs } = await connection()
+  const { state, resume } = reader(ours)
+  state.most = 1_000
+  const all = 64 * 1024 * 1024
+  theirs.write(Buffer.alloc(all, "x"))
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  // One read at most.
+  expect(ours.readableLength).toBeLessThanOrEqual(64 * 1024)
+  state.most = Number.POSITIVE_INFINITY
+  resume()
+  while (state.bytes < all) await turn()
+  expect(state.bytes).toBe(all)
+})
+
 it("passes chunks on when nobody listens", async () => {
   const { ours, theirs } = await connection()
   theirs.write("early")
