@@ -1,7 +1,8 @@
 /**
  * Reads chunks that are printed as Bedrock prints them, which are nearly all frames of a stream, in less time than reading
  * whatever a frame may hold: what has come is checked and decoded at once, and not frame by frame. What is not exactly so is left to
- * `eventStream`, which also says what is wrong with it.
+ * `eventStream`, which also says what is wrong with it. What a text begins with is told by slices: `startsWith` takes a fifth more of
+ * the whole.
  */
 import { isUtf8 } from "node:buffer"
 import { crc32 } from "node:zlib"
@@ -93,7 +94,7 @@ export class PlainChunks {
     const from = at + preludeBytes + this.opening.length
     if (text.slice(at + preludeBytes, from) !== this.opening) return undefined
     const to = text.indexOf('"', from)
-    const last = text.startsWith(filler, to) ? text.indexOf('"', to + filler.length) : to
+    const last = text.slice(to, to + filler.length) === filler ? text.indexOf('"', to + filler.length) : to
     if (last < 0 || last + '"}'.length !== end || text[last + 1] !== "}") return undefined
     return (to - from) % 4 === 0 ? text.slice(from, to) : undefined
   }
@@ -108,7 +109,7 @@ export class PlainChunks {
     for (const end of ends) {
       const data = ascii ? text.slice(from, end) : scratch.toString("utf8", from, end)
       const valid = ascii || !data.includes(replacement) || isUtf8(scratch.subarray(from, end))
-      if (!valid || (!data.startsWith(this.head) && !this.renamed(data))) {
+      if (!valid || (data.slice(0, this.head.length) !== this.head && !this.renamed(data))) {
         events.length = before
         return false
       }
