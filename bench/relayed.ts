@@ -13,23 +13,14 @@ import { messagesProtocol } from "../src/surface/messagesStream.ts"
 import type { Reader } from "../src/wire/Source.ts"
 import { keepAlive } from "../src/wire/sse.ts"
 import { sse } from "../src/wire/sseDecoder.ts"
+import { nothing, responseTo } from "./caller.ts"
 import { replies } from "./wire.ts"
 
 const { events } = replies(200).claudeStream
 const protocol = messagesProtocol("claude-sonnet-4-5")
-const nothing = () => {}
-const socket = {
-  writable: true,
-  writableLength: 0,
-  writableNeedDrain: false,
-  write: () => true,
-  once: nothing,
-  off: nothing
-}
-const response = { chunkedEncoding: true, socket }
 const every = 15_000
 
-const writer = new ReplyWriter(response, nothing)
+const writer = new ReplyWriter(responseTo(true), nothing)
 
 /** As a server does with the bytes of a reply. */
 const write = (items: Stream.Stream<Item, unknown>) =>

@@ -28,6 +28,7 @@ import { parseExact, readExactObject } from "../src/wire/json.ts"
 import { measure } from "../src/wire/measure.ts"
 import { atOnce } from "../src/wire/slices.ts"
 import { sse } from "../src/wire/sseDecoder.ts"
+import { nothing, responseTo } from "./caller.ts"
 import * as calls from "./calls.ts"
 import { replies } from "./wire.ts"
 
@@ -97,16 +98,7 @@ stage("translate, scan and print the reply", () =>
 stage("usage record and its line", () => record && recordLine(usageRecordOf(facts, false, Date.now()) ?? record))
 stage("metrics of the request", () => recordRequest(facts, "ok", Date.now(), facts.tokens))
 
-const nothing = () => {}
-const socket = {
-  writable: true,
-  writableLength: 0,
-  writableNeedDrain: false,
-  write: () => true,
-  once: nothing,
-  off: nothing
-}
-const response = { chunkedEncoding: false, socket }
+const response = responseTo(false)
 
 /** A stream, one event a network chunk as clouds send them; costs are for each event. */
 const streamed = <S extends Progress>(name: string, protocol: Protocol<S>, frames: ReadonlyArray<Buffer>) => {
