@@ -88,7 +88,7 @@ const limits = (settings: GatewaySettings) => {
     connectionsCheckingInterval: 1_000,
     noDelay: true,
     // What a caller that reads slowly leaves in memory; the system's own buffers come on top. As much as a read of a cloud's
-    // connection brings: with a quarter of it, streams in bursts wait for callers that are quick, and take up to a quarter longer.
+    // connection brings: with a quarter of it, streams in bursts wait for callers that are quick, and take up to a fifth longer.
     highWaterMark: 64 * 1024,
     // The front door refuses a request without one, in JSON and with an ID.
     requireHostHeader: false

@@ -186,8 +186,6 @@ class OpenExchange extends Exchange implements OpenReply {
   private end: End<GatewayError> | undefined
   private reader: Reader | undefined
   private waking = false
-  /** Whether the upstream has to wait. */
-  private held = false
   private discarding: NodeJS.Timeout | undefined
 
   constructor(stopper: Stopper, answer: OpenExchange["answer"]) {
@@ -216,20 +214,17 @@ class OpenExchange extends Exchange implements OpenReply {
     if (this.chunks === undefined) this.chunks = [chunk]
     else this.chunks.push(chunk)
     this.waiting += chunk.length
-    if (this.waiting > maxWaiting && this.busy) this.hold(controller)
+    if (this.waiting > maxWaiting && this.busy) {
+      controller.pause()
+      // Parts of what the socket read, all of which they would keep.
+      this.chunks = [Buffer.concat(this.chunks)]
+    }
     this.wake()
   }
 
   /** Whoever waits takes all that a read of the socket brings, up to 64 KiB; in parts it would take a tenth longer. */
   private get busy(): boolean {
     return this.answered && this.reader === undefined
-  }
-
-  private hold(controller: Dispatcher.DispatchController): void {
-    this.held = true
-    controller.pause()
-    // Parts of what the socket read, all of which they would keep.
-    this.chunks = [Buffer.concat(this.chunks ?? [])]
   }
 
   protected ended(): void {
@@ -274,12 +269,9 @@ class OpenExchange extends Exchange implements OpenReply {
     if (chunks === undefined) return this.end
     this.chunks = undefined
     this.waiting = 0
-    if (this.held) {
-      this.held = false
-      // What undici has read already comes at once, and may have to be held again.
-      // Of a reply that has ended, the connection is another's.
-      if (!this.over) this.controller?.resume()
-    }
+    // Where it was paused, what undici has read already comes at once, and may have to be held again. Once a reply has ended, its
+    // connection is another's.
+    if (!this.over) this.controller?.resume()
     return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
   }
 

@@ -50,19 +50,18 @@ export class ReplyWriter {
     return encodeFor(once(this))(items)
   }
 
-  /** Whether the caller has to take what was written before anything more is. */
-  get full(): boolean {
-    return this.response.socket?.writableNeedDrain === true
-  }
-
-  /** Waits until it has. */
-  readonly drained: Effect.Effect<void> = Effect.callback((resume) => {
+  /** Waits until the caller has taken what was written; undefined where more can be. */
+  drained(): Effect.Effect<void> | undefined {
     const { socket } = this.response
-    if (!socket?.writableNeedDrain) return resume(Effect.void)
-    const taken = () => resume(Effect.void)
-    socket.once("drain", taken)
-    return Effect.sync(() => void socket.off("drain", taken))
-  })
+    if (!socket?.writableNeedDrain) return undefined
+    return Effect.callback((resume) => {
+      const taken = () => resume(Effect.void)
+      // It may have since.
+      if (!socket.writableNeedDrain) return taken()
+      socket.once("drain", taken)
+      return Effect.sync(() => void socket.off("drain", taken))
+    })
+  }
 
   /**
    * Writes at once, and answers whether it did: where the connection is another reply's still, or closed, the server must. Only once

@@ -28,7 +28,7 @@ export interface RelayOptions<S extends Progress> {
   /** Milliseconds of silence that a comment ends. */
   readonly every: number
   /** Passes on what comes while the reader waits; `write` answers false where the reader has to. */
-  readonly writer: Pick<ReplyWriter, "drained" | "full" | "write">
+  readonly writer: Pick<ReplyWriter, "drained" | "write">
   /** Told when the first event has come, before it is read. */
   readonly onFirst: () => void
   /** Told how many more characters of the reply are kept; answers why that is too many. */
@@ -78,12 +78,9 @@ export class Relay<S extends Progress> implements Asking, Reader {
   private first: Items | undefined
   /** What comes after all that has been said. */
   private end: Items | undefined
-  /** A slow caller is waited for before anything more is taken of the upstream. */
-  private readonly later: Items
 
   constructor(options: RelayOptions<S>) {
     this.options = options
-    this.later = Effect.andThen(options.writer.drained, this.next)
     this.silence = new Silence(
       options.every,
       () => this.saidAt,
@@ -152,9 +149,15 @@ export class Relay<S extends Progress> implements Asking, Reader {
   /** What has come may say nothing: then it is waited on, and whoever waits for it is not disturbed. */
   wake(): void {
     if (this.reader === undefined) return
-    const items = this.begun && this.options.writer.full ? this.later : this.there()
+    const items = this.later() ?? this.there()
     if (items === undefined || this.written(items)) this.ask(this.heardAt)
     else this.answer(items)
+  }
+
+  /** A slow caller is waited for before anything more is taken of the upstream; what its connection carried before is not ours. */
+  private later(): Items | undefined {
+    const drained = this.begun ? this.options.writer.drained() : undefined
+    return drained && Effect.andThen(drained, this.next)
   }
 
   /** Not of the first, before which the status is not committed, nor of the last, which the reader ends with. */

@@ -26,6 +26,7 @@ const bursts = (pieces: number, size: number) => {
       paused = true
     },
     resume: () => {
+      if (!paused) return
       paused = false
       deliver()
     },

@@ -1,5 +1,4 @@
 /** A relay of a protocol that nobody watches: no deadline, no record. */
-import { Effect } from "effect"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import type { GatewayError } from "../../src/model/GatewayError.ts"
 import { faultError } from "../../src/provider/fault.ts"
@@ -21,7 +20,7 @@ export const relayOf = <S extends Progress>(
     state,
     calls,
     every: 60_000,
-    writer: more.writer ?? { drained: Effect.void, full: false, write: () => false },
+    writer: more.writer ?? { drained: () => undefined, write: () => false },
     onFirst: nothing,
     onKept: more.onKept ?? (() => undefined),
     onEnd: nothing,
