@@ -23,7 +23,7 @@ import { shippedCatalog } from "../src/model/CatalogStore.ts"
 import { bestSites } from "../src/model/Partition.ts"
 import { makeIndex } from "../src/model/Resolver.ts"
 import type { Operation, Route } from "../src/model/Route.ts"
-import { eventStream } from "../src/provider/framing/eventStream.ts"
+import { eventStream, type Known } from "../src/provider/framing/eventStream.ts"
 import type { Frame, Progress, Protocol } from "../src/stream/Frame.ts"
 import { collect, governed } from "../src/stream/governed.ts"
 import { chat } from "../src/surface/chat.ts"
@@ -44,6 +44,9 @@ const origin = `http://127.0.0.1:${process.argv[2]}`
 const agent = new Agent({ connections: null, pipelining: 1 })
 const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), purposePaths)
 const recordRequest = makeRecordRequest("team")
+
+/** How a cloud prints its frames is shared by all of its streams, as in the gateway. */
+const known: Known = { plain: undefined }
 
 const pathOf = ({ deployment: { cloud } }: Route, operation: Operation, stream: boolean): string => {
   if (operation === "content") return asked.geminiOnVertex(stream).path
@@ -99,7 +102,7 @@ const serve = <R extends NamesModel, P extends Prepared, S extends Progress, E e
     /** What becomes of a chunk of a streamed reply. */
     const relay = ({ initial, onHalt, step }: Protocol<S>) => {
       const state = initial()
-      const decoder = prepared.operation === "messages" && facts.cloud === "bedrock" ? eventStream() : sse()
+      const decoder = prepared.operation === "messages" && facts.cloud === "bedrock" ? eventStream(known) : sse()
       const calls = makeAccumulator("spec")
       const say = (frames: ReadonlyArray<Frame>) => {
         collect(calls, frames)
