@@ -17,9 +17,14 @@ export const preludeBytes = 12
 export const checksumBytes = 4
 
 const open = '{"bytes":"'
-const filler = '","p":"'
-const named = '{"type":"'
-const isName = /^\w+$/
+/** `","p":"`, before the padding: its first four bytes, its last four, and how many they are, as they overlap. */
+const filler = { head: 0x222c2270, tail: 0x70223a22, length: 7 }
+/** `"}` */
+const closing = 0x227d
+/** The vendor prints `type` first. */
+const typed = /^\{"type":"(\w+)"/
+/** Characters of base64 in which a name is looked for. */
+const headChars = 128
 
 /** Decoded here and read at once. */
 const scratch = Buffer.allocUnsafeSlow(plainBytes)
@@ -35,16 +40,19 @@ interface Size {
 /** Most lengths that are remembered. */
 const maxKnown = 4096
 
-const paddingOf = (base64: string): number => (base64.endsWith("=") ? (base64.endsWith("==") ? 2 : 1) : 0)
+const equals = "=".charCodeAt(0)
+
+const paddingOf = (text: string, to: number): number =>
+  text.charCodeAt(to - 1) === equals ? (text.charCodeAt(to - 2) === equals ? 2 : 1) : 0
 
 export class PlainChunks {
   readonly headers: string
   /** What comes between the prelude and the base64. */
   private readonly opening: string
   private readonly sizes = new Map<number, Size>()
-  /** The name of the last event, and what JSON with this name begins with; before the first, nothing that any does. */
+  /** The name of the last event, and what frames of this name begin with after the prelude; at first, what none does. */
   private name = ""
-  private head = "none"
+  private named = "none"
 
   /** `headers`: those of a chunk, as they come. */
   constructor(headers: string) {
@@ -57,77 +65,86 @@ export class PlainChunks {
     // Of a frame that is not complete, nothing is read.
     if (bytes.length < preludeBytes || bytes.length > plainBytes || bytes.readUInt32BE(0) > bytes.length) return 0
     const text = bytes.toString("latin1")
+    const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    const names: Array<string> = []
     const ends: Array<number> = []
     let base64 = ""
     let checksum = 0
     let at = 0
     while (bytes.length - at >= preludeBytes) {
-      const length = bytes.readUInt32BE(at)
-      const end = at + length
-      const size = end > bytes.length ? undefined : this.sizeOf(bytes, at, length)
-      const piece = size === undefined ? undefined : this.base64Of(text, at, end - checksumBytes)
-      if (size === undefined || piece === undefined) break
-      checksum = followedBy(checksum, size.shift, bytes.readUInt32BE(end - checksumBytes))
-      const padding = paddingOf(piece)
-      base64 += padding === 0 ? piece : piece.slice(0, -padding) + "AA".slice(0, padding)
+      const end = at + words.getUint32(at)
+      const size = end > bytes.length ? undefined : this.sizeOf(words, at)
+      const to = size === undefined ? -1 : this.base64End(text, words, at + preludeBytes, end - checksumBytes)
+      if (size === undefined || to < 0) break
+      checksum = followedBy(checksum, size.shift, words.getUint32(end - checksumBytes))
+      const from = at + preludeBytes + this.opening.length
+      const padding = paddingOf(text, to)
+      base64 += padding === 0 ? text.slice(from, to) : text.slice(from, to - padding) + "AA".slice(0, padding)
+      names.push(this.name)
       ends.push((base64.length / 4) * 3 - padding)
       at = end
     }
     if (at === 0 || crc32(bytes.subarray(0, at)) !== checksum) return 0
     // Node skips what is not base64, so a shorter result is how damage shows.
     const whole = scratch.write(base64, "base64") === (base64.length / 4) * 3
-    return whole && this.decoded(ends, events) ? at : 0
+    return whole && decoded(names, ends, events) ? at : 0
   }
 
-  private sizeOf(bytes: Buffer, at: number, length: number): Size | undefined {
-    if (bytes.readUInt32BE(at + 4) !== this.headers.length) return undefined
+  private sizeOf(words: DataView, at: number): Size | undefined {
+    if (words.getUint32(at + 4) !== this.headers.length) return undefined
+    const length = words.getUint32(at)
     let size = this.sizes.get(length)
     if (size === undefined) {
-      size = { prelude: crc32(bytes.subarray(at, at + 8)), shift: shiftOf(length) }
+      size = { prelude: crc32(new Uint8Array(words.buffer, words.byteOffset + at, 8)), shift: shiftOf(length) }
       if (this.sizes.size < maxKnown) this.sizes.set(length, size)
     }
-    return size.prelude === bytes.readUInt32BE(at + 8) ? size : undefined
+    return size.prelude === words.getUint32(at + 8) ? size : undefined
   }
 
-  /** What is in `bytes` of the frame at `at`, whose checksum is at `end`; undefined where it is not printed as usual. */
-  private base64Of(text: string, at: number, end: number): string | undefined {
-    const from = at + preludeBytes + this.opening.length
-    if (text.slice(at + preludeBytes, from) !== this.opening) return undefined
+  /** Where the base64 ends of a frame whose headers are at `at`, and its checksum at `end`; negative where it is not printed as usual. */
+  private base64End(text: string, words: DataView, at: number, end: number): number {
+    const from = at + this.opening.length
     const to = text.indexOf('"', from)
-    const last = text.slice(to, to + filler.length) === filler ? text.indexOf('"', to + filler.length) : to
-    if (last < 0 || last + '"}'.length !== end || text[last + 1] !== "}") return undefined
-    return (to - from) % 4 === 0 ? text.slice(from, to) : undefined
+    if (to < 0 || (text.slice(at, at + this.named.length) !== this.named && !this.renamed(text, at, to))) return -1
+    const { head, length, tail } = filler
+    const padded = to + length <= end && words.getUint32(to) === head && words.getUint32(to + length - 4) === tail
+    const last = padded ? text.indexOf('"', to + length) : to
+    return last === end - 2 && words.getUint16(last) === closing && (to - from) % 4 === 0 ? to : -1
   }
 
-  /** Adds what has been decoded, event by event; `ends`: where each ends. Answers false, and adds nothing, where one is not as usual. */
-  private decoded(ends: ReadonlyArray<number>, events: Array<Event>): boolean {
-    const length = ends.at(-1) ?? 0
-    const text = scratch.toString("utf8", 0, length)
-    const ascii = text.length === length && !text.includes(replacement)
-    const before = events.length
-    let from = 0
-    for (const end of ends) {
-      const data = ascii ? text.slice(from, end) : scratch.toString("utf8", from, end)
-      const valid = ascii || !data.includes(replacement) || isUtf8(scratch.subarray(from, end))
-      if (!valid || (data.slice(0, this.head.length) !== this.head && !this.renamed(data))) {
-        events.length = before
-        return false
-      }
-      events.push({ event: this.name, data })
-      from = Math.ceil(end / 3) * 3
-    }
-    return true
-  }
-
-  /** The vendor prints `type` first. */
-  private renamed(data: string): boolean {
-    if (!data.startsWith(named)) return false
-    const end = data.indexOf('"', named.length)
-    const name = data.slice(named.length, end)
-    if (!isName.test(name)) return false
+  /**
+   * Whether a frame, whose headers are at `at` and whose base64 ends at `to`, is a chunk with a name. It is remembered in base64, so that
+   * one comparison tells both.
+   */
+  private renamed(text: string, at: number, to: number): boolean {
+    const from = at + this.opening.length
+    if (text.slice(at, from) !== this.opening) return false
+    const head = Buffer.from(text.slice(from, Math.min(to, from + headChars)), "base64").toString("latin1")
+    const [begun, name] = typed.exec(head) ?? []
+    if (begun === undefined || name === undefined) return false
+    this.name = name
     // A copy: what is a part of a text keeps it, and is compared more slowly.
-    this.name = Buffer.from(name).toString()
-    this.head = `${named}${name}"`
+    this.named = Buffer.from(text.slice(at, from + Math.ceil(begun.length / 3) * 4), "latin1").toString("latin1")
     return true
   }
+}
+
+/** Adds the events that have been decoded; `ends`: where each ends. Answers false, and adds nothing, where one is not UTF-8. */
+const decoded = (names: ReadonlyArray<string>, ends: ReadonlyArray<number>, events: Array<Event>): boolean => {
+  const length = ends.at(-1) ?? 0
+  const text = scratch.toString("utf8", 0, length)
+  const ascii = text.length === length && !text.includes(replacement)
+  const before = events.length
+  let from = 0
+  for (let i = 0; i < ends.length; i++) {
+    const end = ends[i] ?? 0
+    const data = ascii ? text.slice(from, end) : scratch.toString("utf8", from, end)
+    if (!ascii && data.includes(replacement) && !isUtf8(scratch.subarray(from, end))) {
+      events.length = before
+      return false
+    }
+    events.push({ event: names[i], data })
+    from = Math.ceil(end / 3) * 3
+  }
+  return true
 }

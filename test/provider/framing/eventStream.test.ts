@@ -68,6 +68,20 @@ describe("eventStream", () => {
     }
   })
 
+  it("tells names apart that begin alike, at once as one by one", () => {
+    const texts = ["p", "pi", "pin", "ping", "pingpong"].flatMap((type) => [
+      `{"type":"${type}"}`,
+      `{"type":"${type}","index":0}`,
+      `{"type":"${type}" }`,
+      `{"type":"${type}","é":"\ufffd"}`
+    ])
+    const frames = [...texts, ...texts.toReversed()].map((text) => chunkFrame(text))
+    const { events, failure } = run(experienced(), [Buffer.concat(frames)])
+    assert.deepStrictEqual(events, read(...frames).events)
+    assert.strictEqual(events.length, frames.length)
+    assert.strictEqual(failure, undefined)
+  })
+
   it("tells the model's own status and message from the outer ones", () => {
     const payload = { message: "outer", originalStatusCode: 529, originalMessage: "overloaded" }
     const { failure } = read(exceptionFrame("modelStreamErrorException", JSON.stringify(payload)))
