@@ -121,7 +121,7 @@ export class Upstream extends Context.Service<
             if (body instanceof GatewayError) return Effect.fail(body)
             const received = ({ object, raw }: Body): Reply => {
               span.received()
-              span.named(responseNames(object))
+              span.named(() => responseNames(object))
               return { region: last.region, requestId: requestIdOf(headers), span, raw, body: object }
             }
             return Effect.isEffect(body) ? Effect.map(body, received) : Effect.succeed(received(body))

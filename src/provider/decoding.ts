@@ -55,7 +55,7 @@ export class Decoding implements Source<Arrived<GatewayError>> {
     const [first] = events
     if (!this.noted && first !== undefined) {
       this.noted = true
-      this.span.named(namesOfEvent(first))
+      this.span.named(() => namesOfEvent(first))
     }
     if (failure === undefined) return { events, end }
     return this.failed(framingError(failure, this.scrub), events)

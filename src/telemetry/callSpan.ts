@@ -36,7 +36,8 @@ export interface CallSpan extends UpstreamSpan {
   readonly asked: (region: string | undefined) => void
   /** The head of the reply has come. */
   readonly answered: (address: string, status: number) => void
-  readonly named: (names: ResponseNames) => void
+  /** Asked for them only where a span says so. */
+  readonly named: (names: () => ResponseNames) => void
   /** A chunk of a streamed reply has come. */
   readonly chunk: () => void
   /** The last byte has come. */
@@ -98,8 +99,8 @@ class Call implements CallSpan {
     this.status = status
   }
 
-  named(names: ResponseNames): void {
-    this.names = names
+  named(names: () => ResponseNames): void {
+    if (this.span !== undefined) this.names = names()
   }
 
   used(tokens: Tokens, finishReason?: string, flags = 0): void {
