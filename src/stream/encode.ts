@@ -11,7 +11,7 @@ import { once } from "./once.ts"
  * that it is a part of.
  */
 const pooled = 4 * 1024
-const encoder = new TextEncoder()
+const lineBreak = "\r\n"
 
 /** What is used of a caller's connection. */
 export interface Connection extends Pick<Socket, "writable" | "writableLength" | "writableNeedDrain"> {
@@ -86,13 +86,20 @@ export class ReplyWriter {
   }
 
   bytesOf(items: ReadonlyArray<Item>): Uint8Array {
-    let text = printEvents(items)
+    const text = printEvents(items)
     const length = Buffer.byteLength(text)
     this.sent += length
     const waiting = length + (this.response.socket?.writableLength ?? 0)
     this.hold(waiting > pooled ? waiting : 0)
-    if (this.chunked) text = `${length.toString(16)}\r\n${text}\r\n`
-    return length <= pooled ? Buffer.from(text) : encoder.encode(text)
+    const begin = this.chunked ? `${length.toString(16)}${lineBreak}` : ""
+    const end = this.chunked ? lineBreak : ""
+    if (length <= pooled) return Buffer.from(`${begin}${text}${end}`)
+    // Long text is in one piece once it has been measured, and is not put together again to be part of a longer one.
+    const bytes = Buffer.allocUnsafeSlow(begin.length + length + end.length)
+    bytes.write(begin, 0)
+    bytes.write(text, begin.length)
+    bytes.write(end, begin.length + length)
+    return bytes
   }
 
   private hold(bytes: number): void {
