@@ -8,6 +8,7 @@
 import type { Dispatcher } from "@effect/platform-node/Undici"
 import { Cause, Effect, type Pull } from "effect"
 import { GatewayError, noRoom } from "../model/GatewayError.ts"
+import { inARow } from "../wire/inARow.ts"
 import type { End, Reader, Source } from "../wire/Source.ts"
 import type { Asked } from "./Provider.ts"
 import { type ReplyHeaders, replyHeaders } from "./replyHeaders.ts"
@@ -26,9 +27,12 @@ export interface WholeReply extends Head {
 
 type Chunk = Uint8Array | End<GatewayError>
 
-/** A reply whose body is still to be read: chunk by chunk, and then how it ended. Its failures: broken off, or stopped. */
+/**
+ * A reply whose body is still to be read: chunk by chunk, and then how it ended. Its failures: broken off, or stopped. What is taken is
+ * valid until the next chunk of any reply is (`inARow`).
+ */
 export interface OpenReply extends Head, Source<Chunk> {
-  /** The next chunk, done at the end, for whoever has time. */
+  /** A copy of the next chunk, done at the end, for whoever has time. */
   readonly next: Pull.Pull<Uint8Array, GatewayError>
   /** Gives up what is left, and the connection with it; one whose body has ended is kept. */
   readonly close: () => void
@@ -198,7 +202,7 @@ class OpenExchange extends Exchange implements OpenReply {
     const chunk = this.take()
     if (chunk === undefined) return Effect.andThen(this.wait, this.next)
     if (chunk === "done") return Cause.done()
-    return chunk instanceof GatewayError ? Effect.fail(chunk) : Effect.succeed(chunk)
+    return chunk instanceof GatewayError ? Effect.fail(chunk) : Effect.succeed(Buffer.from(chunk))
   })
 
   private readonly wait = Effect.callback<void>((resume) => this.notify({ wake: () => resume(Effect.void) }))
@@ -272,7 +276,7 @@ class OpenExchange extends Exchange implements OpenReply {
     // Where it was paused, what undici has read already comes at once, and may have to be held again. Once a reply has ended, its
     // connection is another's.
     if (!this.over) this.controller?.resume()
-    return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
+    return inARow(chunks)
   }
 
   notify(reader: Reader): void {

@@ -43,7 +43,7 @@ export interface Decoded {
  * cut changes nothing. After a failure every further step answers that failure again, without events.
  */
 export interface Decoder {
-  /** Takes the next network chunk. The chunk is not kept. */
+  /** Takes the next network chunk. The chunk is not kept: its memory is used again. */
   readonly feed: (chunk: Uint8Array) => Decoded
   /** The stream has ended: `truncated` when it ended inside an event. */
   readonly end: () => Decoded

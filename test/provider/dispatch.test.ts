@@ -76,6 +76,16 @@ describe("what one read of the connection brings", () => {
     assert.strictEqual(reply.take(), "done")
   })
 
+  it("is another's memory once the next is taken, but not where it was asked for as a copy", async () => {
+    const [one, other] = await Promise.all([open(64), open(64)])
+    const copy = await Effect.runPromise(one.next as Effect.Effect<Uint8Array, unknown>)
+    const before = Buffer.from(copy)
+    const taken = await new Promise((resolve) => other.notify({ wake: () => resolve(other.take()) }))
+    assert.instanceOf(taken, Uint8Array)
+    taken.fill(7)
+    assert.isTrue(before.equals(copy))
+  })
+
   it("is held back where the reader is busy", async () => {
     const reply = await open(1_000)
     for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve))

@@ -6,7 +6,7 @@ export interface Outcome {
   readonly failure: FramingFailure | undefined
 }
 
-/** Feeds the chunks, then ends. The failure is the first one; events after it would show. */
+/** Feeds the chunks, whose memory is then used for something else, then ends. The failure is the first one; events after it would show. */
 export const run = (decoder: Decoder, chunks: ReadonlyArray<Uint8Array>): Outcome => {
   const events: Array<Event> = []
   let failure: FramingFailure | undefined
@@ -14,7 +14,11 @@ export const run = (decoder: Decoder, chunks: ReadonlyArray<Uint8Array>): Outcom
     events.push(...decoded.events)
     failure ??= decoded.failure
   }
-  for (const chunk of chunks) take(decoder.feed(chunk))
+  for (const chunk of chunks) {
+    const lent = Buffer.from(chunk)
+    take(decoder.feed(lent))
+    lent.fill("x")
+  }
   take(decoder.end())
   return { events, failure }
 }
