@@ -241,7 +241,9 @@ export const scenarios: ReadonlyArray<Scenario> = [
       workers: asked.messages("claude-sonnet-4-5:il2", false)
     },
     callers: [{ count: 32 }],
-    aims: [against("workers", "confined")("ceiling", { atLeast: 1.7 })]
+    aims: [against("workers", "confined")("ceiling", { atLeast: 1.7 })],
+    // Where callers end up is chance: three rounds had 1.44 to 1.66, the quartiles of nine were 1.67 and 1.81 minutes later.
+    moreRounds: 2
   }
 ]
 
