@@ -17,10 +17,11 @@ export const preludeBytes = 12
 export const checksumBytes = 4
 
 const open = '{"bytes":"'
-/** `","p":"`, before the padding: its first four bytes, its last four, and how many they are, as they overlap. */
-const filler = { head: 0x222c2270, tail: 0x70223a22, length: 7 }
-/** `"}` */
-const closing = 0x227d
+/** Before the padding. Told by its first four bytes and its last four, which overlap: as numbers, without a slice. */
+const filler = Buffer.from('","p":"')
+const fillerHead = filler.readUInt32BE(0)
+const fillerTail = filler.readUInt32BE(filler.length - 4)
+const closing = Buffer.from('"}').readUInt16BE(0)
 /** The vendor prints `type` first. */
 const typed = /^\{"type":"(\w+)"/
 /** Characters of base64 in which a name is looked for. */
@@ -44,6 +45,9 @@ const equals = "=".charCodeAt(0)
 
 const paddingOf = (text: string, to: number): number =>
   text.charCodeAt(to - 1) === equals ? (text.charCodeAt(to - 2) === equals ? 2 : 1) : 0
+
+/** What is a part of a text keeps it, and is compared more slowly. */
+const copyOf = (text: string): string => Buffer.from(text, "latin1").toString("latin1")
 
 export class PlainChunks {
   readonly headers: string
@@ -106,9 +110,9 @@ export class PlainChunks {
     const from = at + this.opening.length
     const to = text.indexOf('"', from)
     if (to < 0 || (text.slice(at, at + this.named.length) !== this.named && !this.renamed(text, at, to))) return -1
-    const { head, length, tail } = filler
-    const padded = to + length <= end && words.getUint32(to) === head && words.getUint32(to + length - 4) === tail
-    const last = padded ? text.indexOf('"', to + length) : to
+    const after = to + filler.length
+    const padded = after <= end && words.getUint32(to) === fillerHead && words.getUint32(after - 4) === fillerTail
+    const last = padded ? text.indexOf('"', after) : to
     return last === end - 2 && words.getUint16(last) === closing && (to - from) % 4 === 0 ? to : -1
   }
 
@@ -122,9 +126,8 @@ export class PlainChunks {
     const head = Buffer.from(text.slice(from, Math.min(to, from + headChars)), "base64").toString("latin1")
     const [begun, name] = typed.exec(head) ?? []
     if (begun === undefined || name === undefined) return false
-    this.name = name
-    // A copy: what is a part of a text keeps it, and is compared more slowly.
-    this.named = Buffer.from(text.slice(at, from + Math.ceil(begun.length / 3) * 4), "latin1").toString("latin1")
+    this.name = copyOf(name)
+    this.named = copyOf(text.slice(at, from + Math.ceil(begun.length / 3) * 4))
     return true
   }
 }
