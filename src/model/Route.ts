@@ -27,6 +27,6 @@ export interface Route {
   readonly deployment: Deployment
   /** The fields that the deployment's API refuses (`Deployment.strip`). */
   readonly strip: Strip
-  /** Of these, what it refused lately and the catalog does not know. */
-  readonly refused?: ReadonlyMap<string, unknown> | undefined
+  /** Of these, what it refuses of this request and the catalog does not know (`surface/refusedFields.ts`). */
+  readonly refused?: ReadonlySet<string> | undefined
 }

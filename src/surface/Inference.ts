@@ -21,7 +21,7 @@ import { cloudProviders } from "./cloudProviders.ts"
 import { makeEnds } from "./ends.ts"
 import { makeHold } from "./hold.ts"
 import { CurrentObservation } from "./Observation.ts"
-import { makeRefusedFields, maxResent, refusedField } from "./refusedFields.ts"
+import { makeRefusedFields, maxResent, refusedField, without } from "./refusedFields.ts"
 import type { NamesModel, Prepared, Ready, Surface } from "./Surface.ts"
 import { makeStreamReply } from "./streamReply.ts"
 import { makeWholeReply } from "./wholeReply.ts"
@@ -32,8 +32,10 @@ export type Handler<E> = (
 ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
 
 const none: ReadonlyArray<never> = []
+const noFields: ReadonlySet<string> = new Set()
 
-type Prepare<P extends Prepared> = Effect.Effect<Ready<P>, GatewayError>
+/** Prepares a request without the fields that its cloud refuses. */
+type Prepare<P extends Prepared> = (fields: ReadonlySet<string>) => Effect.Effect<Ready<P>, GatewayError>
 type Sent = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope>
 
 export class Inference extends Context.Service<
@@ -78,22 +80,30 @@ export class Inference extends Context.Service<
             const caller = Context.getUnsafe(fiber.context, Caller)
             const prepare = (
               value: Request,
-              { inputEstimate, route: resolved }: Admitted
+              { inputEstimate, route: resolved }: Admitted,
+              fields: ReadonlySet<string>
             ): Result.Result<Ready<P>, GatewayError> => {
               const { id, startedAt } = observation
-              const route = refusedFields.apply(resolved)
+              const route = without(resolved, fields)
               observation.route = route
-              return Result.map(
+              return Result.flatMap(
                 surface.prepare(value, route, { id, startedAt, headers: request.headers }),
                 (prepared) => {
+                  const more = refusedFields.known(route.deployment, prepared).filter((field) => !fields.has(field))
+                  if (more.length > 0) {
+                    return prepare(value, { inputEstimate, route: resolved }, new Set([...fields, ...more]))
+                  }
                   if (prepared.maxOutput !== undefined) observation.inputEstimate = inputEstimate
-                  return { route, prepared }
+                  return Result.succeed({ route, prepared })
                 }
               )
             }
 
-            /** Without a field that the cloud refuses by name, the request is sent again. */
-            const send = ({ prepared, route }: Ready<P>, readied: () => Prepare<P>, resent: number): Sent => {
+            /**
+             * Without a field that the cloud refuses by name, the request is sent again. `found`: those of this request, which are
+             * remembered only when the cloud has answered a request without them.
+             */
+            const send = ({ prepared, route }: Ready<P>, readied: Prepare<P>, found: ReadonlyArray<string>): Sent => {
               const { adjusted = none, stream, thinkingAdjusted = none } = prepared
               observation.adjusted = adjusted.length + thinkingAdjusted.length
               observation.cloud = cloudOf(route)
@@ -103,23 +113,35 @@ export class Inference extends Context.Service<
                 stream && protocol !== undefined
                   ? streamed({ protocol: protocol(prepared), prepared, route, provider, observation, request })
                   : whole({ surface, prepared, route, provider, observation })
-              if (route.deployment.api !== "messages" || resent === maxResent) return sent
-              return Effect.catch(sent, (error) => {
+              if (route.deployment.api !== "messages") return sent
+              const learned =
+                found.length === 0
+                  ? sent
+                  : Effect.map(sent, (response) => {
+                      // A stream may have begun with a comment while the cloud is silent.
+                      const answered = !observation.stream || observation.firstEventAt !== undefined
+                      if (answered) refusedFields.remember(route.deployment, prepared, found)
+                      return response
+                    })
+              if (found.length === maxResent) return learned
+              return Effect.catch(learned, (error) => {
                 const field = refusedField(error, prepared.bodies[0] ?? {})
-                // What was left out and is refused all the same is not to be helped.
+                // What was left out and is refused anyway cannot be helped.
                 if (field === undefined || route.refused?.has(field) === true) return Effect.fail(error)
-                refusedFields.remember(route.deployment, field)
                 // This cloud has seen the request, wherever the next attempt gets.
                 observation.answered()
-                return Effect.flatMap(readied(), (again) => send(again, readied, resent + 1))
+                observation.firstEventAt = undefined
+                return Effect.flatMap(readied(new Set([...(route.refused ?? none), field])), (again) =>
+                  send(again, readied, [...found, field])
+                )
               })
             }
 
             /** Within what the key may use. */
-            const held = (ready: Ready<P>, readied: () => Prepare<P>): Sent => {
+            const held = (ready: Ready<P>, readied: Prepare<P>): Sent => {
               const { bodies, maxOutput, stream } = ready.prepared
               const holding = hold(caller, observation, { calls: bodies.length, stream, maxOutput })
-              const sent = () => send(ready, readied, 0)
+              const sent = () => send(ready, readied, none)
               return holding === undefined ? sent() : Effect.flatMap(holding, sent)
             }
 
@@ -130,12 +152,12 @@ export class Inference extends Context.Service<
                 const screen = screenOf(surface, value)
                 if (screen !== undefined) yield* inTurns(screen.step)
                 yield* Effect.fromResult(screened(screen))
-                const readied = () =>
+                const readied: Prepare<P> = (fields) =>
                   Effect.flatMap(
-                    inOneTurn(() => prepare(value, admitted)),
+                    inOneTurn(() => prepare(value, admitted, fields)),
                     Effect.fromResult
                   )
-                return yield* held(yield* readied(), readied)
+                return yield* held(yield* readied(noFields), readied)
               })
 
             const serve = (value: Request): Sent => {
@@ -146,10 +168,10 @@ export class Inference extends Context.Service<
               if (screen !== undefined) while (!screen.step());
               const left = screened(screen)
               if (Result.isFailure(left)) return Effect.fail(left.failure)
-              const ready = prepare(value, admitted.success)
+              const ready = prepare(value, admitted.success, noFields)
               return Result.isFailure(ready)
                 ? Effect.fail(ready.failure)
-                : held(ready.success, () => Effect.fromResult(prepare(value, admitted.success)))
+                : held(ready.success, (fields) => Effect.fromResult(prepare(value, admitted.success, fields)))
             }
 
             return Effect.catch(read(request, observation, serve), (error) => {

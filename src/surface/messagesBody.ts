@@ -122,7 +122,7 @@ const lostByFolding = (before: JsonObject, after: JsonObject): ReadonlyArray<str
 
 /** `path` is without brackets. */
 const wasRefused = ({ refused }: Route, path: string): boolean =>
-  refused !== undefined && [...refused.keys()].some((field) => field.replaceAll("[]", "") === path)
+  refused !== undefined && [...refused].some((field) => field.replaceAll(/[[{].*?[\]}]/g, "") === path)
 
 export const prepareMessages = (
   given: JsonObject,

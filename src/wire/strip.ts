@@ -1,5 +1,8 @@
-/** Removes fields from JSON, by paths: `a.b` inside objects, `a[].b` in every element of an array. */
-import { isObject, type Json, type JsonObject } from "./json.ts"
+/**
+ * Removes fields from JSON, by paths: `a.b` inside objects, `a[].b` in every element of an array; `a{kind}.b` and `a[kind].b` only
+ * in objects of that kind (`kindOf`).
+ */
+import { isObject, type Json, type JsonObject, textOf } from "./json.ts"
 
 /** Told of each field that went: its path without brackets, and what it held. */
 export type OnDrop = (path: string, value: Json) => void
@@ -11,16 +14,24 @@ export interface Strip {
   /** What stands before a field of `drop` in its path, without brackets: `tools.`. */
   readonly before: string
   /** Fields that are looked into. */
-  readonly into: ReadonlyArray<{ readonly key: string; readonly elements: boolean; readonly inner: Strip }>
+  readonly into: ReadonlyArray<Step & { readonly inner: Strip }>
 }
 
 interface Step {
   readonly key: string
   readonly elements: boolean
+  /** Undefined: any. */
+  readonly kind: string | undefined
 }
 
+/** What an object says that it is: a block or a tool by its `type`, a message by its `role`; `?` where it says neither. */
+export const kindOf = ({ type, role }: JsonObject): string => textOf(type) ?? textOf(role) ?? "?"
+
 const stepsOf = (path: string): ReadonlyArray<Step> =>
-  path.split(".").map((part) => ({ key: part.replace(/\[\]$/, ""), elements: part.endsWith("[]") }))
+  path.split(".").map((part) => {
+    const [, key = "", bracket = "", kind = ""] = /^(.*?)(?:([[{])(.*)[\]}])?$/.exec(part) ?? []
+    return { key, elements: bracket === "[", kind: kind === "" ? undefined : kind }
+  })
 
 const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>, before = ""): Strip => {
   const deeper = new Map<string, { step: Step; rest: Array<ReadonlyArray<Step>> }>()
@@ -29,7 +40,7 @@ const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>, before = ""): Strip =
     if (step === undefined) continue
     if (rest.length === 0) drop.push(step.key)
     else {
-      const name = `${step.key}${step.elements ? "[]" : ""}`
+      const name = JSON.stringify(step)
       const known = deeper.get(name) ?? { step, rest: [] }
       known.rest.push(rest)
       deeper.set(name, known)
@@ -48,21 +59,18 @@ const spare = (fields: Strip, [step, ...rest]: ReadonlyArray<Step>): Strip => {
   if (step === undefined) return fields
   if (rest.length === 0) return { ...fields, drop: fields.drop.filter((key) => key !== step.key) }
   const into = fields.into.map((one) =>
-    one.key === step.key && one.elements === step.elements ? { ...one, inner: spare(one.inner, rest) } : one
+    isSame(one, step) && one.kind === step.kind ? { ...one, inner: spare(one.inner, rest) } : one
   )
   return { ...fields, into }
 }
 
-/** Whether the field at the path goes, itself or with what holds it. */
-export const drops = (fields: Strip, path: string): boolean => {
-  let at: Strip | undefined = fields
-  for (const { key, elements } of stepsOf(path)) {
-    if (at === undefined) return false
-    if (at.drop.includes(key)) return true
-    at = at.into.find((step) => step.key === key && step.elements === elements)?.inner
-  }
-  return false
-}
+const isSame = (one: Step, other: Step): boolean => one.key === other.key && one.elements === other.elements
+
+/** Whether the field at the path goes, itself or with what holds it; from objects of any kind. */
+export const drops = (fields: Strip, path: string): boolean => goes(fields, stepsOf(path))
+
+const goes = ({ drop, into }: Strip, [step, ...rest]: ReadonlyArray<Step>): boolean =>
+  step !== undefined && (drop.includes(step.key) || into.some((one) => isSame(one, step) && goes(one.inner, rest)))
 
 /**
  * The object without the fields; never changed itself, and shared where nothing goes. One walk, whatever the number of paths.
@@ -76,10 +84,11 @@ export const strip = (fields: JsonObject, { drop, before, into }: Strip, onDrop?
     }
     onDrop?.(before + key, fields[key] ?? null)
   }
-  for (const { key, elements, inner } of into) {
+  for (const step of into) {
+    const { key } = step
     if (!Object.hasOwn(result, key)) continue
     const child = result[key]
-    const changed = elements ? stripAll(child, inner, onDrop) : stripOne(child, inner, onDrop)
+    const changed = step.elements ? stripAll(child, step, onDrop) : stripOne(child, step, onDrop)
     if (changed === undefined || changed === child) continue
     // An object of which nothing is left says nothing.
     if (isObject(changed) && Object.keys(changed).length === 0) result = without(result, key)
@@ -91,11 +100,13 @@ export const strip = (fields: JsonObject, { drop, before, into }: Strip, onDrop?
 const without = (fields: JsonObject, key: string): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => name !== key))
 
-const stripOne = (value: Json | undefined, inner: Strip, onDrop?: OnDrop): Json | undefined =>
-  isObject(value) ? strip(value, inner, onDrop) : value
+type Inner = Pick<Strip["into"][number], "inner" | "kind">
+
+const stripOne = (value: Json | undefined, { inner, kind }: Inner, onDrop?: OnDrop): Json | undefined =>
+  isObject(value) && (kind === undefined || kind === kindOf(value)) ? strip(value, inner, onDrop) : value
 
 /** The same array when nothing changed. */
-const stripAll = (value: Json | undefined, inner: Strip, onDrop?: OnDrop): Json | undefined => {
+const stripAll = (value: Json | undefined, inner: Inner, onDrop?: OnDrop): Json | undefined => {
   if (!Array.isArray(value)) return value
   const items: ReadonlyArray<Json> = value
   let changed: Array<Json> | undefined

@@ -1,10 +1,20 @@
 /** Fields that a cloud refuses by name (docs/decisions.md#fields-that-a-cloud-refuses). */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { GatewayError } from "../../src/model/GatewayError.ts"
-import { makeRefusedFields, refusedField, systemTurns } from "../../src/surface/refusedFields.ts"
+import type { Operation } from "../../src/model/Route.ts"
+import {
+  type Learned,
+  learn,
+  makeRefusedFields,
+  refusedField,
+  systemTurns,
+  without
+} from "../../src/surface/refusedFields.ts"
 import type { JsonObject } from "../../src/wire/json.ts"
-import { drops } from "../../src/wire/strip.ts"
-import { sonnet } from "../dialect/support.ts"
+import { drops, strip } from "../../src/wire/strip.ts"
+import { sonnet, sonnetBedrock } from "../dialect/support.ts"
 import { bedrockFrame, message, saying, sseFrame, wholeMessage } from "../support/claude.ts"
 import {
   chunk,
@@ -24,41 +34,85 @@ const extra = (path: string) => `${path}: Extra inputs are not permitted`
 
 describe("what a refusal names", () => {
   const body: JsonObject = {
-    metadata: { novel: 1 },
+    metadata: { novel: 1, input: { novel: 1 } },
     safeguards: {},
+    type: "metadata",
     system: [{ type: "text", text: "x", cache_control: { type: "ephemeral", scope: "global" } }],
     tools: [
-      { name: "a", input_schema: {} },
-      { name: "b", input_schema: {}, later: true }
+      { name: "a", input_schema: { type: "object", required: [], novel: 1 }, later: true },
+      { type: "custom", name: "b", input_schema: {}, later: true },
+      { type: "computer_20250124", name: "computer", display_width_px: 1 },
+      { type: "a b", later: true },
+      [{ later: true }]
     ],
     tool_choice: { type: "auto", disable_parallel_tool_use: true },
     thinking: { type: "adaptive", display: "omitted", budget_tokens: 1 },
     messages: [
       { role: "user", content: [{ type: "text", text: "hi", novel: 1 }] },
-      { role: "system", content: "Be brief." }
-    ]
+      { role: "system", content: "Be brief." },
+      { role: "user", content: [{ type: "tool_result", content: [{ type: "image", citations: {} }] }] },
+      { role: "user", content: [{ type: "both", both: { novel: 1 }, novel: 1 }] }
+    ],
+    "tools.1.custom.later": 1
   }
+  const please = "please reformat your input and try again."
   it.each([
     [extra("safeguards"), "safeguards"],
-    [extra("metadata.novel"), "metadata.novel"],
-    [extra("tools.1.custom.later"), "tools[].later"],
-    [extra("messages.0.content.0.text.novel"), "messages[].content[].novel"],
-    [extra("system.0.cache_control.ephemeral.scope"), "system[].cache_control.scope"],
-    [extra("thinking.adaptive.display"), "thinking.display"],
-    [extra("tool_choice.auto.disable_parallel_tool_use"), "tool_choice.disable_parallel_tool_use"],
+    [extra("metadata.novel"), "metadata{?}.novel"],
+    [extra("tools.0.custom.later"), "tools[?].later"],
+    [extra("tools.1.custom.later"), "tools[custom].later"],
+    [extra("tools.2.computer_20250124.display_width_px"), "tools[computer_20250124].display_width_px"],
+    [extra("messages.0.content.0.text.novel"), "messages[user].content[text].novel"],
+    [
+      extra("messages.2.content.0.tool_result.content.0.image.citations"),
+      "messages[user].content[tool_result].content[image].citations"
+    ],
+    [extra("system.0.cache_control.ephemeral.scope"), "system[text].cache_control{ephemeral}.scope"],
+    [extra("thinking.adaptive.display"), "thinking{adaptive}.display"],
+    [extra("tool_choice.auto.disable_parallel_tool_use"), "tool_choice{auto}.disable_parallel_tool_use"],
     [`The model returned the following errors: ${extra("safeguards")}`, "safeguards"],
     [
-      "Malformed input request: #/tool_choice: extraneous key [disable_parallel_tool_use] is not permitted, please",
-      "tool_choice.disable_parallel_tool_use"
+      `Malformed input request: #/tool_choice: extraneous key [disable_parallel_tool_use] is not permitted, ${please}`,
+      "tool_choice{auto}.disable_parallel_tool_use"
     ],
-    ["Malformed input request: #: extraneous key [safeguards] is not permitted", "safeguards"],
+    [`Malformed input request: #: extraneous key [safeguards] is not permitted, ${please}`, "safeguards"],
     ["messages.1.role: Input should be 'user' or 'assistant'", systemTurns],
+    [
+      'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an input message role.',
+      systemTurns
+    ],
     ["role 'system' is not supported on this model", systemTurns],
-    // What makes a request what it is, what is not there, and other words.
+    // What makes a request what it is, and what is the caller's own.
     [extra("thinking.adaptive.budget_tokens"), undefined],
-    [extra("messages.0.content.0.text.source"), undefined],
+    [extra("messages.0.content.0.text.text"), undefined],
     [extra("tools"), undefined],
+    [extra("tools.0.custom.input_schema.required"), undefined],
+    [extra("tools.0.custom.input_schema.novel"), undefined],
+    [extra("metadata.input.novel"), undefined],
+    // What is not there, at this place, in an object of this kind.
     [extra("elsewhere.novel"), undefined],
+    [extra("elsewhere.safeguards"), undefined],
+    [extra("tools.9.custom.later"), undefined],
+    [extra("tools.custom.later"), undefined],
+    [extra("tools.1.computer_20250124.later"), undefined],
+    [extra("tools.1.custom.custom.later"), undefined],
+    [extra("tools.4.0.later"), undefined],
+    [extra("metadata.safeguards"), undefined],
+    [extra("text.safeguards"), undefined],
+    // What can be read in two ways, or has a kind that is no name.
+    [extra("messages.3.content.0.both.novel"), undefined],
+    [extra("tools.3.later"), undefined],
+    [extra(`${"both.".repeat(30)}novel`), undefined],
+    // Words of the caller's, quoted.
+    [`messages.0.content.0: Input tag 'q ${extra("safeguards")}' found using 'type' does not match`, undefined],
+    [`messages.0.content.0: Input tag 'q #: extraneous key [safeguards] is not permitted' found`, undefined],
+    [`x: ${extra("safeguards")}`, undefined],
+    [`x\n${extra("safeguards")}`, undefined],
+    [`${extra("safeguards")}\n`, undefined],
+    [`${extra("safeguards")}, or so`, undefined],
+    [extra("safe guards.safeguards"), undefined],
+    ["messages.0.content.0: Input tag 'the role system' found using 'type' does not match", undefined],
+    ["x messages.1.role: Input should be 'user' or 'assistant'", undefined],
     ["max_tokens: Field required", undefined]
   ])("%s", (message, expected) => {
     assert.strictEqual(refusedField(refusal(message), body), expected)
@@ -70,23 +124,110 @@ describe("what a refusal names", () => {
       const error = new GatewayError({ reason: "upstream", code: "upstream-error", upstreamStatus, message })
       assert.isUndefined(refusedField(error, body))
     }
-    assert.isUndefined(refusedField(refusal("role 'system' is not supported"), { messages: [] }))
+    assert.isUndefined(refusedField(refusal("role 'system' is not supported on this model"), { messages: [] }))
+  })
+
+  it("never what the contract demands", () => {
+    const document = JSON.parse(readFileSync(new URL("../golden/openapi.json", import.meta.url), "utf8"))
+    const names = new Set<string>()
+    const seen = new Set<unknown>()
+    const walk = (value: unknown): void => {
+      if (typeof value !== "object" || value === null || seen.has(value)) return
+      seen.add(value)
+      const { required = [], $ref } = value as { required?: ReadonlyArray<string>; $ref?: string }
+      if (Array.isArray(required)) for (const name of required) names.add(name)
+      if ($ref !== undefined) walk(document.components.schemas[$ref.replace(/.*\//, "")])
+      for (const [name, inner] of Object.entries(value)) if (name !== "examples") walk(inner)
+    }
+    walk(document.components.schemas.MessagesRequest)
+    assert.includeMembers([...names], ["messages", "tool_use_id", "input_schema", "source", "signature"])
+    const below = { tools: [Object.fromEntries([...names].map((name) => [name, 1]))] }
+    for (const name of names) assert.isUndefined(refusedField(refusal(extra(`tools.0.${name}`)), below), name)
   })
 })
 
-describe("a deployment", () => {
-  it("remembers for an hour, and no more than it can hold", () => {
+describe("what is remembered", () => {
+  const { deployment } = sonnet
+  const sent = (extra: JsonObject, operation: Operation = "messages") => ({ operation, bodies: [extra] })
+
+  it("holds for an hour, for the deployment and for what was sent in the same way", () => {
     let now = 0
     const fields = makeRefusedFields(() => now)
-    assert.strictEqual(fields.apply(sonnet), sonnet)
-    for (let times = 0; times < 2; times++) fields.remember(sonnet.deployment, "a.b")
-    assert.isTrue(drops(fields.apply(sonnet).strip, "a.b"))
-    assert.isTrue(drops(fields.apply(sonnet).strip, "context_management"))
+    const asked = sent({ a: 1, anthropic_version: "v", anthropic_beta: ["b"] })
+    assert.deepStrictEqual(fields.known(deployment, asked), [])
+    for (let times = 0; times < 2; times++) fields.remember(deployment, asked, ["a"])
+    assert.deepStrictEqual(fields.known(deployment, asked), ["a"])
+    const [body] = asked.bodies
+    for (const [other, request] of [
+      [sonnetBedrock.deployment, asked],
+      [deployment, sent({ ...body, anthropic_version: "w" })],
+      [deployment, sent({ ...body, anthropic_beta: ["b", "c"] })],
+      [deployment, sent({ ...body }, "count")],
+      [deployment, sent({ b: 1, anthropic_version: "v", anthropic_beta: ["b"] })]
+    ] as const) {
+      assert.deepStrictEqual(fields.known(other, request), [])
+    }
     now = 3_600_001
-    assert.strictEqual(fields.apply(sonnet), sonnet)
-    for (let at = 0; at < 100; at++) fields.remember(sonnet.deployment, `field${at}`)
-    const known = (at: number) => drops(fields.apply(sonnet).strip, `field${at}`)
-    assert.deepStrictEqual([known(0), known(35), known(36), known(99)], [false, false, true, true])
+    assert.deepStrictEqual(fields.known(deployment, asked), [])
+  })
+
+  it("holds for objects of the same kinds", () => {
+    const fields = makeRefusedFields(() => 0)
+    fields.remember(deployment, sent({}), ["tools[custom].x", "messages[user].content[image].citations", "a{?}.x"])
+    const known = (body: JsonObject) => fields.known(deployment, sent(body))
+    const message = (role: string, type: string) => ({ messages: [{ role, content: [{ type, citations: {} }] }] })
+    assert.deepStrictEqual(known({ tools: [{ type: "computer" }, { type: "custom", x: 1 }] }), ["tools[custom].x"])
+    assert.deepStrictEqual(known({ a: { x: 1 } }), ["a{?}.x"])
+    assert.deepStrictEqual(known(message("user", "image")), ["messages[user].content[image].citations"])
+    for (const body of [
+      { tools: [{ type: "computer", x: 1 }, { x: 1 }, { type: "custom" }] },
+      { a: { type: "b", x: 1 } },
+      message("user", "document"),
+      message("assistant", "image")
+    ]) {
+      assert.deepStrictEqual(known(body), [])
+    }
+    const route = without(sonnet, new Set(["tools[custom].x"]))
+    const tools: ReadonlyArray<JsonObject> = [
+      { type: "computer", x: 1 },
+      { type: "custom", x: 1, y: 1 }
+    ]
+    assert.deepStrictEqual(strip({ tools }, route.strip), {
+      tools: [
+        { type: "computer", x: 1 },
+        { type: "custom", y: 1 }
+      ]
+    })
+    assert.isTrue(drops(route.strip, "context_management"))
+  })
+
+  it("is bounded, for each deployment and in all", () => {
+    const all = (deployments: number, fields: number) => {
+      let known: ReadonlyArray<Learned> = []
+      for (let at = 0; at < deployments; at++) {
+        const one = { ...deployment, model: `m${at}` }
+        for (let field = 0; field < fields; field++) {
+          known = learn(known, { deployment: one, context: "", field: `f${field}`, until: 1 }, 0)
+        }
+      }
+      return known
+    }
+    assert.deepStrictEqual(
+      all(1, 100).map(({ field }) => field),
+      Array.from({ length: 32 }, (_, at) => `f${at + 68}`)
+    )
+    assert.lengthOf(all(20, 32), 256)
+    // What has expired goes first, and what is found again is kept once.
+    assert.lengthOf(learn(all(1, 10), { deployment, context: "", field: "f", until: 9 }, 5), 1)
+    const again = learn(
+      learn([], { deployment, context: "", field: "f", until: 1 }, 0),
+      { deployment, context: "", field: "f", until: 2 },
+      0
+    )
+    assert.deepStrictEqual(
+      again.map(({ until }) => until),
+      [2]
+    )
   })
 })
 
@@ -95,12 +236,21 @@ describe("on the wire", () => {
   let gateway: Gateway
   /** Fields that the cloud refuses, by their place. */
   let refused: ReadonlyArray<readonly [path: string, has: (body: JsonObject) => boolean]> = []
+  /** What it says of a body that it refuses. */
+  let refusalOf = (body: JsonObject): string | undefined => {
+    const found = refused.find(([, has]) => has(body))
+    return found && extra(found[0])
+  }
+  const byPlace = refusalOf
+  /** Milliseconds before it answers what it does not refuse. */
+  let pause = 0
+  let failing = false
   beforeAll(async () => {
-    upstream = await fakeUpstream((socket, { body, path }) => {
-      const sent = JSON.parse(body)
-      const found = refused.find(([, has]) => has(sent))
-      if (found !== undefined) {
-        const error = { type: "error", error: { type: "invalid_request_error", message: extra(found[0]) } }
+    upstream = await fakeUpstream(async (socket, { body, path }) => {
+      const message = refusalOf(JSON.parse(body))
+      if (message === undefined) await sleep(pause)
+      if (message !== undefined || failing) {
+        const error = { type: "error", error: { type: "invalid_request_error", message: message ?? "something else" } }
         socket.write(reply("400 Bad Request", JSON.stringify(error)))
       } else if (/stream/i.test(path)) {
         const [head, frame] = path.includes("/model/") ? [frameHead, bedrockFrame] : [sseHead, sseFrame]
@@ -113,7 +263,13 @@ describe("on the wire", () => {
         socket.write(reply("200 OK", JSON.stringify(wholeMessage(content, { usage }))))
       }
     })
-    gateway = await startGateway({ settings: cloudsAt(upstream.url) })
+    gateway = await startGateway({ settings: { ...cloudsAt(upstream.url), GATEWAY_HEARTBEAT: "30 millis" } })
+  })
+  afterEach(() => {
+    refused = []
+    refusalOf = byPlace
+    pause = 0
+    failing = false
   })
   afterAll(async () => {
     await gateway.stop()
@@ -190,5 +346,98 @@ describe("on the wire", () => {
     const chat = await ask("claude-haiku-4-5:il5", { response_format }, "/v1/chat/completions")
     assert.include(chat.adjusted, "response_format:json_schema->instruction")
     assert.strictEqual(chat.got.json.choices[0].message.content, "{}")
+  })
+
+  describe("one caller's request leaves those of others as they are", () => {
+    const model = "claude-haiku-4-5:il2"
+    /** Whether the cloud gets all of a request that it takes, after requests of another caller. */
+    const isWhole = async (given: Readonly<Record<string, unknown>>, path?: string) => {
+      refusalOf = () => undefined
+      failing = false
+      const { adjusted, bodies, got, sent } = await ask(model, given, path)
+      assert.strictEqual(got.status, 200, got.text)
+      assert.lengthOf(bodies, 1)
+      assert.isNull(adjusted)
+      for (const [name, value] of Object.entries(given)) {
+        assert.deepStrictEqual(sent[name], value, name)
+      }
+    }
+    const tools = [{ name: "f", input_schema: { type: "object", required: ["a"] }, novel: true }]
+
+    it("where the cloud quotes it", async () => {
+      const types = ["required", "input_schema"].map((name) => `q ${extra(`tools.0.input_schema.${name}`)}`)
+      for (const type of [...types, `q ${extra("tools.0.novel")}`, "the role system", extra("tools.0.novel")]) {
+        refusalOf = ({ messages }) => {
+          const [block] = (messages as [{ content: [{ type: string }] }])[0].content
+          return `messages.0.content.0: Input tag '${block.type}' found using 'type' does not match any of the expected tags`
+        }
+        const { bodies, got } = await ask(model, { tools, messages: [{ role: "user", content: [{ type }] }] })
+        assert.strictEqual(got.status, 400)
+        assert.lengthOf(bodies, 1)
+      }
+      await isWhole({ tools })
+    })
+
+    it("where a name of it reads like a path", async () => {
+      // The cloud refuses the name at the top, which reads like the field of the tool.
+      refusalOf = (body) => ("tools.0.custom.novel" in body ? extra("tools.0.custom.novel") : undefined)
+      const { bodies, got } = await ask(model, { tools, "tools.0.custom.novel": 1 })
+      assert.strictEqual(got.status, 400)
+      assert.lengthOf(bodies, 2)
+      await isWhole({ tools })
+    })
+
+    it("where the request fails without the field, too", async () => {
+      refused = [["tools.0.custom.novel", (body) => JSON.stringify(body.tools).includes("novel")]]
+      failing = true
+      const { bodies, got } = await ask(model, { tools })
+      assert.strictEqual(got.status, 400)
+      assert.lengthOf(bodies, 2)
+      await isWhole({ tools })
+    })
+
+    it("where the cloud is silent about the request without it", async () => {
+      refused = [["tools.0.custom.novel", (body) => JSON.stringify(body.tools).includes("novel")]]
+      failing = true
+      pause = 200
+      const { got } = await ask(model, { tools, stream: true })
+      assert.strictEqual(got.status, 200)
+      assert.include(got.text, "something else")
+      await isWhole({ tools })
+    })
+
+    it("where the field is another kind's", async () => {
+      const width = { display_width_px: 1024 }
+      const custom = { type: "custom", name: "f", input_schema: { type: "object" } }
+      const computer = { type: "computer_20250124", name: "computer" }
+      refusalOf = (body) => {
+        const at = (body.tools as ReadonlyArray<JsonObject>).findIndex(
+          (tool) => tool.type === "custom" && "display_width_px" in tool
+        )
+        return at < 0 ? undefined : extra(`tools.${at}.custom.display_width_px`)
+      }
+      const first = await ask(model, {
+        tools: [
+          { ...custom, ...width },
+          { ...computer, ...width }
+        ]
+      })
+      assert.strictEqual(first.got.status, 200, first.got.text)
+      assert.deepStrictEqual(first.sent.tools, [custom, { ...computer, ...width }])
+      assert.strictEqual(first.adjusted, "tools.display_width_px:removed")
+      await isWhole({ tools: [{ ...computer, ...width }] })
+      await isWhole({ tools: [{ name: "f", input_schema: { type: "object" }, ...width }] })
+    })
+
+    it("where it was sent with other betas or in another version", async () => {
+      const later = { later_field: 1 }
+      refused = [["later_field", isIn("later_field")]]
+      for (const extra of [{ anthropic_beta: ["compact-2026-01-12"] }, { anthropic_version: "other" }]) {
+        const { adjusted, got } = await ask(model, { ...later, ...extra })
+        assert.strictEqual(got.status, 200, got.text)
+        assert.strictEqual(adjusted, "later_field:removed")
+      }
+      await isWhole(later)
+    })
   })
 })
