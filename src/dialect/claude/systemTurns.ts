@@ -30,6 +30,36 @@ const afterResults = (content: Json | undefined, added: ReadonlyArray<Json>): Re
   return [...blocks.slice(0, at), ...added, ...blocks.slice(at)]
 }
 
+/** One pass. Each run of them goes before what the user says next, or else after what the user said last. */
+const foldRuns = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> => {
+  const turns: Array<Json> = []
+  let run: Array<Json> | undefined
+  const close = () => {
+    if (run === undefined) return
+    const last = turns.at(-1)
+    if (isObject(last) && isUser(last))
+      turns[turns.length - 1] = { ...last, content: [...blocksOf(last.content), ...run] }
+    else turns.push({ role: "user", content: run })
+    run = undefined
+  }
+  for (const message of messages) {
+    if (isSystem(message)) {
+      run ??= []
+      for (const block of reminder(message)) run.push(block)
+    } else if (isObject(message) && isUser(message)) {
+      turns.push(
+        run === undefined || run.length === 0 ? message : { ...message, content: afterResults(message.content, run) }
+      )
+      run = undefined
+    } else {
+      close()
+      turns.push(message)
+    }
+  }
+  close()
+  return turns
+}
+
 /** `keeps`: the model takes them after a user's turn; only those at the beginning become part of `system`. */
 export const foldSystem = (body: JsonObject, keeps: boolean): Folded => {
   const messages = arrayOf(body.messages)
@@ -37,20 +67,7 @@ export const foldSystem = (body: JsonObject, keeps: boolean): Folded => {
   const first = messages.findIndex((message) => !isSystem(message))
   const leading = first < 0 ? messages : messages.slice(0, first)
   const rest = first < 0 ? [] : messages.slice(first)
-  const turns: Array<Json> = keeps ? [...rest] : []
-  let waiting: ReadonlyArray<Json> = []
-  for (const [at, message] of keeps ? [] : rest.entries()) {
-    const last = turns.at(-1)
-    if (!isSystem(message)) {
-      const own = isObject(message) && waiting.length > 0
-      turns.push(own ? { ...message, content: afterResults(message.content, waiting) } : message)
-      waiting = []
-    } else if (isUser(rest.slice(at + 1).find((later) => !isSystem(later))))
-      waiting = [...waiting, ...reminder(message)]
-    else if (isObject(last) && isUser(last)) {
-      turns[turns.length - 1] = { ...last, content: [...blocksOf(last.content), ...reminder(message)] }
-    } else turns.push({ role: "user", content: reminder(message) })
-  }
+  const turns = keeps ? rest : foldRuns(rest)
   const system = leading.flatMap((message) => blocksOf(objectOf(message).content))
   return {
     folded: !keeps || leading.length > 0,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { foldSystem } from "../../../src/dialect/claude/systemTurns.ts"
 import type { Json } from "../../../src/wire/json.ts"
+import { growth } from "../../support/growth.ts"
 
 const user = (content: Json) => ({ role: "user", content })
 const assistant = (content: Json) => ({ role: "assistant", content })
@@ -62,5 +63,18 @@ describe("system messages among the others", () => {
     expect(foldSystem(body, false)).toEqual({ body, folded: false })
     const kept = { messages: [user("a"), system("s")] }
     expect(foldSystem(kept, true)).toEqual({ body: kept, folded: false })
+  })
+
+  it.each([
+    ["before the user", (many: ReadonlyArray<Json>) => [assistant("b"), ...many, user("c")]],
+    ["behind the user", (many: ReadonlyArray<Json>) => [user("a"), ...many]],
+    ["behind the assistant", (many: ReadonlyArray<Json>) => [user("a"), assistant("b"), ...many]],
+    ["at the beginning", (many: ReadonlyArray<Json>) => [...many, user("c")]]
+  ])("many take time in proportion: %s", (_, among) => {
+    const folding = (size: number) => {
+      const messages = among(Array.from({ length: size }, () => system("y")))
+      return () => foldSystem({ messages }, false)
+    }
+    expect(growth(2000, folding)).toBeLessThan(6)
   })
 })
