@@ -3,8 +3,9 @@ import type { Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Data, Duration, Effect, FileSystem, Layer, Option } from "effect"
+import { Data, Duration, Effect, Layer, Option } from "effect"
 import { createServer } from "./nodeHttp.ts"
+import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchUnsent } from "./unsent.ts"
@@ -36,14 +37,10 @@ const tlsFiles = Effect.fnUntraced(function* ({ tlsCert, tlsKey, tlsClientCa }: 
 type TlsFiles = NonNullable<Effect.Success<ReturnType<typeof tlsFiles>>>
 
 const readTls = Effect.fnUntraced(function* ({ cert, key, clientCa }: TlsFiles) {
-  const fs = yield* FileSystem.FileSystem
   const read = (name: string, file: string) =>
     Effect.mapError(
-      fs.readFileString(file),
-      (error) =>
-        new ListenError({
-          message: `${name}: cannot read ${file} (${error.reason._tag === "NotFound" ? "there is no such file" : error.message})`
-        })
+      readRegularText(file),
+      ({ message }) => new ListenError({ message: `${name}: cannot read ${file} (${message})` })
     )
   const options: SecureContextOptions = {
     cert: yield* read("GATEWAY_TLS_CERT", cert),

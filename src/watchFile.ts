@@ -40,6 +40,10 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
       trouble = ""
       yield* looked(true)
     }).pipe(
+      // The next look is made whatever happens.
+      Effect.catchDefect((defect) =>
+        Effect.fail({ message: defect instanceof Error ? defect.message : String(defect) })
+      ),
       Effect.catch(({ message }) => {
         const said = message === trouble
         trouble = message

@@ -1,8 +1,9 @@
 /** Several processes that share the port (`GATEWAY_WORKERS`): the first process starts, replaces and stops them. */
 import cluster from "node:cluster"
-import { Clock, Data, Deferred, Duration, Effect, Option, Runtime } from "effect"
+import { Data, Deferred, Duration, Effect, Option, Runtime } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
 import { relayStates } from "./status/siblings.ts"
+import { steadyMillis } from "./wire/steady.ts"
 
 /** The first worker ended before it listened. It has said why, so nothing more is printed. */
 class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly message: string }> {
@@ -97,12 +98,12 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOpt
     if (slot > 0) yield* Deferred.await(first)
     let pause = firstPause
     while (true) {
-      const startedAt = yield* Clock.currentTimeMillis
+      const startedAt = yield* steadyMillis
       const reason = yield* live(environmentOf(options, slot), stopWithin, (port) => {
         Deferred.doneUnsafe(ready, Effect.succeed(port))
       })
       if (yield* Deferred.fail(first, new WorkerFailed({ message: `the first worker ended: ${reason}` }))) return
-      if ((yield* Clock.currentTimeMillis) - startedAt > young) pause = firstPause
+      if ((yield* steadyMillis) - startedAt > young) pause = firstPause
       yield* Effect.logError(`A worker has ended (${reason}). Another one takes its place in ${pause} ms.`).pipe(
         Effect.annotateLogs({ worker: slot })
       )

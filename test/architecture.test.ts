@@ -25,22 +25,23 @@ const roomOf = (file: string): string => relative(root, file).split("/")[0] ?? "
 /** What each room may import, beside itself. Everything else is above it. */
 const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   wire: [],
+  "regularFile.ts": [],
   "watchFile.ts": [],
   "nodeHttp.ts": [],
   "tlsPolicy.ts": [],
-  model: ["wire", "watchFile.ts"],
+  model: ["wire", "regularFile.ts", "watchFile.ts"],
   settings: ["model", "wire"],
   "Settings.ts": ["model", "settings", "wire"],
   "fips.ts": ["Settings.ts"],
   api: ["model", "wire"],
   client: ["api", "wire"],
   governance: ["wire"],
-  access: ["api", "model", "wire", "Settings.ts", "watchFile.ts"],
+  access: ["api", "model", "wire", "Settings.ts", "regularFile.ts", "watchFile.ts"],
   usage: ["access", "wire"],
   telemetry: ["api", "model", "settings", "wire", "Settings.ts", "nodeHttp.ts"],
-  status: ["access", "api", "model", "telemetry", "wire", "Settings.ts", "fips.ts"],
+  status: ["access", "api", "model", "telemetry", "wire", "Settings.ts", "fips.ts", "regularFile.ts"],
   dialect: ["api", "governance", "model", "wire"],
-  provider: ["model", "settings", "telemetry", "wire", "Settings.ts", "tlsPolicy.ts"],
+  provider: ["model", "settings", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
   stream: ["governance", "model", "wire"],
   surface: [
     ...["access", "api", "dialect", "governance", "model", "provider", "settings", "status", "stream"],
@@ -48,7 +49,16 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   doctor: [
     ...["access", "model", "provider", "settings", "surface", "wire"],
-    ...["Settings.ts", "Telemetry.ts", "fips.ts", "listener.ts", "proxy.ts", "tlsPolicy.ts", "unknownSettings.ts"]
+    ...[
+      "Settings.ts",
+      "Telemetry.ts",
+      "fips.ts",
+      "listener.ts",
+      "proxy.ts",
+      "regularFile.ts",
+      "tlsPolicy.ts",
+      "unknownSettings.ts"
+    ]
   ],
   sandbox: ["model", "wire", "nodeHttp.ts"]
 }

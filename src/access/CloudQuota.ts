@@ -163,7 +163,7 @@ class Line {
   }
 }
 
-const make = ({ now = Date.now, share, wait }: CloudQuotaOptions): CloudQuota["Service"] => {
+const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions): CloudQuota["Service"] => {
   const lines = new Map<string, Line>()
   const longest = Duration.toMillis(wait)
 

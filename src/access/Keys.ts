@@ -1,6 +1,6 @@
 /** Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). */
 import { timingSafeEqual } from "node:crypto"
-import { Clock, Context, DateTime, Deferred, Duration, Effect, type FileSystem, Layer, Result, Schedule } from "effect"
+import { Clock, Context, DateTime, Deferred, Duration, Effect, Layer, Result, Schedule } from "effect"
 import type { CallerIdentity } from "../api/Security.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Level } from "../model/Level.ts"
@@ -137,7 +137,7 @@ export class Keys extends Context.Service<
     poll = "1 second",
     grace = Duration.minutes(10),
     sandbox = false
-  }: KeysOptions): Layer.Layer<Keys, FileError, FileSystem.FileSystem> =>
+  }: KeysOptions): Layer.Layer<Keys, FileError> =>
     Layer.effect(
       Keys,
       Effect.gen(function* () {

@@ -70,7 +70,9 @@ export class FairBucket {
   }
 
   private refill(now: number): void {
-    if (now > this.at) this.level = Math.min(this.limit, this.level + ((now - this.at) * this.limit) / minute)
-    this.at = Math.max(this.at, now)
+    // From the future, by a clock that was set back: full, not frozen until then.
+    const since = now < this.at ? minute : now - this.at
+    this.level = Math.min(this.limit, this.level + (since * this.limit) / minute)
+    this.at = now
   }
 }

@@ -1,5 +1,6 @@
 /** Files that are replaced as a whole, and never seen half written. */
 import { Data, Effect, FileSystem, Schedule } from "effect"
+import { type RegularFile, readRegular } from "../regularFile.ts"
 
 /** A file could not be read, locked or written. `message` is for the operator. */
 export class FileError extends Data.TaggedError("FileError")<{ readonly message: string }> {}
@@ -7,38 +8,32 @@ export class FileError extends Data.TaggedError("FileError")<{ readonly message:
 const fileError = (action: string, path: string) => (cause: { readonly message: string }) =>
   new FileError({ message: `cannot ${action} ${path}: ${cause.message}` })
 
-/** The text of a file; undefined when there is none. */
-export const readIfExists = Effect.fnUntraced(function* (path: string) {
-  const fs = yield* FileSystem.FileSystem
-  return yield* fs.readFileString(path).pipe(
+/** Undefined when there is no such file. */
+const read = (path: string): Effect.Effect<RegularFile | undefined, FileError> =>
+  readRegular(path).pipe(
     Effect.catchIf(
-      (error) => error.reason._tag === "NotFound",
+      ({ isMissing }) => isMissing,
       () => Effect.undefined
     ),
     Effect.mapError(fileError("read", path))
   )
-})
+
+/** The text of a file; undefined when there is none. */
+export const readIfExists = (path: string) => Effect.map(read(path), (file) => file?.bytes.toString("utf8"))
 
 /** Group and others may write. */
 const writableByOthers = 0o022
 
 /** The same, of a file that decides who may do what: only its owner may be able to change it. */
 export const readOwned = Effect.fnUntraced(function* (path: string) {
-  const fs = yield* FileSystem.FileSystem
-  const info = yield* fs.stat(path).pipe(
-    Effect.catchIf(
-      (error) => error.reason._tag === "NotFound",
-      () => Effect.undefined
-    ),
-    Effect.mapError(fileError("read", path))
-  )
-  if (info !== undefined && (info.mode & writableByOthers) !== 0) {
-    const mode = (info.mode & 0o777).toString(8).padStart(4, "0")
+  const file = yield* read(path)
+  if (file !== undefined && (file.mode & writableByOthers) !== 0) {
+    const mode = (file.mode & 0o777).toString(8).padStart(4, "0")
     return yield* new FileError({
       message: `${path} may be written by others than its owner (mode ${mode}). Check what it says, then: chmod go-w ${path}`
     })
   }
-  return yield* readIfExists(path)
+  return file?.bytes.toString("utf8")
 })
 
 /** Replaces a file in one step: readers see the old text or the new one. Readable by the owner only (mode 0600). */

@@ -1,5 +1,6 @@
 /** How long keys outlive their file: a file that is gone or broken may hide a revocation (docs/operation.md#keys). */
-import { Clock, Context, Duration, Effect, Metric } from "effect"
+import { Context, Duration, Effect, Metric } from "effect"
+import { steadyMillis } from "../wire/steady.ts"
 
 const up = Metric.gauge("gateway_keys_file_up", {
   description: "Whether the keys in force are those of the key file: 0 while it is gone or broken"
@@ -31,7 +32,7 @@ export const makeGrace = ({ file, grace, end, restore }: GraceOptions) => {
     return Effect.andThen(Effect.logInfo(`${file} is mended, and its API keys work again.`), restore)
   })
 
-  const broken = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+  const broken = Effect.flatMap(steadyMillis, (now) => {
     since ??= now
     show(0)
     if (ended || now - since < Duration.toMillis(grace)) return Effect.void

@@ -133,7 +133,9 @@ local taken, left = 1, {}
 for n, bucket in ipairs(KEYS) do
   local limit = tonumber(ARGV[n + 1])
   local tokens, at = unpack(redis.call("HMGET", bucket, "tokens", "at"))
-  left[n] = tokens and math.min(limit, tokens + math.max(0, now - at) * limit / window) or limit
+  -- One from the future, by a clock that was set back, is full, not frozen until then.
+  local kept = tokens and now >= tonumber(at)
+  left[n] = kept and math.min(limit, tokens + (now - at) * limit / window) or limit
   if left[n] < 1 then taken = 0 end
 end
 local answer = { tostring(taken) }

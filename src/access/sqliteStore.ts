@@ -105,11 +105,12 @@ const make = (database: DatabaseSync) => {
   const fill = database.prepare("INSERT OR REPLACE INTO bucket VALUES (?, ?, ?)")
 
   const atomic = <A>(run: (now: number) => A): Effect.Effect<A, LedgerError> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Clock.clockWith((clock) =>
       patiently(() => {
         database.exec("BEGIN IMMEDIATE")
         try {
-          const result = run(now)
+          // Looked up within the lock: later steps have later times.
+          const result = run(clock.currentTimeMillisUnsafe())
           database.exec("COMMIT")
           return result
         } catch (error) {
@@ -158,9 +159,9 @@ const make = (database: DatabaseSync) => {
         const left = buckets.map(({ limit, name }) => {
           const row = bucket.get(name)
           if (row === undefined) return limit
-          // A clock that was set back must not freeze the bucket until it has caught up.
-          const elapsed = Math.max(0, now - Number(row.refilled))
-          return Math.min(limit, Number(row.tokens) + (elapsed * limit) / bucketWindow)
+          const elapsed = now - Number(row.refilled)
+          // From the future, by a clock that was set back: full, not frozen until then.
+          return elapsed < 0 ? limit : Math.min(limit, Number(row.tokens) + (elapsed * limit) / bucketWindow)
         })
         const granted = left.every((tokens) => tokens >= 1)
         if (!granted) return { granted, left }

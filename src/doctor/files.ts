@@ -1,12 +1,13 @@
 /** Checks of files: keys, certificates, and the room that records and counts have. */
 import { X509Certificate } from "node:crypto"
 import { constants } from "node:fs"
-import { access, readFile, stat, statfs } from "node:fs/promises"
+import { access, stat, statfs } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import { DateTime, Effect, Option } from "effect"
 import { readIfExists } from "../access/files.ts"
 import { parseKeys } from "../access/KeyFile.ts"
 import { checkTlsFiles } from "../listener.ts"
+import { readRegular } from "../regularFile.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
 
@@ -58,7 +59,7 @@ export const tlsCheck = (settings: GatewaySettings): Check => ({
     const files = yield* checkTlsFiles(settings)
     if (files === undefined) return ok("off: whatever is in front of the gateway speaks TLS")
     const now = DateTime.toEpochMillis(yield* DateTime.now)
-    const certificate = new X509Certificate(yield* attempt(() => readFile(files.cert)))
+    const certificate = new X509Certificate((yield* readRegular(files.cert)).bytes)
     const ends = certificate.validToDate.getTime()
     const until = `${files.cert} (${certificate.subject.replaceAll("\n", ", ") || "no subject"})`
     const date = certificate.validToDate.toISOString().slice(0, 10)

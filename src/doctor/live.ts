@@ -1,5 +1,5 @@
 /** `--live`: each deployment is asked for one token, in each of its regions. */
-import { Clock, Duration, Effect, Layer, Result } from "effect"
+import { Duration, Effect, Layer, Result } from "effect"
 import type { Catalog } from "../model/Catalog.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Sites } from "../model/Partition.ts"
@@ -15,6 +15,7 @@ import { chat } from "../surface/chat.ts"
 import { cloudProviders } from "../surface/cloudProviders.ts"
 import { embeddings } from "../surface/embeddings.ts"
 import type { Prepared } from "../surface/Surface.ts"
+import { steadyMillis } from "../wire/steady.ts"
 import { type Check, type Found, fail, ok } from "./Finding.ts"
 
 /** GPT-class models refuse to answer with fewer; the others are asked for one. */
@@ -57,7 +58,7 @@ const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: 
     if (Result.isFailure(ready)) return fail(`${entry.id}: ${ready.failure.message}`, mendOf(ready.failure))
     const { bodies, operation } = ready.success
     const provider = providerOf(route)
-    const startedAt = yield* Clock.currentTimeMillis
+    const startedAt = yield* steadyMillis
     const [body = {}] = bodies
     const asked: Asked = { keyId: undefined, region: undefined, tried: [], take: () => true }
     const where = () => `${entry.model.id} on ${cloudOf(route)}${asked.region === undefined ? "" : `/${asked.region}`}`
@@ -66,7 +67,7 @@ const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: 
       .pipe(
         Effect.flatMap(({ span }) => {
           span.end()
-          return Effect.map(Clock.currentTimeMillis, (now) => ok(`${where()} answered in ${now - startedAt} ms`))
+          return Effect.map(steadyMillis, (now) => ok(`${where()} answered in ${now - startedAt} ms`))
         }),
         Effect.catch((error) => {
           const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`

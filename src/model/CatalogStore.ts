@@ -1,5 +1,6 @@
 /** The catalog in force: loaded at start, and again whenever the operator's file changes. */
-import { Context, Data, Effect, FileSystem, Layer, Option, Result } from "effect"
+import { Context, Data, Effect, Layer, Option, Result } from "effect"
+import { readRegularText } from "../regularFile.ts"
 import { watchFile } from "../watchFile.ts"
 import type { Catalog } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
@@ -26,9 +27,9 @@ export class CatalogError extends Data.TaggedError("CatalogError")<{
 
 const pollInterval = "2 seconds"
 
-const readCatalog = (fs: FileSystem.FileSystem, file: string): Effect.Effect<string, CatalogError> =>
-  Effect.mapError(fs.readFileString(file), ({ reason, message }) => {
-    const problem = reason._tag === "NotFound" ? "there is no such file" : `it cannot be read: ${message}`
+const readCatalog = (file: string): Effect.Effect<string, CatalogError> =>
+  Effect.mapError(readRegularText(file), ({ isMissing, message }) => {
+    const problem = isMissing ? message : `it cannot be read: ${message}`
     return new CatalogError({ source: file, problems: [problem] })
   })
 
@@ -36,17 +37,13 @@ const parseCatalog = (file: string, text: string): Result.Result<Catalog, Catalo
   Result.mapError(checkCatalog(text), (problems) => new CatalogError({ source: file, problems }))
 
 /** Reads and checks the operator's catalog, or the shipped one. */
-export const loadCatalog = (file: Option.Option<string>): Effect.Effect<Catalog, CatalogError, FileSystem.FileSystem> =>
+export const loadCatalog = (file: Option.Option<string>): Effect.Effect<Catalog, CatalogError> =>
   Option.match(file, {
     onNone: () =>
       Effect.fromResult(
         Result.mapError(shippedCatalog, (problems) => new CatalogError({ source: "shipped catalog", problems }))
       ),
-    onSome: (path) =>
-      FileSystem.FileSystem.pipe(
-        Effect.flatMap((fs) => readCatalog(fs, path)),
-        Effect.flatMap((text) => Effect.fromResult(parseCatalog(path, text)))
-      )
+    onSome: (path) => Effect.flatMap(readCatalog(path), (text) => Effect.fromResult(parseCatalog(path, text)))
   })
 
 /** One line a reason: how many IDs are not served, why, and which they are. */
@@ -75,11 +72,7 @@ export class CatalogStore extends Context.Service<
    * Fails when the catalog is broken at start. Afterwards the operator's file is read every two seconds: a changed
    * one takes effect, a broken or missing one is logged once and the catalog in force stays.
    */
-  static readonly layer = ({
-    file,
-    sites,
-    paths
-  }: CatalogStoreOptions): Layer.Layer<CatalogStore, CatalogError, FileSystem.FileSystem> =>
+  static readonly layer = ({ file, sites, paths }: CatalogStoreOptions): Layer.Layer<CatalogStore, CatalogError> =>
     Layer.effect(
       CatalogStore,
       Effect.gen(function* () {
@@ -89,7 +82,7 @@ export class CatalogStore extends Context.Service<
           return CatalogStore.of({ current: () => index, since: () => since })
         }
         const path = file.value
-        const read = readCatalog(yield* FileSystem.FileSystem, path)
+        const read = readCatalog(path)
         const indexOf = (text: string) =>
           Effect.map(Effect.fromResult(parseCatalog(path, text)), (catalog) => makeIndex(catalog, sites, paths))
         const initial = yield* read

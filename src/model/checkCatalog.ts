@@ -100,6 +100,20 @@ function* checkCurrency({ models }: Catalog): Generator<string> {
   }
 }
 
+/** All requests for one model of a cloud count against one quota, under whichever IDs they came. */
+function* checkQuotas({ models }: Catalog): Generator<string> {
+  const first = new Map<string, NonNullable<Deployment["quota"]>>()
+  for (const [index, { deployments }] of models.entries()) {
+    for (const [at, { cloud, model, quota }] of deployments.entries()) {
+      if (quota === undefined) continue
+      const known = first.getOrInsert(`${cloud}/${model}`, quota)
+      if (known.requests !== quota.requests || known.tokens !== quota.tokens) {
+        yield `models[${index}].deployments[${at}].quota: ${model} on ${cloud} has another quota before it; give both the same`
+      }
+    }
+  }
+}
+
 function* checkModels({ models }: Catalog): Generator<string> {
   const first = new Map<string, number>()
   for (const [index, model] of models.entries()) {
@@ -139,7 +153,7 @@ export const checkCatalogJson = (json: unknown): Result.Result<Catalog, Readonly
       )
     )
   }
-  const problems = [...checkModels(decoded.success), ...checkCurrency(decoded.success)]
+  const problems = [...checkModels(decoded.success), ...checkCurrency(decoded.success), ...checkQuotas(decoded.success)]
   return problems.length > 0 ? Result.fail(problems) : Result.succeed(decoded.success)
 }
 

@@ -2,6 +2,7 @@
 import { Cause, Duration, Effect, Exit, Metric, Option, Scope } from "effect"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { GatewayError } from "../model/GatewayError.ts"
+import { steadily } from "../wire/steady.ts"
 import type { Head } from "./dispatch.ts"
 
 const transitions = Metric.counter("gateway_breaker_transitions_total", {
@@ -81,12 +82,12 @@ export const makeBreaker = Effect.gen(function* () {
   }
 
   const admit = (circuit: Circuit, key: string): Effect.Effect<Admission, CircuitBreaker.CircuitBreakerError> =>
-    Effect.flatMap(Scope.provide(store.admit(key), scope), ({ generation, transition }) =>
+    Effect.flatMap(Scope.provide(steadily(store.admit(key)), scope), ({ generation, transition }) =>
       Effect.map(changed(circuit, transition), () => ({ generation, at: circuit.changes }))
     )
 
   const record = (circuit: Circuit, key: string, outcome: Outcome, { at, generation }: Admission) =>
-    Effect.flatMap(store.record({ key, generation, outcome, tripPolicy, openFor }), (transition) => {
+    Effect.flatMap(steadily(store.record({ key, generation, outcome, tripPolicy, openFor })), (transition) => {
       const stillClosed = circuit.closed && at === circuit.changes
       if (outcome === "Success" && (stillClosed || transition?.to === "Closed")) circuit.counting = false
       return changed(circuit, transition)

@@ -31,7 +31,7 @@ export const homeFirst = (
     .map(({ region }) => region)
 
 /** A deployment's regions by key, and what they said of their limits. In this process. */
-export const makeRegions = (now: () => number = Date.now) => {
+export const makeRegions = (now: () => number = () => performance.now()) => {
   const ordersOf = perObject((_: Deployment) => new Map<string, ReadonlyArray<string>>())
   const waits = new WeakMap<Deployment, Map<string, number>>()
 

@@ -1,12 +1,12 @@
 /** What the page says of the setup: the deployments of the catalog, and what is in force since when. */
 import { X509Certificate } from "node:crypto"
-import { readFileSync } from "node:fs"
 import { Effect, Option } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { service, version } from "../api/version.ts"
 import { cryptoFacts } from "../fips.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
 import type { Level } from "../model/Level.ts"
+import { readRegular } from "../regularFile.ts"
 import { Clouds, Settings } from "../Settings.ts"
 
 export interface CatalogDeployment {
@@ -29,23 +29,11 @@ export interface Setup {
   readonly tlsUntil?: number | null | undefined
 }
 
-/** Time between two looks at the certificate's file, in milliseconds. */
-const certificateEvery = 60_000
-
-const makeCertificateEnd = (file: string) => {
-  let end: number | null = null
-  let readAt = 0
-  return (now: number): number | null => {
-    if (now - readAt < certificateEvery) return end
-    readAt = now
-    try {
-      end = new X509Certificate(readFileSync(file)).validToDate.getTime()
-    } catch {
-      end = null
-    }
-    return end
-  }
-}
+const certificateEnd = (file: string): Effect.Effect<number | null> =>
+  readRegular(file).pipe(
+    Effect.flatMap(({ bytes }) => Effect.try(() => new X509Certificate(bytes).validToDate.getTime())),
+    Effect.orElseSucceed(() => null)
+  )
 
 export const makeSetup = Effect.gen(function* () {
   const settings = yield* Settings
@@ -59,11 +47,12 @@ export const makeSetup = Effect.gen(function* () {
   }
   const sandbox = clouds.simulated === true
   const crypto = cryptoFacts()
-  const certificateEnd = Option.getOrUndefined(Option.map(settings.tlsCert, makeCertificateEnd))
+  const tlsUntil = Option.map(settings.tlsCert, certificateEnd)
 
-  const setup = (now: number): Setup => {
+  const setup = Effect.gen(function* () {
+    const until = yield* Effect.transposeOption(tlsUntil)
     const { keys: inForce, since } = keys.inForce()
-    return {
+    const facts: Setup = {
       service,
       version,
       sandbox,
@@ -75,9 +64,10 @@ export const makeSetup = Effect.gen(function* () {
       },
       keys: { source: sandbox && inForce.length === 1 ? "sandbox" : settings.keysFile, since, count: inForce.length },
       store: Option.isSome(settings.redisUrl) ? "Redis" : "this machine",
-      ...(certificateEnd === undefined ? {} : { tlsUntil: certificateEnd(now) })
+      ...(Option.isNone(until) ? {} : { tlsUntil: until.value })
     }
-  }
+    return facts
+  })
 
   /** In the catalog's order. */
   const deployments = (): ReadonlyArray<CatalogDeployment> => {

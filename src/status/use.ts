@@ -1,8 +1,9 @@
 /** What keys and teams used this month, and against which limits. */
-import { Clock, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { Quota } from "../access/Quota.ts"
 import type { Used, Users } from "../access/uses.ts"
+import { steadyMillis } from "../wire/steady.ts"
 
 /** Undefined limits are none; use is null while the store cannot be asked. */
 export interface Use {
@@ -69,9 +70,9 @@ export const makeUse = Effect.gen(function* () {
   const keys = yield* Keys
   const quota = yield* Quota
   let rows: ReadonlyArray<Use> = []
-  let askedAt = 0
+  let askedAt = Number.NEGATIVE_INFINITY
   return Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* steadyMillis
     if (now - askedAt < every) return rows
     askedAt = now
     const book = keys.inForce()

@@ -78,13 +78,14 @@ export const makeView = (activity: ActivityLog) =>
     return Effect.gen(function* () {
       const others = [...(yield* replicas), ...(yield* siblings)]
       const used = yield* use
+      const inForce = yield* setup
       const now = yield* Clock.currentTimeMillis
       // Redis has a sibling's state too, but older: what the sibling itself said counts.
       const states = [...new Map([...others, own()].map((state) => [state.instance, state])).values()]
       const sum = (of: (state: ProcessState) => number) => states.reduce((total, state) => total + of(state), 0)
       const view: View = {
         now,
-        setup: setup(now),
+        setup: inForce,
         processes: states
           .map(({ host, memory, pid, startedAt }) => ({ host, memory, pid, startedAt }))
           .sort((a, b) => a.host.localeCompare(b.host) || a.pid - b.pid),

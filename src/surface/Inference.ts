@@ -61,7 +61,7 @@ export class Inference extends Context.Service<
       const streamed = makeStreamReply(settings, yield* makeEnds)
       const whole = makeWholeReply(settings)
       const { admit, screenOf, screened } = makeAdmission(catalog, settings)
-      const refusedFields = makeRefusedFields(Date.now)
+      const refusedFields = makeRefusedFields(() => performance.now())
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
 
       const handler = <

@@ -61,6 +61,7 @@ export class Observation implements RequestFacts {
   /** The reply was complete before the cloud had counted it. */
   early = false
   firstEventAt: number | undefined
+  private readonly begunAt = performance.now()
   private readonly room: Room | undefined
   private held = 0
 
@@ -72,6 +73,11 @@ export class Observation implements RequestFacts {
     this.path = fields.path
     this.source = fields.source
     this.surface = fields.surface
+  }
+
+  /** Milliseconds since the epoch: the arrival, and what has passed since, also where the clock was set meanwhile. */
+  now(): number {
+    return this.startedAt + Math.round(performance.now() - this.begunAt)
   }
 
   get keyId(): string | undefined {

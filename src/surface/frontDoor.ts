@@ -132,7 +132,7 @@ export const frontDoor = HttpRouter.middleware(
           if (response.destroyed || response.writableLength === 0) observation.release()
           else response.once("close", () => observation.release())
           leave()
-          finish(observation, Exit.isFailure(exit), clock.currentTimeMillisUnsafe(), watched)
+          finish(observation, Exit.isFailure(exit), observation.now(), watched)
           return Effect.void
         }
         const failed = (error: GatewayError) => {

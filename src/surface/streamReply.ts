@@ -106,7 +106,7 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       return error
     }
     const onFirst = () => {
-      observation.firstEventAt ??= Date.now()
+      observation.firstEventAt ??= observation.now()
       // The request is let go of.
       observation.release()
       opened?.span.firstToken()

@@ -102,6 +102,17 @@ describe("checkCatalog", () => {
     for (const [index, part] of expected.entries()) assert.include(found[index], part)
   })
 
+  it("refuses two quotas for one model of a cloud, and takes the same one twice", () => {
+    const of = (id: string, quota: object, model = "gpt") => ({ ...gpt, id, deployments: [{ ...azure, model, quota }] })
+    const quota = { requests: 10, tokens: 1000 }
+    assert.deepStrictEqual(problems(of("a", quota), of("b", quota), of("c", { requests: 1 }, "other")), [])
+    for (const other of [{ requests: 9, tokens: 1000 }, { requests: 10 }, { requests: 10, tokens: 999 }]) {
+      assert.deepStrictEqual(problems(of("a", quota), of("b", other)), [
+        "models[1].deployments[0].quota: gpt on azure has another quota before it; give both the same"
+      ])
+    }
+  })
+
   it("reports everything at once, each on one line with its place", () => {
     assert.deepStrictEqual(problems(gpt, { ...gpt, maxOutputTokens: 0 }), [
       "models[1].id: gpt is models[0] already",

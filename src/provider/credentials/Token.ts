@@ -1,6 +1,7 @@
 /** A bearer token that is refreshed before it expires. */
-import { Clock, Effect, Redacted, type Scope } from "effect"
+import { Clock, Duration, Effect, Redacted, type Scope } from "effect"
 import { withSpan } from "../../telemetry/spans.ts"
+import { steadyMillis } from "../../wire/steady.ts"
 import { type AuthHeaders, CredentialError } from "./CredentialError.ts"
 
 /** A token and when it expires, in milliseconds since the epoch. */
@@ -41,24 +42,28 @@ export const makeTokenCache = (
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     let current: Token | undefined
+    // By the steady clock: one that is set back must not make a token live longer.
+    let expiresAt = 0
     let replaceAt = 0
 
-    // With no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
+    // With less than no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
     const shared = yield* acquire.pipe(
       Effect.timeoutOrElse({ duration: acquireMillis, orElse: () => Effect.fail(timedOut) }),
       withSpan("credentials refresh"),
       Effect.flatMap((token) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
+        Effect.zipWith(Clock.currentTimeMillis, steadyMillis, (today, now) => {
+          const life = token.expiresAt - today
           current = token
-          replaceAt = Math.max(token.expiresAt - earlyMillis, now + (token.expiresAt - now) / 2)
+          expiresAt = now + life
+          replaceAt = now + Math.max(life - earlyMillis, life / 2)
           return token
         })
       ),
-      Effect.cachedWithTTL(0)
+      Effect.cachedWithTTL(Duration.negativeInfinity)
     )
 
-    const get = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      if (current === undefined || now >= current.expiresAt - marginMillis) return shared
+    const get = Effect.flatMap(steadyMillis, (now) => {
+      if (current === undefined || now >= expiresAt - marginMillis) return shared
       if (now < replaceAt) return Effect.succeed(current)
       replaceAt = now + pauseMillis
       return shared.pipe(Effect.ignore, Effect.forkIn(scope), Effect.as(current))

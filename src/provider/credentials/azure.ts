@@ -1,8 +1,8 @@
 /** API keys and Entra ID tokens for Azure OpenAI. */
 import { X509Certificate } from "node:crypto"
-import { readFile } from "node:fs/promises"
 import type { INetworkModule, NodeAuthOptions } from "@azure/msal-node"
 import { Effect, Redacted, type Scope } from "effect"
+import { readRegularText } from "../../regularFile.ts"
 import { CredentialError, credentialError, type HeaderCredential } from "./CredentialError.ts"
 import { bearer, makeTokenCache } from "./Token.ts"
 
@@ -62,7 +62,7 @@ const entra = Effect.fnUntraced(function* (options: AzureOptions) {
   )
 
   const confidential = (client: ClientCredential) =>
-    Effect.flatMap(attempt(client.read), (proof) =>
+    Effect.flatMap(Effect.mapError(client.read, failed), (proof) =>
       attempt(() =>
         new msal.ConfidentialClientApplication({
           auth: {
@@ -104,7 +104,7 @@ interface ClientCredential {
   readonly name: string
   readonly tenantId: string
   readonly clientId: string
-  readonly read: () => Promise<Pick<NodeAuthOptions, "clientSecret" | "clientCertificate" | "clientAssertion">>
+  readonly read: Effect.Effect<Pick<NodeAuthOptions, "clientSecret" | "clientCertificate" | "clientAssertion">, unknown>
 }
 
 /** How the application proves itself; `undefined` for a managed identity, where the platform does it. */
@@ -125,26 +125,30 @@ const clientProof = ({
   federatedTokenFile
 }: AzureOptions): Pick<ClientCredential, "name" | "read"> | undefined => {
   if (clientSecret !== undefined) {
-    return { name: "client secret", read: async () => ({ clientSecret: Redacted.value(clientSecret) }) }
+    return { name: "client secret", read: Effect.sync(() => ({ clientSecret: Redacted.value(clientSecret) })) }
   }
   if (clientCertificatePath !== undefined) {
     return {
       name: "client certificate",
-      read: async () => readCertificate(await readFile(clientCertificatePath, "utf8"))
+      read: Effect.flatMap(readRegularText(clientCertificatePath), readCertificate)
     }
   }
   if (federatedTokenFile !== undefined) {
     return {
       name: "workload identity",
-      read: async () => ({ clientAssertion: (await readFile(federatedTokenFile, "utf8")).trim() })
+      read: Effect.map(readRegularText(federatedTokenFile), (text) => ({ clientAssertion: text.trim() }))
     }
   }
   return undefined
 }
 
-const readCertificate = (pem: string) => ({
-  clientCertificate: {
-    thumbprintSha256: new X509Certificate(pem).fingerprint256.replaceAll(":", ""),
-    privateKey: /-----BEGIN ([A-Z ]*)PRIVATE KEY-----[^-]+-----END \1PRIVATE KEY-----/.exec(pem)?.[0] ?? ""
-  }
-})
+const readCertificate = (pem: string) =>
+  Effect.try({
+    try: () => ({
+      clientCertificate: {
+        thumbprintSha256: new X509Certificate(pem).fingerprint256.replaceAll(":", ""),
+        privateKey: /-----BEGIN ([A-Z ]*)PRIVATE KEY-----[^-]+-----END \1PRIVATE KEY-----/.exec(pem)?.[0] ?? ""
+      }
+    }),
+    catch: (cause) => cause
+  })
