@@ -1,5 +1,5 @@
 /** How connections are taken: Node's server with its limits, in TLS when a certificate is given. */
-import type { Server } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -7,6 +7,7 @@ import { Data, Duration, Effect, Layer, Option } from "effect"
 import { createServer } from "./nodeHttp.ts"
 import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
+import { guardSockets } from "./sockets.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchUnsent } from "./unsent.ts"
 import { watchFile } from "./watchFile.ts"
@@ -88,29 +89,10 @@ const limits = (settings: GatewaySettings) => {
     // connection brings: with a quarter of it, streams in bursts wait for callers that are quick, and take up to a fifth longer.
     highWaterMark: 64 * 1024,
     // The front door refuses a request without one, in JSON and with an ID.
-    requireHostHeader: false
+    requireHostHeader: false,
+    // Served as if it had not asked for one, on a connection that is kept.
+    shouldUpgradeCallback: () => false
   }
-}
-
-const unparsed: Readonly<Record<string, readonly [status: string, message: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request took too long"],
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "the request's headers are too large"]
-}
-
-type Caller = NodeJS.WritableStream & { readonly destroyed?: boolean }
-
-/** A request that never becomes one of Node's has no path; it gets the general shape. */
-const refuse = (socket: Caller, status: string, message: string) => {
-  const body = JSON.stringify({ error: { type: "invalid_request_error", message } })
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nx-should-retry: ${status.startsWith("408")}\r\nlink: </>; rel="terms-of-service"\r\ncache-control: no-store\r\nconnection: close\r\n\r\n${body}`
-  )
-}
-
-const refuseUnparsed = (error: NodeJS.ErrnoException, socket: Caller) => {
-  if (socket.destroyed === true || !socket.writable || error.code === "ECONNRESET") return
-  const [status, message] = unparsed[error.code ?? ""] ?? ["400 Bad Request", "the request is not valid HTTP"]
-  refuse(socket, status, message)
 }
 
 /** A whole reply takes some 80 µs, which each waits for those after it; with 4, a busy gateway answers 4 % fewer, with 32 as many. */
@@ -121,15 +103,13 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const files = yield* tlsFiles(settings)
   const prepare = <S extends Server>(server: S): S => {
     server.maxHeadersCount = 200
-    server.on("clientError", refuseUnparsed)
     const connected = files === undefined ? "connection" : "secureConnection"
     server.on(connected, writesTogether(mostTogether))
-    watchUnsent(server, connected, {
+    watchUnsent(server, guardSockets(server, connected), {
       drain: Duration.toMillis(settings.drainTimeout),
       most: Duration.toMillis(settings.requestCeiling)
     })
-    server.on("connect", (_, socket) => refuse(socket, "405 Method Not Allowed", "CONNECT is not allowed here"))
-    // An expectation that nobody knows is no reason to refuse, which Node would do without an ID (RFC 9110, 10.1.1).
+    // Node would refuse it without a body and an ID.
     server.on("checkExpectation", (request, response) => server.emit("request", request, response))
     // Node closes the connections that are idle when the listener closes; one that becomes idle later would hold it up. All are
     // looked through, so once for the many whose streams end in the same turn.
@@ -138,13 +118,14 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
       looking = false
       server.closeIdleConnections()
     }
-    server.on("request", (_, response) => {
+    const lookAfter = (_: IncomingMessage, response: ServerResponse) => {
       response.once("close", () => {
         if (server.listening || looking) return
         looking = true
         setImmediate(look)
       })
-    })
+    }
+    server.on("request", lookAfter).on("checkContinue", lookAfter)
     return server
   }
   if (files === undefined) return prepare(createServer(limits(settings)))

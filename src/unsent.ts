@@ -1,26 +1,23 @@
 /** Replies that are written to their end and have not left, because their callers read slowly or not at all. */
 import type { ServerResponse as Reply, Server } from "node:http"
-import type { Socket } from "node:net"
-import { ServerResponse } from "./nodeHttp.ts"
+import type { Connections } from "./sockets.ts"
 
 /** Of a connection; of several on their way, which a caller may ask for at once, the first. */
-const unsentOn = (socket: Socket): Reply | undefined => {
-  const reply: unknown = Reflect.get(socket, "_httpMessage")
-  return reply instanceof ServerResponse && reply.finished && !reply.writableFinished ? reply : undefined
-}
+const unsentOf = ([reply]: Iterable<Reply>): Reply | undefined =>
+  reply?.writableEnded && !reply.writableFinished ? reply : undefined
 
 /**
  * Node takes connections with such replies for idle, and closes them when the listener closes and whenever it is told to: a slow
  * reader would lose the rest of its reply, and in the turn in which it was written anyone. They are kept until it has left, for at
  * most `patience` milliseconds.
  */
-const spare = (server: Server, sockets: ReadonlySet<Socket>, patience: number) => {
+const spare = (server: Server, connections: Connections, patience: number) => {
   const closeIdle = server.closeIdleConnections.bind(server)
   let last: NodeJS.Timeout | undefined
   server.once("close", () => clearTimeout(last))
   server.closeIdleConnections = () => {
     last ??= setTimeout(closeIdle, patience)
-    const unsent = [...sockets].flatMap((socket) => unsentOn(socket) ?? [])
+    const unsent = [...connections.values()].flatMap((replies) => unsentOf(replies) ?? [])
     for (const reply of unsent) reply.finished = false
     closeIdle()
     for (const reply of unsent) reply.finished = true
@@ -31,13 +28,13 @@ const spare = (server: Server, sockets: ReadonlySet<Socket>, patience: number) =
 const longestPause = 10_000
 
 /** Who has not taken a reply after `most` milliseconds is cut off, so that nothing is held for it. A look now and then costs requests nothing. */
-const cutOffLate = (server: Server, sockets: ReadonlySet<Socket>, most: number) => {
+const cutOffLate = (server: Server, connections: Connections, most: number) => {
   let since = new Map<Reply, number>()
   const look = () => {
     const now = performance.now()
     const still = new Map<Reply, number>()
-    for (const socket of sockets) {
-      const reply = unsentOn(socket)
+    for (const [socket, replies] of connections) {
+      const reply = unsentOf(replies)
       if (reply === undefined) continue
       const began = since.get(reply) ?? now
       if (now - began < most) still.set(reply, began)
@@ -53,14 +50,9 @@ const cutOffLate = (server: Server, sockets: ReadonlySet<Socket>, most: number) 
 /** `drain`: how long such replies are waited for when the listener closes. `most`: how long their callers have otherwise. Milliseconds. */
 export const watchUnsent = (
   server: Server,
-  connected: "connection" | "secureConnection",
+  connections: Connections,
   { drain, most }: { readonly drain: number; readonly most: number }
 ) => {
-  const sockets = new Set<Socket>()
-  server.on(connected, (socket: Socket) => {
-    sockets.add(socket)
-    socket.once("close", () => sockets.delete(socket))
-  })
-  spare(server, sockets, drain)
-  cutOffLate(server, sockets, most)
+  spare(server, connections, drain)
+  cutOffLate(server, connections, most)
 }

@@ -28,6 +28,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   "regularFile.ts": [],
   "watchFile.ts": [],
   "nodeHttp.ts": [],
+  "sockets.ts": [],
   "tlsPolicy.ts": [],
   model: ["wire", "regularFile.ts", "watchFile.ts"],
   settings: ["model", "wire"],
@@ -38,7 +39,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   governance: ["wire"],
   access: ["api", "model", "wire", "Settings.ts", "regularFile.ts", "watchFile.ts"],
   usage: ["access", "wire"],
-  telemetry: ["api", "model", "settings", "wire", "Settings.ts", "nodeHttp.ts"],
+  telemetry: ["api", "model", "settings", "wire", "Settings.ts", "nodeHttp.ts", "sockets.ts"],
   status: ["access", "api", "model", "telemetry", "wire", "Settings.ts", "fips.ts", "regularFile.ts"],
   dialect: ["api", "governance", "model", "wire"],
   provider: ["model", "settings", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
@@ -77,8 +78,9 @@ describe("the rooms", () => {
 
   it("are all known", () => {
     const top = [
-      ...["Client.ts", "EffectClient.ts", "Server.ts", "Telemetry.ts", "cli", "listener.ts", "main.ts", "npmParent.ts"],
-      ...["proxy.ts", "serve.ts", "serveHere.ts", "settle.ts", "unknownSettings.ts", "unsent.ts", "workers.ts"]
+      ...["Client.ts", "EffectClient.ts", "Server.ts", "Telemetry.ts", "cli", "listener.ts", "main.ts"],
+      ...["npmParent.ts", "proxy.ts", "serve.ts", "serveHere.ts", "settle.ts", "unknownSettings.ts", "unsent.ts"],
+      "workers.ts"
     ]
     const known = new Set([...Object.keys(rooms), ...top])
     assert.deepEqual(

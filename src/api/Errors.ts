@@ -97,6 +97,11 @@ export const statuses: Readonly<
     type: "invalid_request_error",
     message: "Content-Type must be application/json"
   },
+  "417": {
+    meaning: "The request has an `expect` other than `100-continue`.",
+    type: "invalid_request_error",
+    message: "the only expectation that is met is 100-continue"
+  },
   "429": {
     meaning: "A limit of the key or of the cloud is exceeded: try again after `retry-after`.",
     type: "rate_limit_error",
@@ -180,6 +185,7 @@ const apiErrors = {
   408: apiError(408),
   413: apiError(413),
   415: apiError(415),
+  417: apiError(417),
   429: apiError(429),
   431: apiError(431),
   500: apiError(500),
@@ -195,6 +201,7 @@ const messagesErrors = {
   408: messagesError(408),
   413: messagesError(413),
   415: messagesError(415),
+  417: messagesError(417),
   429: messagesError(429),
   431: unroutedError(431),
   500: messagesError(500),
@@ -206,7 +213,14 @@ const messagesErrors = {
 /** Statuses of the chat completions, responses and embeddings endpoints. */
 export const ApiErrors = Object.values(apiErrors)
 /** Statuses of the health endpoint beside its own 503: no key, no body. */
-export const HealthErrors = [apiErrors[400], apiErrors[405], apiErrors[408], apiErrors[431], apiErrors[500]]
+export const HealthErrors = [
+  apiErrors[400],
+  apiErrors[405],
+  apiErrors[408],
+  apiErrors[417],
+  apiErrors[431],
+  apiErrors[500]
+]
 /** Statuses of the models endpoint, which takes no body. */
 export const ListErrors = [...HealthErrors, apiErrors[403], apiErrors[429], apiErrors[503]]
 /** What the key's own check answers. */

@@ -56,7 +56,7 @@ const requests = ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests"
 const tokens = ["x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"] as const
 
 /** Refusals from before the key is looked at. */
-const beforeKey: ReadonlySet<string> = new Set(["401", "405", "431"])
+const beforeKey: ReadonlySet<string> = new Set(["401", "405", "417", "431"])
 /** What may be answered after the tokens of a reply were put aside. */
 const afterHold: ReadonlySet<string> = new Set(["200", "400", "429", "500", "502", "503", "504"])
 /** Of those, what may be answered after a cloud was asked. */

@@ -6,7 +6,7 @@ import { Data } from "effect"
  * credential, an upstream ID or a stack.
  *
  * - `invalid` 400, `unauthenticated` 401/403 by surface, `forbidden` 403, `not-found` 404, `method` 405, `timeout-caller` 408,
- *   `too-large` 413, `media-type` 415, `rate-limit` 429, `quota` 429, `internal` 500, `upstream` 502,
+ *   `too-large` 413, `media-type` 415, `expectation` 417, `rate-limit` 429, `quota` 429, `internal` 500, `upstream` 502,
  *   `overloaded` 503, `timeout` 504.
  */
 export type Reason =
@@ -18,6 +18,7 @@ export type Reason =
   | "timeout-caller"
   | "too-large"
   | "media-type"
+  | "expectation"
   | "rate-limit"
   | "quota"
   | "internal"

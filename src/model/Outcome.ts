@@ -4,7 +4,7 @@ import type { GatewayError, Reason } from "./GatewayError.ts"
 
 export const Outcome = Schema.Literals([
   "ok",
-  /** The caller's request was wrong: 400, 404, 405, 413, 415. */
+  /** The caller's request was wrong: 400, 404, 405, 413, 415, 417. */
   "invalid",
   "unauthenticated",
   "forbidden",
@@ -38,6 +38,7 @@ const reasons = {
   method: "invalid",
   "too-large": "invalid",
   "media-type": "invalid",
+  expectation: "invalid",
   unauthenticated: "unauthenticated",
   forbidden: "forbidden",
   "rate-limit": "rate_limited",

@@ -10,6 +10,7 @@ import { compiled } from "../api/compiled.ts"
 import { issueWords, plainMessage } from "../api/words.ts"
 import type { JsonText } from "../dialect/jsonTexts.ts"
 import { GatewayError, invalid, noRoom } from "../model/GatewayError.ts"
+import { ServerResponse } from "../nodeHttp.ts"
 import { type Budget, newBudget } from "../wire/budget.ts"
 import { parseExact } from "../wire/json.ts"
 import { measure } from "../wire/measure.ts"
@@ -57,6 +58,16 @@ const brokenOff = invalid("the request body was broken off")
 
 type Taking = Pick<Observation, "admit" | "bytesIn">
 
+/** When it is this reply's turn on its connection: what is written before, Node puts behind the reply's head. */
+const sayContinue = (response: ReturnType<typeof NodeHttpServerRequest.toServerResponse>) => {
+  if (!(response instanceof ServerResponse)) return
+  const say = () => {
+    if (!response.headersSent) response.writeContinue()
+  }
+  if (response.socket === null) response.once("socket", say)
+  else say()
+}
+
 /** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
 const readBytes = (
   request: HttpServerRequest.HttpServerRequest,
@@ -103,9 +114,10 @@ const readBytes = (
     const cut = () => finish(Effect.fail(brokenOff))
     const timer = setTimeout(() => finish(Effect.fail(tooSlow)), Duration.toMillis(timeout))
     incoming.on("data", take).on("end", end).on("error", cut).on("close", cut)
-    // A caller that asked first is told to go on; Node leaves that to us.
-    const response = NodeHttpServerRequest.toServerResponse(request)
-    if (request.headers.expect !== undefined && "writeContinue" in response) response.writeContinue()
+    // A caller that asked first is told to go on; Node leaves that to us. In HTTP/1.0 there is no such answer.
+    if (request.headers.expect !== undefined && incoming.httpVersion === "1.1") {
+      sayContinue(NodeHttpServerRequest.toServerResponse(request))
+    }
     return Effect.sync(() => {
       over = true
       clearTimeout(timer)

@@ -46,9 +46,24 @@ const overloaded = new GatewayError({
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** HTTP/1.1 wants it (RFC 9112, 3.2). Node is told to leave the refusal to us, because its own has no body and no ID. */
-const lacksHost = (request: Request): boolean =>
-  request.headers.host === undefined && NodeHttpServerRequest.toIncomingMessage(request).httpVersion === "1.1"
+/** What HTTP forbids and Node leaves to us, because its own refusals have no body and no ID. */
+const malformed = (request: Request): GatewayError | undefined => {
+  const { headers, httpVersion, rawHeaders } = NodeHttpServerRequest.toIncomingMessage(request)
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts++
+  }
+  if (hosts > 1) return invalid("there is more than one header Host")
+  if (httpVersion !== "1.1") return undefined
+  if (request.headers.host === undefined) return invalid("the header Host is missing")
+  return headers.expect === undefined || headers.expect.toLowerCase() === "100-continue" ? undefined : unexpected
+}
+
+const unexpected = new GatewayError({
+  reason: "expectation",
+  message: "the only expectation that is met is 100-continue"
+})
 
 const isHttps = ({ source }: Request): boolean =>
   source instanceof IncomingMessage && source.socket instanceof TLSSocket
@@ -76,7 +91,8 @@ export const frontDoor = HttpRouter.middleware(
     /** Why a request does not reach the router; undefined where it does. */
     const turnAway = (request: Request, path: string): GatewayError | undefined => {
       if (inFlight > settings.maxInFlight && path !== "/health") return overloaded
-      if (lacksHost(request)) return invalid("the header Host is missing")
+      const refused = malformed(request)
+      if (refused !== undefined) return refused
       // The router forgives slashes, capitals and escapes; a request that it served so would belong to no surface.
       return endpoints.has(path) || documents.has(path) ? undefined : noRoute(request.method, path)
     }

@@ -15,6 +15,7 @@ const table: Readonly<Record<Reason, readonly [status: number, type: ErrorType]>
   "timeout-caller": [408, "invalid_request_error"],
   "too-large": [413, "invalid_request_error"],
   "media-type": [415, "invalid_request_error"],
+  expectation: [417, "invalid_request_error"],
   "rate-limit": [429, "rate_limit_error"],
   quota: [429, "rate_limit_error"],
   internal: [500, "api_error"],

@@ -4,6 +4,7 @@ import { Context, Data, Effect, Layer, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer } from "../nodeHttp.ts"
 import { isLoopback } from "../settings/fields.ts"
+import { guardSockets } from "../sockets.ts"
 import { Backlog } from "../wire/Backlog.ts"
 import { prometheusName } from "./metrics.ts"
 
@@ -56,7 +57,7 @@ export const prometheusLayer = (options: {
           ? [421, "ask by a name of loopback, such as localhost, or set GATEWAY_METRICS_HOST"]
           : undefined
       }
-      const server = createServer((request, response) => {
+      const answer: Handler = (request, response) => {
         request.resume()
         const refused = refuse(request)
         if (refused === undefined) return handlers.get(request.url ?? "")?.(request, response)
@@ -66,7 +67,10 @@ export const prometheusLayer = (options: {
           ...(status === 405 ? { allow: "GET, HEAD" } : {})
         })
         response.end(`${text}\n`)
-      })
+      }
+      const server = createServer()
+      guardSockets(server, "connection")
+      server.on("request", answer).on("checkContinue", answer)
       yield* Effect.acquireRelease(
         Effect.callback<void, MetricsPortError>((resume) => {
           server.once("error", ({ message }) =>

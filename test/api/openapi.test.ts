@@ -101,7 +101,7 @@ describe("the OpenAPI document", () => {
   })
 
   it("has the statuses of the contract: 401 is the messages endpoints' only", () => {
-    const plain = ["200", "400", "405", "408", "431", "500", "503"]
+    const plain = ["200", "400", "405", "408", "417", "431", "500", "503"]
     const common = [...plain, "403", "413", "415", "429", "502", "504"]
     for (const [path, { responses }] of operations) {
       const expected = path.startsWith("/v1/messages")

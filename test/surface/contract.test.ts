@@ -96,6 +96,7 @@ const provoke: Readonly<Record<string, (path: string) => Promise<Got>>> = {
   "408": (path) => bare(head(path, path in bodies ? "content-length: 10\r\n\r\n" : "")),
   "413": (path) => post(url(path), bodyOf(path, "a".repeat(100_000)), key("free")),
   "415": (path) => post(url(path), "hi", { ...key("free"), "content-type": "text/plain" }),
+  "417": (path) => bare(head(path, "expect: the-unexpected\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")),
   "429": async (path) => {
     await ask(path, key("spent"))
     return ask(path, key("spent"))

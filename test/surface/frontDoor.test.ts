@@ -174,6 +174,8 @@ describe("what is no HTTP", () => {
       400
     ],
     "no host": ["GET /health HTTP/1.1\r\nconnection: close\r\n\r\n", 400],
+    "two hosts": ["GET /health HTTP/1.1\r\nhost: x\r\nHost: x\r\nconnection: close\r\n\r\n", 400],
+    "two hosts in HTTP/1.0": ["GET /health HTTP/1.0\r\nhost: x\r\nhost: y\r\n\r\n", 400],
     "a tunnel": ["CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n", 405],
     "40 KB of headers": [`GET /health HTTP/1.1\r\nhost: x\r\nx-a: ${"y".repeat(40_000)}\r\n\r\n`, 431]
   }
@@ -189,10 +191,22 @@ describe("what is no HTTP", () => {
     })
   }
 
-  it("an expectation that nobody knows is no reason to refuse", async () => {
-    const caller = raw(gateway.port)
-    caller.write("GET /health HTTP/1.1\r\nhost: x\r\nexpect: the-unexpected\r\nconnection: close\r\n\r\n")
-    assert.match(await caller.closed(), /^HTTP\/1\.1 200 [\s\S]*x-request-id: /)
+  it("an expectation that is not met is refused, and no body is asked for", async () => {
+    for (const expect of ["the-unexpected", "100-continue, the-unexpected", "x-100-continue"]) {
+      const caller = raw(gateway.port)
+      caller.write(rawPost("/v1/messages", "", { expect, "content-length": "10" }))
+      assert.match(await caller.until(/\}\}$/), /^HTTP\/1\.1 417 [\s\S]*x-request-id: [\s\S]*"type":"error"/)
+      caller.socket.destroy()
+    }
+  })
+
+  it("HTTP/1.0 has no expectations", async () => {
+    for (const expect of ["100-continue", "the-unexpected"]) {
+      const caller = raw(gateway.port)
+      const asked = rawPost("/v1/messages", JSON.stringify(message("claude-sonnet-4-5:il5")), { expect })
+      caller.write(asked.toString().replace("HTTP/1.1", "HTTP/1.0"))
+      assert.match(await caller.closed(), /^HTTP\/1\.1 200 /)
+    }
   })
 
   it("HTTP/1.0 needs no host", async () => {
@@ -201,17 +215,18 @@ describe("what is no HTTP", () => {
     assert.match(await caller.closed(), /^HTTP\/1\.1 200 /)
   })
 
-  it("an upgrade is not taken", async () => {
+  it("an upgrade is not taken, and the connection is kept", async () => {
+    const models = (more: string) => `GET /v1/models HTTP/1.1\r\nhost: x\r\nx-api-key: sandbox-key\r\n${more}\r\n`
     for (const protocol of ["websocket", "h2c"]) {
       const caller = raw(gateway.port)
-      caller.write(
-        `GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: ${protocol}\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\nx-api-key: sandbox-key\r\n\r\n`
-      )
-      const got = await caller.until(/^HTTP\/1\.1 \d+ [\s\S]*\r\n\r\n/)
-      assert.notMatch(got, /^HTTP\/1\.1 101/)
-      caller.socket.destroy()
+      const asked = `connection: upgrade\r\nupgrade: ${protocol}\r\n`
+      caller.write(models(asked))
+      assert.match(await caller.until(/\]\}$/), /^HTTP\/1\.1 200 [\s\S]*keep-alive/i)
+      const body = JSON.stringify(message("claude-sonnet-4-5:il5"))
+      caller.write(rawPost("/v1/messages", body, { connection: "upgrade", upgrade: protocol }))
+      caller.write(models("connection: close\r\n"))
+      assert.lengthOf((await caller.closed()).match(/HTTP\/1\.1 200 /g) ?? [], 3)
     }
-    assert.strictEqual((await get(`${gateway.url}/health`)).status, 200)
   })
 })
 

@@ -1,0 +1,69 @@
+/** What a server of Node's does with connections that are no request's: none ends the process, holds a reply, or writes into one. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import type { Duplex } from "node:stream"
+
+/** The connections of a server, with their replies that have not left yet, in order. */
+export type Connections = ReadonlyMap<Duplex, ReadonlySet<ServerResponse>>
+
+/** Milliseconds for a caller to read why it was refused; its unread bytes would reset the connection before. */
+const grace = 500
+
+const ignore = () => {}
+
+const unparsed: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request took too long"],
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "the request's headers are too large"]
+}
+
+/** A request that never becomes one of Node's has no path; it gets the general shape. */
+const refusal = (status: string, message: string): string => {
+  const body = JSON.stringify({ error: { type: "invalid_request_error", message } })
+  return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nx-should-retry: ${status.startsWith("408")}\r\nlink: </>; rel="terms-of-service"\r\ncache-control: no-store\r\nconnection: close\r\n\r\n${body}`
+}
+
+/**
+ * To be called before the server listens. `connected`: the event of connections that requests come on, those of
+ * `checkContinue` included, which the server must handle like `request`.
+ */
+export const guardSockets = (server: Server, connected: "connection" | "secureConnection"): Connections => {
+  const connections = new Map<Duplex, Set<ServerResponse>>()
+
+  const refuse = (socket: Duplex, status: string, message: string) => {
+    const replies = [...(connections.get(socket) ?? [])]
+    // A reply that has begun would be taken for longer than it is.
+    if (replies.some((reply) => reply.headersSent && !reply.writableEnded)) return void socket.destroy()
+    socket.end(refusal(status, message))
+    setTimeout(() => socket.destroy(), grace).unref()
+  }
+
+  const begin = ({ socket }: IncomingMessage, reply: ServerResponse) => {
+    const replies = connections.get(socket)
+    replies?.add(reply)
+    reply.once("close", () => replies?.delete(reply))
+  }
+  // A connection that cannot be accepted leaves the others as they are.
+  server.on("error", ignore)
+  server.on("connection", (socket: Socket) => socket.on("error", ignore))
+  server.on(connected, (socket: Socket) => {
+    socket.on("error", ignore)
+    connections.set(socket, new Set())
+    socket.once("close", () => connections.delete(socket))
+  })
+  server.on("request", begin)
+  server.on("checkContinue", begin)
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    // Not writable: closed, or being closed.
+    if (!socket.writable) return
+    if (error.code === "ECONNRESET") return void socket.destroy()
+    refuse(socket, ...(unparsed[error.code ?? ""] ?? (["400 Bad Request", "the request is not valid HTTP"] as const)))
+  })
+  // Node lets go of the connection, and so of the replies that wait for their turn on it.
+  server.on("connect", ({ socket }: IncomingMessage, stream: Duplex) => {
+    stream.on("error", ignore)
+    const replies = [...(connections.get(socket) ?? [])]
+    for (const reply of replies) reply.destroy()
+    if (replies.length === 0) refuse(socket, "405 Method Not Allowed", "CONNECT is not allowed here")
+  })
+  return connections
+}
