@@ -3,11 +3,12 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Data, Duration, Effect, Layer, Option } from "effect"
+import { Data, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { createServer } from "./nodeHttp.ts"
 import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { guardSockets } from "./sockets.ts"
+import { Drain } from "./surface/Drain.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchUnsent } from "./unsent.ts"
 import { watchFile } from "./watchFile.ts"
@@ -98,6 +99,9 @@ const limits = (settings: GatewaySettings) => {
 /** A whole reply takes some 80 µs, which each waits for those after it; with 4, a busy gateway answers 4 % fewer, with 32 as many. */
 const mostTogether = 16
 
+/** Between the in-band end of streams, when they have had their time, and the end of what is then still running. */
+const lastCall = Duration.seconds(2)
+
 /** The server, whose certificate follows its files as long as the scope lives. */
 const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const files = yield* tlsFiles(settings)
@@ -163,17 +167,31 @@ const explain = (settings: GatewaySettings, cause: unknown): ListenError => {
   return new ListenError({ message: `cannot listen on ${where}: ${why}` })
 }
 
+/** After a crash, running requests have had their time as soon as the listener closes. */
+const cutOff = Effect.fnUntraced(function* (server: Server) {
+  const { expired } = yield* Drain
+  yield* Deferred.await(expired).pipe(
+    Effect.andThen(
+      Effect.delay(
+        Effect.sync(() => server.closeAllConnections()),
+        lastCall
+      )
+    ),
+    Effect.forkScoped
+  )
+})
+
 /** Listens until the scope closes; then it takes no connection any more and waits for what is in hand. */
 export const listenerLayer = (settings: GatewaySettings) =>
   Layer.unwrap(
-    Effect.map(makeServer(settings), (server) =>
+    Effect.map(Effect.tap(makeServer(settings), cutOff), (server) =>
       NodeHttpServer.layerServer(() => server, {
         host: settings.host,
         port: settings.port,
         // Callers that come all at once wait here for a moment; the system may allow fewer.
         backlog: 4096,
         // Streams are ended in-band when their time is over; this is for those that then do not end.
-        gracefulShutdownTimeout: Duration.sum(settings.drainTimeout, Duration.seconds(2))
+        gracefulShutdownTimeout: Duration.sum(settings.drainTimeout, lastCall)
       })
     )
   ).pipe(Layer.catchTag("ServeError", ({ cause }) => Layer.effectContext(Effect.fail(explain(settings, cause)))))

@@ -1,6 +1,7 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Data, Duration, Effect, Layer, Option } from "effect"
+import { crash } from "./crash.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { leftOutLines, loadCatalog } from "./model/CatalogStore.ts"
 import { requestable } from "./model/Resolver.ts"
@@ -145,9 +146,12 @@ export const serve = Effect.gen(function* () {
     const { serveHere } = yield* Effect.promise(() => import("./serveHere.ts"))
     return yield* serveHere({ ...loaded, whenListening })
   }
-  return yield* runWorkers({
+  const workers = runWorkers({
     settings,
     environment: forWorkers,
     announce: (port) => Effect.andThen(whenListening(port), settle)
-  }).pipe(Effect.provide(logsLayer(settings)))
+  })
+  // The workers have done nothing wrong, and drain.
+  const within = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), Duration.seconds(20))
+  return yield* Effect.provide(Effect.raceFirst(workers, crash(within)), logsLayer(settings))
 }).pipe(Effect.provide(NodeFileSystem.layer), Effect.scoped)

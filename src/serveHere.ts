@@ -1,6 +1,7 @@
 /** The server in this process, from its start to the end of its last stream. */
-import { Effect, Layer, Option } from "effect"
+import { Cause, Duration, Effect, Exit, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
+import { crash } from "./crash.ts"
 import { gatewayLayer } from "./Server.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
@@ -26,28 +27,33 @@ const listening = <E, R>({ gateway, whenListening }: ServeOptions<E, R>) =>
 
 /**
  * On the way down `/health` says `draining` at once; after the delay no connection is taken any more; streams may finish
- * until the timeout, and are then ended in-band.
+ * until the timeout, and are then ended in-band. After an error that no handler took there is no time for either.
  */
 const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const drain = yield* Drain
-      yield* Effect.addFinalizer(() =>
-        drain.begin.pipe(
-          Effect.andThen(Effect.sleep(drainDelay)),
-          Effect.andThen(Effect.forkDetach(Effect.delay(drain.expire, drainTimeout)))
+      yield* Effect.addFinalizer((exit) => {
+        const crashed = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+        return drain.begin.pipe(
+          Effect.andThen(Effect.sleep(crashed ? 0 : drainDelay)),
+          Effect.andThen(Effect.forkDetach(Effect.delay(drain.expire, crashed ? 0 : drainTimeout)))
         )
-      )
+      })
     })
   )
+
+/** For what is done after a crash: requests are cut off, their records written, telemetry sent. */
+const afterCrash = Duration.seconds(20)
 
 export const serveHere = <E, R>(options: ServeOptions<E, R>) => {
   const { gateway: settings, clouds, sandbox } = options
   const docs = Option.getOrElse(settings.docs, () => (sandbox ? "public" : "off")) === "public"
-  return Layer.mergeAll(Layer.effectDiscard(listening(options)), drainOnShutdown(settings)).pipe(
+  const serving = Layer.mergeAll(Layer.effectDiscard(listening(options)), drainOnShutdown(settings)).pipe(
     Layer.provide(gatewayLayer({ settings, clouds, docs, sandbox })),
-    Layer.provide(activityLayer(Option.isSome(settings.metricsPort))),
-    Layer.provide(telemetryLayer(settings)),
-    Layer.launch
+    Layer.provide(activityLayer(Option.isSome(settings.metricsPort)))
+  )
+  return Effect.scoped(Effect.andThen(Layer.build(serving), crash(afterCrash))).pipe(
+    Effect.provide(telemetryLayer(settings))
   )
 }

@@ -2,11 +2,19 @@
 import { Context, Deferred, Effect, Layer } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
 
+const shutDown = new GatewayError({
+  reason: "overloaded",
+  message: "the gateway is shutting down; send the request again",
+  code: "drained"
+})
+
 export class Drain extends Context.Service<
   Drain,
   {
     readonly draining: () => boolean
     readonly begin: Effect.Effect<void>
+    /** Why what is still running is ended; undefined until then. */
+    readonly ended: () => GatewayError | undefined
     /** Answers when running streams have had their time (`GATEWAY_DRAIN_TIMEOUT`). */
     readonly expired: Deferred.Deferred<GatewayError>
     readonly expire: Effect.Effect<void>
@@ -22,17 +30,9 @@ export class Drain extends Context.Service<
         begin: Effect.sync(() => {
           draining = true
         }),
+        ended: () => (Deferred.isDoneUnsafe(expired) ? shutDown : undefined),
         expired,
-        expire: Effect.asVoid(
-          Deferred.succeed(
-            expired,
-            new GatewayError({
-              reason: "overloaded",
-              message: "the gateway is shutting down; send the request again",
-              code: "drained"
-            })
-          )
-        )
+        expire: Effect.asVoid(Deferred.succeed(expired, shutDown))
       }
     })
   )

@@ -143,12 +143,15 @@ export const frontDoor = HttpRouter.middleware(
         const context = Context.add(annotated, CurrentObservation, observation)
         const over = (exit: Exit.Exit<unknown, unknown>) => {
           inFlight--
+          const left = Exit.isFailure(exit)
+          const ended = drain.ended()
+          if (left && ended !== undefined) observation.fail(ended)
           const response = NodeHttpServerRequest.toServerResponse(request)
           // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`unsent.ts`).
           if (response.destroyed || response.writableLength === 0) observation.release()
           else response.once("close", () => observation.release())
           leave()
-          finish(observation, Exit.isFailure(exit), observation.now(), watched)
+          finish(observation, left, observation.now(), watched)
           return Effect.void
         }
         const failed = (error: GatewayError) => {
