@@ -8,8 +8,9 @@ import type { CallerIdentity } from "../api/Security.ts"
 import type { Deployment } from "../model/Catalog.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import { FairBucket } from "./fairBucket.ts"
+import { keyUser, teamUser } from "./limits.ts"
 
-/** Requests that may wait for one deployment; more are refused at once. */
+/** Requests that may wait for one deployment; of more, those of teams that have less than an equal share of the places may. */
 const mostWaiting = 1_000
 
 export interface CloudQuotaOptions {
@@ -96,7 +97,7 @@ class Line {
     Effect.suspend(() => {
       const wait = this.take(wanted)
       if (wait === 0) return Effect.void
-      if (this.longest === 0 || this.waiting >= mostWaiting) return Effect.fail(refusal(wait))
+      if (this.longest === 0 || this.isFull(wanted.team)) return Effect.fail(refusal(wait))
       return Effect.callback<void, GatewayError>((resume) => {
         const waiter: Waiter = { ...wanted, until: this.now() + this.longest, resume }
         const queue = this.teams.get(wanted.team)
@@ -107,6 +108,12 @@ class Line {
         return Effect.sync(() => this.leave(waiter))
       })
     })
+
+  private isFull(team: string): boolean {
+    const own = this.teams.get(team)
+    const share = mostWaiting / (this.teams.size + (own === undefined ? 1 : 0))
+    return this.waiting >= mostWaiting && (own?.length ?? 0) >= share
+  }
 
   /** The tokens that a request came to, less those it had taken. */
   readonly correct = (wanted: Wanted, used: number): void => {
@@ -182,7 +189,7 @@ const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions)
     take: (deployment, { id, team }, load, used) => {
       const { quota } = deployment
       if (quota === undefined) return undefined
-      const wanted = { ...load, team: team?.name ?? id }
+      const wanted = { ...load, team: team === undefined ? keyUser(id) : teamUser(team.name) }
       return Effect.suspend(() => {
         const line = lineOf(deployment, quota)
         return Effect.andThen(

@@ -27,13 +27,19 @@ const note = (transition: CircuitBreaker.Transition | undefined): Effect.Effect<
 
 type Outcome = CircuitBreaker.Outcome["_tag"]
 
-/** Only what says that the cloud cannot be reached or is down opens a circuit; refusals do not. */
+/**
+ * Only what says that the cloud cannot be reached or is down opens a circuit, which all callers share: neither refusals nor what
+ * took too long (504), which one request may bring about.
+ */
 const outcomeOf = <A extends Head>(exit: Exit.Exit<A, GatewayError>): Outcome => {
-  if (Exit.isSuccess(exit)) return down.has(exit.value.status) ? "Failure" : "Success"
+  if (Exit.isSuccess(exit)) {
+    const { status } = exit.value
+    return status === 504 ? "Ignored" : down.has(status) ? "Failure" : "Success"
+  }
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   return error === undefined || error.reason !== "upstream" ? "Ignored" : "Failure"
 }
-const down: ReadonlySet<number> = new Set([502, 503, 504])
+const down: ReadonlySet<number> = new Set([502, 503])
 
 const refusal = (error: CircuitBreaker.CircuitBreakerError) =>
   new GatewayError({

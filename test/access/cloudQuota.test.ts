@@ -159,6 +159,20 @@ describe("a deployment's quota", () => {
     })
   )
 
+  it.live("has places to wait for every team, however many of one wait", () =>
+    Effect.gen(function* () {
+      const quota = yield* service(60_000)
+      const limits = { requests: 60 }
+      for (let n = 0; n < 60; n++) yield* take(quota, limits, "a")
+      const waitFor = (id: string) => Effect.forkChild(take(quota, limits, id), { startImmediately: true })
+      const many = yield* Effect.forEach(Array.from({ length: 1_001 }), () => waitFor("a"))
+      assert.isDefined(many.at(-1)?.pollUnsafe(), "more of the same team are refused")
+      const other = yield* waitFor("b")
+      assert.isUndefined(other.pollUnsafe())
+      yield* Effect.forEach([...many, other], Fiber.interrupt, { concurrency: "unbounded" })
+    })
+  )
+
   it.live("forgets who leaves", () =>
     Effect.gen(function* () {
       const quota = yield* service(5_000)

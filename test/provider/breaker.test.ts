@@ -78,7 +78,27 @@ describe("a circuit", () => {
         yield* fail(9)
         yield* call(Effect.fail(refused))
         yield* call(Effect.interrupt)
+        yield* call(Effect.succeed({ ...answered, status: 504 }))
         assert.isTrue(Exit.isSuccess(yield* succeed))
+        for (const status of [400, 429, 504]) {
+          yield* Effect.repeat(call(Effect.succeed({ ...answered, status })), { times: 20 })
+        }
+        assert.isTrue(Exit.isSuccess(yield* succeed))
+      })
+    )
+  )
+
+  it.effect("is tried by the next caller when the one that tried it has left, or was refused", () =>
+    scoped(
+      Effect.gen(function* () {
+        for (const outcome of [Effect.interrupt, Effect.fail(refused), Effect.succeed({ ...answered, status: 504 })]) {
+          const { call, fail, succeed } = yield* breaker
+          yield* fail(10)
+          yield* TestClock.adjust("5 seconds")
+          yield* call(outcome)
+          assert.isTrue(Exit.isSuccess(yield* succeed))
+          assert.isTrue(Exit.isSuccess(yield* succeed))
+        }
       })
     )
   )

@@ -13,7 +13,7 @@ export interface Token {
 /** The current token of one credential. */
 export interface TokenCache {
   readonly get: Effect.Effect<Redacted.Redacted<string>, CredentialError>
-  /** Replaces the token, unless `refused` carried another one than the current. */
+  /** Replaces the token, unless `refused` carried another one than the current, or a refused one was replaced just now. */
   readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
 }
 
@@ -23,8 +23,11 @@ const earlyMillis = 5 * 60_000
 /** A token this close to its expiry is not used any more, in milliseconds: it could expire on the way. */
 const marginMillis = 10_000
 
-/** Shortest time between two attempts while there is a valid token, in milliseconds. */
-const pauseMillis = 10_000
+/**
+ * Shortest time between two attempts while there is a valid token, in milliseconds: what a cloud refuses of one caller (a model that
+ * it does not serve to this account) must not let the token service turn away all of them.
+ */
+export const pauseMillis = 10_000
 
 /** Longest wait for a token service, in milliseconds; not every library has a limit of its own. */
 const acquireMillis = 30_000
@@ -45,6 +48,7 @@ export const makeTokenCache = (
     // By the steady clock: one that is set back must not make a token live longer.
     let expiresAt = 0
     let replaceAt = 0
+    let refusableAt = Number.NEGATIVE_INFINITY
 
     // With less than no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
     const shared = yield* acquire.pipe(
@@ -69,11 +73,14 @@ export const makeTokenCache = (
       return shared.pipe(Effect.ignore, Effect.forkIn(scope), Effect.as(current))
     })
 
+    const paused = Effect.map(steadyMillis, (now) => {
+      refusableAt = now + pauseMillis
+    })
     const refresh = (refused: AuthHeaders) =>
-      Effect.suspend(() =>
-        current !== undefined && refused.authorization !== bearer(current.token).authorization
+      Effect.flatMap(steadyMillis, (now) =>
+        current !== undefined && (refused.authorization !== bearer(current.token).authorization || now < refusableAt)
           ? Effect.void
-          : Effect.asVoid(shared)
+          : Effect.ensuring(Effect.asVoid(shared), paused)
       )
 
     return { get: Effect.map(get, ({ token }) => token), refresh }

@@ -2,8 +2,10 @@
 import https from "node:https"
 import { Clock, Effect, Option, Redacted } from "effect"
 import { withSpan } from "../../telemetry/spans.ts"
+import { steadyMillis } from "../../wire/steady.ts"
 import { digestOf, type Signable } from "../Outgoing.ts"
 import { type AuthHeaders, type CredentialError, credentialError } from "./CredentialError.ts"
+import { pauseMillis } from "./Token.ts"
 
 export interface AwsOptions {
   /** Where credentials themselves come from (the STS of this region, never another partition's). */
@@ -39,7 +41,7 @@ export interface AwsCredential {
   readonly sign: (request: SignableRequest) => Effect.Effect<AuthHeaders, CredentialError>
   /**
    * For a signature that the cloud refused (401, or 403 with an expired token): replaces the credentials behind it,
-   * once for all who ask, unless they have been replaced since. Nothing happens for a bearer key.
+   * once for all who ask, unless they have been replaced since or just now. Nothing happens for a bearer key.
    */
   readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
   /** Where the chain finds its keys, in the library's words; absent for what is fixed. */
@@ -125,10 +127,18 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
     return headers
   })
 
+  let refusableAt = Number.NEGATIVE_INFINITY
+  const paused = Effect.map(steadyMillis, (now) => {
+    refusableAt = now + pauseMillis
+  })
   const refresh = Effect.fnUntraced(function* (refused: AuthHeaders) {
     const current = yield* attempt(() => credentials())
     if (current.sessionToken !== refused["x-amz-security-token"]) return
-    yield* attempt(() => credentials({ forceRefresh: true })).pipe(withSpan("credentials refresh"))
+    if ((yield* steadyMillis) < refusableAt) return
+    yield* attempt(() => credentials({ forceRefresh: true })).pipe(
+      withSpan("credentials refresh"),
+      Effect.ensuring(paused)
+    )
   })
 
   /** The library notes it for its own user agent: `CREDENTIALS_PROFILE_SSO`. */

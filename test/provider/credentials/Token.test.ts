@@ -110,6 +110,25 @@ describe("makeTokenCache", () => {
     })
   )
 
+  it.effect("asks once in ten seconds, however often a cloud refuses what one caller asks", () =>
+    Effect.gen(function* () {
+      const { state, acquire } = service()
+      const cache = yield* makeTokenCache(acquire)
+      yield* Effect.forkChild(cache.get, { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      // Every token is refused, and for half a minute the service has none.
+      const refusing = Effect.flatMap(cache.get, (token) => Effect.ignore(cache.refresh(bearer(token))))
+      for (let second = 0; second < 60; second++) {
+        state.broken = second < 30
+        const all = yield* Effect.forkChild(together(refusing, 20), { startImmediately: true })
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(all)
+        assert.isDefined(yield* cache.get, "others have a token all the time")
+      }
+      assert.isAtMost(state.calls, 8)
+    })
+  )
+
   it.effect("keeps a short-lived token for half its life before replacing it", () =>
     Effect.gen(function* () {
       const { state, acquire } = service(60_000)

@@ -158,7 +158,12 @@ describe("aws", () => {
       const refused = all[0] ?? {}
       yield* together(refresh(refused), 100)
       yield* refresh(refused)
-      assert.strictEqual((yield* one)["x-amz-security-token"], "session-2")
+      const renewed = yield* one
+      assert.strictEqual(renewed["x-amz-security-token"], "session-2")
+      assert.strictEqual(server.requests.length, 2)
+      // What refuses new ones as well is no fault of theirs.
+      yield* together(refresh(renewed), 100)
+      yield* refresh(renewed)
       assert.strictEqual(server.requests.length, 2)
     })
   )
