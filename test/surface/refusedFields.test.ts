@@ -263,7 +263,7 @@ describe("on the wire", () => {
         socket.write(reply("200 OK", JSON.stringify(wholeMessage(content, { usage }))))
       }
     })
-    gateway = await startGateway({ settings: { ...cloudsAt(upstream.url), GATEWAY_HEARTBEAT: "30 millis" } })
+    gateway = await startGateway({ settings: { ...cloudsAt(upstream.url), GATEWAY_HEARTBEAT: "500 millis" } })
   })
   afterEach(() => {
     refused = []
@@ -399,7 +399,7 @@ describe("on the wire", () => {
     it("where the cloud is silent about the request without it", async () => {
       refused = [["tools.0.custom.novel", (body) => JSON.stringify(body.tools).includes("novel")]]
       failing = true
-      pause = 200
+      pause = 1_200
       const { got } = await ask(model, { tools, stream: true })
       assert.strictEqual(got.status, 200)
       assert.include(got.text, "something else")
