@@ -12,9 +12,8 @@ import { Effect, Layer, Option, References } from "effect"
 import { HttpMiddleware } from "effect/http"
 import { type Environment, environment, type GatewaySettings } from "./Settings.ts"
 import { logsLayer } from "./telemetry/logs.ts"
-import type { Signal } from "./telemetry/otlp/layer.ts"
+import type { Signal } from "./telemetry/otlp.ts"
 import { type MetricsPortError, prometheusLayer } from "./telemetry/prometheus.ts"
-import { backlogLayer } from "./wire/Backlog.ts"
 
 const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
 
@@ -56,7 +55,7 @@ const exportLayer = (env: Environment) =>
       // Without a tracer no span is built at all.
       const enabled = Layer.succeed(References.TracerEnabled, exported.has("traces"))
       if (exported.size === 0) return enabled
-      const { otlpLayer } = yield* Effect.promise(() => import("./telemetry/otlp/layer.ts"))
+      const { otlpLayer } = yield* Effect.promise(() => import("./telemetry/otlp.ts"))
       return Layer.merge(enabled, otlpLayer(exported, env))
     })
   )
@@ -74,4 +73,4 @@ export const telemetryLayer = (
     }),
     // The front door makes the server span: the router's would have query strings, and no word of a stream that broke off.
     Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
-  ).pipe(Layer.provideMerge(backlogLayer), Layer.provideMerge(logsLayer(settings)))
+  ).pipe(Layer.provideMerge(logsLayer(settings)))

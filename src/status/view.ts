@@ -1,6 +1,5 @@
 /** What is sent to the page. No payload, no secret, no address of a caller. */
 import { Clock, Effect } from "effect"
-import { Backlog } from "../wire/Backlog.ts"
 import type { ActivityLog, LastError } from "./Activity.ts"
 import { type Hour, hourOf, joinCounts, joinDeployments, nameOf } from "./join.ts"
 import { type ProcessState, processState } from "./processState.ts"
@@ -68,11 +67,7 @@ export const makeView = (activity: ActivityLog) =>
   Effect.gen(function* () {
     const { deployments, setup } = yield* makeSetup
     const use = yield* makeUse
-    const backlog = yield* Backlog
-    const own = () => {
-      backlog.clear()
-      return processState(activity, Date.now())
-    }
+    const own = () => processState(activity, Date.now())
     const siblings = yield* makeSiblings(own)
     const replicas = yield* makeReplicas(own)
     return Effect.gen(function* () {

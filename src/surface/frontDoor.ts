@@ -4,14 +4,13 @@
  */
 import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Clock, Context, Effect, Exit, Option, References, Scope } from "effect"
+import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { endpoints } from "../api/Api.ts"
 import { GatewayError, internal, invalid } from "../model/GatewayError.ts"
 import { IncomingMessage } from "../nodeHttp.ts"
 import { Settings } from "../Settings.ts"
 import { makeRequestWatch } from "../telemetry/requestSpan.ts"
-import { serverSpan } from "../telemetry/spans.ts"
 import { Drain } from "./Drain.ts"
 import { makeFinish } from "./finishRequest.ts"
 import { CurrentObservation, Observation } from "./Observation.ts"
@@ -138,9 +137,11 @@ export const frontDoor = HttpRouter.middleware(
         observation.span = span
         inFlight++
 
-        const annotations = { request_id: observation.id, [serverSpan]: span }
-        const annotated = Context.add(outer, References.CurrentLogAnnotations, annotations)
-        const context = Context.add(annotated, CurrentObservation, observation)
+        const context = outer.pipe(
+          Context.add(References.CurrentLogAnnotations, { request_id: observation.id }),
+          Context.add(CurrentObservation, observation),
+          span === undefined ? identity : Context.add(Tracer.ParentSpan, span)
+        )
         const over = (exit: Exit.Exit<unknown, unknown>) => {
           inFlight--
           const left = Exit.isFailure(exit)
@@ -151,8 +152,7 @@ export const frontDoor = HttpRouter.middleware(
           if (response.destroyed || response.writableLength === 0) observation.release()
           else response.once("close", () => observation.release())
           leave()
-          finish(observation, left, observation.now(), watched)
-          return Effect.void
+          return finish(observation, left, observation.now(), watched)
         }
         const failed = (error: GatewayError) => {
           observation.refuse(error)

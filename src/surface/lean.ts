@@ -7,9 +7,9 @@ import { Context, Effect, Layer } from "effect"
 
 type Key = { readonly key: string }
 
-/** Services of the gateway's own, the tracer, and of the platform's those that serve files, terminals and processes. */
+/** Services of the gateway's own, and of the platform's those that serve files, terminals and processes. */
 const heavy =
-  /^(gateway\/|effect\/(Tracer$|FileSystem|Path|Terminal|process\/|http\/HttpPlatform|http\/HttpRouter$|http\/Etag)|~effect\/Stdio)/
+  /^(gateway\/|effect\/(FileSystem|Path|Terminal|process\/|http\/HttpPlatform|http\/HttpRouter$|http\/Etag)|~effect\/Stdio)/
 /** References (log level, loggers), which every request has from the server. */
 const references = /^effect\/(References|Logger|http\/HttpMiddleware)\//
 

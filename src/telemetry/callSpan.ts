@@ -2,13 +2,11 @@
  * The client span of one upstream call, and its metrics (OpenTelemetry GenAI conventions). Its time is over at the call's last
  * byte, at its error, or when it is given up; what is learned later, such as the usage, is still on it.
  */
-import { Effect, type Tracer } from "effect"
+import { Clock, Effect, type Tracer } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Tokens } from "../model/Tokens.ts"
-import { Backlog, type Work } from "../wire/Backlog.ts"
-import { perObject } from "../wire/perObject.ts"
-import { type CallLabels, type CallRecorder, makeCallRecorder, remembered } from "./metrics.ts"
-import { type Attributes, type OpenSpan, type SpanSort, Spans } from "./spans.ts"
+import { type CallLabels, type CallRecorder, makeCallRecorders } from "./metrics.ts"
+import { endSpan, makeOpenSpan, startTimer } from "./spans.ts"
 
 /** What a call is, from its start. */
 export interface CallSpanOptions extends CallLabels {
@@ -55,182 +53,106 @@ const cancelled = "cancelled"
 const errorType = (error: GatewayError): string =>
   error.upstreamStatus === undefined ? (error.code ?? error.reason) : String(error.upstreamStatus)
 
-class Call implements CallSpan {
-  // What each chunk needs comes first: it lies together then.
-  private readonly options: CallSpanOptions
-  private readonly record: CallRecorder
-  private readonly backlog: Work
-  private chunkAt: number | undefined
-  private readonly span: OpenSpan | undefined
-  /** By the process's clock, as all times here. */
-  private readonly startedAt: number
-  private region: string | undefined
-  private address: string | undefined
-  private status: number | undefined
-  private names: ResponseNames | undefined
-  private tokens: Tokens | undefined
-  private finishReason: string | undefined
-  private flags: number | undefined
-  private error: string | undefined
-  private firstChunk: number | undefined
-  private endedAt: number | undefined
-  private ended = false
+const secondsBetween = (from: bigint, to: bigint): number => Number(to - from) / 1e9
 
-  constructor(
-    options: CallSpanOptions,
-    record: CallRecorder,
-    backlog: Work,
-    startedAt: number,
-    span: OpenSpan | undefined
-  ) {
-    this.options = options
-    this.record = record
-    this.backlog = backlog
-    this.startedAt = startedAt
-    this.span = span
-  }
+const makeCall = (
+  options: CallSpanOptions,
+  record: CallRecorder,
+  clock: Clock.Clock,
+  span: Tracer.Span | undefined
+): CallSpan => {
+  const now = startTimer(clock)
+  const startedAt = now()
+  let ended = false
+  let endedAt: bigint | undefined
+  let chunkAt: bigint | undefined
+  let firstChunk: number | undefined
+  let region: string | undefined
+  let answer: { readonly address: string; readonly status: number } | undefined
+  let names: ResponseNames | undefined
+  let usage: { readonly tokens: Tokens; readonly finishReason: string | undefined; readonly flags: number } | undefined
+  let error: string | undefined
 
-  asked(region: string | undefined): void {
-    this.region = region ?? this.region
-  }
-
-  answered(address: string, status: number): void {
-    this.address = address
-    this.status = status
-  }
-
-  named(names: () => ResponseNames): void {
-    if (this.span !== undefined) this.names = names()
-  }
-
-  used(tokens: Tokens, finishReason?: string, flags = 0): void {
-    if (this.ended) return
-    this.tokens = tokens
-    this.finishReason = finishReason
-    this.flags = flags
-  }
-
-  firstToken(): void {
-    this.span?.event("gen_ai.first_token", this.chunkAt ?? performance.now())
-  }
-
-  chunk(): void {
-    if (!this.options.stream) return
-    const now = performance.now()
-    if (this.chunkAt === undefined) {
-      this.firstChunk = (now - this.startedAt) / 1000
-      this.record.firstChunk(this.firstChunk)
-    } else this.record.outputChunk((now - this.chunkAt) / 1000)
-    this.chunkAt = now
-  }
-
-  received(): void {
-    this.endedAt ??= performance.now()
-  }
-
-  cancelled(): void {
-    if (this.endedAt !== undefined) return
-    this.error = cancelled
-    this.endedAt = performance.now()
-  }
-
-  fail(error: GatewayError): void {
-    if (this.ended) return
-    this.error ??= errorType(error)
-    this.endedAt ??= performance.now()
-  }
-
-  end(): void {
-    if (this.ended) return
-    this.ended = true
-    this.endedAt ??= performance.now()
-    const until = this.endedAt
-    this.backlog.add(() => this.finish(until))
-  }
-
-  private finish(until: number): void {
-    const { span } = this
-    this.record.end((until - this.startedAt) / 1000, this.error, this.tokens)
-    if (span === undefined) return
-    const { tokens } = this
+  const attributes = () => {
     // An embedding has no output that is counted.
-    const output = this.options.operation === "embeddings" ? undefined : tokens
-    const alike = reply(
-      this.region,
-      this.address ?? this.options.address,
-      this.status,
-      this.names?.model,
-      output && this.finishReason,
-      output && this.flags
-    )
-    span.close(until, this.error === cancelled ? undefined : this.error, alike, {
-      "gen_ai.response.id": this.names?.id,
-      "gen_ai.response.time_to_first_chunk": this.firstChunk,
-      "gen_ai.usage.input_tokens": tokens?.input,
-      "gen_ai.usage.output_tokens": output?.output,
-      "gen_ai.usage.cache_read.input_tokens": output?.cached,
-      "gen_ai.usage.reasoning.output_tokens": output?.reasoning,
-      "error.type": this.error
-    })
+    const output = options.operation === "embeddings" ? undefined : usage
+    return {
+      "gen_ai.operation.name": options.operation,
+      "gen_ai.provider.name": options.provider,
+      "gen_ai.request.model": options.model,
+      "gen_ai.request.stream": options.stream,
+      "server.address": answer?.address ?? options.address,
+      "server.port": options.port,
+      "http.response.status_code": answer?.status,
+      "gateway.level": options.level,
+      "gateway.deployment": options.deployment,
+      "gateway.region": region,
+      "gateway.governance.flags": output?.flags,
+      "gen_ai.response.id": names?.id,
+      "gen_ai.response.model": names?.model,
+      "gen_ai.response.finish_reasons": output?.finishReason === undefined ? undefined : [output.finishReason],
+      "gen_ai.response.time_to_first_chunk": firstChunk,
+      "gen_ai.usage.input_tokens": usage?.tokens.input,
+      "gen_ai.usage.output_tokens": output?.tokens.output,
+      "gen_ai.usage.cache_read.input_tokens": output?.tokens.cached,
+      "gen_ai.usage.reasoning.output_tokens": output?.tokens.reasoning,
+      "error.type": error
+    }
+  }
+
+  return {
+    asked: (asked) => {
+      region = asked ?? region
+    },
+    answered: (address, status) => {
+      answer = { address, status }
+    },
+    named: (of) => {
+      if (span !== undefined) names = of()
+    },
+    used: (tokens, finishReason, flags = 0) => {
+      usage = { tokens, finishReason, flags }
+    },
+    firstToken: () => span?.event("gen_ai.first_token", chunkAt ?? now()),
+    chunk: () => {
+      if (!options.stream) return
+      const at = now()
+      if (chunkAt === undefined) {
+        firstChunk = secondsBetween(startedAt, at)
+        record.firstChunk(firstChunk)
+      } else record.outputChunk(secondsBetween(chunkAt, at))
+      chunkAt = at
+    },
+    received: () => {
+      endedAt ??= now()
+    },
+    cancelled: () => {
+      if (endedAt !== undefined) return
+      error = cancelled
+      endedAt = now()
+    },
+    fail: (failure) => {
+      error ??= errorType(failure)
+      endedAt ??= now()
+    },
+    end: () => {
+      if (ended) return
+      ended = true
+      endedAt ??= now()
+      record.end(secondsBetween(startedAt, endedAt), error, usage?.tokens)
+      if (span !== undefined) endSpan(span, endedAt, attributes(), error === cancelled ? undefined : error)
+    }
   }
 }
-
-/** What replies have in common. */
-const reply = remembered(
-  (
-    region: string | undefined,
-    address: string,
-    status: number | undefined,
-    model: string | undefined,
-    finishReason: string | undefined,
-    flags: number | undefined
-  ): Attributes => ({
-    "gateway.region": region,
-    "server.address": address,
-    "http.response.status_code": status,
-    "gen_ai.response.model": model,
-    "gen_ai.response.finish_reasons": finishReason === undefined ? undefined : [finishReason],
-    "gateway.governance.flags": flags
-  })
-)
-
-/** What calls of one kind have in common. */
-interface Kind extends SpanSort {
-  readonly record: CallRecorder
-}
-
-const makeKind = (options: CallSpanOptions): Kind => ({
-  name: `${options.operation} ${options.model}`,
-  kind: "client",
-  record: makeCallRecorder(options),
-  attributes: {
-    "gen_ai.operation.name": options.operation,
-    "gen_ai.provider.name": options.provider,
-    "gen_ai.request.model": options.model,
-    "gen_ai.request.stream": options.stream,
-    "server.port": options.port,
-    "gateway.level": options.level,
-    "gateway.deployment": options.deployment
-  }
-})
 
 /** Made once, with what calls; then called for every call, whose span it opens where spans are exported. */
 export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tracer.AnySpan | undefined) => CallSpan> =
   Effect.gen(function* () {
-    const same = new Map<string, Kind>()
-    /** Calls of one kind share their options, until the catalog is read anew. */
-    const kindOf = perObject((options: CallSpanOptions): Kind => {
-      const text = JSON.stringify(options)
-      const kind = same.get(text) ?? makeKind(options)
-      same.set(text, kind)
-      return kind
-    })
-    const spans = yield* Spans
-    const backlog = yield* Backlog
+    const clock = yield* Clock.Clock
+    const openSpan = yield* makeOpenSpan
+    const recorderOf = makeCallRecorders()
     return (options, parent) => {
-      const of = kindOf(options)
-      const startedAt = performance.now()
-      const span = spans?.open({ of, parent, startTime: startedAt })
-      return new Call(options, of.record, backlog, startedAt, span)
+      const span = openSpan?.(`${options.operation} ${options.model}`, "client", parent)
+      return makeCall(options, recorderOf(options), clock, span)
     }
   })

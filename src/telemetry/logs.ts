@@ -2,12 +2,10 @@
  * Log lines, on standard error: standard output belongs to the usage records (`GATEWAY_USAGE_LOG`), so that the two streams
  * can be told apart. Whatever is in a value, a line stays one line and cannot control a terminal.
  */
-import { Cause, Effect, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
+import { Cause, Effect, type Fiber, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { escapeControls, escapeJson } from "../wire/escape.ts"
 import { gather } from "../wire/gather.ts"
-import { isoTime } from "../wire/isoTime.ts"
-import { type Entry, entryOf, isEntry } from "./entry.ts"
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
 export const withoutQuotes = (cause: string): string =>
@@ -16,12 +14,19 @@ export const withoutQuotes = (cause: string): string =>
 const causeText = (cause: Cause.Cause<unknown>): string | undefined =>
   cause.reasons.length === 0 ? undefined : withoutQuotes(Cause.pretty(cause))
 
-/** Adds the fields and the trace of what was logged to a line that has its own. What is undefined is left out. */
-const addFields = (line: Record<string, unknown>, { fields, span }: Entry): Record<string, unknown> => {
-  for (const key in fields) {
-    if (fields[key] !== undefined && !Object.hasOwn(line, key)) line[key] = fields[key]
+const textOf = (message: unknown): string =>
+  (Array.isArray(message) ? message : [message])
+    .map((part) => (typeof part === "string" ? part : JSON.stringify(part)))
+    .join(" ")
+
+/** Adds the annotations and the trace to a line that has fields of its own. What is undefined is left out. */
+const addFields = (line: Record<string, unknown>, fiber: Fiber.Fiber<unknown, unknown>): Record<string, unknown> => {
+  for (const [key, value] of Object.entries(fiber.getRef(References.CurrentLogAnnotations))) {
+    if (value !== undefined && !Object.hasOwn(line, key)) line[key] = value
   }
-  if (span !== undefined) {
+  const { span } = fiber.cache
+  // Effect's name for a span that is not traced.
+  if (span !== undefined && span.traceId !== "noop") {
     line.trace_id = span.traceId
     line.span_id = span.spanId
   }
@@ -29,15 +34,14 @@ const addFields = (line: Record<string, unknown>, { fields, span }: Entry): Reco
 }
 
 /** One JSON object a line: `timestamp`, `level`, `message`, `cause`, the annotations, `trace_id` and `span_id`. */
-export const jsonLogger = Logger.make((options) => {
-  const entry = entryOf(options)
+export const jsonLogger = Logger.make(({ cause, date, fiber, logLevel, message }) => {
   const line = {
-    timestamp: isoTime(entry.time),
-    level: options.logLevel.toLowerCase(),
-    message: entry.text,
-    cause: causeText(options.cause)
+    timestamp: date.toISOString(),
+    level: logLevel.toLowerCase(),
+    message: textOf(message),
+    cause: causeText(cause)
   }
-  return escapeJson(JSON.stringify(addFields(line, entry)))
+  return escapeJson(JSON.stringify(addFields(line, fiber)))
 })
 
 const colours: Readonly<Record<string, number>> = { fatal: 31, error: 31, warn: 33, info: 32, debug: 36, trace: 90 }
@@ -48,44 +52,33 @@ const valueText = (value: unknown): string => {
 }
 
 /** For a person at a terminal: time, level, message, `key=value`, and below them a failure's stack. */
-export const prettyLogger = Logger.make((options) => {
-  const { cause, logLevel } = options
-  const entry = entryOf(options)
+export const prettyLogger = Logger.make(({ cause, date, fiber, logLevel, message }) => {
   const level = logLevel.toLowerCase()
-  const values = Object.entries(addFields({}, entry)).map(
+  const values = Object.entries(addFields({}, fiber)).map(
     ([key, value]) => ` \u001b[90m${escapeControls(key)}=\u001b[0m${escapeControls(valueText(value))}`
   )
-  const head = `\u001b[90m${isoTime(entry.time).slice(11, 23)}\u001b[0m \u001b[${colours[level] ?? 0}m${level.toUpperCase().padEnd(5)}\u001b[0m`
+  const head = `\u001b[90m${date.toISOString().slice(11, 23)}\u001b[0m \u001b[${colours[level] ?? 0}m${level.toUpperCase().padEnd(5)}\u001b[0m`
   const below = (causeText(cause)?.split("\n") ?? []).map((text) => `\n  ${escapeControls(text)}`)
-  return `${head} ${escapeControls(entry.text)}${values.join("")}${below.join("")}`
+  return `${head} ${escapeControls(textOf(message))}${values.join("")}${below.join("")}`
 })
 
 /** How long a line may wait for others to be written with, in milliseconds: each write on standard error blocks. */
 const patience = 5
 
-/**
- * Writes whole lines on standard error, the last ones when the scope closes or the process ends. Trouble is written at once,
- * with what came before it. An entry has all that it says, so it is also printed then, together with others.
- */
+/** Writes whole lines on standard error, the last ones when the scope closes or the process ends. A warning or an error does not wait. */
 const toStderr = (
   logger: Logger.Logger<unknown, string>
 ): Effect.Effect<Logger.Logger<unknown, void>, never, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { add } = yield* gather<string | Logger.Options<unknown>>({
+  Effect.map(
+    gather<string>({
       patience,
       most: Number.POSITIVE_INFINITY,
       // Blocks while the reader of a pipe is stalled: a log that is read too slowly must not be lost silently.
-      take: (lines) => {
-        let text = ""
-        for (const line of lines) text += `${typeof line === "string" ? line : logger.log(line)}\n`
-        process.stderr.write(text)
-      }
-    })
-    return Logger.make((options) => {
-      const line = isEntry(options.message) ? options : logger.log(options)
-      add(line, LogLevel.isGreaterThanOrEqualTo(options.logLevel, "Warn"))
-    })
-  })
+      take: (lines) => process.stderr.write(`${lines.join("\n")}\n`)
+    }),
+    ({ add }) =>
+      Logger.make((options) => add(logger.log(options), LogLevel.isGreaterThanOrEqualTo(options.logLevel, "Warn")))
+  )
 
 const levels: Readonly<Record<GatewaySettings["logLevel"], LogLevel.LogLevel>> = {
   trace: "Trace",

@@ -13,164 +13,89 @@ type Labels = Readonly<Record<string, string>>
 /** Metrics are kept in the registry of the process. */
 const registry = Context.empty()
 
-type Series<Input> = (labels: Labels) => (input: Input) => void
-
-/** Series of one metric, made when first needed: `Metric.withAttributes` would make their keys anew with every update. */
-const series =
-  <Input, State>(make: (attributes: Labels) => Metric.Metric<Input, State>): Series<Input> =>
-  (labels) => {
-    let metric: Metric.Metric<Input, State> | undefined
-    return (input) => {
-      metric ??= make(labels)
-      metric.updateUnsafe(input, registry)
-    }
-  }
-
-/** What was made for the parts up to here, and where it goes on with the next part. */
-class Known<A> {
-  made: A | undefined
-  readonly next = new Map<unknown, Known<A>>()
+/** The series of a metric for these labels; to make one takes as long as some ten updates, so it is kept. */
+const series = <Input, State>(metric: Metric.Metric<Input, State>, labels: Labels) => {
+  const labelled = Metric.withAttributes(metric, labels)
+  return (input: Input) => labelled.updateUnsafe(input, registry)
 }
 
-const differ = (some: ReadonlyArray<unknown>, others: ReadonlyArray<unknown>): boolean => {
-  for (let index = 0; index < some.length; index++) if (some[index] !== others[index]) return true
-  return false
-}
-
-/** Remembers what was made for these parts. They come from closed sets, or nearly, so there are few; `most` are remembered. */
-export const remembered = <Parts extends ReadonlyArray<unknown>, A>(make: (...parts: Parts) => A, most = 10_000) => {
-  const root = new Known<A>()
-  let size = 0
-  const find = (parts: Parts): A => {
-    let known = root
-    for (const part of parts) {
-      let next = known.next.get(part)
-      if (next === undefined) {
-        if (size >= most) return make(...parts)
-        size++
-        next = new Known()
-        known.next.set(part, next)
-      }
-      known = next
-    }
-    known.made ??= make(...parts)
-    return known.made
-  }
-  // Mostly it is the same again.
-  let last: { readonly parts: Parts; readonly made: A } | undefined
-  return (...parts: Parts): A => {
-    if (last === undefined || differ(last.parts, parts)) last = { parts, made: find(parts) }
-    return last.made
+/** Keeps what was made for each key. The keys come from closed sets, so they are few. */
+const kept = <A>() => {
+  const known = new Map<string, A>()
+  return (key: string, make: () => A): A => {
+    const found = known.get(key)
+    if (found !== undefined) return found
+    const made = make()
+    known.set(key, made)
+    return made
   }
 }
 
 /** Bounds in seconds that the conventions give for every duration of an inference. */
 const boundaries = Array.from({ length: 14 }, (_, n) => Math.round(2 ** n) / 100)
 
-const duration = series((attributes) =>
-  Metric.histogram("gen_ai.client.inference.duration", {
-    description: "Duration of upstream inference calls, to their last byte",
-    boundaries,
-    attributes
-  })
-)
-const embeddingsDuration = series((attributes) =>
-  Metric.histogram("gen_ai.client.operation.duration", {
-    description: "Duration of upstream calls that are no inference: embeddings",
-    boundaries,
-    attributes
-  })
-)
-const firstChunk = series((attributes) =>
-  Metric.histogram("gen_ai.client.inference.time_to_first_chunk", {
-    description: "Time from a streamed upstream call to its first chunk",
-    boundaries,
-    attributes
-  })
-)
-const outputChunk = series((attributes) =>
-  Metric.histogram("gen_ai.client.inference.time_per_output_chunk", {
-    description: "Time between the chunks of a streamed upstream call",
-    boundaries,
-    attributes
-  })
-)
-const inputTokens = series((attributes) =>
-  Metric.counter("gen_ai.client.inference.usage.input_tokens", {
-    description: "Input tokens as the clouds counted them, cached ones included",
-    incremental: true,
-    attributes
-  })
-)
-const outputTokens = series((attributes) =>
-  Metric.counter("gen_ai.client.inference.usage.output_tokens", {
-    description: "Output tokens as the clouds counted them, reasoning included",
-    incremental: true,
-    attributes
-  })
-)
-const cachedTokens = series((attributes) =>
-  Metric.counter("gen_ai.client.inference.usage.cache_read.input_tokens", {
-    description: "Input tokens that came from a cloud's prompt cache",
-    incremental: true,
-    attributes
-  })
-)
-const reasoningTokens = series((attributes) =>
-  Metric.counter("gen_ai.client.inference.usage.reasoning.output_tokens", {
-    description: "Output tokens spent on reasoning, where the cloud counts them",
-    incremental: true,
-    attributes
-  })
-)
+const duration = Metric.histogram("gen_ai.client.inference.duration", {
+  description: "Duration of upstream inference calls, to their last byte",
+  boundaries
+})
+const embeddingsDuration = Metric.histogram("gen_ai.client.operation.duration", {
+  description: "Duration of upstream calls that are no inference: embeddings",
+  boundaries
+})
+const firstChunk = Metric.histogram("gen_ai.client.inference.time_to_first_chunk", {
+  description: "Time from a streamed upstream call to its first chunk",
+  boundaries
+})
+const outputChunk = Metric.histogram("gen_ai.client.inference.time_per_output_chunk", {
+  description: "Time between the chunks of a streamed upstream call",
+  boundaries
+})
+const inputTokens = Metric.counter("gen_ai.client.inference.usage.input_tokens", {
+  description: "Input tokens as the clouds counted them, cached ones included",
+  incremental: true
+})
+const outputTokens = Metric.counter("gen_ai.client.inference.usage.output_tokens", {
+  description: "Output tokens as the clouds counted them, reasoning included",
+  incremental: true
+})
+const cachedTokens = Metric.counter("gen_ai.client.inference.usage.cache_read.input_tokens", {
+  description: "Input tokens that came from a cloud's prompt cache",
+  incremental: true
+})
+const reasoningTokens = Metric.counter("gen_ai.client.inference.usage.reasoning.output_tokens", {
+  description: "Output tokens spent on reasoning, where the cloud counts them",
+  incremental: true
+})
 
-const requests = series((attributes) =>
-  Metric.counter("gateway_requests_total", {
-    description: "Requests, by surface, status and outcome",
-    incremental: true,
-    attributes
-  })
-)
-const tokensUsed = series((attributes) =>
-  Metric.counter("gateway_tokens_total", {
-    description: "Tokens that requests were charged, by type (input, output) and by who sent them",
-    incremental: true,
-    attributes
-  })
-)
+const requests = Metric.counter("gateway_requests_total", {
+  description: "Requests, by surface, status and outcome",
+  incremental: true
+})
+const tokensUsed = Metric.counter("gateway_tokens_total", {
+  description: "Tokens that requests were charged, by type (input, output) and by who sent them",
+  incremental: true
+})
 /** Requests without a team, or without a key, have no such label. */
 const userLabels = (team: string | undefined, key: string | undefined): Labels => ({
   ...(team === undefined ? {} : { team }),
   ...(key === undefined ? {} : { key })
 })
-const requestDuration = series((attributes) =>
-  Metric.histogram("gateway_request_duration_seconds", {
-    description: "Time from a request's arrival to the end of its reply",
-    boundaries,
-    attributes
-  })
-)
-const firstEvent = series((attributes) =>
-  Metric.histogram("gateway_time_to_first_event_seconds", {
-    description: "Time from a request's arrival to the first event of its streamed reply",
-    boundaries,
-    attributes
-  })
-)
-const flags = series((attributes) =>
-  Metric.counter("gateway_governance_flags_total", {
-    description: "Tool calls flagged for an outbound destination",
-    incremental: true,
-    attributes
-  })
-)
-const screenRefusals = series((attributes) =>
-  Metric.counter("gateway_screen_refusals_total", {
-    description: "Requests refused for a tool parameter that names a destination",
-    incremental: true,
-    attributes
-  })
-)
+const requestDuration = Metric.histogram("gateway_request_duration_seconds", {
+  description: "Time from a request's arrival to the end of its reply",
+  boundaries
+})
+const firstEvent = Metric.histogram("gateway_time_to_first_event_seconds", {
+  description: "Time from a request's arrival to the first event of its streamed reply",
+  boundaries
+})
+const flags = Metric.counter("gateway_governance_flags_total", {
+  description: "Tool calls flagged for an outbound destination",
+  incremental: true
+})
+const screenRefusals = Metric.counter("gateway_screen_refusals_total", {
+  description: "Requests refused for a tool parameter that names a destination",
+  incremental: true
+})
 
 export const requestsInFlight = Metric.gauge("gateway_requests_in_flight", { description: "Requests being served" })
 export const streamsInFlight = Metric.gauge("gateway_streams_in_flight", { description: "Streamed replies being sent" })
@@ -214,29 +139,14 @@ export type MetricsBy = "team" | "key" | "none"
 
 /** Made once: what counts a request that is over; `endedAt` is in milliseconds since the epoch, `used` what it was charged. */
 export const makeRecordRequest = (by: MetricsBy) => {
-  const recorders = remembered(
-    (
-      surface: string,
-      status: number,
-      outcome: Outcome,
-      stream: boolean,
-      team: string | undefined,
-      key: string | undefined
-    ) => ({
-      request: requests({ surface, status: status === 0 ? "none" : String(status), outcome, ...userLabels(team, key) }),
-      input: tokensUsed({ type: "input", ...userLabels(team, key) }),
-      output: tokensUsed({ type: "output", ...userLabels(team, key) }),
-      duration: requestDuration({ surface, stream: String(stream) }),
-      firstEvent: firstEvent({ surface }),
-      flags: flags({ surface }),
-      screenRefusal: screenRefusals({ surface })
-    })
-  )
+  const recorderOf = kept<ReturnType<typeof makeRequestRecorder>>()
   return (facts: RequestFacts, outcome: Outcome, endedAt: number, used: Tokens | undefined): void => {
-    const { status, stream, startedAt, firstEventAt } = facts
-    const team = by === "none" ? undefined : facts.team
-    const key = by === "key" ? facts.keyId : undefined
-    const record = recorders(facts.surface ?? "other", status, outcome, stream, team, key)
+    const { firstEventAt, startedAt, stream, surface = "other" } = facts
+    const status = facts.status === 0 ? "none" : String(facts.status)
+    const user = userLabels(by === "none" ? undefined : facts.team, by === "key" ? facts.keyId : undefined)
+    const record = recorderOf(JSON.stringify([surface, status, outcome, stream, user]), () =>
+      makeRequestRecorder(surface, status, outcome, stream, user)
+    )
     record.request(1)
     if (used !== undefined) {
       record.input(positive(used.input))
@@ -248,6 +158,16 @@ export const makeRecordRequest = (by: MetricsBy) => {
     if (facts.failure === "screen") record.screenRefusal(1)
   }
 }
+
+const makeRequestRecorder = (surface: string, status: string, outcome: Outcome, stream: boolean, user: Labels) => ({
+  request: series(requests, { surface, status, outcome, ...user }),
+  input: series(tokensUsed, { type: "input", ...user }),
+  output: series(tokensUsed, { type: "output", ...user }),
+  duration: series(requestDuration, { surface, stream: String(stream) }),
+  firstEvent: series(firstEvent, { surface }),
+  flags: series(flags, { surface }),
+  screenRefusal: series(screenRefusals, { surface })
+})
 
 /** What an upstream call is counted under. */
 export interface CallLabels {
@@ -263,13 +183,14 @@ export interface CallLabels {
   readonly port: number
 }
 
-/** So many times are counted at once: the metric is in no cache of the processor when it is needed for one. */
-const together = 64
+/** Counts calls of one kind. */
+export interface CallRecorder {
+  readonly firstChunk: (seconds: number) => void
+  readonly outputChunk: (seconds: number) => void
+  readonly end: (seconds: number, error: string | undefined, tokens: Tokens | undefined) => void
+}
 
-const nothingUsed: Tokens = { input: 0, output: 0 }
-
-/** Counts calls of one kind; made once. */
-export const makeCallRecorder = ({ operation, provider, model, level, address, port }: CallLabels) => {
+const makeCallRecorder = ({ operation, provider, model, level, address, port }: CallLabels): CallRecorder => {
   const labels = {
     "gen_ai.operation.name": operation,
     "gen_ai.provider.name": provider,
@@ -282,40 +203,36 @@ export const makeCallRecorder = ({ operation, provider, model, level, address, p
   const counted = { ...labels, "gen_ai.token.modality": "unknown" }
   const embeddings = operation === "embeddings"
   const ended = embeddings ? embeddingsDuration : duration
-  const succeeded = ended(labels)
-  const failed = remembered((error: string) => ended({ ...labels, "error.type": error }))
-  const input = inputTokens(counted)
-  const output = outputTokens(counted)
-  const cached = cachedTokens(counted)
-  const reasoning = reasoningTokens(counted)
-  const gap = outputChunk(labels)
-  /** Of all calls: what one would have of its own is in no cache, either. */
-  let gaps: Array<number> = []
-  const countGaps = () => {
-    for (const seconds of gaps) gap(seconds)
-    gaps = []
-  }
+  const succeeded = series(ended, labels)
+  const input = series(inputTokens, counted)
+  const output = series(outputTokens, counted)
+  const cached = series(cachedTokens, counted)
+  const reasoning = series(reasoningTokens, counted)
   return {
-    firstChunk: firstChunk(labels),
-    outputChunk: (seconds: number) => {
-      if (gaps.push(seconds) === together) countGaps()
-    },
+    firstChunk: series(firstChunk, labels),
+    outputChunk: series(outputChunk, labels),
     /** Of token counts, which are free and no inference, nothing is counted. */
-    end: (seconds: number, error: string | undefined, tokens: Tokens = nothingUsed) => {
+    end: (seconds, error, tokens) => {
       if (operation === "count_tokens") return
-      countGaps()
-      const record = error === undefined ? succeeded : failed(error)
+      const record = error === undefined ? succeeded : series(ended, { ...labels, "error.type": error })
       record(seconds)
-      input(positive(tokens.input))
+      input(positive(tokens?.input))
       if (embeddings) return
-      output(positive(tokens.output))
-      if (positive(tokens.cached) > 0) cached(positive(tokens.cached))
-      if (positive(tokens.reasoning) > 0) reasoning(positive(tokens.reasoning))
+      output(positive(tokens?.output))
+      if (positive(tokens?.cached) > 0) cached(positive(tokens?.cached))
+      if (positive(tokens?.reasoning) > 0) reasoning(positive(tokens?.reasoning))
     }
+  }
+}
+
+/** Made once: finds what counts calls of one kind. */
+export const makeCallRecorders = () => {
+  const recorderOf = kept<CallRecorder>()
+  return (labels: CallLabels): CallRecorder => {
+    const { operation, provider, model, level, address, port } = labels
+    return recorderOf([operation, provider, model, level, address, port].join(" "), () => makeCallRecorder(labels))
   }
 }
 
 /** An absurd number from a cloud must not spoil a count. */
 const positive = (count: number | undefined): number => (count !== undefined && count > 0 ? count : 0)
-
-export type CallRecorder = ReturnType<typeof makeCallRecorder>

@@ -5,7 +5,6 @@ import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer } from "../nodeHttp.ts"
 import { isLoopback } from "../settings/fields.ts"
 import { guardSockets } from "../sockets.ts"
-import { Backlog } from "../wire/Backlog.ts"
 import { prometheusName } from "./metrics.ts"
 
 /** The metrics port cannot be listened on. */
@@ -38,9 +37,7 @@ export const prometheusLayer = (options: {
     MetricsPort,
     Effect.gen(function* () {
       const context = yield* Effect.context<never>()
-      const backlog = yield* Backlog
       const metrics: Handler = (_, response) => {
-        backlog.clear()
         response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" })
         response.end(PrometheusMetrics.formatUnsafe(context, { metricNameMapper: prometheusName }))
       }

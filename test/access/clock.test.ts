@@ -149,6 +149,7 @@ const timesOfDay = [
   ...["access/Quota.ts", "access/Keys.ts", "access/sqliteStore.ts", "access/redisStore.ts", "surface/apiKey.ts"],
   // Since when something is in force, when a request came, what a page shows.
   ...["model/CatalogStore.ts", "status/processState.ts", "status/view.ts", "surface/frontDoor.ts", "surface/system.ts"],
+  "telemetry/spans.ts",
   // Signatures, how long a token lives when it comes, and whether the clock is right.
   ...["provider/credentials/aws.ts", "provider/credentials/Token.ts", "doctor/clouds.ts"]
 ]

@@ -11,7 +11,6 @@ import { load } from "../../src/Settings.ts"
 import type { Call } from "../../src/sandbox/http.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { Drain } from "../../src/surface/Drain.ts"
-import { entryOf } from "../../src/telemetry/entry.ts"
 
 export interface GatewayOptions {
   /**
@@ -47,11 +46,10 @@ const cloud = /^(VERTEX|BEDROCK|AZURE_OPENAI)_/
 
 const collect = (lines: Array<string>) =>
   Logger.layer([
-    Logger.make((options) => {
-      const { cause, logLevel } = options
-      const { fields, text } = entryOf(options)
+    Logger.make(({ cause, fiber, logLevel, message }) => {
+      const fields = fiber.getRef(References.CurrentLogAnnotations)
       const why = cause.reasons.length === 0 ? "" : ` ${Cause.pretty(cause)}`
-      lines.push(`${logLevel} ${text} ${JSON.stringify(fields)}${why}`)
+      lines.push(`${logLevel} ${[message].flat().join(" ")} ${JSON.stringify(fields)}${why}`)
     })
   ])
 

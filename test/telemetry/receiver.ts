@@ -54,6 +54,8 @@ export interface Span {
   readonly events: ReadonlyArray<{ readonly name: string; readonly time: number; readonly attributes: Attributes }>
   /** 0 unset, 1 ok, 2 error. */
   readonly status: number
+  /** The status's message. */
+  readonly failure: string
   readonly resource: Attributes
 }
 
@@ -112,6 +114,7 @@ const spansOf = (body: Buffer): ReadonlyArray<Span> =>
           attributes: attributes(event)
         })),
         status: span.status?.code ?? 0,
+        failure: span.status?.message ?? "",
         resource: attributes(resource.resource)
       }))
     )

@@ -1,6 +1,5 @@
 /** A bearer token that is refreshed before it expires. */
 import { Clock, Duration, Effect, Redacted, type Scope } from "effect"
-import { withSpan } from "../../telemetry/spans.ts"
 import { steadyMillis } from "../../wire/steady.ts"
 import { type AuthHeaders, CredentialError } from "./CredentialError.ts"
 
@@ -53,7 +52,7 @@ export const makeTokenCache = (
     // With less than no time to live only a run in progress is shared. It goes on when the caller who began it leaves.
     const shared = yield* acquire.pipe(
       Effect.timeoutOrElse({ duration: acquireMillis, orElse: () => Effect.fail(timedOut) }),
-      withSpan("credentials refresh"),
+      Effect.withSpan("credentials refresh"),
       Effect.flatMap((token) =>
         Effect.zipWith(Clock.currentTimeMillis, steadyMillis, (today, now) => {
           const life = token.expiresAt - today

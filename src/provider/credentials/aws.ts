@@ -1,7 +1,6 @@
 /** Signatures and bearer keys for Bedrock. */
 import https from "node:https"
 import { Clock, Effect, Option, Redacted } from "effect"
-import { withSpan } from "../../telemetry/spans.ts"
 import { steadyMillis } from "../../wire/steady.ts"
 import { digestOf, type Signable } from "../Outgoing.ts"
 import { type AuthHeaders, type CredentialError, credentialError } from "./CredentialError.ts"
@@ -136,7 +135,7 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
     if (current.sessionToken !== refused["x-amz-security-token"]) return
     if ((yield* steadyMillis) < refusableAt) return
     yield* attempt(() => credentials({ forceRefresh: true })).pipe(
-      withSpan("credentials refresh"),
+      Effect.withSpan("credentials refresh"),
       Effect.ensuring(paused)
     )
   })

@@ -1,0 +1,240 @@
+/**
+ * Export over OTLP (HTTP, protobuf) by the OpenTelemetry SDK, which reads most of the `OTEL_*` variables. This module loads it, so
+ * it is imported only where something is exported.
+ */
+import * as OtelLogger from "@effect/opentelemetry/OtelLogger"
+import * as OtelMetrics from "@effect/opentelemetry/OtelMetrics"
+import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
+import * as OtelResource from "@effect/opentelemetry/Resource"
+import { type DiagLogger, DiagLogLevel, diag, SpanStatusCode } from "@opentelemetry/api"
+import { convertLegacyHttpOptions, createOtlpHttpExportDelegate } from "@opentelemetry/otlp-exporter-base/node-http"
+import {
+  type IExporterMetricsHelper,
+  type ISerializer,
+  LogsExporterMetricsHelper,
+  MetricsExporterMetricsHelper,
+  ProtobufLogsSerializer,
+  ProtobufMetricsSerializer,
+  ProtobufTraceSerializer,
+  TraceExporterMetricsHelper
+} from "@opentelemetry/otlp-transformer"
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources"
+import { BatchLogRecordProcessor, LoggerProvider, type LogRecordProcessor } from "@opentelemetry/sdk-logs"
+import { type MetricProducer, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics"
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  type ReadableSpan,
+  type SpanExporter
+} from "@opentelemetry/sdk-trace-base"
+import { Effect, Layer, Tracer } from "effect"
+import { service, version } from "../api/version.ts"
+import type { Environment } from "../Settings.ts"
+import { withoutQuotes } from "./logs.ts"
+import { unitOf } from "./metrics.ts"
+
+export type Signal = "traces" | "metrics" | "logs"
+
+/** Longest wait for what is still to be exported when the server stops. */
+const shutdownTimeout = "5 seconds"
+
+/** Sends what is left when the scope closes. A collector that cannot be reached has been reported by then, and fails nothing. */
+const untilClosed = <A extends { readonly shutdown: () => Promise<void> }>(make: () => A) =>
+  Effect.acquireRelease(Effect.sync(make), (provider) =>
+    Effect.tryPromise(() => provider.shutdown()).pipe(
+      Effect.ignore,
+      Effect.interruptible,
+      Effect.timeoutOption(shutdownTimeout)
+    )
+  )
+
+/** What the official exporters are made of; of the metrics' there is no version that fits the other packages. */
+const makeExporter = <Items, Response>(
+  signal: "TRACES" | "METRICS" | "LOGS",
+  serializer: ISerializer<Items, Response>,
+  counted: IExporterMetricsHelper<Items>
+) =>
+  createOtlpHttpExportDelegate(
+    convertLegacyHttpOptions({}, signal, `v1/${signal.toLowerCase()}`, { "Content-Type": "application/x-protobuf" }),
+    serializer,
+    `otlp_http_${signal.toLowerCase()}_exporter`,
+    counted,
+    undefined
+  )
+
+/** A whole number from `least`; undefined where the variable has none. */
+const whole = (value: string | undefined, least = 1): number | undefined => {
+  const number = Number(value || Number.NaN)
+  return Number.isInteger(number) && number >= least ? number : undefined
+}
+
+/**
+ * A span by the conventions: a success has no status, and a failure no more than its kind, because an exception's message and stack
+ * may quote a caller. Effect's bridge sets OK and records exceptions, and there is no option against it.
+ */
+const byConventions = (span: ReadableSpan): ReadableSpan => {
+  const exception = span.events.find(({ name }) => name === "exception")
+  const kind = span.attributes["error.type"] ?? exception?.attributes?.["exception.type"]
+  return Object.assign(span, {
+    events: exception === undefined ? span.events : span.events.filter(({ name }) => name !== "exception"),
+    status:
+      span.status.code === SpanStatusCode.ERROR
+        ? { code: SpanStatusCode.ERROR, message: String(kind) }
+        : { code: SpanStatusCode.UNSET }
+  })
+}
+
+const spanExporter = (): SpanExporter => {
+  const exporter = makeExporter("TRACES", ProtobufTraceSerializer, TraceExporterMetricsHelper)
+  return {
+    export: (spans, done) => exporter.export(spans.map(byConventions), done),
+    forceFlush: () => exporter.forceFlush(),
+    shutdown: () => exporter.shutdown()
+  }
+}
+
+const traces = Layer.effect(
+  Tracer.Tracer,
+  Effect.gen(function* () {
+    const resource = yield* OtelResource.Resource
+    const provider = yield* untilClosed(
+      () => new BasicTracerProvider({ resource, spanProcessors: [new BatchSpanProcessor(spanExporter())] })
+    )
+    const tracer = yield* Effect.provideService(
+      OtelTracer.make,
+      OtelTracer.OtelTracer,
+      provider.getTracer(service, version)
+    )
+    // Without its `context`, which would set OpenTelemetry's own context around each step of a fiber, for libraries that ask for it.
+    return Tracer.make({ span: (options) => tracer.span(options) })
+  })
+)
+
+/** With the units of the conventions, which Effect's metrics do not know. */
+const withUnits = (producer: MetricProducer): MetricProducer => ({
+  collect: async (options) => {
+    const collected = await producer.collect(options)
+    for (const { metrics } of collected.resourceMetrics.scopeMetrics)
+      for (const { descriptor } of metrics) Object.assign(descriptor, { unit: unitOf(descriptor.name) })
+    return collected
+  }
+})
+
+/** Whether metrics are totals or what was added since the last time. */
+const temporality = Effect.fnUntraced(function* (env: Environment) {
+  const name = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+  const given = env[name]?.toLowerCase() || "cumulative"
+  if (given === "cumulative" || given === "delta") return given
+  yield* Effect.logWarning(`${name} is neither cumulative nor delta: cumulative is taken`)
+  return "cumulative"
+})
+
+const metrics = (env: Environment) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const producer = yield* OtelMetrics.makeProducer(yield* temporality(env))
+      const interval = whole(env.OTEL_METRIC_EXPORT_INTERVAL) ?? 60_000
+      const reader = yield* untilClosed(
+        () =>
+          new PeriodicExportingMetricReader({
+            exporter: makeExporter("METRICS", ProtobufMetricsSerializer, MetricsExporterMetricsHelper),
+            exportIntervalMillis: interval,
+            exportTimeoutMillis: Math.min(whole(env.OTEL_METRIC_EXPORT_TIMEOUT) ?? 30_000, interval)
+          })
+      )
+      reader.setMetricProducer(withUnits(producer))
+    })
+  )
+
+/** Leaves out what the lines on the console leave out, and what says nothing outside of Effect. */
+const asOnConsole: LogRecordProcessor = {
+  onEmit: ({ attributes }) => {
+    for (const name of ["effect.fiberId", "spanId", "traceId"]) delete attributes[name]
+    if (attributes["exception.type"] === "SyntaxError") attributes["exception.message"] = ""
+    const stack = attributes["exception.stacktrace"]
+    if (typeof stack === "string") attributes["exception.stacktrace"] = withoutQuotes(stack)
+  },
+  forceFlush: () => Promise.resolve(),
+  shutdown: () => Promise.resolve()
+}
+
+const logs = (env: Environment) =>
+  OtelLogger.layer({ mergeWithExisting: true }).pipe(
+    Layer.provide(
+      Layer.effect(
+        OtelLogger.OtelLoggerProvider,
+        Effect.gen(function* () {
+          const resource = yield* OtelResource.Resource
+          // The SDK of logs reads no variables; the defaults are those of the specification.
+          const batches = {
+            exporter: makeExporter("LOGS", ProtobufLogsSerializer, LogsExporterMetricsHelper),
+            maxExportBatchSize: whole(env.OTEL_BLRP_MAX_EXPORT_BATCH_SIZE) ?? 512,
+            maxQueueSize: whole(env.OTEL_BLRP_MAX_QUEUE_SIZE) ?? 2048,
+            scheduledDelayMillis: whole(env.OTEL_BLRP_SCHEDULE_DELAY) ?? 1000,
+            exportTimeoutMillis: whole(env.OTEL_BLRP_EXPORT_TIMEOUT) ?? 30_000
+          }
+          const limit = (name: string, least: number) =>
+            whole(env[`OTEL_LOGRECORD_${name}`], least) ?? whole(env[`OTEL_${name}`], least)
+          const logRecordLimits = {
+            attributeCountLimit: limit("ATTRIBUTE_COUNT_LIMIT", 0) ?? 128,
+            attributeValueLengthLimit: limit("ATTRIBUTE_VALUE_LENGTH_LIMIT", 1) ?? Number.POSITIVE_INFINITY
+          }
+          return yield* untilClosed(
+            () =>
+              new LoggerProvider({
+                resource,
+                logRecordLimits,
+                processors: [asOnConsole, new BatchLogRecordProcessor(batches)]
+              })
+          )
+        })
+      )
+    )
+  )
+
+/** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override ours. */
+const resource = Layer.sync(OtelResource.Resource, () =>
+  defaultResource()
+    .merge(
+      resourceFromAttributes({
+        "service.name": service,
+        "service.version": version,
+        "service.instance.id": crypto.randomUUID()
+      })
+    )
+    .merge(detectResources({ detectors: [envDetector] }))
+)
+
+/** The libraries print an error as JSON. Of all that is in it, its message and code. */
+const complaint = (text: string): string => {
+  try {
+    const { message, code } = JSON.parse(text)
+    return [message, code].filter((part) => typeof part === "string" && part !== "").join(" ") || "export failed"
+  } catch {
+    return text
+  }
+}
+
+/** What the libraries report goes to the log: a collector that cannot be reached, a setting that is ignored. */
+const reportTrouble = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const run = Effect.runForkWith(yield* Effect.context<never>())
+    const warn = (message: string) => {
+      run(Effect.logWarning(`telemetry: ${complaint(message)}`))
+    }
+    const ignore = () => {}
+    const logger: DiagLogger = { error: warn, warn, info: ignore, debug: ignore, verbose: ignore }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })),
+      () => Effect.sync(() => diag.disable())
+    )
+  })
+)
+
+/** Export of these signals until the scope closes. */
+export const otlpLayer = (signals: ReadonlySet<Signal>, env: Environment) =>
+  Layer.mergeAll(
+    signals.has("traces") ? traces : Layer.empty,
+    signals.has("metrics") ? metrics(env) : Layer.empty,
+    signals.has("logs") ? logs(env) : Layer.empty
+  ).pipe(Layer.provide(resource), Layer.provide(reportTrouble))
