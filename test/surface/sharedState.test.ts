@@ -5,7 +5,6 @@ import { join, resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { keepRead, readAhead } from "../../src/dialect/jsonTexts.ts"
-import { remembered } from "../../src/telemetry/metrics.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
 import { bedrockFrame, message, saying, sseFrame, wholeMessage } from "../support/claude.ts"
 import {
@@ -37,7 +36,7 @@ describe("the table of what outlives a request", () => {
 
   it("names every module that has such state of its own", () => {
     const state =
-      /^(?:export )?(?:let |const \w+(?:: (?!Readonly)[^=]+)? = (?:new (?:WeakMap|(?:Map|Set)(?:<[^(]*>)?\(\)|\w*Writer)|perObject\(|remembered\(|Buffer\.alloc\w*\((?!0)))/m
+      /^(?:export )?(?:let |const \w+(?:: (?!Readonly)[^=]+)? = (?:new (?:WeakMap|(?:Map|Set)(?:<[^(]*>)?\(\)|\w*Writer)|perObject\(|Buffer\.alloc\w*\((?!0)))/m
     // They serve no callers, or end with their command.
     const apart = /^src\/(?:sandbox|cli|client|doctor|usage)\//
     const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
@@ -165,12 +164,5 @@ describe("what was made before is found again", () => {
     keepRead(mine, { a: 1 })
     assert.deepStrictEqual(readAhead(mine), { value: { a: 1 } })
     assert.isUndefined(readAhead(yours))
-  })
-
-  it("equal, however much is remembered", () => {
-    const labels = remembered((name: string, status: number) => `${name} ${status}`, 4)
-    for (let round = 0; round < 2; round++) {
-      for (let at = 0; at < 20; at++) assert.strictEqual(labels(`n${at}`, at), `n${at} ${at}`)
-    }
   })
 })
