@@ -1,6 +1,5 @@
 /** One picture of several processes: what the page shows of deployments, refusals and flags. */
-import { type DeploymentActivity, type LastError, type Minute, minutesKept } from "./Activity.ts"
-import { buckets, percentile } from "./histogram.ts"
+import { type DeploymentActivity, type LastError, type Minute, minutesKept, times } from "./Activity.ts"
 import type { ProcessState } from "./processState.ts"
 
 /** The last hour of a deployment. Times are in milliseconds. */
@@ -24,22 +23,20 @@ export interface Hour {
 class Sum {
   requests = 0
   failures = 0
-  readonly durations = new Uint32Array(buckets)
-  readonly firsts = new Uint32Array(buckets)
+  readonly durations = times.empty()
+  readonly firsts = times.empty()
 
   add({ requests, failures, durations, firsts }: Minute): void {
     this.requests += requests
     this.failures += failures
-    addPairs(this.durations, durations)
-    addPairs(this.firsts, firsts)
+    times.addPairs(this.durations, durations)
+    times.addPairs(this.firsts, firsts)
   }
 }
 
-const addPairs = (counts: Uint32Array, pairs: ReadonlyArray<number>) => {
-  for (let at = 0; at < pairs.length; at += 2) {
-    const bucket = pairs[at] ?? 0
-    counts[bucket] = (counts[bucket] ?? 0) + (pairs[at + 1] ?? 0)
-  }
+const percentile = (counts: Uint32Array, share: number): number | undefined => {
+  const milliseconds = times.percentile(counts, share)
+  return milliseconds === undefined ? undefined : Math.round(milliseconds)
 }
 
 /** `now` is in milliseconds since the epoch. */

@@ -100,21 +100,11 @@ const screenRefusals = Metric.counter("gateway_screen_refusals_total", {
 export const requestsInFlight = Metric.gauge("gateway_requests_in_flight", { description: "Requests being served" })
 export const streamsInFlight = Metric.gauge("gateway_streams_in_flight", { description: "Streamed replies being sent" })
 
-/** Units by metric (UCUM). A metric that is not here has none: Prometheus would make a suffix of it. */
-const units: Readonly<Record<string, string>> = {
-  "gen_ai.client.inference.duration": "s",
-  "gen_ai.client.operation.duration": "s",
-  "gen_ai.client.inference.time_to_first_chunk": "s",
-  "gen_ai.client.inference.time_per_output_chunk": "s",
-  "gen_ai.client.inference.usage.input_tokens": "{token}",
-  "gen_ai.client.inference.usage.output_tokens": "{token}",
-  "gen_ai.client.inference.usage.cache_read.input_tokens": "{token}",
-  "gen_ai.client.inference.usage.reasoning.output_tokens": "{token}",
-  gateway_request_duration_seconds: "s",
-  gateway_time_to_first_event_seconds: "s"
+/** The unit of a metric (UCUM). Counts of our own have none: Prometheus would make a suffix of it. */
+export const unitOf = (metric: string): string => {
+  if (metric.includes(".usage.")) return "{token}"
+  return metric.startsWith("gen_ai.") || metric.endsWith("_seconds") ? "s" : ""
 }
-
-export const unitOf = (metric: string): string => units[metric] ?? ""
 
 /** A metric's name in Prometheus, the same as the OpenTelemetry collector would give it. */
 export const prometheusName = (metric: string): string => {

@@ -1,8 +1,7 @@
 /** Sums and verdicts, as a person, a spreadsheet or a program wants them. */
 import { escapeControls } from "../wire/escape.ts"
 import type { Verdict } from "./chainCheck.ts"
-import { percentile } from "./histogram.ts"
-import type { Dimension, Place, Summary, Totals } from "./summary.ts"
+import { type Dimension, type Place, type Summary, type Totals, times } from "./summary.ts"
 
 export const formats = ["table", "csv", "json"] as const
 export type Format = (typeof formats)[number]
@@ -11,10 +10,10 @@ export type Format = (typeof formats)[number]
 export type KeyNames = ReadonlyMap<string, string>
 
 const round = (value: number | undefined): number | null => (value === undefined ? null : Number(value.toPrecision(3)))
-const p50 = (totals: Totals) => round(percentile(totals.duration, 0.5))
-const p95 = (totals: Totals) => round(percentile(totals.duration, 0.95))
-const first50 = ({ firstEvent }: Totals) => (firstEvent === undefined ? null : round(percentile(firstEvent, 0.5)))
-const first95 = ({ firstEvent }: Totals) => (firstEvent === undefined ? null : round(percentile(firstEvent, 0.95)))
+const p50 = (totals: Totals) => round(times.percentile(totals.duration, 0.5))
+const p95 = (totals: Totals) => round(times.percentile(totals.duration, 0.95))
+const first50 = ({ firstEvent }: Totals) => round(firstEvent && times.percentile(firstEvent, 0.5))
+const first95 = ({ firstEvent }: Totals) => round(firstEvent && times.percentile(firstEvent, 0.95))
 /** Millionths, as whole units and six digits. */
 const money = (millionths: number): string => {
   const text = String(Math.abs(millionths)).padStart(7, "0")

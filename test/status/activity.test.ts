@@ -10,7 +10,6 @@ import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import type { Outcome } from "../../src/model/Outcome.ts"
 import { requestable } from "../../src/model/Resolver.ts"
 import { ActivityLog } from "../../src/status/Activity.ts"
-import { bucketOf, buckets, percentile } from "../../src/status/histogram.ts"
 import { hourOf, joinCounts, joinDeployments } from "../../src/status/join.ts"
 import type { ProcessState } from "../../src/status/processState.ts"
 import { makeUse, type Use } from "../../src/status/use.ts"
@@ -67,29 +66,6 @@ const only = (logs: ReadonlyArray<ActivityLog>, now: number) => {
   const { cloud, lastError, minutes = [], model, region } = one ?? {}
   return { cloud, lastError, model, region, hour: hourOf(minutes, now) }
 }
-
-describe("the histogram", () => {
-  it("tells percentiles within 9 % from a millisecond to half an hour", () => {
-    for (let milliseconds = 1; milliseconds < 1_800_000; milliseconds = Math.ceil(milliseconds * 1.07)) {
-      const counts = new Uint32Array(buckets)
-      counts[bucketOf(milliseconds)] = 3
-      const told = percentile(counts, 0.95) ?? 0
-      assert.isAtMost(Math.abs(told - milliseconds), 0.091 * milliseconds + 0.5, String(milliseconds))
-    }
-    assert.strictEqual(bucketOf(1e12), buckets - 1)
-    assert.strictEqual(bucketOf(-5), 0)
-    assert.isUndefined(percentile(new Uint32Array(buckets), 0.5))
-  })
-
-  it("counts by rank", () => {
-    const counts = new Uint32Array(buckets)
-    counts[bucketOf(64)] = 95
-    counts[bucketOf(4096)] = 5
-    assert.strictEqual(percentile(counts, 0.5), 64)
-    assert.strictEqual(percentile(counts, 0.95), 64)
-    assert.strictEqual(percentile(counts, 0.96), 4096)
-  })
-})
 
 describe("the last hour", () => {
   it("has requests, failures, times and the last error by minute, and forgets what is older", () => {

@@ -1,9 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { addTo, emptyHistogram, percentile, relativeError } from "../../src/usage/histogram.ts"
 import { longestLine, makeLines } from "../../src/usage/lines.ts"
 import { showSummary } from "../../src/usage/report.ts"
-import { makeSumming, type SummaryOptions } from "../../src/usage/summary.ts"
+import { makeSumming, type SummaryOptions, times } from "../../src/usage/summary.ts"
 import { chained, line } from "./records.ts"
 
 const sum = (lines: ReadonlyArray<string | undefined>, options: SummaryOptions = { by: ["key"] }) => {
@@ -52,35 +51,6 @@ describe("lines", () => {
   })
 })
 
-describe("percentiles", () => {
-  it.prop(
-    "are near the true ones",
-    {
-      values: Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: 0.1, maximum: 1e7 }))).check(
-        Schema.isMinLength(1)
-      ),
-      share: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
-    },
-    ({ share, values }) => {
-      const histogram = emptyHistogram()
-      for (const value of values) addTo(histogram, value)
-      const sorted = [...values].sort((left, right) => left - right)
-      const exact = sorted[Math.max(1, Math.ceil(share * values.length)) - 1] ?? assert.fail()
-      const got = percentile(histogram, share) ?? assert.fail()
-      assert.isAtMost(Math.abs(got - exact) / exact, relativeError + 1e-9)
-    }
-  )
-
-  it("of nothing are none, and the ends of the scale hold what lies beyond", () => {
-    const histogram = emptyHistogram()
-    assert.isUndefined(percentile(histogram, 0.5))
-    addTo(histogram, 0)
-    assert.strictEqual(percentile(histogram, 0.5), 0)
-    addTo(histogram, 1e30)
-    assert.isAbove(percentile(histogram, 1) ?? 0, 8e7)
-  })
-})
-
 describe("a summary", () => {
   it("adds what records say", () => {
     const { groups, total } = sum([
@@ -99,7 +69,7 @@ describe("a summary", () => {
       ...{ refused400: 1, refused403: 2, refused429: 2, cost: undefined }
     })
     assert.strictEqual(total.outcomes.get("upstream_error"), 2)
-    assert.strictEqual(total.firstEvent?.total, 1)
+    assert.approximately((total.firstEvent && times.percentile(total.firstEvent, 1)) ?? 0, 5, 0.05)
     assert.deepEqual(
       groups.map(({ totals, values }) => [values, totals.requests]),
       [
