@@ -17,7 +17,7 @@ import { compiled } from "../src/api/compiled.ts"
 import type { ApiError, MessagesError } from "../src/api/Errors.ts"
 import { makeAccumulator } from "../src/governance/accumulate.ts"
 import { governanceOfCalls } from "../src/governance/flags.ts"
-import { Screen } from "../src/governance/screen.ts"
+import { screen } from "../src/governance/screen.ts"
 import { clouds } from "../src/model/Catalog.ts"
 import { shippedCatalog } from "../src/model/CatalogStore.ts"
 import { bestSites } from "../src/model/Partition.ts"
@@ -90,8 +90,7 @@ const serve = <R extends NamesModel, P extends Prepared, S extends Progress, E e
     const value: R = JSON.parse(bytes.toString("utf8"))
     Result.getOrThrow(decode(value))
     const route = Result.getOrThrow(index.resolve(value.model, surface.purpose))
-    const screen = new Screen(surface.tools?.(value) ?? [], "spec")
-    while (!screen.step());
+    atOnce(screen(surface.tools?.(value) ?? [], "spec"))
     const arrival = { id: facts.id, startedAt: facts.startedAt, headers: { ...headers } as Record<string, string> }
     const prepared = Result.getOrThrow(surface.prepare(value, route, arrival))
     facts.route = route

@@ -1,4 +1,6 @@
-import { foldName } from "./fold.ts"
+import { type Slices, sliceValues } from "../wire/slices.ts"
+import { foldCase, foldLetters } from "./fold.ts"
+import { makeNameReader, type Tick } from "./listedNames.ts"
 
 /** The parameter names that describe an outbound destination (docs/api.md#tool-screen). */
 export const forbiddenNames: ReadonlyArray<string> = [
@@ -11,8 +13,13 @@ export const forbiddenNames: ReadonlyArray<string> = [
   ...["exfil_url", "exfiltrate"]
 ]
 
-/** `spec` compares names case-insensitively; `strict` also sees through spelling tricks (see `foldName`). */
+/** `spec` compares names case-insensitively; `strict` also sees through spelling tricks (see `foldLetters`). */
 export type ScreenMode = "spec" | "strict"
+
+const readers = {
+  spec: makeNameReader(forbiddenNames, foldCase),
+  strict: makeNameReader(forbiddenNames, foldLetters)
+}
 
 /**
  * Why a tool may not leave. `path` is a JSON Pointer into the tool's schema; `parameter` is the name as the caller wrote
@@ -30,38 +37,47 @@ export interface ScreenRefusal {
 export const maxSchemaDepth = 256
 /** Objects and arrays in one tool's schema, at most; those inside plain values (`enum`, `default`, …) do not count. */
 export const maxSchemaNodes = 100_000
+/** Characters of one name or reference, and of all patterns for names, at most. */
+export const maxText = 16_384
+export const maxPatterns = 262_144
+/** Places that a reference may lead to, at most: it is one, unless identifiers repeat. */
+export const maxPlaces = 16
 
 /**
- * How the content of a keyword is read:
- * - `schema`: a schema, or an array of schemas
+ * How the content of a keyword is read. One that is not listed holds a schema, or an array of them, because a reference may point
+ * into any:
  * - `properties`: keys are property names, values schemas
- * - `dependents`: the same, and a value may be a list of property names
+ * - `dependents`: the same, and a value may be a property name or a list of them
  * - `patterns`: keys are regular expressions over property names, values schemas
  * - `definitions`: keys name schemas, not properties, so that only the values are looked at
  * - `naming`: a schema that describes property names, so that its `enum`, `const` and `pattern` name properties
+ * - `discriminator`: its `propertyName` names a property
+ * - `mapping`: keys are values, and values references
  * - `value`: plain data
  */
-type Role = "schema" | "properties" | "dependents" | "patterns" | "definitions" | "naming" | "value"
+const keywords = {
+  schema: [],
+  properties: ["properties"],
+  dependents: ["dependentSchemas", "dependentRequired", "dependencies"],
+  patterns: ["patternProperties"],
+  definitions: ["$defs", "definitions"],
+  naming: ["propertyNames"],
+  discriminator: ["discriminator"],
+  mapping: [],
+  value: ["enum", "const", "default", "example", "examples"]
+}
+type Role = keyof typeof keywords
+const roles = new Map(
+  Object.entries(keywords).flatMap(([role, words]) => words.map((word): [string, Role] => [word, role as Role]))
+)
+/** Lists of property names. */
+const lists: ReadonlySet<string> = new Set(["required", "propertyOrdering"])
 
-// A keyword that is not listed is read as a schema, because `$ref` may point into any of them.
-const roles: ReadonlyMap<string, Role> = new Map([
-  ["properties", "properties"],
-  ["dependentSchemas", "dependents"],
-  ["dependentRequired", "dependents"],
-  ["dependencies", "dependents"],
-  ["patternProperties", "patterns"],
-  ["$defs", "definitions"],
-  ["definitions", "definitions"],
-  ["propertyNames", "naming"],
-  ["enum", "value"],
-  ["const", "value"],
-  ["default", "value"],
-  ["example", "value"],
-  ["examples", "value"]
-])
-
-/** Longer names are not folded; what they cost would grow with them, and they name nothing that anyone reads. */
-export const maxFoldedName = 128
+interface Pace {
+  readonly tick: Tick
+  /** Characters of the patterns of all tools so far. */
+  patterns: number
+}
 
 interface Node {
   readonly value: object
@@ -73,54 +89,36 @@ interface Node {
   readonly referred: boolean
 }
 
-const exactNames = new Set(forbiddenNames)
-const foldedNames = new Map(forbiddenNames.map((name) => [foldName(name), name]))
-
-const match = (name: string, mode: ScreenMode): string | undefined => {
-  if (name.length > maxFoldedName) return undefined
-  const lower = name.toLowerCase()
-  if (exactNames.has(lower)) return lower
-  return mode === "strict" ? foldedNames.get(foldName(name)) : undefined
-}
-
-/** The names a pattern spells out: `^webhook_url$`, `^(webhook|callback)$`, `^dest[_]url$`. Other patterns match nothing. */
-const namesOfPattern = (pattern: string): ReadonlyArray<string> =>
-  pattern.replace(/\(\?:|\\[AbZz]|[\^$()\\[\]]/g, "").split("|")
-
+const none: ReadonlyArray<string> = []
 const strings = (value: unknown): ReadonlyArray<string> =>
   (Array.isArray(value) ? value : [value]).filter((entry) => typeof entry === "string")
 
-/** The property names that the entry `key: value` of a node brings up. */
+const isPattern = (role: Role, key: string): boolean => role === "patterns" || (role === "naming" && key === "pattern")
+
+/** The property names, or the patterns for them, that the entry `key: value` of a node brings up. */
 const namesOf = (role: Role, key: string, value: unknown): ReadonlyArray<string> => {
-  switch (role) {
-    case "properties":
-      return [key]
-    case "dependents":
-      return Array.isArray(value) ? [key, ...strings(value)] : [key]
-    case "patterns":
-      return namesOfPattern(key)
-    case "naming":
-      if (key === "enum" || key === "const") return strings(value)
-      if (key === "pattern") return strings(value).flatMap(namesOfPattern)
-      return key === "required" && Array.isArray(value) ? strings(value) : []
-    case "schema":
-      return key === "required" && Array.isArray(value) ? strings(value) : []
-    default:
-      return []
-  }
+  if (role === "properties" || role === "patterns") return [key]
+  if (role === "dependents") return [key, ...strings(value)]
+  if (role === "naming" && (key === "enum" || key === "const" || key === "pattern")) return strings(value)
+  if (role === "discriminator" && key === "propertyName") return strings(value)
+  return lists.has(key) && Array.isArray(value) && role !== "definitions" && role !== "mapping" ? strings(value) : none
 }
 
-const roleOf = (node: Node, key: string): Role => {
-  if (Array.isArray(node.value)) return node.role
-  switch (node.role) {
-    case "schema":
-      return roles.get(key) ?? "schema"
-    case "naming":
-      // What a name must not be does not name it.
-      return roles.get(key) ?? (key === "not" ? "schema" : "naming")
-    default:
-      return "schema"
-  }
+const roleOf = ({ role, value }: Node, key: string): Role => {
+  // What lies within a value is a value, whatever its keys are called.
+  if (Array.isArray(value) || role === "value") return role
+  if (role === "discriminator" && key === "mapping") return "mapping"
+  // What a name must not be does not name it.
+  if (role === "naming") return roles.get(key) ?? (key === "not" ? "schema" : "naming")
+  return role === "schema" || role === "discriminator" ? (roles.get(key) ?? "schema") : "schema"
+}
+
+const entryOf = (value: object, key: string): unknown =>
+  Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined
+const isHeld = (value: unknown): value is object => typeof value === "object" && value !== null
+const childOf = (parent: Node, key: string, value: object, depth = 1): Node => {
+  const { referred } = parent
+  return { value, role: roleOf(parent, key), depth, key, parent, referred }
 }
 
 const pointer = (node: Node, key: string): string => {
@@ -134,160 +132,200 @@ const pointer = (node: Node, key: string): string => {
 
 /** Caller-made text inside a message: no more than a line's worth, and cut between characters. */
 const quote = (text: string): string =>
-  `'${
-    text.length > 128
-      ? `${text
-          .slice(0, 127)
-          .toWellFormed()
-          .replace(/\uFFFD$/, "")}…`
-      : text.toWellFormed()
-  }'`
+  `'${text
+    .slice(0, 128)
+    .toWellFormed()
+    .replace(/\uFFFD$/, "")}${text.length > 128 ? "…" : ""}'`
 
-const refuse = (
-  tool: string,
-  kind: ScreenRefusal["kind"],
-  path: string,
-  parameter = "",
-  listed = ""
-): ScreenRefusal => {
+const refuse = (tool: string, kind: ScreenRefusal["kind"], path: string, parameter = "", listed = "") => {
   const reads = parameter.toLowerCase() === listed ? "" : ` (reads as '${listed}')`
   const why = {
-    destination: `parameter ${quote(parameter)}${reads} at ${quote(path)} names an outbound destination, which is not allowed. Remove it or rename it: 'url', 'uri', 'endpoint', 'host' and 'hostname' are allowed.`,
+    destination: `parameter ${quote(parameter)}${reads} at ${quote(path)} names an outbound destination, which is not allowed. Remove it: where data goes is for the tool's code to decide, not for the model.`,
     "too-deep": `its parameter schema is nested deeper than ${maxSchemaDepth} levels and cannot be checked. Flatten it, or share parts of it with '$defs' and '$ref'.`,
-    "too-large": `its parameter schema has more than ${maxSchemaNodes} objects and arrays and cannot be checked. Split the tool or shorten its schema.`
+    "too-large": `its parameter schema cannot be checked at ${quote(path)}. It may have ${maxSchemaNodes} objects and arrays, names and references of ${maxText} characters that lead to at most ${maxPlaces} places, and patterns for names of ${maxPatterns} characters. Split the tool or shorten its schema.`
   }
   return { tool, parameter, path, kind, message: `Tool ${quote(tool)}: ${why[kind]}` }
 }
 
-const unescapePointer = (part: string): string => {
-  if (!part.includes("%") && !part.includes("~")) return part
-  let plain = part
-  try {
-    plain = decodeURIComponent(part)
-  } catch {
-    // Not percent-encoded, then: the key as it stands.
-  }
-  return plain.replaceAll("~1", "/").replaceAll("~0", "~")
+/** Percent-decoded, where that gives text. */
+const decode = (text: string): string =>
+  text.replace(/(?:%[\da-f]{2})+/gi, (encoded) => {
+    try {
+      return decodeURIComponent(encoded)
+    } catch {
+      return encoded
+    }
+  })
+
+/** A reference: its URI in whole, where it is absolute, and the last segment, which is the same whatever it is relative to. */
+const parse = (reference: string) => {
+  const [, uri = "", fragment = ""] = /^([^#]*)#?(.*)$/s.exec(reference.trim()) ?? []
+  const end = uri.slice(-maxText)
+  const href = /^[a-z][a-z\d+.-]*:/i.test(uri) ? decode(URL.parse(end)?.href ?? end) : undefined
+  const segment = /(?:^|[/:])([^/:?]*)(?:\?.*)?$/s.exec(href ?? decode(end))?.[1]?.replace(/^\.\.?$/, "")
+  return { href, segment: uri === "" ? undefined : segment, fragment: decode(fragment.slice(0, maxText)) }
 }
 
-/** What `$ref` points to within the tool's schema, with the role that the way there gives it. */
-const targetOf = (root: Node, reference: unknown): Node | undefined => {
-  if (typeof reference !== "string") return undefined
-  const hash = reference.indexOf("#")
-  if (hash < 0 || reference[hash + 1] !== "/") return undefined
-  const { $id } = root.value as { readonly $id?: unknown }
-  if (hash > 0 && (typeof $id !== "string" || reference.slice(0, hash) !== $id.replace(/#$/, ""))) return undefined
-  let node = root
-  for (let from = hash + 2; ; ) {
-    const slash = reference.indexOf("/", from)
-    const key = unescapePointer(reference.slice(from, slash < 0 ? reference.length : slash))
-    const value: unknown = Object.hasOwn(node.value, key) ? (node.value as Record<string, unknown>)[key] : undefined
-    if (typeof value !== "object" || value === null) return undefined
-    // What lies within a value is a value, whatever its keys are called.
-    const role = node.role === "value" ? "value" : roleOf(node, key)
-    node = { value, role, depth: 1, key, parent: node, referred: true }
-    if (slash < 0) return node
+/** Where references may begin, by `#` and an anchor or by the last segment of an identifier. */
+type Places = Map<string, Array<{ readonly node: Node; readonly href: string | undefined }>>
+
+const references = ["$ref", "$dynamicRef", "$recursiveRef"]
+const anchors = ["$anchor", "$dynamicAnchor"]
+/** The second is of draft 4. */
+const identifiers = ["$id", "id"]
+const isResource = ({ parent, value }: Node): boolean =>
+  parent === undefined || identifiers.some((keyword) => typeof entryOf(value, keyword) === "string")
+
+/** The places in a schema and in the values that it holds. */
+function* placesIn(root: Node, { tick }: Pace): Slices<Places> {
+  const places: Places = new Map()
+  const add = (name: string, node: Node, href?: string) => {
+    const others = places.get(name) ?? []
+    others.push({ node, href })
+    places.set(name, others)
+  }
+  const stack = [root]
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    for (const keyword of [...anchors, ...identifiers]) {
+      const text = entryOf(node.value, keyword)
+      if (typeof text !== "string") continue
+      if (tick(text.length + 256)) yield
+      const { segment, fragment, href } = parse(anchors.includes(keyword) ? `#${text}` : text)
+      if (segment !== undefined) add(segment, node, href)
+      if (fragment !== "") add(`#${fragment}`, node)
+    }
+    for (const [key, value] of Object.entries(node.value)) {
+      if (isHeld(value)) stack.push(childOf(node, key, value))
+      if (tick()) yield
+    }
+  }
+  return places
+}
+
+/** What a JSON pointer leads to, with the role that the way there gives it. */
+function* follow(start: Node, pointer: string, { tick }: Pace): Slices<Node | undefined> {
+  let node = start
+  for (let from = 1; from > 0; ) {
+    const slash = pointer.indexOf("/", from)
+    const key = pointer
+      .slice(from, slash < 0 ? undefined : slash)
+      .replaceAll("~1", "/")
+      .replaceAll("~0", "~")
+    const value = entryOf(node.value, key)
+    if (!isHeld(value)) return undefined
+    node = childOf(node, key, value)
     from = slash + 1
+    if (tick()) yield
   }
+  return node
 }
 
-const references = ["$ref", "$dynamicRef", "$recursiveRef"] as const
-
-/** Names that are compared in one step: folding the worst of them takes 20 microseconds. */
-const namesOfStep = 128
-
-/** Yields after each step. */
-function* screenTool(tool: string, schema: unknown, mode: ScreenMode): Generator<void, ScreenRefusal | undefined> {
-  if (typeof schema !== "object" || schema === null) return undefined
+function* screenTool(tool: string, schema: object, mode: ScreenMode, pace: Pace): Slices<ScreenRefusal | undefined> {
   // Breadth first and without recursion: the outermost parameter is reported, and no depth overflows the stack.
   const root: Node = { value: schema, role: "schema", depth: 1, key: "", parent: undefined, referred: false }
   const queue: Array<Node> = [root]
   // What references reach is looked at once in each role, so that they may point anywhere, in circles too.
-  const seen = new Map<Role, Set<object>>()
-  let compared = 0
-  const isNew = (node: Node): boolean => {
-    const known = seen.get(node.role)
-    if (known === undefined) seen.set(node.role, new Set([node.value]))
-    else if (known.has(node.value)) return false
-    else known.add(node.value)
-    return true
+  const seen: Partial<Record<Role, Set<object>>> = {}
+  const isNew = ({ role, value }: Node): boolean => {
+    seen[role] ??= new Set()
+    return seen[role].size !== seen[role].add(value).size
   }
-  for (let head = 0; head < queue.length; head++) {
-    if (head % 1024 === 1023) yield
-    const node = queue[head] as Node
-    const inArray = Array.isArray(node.value)
-    if (!inArray && (node.role === "schema" || node.role === "naming")) {
-      for (const keyword of references) {
-        if (!Object.hasOwn(node.value, keyword)) continue
-        const found = targetOf(root, (node.value as Record<string, unknown>)[keyword])
-        // What the walk reads in this role anyway needs no second look.
-        if (found === undefined || found.role === node.role || found.role === "naming") continue
-        const target: Node = { ...found, role: node.role }
-        if (!isNew(target)) continue
-        if (queue.length >= maxSchemaNodes) return refuse(tool, "too-large", pointer(node, keyword))
-        queue.push(target)
+  let places: Places | undefined
+  const { inName, inPattern } = readers[mode]
+  const { tick } = pace
+
+  /**
+   * Where a reference leads, in every way that it may be read: one without a URI begins at the whole schema and at each one around
+   * it that has an identifier, and relative URIs are compared by their last segment. Undefined where that is too much to read.
+   */
+  function* targetsOf(node: Node, reference: string): Slices<ReadonlyArray<Node> | undefined> {
+    if (reference.length > maxText) return undefined
+    if (tick(2 * (reference.length + node.depth))) yield
+    const { href, segment, fragment } = parse(reference)
+    const isAnchor = fragment !== "" && fragment[0] !== "/"
+    const starts: Array<Node> = []
+    if (segment !== undefined || isAnchor) places ??= yield* placesIn(root, pace)
+    if (segment === undefined) {
+      for (let at: Node | undefined = node; at !== undefined; at = at.parent) if (isResource(at)) starts.push(at)
+    } else {
+      for (const other of places?.get(segment) ?? []) {
+        if (href === undefined || other.href === undefined || href === other.href) starts.push(other.node)
       }
     }
-    for (const [key, value] of Object.entries(node.value) as Array<[string, unknown]>) {
-      if (!inArray) {
-        for (const name of namesOf(node.role, key, value)) {
-          const listed = match(name, mode)
-          if (listed !== undefined) return refuse(tool, "destination", pointer(node, key), name, listed)
-          if (++compared % namesOfStep === 0) yield
-        }
+    const found = isAnchor && starts.length > 0 ? (places?.get(`#${fragment}`) ?? []).map(({ node }) => node) : starts
+    if (found.length > maxPlaces) return undefined
+    if (fragment[0] !== "/") return found
+    const targets: Array<Node> = []
+    for (const start of starts) {
+      const target = yield* follow(start, fragment, pace)
+      if (target !== undefined) targets.push(target)
+    }
+    return targets
+  }
+
+  for (const node of queue) {
+    const inArray = Array.isArray(node.value)
+    const isMapping = node.role === "mapping"
+    for (const key of isMapping ? Object.keys(node.value) : inArray ? none : references) {
+      const reference = entryOf(node.value, key)
+      if (typeof reference !== "string") continue
+      const role = isMapping ? "schema" : node.role
+      const targets = yield* targetsOf(node, reference)
+      if (targets === undefined) return refuse(tool, "too-large", pointer(node, key))
+      for (const target of targets) {
+        const again: Node = { ...target, role, depth: 1, referred: true }
+        // What the walk reads in this role anyway needs no second look.
+        if (target.role !== role && !(role === "schema" && target.role === "naming") && isNew(again)) queue.push(again)
       }
-      if (typeof value !== "object" || value === null) continue
+      if (queue.length > maxSchemaNodes) return refuse(tool, "too-large", pointer(node, key))
+    }
+    for (const key of Object.keys(node.value)) {
+      if (tick()) yield
+      const value = (node.value as Record<string, unknown>)[key]
+      for (const name of inArray ? none : namesOf(node.role, key, value)) {
+        const spells = isPattern(node.role, key)
+        if (spells) pace.patterns += name.length
+        if (name.length > maxText || pace.patterns > maxPatterns) return refuse(tool, "too-large", pointer(node, key))
+        if (tick(name.length)) yield
+        const listed = spells ? yield* inPattern(name, tick) : inName(name)
+        if (listed !== undefined) return refuse(tool, "destination", pointer(node, key), spells ? listed : name, listed)
+      }
+      if (!isHeld(value)) continue
       const role = roleOf(node, key)
       if (role === "value") continue
-      const isSchema = role === "schema" || role === "naming"
+      const isSchema = role === "schema" || role === "naming" || role === "discriminator"
       const depth = inArray || (isSchema && !Array.isArray(value)) ? node.depth + 1 : node.depth
       if (depth > maxSchemaDepth) return refuse(tool, "too-deep", pointer(node, key))
       if (queue.length >= maxSchemaNodes) return refuse(tool, "too-large", pointer(node, key))
-      const child: Node = { value, role, depth, key, parent: node, referred: node.referred }
+      const child = childOf(node, key, value, depth)
       if (!node.referred || isNew(child)) queue.push(child)
     }
   }
   return undefined
 }
 
-type Tools = ReadonlyArray<{ readonly name: string; readonly schema: unknown }>
-
-function* screenAll(tools: Tools, mode: ScreenMode): Generator<void, ScreenRefusal | undefined> {
-  for (const { name, schema } of tools) {
-    const refusal = yield* screenTool(name, schema, mode)
-    if (refusal !== undefined) return refusal
-  }
-  return undefined
-}
-
-/** The screen of a request's tools, step by step; each takes a few milliseconds at most. */
-export class Screen {
-  /** Known when `step` has answered true. */
-  refusal: ScreenRefusal | undefined
-  private readonly walk: Generator<void, ScreenRefusal | undefined>
-
-  constructor(tools: Tools, mode: ScreenMode) {
-    this.walk = screenAll(tools, mode)
-  }
-
-  /** Screens on; true at the end. */
-  readonly step = (): boolean => {
-    const next = this.walk.next()
-    if (next.done !== true) return false
-    this.refusal = next.value
-    return true
-  }
-}
-
 /**
  * The first reason, in the order of the tools, why a request's tools may not be sent to a model, or `undefined`
  * (docs/api.md#tool-screen). Every place of a schema that names a property is looked at; names that are only values
- * (`enum`, `const`, `default`, `examples`, texts) or that name a definition (`$defs`) are not, unless a `$ref` into them
- * makes them a schema. A `required` entry counts, since it may be the only place that names its property. Linear in the size of
- * the schemas, and never throws.
+ * (`enum`, `const`, `default`, `examples`, texts) or that name a definition (`$defs`) are not, unless a reference makes them a
+ * schema. A `required` entry counts, since it may be the only place that names its property. Linear in the size of the schemas,
+ * in slices of a few milliseconds, and never throws.
  */
-export const screenTools = (tools: Tools, mode: ScreenMode): ScreenRefusal | undefined => {
-  const screen = new Screen(tools, mode)
-  while (!screen.step());
-  return screen.refusal
+export function* screen(
+  tools: ReadonlyArray<{ readonly name: string; readonly schema: unknown }>,
+  mode: ScreenMode
+): Slices<ScreenRefusal | undefined> {
+  let left = sliceValues
+  const tick = (characters = 0): boolean => {
+    left -= 1 + (characters >> 2)
+    if (left > 0) return false
+    left = sliceValues
+    return true
+  }
+  const pace = { tick, patterns: 0 }
+  for (const { name, schema } of tools) {
+    const refusal = isHeld(schema) ? yield* screenTool(name, schema, mode, pace) : undefined
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
 }

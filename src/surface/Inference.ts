@@ -13,7 +13,7 @@ import { CatalogStore } from "../model/CatalogStore.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
 import { Settings } from "../Settings.ts"
 import type { Progress } from "../stream/Frame.ts"
-import { inOneTurn, inTurns } from "../wire/turns.ts"
+import { inOneTurn } from "../wire/turns.ts"
 import { adjustedHeaders } from "./adjusted.ts"
 import { type Admitted, makeAdmission } from "./admission.ts"
 import { bodyReader, isLarge } from "./body.ts"
@@ -60,7 +60,7 @@ export class Inference extends Context.Service<
       const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
       const streamed = makeStreamReply(settings, yield* makeEnds)
       const whole = makeWholeReply(settings)
-      const { admit, screenOf, screened } = makeAdmission(catalog, settings)
+      const { admit, screened } = makeAdmission(catalog, settings)
       const refusedFields = makeRefusedFields(() => performance.now())
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
 
@@ -145,33 +145,18 @@ export class Inference extends Context.Service<
               return holding === undefined ? sent() : Effect.flatMap(holding, sent)
             }
 
-            /** The same as for a small request, in slices. */
-            const serveLarge = (value: Request): Sent =>
-              Effect.gen(function* () {
-                const admitted = yield* Effect.fromResult(admit(surface, value, caller, observation))
-                const screen = screenOf(surface, value)
-                if (screen !== undefined) yield* inTurns(screen.step)
-                yield* Effect.fromResult(screened(screen))
-                const readied: Prepare<P> = (fields) =>
-                  Effect.flatMap(
-                    inOneTurn(() => prepare(value, admitted, fields)),
-                    Effect.fromResult
-                  )
-                return yield* held(yield* readied(noFields), readied)
-              })
-
             const serve = (value: Request): Sent => {
-              if (isLarge(observation.bytesIn)) return serveLarge(value)
               const admitted = admit(surface, value, caller, observation)
               if (Result.isFailure(admitted)) return Effect.fail(admitted.failure)
-              const screen = screenOf(surface, value)
-              if (screen !== undefined) while (!screen.step());
-              const left = screened(screen)
-              if (Result.isFailure(left)) return Effect.fail(left.failure)
-              const ready = prepare(value, admitted.success, noFields)
-              return Result.isFailure(ready)
-                ? Effect.fail(ready.failure)
-                : held(ready.success, (fields) => Effect.fromResult(prepare(value, admitted.success, fields)))
+              const readied: Prepare<P> = (fields) => {
+                const prepared = () => prepare(value, admitted.success, fields)
+                return isLarge(observation.bytesIn)
+                  ? Effect.flatMap(inOneTurn(prepared), Effect.fromResult)
+                  : Effect.fromResult(prepared())
+              }
+              return Effect.flatMap(screened(surface, value), () =>
+                Effect.flatMap(readied(noFields), (ready) => held(ready, readied))
+              )
             }
 
             return Effect.catch(read(request, observation, serve), (error) => {

@@ -1,15 +1,16 @@
 /** Whether a request may be served at all: its model exists, its key may use it, and its tools may leave. */
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import { permits } from "../access/Keys.ts"
 import { estimateInput } from "../access/Quota.ts"
 import type { ApiError, MessagesError } from "../api/Errors.ts"
 import type { CallerIdentity } from "../api/Security.ts"
-import { Screen } from "../governance/screen.ts"
+import { screen } from "../governance/screen.ts"
 import type { CatalogStore } from "../model/CatalogStore.ts"
 import { GatewayError } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { Progress } from "../stream/Frame.ts"
+import { inSlices } from "../wire/turns.ts"
 import type { Observation } from "./Observation.ts"
 import type { NamesModel, Prepared, Surface } from "./Surface.ts"
 
@@ -53,15 +54,16 @@ export const makeAdmission = (
     })
   },
 
-  /** The screen of the tools, where the operator wants one; its steps are the caller's to take. */
-  screenOf: <Request extends NamesModel>(surface: Facts<Request>, request: Request): Screen | undefined =>
-    surface.tools !== undefined && settings.screenSurfaces.has(surface.purpose)
-      ? new Screen(surface.tools(request), settings.screenMode)
-      : undefined,
-
-  /** What a screen that has taken its steps came to. */
-  screened: (screen: Screen | undefined): Result.Result<void, GatewayError> =>
-    screen?.refusal === undefined
-      ? Result.void
-      : Result.fail(new GatewayError({ reason: "invalid", message: screen.refusal.message, code: "screen" }))
+  /** Whether its tools may leave, where the operator wants them screened. */
+  screened: <Request extends NamesModel>(
+    surface: Facts<Request>,
+    request: Request
+  ): Effect.Effect<void, GatewayError> =>
+    surface.tools === undefined || !settings.screenSurfaces.has(surface.purpose)
+      ? Effect.void
+      : Effect.flatMap(inSlices(screen(surface.tools(request), settings.screenMode)), (refusal) =>
+          refusal === undefined
+            ? Effect.void
+            : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
+        )
 })

@@ -3,9 +3,11 @@ import { Schema } from "effect"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { governanceOf } from "../../src/governance/flags.ts"
 import * as scan from "../../src/governance/scan.ts"
-import { forbiddenNames, screenTools } from "../../src/governance/screen.ts"
+import { forbiddenNames, screen as slices } from "../../src/governance/screen.ts"
+import { atOnce } from "../../src/wire/slices.ts"
 import { flagCall } from "../support/flagCall.ts"
 
+const screenTools = (...given: Parameters<typeof slices>) => atOnce(slices(...given))
 const scanArguments = (json: string) => scan.scanArguments(json).destinations
 const scanValue = (value: unknown) => scan.scanValue(value).destinations
 
@@ -117,31 +119,53 @@ describe("governance properties", () => {
     }
   })
 
-  const Place = Schema.Literals([
-    "properties",
-    "items",
-    "prefixItems",
-    "anyOf",
-    "not",
-    "$defs",
-    "additionalProperties",
-    "default"
-  ])
+  const lists = ["anyOf", "prefixItems", "enum", "examples"]
+  const values = ["const", "default", "enum", "example", "examples"] as const
+  const schemas = ["properties", "items", "prefixItems", "anyOf", "not", "$defs", "contentSchema", "x-own"] as const
+  const Place = Schema.Literals([...schemas, ...values])
+  const Reference = Schema.Literals(["none", "pointer", "encoded", "anchor", "identifier"] as const)
   it.prop(
-    "a listed name is refused at any place of a schema, unless a value holds it",
-    { name: Schema.Literals(forbiddenNames), places: Schema.Array(Place) },
-    ({ name, places }) => {
-      const schema = places.reduce<object>(
-        (inner, place) => {
-          if (place === "properties" || place === "$defs") return { [place]: { default: inner } }
-          return { [place]: place === "anyOf" || place === "prefixItems" ? [{}, inner] : inner }
+    "a listed name is refused at any place of a schema, and in a value only where a reference makes it one",
+    { name: Schema.Literals(forbiddenNames), places: Schema.Array(Place), reference: Reference, upper: Schema.Boolean },
+    ({ name, places, reference, upper }) => {
+      const spelled = upper ? name.toUpperCase() : name
+      const [schema, path] = places.reduce<[object, string]>(
+        ([inner, below], place) => {
+          if (place === "properties" || place === "$defs")
+            return [{ [place]: { default: inner } }, `/${place}/default${below}`]
+          return lists.includes(place)
+            ? [{ [place]: [{}, inner] }, `/${place}/1${below}`]
+            : [{ [place]: inner }, `/${place}${below}`]
         },
-        { properties: { [name]: {} } }
+        [{ $id: "https://a.example/b", $anchor: "a", properties: { [spelled]: {} } }, ""]
       )
-      const held = places.includes("default")
+      const references = {
+        none: "#",
+        pointer: `#/if${path}`,
+        encoded: `#${Buffer.from(`/if${path}`).toString("hex").replaceAll(/../g, "%$&")}`,
+        anchor: "#a",
+        identifier: "b"
+      }
+      const isValue = reference === "none" && places.some((place) => values.some((value) => value === place))
       for (const mode of ["spec", "strict"] as const) {
-        assert.strictEqual(screenTools([{ name: "t", schema }], mode)?.parameter, held ? undefined : name)
+        const refusal = screenTools(
+          [{ name: "t", schema: { if: schema, items: { $ref: references[reference] } } }],
+          mode
+        )
+        assert.strictEqual(refusal?.parameter, isValue ? undefined : spelled)
       }
     }
   )
+
+  it.prop("the screen never throws", { texts: Schema.Array(Text), pattern: Text }, ({ texts, pattern }) => {
+    for (const mode of ["spec", "strict"] as const) {
+      screenTools(
+        texts.map((text) => ({
+          name: join(text),
+          schema: { $ref: join(text), propertyNames: { pattern: join(pattern) }, enum: [{ $id: join(pattern) }] }
+        })),
+        mode
+      )
+    }
+  })
 })
