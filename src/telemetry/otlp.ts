@@ -19,7 +19,7 @@ import {
   TraceExporterMetricsHelper
 } from "@opentelemetry/otlp-transformer"
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources"
-import { BatchLogRecordProcessor, LoggerProvider, type LogRecordProcessor } from "@opentelemetry/sdk-logs"
+import { BatchLogRecordProcessor, type LogRecordProcessor } from "@opentelemetry/sdk-logs"
 import { type MetricProducer, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics"
 import {
   BasicTracerProvider,
@@ -158,39 +158,26 @@ const asOnConsole: LogRecordProcessor = {
   shutdown: () => Promise.resolve()
 }
 
-const logs = (env: Environment) =>
-  OtelLogger.layer({ mergeWithExisting: true }).pipe(
-    Layer.provide(
-      Layer.effect(
-        OtelLogger.OtelLoggerProvider,
-        Effect.gen(function* () {
-          const resource = yield* OtelResource.Resource
-          // The SDK of logs reads no variables; the defaults are those of the specification.
-          const batches = {
-            exporter: makeExporter("LOGS", ProtobufLogsSerializer, LogsExporterMetricsHelper),
-            maxExportBatchSize: whole(env.OTEL_BLRP_MAX_EXPORT_BATCH_SIZE) ?? 512,
-            maxQueueSize: whole(env.OTEL_BLRP_MAX_QUEUE_SIZE) ?? 2048,
-            scheduledDelayMillis: whole(env.OTEL_BLRP_SCHEDULE_DELAY) ?? 1000,
-            exportTimeoutMillis: whole(env.OTEL_BLRP_EXPORT_TIMEOUT) ?? 30_000
-          }
-          const limit = (name: string, least: number) =>
-            whole(env[`OTEL_LOGRECORD_${name}`], least) ?? whole(env[`OTEL_${name}`], least)
-          const logRecordLimits = {
-            attributeCountLimit: limit("ATTRIBUTE_COUNT_LIMIT", 0) ?? 128,
-            attributeValueLengthLimit: limit("ATTRIBUTE_VALUE_LENGTH_LIMIT", 1) ?? Number.POSITIVE_INFINITY
-          }
-          return yield* untilClosed(
-            () =>
-              new LoggerProvider({
-                resource,
-                logRecordLimits,
-                processors: [asOnConsole, new BatchLogRecordProcessor(batches)]
-              })
-          )
-        })
-      )
-    )
-  )
+/** The SDK of logs reads no variables; the defaults are those of the specification. */
+const logs = (env: Environment) => {
+  const limit = (name: string, least: number) =>
+    whole(env[`OTEL_LOGRECORD_${name}`], least) ?? whole(env[`OTEL_${name}`], least)
+  const provider = Layer.suspend(() => {
+    const batches = new BatchLogRecordProcessor({
+      exporter: makeExporter("LOGS", ProtobufLogsSerializer, LogsExporterMetricsHelper),
+      maxExportBatchSize: whole(env.OTEL_BLRP_MAX_EXPORT_BATCH_SIZE) ?? 512,
+      maxQueueSize: whole(env.OTEL_BLRP_MAX_QUEUE_SIZE) ?? 2048,
+      scheduledDelayMillis: whole(env.OTEL_BLRP_SCHEDULE_DELAY) ?? 1000,
+      exportTimeoutMillis: whole(env.OTEL_BLRP_EXPORT_TIMEOUT) ?? 30_000
+    })
+    const logRecordLimits = {
+      attributeCountLimit: limit("ATTRIBUTE_COUNT_LIMIT", 0) ?? 128,
+      attributeValueLengthLimit: limit("ATTRIBUTE_VALUE_LENGTH_LIMIT", 1) ?? Number.POSITIVE_INFINITY
+    }
+    return OtelLogger.layerLoggerProvider([asOnConsole, batches], { logRecordLimits, shutdownTimeout })
+  })
+  return Layer.provide(OtelLogger.layer({ mergeWithExisting: true }), provider)
+}
 
 /** `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override ours. */
 const resource = Layer.sync(OtelResource.Resource, () =>
