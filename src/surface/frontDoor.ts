@@ -129,7 +129,7 @@ export const frontDoor = HttpRouter.middleware(
           },
           room
         )
-        const watched = watch.open(observation, {
+        const watched = watch(observation, {
           headers: request.headers,
           https: isHttps(request)
         })

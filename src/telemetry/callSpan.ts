@@ -42,7 +42,7 @@ export interface CallSpan extends UpstreamSpan {
   readonly received: () => void
   /** The call is given up; nothing, if it was over. */
   readonly cancelled: () => void
-  /** Counts the call and ends the span, once: whoever opened it does so, when nothing more will be learned. */
+  /** Counts the call and ends the span, once. To be called when nothing more will be learned, by what opened it. */
   readonly end: () => void
 }
 

@@ -34,68 +34,65 @@ const kept = <A>() => {
 /** Bounds in seconds that the conventions give for every duration of an inference. */
 const boundaries = Array.from({ length: 14 }, (_, n) => Math.round(2 ** n) / 100)
 
-const duration = Metric.histogram("gen_ai.client.inference.duration", {
-  description: "Duration of upstream inference calls, to their last byte",
-  boundaries
-})
-const embeddingsDuration = Metric.histogram("gen_ai.client.operation.duration", {
-  description: "Duration of upstream calls that are no inference: embeddings",
-  boundaries
-})
-const firstChunk = Metric.histogram("gen_ai.client.inference.time_to_first_chunk", {
-  description: "Time from a streamed upstream call to its first chunk",
-  boundaries
-})
-const outputChunk = Metric.histogram("gen_ai.client.inference.time_per_output_chunk", {
-  description: "Time between the chunks of a streamed upstream call",
-  boundaries
-})
-const inputTokens = Metric.counter("gen_ai.client.inference.usage.input_tokens", {
-  description: "Input tokens as the clouds counted them, cached ones included",
-  incremental: true
-})
-const outputTokens = Metric.counter("gen_ai.client.inference.usage.output_tokens", {
-  description: "Output tokens as the clouds counted them, reasoning included",
-  incremental: true
-})
-const cachedTokens = Metric.counter("gen_ai.client.inference.usage.cache_read.input_tokens", {
-  description: "Input tokens that came from a cloud's prompt cache",
-  incremental: true
-})
-const reasoningTokens = Metric.counter("gen_ai.client.inference.usage.reasoning.output_tokens", {
-  description: "Output tokens spent on reasoning, where the cloud counts them",
-  incremental: true
-})
+const histogram = (name: string, description: string) => Metric.histogram(name, { description, boundaries })
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 
-const requests = Metric.counter("gateway_requests_total", {
-  description: "Requests, by surface, status and outcome",
-  incremental: true
-})
-const tokensUsed = Metric.counter("gateway_tokens_total", {
-  description: "Tokens that requests were charged, by type (input, output) and by who sent them",
-  incremental: true
-})
+const duration = histogram(
+  "gen_ai.client.inference.duration",
+  "Duration of upstream inference calls, to their last byte"
+)
+const embeddingsDuration = histogram(
+  "gen_ai.client.operation.duration",
+  "Duration of upstream calls that are no inference: embeddings"
+)
+const firstChunk = histogram(
+  "gen_ai.client.inference.time_to_first_chunk",
+  "Time from a streamed upstream call to its first chunk"
+)
+const outputChunk = histogram(
+  "gen_ai.client.inference.time_per_output_chunk",
+  "Time between the chunks of a streamed upstream call"
+)
+const inputTokens = counter(
+  "gen_ai.client.inference.usage.input_tokens",
+  "Input tokens as the clouds counted them, cached ones included"
+)
+const outputTokens = counter(
+  "gen_ai.client.inference.usage.output_tokens",
+  "Output tokens as the clouds counted them, reasoning included"
+)
+const cachedTokens = counter(
+  "gen_ai.client.inference.usage.cache_read.input_tokens",
+  "Input tokens that came from a cloud's prompt cache"
+)
+const reasoningTokens = counter(
+  "gen_ai.client.inference.usage.reasoning.output_tokens",
+  "Output tokens spent on reasoning, where the cloud counts them"
+)
+
+const requests = counter("gateway_requests_total", "Requests, by surface, status and outcome")
+const tokensUsed = counter(
+  "gateway_tokens_total",
+  "Tokens that requests were charged, by type (input, output) and by who sent them"
+)
 /** Requests without a team, or without a key, have no such label. */
 const userLabels = (team: string | undefined, key: string | undefined): Labels => ({
   ...(team === undefined ? {} : { team }),
   ...(key === undefined ? {} : { key })
 })
-const requestDuration = Metric.histogram("gateway_request_duration_seconds", {
-  description: "Time from a request's arrival to the end of its reply",
-  boundaries
-})
-const firstEvent = Metric.histogram("gateway_time_to_first_event_seconds", {
-  description: "Time from a request's arrival to the first event of its streamed reply",
-  boundaries
-})
-const flags = Metric.counter("gateway_governance_flags_total", {
-  description: "Tool calls flagged for an outbound destination",
-  incremental: true
-})
-const screenRefusals = Metric.counter("gateway_screen_refusals_total", {
-  description: "Requests refused for a tool parameter that names a destination",
-  incremental: true
-})
+const requestDuration = histogram(
+  "gateway_request_duration_seconds",
+  "Time from a request's arrival to the end of its reply"
+)
+const firstEvent = histogram(
+  "gateway_time_to_first_event_seconds",
+  "Time from a request's arrival to the first event of its streamed reply"
+)
+const flags = counter("gateway_governance_flags_total", "Tool calls flagged for an outbound destination")
+const screenRefusals = counter(
+  "gateway_screen_refusals_total",
+  "Requests refused for a tool parameter that names a destination"
+)
 
 export const requestsInFlight = Metric.gauge("gateway_requests_in_flight", { description: "Requests being served" })
 export const streamsInFlight = Metric.gauge("gateway_streams_in_flight", { description: "Streamed replies being sent" })

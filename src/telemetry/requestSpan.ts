@@ -22,33 +22,30 @@ export interface RequestSpan {
   readonly close: (left: boolean) => void
 }
 
-export interface RequestWatch {
-  /**
-   * Called for every request. The span sees all that the request came to. The caller's W3C trace context is continued. Health
-   * checks are not traced.
-   */
-  readonly open: (facts: RequestFacts, request: TracedRequest) => RequestSpan
-}
-
-/** Made once, with the server. */
-export const makeRequestWatch: Effect.Effect<RequestWatch, never, Scope.Scope> = Effect.gen(function* () {
+/**
+ * Made once, with the server; then called for every request. The span sees all that the request came to. The caller's W3C trace
+ * context is continued. Health checks are not traced.
+ */
+export const makeRequestWatch: Effect.Effect<
+  (facts: RequestFacts, request: TracedRequest) => RequestSpan,
+  never,
+  Scope.Scope
+> = Effect.gen(function* () {
   const inFlight = new Crowd<RequestFacts>()
   yield* gaugeOf(requestsInFlight, () => inFlight.size)
   yield* gaugeOf(streamsInFlight, () => [...inFlight].filter(({ stream }) => stream).length)
   const clock = yield* Clock.Clock
   const openSpan = yield* makeOpenSpan
-  return {
-    open: (facts, request) => {
-      const leave = inFlight.add(facts)
-      if (openSpan === undefined || facts.path === "/health") return { span: undefined, leave, close: () => {} }
-      const span = openSpan(nameOf(facts), "server", parentOf(request.headers.traceparent))
-      const now = startTimer(clock)
-      const close = (left: boolean) => {
-        const error = errorOf(facts, left)
-        endSpan(span, now(), attributesOf(facts, request, error), error === cancelled ? undefined : error)
-      }
-      return { span, leave, close }
+  return (facts, request) => {
+    const leave = inFlight.add(facts)
+    if (openSpan === undefined || facts.path === "/health") return { span: undefined, leave, close: () => {} }
+    const span = openSpan(nameOf(facts), "server", parentOf(request.headers.traceparent))
+    const now = startTimer(clock)
+    const close = (left: boolean) => {
+      const error = errorOf(facts, left)
+      endSpan(span, now(), attributesOf(facts, request, error), error === cancelled ? undefined : error)
     }
+    return { span, leave, close }
   }
 })
 

@@ -105,7 +105,7 @@ const defined = (): ReadonlySet<string> => {
   const names = new Set<string>()
   for (const file of readdirSync(`${root}src`, { recursive: true, encoding: "utf8" })) {
     if (!file.endsWith(".ts")) continue
-    for (const [, kind, id = ""] of read(`src/${file}`).matchAll(/Metric\.(counter|gauge|histogram)\(\s*"([^"]+)"/g)) {
+    for (const [, kind, id = ""] of read(`src/${file}`).matchAll(/\b(counter|gauge|histogram)\(\s*"([^"]+)"/g)) {
       const name = prometheusName(id)
       if (kind === "histogram") for (const part of ["bucket", "sum", "count"]) names.add(`${name}_${part}`)
       else names.add(name)
