@@ -14,6 +14,11 @@ const Row = Schema.Struct({
   places: Schema.NonEmptyArray(Schema.String.check(Schema.isPattern(/^[a-z0-9.*-]+$/))),
   /** The cloud's own hosts there. */
   hosts: Schema.NonEmptyArray(Schema.NonEmptyString),
+  /** Other hosts of the vendor's that lead there, for addresses of the operator's own: VPC endpoints, dual stack. */
+  also: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
+  /** Bedrock: the partition in the ARNs of these regions, and the prefixes of inference profiles that stay in them. */
+  arns: Schema.optionalKey(Schema.NonEmptyString),
+  profiles: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
   /** What the region is called where that is not the place itself. */
   label: Schema.optionalKey(Schema.NonEmptyString),
   /** The top of each ladder, and ITAR; empty: nothing is served there. */
@@ -22,6 +27,8 @@ const Row = Schema.Struct({
 export type Row = typeof Row.Type
 
 export const Partition = Schema.Struct({
+  /** Domains of the vendors: their hosts are judged by the rows, whatever is declared of them. */
+  vendors: Schema.NonEmptyArray(Schema.NonEmptyString),
   vertex: Schema.Array(Row),
   bedrock: Schema.Array(Row),
   azure: Schema.Array(Row)
@@ -31,12 +38,12 @@ export type Partition = typeof Partition.Type
 /** The table in force. A table that is malformed stops the program: there is no other. */
 export const partition: Partition = Schema.decodeUnknownSync(Partition)(shipped, { onExcessProperty: "error" })
 
-const matches = (pattern: string, place: string): boolean =>
-  new RegExp(`^${pattern.replaceAll(".", "\\.").replaceAll("*", "[a-z0-9.-]+")}$`).test(place)
+const regExpOf = (pattern: string): RegExp =>
+  new RegExp(`^${pattern.replaceAll(".", "\\.").replaceAll("*", "[a-z0-9.-]+").replace("{place}", "([a-z0-9-]+)")}$`)
 
 /** The first row that holds the place. */
 export const rowOf = (cloud: Cloud, place: string): Row | undefined =>
-  partition[cloud].find(({ places }) => places.some((pattern) => matches(pattern, place)))
+  partition[cloud].find(({ places }) => places.some((pattern) => regExpOf(pattern).test(place)))
 
 /** The places of a cloud, as the table writes them. */
 export const placesOf = (cloud: Cloud): ReadonlyArray<string> => partition[cloud].flatMap(({ places }) => places)
@@ -45,10 +52,27 @@ export const placesOf = (cloud: Cloud): ReadonlyArray<string> => partition[cloud
 export const isHostOf = (cloud: Cloud, place: string, host: string): boolean =>
   rowOf(cloud, place)?.hosts.some((template) => template.replaceAll("{place}", place) === host) === true
 
+/** Whether a host, in small letters, is one of a vendor's. */
+export const isVendorHost = (host: string): boolean =>
+  partition.vendors.some((domain) => host === domain || host.endsWith(`.${domain}`))
+
+/** The region or location that a vendor's host says; undefined where it says none of the table's. */
+const placeOfHost = (cloud: Cloud, host: string): string | undefined => {
+  for (const { hosts, also = [] } of partition[cloud]) {
+    for (const template of [...hosts, ...also]) {
+      const place = regExpOf(template).exec(host)?.[1]
+      if (place !== undefined && rowOf(cloud, place) !== undefined) return place
+    }
+  }
+  return undefined
+}
+
 /** Where a cloud that is configured is reached. */
 export interface Site {
   /** The region or location of the settings; for Azure the endpoint's host. */
   readonly place: string
+  /** The host of an address of the operator's own; Azure's is its place. */
+  readonly host?: string | undefined
   /** Where tokens are counted, if that is elsewhere. */
   readonly countPlace?: string | undefined
   /** What the operator declared of an address of their own. */
@@ -69,6 +93,27 @@ const best: Readonly<Record<Cloud, string>> = {
 export const bestSites = (clouds: Iterable<Cloud>): Sites =>
   Object.fromEntries([...clouds].map((cloud): [Cloud, Site] => [cloud, { place: best[cloud] }]))
 
+/** How inference profiles begin that serve from several regions: `us.`, `global.`, `us-gov.`; no vendor's name is so short. */
+const profileOf = (segment: string): string | undefined =>
+  /^(global|apac|emea|latam|[a-z]{2}(?:-[a-z]+)*)\./.exec(segment)?.[1]
+
+/** Why a model ID of Bedrock's leads out of the table's regions, by the ARN's partition and region or by its inference profile. */
+export const leadsOut = (model: string): string | undefined => {
+  const segments = model.toLowerCase().split(/[:/]/)
+  const [scheme, arns = "", , region = ""] = segments
+  if (scheme === "arn" && rowOf("bedrock", region)?.arns !== arns) {
+    const known = partition.bedrock.flatMap((row) =>
+      row.arns === undefined ? [] : `arn:${row.arns}: in ${row.places.join(", ")}`
+    )
+    return `arn:${arns}: in ${region || "no region"} is not in the partition table, which has only ${known.join("; ")}`
+  }
+  const inside = partition.bedrock.flatMap(({ profiles = [] }) => profiles)
+  const outside = segments.map(profileOf).find((profile) => profile !== undefined && !inside.includes(profile))
+  return outside === undefined
+    ? undefined
+    : `${outside}. is an inference profile of regions outside the partition table, which has only ${inside.join("., ")}.`
+}
+
 /** A Bedrock model that is named by its ARN is served by the ARN's region. */
 const arnRegion = (model: string): string | undefined => /^arn:[a-z-]+:[a-z-]+:([^:]*):/.exec(model)?.[1]
 
@@ -86,10 +131,10 @@ const kinds: Readonly<Record<Cloud, string>> = {
   azure: "Azure endpoint"
 }
 
-const declarations: Readonly<Record<Cloud, string>> = {
-  vertex: "VERTEX_BASE_URL_BOUNDARY",
-  bedrock: "BEDROCK_BASE_URL_BOUNDARY",
-  azure: "AZURE_OPENAI_ENDPOINT_BOUNDARY"
+const addresses: Readonly<Record<Cloud, string>> = {
+  vertex: "VERTEX_BASE_URL",
+  bedrock: "BEDROCK_BASE_URL",
+  azure: "AZURE_OPENAI_ENDPOINT"
 }
 
 const only = (authorization: Authorization): string => {
@@ -101,21 +146,27 @@ const covers = (authorization: Authorization, level: Level): boolean => authoriz
 
 /**
  * Why a deployment must not be served at this level from this site; undefined where it may. Every place that would serve it
- * has to be authorized, and so has the operator's own address. An Azure endpoint that the table does not know is what the
- * operator declares it to be; regions and locations are never.
+ * has to be authorized, and so has the operator's own address. An Azure endpoint that is no vendor's host is what the
+ * operator declares it to be; regions and locations are never. A vendor's host that stands for the cloud is the place that it says.
  */
 export const forbids = (deployment: Deployment, level: Level, site: Site): string | undefined => {
   const { cloud } = deployment
+  const host = site.host !== undefined && isVendorHost(site.host) ? site.host : undefined
+  const led = host === undefined ? undefined : placeOfHost(cloud, host)
+  if (host !== undefined && led === undefined) {
+    return `${addresses[cloud]} leads to ${host}, which is not in the partition table and may serve nothing`
+  }
   for (const place of placesServing(deployment, site)) {
     const row = rowOf(cloud, place)
-    if (row === undefined && cloud === "azure" && site.declared !== undefined) continue
+    if (row === undefined && cloud === "azure" && site.declared !== undefined && !isVendorHost(place)) continue
     if (row === undefined) return `${kinds[cloud]} ${place} is not in the partition table and may serve nothing`
     if (!covers(row.authorization, level)) {
       return `${kinds[cloud]} ${place} may serve ${only(row.authorization)}`
     }
+    if (led !== undefined && led !== place) return `${addresses[cloud]} leads to ${led} and not to ${place}`
   }
   if (site.declared !== undefined && !covers(site.declared, level)) {
-    return `${declarations[cloud]} declares ${only(site.declared)}`
+    return `${addresses[cloud]}_BOUNDARY declares ${only(site.declared)}`
   }
   return undefined
 }

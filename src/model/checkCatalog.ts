@@ -5,6 +5,7 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { Catalog, type Cloud, type Deployment, efforts, type Family, type Model } from "./Catalog.ts"
 import { authorizedLevels } from "./Level.ts"
+import { leadsOut } from "./Partition.ts"
 
 type Api = Deployment["api"]
 
@@ -56,6 +57,10 @@ function* checkDeployment({ family, thinking }: Model, deployment: Deployment, a
   if (!served.includes(api)) yield `${at}.api: ${api} is not for family ${family}, which takes ${served.join(", ")}`
   if (!apisOf[cloud].includes(api)) {
     yield `${at}.api: ${cloud} does not serve ${api}, only ${apisOf[cloud].join(", ")}`
+  }
+  for (const field of cloud === "bedrock" ? (["model", "countModel"] as const) : []) {
+    const problem = leadsOut(deployment[field] ?? "")
+    if (problem !== undefined) yield `${at}.${field}: ${problem}`
   }
   for (const field of messagesOnly) {
     if (deployment[field] !== undefined && api !== "messages") yield `${at}.${field}: only for api messages`

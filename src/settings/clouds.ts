@@ -156,12 +156,17 @@ export const sitesOf = ({ vertex, bedrock, azure }: CloudSettings): Sites => ({
   ...(Option.isSome(vertex) && {
     vertex: {
       place: vertex.value.location,
+      host: Option.getOrUndefined(Option.map(vertex.value.baseUrl, hostOf)),
       countPlace: Option.getOrUndefined(vertex.value.countLocation),
       declared: Option.getOrUndefined(vertex.value.boundary)
     }
   }),
   ...(Option.isSome(bedrock) && {
-    bedrock: { place: bedrock.value.region, declared: Option.getOrUndefined(bedrock.value.boundary) }
+    bedrock: {
+      place: bedrock.value.region,
+      host: Option.getOrUndefined(Option.map(bedrock.value.baseUrl, hostOf)),
+      declared: Option.getOrUndefined(bedrock.value.boundary)
+    }
   }),
   ...(Option.isSome(azure) && {
     azure: { place: hostOf(azure.value.endpoint), declared: Option.getOrUndefined(azure.value.boundary) }

@@ -113,6 +113,53 @@ describe("checkCatalog", () => {
     }
   })
 
+  const bedrock = (named: object) =>
+    problems({ ...gpt, deployments: [{ cloud: "bedrock", api: "chat", authorization: { impact: "il5" }, ...named }] })
+
+  it.each([
+    ...[
+      "us.anthropic.claude-x",
+      "global.anthropic.claude-x",
+      "eu.amazon.nova",
+      "apac.x.y",
+      "au.x.y",
+      "jp.x.y",
+      "ca.x.y"
+    ],
+    ...["us-east.x.y", "us-gov-west.x.y", "US.anthropic.claude-x"],
+    ...["global", "us"].map((id) => `arn:aws-us-gov:bedrock:us-gov-west-1:1:inference-profile/${id}.x`),
+    "arn:aws:bedrock:us-east-1:1:inference-profile/us-gov.x.y",
+    "arn:aws:bedrock:us-gov-west-1:1:application-inference-profile/abc",
+    "arn:aws-us-gov:bedrock:us-east-1:1:application-inference-profile/abc",
+    "arn:aws-us-gov:bedrock::1:custom-model/abc",
+    "arn:aws-cn:bedrock:cn-north-1::foundation-model/x.y",
+    "ARN:AWS:bedrock:us-east-1::foundation-model/x.y",
+    "arn:aws"
+  ])("refuses %s on Bedrock, as the model and for counting", (id) => {
+    const text = /: .* partition table, which has only (us-gov\.|arn:aws-us-gov: in us-gov-\*)$/
+    const [problem = "", ...more] = bedrock({ model: id })
+    assert.isEmpty(more)
+    assert.match(problem, text)
+    assert.include(problem, "models[0].deployments[0].model: ")
+    const [counting = ""] = bedrock({ model: "openai.gpt", countModel: id })
+    assert.match(counting, text)
+    assert.include(counting, "models[0].deployments[0].countModel: ")
+  })
+
+  it.each([
+    ...[
+      "us-gov.anthropic.claude-x",
+      "anthropic.claude-x-v1:0",
+      "openai.gpt-5.6-x",
+      "ai21.jamba",
+      "meta.llama3",
+      "qwen.q3.1"
+    ],
+    "arn:aws-us-gov:bedrock:us-gov-west-1:1:inference-profile/us-gov.x.y",
+    "arn:aws-us-gov:bedrock:us-gov-east-1:1:application-inference-profile/abc",
+    "arn:aws-us-gov:bedrock:us-gov-west-1::foundation-model/amazon.titan-embed-text-v2:0"
+  ])("takes %s on Bedrock", (model) => assert.isEmpty(bedrock({ model })))
+
   it("reports everything at once, each on one line with its place", () => {
     assert.deepStrictEqual(problems(gpt, { ...gpt, maxOutputTokens: 0 }), [
       "models[1].id: gpt is models[0] already",

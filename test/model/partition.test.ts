@@ -1,6 +1,6 @@
 /** What is served is authorized where it is served: every ID, every row of the table, every kind of configuration. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Effect, Option, Result } from "effect"
 import { type Catalog, type Cloud, clouds } from "../../src/model/Catalog.ts"
 import { leftOutLines, shippedCatalog } from "../../src/model/CatalogStore.ts"
 import { type Level, levels } from "../../src/model/Level.ts"
@@ -104,7 +104,7 @@ const check = ({ cloud, place, declaration, environment }: Configured, given: Ca
     assert.strictEqual(deployment.cloud, cloud, what)
     const places = cloud === "azure" ? [place] : (deployment.regions ?? [place])
     for (const each of places) {
-      const priv = cloud === "azure" && declaration !== undefined && rowOf("azure", each) === undefined
+      const priv = cloud === "azure" && declaration !== undefined && /example$|^10\./.test(each)
       assert.ok(priv || authorizedThere(cloud, each, level), what)
     }
     if (declaration !== undefined) assert.ok(declaredThere(declaration, level), what)
@@ -161,6 +161,132 @@ describe("a served ID is authorized where it is served", () => {
       assert.sameMembers(ids(together ?? assert.fail()), alone.flatMap(ids))
     }
   })
+})
+
+describe("an address of the operator's own", () => {
+  const served = (environment: Environment) =>
+    makeIndex(catalog, sitesOf(loaded(environment) ?? assert.fail(JSON.stringify(environment))), paths).list.length
+  const declared = "fedramp-high,il5,itar"
+  const vertex = (host: string, more: Environment = {}) =>
+    served({ VERTEX_PROJECT: "p", VERTEX_BASE_URL: `https://${host}`, VERTEX_BASE_URL_BOUNDARY: declared, ...more })
+  const bedrock = (host: string, more: Environment = {}) =>
+    served({
+      BEDROCK_BASE_URL: `https://${host}`,
+      BEDROCK_BASE_URL_BOUNDARY: declared,
+      BEDROCK_REGION: "us-gov-west-1",
+      ...more
+    })
+  const azure = (host: string) =>
+    served({ AZURE_OPENAI_ENDPOINT: `https://${host}`, AZURE_OPENAI_ENDPOINT_BOUNDARY: declared })
+
+  const foreign = [
+    ...[
+      "bedrock-runtime.us-east-1.amazonaws.com",
+      "bedrock-runtime-fips.us-west-2.amazonaws.com",
+      "BEDROCK-runtime.US-east-1.amazonaws.COM."
+    ],
+    ...[
+      "bedrock-runtime.us-east-1.api.aws",
+      "bedrock-mantle.us-east-1.api.aws",
+      "bedrock-runtime.cn-north-1.amazonaws.com.cn"
+    ],
+    ...["vpce-0a1b-c2d3.bedrock-runtime.us-east-1.vpce.amazonaws.com", "us-gov-west-1.s3.amazonaws.com"],
+    ...["us-gov-west-1.bedrock-runtime.us-east-1.amazonaws.com", "bedrock-runtime.us-gov-west-1.amazonaws.com.cn"],
+    ...["bedrock-runtime.us-iso-east-1.c2s.ic.gov", "bedrock-runtime.eusc-de-east-1.amazonaws.eu", "amazonaws.com"],
+    ...["aiplatform.googleapis.com", "europe-west4-aiplatform.googleapis.com", "us-west2-aiplatform.googleapis.com"],
+    ...[
+      "aiplatform.eu.rep.googleapis.com",
+      "generativelanguage.googleapis.com",
+      "europe-west4-aiplatform-us-east5-aiplatform-a.p.googleapis.com"
+    ],
+    ...[
+      "1.europe-west4-2.prediction.vertexai.goog",
+      "my.openai.azure.com",
+      "my.openai.azure.com.",
+      "MY.OpenAI.Azure.Com.:443"
+    ],
+    ...[
+      "my.cognitiveservices.azure.com",
+      "my.services.ai.azure.com",
+      "my.openai.azure.cn",
+      "eastus.api.cognitive.microsoft.com"
+    ],
+    ...["my.cognitiveservices.azure.us", "my.services.ai.azure.us", "my_resource.openai.azure.us", "openai.azure.us"],
+    ...["api.openai.com", "us.api.openai.com", "api.anthropic.com", "api.anthropic.com.."]
+  ]
+  it.each(foreign)("%s is a vendor's, and serves nothing, whatever is declared", (host) => {
+    assert.deepStrictEqual([vertex(host), bedrock(host), azure(host)], [0, 0, 0])
+  })
+
+  it.each([
+    ["us-gov-west-1", "bedrock-runtime.us-gov-west-1.amazonaws.com"],
+    ["us-gov-west-1", "BEDROCK-RUNTIME-fips.us-gov-west-1.amazonaws.com."],
+    ["us-gov-east-1", "bedrock-runtime.us-gov-east-1.api.aws"],
+    ["us-gov-east-1", "vpce-0a1b-c2d3.bedrock-runtime.us-gov-east-1.vpce.amazonaws.com"],
+    ["us-gov-west-1", "vpce-0a1b-c2d3-us-gov-west-1a.bedrock-runtime.us-gov-west-1.vpce.amazonaws.com"]
+  ])("of AWS's, in %s, serves that region: %s", (region, host) => {
+    const other = region === "us-gov-west-1" ? "us-gov-east-1" : "us-gov-west-1"
+    assert.isAbove(bedrock(host, { BEDROCK_REGION: region }), 0)
+    assert.strictEqual(bedrock(host, { BEDROCK_REGION: other }), 0)
+    assert.deepStrictEqual([vertex(host), azure(host)], [0, 0])
+  })
+
+  it.each([
+    ["us-east5", "us-east5-aiplatform.googleapis.com"],
+    ["us-central1", "US-central1-aiplatform.googleapis.com."],
+    ["us-east4", "us-east4-aiplatform-mine.p.googleapis.com"],
+    ["us-east4", "us-east4-aiplatform.mtls.googleapis.com"],
+    ["us", "aiplatform.us.rep.googleapis.com"]
+  ])("of Google's, in %s, serves that location: %s", (location, host) => {
+    assert.isAbove(vertex(host, { VERTEX_LOCATION: location }), 0)
+    assert.strictEqual(vertex(host, { VERTEX_LOCATION: "us-west1" }), 0)
+    assert.strictEqual(vertex(host, { VERTEX_LOCATION: location, VERTEX_BASE_URL_BOUNDARY: "itar" }), 0)
+    assert.deepStrictEqual([bedrock(host), azure(host)], [0, 0])
+  })
+
+  it("says where it leads instead", () => {
+    const reasons = (environment: Environment) =>
+      makeIndex(catalog, sitesOf(loaded(environment) ?? assert.fail()), paths).leftOut.map(({ reason }) => reason)
+    const settings = { BEDROCK_REGION: "us-gov-west-1", BEDROCK_BASE_URL_BOUNDARY: "il5" }
+    assert.deepStrictEqual(
+      reasons({ ...settings, BEDROCK_BASE_URL: "https://bedrock-runtime.us-gov-east-1.amazonaws.com" }),
+      ["BEDROCK_BASE_URL leads to us-gov-east-1 and not to us-gov-west-1"]
+    )
+    assert.deepStrictEqual(reasons({ ...settings, BEDROCK_BASE_URL: "https://aiplatform.googleapis.com" }), [
+      "BEDROCK_BASE_URL leads to aiplatform.googleapis.com, which is not in the partition table and may serve nothing"
+    ])
+  })
+
+  it.each(["my.openai.azure.us.", "MY.openai.AZURE.us", "my.openai.azure.us.:443"])(
+    "%s is Azure's for the government",
+    (host) => {
+      const settings = loaded({ AZURE_OPENAI_ENDPOINT: `https://${host}` })
+      assert.deepInclude(Option.getOrThrow(settings?.azure ?? assert.fail()), { region: "usgov" })
+      assert.isAbove(azure(host), 0)
+    }
+  )
+
+  it.each([
+    ...[
+      "https://my.openai.azure。com",
+      "https://ｍｙ.openai.azure.com",
+      "https://my.openai.azure%2ecom",
+      "https://my.openai.azure.com%2e"
+    ],
+    ...["https://my.openai.azure.com\\@x.example", "https://x@my.openai.azure.com", "https://my.openaı.azure.com"]
+  ])("%s is refused as it is written", (endpoint) => {
+    assert.isUndefined(loaded({ AZURE_OPENAI_ENDPOINT: endpoint, AZURE_OPENAI_ENDPOINT_BOUNDARY: declared }))
+  })
+
+  it.each(["proxy.example", "proxy.example.", "10.0.0.4", "amazonaws.com.example", "notopenai.com", "[fd00::1]"])(
+    "%s is what the operator declares",
+    (host) => {
+      assert.isAbove(vertex(host), 0)
+      assert.isAbove(bedrock(host), 0)
+      assert.isAbove(azure(host), 0)
+      assert.strictEqual(bedrock(host, { BEDROCK_REGION: "us-east-1" }), 0)
+    }
+  )
 })
 
 describe("what is left out", () => {
