@@ -9,7 +9,7 @@ import { endWithNpm } from "./npmParent.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
 import { activeClouds, type CloudSettings, sitesOf } from "./settings/clouds.ts"
-import { declarationsOf } from "./settings/declarations.ts"
+import { declarationsOf, loopbacksOf } from "./settings/declarations.ts"
 import { isLoopback } from "./settings/fields.ts"
 import { settle } from "./settle.ts"
 import { logsLayer } from "./telemetry/logs.ts"
@@ -99,9 +99,10 @@ const followedCatalog = Effect.fnUntraced(function* (file: Option.Option<string>
   return () => catalog
 })
 
-/** What the boundary rests on beside the partition table: declared addresses, certificates that Node believes, its OpenSSL. */
+/** What the boundary rests on beside the partition table: declared and loopback addresses, certificates that Node believes, its OpenSSL. */
 const foundations = ({ gateway, clouds }: Loaded): ReadonlyArray<string> => [
   ...declarationsOf(clouds).map(({ setting, url, serves }) => `${setting} ${url} declared ${serves}`),
+  ...loopbacksOf(clouds).map(({ servedBy, setting, url }) => `${setting} ${url} on loopback stands for ${servedBy}`),
   ...Option.toArray(Option.map(gateway.extraCaCerts, (file) => `NODE_EXTRA_CA_CERTS ${file}`)),
   ...Option.toArray(Option.map(gateway.httpsProxy, (url) => `GATEWAY_HTTPS_PROXY ${shownProxy(url)}`)),
   describeCrypto(cryptoFacts())
@@ -121,6 +122,11 @@ const announce = (loaded: Loaded, port: number) =>
       ...foundations(loaded)
     ]
     yield* Console.log(`listening on ${address} (${facts.join("; ")})`)
+    for (const { servedBy, setting, url } of loopbacksOf(clouds)) {
+      yield* Effect.logWarning(
+        `${setting} is on loopback: replies name ${servedBy}, and where the text goes from there is not checked`
+      ).pipe(Effect.annotateLogs({ setting, url, served_by: servedBy }))
+    }
     for (const line of [...leftOutLines(leftOut), ...unknownSettingLines(environment())]) {
       yield* Effect.logWarning(line)
     }

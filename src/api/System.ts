@@ -38,6 +38,11 @@ const health = {
         "Addresses of the operator's own by their setting, with what may be served there.",
         { BEDROCK_BASE_URL: "fedramp-high,il5,itar" }
       ),
+      loopback: described(
+        Schema.Record(Schema.String, Schema.String),
+        "Addresses on loopback by their setting, with the cloud and region that replies name for them.",
+        { BEDROCK_BASE_URL: "bedrock/us-gov-west-1" }
+      ),
       extra_certificates: described(
         Schema.Boolean,
         "Whether certificates are believed beside those that come with the program.",

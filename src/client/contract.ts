@@ -40,6 +40,13 @@ export interface Draining {
       readonly [name: string]: string
     }
     /**
+     * Addresses on loopback by their setting, with the cloud and region that replies name for them.
+     * @example {"BEDROCK_BASE_URL":"bedrock/us-gov-west-1"}
+     */
+    readonly loopback: {
+      readonly [name: string]: string
+    }
+    /**
      * Whether certificates are believed beside those that come with the program.
      * @example false
      */
@@ -80,6 +87,13 @@ export interface Health {
      * @example {"BEDROCK_BASE_URL":"fedramp-high,il5,itar"}
      */
     readonly declared: {
+      readonly [name: string]: string
+    }
+    /**
+     * Addresses on loopback by their setting, with the cloud and region that replies name for them.
+     * @example {"BEDROCK_BASE_URL":"bedrock/us-gov-west-1"}
+     */
+    readonly loopback: {
       readonly [name: string]: string
     }
     /**

@@ -9,7 +9,7 @@ import { service, version } from "../api/version.ts"
 import { cryptoFacts } from "../fips.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
 import { Clouds, Settings } from "../Settings.ts"
-import { declarationsOf } from "../settings/declarations.ts"
+import { declarationsOf, loopbacksOf } from "../settings/declarations.ts"
 import { Drain } from "./Drain.ts"
 
 /** Every ID that the caller can request, in catalog order (docs/api.md#model-list). */
@@ -41,9 +41,11 @@ export const healthLayer = HttpApiBuilder.group(
     const keys = yield* Keys
     const clock = yield* Clock.Clock
     const { extraCaCerts } = yield* Settings
+    const clouds = yield* Clouds
     const foundations = {
       boundary: {
-        declared: Object.fromEntries(declarationsOf(yield* Clouds).map(({ setting, serves }) => [setting, serves])),
+        declared: Object.fromEntries(declarationsOf(clouds).map(({ setting, serves }) => [setting, serves])),
+        loopback: Object.fromEntries(loopbacksOf(clouds).map(({ servedBy, setting }) => [setting, servedBy])),
         extra_certificates: Option.isSome(extraCaCerts)
       },
       crypto: cryptoFacts()

@@ -268,6 +268,31 @@ describe("the start says", () => {
     assert.include(gateway.stdout(), "; BEDROCK_BASE_URL https://proxy.example declared il4,itar; NODE_EXTRA_CA_CERTS ")
   }, 60_000)
 
+  it.concurrent("which addresses on loopback stand for a cloud, also in a line of JSON", async () => {
+    const gateway = await serve({
+      ...keys(),
+      BEDROCK_REGION: "us-gov-west-1",
+      BEDROCK_BASE_URL: "http://127.0.0.1:9",
+      GATEWAY_LOG_FORMAT: "json"
+    })
+    await until(() => gateway.stderr().includes("on loopback"), "the line")
+    await gateway.stop()
+    assert.include(
+      gateway.stdout(),
+      "; BEDROCK_BASE_URL http://127.0.0.1:9 on loopback stands for bedrock/us-gov-west-1; "
+    )
+    const line = gateway
+      .stderr()
+      .split("\n")
+      .find((text) => text.includes("on loopback"))
+    assert.deepInclude(JSON.parse(line ?? "null"), {
+      level: "warn",
+      setting: "BEDROCK_BASE_URL",
+      url: "http://127.0.0.1:9",
+      served_by: "bedrock/us-gov-west-1"
+    })
+  }, 60_000)
+
   it.concurrent("nothing of a setting that is one", async () => {
     const gateway = await serve({
       GATEWAY_HOST: "0.0.0.0",

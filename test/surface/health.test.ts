@@ -3,6 +3,16 @@ import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { get } from "../support/http.ts"
 
 describe("GET /health", () => {
+  it("says nothing of loopback in the sandbox, whose replies name it", async () => {
+    const gateway = await startGateway()
+    try {
+      const { json } = await get(`${gateway.url}/health`, { "x-api-key": "sandbox-key" })
+      assert.deepStrictEqual(json.boundary, { declared: {}, loopback: {}, extra_certificates: false })
+    } finally {
+      await gateway.stop()
+    }
+  })
+
   it("says to who has a key what the boundary rests on, and names no host", async () => {
     const gateway = await startGateway({
       settings: {
@@ -27,6 +37,7 @@ describe("GET /health", () => {
         ...plain,
         boundary: {
           declared: { BEDROCK_BASE_URL: "il4,itar", AZURE_OPENAI_ENDPOINT: "il5" },
+          loopback: { VERTEX_BASE_URL: "vertex/us-east5" },
           extra_certificates: false
         },
         crypto: { openssl: process.versions.openssl, fips: false }
