@@ -5,10 +5,12 @@ import { ModelField, notAnObject, nullable, ParsedJson, PositiveInt, rest } from
 const shared = {
   model: ModelField,
   messages: Schema.Array(ParsedJson).check(Schema.isMinLength(1, { message: "at least one message" })),
-  stream: nullable(Schema.Boolean)
+  stream: nullable(Schema.Boolean),
+  /** Judged one by one, so each must be an object. */
+  tools: nullable(Schema.Array(Schema.Record(Schema.String, ParsedJson)))
 }
 
-/** The gateway validates three fields; everything else passes through to the model's own API. */
+/** The gateway validates three fields, and that tools are objects; everything else passes through to the model's own API. */
 export const MessagesRequest = Schema.StructWithRest(
   Schema.Struct({ ...shared, max_tokens: PositiveInt }),
   rest

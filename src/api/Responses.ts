@@ -2,7 +2,12 @@
 import { Schema } from "effect"
 import { ModelField, notAnObject, nullable, rest } from "./fields.ts"
 
-const Item = Schema.StructWithRest(Schema.Struct({ type: nullable(Schema.String) }), rest)
+const Typed = Schema.StructWithRest(Schema.Struct({ type: nullable(Schema.String) }), rest)
+/** A tool or an item of the input; both may bring tools along. */
+const Item = Schema.StructWithRest(
+  Schema.Struct({ type: nullable(Schema.String), tools: nullable(Schema.Array(Typed)) }),
+  rest
+)
 
 /** Only what the gateway acts on; the upstream validates the rest. */
 export const ResponsesRequest = Schema.StructWithRest(

@@ -23,21 +23,10 @@ import { stopsOf } from "./schema.ts"
 import { stopping } from "./stops.ts"
 
 /** Of a parameter. Objects, because a map or a list of pairs makes one for each entry of each request that looks through it. */
-interface Said<A = string> {
+interface Said {
   readonly name: string
-  readonly what: A
+  readonly what: "boolean" | "string"
 }
-
-/**
- * Parameters that are refused whatever the model: tools in a form that the screen does not read, and what makes a cloud
- * fetch from outside its boundary.
- */
-const refused: ReadonlyArray<Said> = [
-  { name: "functions", what: "use tools" },
-  { name: "function_call", what: "use tool_choice" },
-  { name: "web_search_options", what: "requests do not leave the boundary" },
-  { name: "data_sources", what: "requests do not leave the boundary" }
-]
 
 /** An unknown format would be dropped silently by the dialects that translate it. */
 const refuseFormat = ({ response_format: format }: ChatRequest): string | undefined => {
@@ -51,18 +40,13 @@ const refuseFormat = ({ response_format: format }: ChatRequest): string | undefi
 }
 
 /** What is read here, and would be read as something else where it is of another kind. */
-const kinds: ReadonlyArray<Said<"boolean" | "string">> = [
+const kinds: ReadonlyArray<Said> = [
   { name: "logprobs", what: "boolean" },
   { name: "parallel_tool_calls", what: "boolean" },
   { name: "user", what: "string" }
 ]
 
 const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> => {
-  for (const { name, what } of refused) {
-    if (Object.hasOwn(chat, name) && chat[name] !== null) {
-      return Result.fail(invalid(`${name} is not accepted: ${what}`))
-    }
-  }
   for (const { name, what } of kinds) {
     const value = chat[name] ?? undefined
     if (value !== undefined && typeof value !== what) return Result.fail(invalid(`${name}: must be a ${what}`))

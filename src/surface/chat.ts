@@ -14,9 +14,9 @@ import type { Route } from "../model/Route.ts"
 import type { JsonObject } from "../wire/json.ts"
 import { type Strip, strip } from "../wire/strip.ts"
 import { type ChatState, chatProtocol } from "./chatStream.ts"
+import { refuseCloudFields } from "./cloudFields.ts"
 import { ownFields, refuseOutside } from "./inlineMedia.ts"
 import { type Counts, type Prepared, surface } from "./Surface.ts"
-import { refuseRetention } from "./stateless.ts"
 import { apiError } from "./wireError.ts"
 
 interface PreparedChat extends Prepared {
@@ -68,7 +68,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
   prepare: (request, route, { id, startedAt }) => {
     const dialect = dialectOf(route)
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
-    const refusal = refuseRetention(request) ?? refuseOutside(request, readFields)
+    const refusal = refuseCloudFields(request, ["store"]) ?? refuseOutside(request, readFields)
     if (refusal !== undefined) return Result.fail(invalid(refusal))
     return Result.map(dialect.request(request, route), ({ adjusted, body }) => ({
       operation: route.deployment.api,

@@ -63,7 +63,7 @@ const places: ReadonlyArray<readonly [name: RegExp, rule: Rule]> = [
   [/filedata$/, dataUri("a PDF", files)],
   [/fileurl$/, nothing("not available, URLs are not fetched; send the data inline, as file_data")],
   [/fileids?$/, nothing("not available, because nothing is stored; send the data inline")],
-  [/vectorstoreids?$/, nothing("not available, because nothing is stored")],
+  [/(?:vectorstore|container|connection)ids?$/, nothing("not available, because nothing is stored")],
   [/(?:ur[il]s?|s3location)$/, nothing("not available, URLs are not fetched; send the data inline")],
   [/^inputaudio$/, nothing("audio is not accepted")],
   // Where tools belong they are read before, and are not walked.

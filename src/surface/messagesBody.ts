@@ -8,10 +8,11 @@ import type { Route } from "../model/Route.ts"
 import type { Body } from "../provider/Provider.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { type Strip, sparing, strip } from "../wire/strip.ts"
+import { refuseCloudFields } from "./cloudFields.ts"
 import { refuseOutside } from "./inlineMedia.ts"
 import { formatted } from "./messagesFormat.ts"
 import { systemTurns } from "./refusedFields.ts"
-import { refuseServerTools } from "./serverTools.ts"
+import { refuseServerTools, serverFields } from "./serverTools.ts"
 
 /**
  * A conversation that the server holds. Taking the field away would lose the turns that the caller leaves out; this error
@@ -131,7 +132,7 @@ export const prepareMessages = (
 ): Result.Result<PreparedBody, GatewayError> => {
   const { deployment, model } = route
   if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
-  const refusal = refuseServerTools(given) ?? refuseOutside(given)
+  const refusal = refuseServerTools(given) ?? refuseCloudFields(given, serverFields) ?? refuseOutside(given)
   if (refusal !== undefined) return Result.fail(invalid(refusal))
   const asked = betasGiven(given, options.betaHeader)
   const named = new Set(asked.map((beta) => otherNames.get(beta) ?? beta))

@@ -8,28 +8,19 @@ import type { JsonText } from "../dialect/jsonTexts.ts"
 import { type GatewayError, invalid } from "../model/GatewayError.ts"
 import type { Route } from "../model/Route.ts"
 import { isObject, type Json, type JsonObject } from "../wire/json.ts"
+import { refuseCloudFields } from "./cloudFields.ts"
 import { refuseOutside } from "./inlineMedia.ts"
 import { buildChoice, buildTools, refuseTools, screened } from "./responsesTools.ts"
 import type { ScreenedTool } from "./Surface.ts"
-import { refuseRetention } from "./stateless.ts"
 
 const encrypted = "reasoning.encrypted_content"
 
-const given = (value: unknown) => value !== undefined && value !== null && value !== false
-
-/** Fields that would make the cloud keep something. */
-const refuseState = (body: ResponsesRequest): string | undefined => {
-  if (given(body.store)) return "store: must be false or omitted; nothing is stored"
-  if (body.previous_response_id !== undefined && body.previous_response_id !== null) {
-    return "previous_response_id: not available, because nothing is stored; send the full input each turn"
-  }
-  if (given(body.background)) return "background: not available, because nothing is stored"
-  if (given(body.conversation))
-    return "conversation: not available, because nothing is stored; send the full input each turn"
-  if (body.prompt !== undefined && body.prompt !== null) {
-    return "prompt: not available, because nothing is stored; send the text itself, as instructions and input"
-  }
-  return refuseRetention(body)
+/** An item that is nothing but an ID refers to one that the cloud would have kept. */
+const refuseReference = (items: ReadonlyArray<JsonObject>): string | undefined => {
+  const at = items.findIndex(({ id, role, type }) => (type ?? role ?? undefined) === undefined && id !== undefined)
+  return at < 0
+    ? undefined
+    : `input[${at}]: items cannot be referred to, because nothing is stored; send the item itself`
 }
 
 /** Fields and items that would have the cloud put what was said into an encrypted item, which does not leave. */
@@ -96,7 +87,8 @@ export const prepareResponses = (
   const brought = items.map((item, at) => buildTools(item.tools, `input[${at}].tools`))
   const choice = buildChoice(request.tool_choice)
   const refusal =
-    refuseState(request) ??
+    refuseCloudFields(request) ??
+    refuseReference(items) ??
     refuseSealed(request, items) ??
     refuseTools([...own.refused, ...brought.flatMap(({ refused }) => refused)]) ??
     choice.refusal ??

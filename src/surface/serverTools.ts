@@ -19,12 +19,15 @@ const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(
 const shown = (tool: JsonObject, at: number): string =>
   `tools[${at}] is ${quoted(tool.type)}${textOf(tool.name) === undefined ? "" : ` (${quoted(tool.name)})`}`
 
+/** Fields that are tools of this kind, too. */
+export const serverFields: ReadonlyArray<string> = ["mcp_servers", "container"]
+
 /** Why a request may not be sent, naming every tool at once, so that the caller fixes it once. */
 export const refuseServerTools = (body: JsonObject): string | undefined => {
   const refused = arrayOf(body.tools).flatMap((tool, at) =>
     isObject(tool) && !passes(tool.type) ? [shown(tool, at)] : []
   )
-  const fields = ["mcp_servers", "container"].filter((field) => !isNothing(body[field]))
+  const fields = serverFields.filter((field) => !isNothing(body[field]))
   if (refused.length === 0 && fields.length === 0) return undefined
   const named = [...refused.slice(0, 10), ...fields.map((field) => `${field} is given`)].join(", ")
   const many = refused.length + fields.length > 1

@@ -103,14 +103,6 @@ describe("requests", () => {
     expect(Object.keys(body).sort()).toEqual(["messages", "model", "reasoning_effort"])
   })
 
-  it.each(["functions", "function_call", "web_search_options", "data_sources"])("refuse %s", (name) => {
-    expect(refusal(azure, { [name]: {} })).toMatchObject({
-      reason: "invalid",
-      message: expect.stringMatching(`^${name} `)
-    })
-    expect(say(azure, { [name]: null })).not.toHaveProperty(name)
-  })
-
   it.each([0, 2, "1"])("refuse n of %j, on every model", (n) => {
     for (const route of [azure, oss]) expect(refusal(route, { n }).message).toMatch(/^n: must be 1/)
   })
