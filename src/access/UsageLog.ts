@@ -24,6 +24,7 @@ import {
   Queue,
   Schedule
 } from "effect"
+import { countDiskFailure, writeProblem } from "./disk.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 import { anchorOf, type Head, lastHead, makeChain } from "./usageChain.ts"
 
@@ -172,9 +173,10 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     let torn = ""
     // What a failed write left behind may be half a line, which must not swallow the next record.
     yield* Effect.suspend(() => sink(torn + lines.join(""))).pipe(
-      Effect.tapError(({ message }) => {
+      Effect.tapError((error) => {
         torn = "\n"
-        return complain(`cannot be written (${message})`)
+        countDiskFailure("usage-log", error)
+        return complain(`cannot be written (${writeProblem(error)})`)
       }),
       Effect.retry(Schedule.spaced("1 second")),
       Effect.onInterrupt(() => spill(lines))

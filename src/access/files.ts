@@ -1,12 +1,13 @@
 /** Files that are replaced as a whole, and never seen half written. */
 import { Data, Effect, FileSystem, Schedule } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
+import { writeProblem } from "./disk.ts"
 
 /** A file could not be read, locked or written. `message` is for the operator. */
 export class FileError extends Data.TaggedError("FileError")<{ readonly message: string }> {}
 
 const fileError = (action: string, path: string) => (cause: { readonly message: string }) =>
-  new FileError({ message: `cannot ${action} ${path}: ${cause.message}` })
+  new FileError({ message: `cannot ${action} ${path}: ${writeProblem(cause)}` })
 
 /** Undefined when there is no such file. */
 const read = (path: string): Effect.Effect<RegularFile | undefined, FileError> =>

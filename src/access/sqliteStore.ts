@@ -10,6 +10,7 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Clock, Duration, Effect, Layer, Schedule } from "effect"
+import { countDiskFailure, writeProblem } from "./disk.ts"
 import { batchMemory, bucketWindow, type Charge, type Demand, Ledger, LedgerError, type Share } from "./Ledger.ts"
 
 const schema = `
@@ -39,7 +40,8 @@ const attempt = <A>(run: () => A): Effect.Effect<A, LedgerError> =>
   Effect.try({
     try: run,
     catch: (cause) => {
-      const message = cause instanceof Error ? cause.message : String(cause)
+      countDiskFailure("state", cause)
+      const message = writeProblem(cause)
       return isBusy(cause) ? new Busy({ message }) : new LedgerError({ message })
     }
   })
@@ -114,7 +116,8 @@ const make = (database: DatabaseSync) => {
           database.exec("COMMIT")
           return result
         } catch (error) {
-          database.exec("ROLLBACK")
+          // SQLite has done so itself where the disk is full.
+          if (database.isTransaction) database.exec("ROLLBACK")
           throw error
         }
       })

@@ -1,9 +1,10 @@
 /** Checks of files: keys, certificates, and the room that records and counts have. */
 import { X509Certificate } from "node:crypto"
 import { constants } from "node:fs"
-import { access, stat, statfs } from "node:fs/promises"
-import { dirname, resolve } from "node:path"
-import { DateTime, Effect, Option } from "effect"
+import { access, open, rm, stat, statfs, writeFile } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
+import { DateTime, Effect, Option, Result } from "effect"
+import { writeProblem } from "../access/disk.ts"
 import { readIfExists } from "../access/files.ts"
 import { parseKeys } from "../access/KeyFile.ts"
 import { checkTlsFiles } from "../listener.ts"
@@ -14,7 +15,7 @@ import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
 const attempt = <A>(promise: () => Promise<A>) =>
   Effect.tryPromise({
     try: promise,
-    catch: (cause) => ({ message: cause instanceof Error ? cause.message : String(cause) })
+    catch: (cause) => ({ message: writeProblem(cause) })
   })
 
 /** What users beside the owner and its group may do, or the group may change; undefined on systems without modes. */
@@ -91,13 +92,40 @@ const existing = (directory: string): Effect.Effect<string> =>
     found || dirname(directory) === directory ? Effect.succeed(directory) : existing(dirname(directory))
   )
 
+/** Only a write shows what a disk refuses: it is full, over its quota, read-only or broken. */
+const tryWriting = (directory: string) =>
+  attempt(async () => {
+    const path = join(directory, `.gateway-doctor-${crypto.randomUUID()}`)
+    try {
+      await writeFile(path, Buffer.alloc(4096), { flag: "wx", mode: 0o600, flush: true })
+    } finally {
+      await rm(path, { force: true })
+    }
+  })
+
+/** Writes nothing to what is there: a file, or a pipe or device, which has no room of its own. */
+const tryAppending = (file: string) =>
+  attempt(async () => {
+    const handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)
+    try {
+      await handle.write("")
+      return (await handle.stat()).isFile()
+    } finally {
+      await handle.close()
+    }
+  })
+
+const unwritable = (path: string, why: string, setting: string) =>
+  fail(
+    `${path} cannot be written (${why})`,
+    `Make room there and give this user the right to write, or set ${setting} to another place.`
+  )
+
 /** Whether a directory, or the one that it would be made in, can be written and has room. */
 const roomIn = Effect.fnUntraced(function* (directory: string, forWhat: string, setting: string) {
   const at = yield* existing(directory)
-  const writable = yield* Effect.option(attempt(() => access(at, constants.W_OK)))
-  if (Option.isNone(writable)) {
-    return fail(`${at} cannot be written: ${forWhat}`, `Give this user the right, or set ${setting} to another place.`)
-  }
+  const written = yield* Effect.result(tryWriting(at))
+  if (Result.isFailure(written)) return unwritable(at, written.failure.message, setting)
   const { bavail, bsize } = yield* attempt(() => statfs(at))
   const free = bavail * bsize
   const said = `${directory}: ${inMiB(free)} free`
@@ -105,7 +133,7 @@ const roomIn = Effect.fnUntraced(function* (directory: string, forWhat: string, 
   return free < little ? warn(`${said} ${forWhat}`, `Make room, or set ${setting} to another disk.`) : ok(said)
 })
 
-export const usageLogCheck = ({ usageLog }: GatewaySettings): Check => ({
+export const usageLogCheck = ({ usageLog }: Pick<GatewaySettings, "usageLog">): Check => ({
   name: "usage log",
   look:
     usageLog === "stdout"
@@ -113,13 +141,9 @@ export const usageLogCheck = ({ usageLog }: GatewaySettings): Check => ({
       : Effect.gen(function* () {
           const file = resolve(usageLog)
           if (yield* exists(file)) {
-            const writable = yield* Effect.option(attempt(() => access(file, constants.W_OK)))
-            if (Option.isNone(writable)) {
-              return fail(
-                `${file} cannot be written`,
-                "Give this user the right, or set GATEWAY_USAGE_LOG to another file."
-              )
-            }
+            const appended = yield* Effect.result(tryAppending(file))
+            if (Result.isFailure(appended)) return unwritable(file, appended.failure.message, "GATEWAY_USAGE_LOG")
+            if (!appended.success) return ok(`${file}, which is no file`)
           } else if (!(yield* exists(dirname(file)))) {
             return fail(`${dirname(file)} does not exist`, "Make it, or set GATEWAY_USAGE_LOG to another file.")
           }
@@ -128,7 +152,7 @@ export const usageLogCheck = ({ usageLog }: GatewaySettings): Check => ({
 })
 
 /** Where quotas are counted without Redis. */
-export const stateCheck = ({ redisUrl, stateDir }: GatewaySettings): Check => ({
+export const stateCheck = ({ redisUrl, stateDir }: Pick<GatewaySettings, "redisUrl" | "stateDir">): Check => ({
   name: "state",
   look: Option.isSome(redisUrl)
     ? Effect.succeed(ok("quotas are counted in Redis"))
