@@ -3,13 +3,21 @@ import { type Called, type Flag, flagOf } from "./flags.ts"
 import { type Found, makeCollector } from "./found.ts"
 import { collectArguments, collectValue, type ScanMode } from "./scan.ts"
 
-/** What a frame of a streamed reply tells of its tool calls. `key` is the block's or the call's index, or the item's ID. */
+/**
+ * What a frame of a streamed reply tells of its tool calls. `key` is the block's or the call's index, or the item's ID.
+ *
+ * - `start`: a call begins. Again with the same or an empty ID or name: fills in what was missing, since some streams send them
+ *   late. Again with another ID: a new call takes the key.
+ * - `append`: the next piece of the call's arguments. Pieces are joined without a separator.
+ * - `input`: the call's input in one piece, parsed. Counts in addition to pieces.
+ * - `end`: the call is whole: a small one is scanned now rather than at the end. A later piece makes it count as unscanned again.
+ * - `whole`: a call that the reply's last frame repeats. What is flagged here is not flagged again under the same ID.
+ */
 export type CallPiece =
   | { readonly type: "start"; readonly key: string | number; readonly id: string; readonly name: string }
   | { readonly type: "append"; readonly key: string | number; readonly text: string }
   | { readonly type: "input"; readonly key: string | number; readonly value: unknown }
   | { readonly type: "end"; readonly key: string | number }
-  /** A call that the reply's last frame repeats whole. */
   | { readonly type: "whole"; readonly call: Called }
 
 /**
@@ -17,21 +25,8 @@ export type CallPiece =
  * Not more than the calls' own text is kept. Mutable, for one stream.
  */
 export interface Accumulator {
-  /** Any of the steps below. `size` is how large what tells it is, in characters. */
+  /** `size` is how large what tells of the piece is, in characters. */
   readonly take: (piece: CallPiece, size: number) => void
-  /**
-   * A call begins under `key` (the block's or the call's index, or the item's ID). Again with the same or an empty ID or
-   * name: fills in what was missing, since some streams send them late. Again with another ID: a new call takes the key.
-   */
-  readonly start: (key: string | number, id: string, name: string) => void
-  /** The next piece of the call's arguments. Pieces are joined without a separator. */
-  readonly append: (key: string | number, fragment: string) => void
-  /** The call's input in one piece, parsed. Counts in addition to pieces. */
-  readonly input: (key: string | number, value: unknown, size?: number) => void
-  /** The call is whole: a small one is scanned now rather than at the end. Optional; a later piece makes it count as unscanned again. */
-  readonly complete: (key: string | number) => void
-  /** A call in one piece, beside those that came in pieces: what is flagged here is not flagged again under the same ID. */
-  readonly whole: (call: Called, size?: number) => void
   /** Characters that are kept, about. */
   readonly kept: () => number
   /** Whether scanning what is still to be scanned would hold up other requests. */
@@ -84,7 +79,6 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
     open.set(key, call)
     return call
   }
-  const at = (key: string | number): Call => open.get(key) ?? begin(key, "", "")
   const grow = (call: Call, size: number): void => {
     call.found = undefined
     call.size += size
@@ -95,52 +89,36 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
   const flagsIn = (list: ReadonlyArray<Call>): ReadonlyArray<Flag> =>
     list.flatMap((call) => flagOf(call.id, call.name, atOnce(foundIn(call, mode))) ?? [])
 
-  const accumulator: Accumulator = {
-    take: (piece, size) => {
-      switch (piece.type) {
-        case "start":
-          return accumulator.start(piece.key, piece.id, piece.name)
-        case "append":
-          return accumulator.append(piece.key, piece.text)
-        case "input":
-          return accumulator.input(piece.key, piece.value, size)
-        case "end":
-          return accumulator.complete(piece.key)
-        case "whole":
-          return accumulator.whole(piece.call, size)
+  const take = (piece: CallPiece, size: number): void => {
+    if (piece.type === "whole") {
+      const { call } = piece
+      const repeat = make(call.id, call.name)
+      if ("input" in call) repeat.inputs.push(call.input)
+      else repeat.fragments.push(call.arguments)
+      grow(repeat, "input" in call ? size : call.arguments.length)
+      repeated.push(repeat)
+      return
+    }
+    const call = open.get(piece.key)
+    if (piece.type === "start") {
+      const { id, key, name } = piece
+      if (call === undefined || (id !== "" && call.id !== "" && id !== call.id)) begin(key, id, name)
+      else {
+        if (call.id === "") call.id = id
+        if (call.name === "") call.name = name
       }
-    },
-    whole: (called, size = 0) => {
-      const call = make(called.id, called.name)
-      if ("input" in called) call.inputs.push(called.input)
-      else call.fragments.push(called.arguments)
-      grow(call, "input" in called ? size : called.arguments.length)
-      repeated.push(call)
-    },
-    start: (key, id, name) => {
-      const call = open.get(key)
-      if (call === undefined || (id !== "" && call.id !== "" && id !== call.id)) {
-        begin(key, id, name)
-        return
-      }
-      if (call.id === "") call.id = id
-      if (call.name === "") call.name = name
-    },
-    append: (key, fragment) => {
-      if (fragment === "") return
-      const call = at(key)
-      call.fragments.push(fragment)
-      grow(call, fragment.length)
-    },
-    input: (key, value, size = 0) => {
-      const call = at(key)
-      call.inputs.push(value)
-      grow(call, size)
-    },
-    complete: (key) => {
-      const call = open.get(key)
+    } else if (piece.type === "end") {
       if (call !== undefined && call.size <= light) atOnce(foundIn(call, mode))
-    },
+    } else {
+      const known = call ?? begin(piece.key, "", "")
+      if (piece.type === "input") known.inputs.push(piece.value)
+      else known.fragments.push(piece.text)
+      grow(known, piece.type === "input" ? size : piece.text.length)
+    }
+  }
+
+  return {
+    take,
     kept: () => kept,
     heavy: () => unscanned(repeated) + unscanned(calls) > light,
     scan: function* () {
@@ -154,5 +132,4 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
       return [...first, ...flagsIn(calls).filter((flag) => !known.has(flag.tool_call_id))]
     }
   }
-  return accumulator
 }

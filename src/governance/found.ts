@@ -1,7 +1,11 @@
+import { unitAt } from "./characters.ts"
+
 /** Destinations reported for one tool call, at most. The first ones are kept. */
 export const maxDestinations = 100
 /** Destinations beyond those that are told apart in the count; of still more, each occurrence counts. */
 export const maxCounted = 10_000
+/** UTF-16 code units of one destination, at most; a longer one is cut between characters. */
+export const maxDestinationLength = 2048
 
 /** What a tool call names. */
 export interface Found {
@@ -17,12 +21,21 @@ export interface Collector {
   readonly found: () => Found
 }
 
+const cut = (destination: string): string => {
+  if (destination.length <= maxDestinationLength) return destination
+  const splitsPair =
+    (unitAt(destination, maxDestinationLength - 1) & 0xfc00) === 0xd800 &&
+    (unitAt(destination, maxDestinationLength) & 0xfc00) === 0xdc00
+  return destination.slice(0, maxDestinationLength - (splitsPair ? 1 : 0))
+}
+
 export const makeCollector = (): Collector => {
   const kept = new Set<string>()
   const beyond = new Set<string>()
   let uncounted = 0
   return {
-    add: (destination) => {
+    add: (whole) => {
+      const destination = cut(whole)
       if (kept.has(destination) || beyond.has(destination)) return
       if (kept.size < maxDestinations) kept.add(destination)
       else if (beyond.size < maxCounted) beyond.add(destination)

@@ -1,5 +1,8 @@
 /** The JSON text of a value, but for the escapes: what the scan reads of input that is already parsed. */
 import { type Slices, sliceCharacters, sliceValues } from "../wire/slices.ts"
+import { innerQuote } from "./characters.ts"
+
+const inner = (text: string): string => text.replaceAll('"', String.fromCharCode(innerQuote))
 
 /** An array or an object that is being written, with how far it is. */
 interface Open {
@@ -18,7 +21,7 @@ export function* plainText(value: unknown): Slices<string> {
   let next = value
   for (let values = 1; ; values++) {
     if (typeof next === "string") {
-      parts.push('"', next, '"')
+      parts.push('"', inner(next), '"')
       characters += next.length
     } else if (Array.isArray(next)) {
       parts.push("[")
@@ -38,7 +41,7 @@ export function* plainText(value: unknown): Slices<string> {
     if (last.at > 0) parts.push(",")
     const name = last.names?.[last.at]
     if (name !== undefined) {
-      parts.push('"', name, '":')
+      parts.push('"', inner(name), '":')
       characters += name.length
     }
     next = last.items[last.at++]

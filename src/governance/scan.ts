@@ -1,20 +1,19 @@
-import { atOnce, type Slices, sliceCharacters } from "../wire/slices.ts"
-import { addressEnd, bracketedEnd, isAddress, isNumbering, numbersEnd, wholeIpv6 } from "./address.ts"
-import { type Characters, colon, digits, unitAt } from "./characters.ts"
-import { bareHosts, hiddenInBase64, undisguise } from "./disguise.ts"
-import { type Collector, type Found, makeCollector } from "./found.ts"
+import { type Slices, sliceCharacters } from "../wire/slices.ts"
+import { addressEnd, bracketedIpv6, isAddress, numbersEnd, placeOf, wholeIpv6 } from "./address.ts"
+import { type Characters, colon, digits } from "./characters.ts"
+import { hiddenInBase64, undisguise } from "./disguise.ts"
+import type { Collector } from "./found.ts"
+import { bareHosts, shares } from "./hosts.ts"
 import { plainText } from "./plainText.ts"
 import { unescapeJson } from "./unescape.ts"
-import { namesSomething, trimmedEnd, uriAt, uriEnd } from "./uri.ts"
+import { makeUriReader, type Place } from "./uri.ts"
 
-/** UTF-16 code units of one destination, at most; a longer one is cut between characters. */
-export const maxDestinationLength = 2048
 /** How many times escapes are undone: JSON inside a JSON string inside a JSON string, and so on. */
 const maxEscapeLevels = 8
 
 /**
- * `spec` finds URLs with a scheme and addresses. `strict` also finds them behind percent-encoding, full-width forms, HTML
- * entities and base64, and host names with a public suffix.
+ * `spec` finds URLs with a scheme and addresses. `strict` also finds them behind encodings and other forms, and hosts without a
+ * scheme.
  */
 export type ScanMode = "spec" | "strict"
 
@@ -33,45 +32,15 @@ const nextMark = (text: string, from: number, to: number): number => {
   return at
 }
 
-const cut = (text: string, start: number, end: number): string => {
-  if (end - start <= maxDestinationLength) return text.slice(start, end)
-  const last = start + maxDestinationLength
-  const splitsPair = (unitAt(text, last - 1) & 0xfc00) === 0xd800 && (unitAt(text, last) & 0xfc00) === 0xdc00
-  return text.slice(start, splitsPair ? last - 1 : last)
-}
-
 interface Sink {
   readonly found: (destination: string) => void
   /** What lies between two destinations. */
   readonly gap?: (from: number, to: number) => Slices<void>
 }
 
-/** What stands at a mark, between `floor` and the end of the text. */
-interface Place {
-  readonly start: number
-  readonly end: number
-  readonly destination: string
-}
-
-const atColon = (text: string, floor: number, at: number): Place | undefined => {
-  const uri = uriAt(text, floor, at)
-  if (uri !== undefined) {
-    const end = uriEnd(text, uri.body)
-    const last = trimmedEnd(text, uri.body, end)
-    if (last > uri.body && namesSomething(text, uri.body, last)) {
-      const { body, broken, start } = uri
-      const destination = broken ? joined(text.slice(start, body), cut(text, body, last)) : cut(text, start, last)
-      return { start, end, destination }
-    }
-  }
-  const whole = wholeIpv6(text, floor, at)
-  if (whole === undefined) return undefined
-  const [start, end] = whole
-  return { start, end, destination: text.slice(start, end) }
-}
-
 /** One pass, no backtracking: linear in the length. */
 function* pass(text: string, sink: Sink): Slices<void> {
+  const readUri = makeUriReader(text)
   // What lies before `floor` belongs to the destination found last.
   let floor = 0
   let at = 0
@@ -87,98 +56,63 @@ function* pass(text: string, sink: Sink): Slices<void> {
     const mark = marks[text.charCodeAt(at)]
     let place: Place | undefined
     let next = at + 1
-    if (mark === 1) place = atColon(text, floor, at)
+    if (mark === 1) place = readUri(floor, at) ?? wholeIpv6(text, floor, at)
     else if (mark === 2) {
       next = numbersEnd(text, at)
-      if (isAddress(text, floor, at, next) && !isNumbering(text, floor, at, next)) {
-        const end = addressEnd(text, next)
-        place = { start: at, end, destination: cut(text, at, end) }
-      }
-    } else {
-      const end = bracketedEnd(text, floor, at)
-      if (end >= 0) place = { start: at, end, destination: cut(text, at, end) }
-    }
+      if (isAddress(text, floor, at, next)) place = placeOf(text, at, addressEnd(text, next))
+    } else place = bracketedIpv6(text, floor, at)
     if (place === undefined) at = next
     else {
       if (sink.gap !== undefined && place.start > floor) yield* sink.gap(floor, place.start)
-      sink.found(place.destination)
+      place.destinations.forEach(sink.found)
       floor = at = place.end
     }
   }
   if (sink.gap !== undefined && floor < text.length) yield* sink.gap(floor, text.length)
 }
 
-/** A URL without what its parser drops. */
-const joined = (head: string, body: string): string => {
-  const whole = `${head.replace(/[\t\n\r\f\b]+/g, "")}${body}`
-  return cut(whole, 0, whole.length)
-}
-
 /** The scheme and the host: a URL that is found again with its escapes undone is the same one. */
 const originOf = (destination: string): string =>
   (/^[^/\\:]*:?[/\\]*[^/\\?#]*/.exec(destination)?.[0] ?? "").toLowerCase()
 
-function* passStrict(text: string, collector: Collector): Slices<void> {
+/** `raw` is the text with one level of escapes undone. */
+function* passStrict(text: string, raw: string, collector: Collector): Slices<void> {
   const origins = new Set<string>()
-  const known = (destination: string): boolean => {
-    const origin = originOf(destination)
-    if (origins.has(origin)) return true
-    if (origins.size < 10_000) origins.add(origin)
-    return false
+  const read = (whole: string, all: boolean): Slices<void> => {
+    const found = (destination: string): void => {
+      const origin = originOf(destination)
+      if (all || !origins.has(origin)) collector.add(destination)
+      if (origins.size < 10_000) origins.add(origin)
+    }
+    return pass(whole, { found, gap: (from, to) => bareHosts(whole, from, to, found) })
   }
-  const addNew = (destination: string): void => {
-    if (!known(destination)) collector.add(destination)
-  }
-  const bare = (whole: string, add: (host: string) => void) => (from: number, to: number) =>
-    bareHosts(whole, from, to, (start, end) => add(cut(whole, start, end)))
-  const addAll = (destination: string): void => {
-    known(destination)
-    collector.add(destination)
-  }
-  yield* pass(text, { found: addAll, gap: bare(text, addAll) })
+  yield* read(text, true)
   const plain = yield* undisguise(text)
-  if (plain !== text) yield* pass(plain, { found: addNew, gap: bare(plain, addNew) })
-  yield* hiddenInBase64(plain, (decoded) => pass(decoded, { found: addNew }))
-}
-
-const scanInto = (text: string, mode: ScanMode, collector: Collector): Slices<void> =>
-  mode === "strict" ? passStrict(text, collector) : pass(text, { found: collector.add })
-
-const foundBy = (scan: (collector: Collector) => Slices<void>): Found => {
-  const collector = makeCollector()
-  atOnce(scan(collector))
-  return collector.found()
+  if (plain !== text) yield* read(plain, false)
+  yield* hiddenInBase64(plain, (decoded) => read(decoded, false))
+  yield* shares(raw, collector.add)
 }
 
 /**
- * The outbound destinations in a text as it stands, unique, in order of appearance: any `scheme://…`, `data:…`, `mailto:…`
- * in any case, read as a WHATWG URL parser reads them, IPv4 addresses with their port and path, and IPv6 addresses in
- * brackets or as a whole value (docs/api.md#tool-call-scan). An address inside a URL is not listed again; version numbers and
- * object identifiers are not addresses. At most `maxDestinations` of at most `maxDestinationLength`; the rest is counted.
+ * The destinations in a tool call's `arguments`, unique, in order of appearance: any `scheme://…`, `data:…`, `mailto:…` in any
+ * case, read as a WHATWG URL parser reads them, IPv4 addresses with their port and path, and IPv6 addresses in brackets or as a
+ * whole value (docs/api.md#tool-call-scan). An address inside a URL is not listed again. At most `maxDestinations` of at most
+ * `maxDestinationLength`; the rest is counted.
+ *
+ * Escapes are undone at every level, so that neither they nor JSON inside a JSON string hide anything. The text is not parsed:
+ * quotes end a destination as well as a string, and so truncated or invalid JSON, object keys and repeated keys (of which a
+ * parser keeps one) are read alike.
  */
-export const scanText = (text: string, mode: ScanMode = "spec"): Found =>
-  foundBy((collector) => scanInto(text, mode, collector))
-
-/**
- * The destinations in a tool call's `arguments`, as `scanText`. Escapes are undone at every level, so that neither they
- * nor JSON inside a JSON string hide anything. The text is not parsed: quotes end a destination as well as a string, and so
- * truncated or invalid JSON, object keys and repeated keys (of which a parser keeps one) are read alike.
- */
-export const scanArguments = (json: string, mode: ScanMode = "spec"): Found =>
-  foundBy((collector) => collectArguments(json, mode, collector))
-
 export function* collectArguments(json: string, mode: ScanMode, collector: Collector): Slices<void> {
-  yield* scanInto(yield* unescapeJson(json, maxEscapeLevels, true), mode, collector)
+  const text = yield* unescapeJson(json, maxEscapeLevels, true)
+  if (mode === "spec") yield* pass(text, { found: collector.add })
+  else yield* passStrict(text, yield* unescapeJson(json, 1, true), collector)
 }
 
-/**
- * The destinations in tool input that is already parsed: the same as `scanArguments` of its JSON text. Deep values do not
- * overflow the stack.
- */
-export const scanValue = (value: unknown, mode: ScanMode = "spec"): Found =>
-  foundBy((collector) => collectValue(value, mode, collector))
-
+/** The destinations in tool input that is already parsed: the same as those of its JSON text. */
 export function* collectValue(value: unknown, mode: ScanMode, collector: Collector): Slices<void> {
-  const text = yield* plainText(value)
-  yield* scanInto(yield* unescapeJson(text, maxEscapeLevels - 1, false), mode, collector)
+  const raw = yield* plainText(value)
+  const text = yield* unescapeJson(raw, maxEscapeLevels - 1, false)
+  if (mode === "spec") yield* pass(text, { found: collector.add })
+  else yield* passStrict(text, raw, collector)
 }

@@ -1,38 +1,18 @@
 import { type Slices, sliceCharacters } from "../wire/slices.ts"
+import { backslash, code, colon, innerQuote, slash } from "./characters.ts"
 
-const code = (character: string): number => character.charCodeAt(0)
-const [backslash, letterU] = [code("\\"), code("u")]
-
-const [quote, slash, colon, letterS, letterP] = [code('"'), code("/"), code(":"), code("s"), code("p")]
+const [quote, letterS, letterP, letterU] = [code('"'), code("s"), code("p"), code("u")]
 
 /** What a letter or sign after a backslash stands for; 0 where it is no escape. */
 const plain = new Uint16Array(128)
-for (const sign of ['"', "/", "\\"]) plain[code(sign)] = code(sign)
-plain[code("b")] = code("\b")
-plain[code("f")] = code("\f")
-plain[code("n")] = code("\n")
-plain[code("r")] = code("\r")
-plain[code("t")] = code("\t")
-
-const hexDigit = (unit: number | undefined): number => {
-  if (unit === undefined) return -1
-  if (unit >= 0x30 && unit <= 0x39) return unit - 0x30
-  const lower = unit | 0x20
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
-}
+for (const [sign = "", value = ""] of ["b\b", "f\f", "n\n", "r\r", "t\t", "//", "\\\\"]) plain[code(sign)] = code(value)
+plain[innerQuote] = innerQuote
 
 const codePoint = (units: Uint16Array, from: number): number => {
-  let value = 0
-  for (let at = from; at < from + 4; at++) {
-    const digit = hexDigit(units[at])
-    if (digit < 0) return -1
-    value = value * 16 + digit
-  }
-  return value
+  const hex = String.fromCharCode(...units.subarray(from, from + 4))
+  return /^[0-9a-f]{4}$/i.test(hex) ? Number.parseInt(hex, 16) : -1
 }
 
-/** An escape that stands for itself. */
-const isSign = (unit: number): boolean => unit === quote || isSlash(unit)
 const isSlash = (unit: number): boolean => unit === slash || unit === backslash
 
 /** Whether `https:` or the like and any slashes end at `to`; a backslash that follows stands for a slash in a URL. */
@@ -58,13 +38,13 @@ function* unescapeLevel(units: Uint16Array, length: number, certain: boolean): S
       let unit = units[from] ?? 0
       if (unit === backslash && from + 1 < length) {
         const next = units[from + 1] ?? 0
-        const single = next < 128 ? (plain[next] ?? 0) : 0
+        const single = next === quote && certain ? innerQuote : next < 128 ? (plain[next] ?? 0) : 0
         const point = next === letterU && from + 5 < length ? codePoint(units, from + 2) : -1
-        if (single !== 0 && (certain || isSign(next) || !followsScheme(units, to))) {
+        if (single !== 0 && (certain || isSlash(next) || !followsScheme(units, to))) {
           unit = single
           from += 1
         } else if (point >= 0) {
-          unit = point
+          unit = point === quote ? innerQuote : point
           from += 5
         }
       }
@@ -75,27 +55,18 @@ function* unescapeLevel(units: Uint16Array, length: number, certain: boolean): S
 }
 
 /**
- * A text with its JSON escapes undone, again and again until none is left, `levels` times at most. The text need not be
- * JSON; with `isJson` its outermost escapes are taken for what JSON says they are. Linear in its length for a given number of levels.
+ * A text with its JSON escapes undone, again and again until none is left, `levels` times at most. An escaped quote becomes
+ * `innerQuote`. The text need not be JSON; with `isJson` its outermost escapes are taken for what JSON says they are. Linear in its length for a given number of levels.
  */
 export function* unescapeJson(text: string, levels: number, isJson: boolean): Slices<string> {
   if (!text.includes("\\")) return text
-  const units = new Uint16Array(text.length)
-  for (let at = 0; at < text.length; ) {
-    if (at > 0) yield
-    for (const end = Math.min(at + sliceCharacters, text.length); at < end; at++) units[at] = text.charCodeAt(at)
-  }
+  const bytes = Buffer.from(text, "utf16le")
+  const units = new Uint16Array(bytes.buffer, bytes.byteOffset, text.length)
   let length = text.length
   for (let level = 0; level < levels; level++) {
     const shorter = yield* unescapeLevel(units, length, isJson && level === 0)
     if (shorter === length) break
     length = shorter
   }
-  let unescaped = ""
-  for (let at = 0; at < length; at += 8192) {
-    if (at > 0) yield
-    // Spreading would iterate, which takes longer than all the rest of this.
-    unescaped += Reflect.apply(String.fromCharCode, undefined, units.subarray(at, Math.min(at + 8192, length)))
-  }
-  return unescaped
+  return bytes.toString("utf16le", 0, 2 * length)
 }

@@ -1,54 +1,30 @@
 import { isIPv6 } from "node:net"
 import {
   alphanumerics,
-  at as atSign,
   backslash,
   breaks,
+  type Characters,
   characters,
-  code,
   colon,
-  dot,
   farthest,
   is,
-  letters,
-  openBracket,
-  percent,
   quotes,
   slash,
+  space,
   unitAt
 } from "./characters.ts"
-import { doubtfulSuffixes, plainSuffixes } from "./suffixes.ts"
+import { isSuffix } from "./suffixes.ts"
 
 const schemeCharacters = characters(/[a-z0-9+.-]/i) // RFC 3986, 3.1
-const tokenCharacters = characters(/[\w!#$&^+.-]/) // RFC 6838, 4.2
-// What RFC 3986 keeps out of a URI, and the single quote, which in practice closes one. Braces stay: `https://{host}/`.
-const terminators = characters(/[\0- \x7f"'<>\\^`|]/)
-const trailing = characters(/[.,;:!?*]/)
+const letters = characters(/[a-z]/i)
+/** Spaces, controls, quotes and CJK punctuation beyond ASCII; letters and digits of any script end no URI. */
+const wideEnds = String.raw`\x80-\xa0\u1680\u2000-\u200a\u2018-\u202f\u205f\u3000-\u3020\uff01-\uff0f\uff1a-\uff20`
+/** What RFC 3986 keeps out of a URI, and the single quote, which in practice closes one. Braces stay: `https://{host}/`. */
+const terminators = characters(new RegExp(String.raw`[\0- \x7f"'<>\\^\`|${wideEnds}]`), 0x10000)
+/** Punctuation, and what is drawn as nothing: part of a URI, but not its last character. */
+const trailing = characters(/[.,;:!?*\xad\u200b\u200c\u200e\u200f\u2060\ufeff]|\u200d/, 0x10000)
 const openings = characters(/[([{]/)
 const closings = characters(/[)\]}]/)
-const hostCharacters = characters(/[\w.@%~+-]/)
-/** What may follow the host of a URL that has no slashes; `http:axios.get(x)` and `http:a.b=1` are something else. */
-const afterHost = characters(/[/?#:,;.!)\]}*]/)
-const named = characters(/[\w{%]/)
-
-/** Drawn as nothing, and dropped from a host name by a URL parser: part of a URI, but not its last character. */
-const isInvisible = (character: number): boolean =>
-  character === 0xad || (character >= 0x200b && character <= 0x200f) || character === 0x2060 || character === 0xfeff
-
-/** Beyond ASCII, spaces, controls, quotes and CJK punctuation end a URI; letters and digits of any script do not. */
-const ends = (character: number): boolean => {
-  if (character < 128) return is(terminators, character)
-  return (
-    character <= 0xa0 ||
-    character === 0x1680 ||
-    (character >= 0x2000 && character <= 0x200a) ||
-    (character >= 0x2018 && character <= 0x202f) ||
-    character === 0x205f ||
-    (character >= 0x3000 && character <= 0x3020) ||
-    (character >= 0xff01 && character <= 0xff0f) ||
-    (character >= 0xff1a && character <= 0xff20)
-  )
-}
 
 const longestScheme = 256
 
@@ -64,175 +40,181 @@ const schemeStart = (text: string, floor: number, at: number): number => {
 /**
  * How the known schemes are read:
  * - `special`: as a WHATWG URL parser does, with one slash, none, or backslashes for two slashes
- * - `plain`: with two slashes; known, so that line breaks inside do not hide it
+ * - `plain`: with two slashes; known, so that line breaks and quotes inside do not hide it
  */
 type Reading = "special" | "plain" | "mailto" | "data"
 
+const plainSchemes =
+  "ftps sftp tftp scp s3 gs file ssh git ldap ldaps telnet gopher smb nfs rsync svn imap imaps smtp smtps redis rediss " +
+  "amqp amqps mqtt mqtts mysql postgres postgresql mongodb rtsp abfs abfss wasbs hdfs grpc grpcs tcp udp"
 const known: ReadonlyMap<string, Reading> = new Map([
   ...["http", "https", "ws", "wss", "ftp"].map((word): [string, Reading] => [word, "special"]),
-  ...["ftps", "sftp", "s3", "gs", "file"].map((word): [string, Reading] => [word, "plain"]),
+  ...plainSchemes.split(" ").map((word): [string, Reading] => [word, "plain"]),
   ["mailto", "mailto"],
   ["data", "data"]
 ])
-const longest = 6
-const lastOfKnown = characters(/[spoae3]/i)
+const longestKnown = Math.max(...Array.from(known.keys(), (word) => word.length))
+const lastOfKnown = characters(new RegExp(`[${Array.from(known.keys(), (word) => word.at(-1)).join("")}]`, "i"))
+/** What a shell drops between a scheme and its colon. */
+const breaksAndQuotes = characters(/[\t\n\r\f\b"'`\x7f\\]/)
 
-interface Known {
-  readonly start: number
-  readonly reading: Reading
-}
-
-/** The known scheme before a colon. Line breaks and tabs inside do not count, as URL parsers drop them. */
-const knownBefore = (text: string, floor: number, at: number): Known | undefined => {
-  let best: Known | undefined
+/** The known scheme before a colon, without what is dropped, and where it starts. */
+const knownBefore = (
+  text: string,
+  floor: number,
+  at: number,
+  dropped: Characters
+): readonly [start: number, reading: Reading] | undefined => {
+  let best: readonly [number, Reading] | undefined
   let word = ""
   const least = Math.max(floor, at - farthest)
-  for (let start = at; start > least && word.length < longest; ) {
+  for (let start = at; start > least && word.length < longestKnown; ) {
     const character = unitAt(text, --start)
-    if (is(breaks, character)) continue
+    if (is(dropped, character)) continue
     if (!is(alphanumerics, character)) break
     word = String.fromCharCode(character).toLowerCase() + word
     const reading = known.get(word)
-    if (reading === undefined) continue
     const before = start > floor ? unitAt(text, start - 1) : 0
-    if (!is(alphanumerics, before) && before !== 0x2b) best = { start, reading }
+    if (reading !== undefined && !is(alphanumerics, before) && before !== 0x2b) best = [start, reading]
   }
   return best
 }
 
-const topLevelType = /^(?:application|audio|chemical|font|image|message|model|multipart|text|video|x-[\w-]+)$/i
-
+const mediaTypes = String.raw`(?:application|audio|chemical|font|image|message|model|multipart|text|video|x-[\w-]{1,20})\/[\w!#$&^+.-]`
 /** `data:` counts before a media type, a parameter or the comma, so that `data:` in prose, in a list or in code does not. */
-const isDataBody = (text: string, start: number, from: number): boolean => {
-  let at = from
-  while (at - from < farthest && is(tokenCharacters, unitAt(text, at))) at++
-  const next = unitAt(text, at)
-  const after = unitAt(text, at + 1)
-  if (at === from) return (next === code(",") && !ends(after)) || (next === code(";") && is(letters, after))
-  if (next !== slash || !is(tokenCharacters, after)) return false
-  if (at - from < 20 && topLevelType.test(text.slice(from, at))) return true
-  // `{data:x/y,…}` is code
-  const before = start > 0 ? unitAt(text, start - 1) : 0
-  return before !== 0x7b && before !== 0x2c
-}
+const dataBody = new RegExp(
+  String.raw`^(?:${mediaTypes}|,[^\s"'<>\\^\`|\x7f]|;[a-z]| {1,8}${mediaTypes}+(?:;[^,\s]*)?,\S)`,
+  "i"
+)
+/** After a brace or a comma, `{data:x/y,…}`, it is code. */
+const anyType = /^[\w!#$&^+.-]+\/[\w!#$&^+.-]/
+
+const mailbox = /^[^\s"'<>\\^`|\x7f@]+@/
+const maxMailbox = 320
 
 /** Names that are hosts though nobody can register them, beside those that anyone can. */
 const ownNames = new Set(["localhost", "example", "test", "invalid", "local", "internal", "intranet", "home", "corp"])
-const isSuffix = (name: string): boolean => plainSuffixes.has(name) || doubtfulSuffixes.has(name) || ownNames.has(name)
-
-const addressLike = /^(?:0x[0-9a-f]+|\d{6,}|(?:0x[0-9a-f]+|\d+)(?:\.(?:0x[0-9a-f]+|\d+)){3})$/i
+const authorityLike = new RegExp(String.raw`^(?:[\w.@%~+\t\n\r\f\b-]|[^\0-\x7f${wideEnds}]|[。．｡])+`)
+/** What may follow the host of a URL that has no slashes; `http:axios.get(x)` and `http:a.b=1` are something else. */
+const afterHost = characters(/[/?#:,;.!)\]}*]/)
+const numberLike = /^(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+)){0,3}$/i
 const nameLike = /^(?:localhost|[^.]+(?:\.[^.]+)*\.(?:[a-z][a-z0-9-]*[a-z0-9]|xn--[a-z0-9-]+))$/i
+const quotedUser = /^[^\s"'`\x7f@/?#][^\s"/?#@]*@(?:[\w-]+\.)+[\w-]*[a-z0-9]/i
 
 /** Whether a host stands right after `https:`. Prose, ports and code do not look like one. */
 const isHost = (text: string, start: number, from: number): boolean => {
-  if (unitAt(text, from) === openBracket) {
-    const close = text.slice(from, from + 60).indexOf("]")
-    return close > 0 && isIPv6(text.slice(from + 1, from + close))
+  const body = text.slice(from, from + longestHost)
+  const ipv6 = /^\[([^\]]+)\]/.exec(body)?.[1]
+  if (ipv6 !== undefined) return isIPv6(ipv6)
+  if (quotedUser.test(body)) return true
+  const run = authorityLike.exec(body)?.[0] ?? ""
+  const after = unitAt(text, from + run.length)
+  if (run === "" || !(is(terminators, after) || is(afterHost, after))) return false
+  // A user before the host, an escape or another script: nothing but a URL has these here.
+  if (/[^\0-\x7f]|%|.@/s.test(run)) return true
+  const host = written(run).replace(/\.+$/, "")
+  const isSecure = /^https/i.test(text.slice(start, start + 5))
+  const isPointed = after === slash || after === colon
+  if (numberLike.test(host)) {
+    if (!URL.canParse(`http:${host}`)) return false
+    // `https:8080` is a port and `http:1.1` a version.
+    return host.includes(".") ? isSecure || isPointed || !/^[0-3]\.\d$/.test(host) : /^0x|^\d{6}/i.test(host)
   }
-  let at = from
-  let telling = false
-  for (const last = Math.min(text.length, from + farthest); at < last; at++) {
-    const character = unitAt(text, at)
-    if (character >= 128 ? ends(character) : !is(hostCharacters, character)) break
-    // A user before the host, an escape or another script: nothing but a URL has these here.
-    if (character >= 128 || character === percent || (character === atSign && at > from)) telling = true
-  }
-  const after = unitAt(text, at)
-  if (at === from || !(ends(after) || is(afterHost, after))) return false
-  if (telling) return true
-  let last = at
-  while (last > from && unitAt(text, last - 1) === dot) last--
-  if (last - from > 255) return false
-  const host = text.slice(from, last)
-  if (addressLike.test(host)) return true
   if (nameLike.test(host)) {
     // `http:request.started` is an event; nobody calls one `https:…`.
     const suffix = host.slice(host.lastIndexOf(".") + 1).toLowerCase()
-    return (
-      /^https/i.test(text.slice(start, start + 5)) ||
-      suffix.length <= 3 ||
-      isSuffix(suffix) ||
-      after === slash ||
-      after === colon
-    )
+    return isSecure || isPointed || suffix.length <= 3 || ownNames.has(suffix) || isSuffix(suffix)
   }
   return after === slash && /^[a-z]/i.test(host) && (start === 0 || is(quotes, unitAt(text, start - 1)))
 }
 
-export interface Place {
+interface Uri {
   readonly start: number
   /** Where the part after the scheme and its slashes starts; a destination needs at least one character there. */
   readonly body: number
-  /** Characters that a URL parser drops lie within; they are left out of what is reported. */
-  readonly broken: boolean
+  /** Whether a host is in it. */
+  readonly authority: boolean
 }
+
+/** What a user may begin with, though no URI does. */
+const userStarts = characters(/[<>^|]/)
+/** After quotes that a shell drops: what nothing but a host begins with. */
+const quotedHost = /^(?:[\w-]+[.@:][\w$]|localhost|[[{$]|\d)/
+
+/** `/^https:\/\//i.test(x)`, `https:\/\/\w+`: the end or a part of a regular expression. */
+const isPattern = (text: string, body: number): boolean =>
+  (unitAt(text, body - 1) === backslash
+    ? /^[bdsw][+*?{\\.\]]/i
+    : /^[dgimsuvy]{1,4}(?![\w.@:/\\-])|^[dgimsuvy]{0,4}\.(?:test|exec)\(/
+  ).test(text.slice(body, body + 16))
 
 /** The URI whose scheme ends at the colon `at`, if any. */
-export const uriAt = (text: string, floor: number, at: number): Place | undefined => {
+const uriAt = (text: string, floor: number, at: number): Uri | undefined => {
   const next = unitAt(text, at + 1)
   const last = at > floor ? unitAt(text, at - 1) : 0
-  let start = at
-  if (next === slash && unitAt(text, at + 2) === slash) start = schemeStart(text, floor, at)
-  if (at - start > 1) {
+  const hasSlashes = next === slash && unitAt(text, at + 2) === slash
+  const start = hasSlashes ? schemeStart(text, floor, at) : at
+  // A single letter is a Windows drive.
+  const hasScheme = at - start > 1
+  if (hasScheme) {
     const first = unitAt(text, at + 3)
-    const before = start > floor ? unitAt(text, start - 1) : 0
-    const isWhole = !is(breaks, first) && first !== slash && first !== backslash && !is(breaks, before)
-    if (isWhole) return { start, body: at + 3, broken: false }
+    const isWhole = !is(breaksAndQuotes, first) && first !== slash
+    if (isWhole && !is(breaks, start > floor ? unitAt(text, start - 1) : 0))
+      return { start, body: at + 3, authority: true }
   }
-  const marked = next === slash || next === backslash || is(breaks, next)
   // Cheap ways out, for most colons are none of this.
-  if (start === at && !marked && ends(next)) return undefined
-  if (is(lastOfKnown, last) || is(breaks, last)) {
-    const scheme = knownBefore(text, floor, at)
-    if (scheme !== undefined && scheme.start <= start) {
-      let slashes = 0
-      let body = at + 1
-      for (; body - at < farthest; body++) {
-        const character = unitAt(text, body)
-        if (character === slash || character === backslash) slashes++
-        else if (!is(breaks, character)) break
-      }
-      const broken = is(breaks, last) || scheme.start + 6 < at || hasBreak(text, scheme.start, body)
-      const place = { start: scheme.start, body, broken }
-      switch (scheme.reading) {
-        case "special":
-          return slashes > 0 || isHost(text, scheme.start, body) ? place : undefined
-        case "plain":
-          if (slashes >= 2) return place
-          break
-        case "mailto":
-          if (slashes > 0) break
-          return !broken || looksLikeMailbox(text, body) ? place : undefined
-        case "data":
-          if (slashes > 0) break
-          return isDataBody(text, scheme.start, body) ? place : undefined
-      }
+  const isSpaced = next === space && ((last | 0x20) === 0x6f || (last | 0x20) === 0x61)
+  const mayFollow =
+    hasSlashes || isSpaced || !is(terminators, next) || is(breaksAndQuotes, next) || is(userStarts, next)
+  const mayBeQuoted = hasSlashes && !hasScheme
+  const mayPrecede = hasScheme || is(lastOfKnown, last) || is(mayBeQuoted ? breaksAndQuotes : breaks, last)
+  if (!mayFollow || !mayPrecede) return undefined
+  let slashes = 0
+  let quote = 0
+  let body = at + 1
+  for (; body - at < farthest; body++) {
+    const character = unitAt(text, body)
+    if (character === slash || character === backslash) slashes++
+    else if (is(quotes, character)) quote ||= body
+    // A line that begins after `'https://'` is another one.
+    else if (!is(breaks, character) || (quote > 0 && slashes > 1)) break
+  }
+  // Else the quotes are a part of the user, or of nothing.
+  if (quote > 0 && !(slashes > 0 && quotedHost.test(text.slice(body, body + longestHost)))) {
+    body = quote
+    slashes = text.slice(at, quote).replace(/[^/\\]/g, "").length
+  }
+  if (slashes % 2 === 1 && isPattern(text, body)) return undefined
+  const [first = start, reading] =
+    knownBefore(text, floor, at, breaks) ??
+    (mayBeQuoted ? knownBefore(text, floor, at, breaksAndQuotes) : undefined) ??
+    []
+  if (reading !== undefined && first <= start) {
+    if (reading === "special")
+      return slashes > 0 || isHost(text, first, body) ? { start: first, body, authority: true } : undefined
+    if (reading === "plain" && slashes > 1) return { start: first, body, authority: true }
+    if (reading !== "plain" && slashes === 0) {
+      const from = text.slice(body, body + maxMailbox).search(/[^ "'`\x7f]|$/) + body
+      const isWhole = reading === "mailto" && from === body && !/[\t\n\r\f\b]/.test(text.slice(first, body))
+      const isBody =
+        isWhole ||
+        (reading === "mailto" ? mailbox.test(text.slice(from, from + maxMailbox)) : isData(text, first, body))
+      return isBody ? { start: first, body: from, authority: false } : undefined
     }
   }
-  // A single letter is a Windows drive.
-  if (at - start < 2) return undefined
-  let body = at + 3
-  while (body - at < farthest && (unitAt(text, body) === slash || unitAt(text, body) === backslash)) body++
-  return { start, body, broken: false }
+  return hasScheme ? { start, body, authority: true } : undefined
 }
 
-const hasBreak = (text: string, from: number, to: number): boolean => {
-  for (let at = from; at < to; at++) if (is(breaks, unitAt(text, at))) return true
-  return false
-}
-
-const looksLikeMailbox = (text: string, from: number): boolean => {
-  let at = from
-  const last = Math.min(text.length, from + farthest)
-  while (at < last && unitAt(text, at) !== atSign && !ends(unitAt(text, at))) at++
-  return at > from && unitAt(text, at) === atSign
+const isData = (text: string, start: number, body: number): boolean => {
+  const rest = text.slice(body, body + longestHost)
+  return dataBody.test(rest) || (anyType.test(rest) && !"{,".includes(text.charAt(start - 1) || " "))
 }
 
 /** Where a URI ends; in `https://a,https://b` it ends at the comma. */
 export const uriEnd = (text: string, body: number): number => {
   const last = Math.min(text.length, body + farthest)
   for (let at = body; ; at++) {
-    if (at >= last || ends(unitAt(text, at))) return at
+    if (at >= last || is(terminators, unitAt(text, at))) return at
     if (unitAt(text, at) !== colon || !text.startsWith("//", at + 1)) continue
     const next = schemeStart(text, body, at)
     if (next < at && next > body && (text[next - 1] === "," || text[next - 1] === ";")) return next - 1
@@ -250,17 +232,105 @@ export const trimmedEnd = (text: string, start: number, end: number): number => 
   for (; last > start; last--) {
     const character = unitAt(text, last - 1)
     if (is(closings, character) && balance < 0) balance++
-    else if (!is(trailing, character) && !isInvisible(character)) break
+    else if (!is(trailing, character)) break
   }
   return last
 }
 
+const longestUser = 256
+const longestHost = 300
+
 /** Whether a body names anything: `https://[^\s]+` in a pattern does not. */
-export const namesSomething = (text: string, body: number, last: number): boolean => {
-  for (let at = body; at < last; at++) {
-    const character = unitAt(text, at)
-    if (character >= 128 || is(named, character)) return true
-    if (character === colon && unitAt(text, at - 1) === openBracket && text.startsWith(":]", at + 1)) return true
+const named = /[\w{%]|[^\0-\x7f]|\[::\]/
+const hostStart = /^(?:[\w[{%$]|[^\0-\x7f])/
+/** Where nothing else tells that a URL is there. */
+const dottedHost = /^(?!["'`])(?:(?:[\w"'`-]|[^\0-\x7f])+(?:\.(?:[\w"'`-]|[^\0-\x7f])+)+|localhost|\[[0-9a-f:]+\])/i
+/** A host with a quote, a line break or a sign of another script inside. */
+const splitHost = /^[^\s()<>{}[\]|^\\,;=+&!*]*(?:[^\0-\x7f]|["'`])[\w.-]*\w(?::\d+)?$|^[\w.-]*\w(?::\d+)?$/
+
+const written = (text: string): string => text.replace(/[\t\n\r\f\b]+/g, "").replaceAll("\x7f", '"')
+
+/** The scheme and its slashes without what is dropped. */
+const headOf = (text: string, { start, body }: Uri): string => {
+  const [, scheme = "", slashes = ""] = /^([^:]*:)(.*)$/s.exec(text.slice(start, body)) ?? []
+  const own = slashes.replace(/[^/\\]+/g, "")
+  return scheme.replace(/[^\w+.:-]+/g, "") + (own.length > 8 ? "//" : own)
+}
+
+/** Where an authority ends for a parser that takes anything else for a part of it. */
+const authorityEnd = (text: string, from: number): number => from + text.slice(from, from + farthest).search(/["/?#]|$/)
+
+/** A URI as it is reported: a long user before its host is left out, so that the host is seen. */
+const spelled = (text: string, uri: Uri, end: number): string => {
+  const close = uri.authority && end - uri.body > longestUser ? authorityEnd(text, uri.body) : 0
+  const host = text.slice(uri.body, Math.min(end, close)).lastIndexOf("@")
+  return headOf(text, uri) + (host > longestUser ? `…${text.slice(uri.body + host, end)}` : text.slice(uri.body, end))
+}
+
+const afterQuotes = (text: string, from: number, to: number): number =>
+  from + text.slice(from, to).search(/[^"'`\x7f\t\n\r\f\b]|$/)
+
+/** Other hosts of one authority, at most, beside the last. */
+const mostHosts = 15
+
+/**
+ * How else a URL is read whose host seems to end, at `end`, at a quote, a blank or the like: a URL parser takes all before the last
+ * `@` for the user, and drops line breaks.
+ */
+const otherReadings = (text: string, uri: Uri, end: number, close: number, isNamed: boolean): ReadonlyArray<string> => {
+  const head = headOf(text, uri)
+  const to = text[close] === '"' ? close : uriEnd(text, close)
+  const found: Array<string> = []
+  const users = Array.from(text.slice(end, close).matchAll(/@/g), ({ index }) => end + index)
+  users.splice(mostHosts, users.length - mostHosts - 1)
+  for (const at of users) {
+    const from = afterQuotes(text, at + 1, close)
+    const last = trimmedEnd(text, from, Math.min(uriEnd(text, from), from < close ? to : from))
+    if (!(isNamed ? hostStart : dottedHost).test(text.slice(from, Math.min(last, from + longestHost)))) continue
+    const user = at - uri.body > longestUser ? "…" : written(text.slice(uri.body, at))
+    found.push(`${head}${user}@${text.slice(from, last)}`)
   }
-  return false
+  // A backslash ends an authority, too, but not for all parsers.
+  const own = uri.body + text.slice(uri.body, close).search(/[\\\f\b]|$/)
+  const from = afterQuotes(text, uri.body + text.slice(uri.body, own).lastIndexOf("@") + 1, own)
+  const isWritten = isNamed && (from <= end || users.some((at) => at < from))
+  let first = from
+  while (first < own && (!is(terminators, unitAt(text, first)) || is(breaks, unitAt(text, first)))) first++
+  for (const after of new Set([first, own])) {
+    if (after - from > longestHost || (isWritten && uriEnd(text, from) >= after)) continue
+    const host = written(text.slice(from, after)).replace(after < close ? /:$/ : /$/, "")
+    if (!splitHost.test(host) || !(isNamed || dottedHost.test(host)) || !URL.canParse(`https://${host}`)) continue
+    const path = after < close ? "" : text.slice(close, trimmedEnd(text, close, to))
+    found.push(`${head}${text.slice(uri.body, from).includes("@") ? "…@" : ""}${host}${path}`)
+  }
+  return found
+}
+
+/** What stands at a mark. */
+export interface Place {
+  readonly start: number
+  readonly end: number
+  /** One for each way of reading it. */
+  readonly destinations: ReadonlyArray<string>
+}
+
+/** Reads the URIs of a text at their colons, in order. Remembers how far it has looked, so that a text is read once. */
+export const makeUriReader = (text: string): ((floor: number, at: number) => Place | undefined) => {
+  let seen = 0
+  return (floor, at) => {
+    const uri = uriAt(text, floor, at)
+    if (uri === undefined) return undefined
+    const end = uriEnd(text, uri.body)
+    const last = trimmedEnd(text, uri.body, end)
+    const isNamed = named.test(text.slice(uri.body, last))
+    const destinations = isNamed ? [spelled(text, uri, last)] : []
+    if (uri.authority && uri.body >= seen) {
+      const close = authorityEnd(text, uri.body)
+      if (end < close) {
+        seen = close
+        destinations.push(...otherReadings(text, uri, end, close, isNamed))
+      }
+    }
+    return destinations.length > 0 ? { start: uri.start, end, destinations } : undefined
+  }
 }

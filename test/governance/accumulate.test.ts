@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { governanceOf } from "../../src/governance/flags.ts"
-import { flagCall } from "../support/flagCall.ts"
+import { accumulating, flagCall } from "../support/flagCall.ts"
 
 const flag = (id: string, name: string, ...destinations: ReadonlyArray<string>) => ({
   tool_call_id: id,
@@ -31,7 +30,7 @@ describe("flags", () => {
 
 describe("accumulator", () => {
   it("finds a URL that is split at every character", () => {
-    const calls = makeAccumulator()
+    const calls = accumulating()
     calls.start(0, "c1", "get")
     for (const character of String.raw`{"u":"\u0068ttps:\/\/a.example/😀"}`.split("")) calls.append(0, character)
     calls.complete(0)
@@ -39,7 +38,7 @@ describe("accumulator", () => {
   })
 
   it("keeps interleaved calls apart, in the order in which they started", () => {
-    const calls = makeAccumulator()
+    const calls = accumulating()
     calls.start("b", "c1", "one")
     calls.start("a", "c2", "two")
     calls.append("a", '"https://a')
@@ -54,14 +53,14 @@ describe("accumulator", () => {
   })
 
   it("scans calls that never complete", () => {
-    const calls = makeAccumulator()
+    const calls = accumulating()
     calls.start(0, "c1", "get")
     calls.append(0, '{"u":"https://a.exam')
     assert.deepStrictEqual(calls.flags(), [flag("c1", "get", "https://a.exam")])
   })
 
   it("takes ID and name late", () => {
-    const calls = makeAccumulator()
+    const calls = accumulating()
     calls.append(0, '"xx://')
     calls.start(0, "c1", "")
     calls.append(0, 'y"')
@@ -71,7 +70,7 @@ describe("accumulator", () => {
   })
 
   it("begins a new call when a key comes back with another ID", () => {
-    const calls = makeAccumulator()
+    const calls = accumulating()
     calls.start(0, "c1", "get")
     calls.append(0, '"xx://1"')
     calls.start(0, "c2", "get")
@@ -80,7 +79,7 @@ describe("accumulator", () => {
   })
 
   it("reads parsed input, together with pieces", () => {
-    const calls = makeAccumulator()
+    const calls = accumulating()
     calls.start(0, "c1", "get")
     calls.input(0, { u: "xx://1" })
     calls.append(0, '{"u":"xx://2","v":"xx://1"}')
@@ -88,7 +87,7 @@ describe("accumulator", () => {
   })
 
   it("sees a piece that comes after the completion", () => {
-    const calls = makeAccumulator()
+    const calls = accumulating()
     calls.start(0, "c1", "get")
     calls.append(0, '"xx://')
     calls.complete(0)
@@ -99,7 +98,7 @@ describe("accumulator", () => {
   })
 
   it("has no flags when there is nothing", () => {
-    const calls = makeAccumulator()
+    const calls = accumulating()
     calls.complete(7)
     assert.deepStrictEqual(calls.flags(), [])
     calls.start(0, "c1", "get")

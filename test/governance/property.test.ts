@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { governanceOf } from "../../src/governance/flags.ts"
-import * as scan from "../../src/governance/scan.ts"
 import { forbiddenNames, screen as slices } from "../../src/governance/screen.ts"
 import { atOnce } from "../../src/wire/slices.ts"
-import { flagCall } from "../support/flagCall.ts"
+import { accumulating, flagCall } from "../support/flagCall.ts"
+import * as scan from "../support/scan.ts"
 
 const screenTools = (...given: Parameters<typeof slices>) => atOnce(slices(...given))
 const scanArguments = (json: string) => scan.scanArguments(json).destinations
@@ -19,6 +18,9 @@ const pieces: ReadonlyArray<string> = [
 ]
 const Piece = Schema.Literals(pieces)
 const Pieces = Schema.Array(Piece)
+// What stands in a user or cuts a host, for a reader or for a parser.
+const authorities = [..."'\"<>|^` \u00a0@\t\n:.\\{}&=~", "api.agency.gov", "evil.com", "x", "%40", "10.0.0.1"]
+const Authority = Schema.Array(Schema.Literals(authorities)).pipe(Schema.check(Schema.isMaxLength(6)))
 const Text = Pieces.pipe(Schema.check(Schema.isMaxLength(60)))
 const Cuts = Schema.Array(Schema.Int.pipe(Schema.check(Schema.isBetween({ minimum: 1, maximum: 9 }))))
 
@@ -53,7 +55,7 @@ describe("governance properties", () => {
         { id: "b", name: "two", arguments: join(given.b) }
       ]
       const chunks = [chop(join(given.a), given.x), chop(join(given.b), given.y)]
-      const accumulator = makeAccumulator()
+      const accumulator = accumulating()
       calls.forEach(({ id, name }, key) => {
         accumulator.start(key, id, name)
       })
@@ -83,7 +85,7 @@ describe("governance properties", () => {
     const call = Object.freeze({ id: "a", name: "one", arguments: before, input })
     flagCall(call)
     flagCall(call)
-    const accumulator = makeAccumulator()
+    const accumulator = accumulating()
     accumulator.input(0, input)
     accumulator.flags()
     screenTools([{ name: "one", schema: input }], "strict")
@@ -107,6 +109,22 @@ describe("governance properties", () => {
       for (let level = 0; level < levels; level++) json = JSON.stringify({ nested: json })
       assert.include(scanArguments(json), url)
       assert.include(scanValue(JSON.parse(json)), url)
+    }
+  )
+
+  it.prop(
+    "what a URL parser reads from a string is named",
+    { scheme: Schema.Literals(["https://", "HTTP:\t//", "ftp:/", "wss:\\\\"]), user: Authority, host: Authority },
+    ({ scheme, user, host }) => {
+      const text = `${scheme}${join(user)}a${join(host)}b.example/x`
+      const read = URL.parse(text)?.hostname ?? ""
+      // Not hosts that no resolver knows, nor what reads as an escape.
+      if (!/^['"]?(?:[a-z0-9][a-z0-9'"-]*\.)+[a-z0-9-]+$/.test(read) || /[^:\\]\\["\\/bfnrtu]/.test(text)) return
+      const bare = (name: string) => name.replace(/^[.'"-]+|[^a-z0-9]+$/gi, "")
+      for (const found of [scanArguments(JSON.stringify({ a: text })), scanValue([text])]) {
+        const hosts = found.map((destination) => bare(URL.parse(destination)?.hostname ?? ""))
+        assert.include(hosts, bare(read), JSON.stringify([text, found]))
+      }
     }
   )
 

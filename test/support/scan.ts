@@ -1,0 +1,17 @@
+import { type Collector, type Found, makeCollector } from "../../src/governance/found.ts"
+import { collectArguments, collectValue, type ScanMode } from "../../src/governance/scan.ts"
+import { atOnce, type Slices } from "../../src/wire/slices.ts"
+
+const foundBy = (scan: (collector: Collector) => Slices<void>): Found => {
+  const collector = makeCollector()
+  atOnce(scan(collector))
+  return collector.found()
+}
+
+/** The destinations in a call's arguments, in one step. */
+export const scanArguments = (json: string, mode: ScanMode = "spec"): Found =>
+  foundBy((collector) => collectArguments(json, mode, collector))
+
+/** The destinations in parsed input, in one step. */
+export const scanValue = (value: unknown, mode: ScanMode = "spec"): Found =>
+  foundBy((collector) => collectValue(value, mode, collector))
