@@ -246,7 +246,7 @@ const hostStart = /^(?:[\w[{%$]|[^\0-\x7f])/
 /** Where nothing else tells that a URL is there. */
 const dottedHost = /^(?!["'`])(?:(?:[\w"'`-]|[^\0-\x7f])+(?:\.(?:[\w"'`-]|[^\0-\x7f])+)+|localhost|\[[0-9a-f:]+\])/i
 /** A host with a quote, a line break or a sign of another script inside. */
-const splitHost = /^[^\s()<>{}[\]|^\\,;=+&!*]*(?:[^\0-\x7f]|["'`])[\w.-]*\w(?::\d+)?$|^[\w.-]*\w(?::\d+)?$/
+const splitHost = /^[^\s()<>{}[\]|^\\,;=+&!*]*(?:[^\0-\x7f]|["'`])[\w.-]*\w\.?(?::\d+)?$|^[\w.-]*\w\.?(?::\d+)?$/
 
 const written = (text: string): string => text.replace(/[\t\n\r\f\b]+/g, "").replaceAll("\x7f", '"')
 

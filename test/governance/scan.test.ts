@@ -221,6 +221,7 @@ describe("scan: text that can be read in two ways", () => {
   it.each<[text: string, hosts: ReadonlyArray<string>]>([
     ["https://a.gov'@b.com'@evil.com/", ["a.gov", "b.com", "evil.com"]],
     ["https://ev\nil.com/x", ["ev", "evil.com"]],
+    ["https://@\tevil.com.\\x", ["evil.com."]],
     ["https://x'y.evil.com/x", ["x", "x'y.evil.com"]],
     ["https://evil．com/x", ["evil", "evil.com"]],
     [`https://${"a".repeat(5000)}@evil.com/x`, ["evil.com"]],
