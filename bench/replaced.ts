@@ -55,7 +55,7 @@ const rows: ReadonlyArray<readonly [name: string, run: () => Promise<unknown>, p
   ["a call: undici alone", bare],
   [
     "a call: `provider/dispatch.ts`",
-    () => runtime.runPromise(dispatchWhole(agent, options, new Stopper(), () => 1e8, { take: () => true }))
+    () => runtime.runPromise(dispatchWhole(agent, options, new Stopper(), () => 1e8, { take: () => true, received: 0 }))
   ],
   [
     "a call: Effect's client over undici",

@@ -44,7 +44,7 @@ export const UsageRecord = Schema.Struct({
   outcome: Outcome,
   stream: Schema.Boolean,
   stream_end: Schema.NullOr(Schema.Literals(["complete", "error", "cancelled"])),
-  /** As the cloud counted them, or as far as it had when a stream broke off; null when it said nothing. */
+  /** What is charged: as the cloud counted it, or an estimate where it did not come to that; null where nothing is. */
   tokens: Schema.NullOr(
     Schema.Struct({
       input: Count,
@@ -52,7 +52,9 @@ export const UsageRecord = Schema.Struct({
       reasoning: Schema.optional(Count),
       /** Of the input: what came from a prompt cache, and what was written to one. */
       cached: Schema.optional(Count),
-      cache_writes: Schema.optional(Count)
+      cache_writes: Schema.optional(Count),
+      /** Set where the cloud has not counted the whole reply: then the output is at least a quarter of what it said, in bytes. */
+      estimated: Schema.optional(Schema.Boolean)
     })
   ),
   /** Millionths of the catalog's currency, also of a request that broke off; absent where there is no price or no charge. */
@@ -89,7 +91,7 @@ export const recordLine = (record: UsageRecord): string => escapeJson(JSON.strin
  * `now` is in milliseconds since the epoch.
  */
 export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): UsageRecord | undefined => {
-  const { surface, route, cloud, region, tokens, quota, startedAt, firstEventAt } = facts
+  const { surface, route, cloud, region, charged: tokens, quota, startedAt, firstEventAt } = facts
   if (surface === undefined) return undefined
   return {
     time: isoTime(startedAt),
@@ -120,7 +122,8 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
             output: tokens.output,
             reasoning: tokens.reasoning,
             cached: tokens.cached,
-            cache_writes: tokens.cacheWrites
+            cache_writes: tokens.cacheWrites,
+            estimated: tokens.estimated
           },
     cost: facts.cost,
     bytes: { in: facts.bytesIn, out: facts.bytesOut },

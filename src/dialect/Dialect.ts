@@ -78,7 +78,7 @@ export interface StreamReader {
   ended(): boolean
   /** Whether the answer is complete although the upstream goes on, so that the call is to be ended. */
   stopped?(): boolean
-  /** Characters that were kept so far, to be said with what comes later. */
+  /** Bytes, about, that were kept so far, to be said with what comes later. */
   kept?(): number
   /** Tokens known so far, for the usage record of a stream that is cut. */
   usage(): Tokens | undefined

@@ -60,7 +60,7 @@ const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: 
     const provider = providerOf(route)
     const startedAt = yield* steadyMillis
     const [body = {}] = bodies
-    const asked: Asked = { keyId: undefined, region: undefined, tried: [], take: () => true }
+    const asked: Asked = { keyId: undefined, region: undefined, tried: [], take: () => true, received: 0 }
     const where = () => `${entry.model.id} on ${cloudOf(route)}${asked.region === undefined ? "" : `/${asked.region}`}`
     return yield* provider
       .send({ route, operation, body, large: false, asked, stopper: new Stopper(), parent: undefined })

@@ -38,7 +38,10 @@ export interface RequestFacts {
   readonly outcome: Outcome | undefined
   readonly stream: boolean
   readonly streamEnd: "complete" | "error" | "cancelled" | undefined
+  /** As the cloud counted them, or as far as it had. */
   readonly tokens: Tokens | undefined
+  /** What the request is charged; undefined where nothing is. */
+  readonly charged: Tokens | undefined
   /** Millionths of the catalog's currency; undefined where nothing is charged or the deployment has no prices. */
   readonly cost: number | undefined
   readonly finishReason: string | undefined

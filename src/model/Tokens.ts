@@ -1,4 +1,4 @@
-/** Tokens as the upstream counted them; cached input and what was written to a cache are part of `input`, reasoning of `output`. */
+/** Tokens, mostly as the upstream counted them; cached input and what was written to a cache are part of `input`, reasoning of `output`. */
 export interface Tokens {
   readonly input: number
   readonly output: number
@@ -7,4 +7,6 @@ export interface Tokens {
   readonly cached?: number | undefined
   /** Input that was written to a prompt cache. */
   readonly cacheWrites?: number | undefined
+  /** The upstream has not counted the whole reply: about what it was. */
+  readonly estimated?: boolean | undefined
 }

@@ -23,6 +23,8 @@ export interface Asked {
   tried: ReadonlyArray<string>
   /** Takes room in memory for bytes of the reply, and says whether there was any; less than 0 gives it back. */
   readonly take: (bytes: number) => boolean
+  /** Told how many bytes came of whole replies that began as a success. */
+  received: number
 }
 
 /** What is asked of a cloud. */

@@ -119,7 +119,7 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
 class WholeExchange extends Exchange {
   private readonly answer: (reply: Effect.Effect<WholeReply, GatewayError>) => void
   private readonly limitOf: (status: number) => number
-  private readonly asked: Pick<Asked, "take">
+  private readonly asked: Pick<Asked, "received" | "take">
   private readonly chunks: Array<Uint8Array> = []
   private size = 0
   private limit = 0
@@ -127,7 +127,7 @@ class WholeExchange extends Exchange {
   constructor(
     stopper: Stopper,
     limitOf: (status: number) => number,
-    asked: Pick<Asked, "take">,
+    asked: Pick<Asked, "received" | "take">,
     answer: WholeExchange["answer"]
   ) {
     super(stopper)
@@ -142,6 +142,7 @@ class WholeExchange extends Exchange {
 
   protected received(_: Dispatcher.DispatchController, chunk: Uint8Array): void {
     this.size += chunk.length
+    if (this.head?.status === 200) this.asked.received += chunk.length
     if (this.size > this.limit) this.close()
     else if (this.asked.take(chunk.length)) this.chunks.push(chunk)
     else this.fail(noRoom)
@@ -301,7 +302,7 @@ export const dispatchWhole = (
   options: Dispatcher.DispatchOptions,
   stopper: Stopper,
   limitOf: (status: number) => number,
-  asked: Pick<Asked, "take">
+  asked: Pick<Asked, "received" | "take">
 ): Effect.Effect<WholeReply, GatewayError> =>
   Effect.callback((resume) => {
     const exchange = new WholeExchange(stopper, limitOf, asked, resume)

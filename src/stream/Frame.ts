@@ -35,7 +35,9 @@ export interface Progress {
   end: "complete" | UpstreamFault | undefined
   /** Set where the reply is complete and the upstream is not: it is not waited for, and its call is ended. */
   early?: boolean
-  /** Characters of the reply that were kept so far, to be said with what comes later. */
+  /** Bytes of text, thinking and arguments of calls so far: about what the output was. */
+  bytes?: number
+  /** Bytes of the reply, about, that were kept so far, to be said with what comes later. */
   kept?: number
 }
 

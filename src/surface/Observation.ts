@@ -58,8 +58,10 @@ export class Observation implements RequestFacts {
   flags = 0
   adjusted = 0
   events = 0
-  /** The reply was complete before the cloud had counted it. */
-  early = false
+  /** Whether a stream came to the cloud's own end, with its counts. */
+  counted = false
+  /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
+  received = 0
   firstEventAt: number | undefined
   private readonly begunAt = performance.now()
   private readonly room: Room | undefined
@@ -97,7 +99,11 @@ export class Observation implements RequestFacts {
   }
 
   get cost(): number | undefined {
-    return chargedCost(this, chargedTokens(this))
+    return chargedCost(this, this.charged)
+  }
+
+  get charged(): Tokens | undefined {
+    return chargedTokens(this)
   }
 
   get quota(): RequestFacts["quota"] {

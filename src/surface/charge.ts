@@ -7,33 +7,43 @@ import type { Tokens } from "../model/Tokens.ts"
 
 /** What is known of a request that is over. */
 interface Chargeable
-  extends Pick<RequestFacts, "bytesOut" | "events" | "outcome" | "route" | "status" | "streamEnd" | "tokens"> {
+  extends Pick<
+    RequestFacts,
+    "events" | "outcome" | "route" | "status" | "stream" | "streamEnd" | "surface" | "tokens"
+  > {
   /** About how many tokens the input is; undefined where nothing is charged. */
   readonly inputEstimate: number | undefined
   readonly call: { readonly sent: boolean } | undefined
-  /** The reply was complete before the cloud had counted it. */
-  readonly early: boolean
+  /** Whether a stream came to the cloud's own end, with its counts. */
+  readonly counted: boolean
+  /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
+  readonly received: number
 }
 
 /** The caller gave up what the cloud was at, or the gateway did. */
 const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
 
+/** No count is of nothing where something was said, and no input is empty. */
+const isCount = ({ input, output }: Tokens, stream: boolean, bytes: number): boolean =>
+  output > 0 || (input > 0 && !(stream && bytes > 0))
+
 /**
  * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is
- * free. An event of a stream is about a token.
+ * free. Where the cloud's count is missing, what it said is charged: an event is at least a token, and so are four bytes.
  */
 export const chargedTokens = (observation: Chargeable): Tokens | undefined => {
-  const { bytesOut, call, early, events, inputEstimate, outcome, status, streamEnd, tokens } = observation
+  const { call, counted, events, inputEstimate, outcome, status, stream, streamEnd, surface, tokens } = observation
   if (inputEstimate === undefined || call?.sent !== true) return tokens
+  // A vector is no output.
+  const bytes = surface === "embeddings" ? 0 : observation.received
   const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
-  if (ended && !early && tokens !== undefined) return tokens
-  const output = Math.max(tokens?.output ?? 0, events)
-  if (ended && early) return { ...tokens, input: tokens?.input ?? inputEstimate, output }
-  if (ended) return { input: inputEstimate, output: Math.max(output, Math.ceil(bytesOut / bytesPerToken)) }
-  if (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome)) {
-    return { ...tokens, input: Math.max(tokens?.input ?? 0, inputEstimate), output }
-  }
-  return events === 0 ? tokens : { ...tokens, input: tokens?.input ?? inputEstimate, output }
+  const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
+  if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, stream, bytes)) return tokens
+  if (!ended && !gaveUp && events === 0 && bytes === 0) return tokens
+  // Streams begin with the count of their input; of several calls only those that ended have one.
+  const input = (stream && tokens?.input) || Math.max(tokens?.input ?? 0, inputEstimate)
+  const output = Math.max(tokens?.output ?? 0, events, Math.ceil(bytes / bytesPerToken))
+  return { ...tokens, input, output, estimated: true }
 }
 
 /** The same in millionths of the currency; undefined where nothing is charged or there are no prices. */

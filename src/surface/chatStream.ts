@@ -32,6 +32,7 @@ export class ChatState implements Progress, Pieces {
   readonly writer: ChunkWriter
   end: Progress["end"]
   early = false
+  bytes = 0
   kept = 0
   /** Nothing has been said yet. */
   silent = true
@@ -53,6 +54,7 @@ export class ChatState implements Progress, Pieces {
 
   push(piece: Piece): void {
     this.silent = false
+    if ("text" in piece) this.bytes += Buffer.byteLength(piece.text)
     if (piece.type === "call-end") {
       this.completed = [...this.completed, { type: "end", key: piece.index }]
       return

@@ -8,7 +8,6 @@ import { Activity } from "../status/Activity.ts"
 import { makeRecordRequest } from "../telemetry/metrics.ts"
 import { logRequest } from "../telemetry/requestLog.ts"
 import type { RequestSpan } from "../telemetry/requestSpan.ts"
-import { chargedCost, chargedTokens } from "./charge.ts"
 import type { Observation } from "./Observation.ts"
 
 export const makeFinish = Effect.gen(function* () {
@@ -19,11 +18,10 @@ export const makeFinish = Effect.gen(function* () {
   /** `left`: the caller left before the end. `now` is in milliseconds since the epoch. */
   return (facts: Observation, left: boolean, now: number, { close, span }: RequestSpan): Effect.Effect<void> => {
     if (facts.path === "/health") return Effect.void
-    const { caller } = facts
-    const tokens = chargedTokens(facts)
+    const { caller, charged: tokens, cost = 0 } = facts
     // What the next request is measured by.
     if (caller !== undefined && tokens !== undefined) {
-      note(caller, facts.startedAt, tokens.input + tokens.output, chargedCost(facts, tokens) ?? 0)
+      note(caller, facts.startedAt, tokens.input + tokens.output, cost)
     }
     const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
     const record = usageRecordOf(facts, left, now)

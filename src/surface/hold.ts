@@ -6,7 +6,6 @@ import type { Quota } from "../access/Quota.ts"
 import type { RateLimit } from "../access/RateLimit.ts"
 import type { CallerIdentity } from "../api/Security.ts"
 import type { GatewayError } from "../model/GatewayError.ts"
-import { chargedCost, chargedTokens } from "./charge.ts"
 import type { Observation } from "./Observation.ts"
 
 interface Asked {
@@ -32,8 +31,8 @@ export const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], c
       observation.replyHeaders = { ...observation.replyHeaders, ...reservation.headers }
       // Runs before the reservation is settled, and after a stream has said what it used.
       return Effect.addFinalizer(() => {
-        const used = chargedTokens(observation)
-        reservation.use((used?.input ?? 0) + (used?.output ?? 0), chargedCost(observation, used))
+        const { charged, cost } = observation
+        reservation.use((charged?.input ?? 0) + (charged?.output ?? 0), cost)
         return Effect.void
       })
     })
@@ -47,8 +46,8 @@ export const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], c
           caller,
           { requests: calls, tokens: (observation.inputEstimate ?? 0) + output },
           () => {
-            const { tokens } = observation
-            return tokens === undefined ? undefined : tokens.input + tokens.output
+            const { charged } = observation
+            return charged === undefined ? undefined : charged.input + charged.output
           }
         )
 

@@ -3,6 +3,7 @@
  */
 import { messagesErrorBody } from "../api/Errors.ts"
 import { claudeFault } from "../dialect/claude/faults.ts"
+import { deltaSlots } from "../dialect/claude/stream.ts"
 import { overlayUsage, tokensOf, totalsAtEnd } from "../dialect/claude/usage.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
@@ -19,11 +20,16 @@ import {
   readObject,
   textOf
 } from "../wire/json.ts"
+import { Recurring } from "../wire/recurring.ts"
 import { isEventName } from "../wire/sse.ts"
 import { fenceRemover } from "./messagesFormat.ts"
+import { outputBytes } from "./outputBytes.ts"
 import { messagesError } from "./wireError.ts"
 
 export interface MessagesState extends Progress {
+  bytes: number
+  /** Reads deltas. */
+  readonly deltas: Recurring
   /** Indexes of the content blocks that are tool calls and still open. */
   readonly open: Set<number>
   /** Counts of the beginning, and the totals since. */
@@ -63,18 +69,16 @@ const called = (state: MessagesState, key: number, block: JsonObject): ReadonlyA
   return isObject(block.input) ? [start, { type: "input", key, value: block.input }] : [start]
 }
 
-/** Text deltas are never parsed; one that merely mentions the type is parsed in vain. */
-const delta = (state: MessagesState, data: string): Frame | undefined => {
-  if (state.open.size === 0 || !data.includes("input_json_delta")) {
-    return looksLikeObject(data) ? { event: "content_block_delta", data } : undefined
-  }
-  const fields = readObject(data)
-  if (fields === undefined) return undefined
-  const change = objectOf(fields.delta)
+/** Most of all events. */
+const delta = (state: MessagesState, event: string, data: string): Frame | undefined => {
+  const fields = state.deltas.read(data)
+  if (fields?.type !== event) return undefined
+  const { partial_json, text, thinking, type } = objectOf(fields.delta)
+  state.bytes += outputBytes(text, thinking, partial_json)
   const key = numberOf(fields.index) ?? -1
-  return change.type === "input_json_delta" && state.open.has(key)
-    ? { event: "content_block_delta", data, calls: [{ type: "append", key, text: string(change.partial_json) }] }
-    : { event: "content_block_delta", data }
+  return type === "input_json_delta" && state.open.has(key)
+    ? { event, data, calls: [{ type: "append", key, text: string(partial_json) }] }
+    : { event, data }
 }
 
 /** An event's name and its data say the same: clients go by either, and a call is looked for by the name. */
@@ -88,8 +92,7 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
   const { data } = event
   const name = event.event ?? string(readObject(data)?.type)
   if (name !== "content_block_delta") return rareFrame(state, model, name, data)
-  // Most of all events, and not parsed: what does not even mention its name is another one.
-  const frame = data.includes(name) ? delta(state, data) : undefined
+  const frame = delta(state, name, data)
   if (frame === undefined) state.end = unreadable
   return frame
 }
@@ -113,7 +116,9 @@ const rareFrame = (state: MessagesState, model: string, name: string, data: stri
     case "content_block_start": {
       const fields = readObject(data)
       if (fields?.type !== name) break
-      return { event: name, data, calls: called(state, numberOf(fields.index) ?? -1, objectOf(fields.content_block)) }
+      const block = objectOf(fields.content_block)
+      state.bytes += outputBytes(block.text, block.thinking, block.input)
+      return { event: name, data, calls: called(state, numberOf(fields.index) ?? -1, block) }
     }
     case "content_block_stop": {
       if (!data.includes(name)) break
@@ -159,6 +164,8 @@ const counted = ({ totals }: MessagesState, fields: JsonObject): Frame => {
 export const messagesProtocol = (model: string, fenced = false): Protocol<MessagesState> => ({
   initial: () => ({
     end: undefined,
+    bytes: 0,
+    deltas: new Recurring(deltaSlots),
     open: new Set(),
     start: {},
     totals: {},
@@ -184,8 +191,8 @@ export const messagesProtocol = (model: string, fenced = false): Protocol<Messag
     const last: Frame = { event: "error", data: JSON.stringify(messagesErrorBody(messagesError(error))) }
     return governance === undefined ? [last] : [governanceFrame(governance), last]
   },
-  summary: ({ start, totals, stopReason }) => ({
-    tokens: tokensOf({ ...start, ...totals }),
+  summary: ({ end, start, totals, stopReason }) => ({
+    tokens: tokensOf(end === "complete" ? totals : { ...start, ...totals }),
     finishReason: stopReason
   })
 })

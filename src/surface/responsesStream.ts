@@ -9,8 +9,9 @@ import { unreadable } from "../model/UpstreamFault.ts"
 import type { Scrub } from "../provider/fault.ts"
 import type { Frame, Progress, Protocol, Summary } from "../stream/Frame.ts"
 import type { Event } from "../wire/Event.ts"
-import { isObject, type JsonObject, numberOf, readExactObject, textOf } from "../wire/json.ts"
+import { isObject, type JsonObject, numberOf, readExactObject, readObject, textOf } from "../wire/json.ts"
 import { isEventName } from "../wire/sse.ts"
+import { outputBytes } from "./outputBytes.ts"
 import {
   blamed,
   callOf,
@@ -24,6 +25,9 @@ import {
 import { apiError } from "./wireError.ts"
 
 export interface ResponsesState extends Progress {
+  bytes: number
+  /** Items of which anything was said before they were done. */
+  readonly begun: Set<number>
   /** Items whose arguments have come, in pieces or whole. */
   readonly withArguments: Set<number>
   /** Places of items that are left out, as the upstream counts them. */
@@ -112,9 +116,21 @@ const passed = (state: ResponsesState, name: string, data: string): Frame | unde
   return fields === undefined ? broken(state) : { event: name, data: JSON.stringify(exposedEvent(fields)) }
 }
 
+/** What a delta says, and an item that is done and had none. */
+const count = (state: ResponsesState, name: string, data: string): void => {
+  const isDelta = name.endsWith(".delta")
+  if (!isDelta && name !== "response.output_item.done") return
+  const fields = readObject(data) ?? {}
+  const key = keyOf(fields)
+  if (isDelta) state.begun.add(key)
+  else if (state.begun.has(key)) return
+  state.bytes += outputBytes(isDelta ? fields.delta : fields.item)
+}
+
 /** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
 const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefined => {
   const name = event ?? textOf(readExactObject(data)?.type) ?? ""
+  count(state, name, data)
   // Most of all events.
   return name === "response.output_text.delta" ? passed(state, name, data) : rareFrame(state, name, data)
 }
@@ -160,6 +176,8 @@ export const responsesProtocol = (scrub: Scrub): Protocol<ResponsesState> => ({
   initial: () => ({
     end: undefined,
     scrub,
+    bytes: 0,
+    begun: new Set(),
     withArguments: new Set(),
     sealed: new Set(),
     summary: { tokens: undefined, finishReason: undefined },

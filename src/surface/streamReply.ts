@@ -80,7 +80,8 @@ export const makeStreamReply = (limits: Limits, watchEnd: Effect.Success<typeof 
       observation.events += relay.events
       observation.bytesOut += writer.sent
       observation.flags = calls.flags().length
-      observation.early = state.early === true
+      observation.counted = state.end === "complete" && state.early !== true
+      observation.received = (state.bytes ?? 0) + (state.kept ?? 0)
       if (opened !== undefined) {
         const { failure, finishReason, tokens } = protocol.summary(state)
         const { span } = opened

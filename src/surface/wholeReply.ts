@@ -38,6 +38,8 @@ const learn = (observation: Observation, { span }: Reply, answer: Answer): void 
     span.used(tokens, finishReason, flags)
   }
   if (failure !== undefined) {
+    // What a cloud says of its own failure is no output.
+    observation.received = 0
     observation.fail(failure)
     span.fail(failure)
   }
@@ -133,8 +135,9 @@ class Whole<P extends Prepared> {
   }
 
   private refused(reply: Reply, fault: UpstreamFault): Effect.Effect<never, GatewayError> {
-    const { provider, route } = this.options
+    const { observation, provider, route } = this.options
     const error = provider.faultError(route, fault)
+    if (fault._tag === "Refused") observation.received = 0
     reply.span.fail(error)
     reply.span.end()
     return Effect.fail(error)

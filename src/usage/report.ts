@@ -57,6 +57,12 @@ const columns: ReadonlyArray<Column> = [
   { head: "FIRST P95", of: first95 }
 ]
 const costColumn: Column = { head: "COST", of: ({ cost }) => (cost === undefined ? null : money(cost)) }
+const estimatedColumn: Column = { head: "ESTIMATED", of: ({ estimated = 0 }) => estimated }
+/** Only where any record has such a thing. */
+const rareColumns = ({ cost, estimated }: Totals): ReadonlyArray<Column> => [
+  ...(estimated === undefined ? [] : [estimatedColumn]),
+  ...(cost === undefined ? [] : [costColumn])
+]
 
 interface Row {
   readonly values: ReadonlyArray<string | null>
@@ -84,7 +90,7 @@ const cell = (value: number | string | null): string =>
 
 const asTable = (summary: Summary, names: KeyNames): string => {
   const { by, damaged, damagedAt, other, repeated, total } = summary
-  const numbers = total.cost === undefined ? columns : [...columns, costColumn]
+  const numbers = [...columns, ...rareColumns(total)]
   const label = (dimension: Dimension | undefined, value: string | null): string => {
     const name = dimension === "key" && value !== null ? names.get(value) : undefined
     return escapeControls(value === null ? "-" : name === undefined ? value : `${name} (${value})`)
@@ -138,7 +144,7 @@ const asCsv = (summary: Summary, names: KeyNames): string => {
     { head: "duration_ms_p95", of: p95 },
     { head: "first_event_ms_p50", of: first50 },
     { head: "first_event_ms_p95", of: first95 },
-    ...(total.cost === undefined ? [] : [{ ...costColumn, head: "cost" }])
+    ...rareColumns(total).map((column) => ({ ...column, head: column === costColumn ? "cost" : "estimated_tokens" }))
   ]
   const heads = [...by.flatMap((dimension) => (dimension === "key" ? ["key", "key_name"] : [dimension]))]
   const lines = rowsOf(summary).map(({ values, totals }) => [
@@ -162,12 +168,13 @@ const totalsJson = (totals: Totals) => ({
     cached: totals.cached,
     cache_writes: totals.cacheWrites,
     output: totals.output,
-    reasoning: totals.reasoning
+    reasoning: totals.reasoning,
+    // What is undefined is not printed.
+    estimated: totals.estimated
   },
   flags: totals.flags,
   duration_ms: { p50: p50(totals), p95: p95(totals) },
   first_event_ms: { p50: first50(totals), p95: first95(totals) },
-  // What is undefined is not printed.
   cost: totals.cost
 })
 

@@ -18,6 +18,8 @@ export interface Totals {
   cacheWrites: number
   output: number
   reasoning: number
+  /** Input and output of requests whose tokens are an estimate; undefined where there are none. */
+  estimated: number | undefined
   flags: number
   /** What the gateway itself refused, by status. */
   refused400: number
@@ -37,6 +39,7 @@ const emptyTotals = (): Totals => ({
   cacheWrites: 0,
   output: 0,
   reasoning: 0,
+  estimated: undefined,
   flags: 0,
   refused400: 0,
   refused403: 0,
@@ -62,6 +65,9 @@ const add = (totals: Totals, record: UsedRecord): void => {
     totals.cacheWrites += count(tokens.cache_writes)
     totals.output += count(tokens.output)
     totals.reasoning += count(tokens.reasoning)
+    if (tokens.estimated === true) {
+      totals.estimated = (totals.estimated ?? 0) + count(tokens.input) + count(tokens.output)
+    }
   }
   totals.flags += record.counts.flags
   // A cloud's own refusals have the outcome upstream_error.

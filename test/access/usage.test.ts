@@ -91,6 +91,7 @@ describe("a usage record", () => {
     stream: false,
     streamEnd: undefined,
     tokens: undefined,
+    charged: undefined,
     cost: undefined,
     finishReason: undefined,
     bytesIn: 0,
@@ -122,14 +123,15 @@ describe("a usage record", () => {
       ...facts,
       firstEventAt: facts.startedAt + 2,
       status: 200,
-      tokens: { input: 1, output: 2, cached: 1 }
+      tokens: { input: 1, output: 2 },
+      charged: { input: 1, output: 25, cached: 1, estimated: true }
     }
     const line = recordLine(usageRecordOf(later, false, facts.startedAt + 5) ?? assert.fail())
     assert.deepInclude(JSON.parse(line), {
       status: 200,
       outcome: "ok",
       first_event_ms: 2,
-      tokens: { input: 1, output: 2, cached: 1 }
+      tokens: { input: 1, output: 25, cached: 1, estimated: true }
     })
     assert.strictEqual(usageRecordOf({ ...facts, outcome: "invalid" }, true, facts.startedAt)?.outcome, "invalid")
   })

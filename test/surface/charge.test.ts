@@ -3,28 +3,62 @@ import { expect, it } from "@effect/vitest"
 import { chargedTokens } from "../../src/surface/charge.ts"
 
 const complete = {
-  bytesOut: 4000,
   call: { sent: true },
-  early: false,
+  counted: true,
   events: 20,
   inputEstimate: 5,
   outcome: undefined,
+  received: 4000,
   route: undefined,
   status: 200,
+  stream: true,
   streamEnd: "complete",
+  surface: "chat",
   tokens: { input: 12, output: 7 }
 } as const
+const left = { counted: false, streamEnd: "cancelled" } as const
+const cut = { counted: false, streamEnd: "error", outcome: "cut" } as const
+const whole = { counted: false, events: 0, stream: false, streamEnd: undefined } as const
+const broken = { ...whole, outcome: "upstream_error", status: 502 } as const
+const estimated = true
 
 it.each([
   ["what the cloud counted", {}, { input: 12, output: 7 }],
-  ["an estimate where it counted nothing", { tokens: undefined }, { input: 5, output: 1000 }],
   [
-    "the events of a stream that ended at a stop sequence: the cloud had not counted them",
-    { early: true, tokens: { input: 12, output: 1 } },
-    { input: 12, output: 20 }
+    "at least a quarter of the bytes where the caller left before the count",
+    left,
+    { input: 12, output: 1000, estimated }
   ],
-  ["the same with an estimated input", { early: true, tokens: undefined }, { input: 5, output: 20 }],
-  ["what came before the caller left", { streamEnd: "cancelled" }, { input: 12, output: 20 }],
+  ["the cloud's count where it came, however the stream ended", { ...left, counted: true }, { input: 12, output: 7 }],
+  ["a quarter of the bytes where it counted nothing", { tokens: undefined }, { input: 5, output: 1000, estimated }],
+  [
+    "the same where it counts none for words",
+    { tokens: { input: 12, output: 0 } },
+    { input: 12, output: 1000, estimated }
+  ],
+  ["nothing more where it said nothing", { received: 0, tokens: { input: 12, output: 0 } }, { input: 12, output: 0 }],
+  ["an event is at least a token", { ...left, received: 8 }, { input: 12, output: 20, estimated }],
+  [
+    "the count so far, where it is more",
+    { ...left, tokens: { input: 0, output: 2000 } },
+    { input: 5, output: 2000, estimated }
+  ],
+  ["what came before it broke off", { ...cut, tokens: undefined }, { input: 5, output: 1000, estimated }],
+  ["a whole reply as the cloud counted it", whole, { input: 12, output: 7 }],
+  ["a whole reply that it did not count", { ...whole, tokens: undefined }, { input: 5, output: 1000, estimated }],
+  [
+    "the same where it counts nothing at all",
+    { ...whole, tokens: { input: 0, output: 0 } },
+    { input: 5, output: 1000, estimated }
+  ],
+  ["a whole reply that is no use", { ...broken, tokens: undefined }, { input: 5, output: 1000, estimated }],
+  ["nothing for a refusal", { ...broken, received: 0, tokens: undefined }, undefined],
+  ["a vector's input", { ...whole, surface: "embeddings", tokens: { input: 9, output: 0 } }, { input: 9, output: 0 }],
+  [
+    "the input of vectors that were given up",
+    { ...whole, surface: "embeddings", outcome: "cancelled", tokens: undefined },
+    { input: 5, output: 0, estimated }
+  ],
   ["nothing where nothing was sent", { call: { sent: false }, tokens: undefined }, undefined],
   ["nothing where it is free", { inputEstimate: undefined, tokens: undefined }, undefined]
 ] as const)("%s", (_, facts, expected) => expect(chargedTokens({ ...complete, ...facts })).toEqual(expected))

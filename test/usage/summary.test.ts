@@ -182,6 +182,24 @@ describe("a report", () => {
     assert.notProperty(back.total, "cost")
   })
 
+  it("tells how many tokens are estimates, where there are any", () => {
+    const counted = line(1)
+    const estimated = line(2, { tokens: { input: 3, output: 1000, estimated: true } })
+    const names = new Map()
+    const of = (...lines: ReadonlyArray<string>) => ({
+      json: JSON.parse(showSummary(sum(lines), "json", names)).total.tokens,
+      csv: showSummary(sum(lines), "csv", names),
+      table: showSummary(sum(lines), "table", names)
+    })
+    const both = of(counted, estimated)
+    assert.deepInclude(both.json, { input: 13, output: 1020, estimated: 1003 })
+    assert.match(both.csv, /,estimated_tokens\n.*,1003\n$/)
+    assert.match(both.table, /ESTIMATED\n.* 1,003\n/)
+    const none = of(counted)
+    assert.notProperty(none.json, "estimated")
+    assert.notMatch(none.csv + none.table, /estimated/i)
+  })
+
   it("shows cost in whole units", () => {
     const priced = JSON.stringify({ ...JSON.parse(line(1)), cost: 1_234_567 })
     const summary = sum([priced, JSON.stringify({ ...JSON.parse(line(2)), cost: 5 }), line(3)])

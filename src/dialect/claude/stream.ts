@@ -20,12 +20,15 @@ type Open =
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
 
 /** A delta has one of these. */
-const slots = ["text", "partial_json", "thinking"].map((key) => ({ key, in: (event: JsonObject) => event.delta }))
+export const deltaSlots = ["text", "partial_json", "thinking"].map((key) => ({
+  key,
+  in: (event: JsonObject) => event.delta
+}))
 
 class ClaudeReader implements StreamReader {
   private readonly route: Route
   private readonly filter: TextFilter
-  private readonly events = new Recurring(slots)
+  private readonly events = new Recurring(deltaSlots)
   /** By the vendor's index. */
   private readonly open = new Map<number, Open>()
   private thinking: Array<JsonObject> = []
@@ -34,7 +37,7 @@ class ClaudeReader implements StreamReader {
   private totals: JsonObject = {}
   private counts: JsonObject = {}
   private calls = 0
-  private characters = 0
+  private bytes = 0
   private stopReason: string | undefined
   private over = false
 
@@ -71,7 +74,7 @@ class ClaudeReader implements StreamReader {
         this.stopReason = textOf(objectOf(fields.delta).stop_reason) ?? this.stopReason
         return pausedBy(this.stopReason)
       case "message_stop":
-        this.counts = { ...this.start, ...totalsAtEnd(this.start, this.totals, fields) }
+        this.counts = totalsAtEnd(this.start, this.totals, fields)
         this.over = true
         break
       case "error":
@@ -93,7 +96,7 @@ class ClaudeReader implements StreamReader {
   }
 
   kept(): number {
-    return this.characters
+    return this.bytes
   }
 
   usage(): Tokens | undefined {
@@ -132,7 +135,7 @@ class ClaudeReader implements StreamReader {
       if (text === "") return
       target.empty = false
       out.push({ type: "arguments", index: target.index, text })
-    } else if (target?.type === "thinking") this.characters += append(target.block, change)
+    } else if (target?.type === "thinking") this.bytes += append(target.block, change)
   }
 
   private stop(at: number, out: Pieces): void {
@@ -148,14 +151,14 @@ class ClaudeReader implements StreamReader {
 
 export const stream: Dialect["stream"] = (route, chat) => new ClaudeReader(route, filterFor(chat))
 
-/** Thinking and its signature arrive in fragments, and must be given back exactly. Answers how many characters have come. */
+/** Thinking and its signature arrive in fragments, and must be given back exactly. Answers how many bytes have come. */
 const append = (block: { [key: string]: Json }, change: JsonObject): number => {
-  let characters = 0
+  let bytes = 0
   for (const name of ["thinking", "signature"]) {
     const text = textOf(change[name])
     if (text === undefined) continue
     block[name] = (textOf(block[name]) ?? "") + text
-    characters += text.length
+    bytes += Buffer.byteLength(text)
   }
-  return characters
+  return bytes
 }
