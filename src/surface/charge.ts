@@ -39,7 +39,8 @@ export const chargedTokens = (observation: Chargeable): Tokens | undefined => {
   const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
   const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
   if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, stream, bytes)) return tokens
-  if (!ended && !gaveUp && events === 0 && bytes === 0) return tokens
+  // Also where a stream's first event is a failure.
+  if (!ended && !gaveUp && bytes === 0 && (events === 0 || status !== 200)) return tokens
   // Streams begin with the count of their input; of several calls only those that ended have one.
   const input = (stream && tokens?.input) || Math.max(tokens?.input ?? 0, inputEstimate)
   const output = Math.max(tokens?.output ?? 0, events, Math.ceil(bytes / bytesPerToken))

@@ -52,6 +52,11 @@ it.each([
     { input: 5, output: 1000, estimated }
   ],
   ["a whole reply that is no use", { ...broken, tokens: undefined }, { input: 5, output: 1000, estimated }],
+  [
+    "nothing for a failure before the first word",
+    { ...cut, events: 1, received: 0, status: 502, tokens: undefined },
+    undefined
+  ],
   ["nothing for a refusal", { ...broken, received: 0, tokens: undefined }, undefined],
   ["a vector's input", { ...whole, surface: "embeddings", tokens: { input: 9, output: 0 } }, { input: 9, output: 0 }],
   [

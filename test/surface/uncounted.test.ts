@@ -198,6 +198,14 @@ it.each([
   assert.isNull(tokens)
 })
 
+it("a stream that begins with a failure costs nothing", async () => {
+  upstream.use(streaming([data({ error: { message: "overloaded", code: "server_error" } })]))
+  const got = await open(`${gateway.url}${chat.path}`, { model: "gpt-5.1:il5", stream: true, ...chat.body })
+  await got.text()
+  assert.isAtLeast(got.status, 400)
+  assert.isNull((await recordOf(got.headers.get("x-request-id"))).tokens)
+})
+
 it.each(["messages", "chat"])(
   "a stream of %s that ends without a count of its output is charged what it said",
   async (path) => {
