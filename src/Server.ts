@@ -14,8 +14,8 @@ import { UsageLog } from "./access/UsageLog.ts"
 import { Api, purposePaths } from "./api/Api.ts"
 import { isTls, listenerLayer } from "./listener.ts"
 import { CatalogStore } from "./model/CatalogStore.ts"
+import { Attempts } from "./provider/attempts.ts"
 import { Providers } from "./provider/Providers.ts"
-import { Upstream } from "./provider/Upstream.ts"
 import { Clouds, type GatewaySettings, Settings } from "./Settings.ts"
 import { type CloudSettings, sitesOf } from "./settings/clouds.ts"
 import { apiKeyLayer } from "./surface/apiKey.ts"
@@ -39,7 +39,7 @@ const routes = ({ docs, sandbox, settings }: GatewayOptions) =>
   )
 
 /** What the surfaces ask for. */
-const services = Inference.layer.pipe(Layer.provide(Providers.layer), Layer.provide(Upstream.live))
+const services = Inference.layer.pipe(Layer.provide(Providers.layer), Layer.provide(Attempts.live))
 
 /** What a gateway is made from. */
 export interface GatewayOptions {

@@ -12,7 +12,6 @@ import { Drain } from "./surface/Drain.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchUnsent } from "./unsent.ts"
 import { watchFile } from "./watchFile.ts"
-import { writesTogether } from "./wire/writes.ts"
 
 /** The gateway cannot take connections. `message` says what the operator can do. */
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
@@ -96,9 +95,6 @@ const limits = (settings: GatewaySettings) => {
   }
 }
 
-/** A whole reply takes some 80 µs, which each waits for those after it; with 4, a busy gateway answers 4 % fewer, with 32 as many. */
-const mostTogether = 16
-
 /** Between the in-band end of streams, when they have had their time, and the end of what is then still running. */
 const lastCall = Duration.seconds(2)
 
@@ -108,7 +104,6 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const prepare = <S extends Server>(server: S): S => {
     server.maxHeadersCount = 200
     const connected = files === undefined ? "connection" : "secureConnection"
-    server.on(connected, writesTogether(mostTogether))
     watchUnsent(server, guardSockets(server, connected), {
       drain: Duration.toMillis(settings.drainTimeout),
       most: Duration.toMillis(settings.requestCeiling)

@@ -2,7 +2,7 @@
 import { Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import type { Event } from "../wire/Event.ts"
-import { EventReader } from "../wire/sse.ts"
+import { eventReader } from "../wire/sse.ts"
 import { StreamError } from "./errors.ts"
 import type { GatewayHeaders } from "./headers.ts"
 import { broken, type Problem, type Reader, unreadable } from "./readers.ts"
@@ -16,15 +16,15 @@ const splitEvents = <E>(bytes: Stream.Stream<Uint8Array, E>) =>
   bytes.pipe(
     Stream.decodeText,
     Stream.mapAccumArray(
-      () => new EventReader(maxEvent),
-      (reader, texts) => {
+      () => eventReader(maxEvent),
+      (read, texts) => {
         const found: Array<Event | typeof tooLarge> = []
         for (const text of texts) {
-          const fits = reader.feed(text)
-          found.push(...(reader.take() ?? []))
-          if (!fits) found.push(tooLarge)
+          const { complete, events } = read(text)
+          found.push(...events)
+          if (!complete) found.push(tooLarge)
         }
-        return [reader, found] as const
+        return [read, found] as const
       }
     )
   )

@@ -1,6 +1,6 @@
 /** What vendors say of a call's input as JSON values, and chat as a text: printed at once, or for a large reply ahead and in slices. */
 import { arrayOf, isShallow, isShallowInSlices, type Json, type JsonObject, objectOf } from "../wire/json.ts"
-import { Print } from "../wire/print.ts"
+import { SlicedPrinter } from "../wire/slicedPrinter.ts"
 import type { Slices } from "../wire/slices.ts"
 
 /** Of inputs that were printed ahead; undefined for one that is nested too deep. */
@@ -26,7 +26,7 @@ const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | und
 ]
 
 function* printed(value: object): Slices<string> {
-  const print = new Print(value)
+  const print = new SlicedPrinter(value)
   const parts: Array<string> = []
   for (;;) {
     const done = print.step()

@@ -40,7 +40,7 @@ const reached = ({ vertex: v, bedrock: b, azure: a }: CloudSettings): ReadonlyAr
     onNone: () => [],
     onSome: (settings) => {
       const origin = Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, settings.region))
-      const signed = { method: "POST", url: new URL(origin), headers: {}, body: "", region: settings.region }
+      const signed = { url: new URL(origin), headers: {}, body: new Uint8Array(), region: settings.region }
       return [
         {
           cloud: "bedrock" as const,

@@ -5,10 +5,9 @@ import type { GatewayError } from "../model/GatewayError.ts"
 import type { Sites } from "../model/Partition.ts"
 import { requestable } from "../model/Resolver.ts"
 import type { Entry } from "../model/Route.ts"
-import type { Asked } from "../provider/Provider.ts"
+import { Attempts } from "../provider/attempts.ts"
+import type { Attempt } from "../provider/Provider.ts"
 import { Providers } from "../provider/Providers.ts"
-import { Stopper } from "../provider/Stopper.ts"
-import { Upstream } from "../provider/Upstream.ts"
 import { Clouds, type GatewaySettings, Settings } from "../Settings.ts"
 import type { CloudSettings } from "../settings/clouds.ts"
 import { chat } from "../surface/chat.ts"
@@ -60,27 +59,26 @@ const ask = (entry: Entry, region: string | undefined, { cloudOf, providerOf }: 
     const provider = providerOf(route)
     const startedAt = yield* steadyMillis
     const [body = {}] = bodies
-    const asked: Asked = { keyId: undefined, region: undefined, tried: [], take: () => true, received: 0 }
-    const where = () => `${entry.model.id} on ${cloudOf(route)}${asked.region === undefined ? "" : `/${asked.region}`}`
-    return yield* provider
-      .send({ route, operation, body, large: false, asked, stopper: new Stopper(), parent: undefined })
-      .pipe(
-        Effect.flatMap(({ span }) => {
-          span.end()
-          return Effect.map(steadyMillis, (now) => ok(`${where()} answered in ${now - startedAt} ms`))
-        }),
-        Effect.catch((error) => {
-          const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`
-          return Effect.succeed(fail(`${where()}: ${error.message}${status}`, mendOf(error)))
-        }),
-        Effect.timeoutOrElse({
-          duration: patience,
-          orElse: () =>
-            Effect.sync(() =>
-              fail(`${where()}: no answer within ${Duration.toSeconds(patience)} s`, "Look at the cloud's status page.")
-            )
-        })
-      )
+    const attempts: Array<Attempt> = []
+    const where = () => [`${entry.model.id} on ${cloudOf(route)}`, attempts.at(-1)?.region ?? []].flat().join("/")
+    const rest = { size: 0, keyId: undefined, parent: undefined, attempts, takeMemory: () => true, received: () => {} }
+    return yield* provider.send({ route, operation, body: () => body, ...rest }).pipe(
+      Effect.flatMap(({ span }) => {
+        span.end()
+        return Effect.map(steadyMillis, (now) => ok(`${where()} answered in ${now - startedAt} ms`))
+      }),
+      Effect.catch((error) => {
+        const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`
+        return Effect.succeed(fail(`${where()}: ${error.message}${status}`, mendOf(error)))
+      }),
+      Effect.timeoutOrElse({
+        duration: patience,
+        orElse: () =>
+          Effect.sync(() =>
+            fail(`${where()}: no answer within ${Duration.toSeconds(patience)} s`, "Look at the cloud's status page.")
+          )
+      })
+    )
   })
 
 const patience = Duration.seconds(30)
@@ -109,7 +107,7 @@ export const liveCheck = ({ settings, clouds, catalog, sites }: LiveOptions): Ch
     (entry.deployment.regions ?? [undefined]).map((region) => ({ entry, region }))
   )
   const layer = Providers.layer.pipe(
-    Layer.provide(Upstream.live),
+    Layer.provide(Attempts.live),
     Layer.provideMerge(Layer.succeed(Settings, settings)),
     Layer.provideMerge(Layer.succeed(Clouds, clouds))
   )

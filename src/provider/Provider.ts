@@ -1,79 +1,64 @@
-/**
- * A provider reaches one cloud: its addresses, credentials, framing and words for refusals. What is said there is the
- * surface's or the dialect's business.
- */
-import { Context, type Effect, type Scope, type Tracer } from "effect"
+/** A provider reaches one cloud. What is asked of it is the surface's or the dialect's business. */
+import { Context, type Effect, type Stream, type Tracer } from "effect"
 import type { GatewayError } from "../model/GatewayError.ts"
 import type { Operation, Route } from "../model/Route.ts"
 import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import type { CallSpan } from "../telemetry/callSpan.ts"
+import type { Event } from "../wire/Event.ts"
 import type { JsonObject } from "../wire/json.ts"
-import type { Arrived, Source } from "../wire/Source.ts"
-import type { Stopper } from "./Stopper.ts"
 
 /** A body as JSON values; numbers may be raw text where JavaScript's cannot hold them. */
 export type Body = JsonObject
 
-/** On whose behalf a cloud is asked. */
-export interface Asked {
-  readonly keyId: string | undefined
-  /** Told which region is asked, so that the last one told is the one that may have seen the text. */
-  region: string | undefined
-  /** Told every region that is asked, where there is a choice. */
-  tried: ReadonlyArray<string>
-  /** Takes room in memory for bytes of the reply, and says whether there was any; less than 0 gives it back. */
-  readonly take: (bytes: number) => boolean
-  /** Told how many bytes came of whole replies that began as a success. */
-  received: number
+/** One attempt to call a cloud, as the request's record knows it. */
+export interface Attempt {
+  readonly region: string
+  /** Open while the attempt may still be answered: whoever reads the reply ends it. */
+  readonly span: CallSpan
+  /** Whether the request has been sent, so that the cloud may be working on it. */
+  sent: boolean
+  /** The cloud's own ID of the call. */
+  requestId: string | undefined
+  /** When bytes of a streamed reply came last, in milliseconds of the process's clock. */
+  heardAt: number
 }
 
 /** What is asked of a cloud. */
-export interface Ask {
+export interface UpstreamCall {
   readonly route: Route
   readonly operation: Operation
-  readonly body: Body
-  /** Whether printing it at once would hold up other requests. */
-  readonly large: boolean
-  readonly asked: Asked
-  /** Ends the call from outside, with the failure that its reader will see. */
-  readonly stopper: Stopper
+  /** Asked for once, when the call is made. */
+  readonly body: () => Body
+  /** About how many bytes the body will have. */
+  readonly size: number
+  /** Whose key it is: each has a region that it is at home in. */
+  readonly keyId: string | undefined
   /** The span of the request that asks. */
   readonly parent: Tracer.AnySpan | undefined
-}
-
-interface Answered {
-  /** The region, location or resource that answered. */
-  readonly region: string
-  /** The cloud's own ID for the call, for the usage record. */
-  readonly requestId: string | undefined
-  /** Open: whoever made the call ends it, when it has been told what the call came to. */
-  readonly span: CallSpan
+  /** Every attempt is added to it. */
+  readonly attempts: Array<Attempt>
+  /** Takes memory for bytes of the reply, and says whether there was any; less than 0 gives it back. */
+  readonly takeMemory: (bytes: number) => boolean
+  /** So many bytes have come of a whole reply that began as a success. */
+  readonly received: (bytes: number) => void
 }
 
 /** A whole reply: a JSON object. */
-export interface Reply extends Answered {
-  /** The body as it came; the bytes of a large one, whose text would take long to make. */
-  readonly raw: string | Buffer
-  /** The same, parsed once and exactly. */
+export interface Reply {
+  /** The body as it came. */
+  readonly bytes: Buffer
+  /** The same, parsed once. */
   readonly body: JsonObject
-}
-
-/** A reply that is a stream. */
-export interface Streamed extends Answered {
-  /** A cut, a bad frame or an exception frame is a failure. */
-  readonly events: Source<Arrived<GatewayError>>
-  /** The reply has said its last word; its connection may be used again. */
-  readonly release: () => void
-  /** Nothing more of the reply is wanted: the call is ended. */
-  readonly close: () => void
+  /** Open: whoever asked ends it, when it knows what the call came to. */
+  readonly span: CallSpan
 }
 
 export class Provider extends Context.Service<
   Provider,
   {
-    readonly send: (ask: Ask) => Effect.Effect<Reply, GatewayError>
-    /** The scope ends the call. */
-    readonly stream: (ask: Ask) => Effect.Effect<Streamed, GatewayError, Scope.Scope>
+    readonly send: (call: UpstreamCall) => Effect.Effect<Reply, GatewayError>
+    /** A cut, a bad frame or an exception frame is a failure. */
+    readonly stream: (call: UpstreamCall) => Stream.Stream<Event, GatewayError>
     /** What a failure inside a reply of the route means to the caller. */
     readonly faultError: (route: Route, fault: UpstreamFault) => GatewayError
   }

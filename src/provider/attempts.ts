@@ -1,46 +1,36 @@
 /**
- * How often one call is tried, and where: once more when the connection failed before anything was sent, once more with new
- * credentials, and once more in another region of the same deployment when one is at its limit. Never in another deployment.
+ * How often a call is tried, and where: once more when the connection failed before anything was sent, once more with new credentials,
+ * and once more in another region of the same deployment when one is at its limit. Never in another deployment. Each attempt has its
+ * own span.
  */
-import { Effect } from "effect"
-import type { Deployment } from "../model/Catalog.ts"
+import { Cause, Context, Effect, Exit, Layer, Option, type Scope } from "effect"
+import { Headers, HttpBody, HttpClientRequest, type HttpClientResponse, UrlParams } from "effect/http"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { GatewayError } from "../model/GatewayError.ts"
-import { flatMapNow, mapErrorNow } from "../wire/now.ts"
-import type { CredentialError } from "./credentials/CredentialError.ts"
-import type { Head } from "./dispatch.ts"
-import { retryAfterOf } from "./fault.ts"
-import type { Asked } from "./Provider.ts"
+import { type CallSpan, makeCallSpans } from "../telemetry/callSpan.ts"
+import { makeBreaker } from "./breaker.ts"
+import type { CallKind, Cloud } from "./Cloud.ts"
+import { spanOf } from "./callAttributes.ts"
+import { CurrentCall, makeClient } from "./client.ts"
+import { connections } from "./connections.ts"
+import type { AuthHeaders, CredentialError } from "./credentials/CredentialError.ts"
+import { faultError, retryAfterOf, statusFault, unexpected } from "./fault.ts"
+import type { Attempt, UpstreamCall } from "./Provider.ts"
 import { makeRegions } from "./regions.ts"
-import type { Target } from "./Target.ts"
-import { isUnreachable, isUnsent } from "./transport.ts"
+import { type Target, targetOf } from "./Target.ts"
+import { clientError, isUnreachable, isUnsent } from "./transport.ts"
 
-/** One attempt as it is sent. */
-export interface Wire {
-  readonly target: Target
-  readonly headers: Readonly<Record<string, string>>
+/** An attempt that was answered with success; whoever reads the reply ends its span. */
+export interface Answer {
+  readonly response: HttpClientResponse.HttpClientResponse
+  readonly attempt: Attempt
 }
 
-/** What there is to try. */
-export interface Choice {
-  readonly deployment: Deployment
-  /** All inside one boundary. */
-  readonly regions: ReadonlyArray<string>
-  /** Address and headers with credentials, for one attempt. */
-  readonly prepare: (region: string) => Effect.Effect<Wire, CredentialError>
-  /** Gets new credentials after a refusal; absent when they are fixed. */
-  readonly refresh?: ((sent: Wire) => Effect.Effect<void, CredentialError>) | undefined
-  readonly asked: Asked
-}
-
-/** One answered request, whatever its status. */
-export interface Attempt<A extends Head> {
-  readonly wire: Wire
-  readonly region: string
-  readonly reply: A
-}
+type Answering = Effect.Effect<Answer, GatewayError, Scope.Scope>
 
 /** A region at its limit, or one that has no room for more. */
-const full: ReadonlySet<number> = new Set([429, 503, 529])
+const full: ReadonlySet<number | undefined> = new Set([429, 503, 529])
+const unauthorized: ReadonlySet<number | undefined> = new Set([401, 403])
 
 const credentialsUnavailable = (error: CredentialError, upstreamStatus?: number) =>
   new GatewayError({
@@ -51,79 +41,144 @@ const credentialsUnavailable = (error: CredentialError, upstreamStatus?: number)
     upstreamStatus
   })
 
-/** Whether another region may do what this one could not: nothing has reached it. */
-const isElsewhere = (error: GatewayError): boolean => isUnreachable(error) || error.code === "circuit-open"
-
-/** Sends one attempt, and answers with whatever the cloud said. `discard` ends a reply that nobody reads. */
-export interface Sender<A extends Head> {
-  readonly send: (wire: Wire) => Effect.Effect<A, GatewayError>
-  readonly discard: (reply: A) => Effect.Effect<unknown>
+/** Apart, because it lives as long as the reply. */
+const markSent = (attempt: Attempt) => () => {
+  attempt.sent = true
 }
 
-type Trying<A extends Head> = Effect.Effect<Attempt<A>, GatewayError>
+/** Ends the span of a call that fails or is given up. */
+export const endOnFailure =
+  (span: CallSpan) =>
+  <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+    Effect.onExit(effect, (exit) =>
+      Effect.sync(() => {
+        if (Exit.isSuccess(exit)) return
+        const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+        if (error === undefined) span.cancelled()
+        else span.fail(error)
+        span.end()
+      })
+    )
 
-export const makeAttempts = () => {
+/** Why a 200 cannot be what was asked for, by its headers; and redirects, which are not followed. */
+const refuseHead = (contentType: string, { headers, status }: HttpClientResponse.HttpClientResponse) => {
+  if (status >= 300 && status < 400) return unexpected("a redirect, which is not followed", "redirect", status)
+  const encoding = headers["content-encoding"] ?? "identity"
+  const promised = (headers["content-type"] ?? "").toLowerCase().startsWith(contentType) && encoding === "identity"
+  return status !== 200 || promised
+    ? undefined
+    : unexpected("a reply that is not what its API promises", "content-type")
+}
+
+const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"]
+const requestIdOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
+  requestIdHeaders.flatMap((name) => headers[name]?.slice(0, 200) ?? [])[0]
+
+/** A call as it is sent, wherever it is. */
+export interface Printed {
+  readonly call: UpstreamCall
+  readonly kind: CallKind
+  readonly body: Uint8Array
+  /** Beside those of the credentials. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const requestOf = ({ url }: Target, headers: AuthHeaders, body: Uint8Array) =>
+  HttpClientRequest.makeWith(
+    "POST",
+    url.href,
+    UrlParams.empty,
+    Option.none(),
+    Headers.fromRecordUnsafe({ ...headers, "content-length": String(body.length) }),
+    HttpBody.uint8Array(body, "application/json")
+  )
+
+/** Makes the calls of one cloud; connections, breakers and what regions said of their limits are shared by all. */
+const makeAttempts = Effect.gen(function* () {
+  const client = yield* makeClient
+  const guarded = yield* makeBreaker
+  const openSpan = yield* makeCallSpans
   const places = makeRegions()
 
-  const attempt = <A extends Head>(choice: Choice, region: string, { send }: Sender<A>): Trying<A> => {
-    const { asked } = choice
-    asked.region = region
-    if (choice.regions.length > 1 && !asked.tried.includes(region)) asked.tried = [...asked.tried, region]
-    return flatMapNow(
-      mapErrorNow(choice.prepare(region), (error) => credentialsUnavailable(error)),
-      (wire) => Effect.map(send(wire), (reply): Attempt<A> => ({ wire, region, reply }))
-    )
-  }
+  return (cloud: Cloud) => {
+    const { auth, endpoint } = cloud
 
-  /**
-   * A connection that failed before the request was sent is tried once more, elsewhere if there is an elsewhere; with new
-   * credentials, where the cloud refused the ones it was sent.
-   */
-  const authorized = <A extends Head>(choice: Choice, first: string, second: string | undefined, sender: Sender<A>) => {
-    const renewed = (answer: Attempt<A>): Trying<A> => {
-      const { refresh } = choice
-      const { status } = answer.reply
-      if (refresh === undefined || (status !== 401 && status !== 403)) return Effect.succeed(answer)
-      return sender
-        .discard(answer.reply)
-        .pipe(
-          Effect.andThen(Effect.mapError(refresh(answer.wire), (error) => credentialsUnavailable(error, status))),
-          Effect.andThen(Effect.suspend(() => attempt(choice, answer.region, sender)))
-        )
-    }
-    const again = (error: GatewayError): Trying<A> => {
-      if (second !== undefined && isElsewhere(error)) return Effect.flatMap(attempt(choice, second, sender), renewed)
-      return error.code === "connect" ? Effect.flatMap(attempt(choice, first, sender), renewed) : Effect.fail(error)
-    }
-    return Effect.matchEffect(attempt(choice, first, sender), { onFailure: again, onSuccess: renewed })
-  }
-
-  /** A region at its limit is left alone for as long as it says. */
-  const noted = <A extends Head>({ deployment }: Choice, answer: Attempt<A>): Attempt<A> => {
-    const { headers, status } = answer.reply
-    if (full.has(status)) places.full(deployment, answer.region, retryAfterOf(headers))
-    return answer
-  }
-
-  return <A extends Head>(choice: Choice, sender: Sender<A>): Effect.Effect<Attempt<A>, GatewayError> => {
-    const { asked, deployment, regions } = choice
-    const [first = "", second] = places.order(deployment, regions, asked.keyId ?? "")
-    const answered = authorized(choice, first, second, sender)
-    if (second === undefined) return answered
-    return Effect.flatMap(answered, (answer) => {
-      noted(choice, answer)
-      // One region more than the first is asked, whatever for.
-      if (!full.has(answer.reply.status) || answer.region !== first) return Effect.succeed(answer)
-      return Effect.flatMap(sender.discard(answer.reply), () =>
-        authorized(choice, second, undefined, sender).pipe(
-          Effect.map((other) => noted(choice, other)),
-          Effect.catchIf(isUnsent, () => {
-            // Nothing came of it: what the first one said stands.
-            asked.region = answer.region
-            return Effect.succeed(answer)
-          })
-        )
+    const ask = Effect.fnUntraced(function* (
+      { body, call, headers, kind }: Printed,
+      target: Target,
+      attempt: Attempt,
+      signedWith: (headers: AuthHeaders) => void
+    ) {
+      const { region, span } = attempt
+      const contentType = kind.stream ? cloud.framing(kind).contentType : "application/json"
+      const given = { "content-type": "application/json", accept: contentType, ...headers }
+      const signed = yield* Effect.mapError(auth.headers({ url: target.url, region, headers: given, body }), (error) =>
+        credentialsUnavailable(error)
       )
+      signedWith(signed)
+      const sent = Effect.provideService(client.execute(requestOf(target, signed, body)), CurrentCall, {
+        sent: markSent(attempt),
+        take: call.takeMemory,
+        received: call.received
+      })
+      const response = yield* guarded(target.circuit, Effect.mapError(sent, clientError))
+      attempt.requestId = requestIdOf(response)
+      span.answered(target.address, response.status)
+      if (full.has(response.status)) places.full(call.route.deployment, region, retryAfterOf(response.headers))
+      const refused = refuseHead(contentType, response)
+      if (refused !== undefined) return yield* refused
+      if (response.status === 200) return { response, attempt }
+      // A refusal is one also when its words cannot be had.
+      const text = yield* Effect.orElseSucceed(response.text, () => "")
+      return yield* faultError(statusFault(response.status, response.headers, text), cloud.scrub(call.route))
     })
+
+    /** Fails for any reply but a 200 of the promised type. */
+    return (printed: Printed): Answering => {
+      const { call, kind } = printed
+      let refused: AuthHeaders = {}
+      const signedWith = (headers: AuthHeaders) => {
+        refused = headers
+      }
+
+      const attempt = (region: string): Answering =>
+        Effect.suspend(() => {
+          const target = targetOf(cloud, kind, region)
+          const span = openSpan(spanOf(kind, target), call.parent)
+          const noted: Attempt = { region, span, sent: false, requestId: undefined, heardAt: 0 }
+          call.attempts.push(noted)
+          span.asked(region)
+          return endOnFailure(span)(ask(printed, target, noted, signedWith))
+        })
+
+      const renewed = (region: string): Answering =>
+        Effect.catch(attempt(region), (error) => {
+          if (auth.refresh === undefined || !unauthorized.has(error.upstreamStatus)) return Effect.fail(error)
+          const refreshed = Effect.mapError(auth.refresh(refused), (failure) =>
+            credentialsUnavailable(failure, error.upstreamStatus)
+          )
+          return Effect.andThen(refreshed, attempt(region))
+        })
+
+      const [first = "", second] = places.order(call.route.deployment, endpoint.regions(kind), call.keyId ?? "")
+      return Effect.catch(renewed(first), (error) => {
+        if (second !== undefined && (isUnreachable(error) || error.code === "circuit-open")) return renewed(second)
+        if (error.code === "connect") return renewed(first)
+        if (second === undefined || !full.has(error.upstreamStatus)) return Effect.fail(error)
+        // Where nothing comes of the other region, what the first one said stands.
+        return Effect.catchIf(renewed(second), isUnsent, () => Effect.fail(error))
+      })
+    }
   }
+})
+
+export class Attempts extends Context.Service<Attempts, Effect.Success<typeof makeAttempts>>()(
+  "gateway/provider/Attempts"
+) {
+  static readonly layer = Layer.effect(Attempts, makeAttempts)
+  /** With connections of its own. */
+  static readonly live = Attempts.layer.pipe(
+    Layer.provide(connections),
+    Layer.provide(CircuitBreaker.layerStoreMemory())
+  )
 }

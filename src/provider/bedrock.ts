@@ -1,22 +1,17 @@
 /** Amazon Bedrock: InvokeModel for Claude and Titan, the OpenAI-compatible route for GPT (docs/upstreams.md#amazon-bedrock). */
 import { Effect, Layer, Option } from "effect"
-import type { GatewayError } from "../model/GatewayError.ts"
 import { withoutMetrics } from "../model/invocationMetrics.ts"
-import type { Operation, Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
-import { mapNow } from "../wire/now.ts"
+import { awsFrames } from "../stream/awsFrames.ts"
+import { sse } from "../stream/sse.ts"
+import type { JsonObject } from "../wire/json.ts"
 import { base64Json } from "../wire/print.ts"
-import { sse } from "../wire/sseDecoder.ts"
-import { spanOf } from "./callAttributes.ts"
+import type { CallKind, Cloud, Message } from "./Cloud.ts"
 import { aws } from "./credentials/aws.ts"
-import { faultError, makeScrub, malformed } from "./fault.ts"
-import { eventStream, type Known } from "./framing/eventStream.ts"
-import { perKind } from "./kinds.ts"
-import { Outgoing } from "./Outgoing.ts"
-import { type Ask, type Body, Provider, type Reply } from "./Provider.ts"
-import { makeTargets } from "./Target.ts"
-import { type Call, Upstream } from "./Upstream.ts"
+import { makeScrub } from "./fault.ts"
+import { makeProvider } from "./makeProvider.ts"
+import { type Body, Provider } from "./Provider.ts"
 
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
 const anthropicVersion = "bedrock-2023-05-31"
@@ -27,7 +22,7 @@ const framesType = "application/vnd.amazon.eventstream"
 export const host = ({ fips }: BedrockSettings, region: string) =>
   `https://bedrock-runtime${fips ? "-fips" : ""}.${region}.amazonaws.com`
 
-const path = (route: Route, operation: Operation, stream: boolean) => {
+const path = ({ operation, route, stream }: CallKind) => {
   switch (operation) {
     case "chat":
     case "responses":
@@ -50,23 +45,19 @@ const countBody = (body: Body): Body => {
   return { input: { invokeModel: { body: base64Json(invoke) } } }
 }
 
-const bodyOf = (operation: Operation, body: Body): Body => {
-  if (operation === "messages") return invokeBody(body)
-  return operation === "count" ? countBody(body) : body
+const isFramed = ({ operation, stream }: CallKind): boolean => stream && operation === "messages"
+
+const message = (call: CallKind, body: Body): Message => {
+  if (call.operation === "count") return { body: countBody(body) }
+  if (call.operation !== "messages") return { body }
+  return { body: invokeBody(body), headers: isFramed(call) ? { "x-amzn-bedrock-accept": "application/json" } : {} }
 }
 
 /** Bedrock's words for a count and its own additions to a message, in the words of the messages format. */
-const native = (operation: Operation, reply: Reply): Effect.Effect<Reply, GatewayError> => {
-  if (operation === "messages") {
-    const body = withoutMetrics(reply.body)
-    return Effect.succeed(body === reply.body ? reply : { ...reply, body })
-  }
-  if (operation !== "count") return Effect.succeed(reply)
-  const count = reply.body.inputTokens
-  if (typeof count === "number") return Effect.succeed({ ...reply, body: { input_tokens: count } })
-  reply.span.fail(malformed)
-  reply.span.end()
-  return Effect.fail(malformed)
+const reply = ({ operation }: CallKind, body: JsonObject): JsonObject | undefined => {
+  if (operation === "messages") return withoutMetrics(body)
+  if (operation !== "count") return body
+  return typeof body.inputTokens === "number" ? { input_tokens: body.inputTokens } : undefined
 }
 
 /** What is configured, or the AWS default chain. */
@@ -77,77 +68,29 @@ export const bedrock = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ bedrock }) => Effect.fromOption(bedrock))
-    const upstream = yield* Upstream
     const credential = yield* credentialOf(settings)
-
-    const regions = (route: Route) => route.deployment.regions ?? [settings.region]
-
-    const target = makeTargets({
-      cloud: "bedrock",
-      baseUrl: Option.getOrUndefined(settings.baseUrl),
-      place: (route, operation, stream, region) => ({
-        origin: host(settings, region),
-        path: path(route, operation, stream)
-      })
-    })
-
-    const scrub = (route: Route) =>
-      makeScrub([
-        [route.deployment.model, route.model.id],
-        [route.deployment.countModel ?? "", route.model.id]
-      ])
-    const kind = perKind((route, operation, stream) => {
-      const framed = stream && operation === "messages"
-      const accept = framed ? framesType : stream ? "text/event-stream" : "application/json"
-      const first = target(route, operation, stream, regions(route)[0] ?? settings.region)
-      return {
-        accept,
-        headers: {
-          "content-type": "application/json",
-          accept,
-          ...(framed ? { "x-amzn-bedrock-accept": "application/json" } : {})
-        },
-        regions: regions(route),
-        scrub: scrub(route),
-        span: spanOf(route, operation, first, stream)
-      }
-    })
-
-    const call = ({ route, operation, body: given, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
-      const body = new Outgoing(bodyOf(operation, given), { large, hashed: Option.isNone(settings.bearerToken) })
-      const { accept, headers, regions, scrub, span } = kind(route, operation, stream)
-      return {
-        deployment: route.deployment,
-        regions,
-        prepare: (region) => {
-          const to = target(route, operation, stream, region)
-          return mapNow(
-            credential.sign({ method: "POST", url: to.url, headers, body: body.signable(), region }),
-            (signed) => ({ target: to, headers: signed })
-          )
-        },
-        refresh:
-          Option.isSome(settings.bearerToken) || Option.isSome(settings.keys)
-            ? undefined
-            : ({ headers }) => credential.refresh(headers),
-        body,
-        contentType: accept,
-        scrub,
-        vectors: operation === "embeddings",
-        span,
-        parent,
-        asked,
-        stopper
-      }
+    const fixed = Option.isSome(settings.bearerToken) || Option.isSome(settings.keys)
+    const cloud: Cloud = {
+      name: "bedrock",
+      endpoint: {
+        baseUrl: Option.getOrUndefined(settings.baseUrl),
+        regions: ({ route }) => route.deployment.regions ?? [settings.region],
+        host: (region) => host(settings, region),
+        path,
+        message,
+        reply
+      },
+      auth: { headers: credential.sign, refresh: fixed ? undefined : credential.refresh },
+      framing: (call) =>
+        isFramed(call)
+          ? { contentType: framesType, decoder: awsFrames }
+          : { contentType: "text/event-stream", decoder: sse },
+      scrub: ({ deployment, model }) =>
+        makeScrub([
+          [deployment.model, model.id],
+          [deployment.countModel ?? "", model.id]
+        ])
     }
-
-    const known: Known = { plain: undefined }
-    const frames = () => eventStream(known)
-
-    return Provider.of({
-      send: (ask) => Effect.flatMap(upstream.send(call(ask, false)), (reply) => native(ask.operation, reply)),
-      stream: (ask) => upstream.stream(call(ask, true), ask.operation === "messages" ? frames : sse),
-      faultError: (route, fault) => faultError(fault, scrub(route))
-    })
+    return yield* makeProvider(cloud)
   })
 )

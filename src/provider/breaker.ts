@@ -1,9 +1,9 @@
 /** Keeps calls from a cloud's region that has been failing, and tries it with one call every few seconds. */
-import { Cause, Duration, Effect, Exit, Metric, Option, Scope } from "effect"
+import { Cause, Clock, Effect, Exit, Metric, Option, Stream } from "effect"
+import type { HttpClientResponse } from "effect/http"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { GatewayError } from "../model/GatewayError.ts"
-import { steadily } from "../wire/steady.ts"
-import type { Head } from "./dispatch.ts"
+import { steadyClock } from "../wire/steady.ts"
 
 const transitions = Metric.counter("gateway_breaker_transitions_total", {
   description: "Transitions of the circuit breakers, by cloud, region and new state",
@@ -13,33 +13,27 @@ const open = Metric.gauge("gateway_breaker_open", {
   description: "1 while a circuit breaker keeps calls from a cloud's region, or tries it with one"
 })
 
-const tripPolicy = CircuitBreaker.consecutive(10)
-const openFor = Duration.seconds(5)
-
-const note = (transition: CircuitBreaker.Transition | undefined): Effect.Effect<void> => {
-  if (transition === undefined) return Effect.void
-  const { key, to } = transition
-  return Effect.logWarning(`circuit ${key} is ${to.toLowerCase()}`).pipe(
+const note = ({ key, to }: CircuitBreaker.Transition): Effect.Effect<void> =>
+  Effect.logWarning(`circuit ${key} is ${to.toLowerCase()}`).pipe(
     Effect.andThen(Metric.update(Metric.withAttributes(transitions, { circuit: key, state: to }), 1)),
     Effect.andThen(Metric.update(Metric.withAttributes(open, { circuit: key }), to === "Closed" ? 0 : 1))
   )
-}
 
-type Outcome = CircuitBreaker.Outcome["_tag"]
+const down: ReadonlySet<number> = new Set([502, 503])
 
 /**
  * Only what says that the cloud cannot be reached or is down opens a circuit, which all callers share: neither refusals nor what
  * took too long (504), which one request may bring about.
  */
-const outcomeOf = <A extends Head>(exit: Exit.Exit<A, GatewayError>): Outcome => {
+const classify = (exit: Exit.Exit<HttpClientResponse.HttpClientResponse, GatewayError>): CircuitBreaker.Outcome => {
   if (Exit.isSuccess(exit)) {
     const { status } = exit.value
-    return status === 504 ? "Ignored" : down.has(status) ? "Failure" : "Success"
+    if (status === 504) return CircuitBreaker.ignored
+    return down.has(status) ? CircuitBreaker.failure() : CircuitBreaker.success
   }
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return error === undefined || error.reason !== "upstream" ? "Ignored" : "Failure"
+  return error?.reason === "upstream" ? CircuitBreaker.failure() : CircuitBreaker.ignored
 }
-const down: ReadonlySet<number> = new Set([502, 503])
 
 const refusal = (error: CircuitBreaker.CircuitBreakerError) =>
   new GatewayError({
@@ -49,77 +43,25 @@ const refusal = (error: CircuitBreaker.CircuitBreakerError) =>
     retryAfter: error.reason._tag === "CircuitOpen" ? 5 : 1
   })
 
-/** What is known of a circuit without asking the store. */
-interface Circuit {
-  /** Calls have failed since the last one that did not, or it is not closed: the store counts. */
-  counting: boolean
-  closed: boolean
-  /** Transitions so far. */
-  changes: number
-}
-
-/** A call that the store has let through. */
-interface Admission {
-  readonly generation: number
-  /** The circuit's transitions by then. */
-  readonly at: number
-}
-
-/**
- * Effect's store of circuits, asked only while there is something to count: a success of a closed circuit without failures changes
- * nothing, and the library's `execute` takes 4 to 7 µs of every call (`npm run bench -- --replaced`). A call that was admitted is
- * recorded however it ends: an outcome that went missing would leave a half-open circuit waiting for it.
- */
 export const makeBreaker = Effect.gen(function* () {
-  const store = yield* CircuitBreaker.CircuitBreakerStore
-  const scope = yield* Effect.scope
-  const circuits = new Map<string, Circuit>()
-  const circuitOf = (key: string): Circuit => {
-    const circuit = circuits.get(key) ?? { counting: false, closed: true, changes: 0 }
-    circuits.set(key, circuit)
-    return circuit
-  }
-
-  const changed = (circuit: Circuit, transition: CircuitBreaker.Transition | undefined): Effect.Effect<void> => {
-    if (transition === undefined) return Effect.void
-    circuit.changes++
-    circuit.closed = transition.to === "Closed"
-    return note(transition)
-  }
-
-  const admit = (circuit: Circuit, key: string): Effect.Effect<Admission, CircuitBreaker.CircuitBreakerError> =>
-    Effect.flatMap(Scope.provide(steadily(store.admit(key)), scope), ({ generation, transition }) =>
-      Effect.map(changed(circuit, transition), () => ({ generation, at: circuit.changes }))
+  const { admit, record, state } = yield* CircuitBreaker.CircuitBreakerStore
+  const clock = yield* steadyClock
+  const steadily = Effect.provideService(Clock.Clock, clock)
+  const breaker = yield* Effect.provideService(
+    CircuitBreaker.make({ tripPolicy: CircuitBreaker.consecutive(10), openDuration: "5 seconds" }),
+    CircuitBreaker.CircuitBreakerStore,
+    {
+      admit: (key) => steadily(admit(key)),
+      record: (outcome) => steadily(record(outcome)),
+      state: (key) => steadily(state(key))
+    }
+  )
+  yield* Effect.forkScoped(Stream.runForEach(breaker.transitions, note))
+  return <R>(
+    key: string,
+    call: Effect.Effect<HttpClientResponse.HttpClientResponse, GatewayError, R>
+  ): Effect.Effect<HttpClientResponse.HttpClientResponse, GatewayError, R> =>
+    Effect.mapError(breaker.execute(call, { key, classify }), (error) =>
+      error instanceof GatewayError ? error : refusal(error)
     )
-
-  const record = (circuit: Circuit, key: string, outcome: Outcome, { at, generation }: Admission) =>
-    Effect.flatMap(steadily(store.record({ key, generation, outcome, tripPolicy, openFor })), (transition) => {
-      const stillClosed = circuit.closed && at === circuit.changes
-      if (outcome === "Success" && (stillClosed || transition?.to === "Closed")) circuit.counting = false
-      return changed(circuit, transition)
-    }).pipe(Effect.ignore)
-
-  const counted = <A extends Head>(circuit: Circuit, key: string, call: Effect.Effect<A, GatewayError>) =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Effect.mapError(admit(circuit, key), refusal), (admission) =>
-        Effect.onExit(restore(call), (exit) => record(circuit, key, outcomeOf(exit), admission))
-      )
-    )
-
-  /** To be asked when the call is about to be made. */
-  return <A extends Head>(key: string, call: Effect.Effect<A, GatewayError>): Effect.Effect<A, GatewayError> => {
-    const circuit = circuitOf(key)
-    if (circuit.counting) return counted(circuit, key, call)
-    const at = circuit.changes
-    return Effect.onExitPrimitive(call, (exit) => {
-      const outcome = outcomeOf(exit)
-      // What began before the circuit opened says nothing of it now.
-      if (outcome === "Ignored" || at !== circuit.changes) return undefined
-      if (outcome === "Success" && !circuit.counting) return undefined
-      circuit.counting = true
-      return Effect.flatMap(admit(circuit, key), (admission) => record(circuit, key, outcome, admission)).pipe(
-        Effect.ignore
-      )
-    })
-  }
 })

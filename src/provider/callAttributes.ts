@@ -1,7 +1,8 @@
 /** What the spans and metrics of upstream calls say, in the words of the OpenTelemetry GenAI conventions. */
-import type { Operation, Route } from "../model/Route.ts"
+import type { Operation } from "../model/Route.ts"
 import type { CallSpanOptions, ResponseNames } from "../telemetry/callSpan.ts"
 import { type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import type { CallKind } from "./Cloud.ts"
 import type { Target } from "./Target.ts"
 
 /** Names of `gen_ai.operation.name`. */
@@ -18,7 +19,7 @@ const operationNames: Readonly<Record<Operation, string>> = {
 const providerNames = { vertex: "gcp.vertex_ai", bedrock: "aws.bedrock", azure: "azure.ai.openai" } as const
 
 /** What is known of a call from its start. */
-export const spanOf = (route: Route, operation: Operation, target: Target, stream: boolean): CallSpanOptions => ({
+export const spanOf = ({ operation, route, stream }: CallKind, target: Target): CallSpanOptions => ({
   operation: operationNames[operation],
   provider: providerNames[route.deployment.cloud],
   model: route.model.id,

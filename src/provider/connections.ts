@@ -8,8 +8,6 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Settings } from "../Settings.ts"
 import { hostOf, isLoopback } from "../settings/fields.ts"
 import { tlsPolicy } from "../tlsPolicy.ts"
-import { readAtOnce } from "../wire/reads.ts"
-import { writesTogether } from "../wire/writes.ts"
 
 const timeout = 5_000
 
@@ -25,24 +23,11 @@ const options: Undici.Agent.Options = {
 /** As TLS has it anyway. What a socket has read and nobody has taken is memory that a slow reader holds. undici's types lack it. */
 const buffered = { highWaterMark: 16 * 1024 }
 
-/** With 32, calls for embeddings went out together, came back together, and took a tenth longer. */
-const mostTogether = 4
-
-const direct = () => {
-  const open = Undici.buildConnector({ timeout, allowH2: false, ...buffered, ...tlsPolicy })
-  const together = writesTogether(mostTogether)
-  return new Undici.Agent({
+const direct = () =>
+  new Undici.Agent({
     ...options,
-    connect: (to, opened) =>
-      open(to, (...outcome) => {
-        if (outcome[0] === null) {
-          together(outcome[1])
-          readAtOnce(outcome[1])
-        }
-        opened(...outcome)
-      })
+    connect: Undici.buildConnector({ timeout, allowH2: false, ...buffered, ...tlsPolicy })
   })
-}
 
 /** Through a tunnel (CONNECT), so that the proxy sees the host's name and nothing of the text. */
 class Proxied extends Undici.Dispatcher {

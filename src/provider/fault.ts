@@ -2,6 +2,7 @@
  * What a cloud's failure means to the caller, wherever the cloud said so: in a status, in a frame, or inside a reply that began
  * well (docs/api.md#what-becomes-of-a-clouds-error). The one place where an upstream's words are freed of what is the operator's.
  */
+import type { Headers } from "effect/http"
 import { type Code, GatewayError, type Reason } from "../model/GatewayError.ts"
 import {
   isTimeout,
@@ -13,7 +14,6 @@ import {
 } from "../model/UpstreamFault.ts"
 import type { FramingFailure } from "../wire/Event.ts"
 import { type JsonObject, objectOf } from "../wire/json.ts"
-import type { ReplyHeaders } from "./replyHeaders.ts"
 import { brokenOff } from "./transport.ts"
 
 /** Longest message of an upstream that is passed on, in characters. */
@@ -113,13 +113,13 @@ const messageOf = (top: JsonObject): string | undefined =>
   nonEmpty(objectOf(top.error).message) ?? nonEmpty(top.message) ?? nonEmpty(top.Message)
 
 /** Only a number of seconds is passed on. */
-export const retryAfterOf = (headers: ReplyHeaders): number | undefined => {
+export const retryAfterOf = (headers: Headers.Headers): number | undefined => {
   const value = headers["retry-after"]
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) : undefined
 }
 
 /** A reply whose status is no success. */
-export const statusFault = (status: number, headers: ReplyHeaders, body: string): Refused => {
+export const statusFault = (status: number, headers: Headers.Headers, body: string): Refused => {
   const top = errorBody(body)
   const error = objectOf(top.error)
   const exception = headers["x-amzn-errortype"]?.split(/[:,]/)[0]
@@ -153,6 +153,15 @@ export const framingError = (failure: FramingFailure, scrub: Scrub): GatewayErro
         code: failure.kind
       })
 }
+
+/** What a cloud sent instead of a reply. `status`: with which it did. */
+export const unexpected = (what: string, code: "content-type" | "redirect" | "invalid-utf8", status?: number) =>
+  new GatewayError({
+    reason: "upstream",
+    message: `the cloud that serves this model sent ${what}`,
+    code,
+    upstreamStatus: status
+  })
 
 /** A 200 whose body is not what the API promises. */
 export const malformed = faultError(misshapen, (message) => message)

@@ -4,14 +4,10 @@
  */
 import { hash } from "node:crypto"
 import type { Deployment } from "../model/Catalog.ts"
-import { perObject } from "../wire/perObject.ts"
 
 /** How long a region that said nothing is left alone, and the longest that one is, in seconds. */
 const usualPatience = 5
 const longestPatience = 60
-
-/** Keys of a deployment whose order is kept; it is quick to make again. */
-const maxKept = 10_000
 
 /** Weighted rendezvous hashing: the least wins, as often as its weight says, and a region that goes moves only its own keys. */
 const draw = (region: string, key: string, weight: number): number => {
@@ -32,24 +28,13 @@ export const homeFirst = (
 
 /** A deployment's regions by key, and what they said of their limits. In this process. */
 export const makeRegions = (now: () => number = () => performance.now()) => {
-  const ordersOf = perObject((_: Deployment) => new Map<string, ReadonlyArray<string>>())
   const waits = new WeakMap<Deployment, Map<string, number>>()
-
-  const homes = (deployment: Deployment, regions: ReadonlyArray<string>, key: string): ReadonlyArray<string> => {
-    const kept = ordersOf(deployment)
-    const known = kept.get(key)
-    if (known !== undefined) return known
-    if (kept.size >= maxKept) kept.clear()
-    const order = homeFirst(regions, deployment.weights, key)
-    kept.set(key, order)
-    return order
-  }
 
   return {
     /** All of the regions; the first is the one to ask. */
     order: (deployment: Deployment, regions: ReadonlyArray<string>, key: string): ReadonlyArray<string> => {
       if (regions.length < 2) return regions
-      const order = homes(deployment, regions, key)
+      const order = homeFirst(regions, deployment.weights, key)
       const until = waits.get(deployment)
       if (until === undefined) return order
       const at = now()

@@ -1,4 +1,5 @@
 /** Names the ways in which a connection fails, without a word of what the library says about it. */
+import type { HttpClientError } from "effect/http"
 import { type Code, GatewayError } from "../model/GatewayError.ts"
 
 /** Codes of failures before any byte of the request was sent, by Node and undici. */
@@ -38,7 +39,7 @@ const noDescriptors = new GatewayError({
 })
 
 /** A failed connection, as the caller may know it. */
-export const transportError = (error: unknown): GatewayError => {
+const transportError = (error: unknown): GatewayError => {
   const code = codeOf(error) ?? ""
   if (code === "UND_ERR_CONNECT_TIMEOUT") {
     return failed("the cloud that serves this model could not be reached in time", "connect-timeout")
@@ -53,6 +54,13 @@ export const transportError = (error: unknown): GatewayError => {
 
 /** A body that ended before its end. */
 export const brokenOff = failed("the cloud that serves this model broke off its reply", "cut")
+
+/** A failed call, as the caller may know it. */
+export const clientError = ({ reason }: HttpClientError.HttpClientError): GatewayError => {
+  const { cause } = reason
+  if (cause instanceof GatewayError) return cause
+  return reason._tag === "TransportError" ? transportError(cause) : brokenOff
+}
 
 /** Whether nothing of the request can have reached the upstream. */
 export const isUnreachable = (error: GatewayError): boolean =>

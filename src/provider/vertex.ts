@@ -1,19 +1,14 @@
 /** Google Vertex AI: Claude through rawPredict, Gemini through generateContent (docs/upstreams.md#vertex-ai). */
 import { Effect, Layer, Option } from "effect"
-import type { Operation, Route } from "../model/Route.ts"
 import { Clouds } from "../Settings.ts"
 import type { VertexSettings } from "../settings/clouds.ts"
+import { sse } from "../stream/sse.ts"
 import { arrayOf } from "../wire/json.ts"
-import { mapNow } from "../wire/now.ts"
-import { sse } from "../wire/sseDecoder.ts"
-import { spanOf } from "./callAttributes.ts"
+import type { CallKind, Cloud, Message } from "./Cloud.ts"
 import { google } from "./credentials/google.ts"
-import { faultError, makeScrub } from "./fault.ts"
-import { perKind } from "./kinds.ts"
-import { Outgoing } from "./Outgoing.ts"
-import { type Ask, type Body, Provider } from "./Provider.ts"
-import { makeTargets } from "./Target.ts"
-import { type Call, Upstream } from "./Upstream.ts"
+import { makeScrub } from "./fault.ts"
+import { makeProvider } from "./makeProvider.ts"
+import { type Body, Provider } from "./Provider.ts"
 
 /** Semantics of Anthropic's API version 2023-06-01; the 2026-10-21 one refuses sampling parameters. */
 const anthropicVersion = "vertex-2023-10-16"
@@ -27,8 +22,8 @@ export const host = (location: string) =>
 /** `@` of dated IDs stays as it is. */
 const segment = (text: string) => encodeURIComponent(text).replaceAll("%40", "@")
 
-const path = (settings: VertexSettings, location: string, route: Route, operation: Operation, stream: boolean) => {
-  const base = `/v1/projects/${segment(settings.project)}/locations/${segment(location)}/publishers`
+const path = (project: string, { operation, route, stream }: CallKind, location: string) => {
+  const base = `/v1/projects/${segment(project)}/locations/${segment(location)}/publishers`
   if (operation === "count") return `${base}/anthropic/models/count-tokens:rawPredict`
   const model = segment(route.deployment.model)
   return operation === "content"
@@ -36,22 +31,17 @@ const path = (settings: VertexSettings, location: string, route: Route, operatio
     : `${base}/anthropic/models/${model}:${stream ? "streamRawPredict" : "rawPredict"}`
 }
 
-/** Few bodies name either; the others are not copied for it. */
-const unnamed = (body: Body): Body => {
-  if (body.anthropic_beta === undefined && body.model === undefined) return body
-  const { anthropic_beta: _, model: __, ...rest } = body
-  return rest
-}
-
 /** Betas travel in a header here, the version in the body, and the model in the address unless tokens are counted. */
-const bodyOf = (route: Route, operation: Operation, body: Body, stream: boolean) => {
-  if (operation === "content") return { body, betas: [] }
+const message = ({ operation, route, stream }: CallKind, given: Body): Message => {
+  if (operation === "content") return { body: given }
+  const { anthropic_beta, model: _, ...body } = given
+  const betas = arrayOf(anthropic_beta)
   return {
-    betas: arrayOf(body.anthropic_beta),
+    headers: betas.length > 0 ? { "anthropic-beta": betas.join(",") } : {},
     body: {
       anthropic_version: anthropicVersion,
       ...(operation === "count" ? { model: route.deployment.countModel } : undefined),
-      ...unnamed(body),
+      ...body,
       ...(stream ? { stream: true } : undefined)
     }
   }
@@ -65,65 +55,30 @@ export const vertex = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ vertex }) => Effect.fromOption(vertex))
-    const upstream = yield* Upstream
     const credential = yield* credentialOf(settings)
-
-    const locations = (route: Route, operation: Operation): ReadonlyArray<string> =>
-      operation === "count" && Option.isSome(settings.countLocation)
-        ? [settings.countLocation.value]
-        : (route.deployment.regions ?? [settings.location])
-
-    const target = makeTargets({
-      cloud: "vertex",
-      baseUrl: Option.getOrUndefined(settings.baseUrl),
-      place: (route, operation, stream, location) => ({
-        origin: host(location),
-        path: path(settings, location, route, operation, stream)
-      })
-    })
-
-    const scrub = (route: Route) =>
-      makeScrub([
-        [settings.project, "the project"],
-        [route.deployment.model, route.model.id]
-      ])
-    const kind = perKind((route, operation, stream) => {
-      const regions = locations(route, operation)
-      const first = target(route, operation, stream, regions[0] ?? settings.location)
-      return { regions, scrub: scrub(route), span: spanOf(route, operation, first, stream) }
-    })
-
-    const call = ({ route, operation, body: given, large, asked, stopper, parent }: Ask, stream: boolean): Call => {
-      const { body, betas } = bodyOf(route, operation, given, stream)
-      const contentType = stream ? "text/event-stream" : "application/json"
-      const { regions, scrub, span } = kind(route, operation, stream)
-      return {
-        deployment: route.deployment,
-        regions,
-        prepare: (location) =>
-          mapNow(credential.headers, (headers) => ({
-            target: target(route, operation, stream, location),
-            headers: {
-              ...headers,
-              accept: contentType,
-              ...(betas.length > 0 ? { "anthropic-beta": betas.join(",") } : {})
-            }
-          })),
-        refresh: Option.isSome(settings.accessToken) ? undefined : ({ headers }) => credential.refresh(headers),
-        body: new Outgoing(body, { large }),
-        contentType,
-        scrub,
-        span,
-        parent,
-        asked,
-        stopper
-      }
+    const cloud: Cloud = {
+      name: "vertex",
+      endpoint: {
+        baseUrl: Option.getOrUndefined(settings.baseUrl),
+        regions: ({ operation, route }) =>
+          operation === "count" && Option.isSome(settings.countLocation)
+            ? [settings.countLocation.value]
+            : (route.deployment.regions ?? [settings.location]),
+        host,
+        path: (call, location) => path(settings.project, call, location),
+        message
+      },
+      auth: {
+        headers: ({ headers }) => Effect.map(credential.headers, (own) => ({ ...headers, ...own })),
+        refresh: Option.isSome(settings.accessToken) ? undefined : credential.refresh
+      },
+      framing: () => ({ contentType: "text/event-stream", decoder: sse }),
+      scrub: ({ deployment, model }) =>
+        makeScrub([
+          [settings.project, "the project"],
+          [deployment.model, model.id]
+        ])
     }
-
-    return Provider.of({
-      send: (ask) => upstream.send(call(ask, false)),
-      stream: (ask) => upstream.stream(call(ask, true), sse),
-      faultError: (route, fault) => faultError(fault, scrub(route))
-    })
+    return yield* makeProvider(cloud)
   })
 )

@@ -1,7 +1,8 @@
-/** How long a streamed reply may take: the idle limit, the ceiling, and the end of its key or of the server. */
-import { Duration } from "effect"
+/** How long a streamed reply may take, and what fills its silence. */
+import { Cause, Duration, Effect, Exit, Fiber, Option, Queue, Scope, Stream } from "effect"
 import { GatewayError } from "../model/GatewayError.ts"
-import { Silence } from "./Silence.ts"
+import { keepAlive } from "../wire/sse.ts"
+import { Enough } from "./translate.ts"
 
 /** The whole of a request took too long. */
 export const ceilingError = new GatewayError({
@@ -16,63 +17,105 @@ const idleError = new GatewayError({
   code: "idle"
 })
 
-/** How long a caller that does not read may hold a reply that has been stopped, in milliseconds. */
-const grace = 2_000
-
-/** What is asked of the upstream. */
-export interface Asking {
-  /** Whether it is waited for: a caller that reads slowly keeps us from reading, which is no silence of the upstream. */
-  readonly waiting: boolean
-  /** Since when it is, by the clock of `Silence`; 0 while it has not answered. */
-  readonly askedAt: number
-}
+/** How long a caller that does not read may hold a reply that has been ended. */
+const grace = Duration.seconds(2)
 
 export interface DeadlineOptions {
-  readonly asking: Asking
-  /** Longest silence of the upstream. */
+  /** Silence that a comment ends. */
+  readonly heartbeat: Duration.Duration
+  /** Longest silence of the cloud while it is waited for: a slow caller is no silence of the cloud. */
   readonly idle: Duration.Duration
-  /** Longest whole reply. */
+  /** When bytes of the cloud came last, in milliseconds of the process's clock. */
+  readonly heardAt: () => number
+  /** Longest whole reply, from the call on. */
   readonly ceiling: Duration.Duration
-  /** Ends the upstream call; the error comes out of the stream. */
-  readonly stop: (error: GatewayError) => void
+  /** Answers when the reply must end for another reason: a revoked key, a server that stops. */
+  readonly ended: Effect.Effect<GatewayError>
   /** Ends the connection of a caller that does not even read the last words. */
-  readonly cutOff: () => void
+  readonly cutOff: Effect.Effect<void>
 }
 
-/** They run from now on: the wait for the reply's head counts. Timers, so that the events pay next to nothing. */
-export class Deadlines {
-  private readonly options: DeadlineOptions
-  private readonly idle: Silence
-  private readonly ceiling: NodeJS.Timeout
-  private last: NodeJS.Timeout | undefined
-  private stopped = false
+type Items<A> = readonly [A, ...Array<A>]
 
-  constructor(options: DeadlineOptions) {
-    this.options = options
-    const { asking } = options
-    this.idle = new Silence(
-      Duration.toMillis(options.idle),
-      () => asking.askedAt,
-      () => {
-        if (asking.waiting) this.stop(idleError)
-      }
+/**
+ * Two fibers a stream: one reads the cloud, at most one array ahead of the caller, and one is its clock. When the time is over the
+ * first is interrupted, which ends the call, also while the caller does not read.
+ */
+export const withDeadlines =
+  ({ ceiling, cutOff, ended, heardAt, heartbeat, idle }: DeadlineOptions) =>
+  <A>(self: Stream.Stream<A, GatewayError | Enough>): Stream.Stream<A | typeof keepAlive, GatewayError> =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        const now = () => performance.now()
+        const scope = yield* Effect.scope
+        const call = yield* Scope.fork(scope)
+        const queue = yield* Queue.bounded<Items<A | typeof keepAlive>, GatewayError | Cause.Done>(1)
+        const startedAt = now()
+        let emittedAt = startedAt
+        let waitingSince: number | undefined = startedAt
+        const silentSince = () =>
+          waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, heardAt())
+
+        const read = Effect.flatMap(Scope.provide(Stream.toPull(self), call), (pull) =>
+          Effect.forever(
+            Effect.flatMap(
+              Effect.suspend(() => {
+                waitingSince = now()
+                return pull
+              }),
+              (items) => {
+                waitingSince = undefined
+                emittedAt = now()
+                return Queue.offer(queue, items)
+              }
+            ),
+            { disableYield: true }
+          )
+        )
+        const reader = yield* read.pipe(
+          Effect.onExit((exit) => {
+            waitingSince = undefined
+            const cause = Exit.isFailure(exit) ? exit.cause : Cause.fail(Cause.Done())
+            const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+            const done = error !== undefined && Cause.isDone(error)
+            return Scope.close(call, done ? Exit.void : Exit.failCause(cause)).pipe(
+              Effect.andThen(
+                Cause.hasInterruptsOnly(cause)
+                  ? Effect.void
+                  : done || error instanceof Enough
+                    ? Queue.end(queue)
+                    : Queue.failCause(queue, cause as Cause.Cause<GatewayError>)
+              )
+            )
+          }),
+          Effect.forkIn(scope, { startImmediately: true })
+        )
+
+        /** Waits until the reply must be ended, and answers why; fills silence meanwhile. */
+        const watch: Effect.Effect<GatewayError> = Effect.gen(function* () {
+          for (;;) {
+            const idleAt = silentSince() + Duration.toMillis(idle)
+            const next = Math.min(
+              startedAt + Duration.toMillis(ceiling),
+              emittedAt + Duration.toMillis(heartbeat),
+              idleAt
+            )
+            const error = yield* Effect.timeoutOption(ended, Math.max(1, next - now()))
+            if (Option.isSome(error)) return error.value
+            const at = now()
+            if (at - startedAt >= Duration.toMillis(ceiling)) return ceilingError
+            if (at - silentSince() >= Duration.toMillis(idle)) return idleError
+            if (at - emittedAt < Duration.toMillis(heartbeat)) continue
+            emittedAt = at
+            if (Queue.sizeUnsafe(queue) === 0) Queue.offerUnsafe(queue, [keepAlive])
+          }
+        })
+        yield* watch.pipe(
+          Effect.tap((error) => Fiber.interrupt(reader).pipe(Effect.andThen(Queue.fail(queue, error)))),
+          Effect.andThen(Effect.sleep(grace)),
+          Effect.andThen(cutOff),
+          Effect.forkIn(scope)
+        )
+        return Stream.fromPull(Effect.succeed(Queue.take(queue)))
+      })
     )
-    this.ceiling = setTimeout(this.stop, Duration.toMillis(options.ceiling), ceilingError)
-  }
-
-  /** Ends the reply for another reason. */
-  readonly stop = (error: GatewayError): void => {
-    if (this.stopped) return
-    this.stopped = true
-    this.idle.close()
-    this.options.stop(error)
-    this.last = setTimeout(this.options.cutOff, grace)
-  }
-
-  /** The reply is over. */
-  clear(): void {
-    this.idle.close()
-    clearTimeout(this.ceiling)
-    clearTimeout(this.last)
-  }
-}

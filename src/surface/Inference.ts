@@ -16,13 +16,13 @@ import type { Progress } from "../stream/Frame.ts"
 import { inOneTurn } from "../wire/turns.ts"
 import { adjustedHeaders } from "./adjusted.ts"
 import { type Admitted, makeAdmission } from "./admission.ts"
-import { bodyReader, isLarge } from "./body.ts"
+import { bodyReader } from "./body.ts"
 import { cloudProviders } from "./cloudProviders.ts"
 import { makeEnds } from "./ends.ts"
 import { makeHold } from "./hold.ts"
-import { CurrentObservation } from "./Observation.ts"
+import { CurrentObservation, type Observation } from "./Observation.ts"
 import { makeRefusedFields, maxResent, refusedField, without } from "./refusedFields.ts"
-import type { NamesModel, Prepared, Ready, Surface } from "./Surface.ts"
+import type { Arrival, NamesModel, Prepared, Ready, Surface } from "./Surface.ts"
 import { makeStreamReply } from "./streamReply.ts"
 import { makeWholeReply } from "./wholeReply.ts"
 
@@ -74,98 +74,98 @@ export class Inference extends Context.Service<
       ): Handler<E> => {
         const read = bodyReader(surface.schema, limits, surface.texts)
         const { protocol } = surface
-        return (request) =>
-          Effect.withFiber((fiber) => {
-            const observation = Context.get(fiber.context, CurrentObservation)
-            const caller = Context.getUnsafe(fiber.context, Caller)
-            const prepare = (
-              value: Request,
-              { inputEstimate, route: resolved }: Admitted,
-              fields: ReadonlySet<string>
-            ): Result.Result<Ready<P>, GatewayError> => {
-              const { id, startedAt } = observation
-              const route = without(resolved, fields)
-              observation.route = route
-              return Result.flatMap(
-                surface.prepare(value, route, { id, startedAt, headers: request.headers }),
-                (prepared) => {
-                  const more = refusedFields.known(route.deployment, prepared).filter((field) => !fields.has(field))
-                  if (more.length > 0) {
-                    return prepare(value, { inputEstimate, route: resolved }, new Set([...fields, ...more]))
-                  }
-                  if (prepared.maxOutput !== undefined) observation.inputEstimate = inputEstimate
-                  return Result.succeed({ route, prepared })
-                }
+
+        const prepared = (
+          request: Request,
+          { inputEstimate, route: resolved }: Admitted,
+          observation: Observation,
+          headers: Arrival["headers"],
+          fields: ReadonlySet<string>
+        ): Result.Result<Ready<P>, GatewayError> => {
+          const { id, startedAt } = observation
+          const route = without(resolved, fields)
+          observation.route = route
+          return Result.flatMap(surface.prepare(request, route, { id, startedAt, headers }), (prepared_) => {
+            const more = refusedFields.known(route.deployment, prepared_).filter((field) => !fields.has(field))
+            if (more.length > 0) {
+              const all = new Set([...fields, ...more])
+              return prepared(request, { inputEstimate, route: resolved }, observation, headers, all)
+            }
+            if (prepared_.maxOutput !== undefined) observation.inputEstimate = inputEstimate
+            return Result.succeed({ route, prepared: prepared_ })
+          })
+        }
+
+        const call = (ready: Ready<P>, observation: Observation): Sent => {
+          const { prepared, route } = ready
+          const { adjusted = none, stream, thinkingAdjusted = none } = prepared
+          observation.adjusted = adjusted.length + thinkingAdjusted.length
+          observation.cloud = cloudOf(route)
+          observation.changes = observation.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
+          const provider = providerOf(route)
+          return stream && protocol !== undefined
+            ? streamed({ protocol: protocol(prepared), prepared, route, provider, observation })
+            : whole({ surface, prepared, route, provider, observation })
+        }
+
+        /**
+         * Without a field that the cloud refuses by name, the request is sent again. `found`: those of this request, which are
+         * remembered only when the cloud has answered a request without them.
+         */
+        const send = (
+          ready: Ready<P>,
+          observation: Observation,
+          prepare: Prepare<P>,
+          found: ReadonlyArray<string> = none
+        ): Sent => {
+          const sent = call(ready, observation)
+          const { prepared, route } = ready
+          if (route.deployment.api !== "messages") return sent
+          const learned = Effect.tap(sent, () => {
+            // A stream may have begun with a comment while the cloud is silent.
+            const answered = !observation.stream || observation.firstEventAt !== undefined
+            if (answered && found.length > 0) refusedFields.remember(route.deployment, prepared, found)
+            return Effect.void
+          })
+          if (found.length === maxResent) return learned
+          return Effect.catch(learned, (error) => {
+            const field = refusedField(error, prepared.bodies[0] ?? {})
+            // What was left out and is refused anyway cannot be helped.
+            if (field === undefined || route.refused?.has(field) === true) return Effect.fail(error)
+            // This cloud has seen the request, wherever the next attempt gets.
+            observation.answered()
+            observation.firstEventAt = undefined
+            return Effect.flatMap(prepare(new Set([...(route.refused ?? none), field])), (again) =>
+              send(again, observation, prepare, [...found, field])
+            )
+          })
+        }
+
+        return Effect.fnUntraced(
+          function* (request) {
+            const observation = yield* CurrentObservation
+            const caller = yield* Caller
+            const body = yield* read(request, observation)
+            const admitted = yield* Effect.fromResult(admit(surface, body, caller, observation))
+            yield* screened(surface, body)
+            const prepare: Prepare<P> = (fields) =>
+              Effect.flatMap(
+                inOneTurn(() => prepared(body, admitted, observation, request.headers, fields)),
+                Effect.fromResult
               )
-            }
-
-            /**
-             * Without a field that the cloud refuses by name, the request is sent again. `found`: those of this request, which are
-             * remembered only when the cloud has answered a request without them.
-             */
-            const send = ({ prepared, route }: Ready<P>, readied: Prepare<P>, found: ReadonlyArray<string>): Sent => {
-              const { adjusted = none, stream, thinkingAdjusted = none } = prepared
-              observation.adjusted = adjusted.length + thinkingAdjusted.length
-              observation.cloud = cloudOf(route)
-              const provider = providerOf(route)
-              observation.changes = observation.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
-              const sent =
-                stream && protocol !== undefined
-                  ? streamed({ protocol: protocol(prepared), prepared, route, provider, observation, request })
-                  : whole({ surface, prepared, route, provider, observation })
-              if (route.deployment.api !== "messages") return sent
-              const learned =
-                found.length === 0
-                  ? sent
-                  : Effect.map(sent, (response) => {
-                      // A stream may have begun with a comment while the cloud is silent.
-                      const answered = !observation.stream || observation.firstEventAt !== undefined
-                      if (answered) refusedFields.remember(route.deployment, prepared, found)
-                      return response
-                    })
-              if (found.length === maxResent) return learned
-              return Effect.catch(learned, (error) => {
-                const field = refusedField(error, prepared.bodies[0] ?? {})
-                // What was left out and is refused anyway cannot be helped.
-                if (field === undefined || route.refused?.has(field) === true) return Effect.fail(error)
-                // This cloud has seen the request, wherever the next attempt gets.
-                observation.answered()
-                observation.firstEventAt = undefined
-                return Effect.flatMap(readied(new Set([...(route.refused ?? none), field])), (again) =>
-                  send(again, readied, [...found, field])
-                )
-              })
-            }
-
-            /** Within what the key may use. */
-            const held = (ready: Ready<P>, readied: Prepare<P>): Sent => {
-              const { bodies, maxOutput, stream } = ready.prepared
-              const holding = hold(caller, observation, { calls: bodies.length, stream, maxOutput })
-              const sent = () => send(ready, readied, none)
-              return holding === undefined ? sent() : Effect.flatMap(holding, sent)
-            }
-
-            const serve = (value: Request): Sent => {
-              const admitted = admit(surface, value, caller, observation)
-              if (Result.isFailure(admitted)) return Effect.fail(admitted.failure)
-              const readied: Prepare<P> = (fields) => {
-                const prepared = () => prepare(value, admitted.success, fields)
-                return isLarge(observation.bytesIn)
-                  ? Effect.flatMap(inOneTurn(prepared), Effect.fromResult)
-                  : Effect.fromResult(prepared())
-              }
-              return Effect.flatMap(screened(surface, value), () =>
-                Effect.flatMap(readied(noFields), (ready) => held(ready, readied))
-              )
-            }
-
-            return Effect.catch(read(request, observation, serve), (error) => {
+            const ready = yield* prepare(noFields)
+            yield* hold(caller, observation, ready.prepared)
+            return yield* send(ready, observation, prepare)
+          },
+          Effect.catch((error: GatewayError) =>
+            Effect.flatMap(CurrentObservation, (observation) => {
               observation.refuse(error)
-              if (observation.call?.sent === true) observation.answered()
+              if (observation.sent) observation.answered()
               const refused = Effect.fail(surface.error(error))
               return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
             })
-          })
+          )
+        )
       }
 
       return Inference.of({ handler })

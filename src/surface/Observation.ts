@@ -11,7 +11,7 @@ import { type Outcome, outcomeOf } from "../model/Outcome.ts"
 import type { RequestFacts } from "../model/RequestFacts.ts"
 import type { Route, SurfaceName } from "../model/Route.ts"
 import type { Tokens } from "../model/Tokens.ts"
-import type { Stopper } from "../provider/Stopper.ts"
+import type { Attempt } from "../provider/Provider.ts"
 import { chargedCost, chargedTokens } from "./charge.ts"
 import { servedHeaders } from "./proof.ts"
 import type { Room } from "./Room.ts"
@@ -28,9 +28,6 @@ export class Observation implements RequestFacts {
   modelId: string | undefined
   route: Route | undefined
   cloud: ServedCloud | undefined
-  region: string | undefined
-  tried: ReadonlyArray<string> = []
-  upstreamRequestId: string | undefined
   status = 0
   failure: string | undefined
   outcome: Outcome | undefined
@@ -48,8 +45,8 @@ export class Observation implements RequestFacts {
   finishReason: string | undefined
   /** About how many tokens the input is; undefined where nothing is charged. */
   inputEstimate: number | undefined
-  /** The calls to the cloud, once there are any. */
-  call: Stopper | undefined
+  /** The calls to the cloud. */
+  readonly attempts: Array<Attempt> = []
   bytesIn = 0
   bytesOut = 0
   tools = 0
@@ -80,6 +77,23 @@ export class Observation implements RequestFacts {
   /** Milliseconds since the epoch: the arrival, and what has passed since, also where the clock was set meanwhile. */
   now(): number {
     return this.startedAt + Math.round(performance.now() - this.begunAt)
+  }
+
+  /** Whether a cloud may have worked on the request. */
+  get sent(): boolean {
+    return this.attempts.some(({ sent }) => sent)
+  }
+
+  get region(): string | undefined {
+    return (this.attempts.findLast(({ sent }) => sent) ?? this.attempts.at(-1))?.region
+  }
+
+  get tried(): ReadonlyArray<string> {
+    return [...new Set(this.attempts.map(({ region }) => region))]
+  }
+
+  get upstreamRequestId(): string | undefined {
+    return this.attempts.at(-1)?.requestId
   }
 
   get keyId(): string | undefined {
@@ -121,6 +135,11 @@ export class Observation implements RequestFacts {
   take(bytes: number): boolean {
     this.held += bytes
     return this.room === undefined || this.room.take(bytes, this.held)
+  }
+
+  /** Bytes that it has taken so far. */
+  get taken(): number {
+    return this.held
   }
 
   /** Gives back all room that was taken. */

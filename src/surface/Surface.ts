@@ -97,7 +97,7 @@ export interface Surface<
   /** What `answer` does in one step and a large reply cannot wait for, done before it. */
   readonly ahead?: ((body: JsonObject) => Slices<void>) | undefined
   /** What a whole reply says. */
-  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "raw">) => Result.Result<Said, UpstreamFault>
+  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "bytes">) => Result.Result<Said, UpstreamFault>
   /** How a streamed reply is said; absent where there is none. */
   readonly protocol?: ((prepared: P) => Protocol<S>) | undefined
   /** One answer of several, where several were asked for. */

@@ -11,28 +11,19 @@ import { issueWords, plainMessage } from "../api/words.ts"
 import type { JsonText } from "../dialect/jsonTexts.ts"
 import { GatewayError, invalid, noRoom } from "../model/GatewayError.ts"
 import { ServerResponse } from "../nodeHttp.ts"
-import { type Budget, newBudget } from "../wire/budget.ts"
-import { parseExact } from "../wire/json.ts"
-import { measure } from "../wire/measure.ts"
-import { flatMapNow } from "../wire/now.ts"
-import { Parse, type Refusal } from "../wire/parse.ts"
-import { inOneTurn, inTurns } from "../wire/turns.ts"
+import { newBudget } from "../wire/budget.ts"
+import { parse, type Refusal } from "../wire/parse.ts"
+import { inOneTurn } from "../wire/turns.ts"
 import type { Observation } from "./Observation.ts"
-import { readTexts, refuseTexts } from "./texts.ts"
+import { readTexts } from "./texts.ts"
 
 export interface BodyLimits {
   readonly maxBytes: number
   readonly timeout: Duration.Duration
 }
 
-/** Bodies above this size are taken in steps, with other requests served in between. */
-const largeBytes = 256 * 1024
-
 /** Bytes of a body that have room before they come. */
 const unseen = 16 * 1024
-
-/** Whether the work on a body of this size is done in steps. */
-export const isLarge = (bytes: number): boolean => bytes > largeBytes
 
 const mediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
   if (request.headers["content-type"] === "application/json" && request.headers["content-encoding"] === undefined) {
@@ -124,15 +115,6 @@ const readBytes = (
     })
   })
 
-const notJson = (error: unknown): GatewayError => {
-  const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined
-  return invalid(
-    position === undefined
-      ? "the request body is not valid JSON"
-      : `the request body is not valid JSON (at character ${position})`
-  )
-}
-
 /** What is wrong with the bytes, before they are looked into. */
 const refuseBytes = (bytes: Buffer): GatewayError | undefined => {
   if (bytes.length === 0) return invalid("the request body is empty: it must be a JSON object")
@@ -147,32 +129,6 @@ const refusalOf = ({ at, kind, message, path }: Refusal, bytes: Buffer): Gateway
   kind === "syntax"
     ? invalid(`the request body is not valid JSON (at character ${bytes.toString("utf8", 0, at).length})`)
     : invalid(`${path === "" ? "the request body" : path}: ${message}`)
-
-const resultOf = ({ refusal, value }: Parse, bytes: Buffer): Result.Result<unknown, GatewayError> =>
-  refusal === undefined ? Result.succeed(value) : Result.fail(refusalOf(refusal, bytes))
-
-const parse = (bytes: Buffer): Result.Result<unknown, GatewayError> => {
-  const refused = refuseBytes(bytes)
-  if (refused !== undefined) return Result.fail(refused)
-  const { over, unusual } = measure(bytes)
-  if (over) {
-    const parsing = new Parse(bytes, { budget: newBudget() })
-    while (!parsing.step());
-    return resultOf(parsing, bytes)
-  }
-  // Parsing exactly takes many times longer, which few bodies need.
-  const text = bytes.toString("utf8")
-  return Result.try({ try: (): unknown => (unusual ? parseExact(text) : JSON.parse(text)), catch: notJson })
-}
-
-/** The same in slices, with other requests served in between. */
-const parseLarge = Effect.fnUntraced(function* (bytes: Buffer, budget: Budget) {
-  const refused = refuseBytes(bytes)
-  if (refused !== undefined) return yield* refused
-  const parsing = new Parse(bytes, { budget })
-  yield* inTurns(parsing.step)
-  return yield* Effect.fromResult(resultOf(parsing, bytes))
-})
 
 const issueText = SchemaIssue.makeFormatterStandardSchemaV1({ leafHook: issueWords })
 
@@ -202,30 +158,22 @@ export const bodyReader = <A>(
     const decoded = decode(value)
     return Result.isFailure(decoded) ? Result.fail(invalid(describe(decoded.failure))) : Result.succeed(value as A)
   }
-  const readSmall = (bytes: Buffer): Result.Result<A, GatewayError> => {
-    const judged = Result.flatMap(parse(bytes), judge)
-    if (texts === undefined || Result.isFailure(judged)) return judged
-    const refused = refuseTexts(texts(judged.success))
-    return refused === undefined ? judged : Result.fail(refused)
-  }
-  const readLarge = Effect.fnUntraced(function* (bytes: Buffer) {
+  const decoded = Effect.fnUntraced(function* (bytes: Buffer) {
+    const refused = refuseBytes(bytes)
+    if (refused !== undefined) return yield* refused
     const budget = newBudget()
-    const value = yield* parseLarge(bytes, budget)
+    const value = yield* Effect.mapError(parse(bytes, budget), (refusal) => refusalOf(refusal, bytes))
     const judged = yield* Effect.fromResult(yield* inOneTurn(() => judge(value)))
     if (texts !== undefined) yield* readTexts(texts(judged), budget)
     return judged
   })
-  /** Reads a body and goes on with it. The observation learns the size, also of a body that is then refused. */
-  return <B, E, R>(
-    request: HttpServerRequest.HttpServerRequest,
-    observation: Taking,
-    next: (body: A) => Effect.Effect<B, E, R>
-  ): Effect.Effect<B, E | GatewayError, R> => {
+  /** The observation learns the size, also of a body that is then refused. */
+  return (request: HttpServerRequest.HttpServerRequest, observation: Taking): Effect.Effect<A, GatewayError> => {
     const unsupported = mediaType(request)
     if (unsupported !== undefined) return Effect.fail(unsupported)
     return Effect.flatMap(readBytes(request, limits, observation), (bytes) => {
       observation.bytesIn = bytes.length
-      return flatMapNow(isLarge(bytes.length) ? readLarge(bytes) : Effect.fromResult(readSmall(bytes)), next)
+      return decoded(bytes)
     })
   }
 }

@@ -13,7 +13,8 @@ interface Chargeable
   > {
   /** About how many tokens the input is; undefined where nothing is charged. */
   readonly inputEstimate: number | undefined
-  readonly call: { readonly sent: boolean } | undefined
+  /** Whether a cloud may have worked on the request. */
+  readonly sent: boolean
   /** Whether a stream came to the cloud's own end, with its counts. */
   readonly counted: boolean
   /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
@@ -32,8 +33,8 @@ const isCount = ({ input, output }: Tokens, stream: boolean, bytes: number): boo
  * free. Where the cloud's count is missing, what it said is charged: an event is at least a token, and so are four bytes.
  */
 export const chargedTokens = (observation: Chargeable): Tokens | undefined => {
-  const { call, counted, events, inputEstimate, outcome, status, stream, streamEnd, surface, tokens } = observation
-  if (inputEstimate === undefined || call?.sent !== true) return tokens
+  const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = observation
+  if (inputEstimate === undefined || !sent) return tokens
   // A vector is no output.
   const bytes = surface === "embeddings" ? 0 : observation.received
   const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")

@@ -1,8 +1,7 @@
-/** Ends running streams that may not go on: their key was revoked or has expired, or the server has to stop. */
-import { Deferred, Effect, Fiber } from "effect"
+/** Why a running stream may not go on: its key was revoked or has expired, or the server has to stop. */
+import { Deferred, Effect } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { GatewayError } from "../model/GatewayError.ts"
-import { Crowd } from "../wire/Crowd.ts"
 import { Drain } from "./Drain.ts"
 
 const revokedError = new GatewayError({
@@ -11,41 +10,26 @@ const revokedError = new GatewayError({
   code: "revoked"
 })
 
-type Listener = (error: GatewayError) => void
-
-/** One fiber a key with running streams, and one for the drain; a stream itself costs a place in a crowd. */
+/** One fiber a key with streams; each stream awaits what it answers. */
 export const makeEnds = Effect.gen(function* () {
   const keys = yield* Keys
-  const drain = yield* Drain
+  const { expired } = yield* Drain
   const scope = yield* Effect.scope
-  const run = Effect.runForkWith(yield* Effect.context<never>())
-  const running = new Map<string, Crowd<Listener>>()
-  const tell = (listeners: Iterable<Listener>, error: GatewayError) => {
-    for (const listener of [...listeners]) listener(error)
-  }
-  yield* Deferred.await(drain.expired).pipe(
-    Effect.flatMap((error) =>
-      Effect.sync(() => {
-        for (const listeners of [...running.values()]) tell(listeners, error)
-      })
-    ),
-    Effect.forkIn(scope)
-  )
-  const listenersOf = (keyId: string) => {
-    const known = running.get(keyId)
-    if (known !== undefined) return known
-    const listeners = new Crowd<Listener>()
-    running.set(keyId, listeners)
-    const ended = Effect.andThen(
-      keys.ended(keyId),
-      Effect.sync(() => {
-        running.delete(keyId)
-        tell(listeners, revokedError)
-      })
-    )
-    Fiber.runIn(run(ended), scope)
-    return listeners
-  }
-  /** Calls back when the key's streams must end; answers how to stop watching. */
-  return (keyId: string, listener: Listener): (() => void) => listenersOf(keyId).add(listener)
+  const ends = new Map<string, Deferred.Deferred<GatewayError>>()
+  return (keyId: string): Effect.Effect<GatewayError> =>
+    Effect.suspend(() => {
+      const known = ends.get(keyId)
+      if (known !== undefined) return Deferred.await(known)
+      const end = Deferred.makeUnsafe<GatewayError>()
+      ends.set(keyId, end)
+      const revoked = Effect.as(keys.ended(keyId), revokedError)
+      return Effect.raceFirst(Deferred.await(expired), revoked).pipe(
+        Effect.tap((error) => {
+          ends.delete(keyId)
+          return Deferred.succeed(end, error)
+        }),
+        Effect.forkIn(scope),
+        Effect.andThen(Deferred.await(end))
+      )
+    })
 })

@@ -1,22 +1,14 @@
 /** What a request may use, held until its scope closes: one of the streams, and what it may use of the quota. */
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import type { CloudQuota } from "../access/CloudQuota.ts"
 import { limitsStreams, limitsUse } from "../access/limits.ts"
 import type { Quota } from "../access/Quota.ts"
 import type { RateLimit } from "../access/RateLimit.ts"
 import type { CallerIdentity } from "../api/Security.ts"
-import type { GatewayError } from "../model/GatewayError.ts"
 import type { Observation } from "./Observation.ts"
+import type { Prepared } from "./Surface.ts"
 
-interface Asked {
-  /** Calls of the cloud. */
-  readonly calls: number
-  readonly stream: boolean
-  /** Tokens that are reserved for the reply; undefined where nothing is charged. */
-  readonly maxOutput: number | undefined
-}
-
-/** Undefined where neither the key nor its team has such limits, and the operator none with the cloud. */
+/** Does nothing where neither the key nor its team has such limits, and the operator none with the cloud. */
 export const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) => {
   const ofTokens = (caller: CallerIdentity, observation: Observation, output: number) => {
     const reserve = Effect.suspend(() =>
@@ -40,8 +32,8 @@ export const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], c
 
   const ofCloud = (caller: CallerIdentity, observation: Observation, calls: number, output: number) =>
     observation.route === undefined
-      ? undefined
-      : cloud.take(
+      ? Effect.void
+      : (cloud.take(
           observation.route.deployment,
           caller,
           { requests: calls, tokens: (observation.inputEstimate ?? 0) + output },
@@ -49,21 +41,16 @@ export const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], c
             const { charged } = observation
             return charged === undefined ? undefined : charged.input + charged.output
           }
-        )
+        ) ?? Effect.void)
 
-  return (
+  return Effect.fnUntraced(function* (
     caller: CallerIdentity,
     observation: Observation,
-    { calls, maxOutput, stream }: Asked
-  ): Effect.Effect<void, GatewayError, Scope.Scope> | undefined => {
-    const slot = stream && limitsStreams(caller) ? limit.stream(caller) : undefined
-    const tokens = maxOutput !== undefined && limitsUse(caller) ? ofTokens(caller, observation, maxOutput) : undefined
-    // Last: whoever waits here has all else that it needs.
-    return inTurn(inTurn(slot, tokens), ofCloud(caller, observation, calls, maxOutput ?? 0))
-  }
+    { bodies, maxOutput, stream }: Prepared
+  ) {
+    if (stream && limitsStreams(caller)) yield* limit.stream(caller)
+    if (maxOutput !== undefined && limitsUse(caller)) yield* ofTokens(caller, observation, maxOutput)
+    // Last: a request that waits here has all else that it needs.
+    yield* ofCloud(caller, observation, bodies.length, maxOutput ?? 0)
+  })
 }
-
-type Held = Effect.Effect<void, GatewayError, Scope.Scope> | undefined
-
-const inTurn = (first: Held, second: Held): Held =>
-  first === undefined ? second : second === undefined ? first : Effect.andThen(first, second)

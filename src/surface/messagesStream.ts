@@ -3,7 +3,6 @@
  */
 import { messagesErrorBody } from "../api/Errors.ts"
 import { claudeFault } from "../dialect/claude/faults.ts"
-import { deltaSlots } from "../dialect/claude/stream.ts"
 import { overlayUsage, tokensOf, totalsAtEnd } from "../dialect/claude/usage.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
@@ -20,7 +19,6 @@ import {
   readObject,
   textOf
 } from "../wire/json.ts"
-import { Recurring } from "../wire/recurring.ts"
 import { isEventName } from "../wire/sse.ts"
 import { fenceRemover } from "./messagesFormat.ts"
 import { outputBytes } from "./outputBytes.ts"
@@ -28,8 +26,6 @@ import { messagesError } from "./wireError.ts"
 
 export interface MessagesState extends Progress {
   bytes: number
-  /** Reads deltas. */
-  readonly deltas: Recurring
   /** Indexes of the content blocks that are tool calls and still open. */
   readonly open: Set<number>
   /** Counts of the beginning, and the totals since. */
@@ -71,7 +67,7 @@ const called = (state: MessagesState, key: number, block: JsonObject): ReadonlyA
 
 /** Most of all events. */
 const delta = (state: MessagesState, event: string, data: string): Frame | undefined => {
-  const fields = state.deltas.read(data)
+  const fields = readObject(data)
   if (fields?.type !== event) return undefined
   const { partial_json, text, thinking, type } = objectOf(fields.delta)
   state.bytes += outputBytes(text, thinking, partial_json)
@@ -165,7 +161,6 @@ export const messagesProtocol = (model: string, fenced = false): Protocol<Messag
   initial: () => ({
     end: undefined,
     bytes: 0,
-    deltas: new Recurring(deltaSlots),
     open: new Set(),
     start: {},
     totals: {},

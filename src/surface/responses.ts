@@ -34,8 +34,8 @@ export const responses = surface<ResponsesRequest, PreparedResponses, ApiError, 
         maxOutput: reservedOutput(body, route.model)
       }
     }),
-  answer: ({ scrub }, { raw, body }) => {
-    const answer = rewriteResponse(raw, body, scrub)
+  answer: ({ scrub }, { bytes, body }) => {
+    const answer = rewriteResponse(bytes, body, scrub)
     return answer === undefined ? Result.fail(misshapen) : Result.succeed(answer)
   },
   protocol: ({ scrub }) => responsesProtocol(scrub)

@@ -83,14 +83,14 @@ export const summarize = (response: JsonObject): Summary => {
 }
 
 /** The answer of a whole reply; undefined for what is not a response. Its bytes stay as they came where nothing must change. */
-export const rewriteResponse = (raw: string | Buffer, response: JsonObject, scrub: Scrub): Said | undefined => {
+export const rewriteResponse = (bytes: Buffer, response: JsonObject, scrub: Scrub): Said | undefined => {
   if (response.object !== "response") return undefined
   const failed = blamed(response, scrub)
   return {
     ...summarize(response),
     calls: callsOf(response),
     body: (governance) => {
-      if (governance === undefined && failed === undefined && !mayHide(raw)) return raw
+      if (governance === undefined && failed === undefined && !mayHide(bytes)) return bytes
       const shown = exposedResponse(failed ?? response)
       return governance === undefined ? shown : { ...shown, x_gateway_governance: governance }
     }

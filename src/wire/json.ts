@@ -123,11 +123,15 @@ const writtenNumber = (_key: string, value: unknown, context?: Source): unknown 
 const reprinted = /(?:^|[[,:\s])-?(?:0(?=[,\s\]}])|\d+(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]|\.\d{15})|\d{16})/
 
 /**
- * The object that a text is, with every number as it was written, for what is printed again; undefined where it is none. Such
- * numbers are no JavaScript numbers any more: counts, which are plain integers, are.
+ * Parses JSON; throws where it is none. Every number keeps its text, for what is printed again. Such numbers are no JavaScript
+ * numbers any more: counts, which are plain integers, are.
  */
+export const parseWritten = (text: string): unknown =>
+  reprinted.test(text) ? JSON.parse(text, writtenNumber) : JSON.parse(text)
+
+/** The same of an object; undefined where the text is none. */
 export const readWrittenObject = (text: string): JsonObject | undefined => {
-  const value = attempt(reprinted.test(text) ? (text) => JSON.parse(text, writtenNumber) : JSON.parse, text)
+  const value = attempt(parseWritten, text)
   return isObject(value) ? value : undefined
 }
 

@@ -1,29 +1,20 @@
 /**
- * Looks through small JSON text before it is parsed: whether it may be within its budget, and whether its numbers are ordinary.
- * It takes a tenth of the time of parsing. What seems to be over is read again by `Parse`, which says where.
+ * Looks through small JSON text before it is parsed and answers how many tokens of the budget it takes; undefined where it may hold
+ * more than it may: too deep, too many values, a long name or number. It takes a tenth of the time of parsing. What seems to be over
+ * is read by `SlicedParser`, which says where.
  */
-import { maxDepth, maxFields, maxNameBytes, maxNumber, maxTokens } from "./budget.ts"
-
-export interface Measured {
-  /** Whether it may hold more than it may: too deep, too many values, a long name or number. */
-  readonly over: boolean
-  /** Whether a number is written in a way that JavaScript may not hold: 16 digits or more, or an exponent. */
-  readonly unusual: boolean
-}
+import { maxNameBytes, maxNumber } from "./budget.ts"
 
 const quote = 0x22
 const backslash = 0x5c
-/** Integers of as many digits may be beyond 2^53. */
-const unsafeDigits = 16
 
-export const measure = (bytes: Buffer, depthLimit = maxDepth, fieldLimit = maxFields): Measured => {
+export const measure = (bytes: Buffer, depthLimit: number, fieldLimit: number): number | undefined => {
   const { length } = bytes
   let depth = 0
   let deepest = 0
   let tokens = 0
   let fields = 1
   let digits = 0
-  let unusual = false
   let over = false
   /** Whether the last string is longer than a name may be. */
   let long = false
@@ -33,11 +24,8 @@ export const measure = (bytes: Buffer, depthLimit = maxDepth, fieldLimit = maxFi
       digits++
       continue
     }
-    if (digits > 0) {
-      if (digits >= unsafeDigits || byte === 0x65 || byte === 0x45) unusual = true
-      if (digits > maxNumber) over = true
-      digits = 0
-    }
+    if (digits > maxNumber) over = true
+    digits = 0
     if (byte === quote) {
       // Strings are leapt over, so that megabytes of base64 cost next to nothing; not those that may have escaped quotes.
       const from = at + 1
@@ -57,6 +45,5 @@ export const measure = (bytes: Buffer, depthLimit = maxDepth, fieldLimit = maxFi
       if (++depth > deepest) deepest = depth
     } else if (byte === 0x7d || byte === 0x5d) depth--
   }
-  if (digits >= unsafeDigits) unusual = true
-  return { over: over || deepest > depthLimit || tokens > maxTokens || fields > fieldLimit, unusual }
+  return over || deepest > depthLimit || fields > fieldLimit ? undefined : tokens
 }

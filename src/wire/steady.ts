@@ -9,14 +9,13 @@ const millisOf = (nanos: bigint): number => Number(nanos / 1_000_000n)
 /** Milliseconds so far. */
 export const steadyMillis: Effect.Effect<number> = Effect.map(Clock.monotonicTimeNanos, millisOf)
 
-/** Runs what measures by the time of day, as libraries do, by this clock. */
-export const steadily = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.updateService(effect, Clock.Clock, (clock) => ({
-    currentTimeMillisUnsafe: () => millisOf(clock.monotonicTimeNanosUnsafe()),
-    currentTimeMillis: Effect.map(clock.monotonicTimeNanos, millisOf),
-    currentTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-    currentTimeNanos: clock.monotonicTimeNanos,
-    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-    monotonicTimeNanos: clock.monotonicTimeNanos,
-    sleep: (duration) => clock.sleep(duration)
-  }))
+/** A clock for what measures by the time of day, as libraries do. */
+export const steadyClock: Effect.Effect<Clock.Clock> = Effect.map(Clock.Clock, (clock) => ({
+  currentTimeMillisUnsafe: () => millisOf(clock.monotonicTimeNanosUnsafe()),
+  currentTimeMillis: Effect.map(clock.monotonicTimeNanos, millisOf),
+  currentTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+  currentTimeNanos: clock.monotonicTimeNanos,
+  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+  monotonicTimeNanos: clock.monotonicTimeNanos,
+  sleep: (duration) => clock.sleep(duration)
+}))

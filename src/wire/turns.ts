@@ -1,70 +1,86 @@
 /**
- * Work that would hold up other requests is done in slices: at most a few milliseconds of it in one turn of the event loop,
- * however many requests have such work, and each in its turn.
+ * Long work is done in slices, so that no request holds up the others: each turn of the event loop gives such work a few
+ * milliseconds in all, however many requests have some, and takes them in order.
  */
 import { Effect } from "effect"
 import type { Slices } from "./slices.ts"
 
-/** Does a slice; true when nothing is left to do. A slice takes about a millisecond. */
+/** Does one slice of about a millisecond; true when nothing is left to do. */
 export type Step = () => boolean
 
 interface Job {
+  /** Undefined once the job was given up. */
   step: Step | undefined
   readonly done: (effect: Effect.Effect<void>) => void
 }
 
-/** Milliseconds that all slices of one turn may begin in. */
+/** Milliseconds that slices may take in one turn of the event loop. */
 const share = 4
 
 const waiting: Array<Job> = []
-let running = false
+/** What slices have taken of this turn; undefined before the first. */
+let spent: number | undefined
 
-const turn = (): void => {
-  const until = performance.now() + share
-  do {
+/** Runs a slice; its time counts. */
+const run = <A>(slice: () => A): A => {
+  if (spent === undefined) {
+    spent = 0
+    setImmediate(endTurn)
+  }
+  const from = performance.now()
+  try {
+    return slice()
+  } finally {
+    spent += performance.now() - from
+  }
+}
+
+const isSpent = (): boolean => (spent ?? 0) >= share
+
+const endTurn = (): void => {
+  spent = undefined
+  while (waiting.length > 0 && !isSpent()) {
     const job = waiting.shift()
-    if (job === undefined) break
-    // One that was given up has no step any more.
-    if (job.step === undefined) continue
+    if (job?.step === undefined) continue
     try {
-      if (job.step()) job.done(Effect.void)
+      if (run(job.step)) job.done(Effect.void)
       else waiting.push(job)
     } catch (defect) {
       job.done(Effect.die(defect))
     }
-  } while (performance.now() < until)
-  running = waiting.length > 0
-  if (running) setImmediate(turn)
+  }
 }
 
-/** Runs the steps, each in a turn; an interruption ends them. */
-export const inTurns = (step: Step): Effect.Effect<void> =>
+const queued = (step: Step): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const job: Job = { step, done: resume }
     waiting.push(job)
-    if (!running) {
-      running = true
-      setImmediate(turn)
-    }
     return Effect.sync(() => {
       job.step = undefined
     })
   })
 
-/** One step that cannot be divided, in a turn of its own. */
-export const inOneTurn = <A>(run: () => A): Effect.Effect<A> =>
+/** Runs the steps: the first immediately, more while this turn's share lasts, the rest in later turns. An interruption ends them. */
+export const inTurns = (step: Step): Effect.Effect<void> =>
   Effect.suspend(() => {
-    let value: { readonly of: A } | undefined
-    return Effect.map(
-      inTurns(() => {
-        value = { of: run() }
-        return true
-      }),
-      () => (value as { readonly of: A }).of
-    )
+    do if (run(step)) return Effect.void
+    while (!isSpent())
+    return queued(step)
   })
 
-/** A slice in each turn. */
+/** One piece of work that cannot be divided: immediately, or in a turn of its own when this turn's share is used up. */
+export const inOneTurn = <A>(work: () => A): Effect.Effect<A> =>
+  Effect.suspend(() => {
+    if (!isSpent()) return Effect.succeed(run(work))
+    let value: { readonly of: A } | undefined
+    const step = () => {
+      value = { of: work() }
+      return true
+    }
+    return Effect.map(queued(step), () => (value as { readonly of: A }).of)
+  })
+
+/** The value of sliced work. */
 export const inSlices = <A>(slices: Slices<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
     let last = slices.next()

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Exit, Redacted } from "effect"
+import { HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"
 import { createClient } from "redis"
@@ -111,9 +112,10 @@ describe("a clock that is set back", () => {
     settable((setBack) =>
       Effect.gen(function* () {
         const guarded = yield* makeBreaker
-        const call = (outcome: Effect.Effect<{ status: number; headers: object }, GatewayError>) =>
+        const call = (outcome: Effect.Effect<HttpClientResponse.HttpClientResponse, GatewayError>) =>
           Effect.exit(Effect.suspend(() => guarded("vertex/x", outcome)))
-        const fine = call(Effect.succeed({ status: 200, headers: {} }))
+        const answer = HttpClientResponse.fromWeb(HttpClientRequest.get("http://x"), new Response())
+        const fine = call(Effect.succeed(answer))
         for (let n = 0; n < 10; n++) {
           yield* call(Effect.fail(new GatewayError({ reason: "upstream", message: "down" })))
         }

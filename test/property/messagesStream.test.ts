@@ -1,9 +1,9 @@
 /** Properties of the messages stream: where bytes are cut changes nothing, and nothing broken looks whole. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { eventStream } from "../../src/provider/framing/eventStream.ts"
+import { awsFrames } from "../../src/stream/awsFrames.ts"
+import { sse } from "../../src/stream/sse.ts"
 import { messagesProtocol } from "../../src/surface/messagesStream.ts"
-import { sse } from "../../src/wire/sseDecoder.ts"
 import {
   bedrockFrame,
   blockStart,
@@ -19,7 +19,7 @@ import {
 import { eventsIn } from "../support/http.ts"
 import { streamed } from "../support/streamed.ts"
 
-const framings = { sse: { decoder: sse, frame: sseFrame }, frames: { decoder: eventStream, frame: bedrockFrame } }
+const framings = { sse: { decoder: sse, frame: sseFrame }, frames: { decoder: awsFrames, frame: bedrockFrame } }
 type Framing = keyof typeof framings
 
 /** Runs bytes, cut at these places, through all that a reply passes. */

@@ -2,10 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { governanceOfCalls } from "../../src/governance/flags.ts"
+import { sse } from "../../src/stream/sse.ts"
 import { rewriteResponse } from "../../src/surface/responsesReply.ts"
 import { responsesProtocol } from "../../src/surface/responsesStream.ts"
 import { atOnce } from "../../src/wire/slices.ts"
-import { sse } from "../../src/wire/sseDecoder.ts"
 import { flagCall } from "../support/flagCall.ts"
 import { eventsIn, parsed } from "../support/http.ts"
 import {
@@ -61,7 +61,7 @@ describe("any chunking", () => {
       assert.deepStrictEqual(often, once)
 
       const response = JSON.stringify(responseOf([textItem("x"), ...items]))
-      const whole = rewriteResponse(response, parsed(response), unscrubbed)
+      const whole = rewriteResponse(Buffer.from(response), parsed(response), unscrubbed)
       const expected = items.flatMap((item) => flagCall({ ...item, id: item.call_id }) ?? [])
       const governance = atOnce(governanceOfCalls(whole?.calls ?? [], "spec"))
       const body = whole?.body(governance) ?? ""

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
+import { HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"
 import { GatewayError } from "../../src/model/GatewayError.ts"
@@ -7,7 +8,7 @@ import { makeBreaker } from "../../src/provider/breaker.ts"
 
 const down = new GatewayError({ reason: "upstream", message: "down" })
 const refused = new GatewayError({ reason: "invalid", message: "refused" })
-const answered = { status: 200, headers: {} }
+const answered = HttpClientResponse.fromWeb(HttpClientRequest.get("http://x"), new Response())
 
 const scoped = <A, E>(effect: Effect.Effect<A, E, CircuitBreaker.CircuitBreakerStore>) =>
   Effect.provide(effect, CircuitBreaker.layerStoreMemory())

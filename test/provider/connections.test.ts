@@ -4,12 +4,11 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Stream } from "effect"
+import { HttpClientRequest } from "effect/http"
+import { makeClient } from "../../src/provider/client.ts"
 import { connections } from "../../src/provider/connections.ts"
-import { dispatchOpen } from "../../src/provider/dispatch.ts"
-import { Stopper } from "../../src/provider/Stopper.ts"
 import * as Settings from "../../src/Settings.ts"
 
 it("a slow reader of an endless reply lets in little of it", async () => {
@@ -29,15 +28,15 @@ it("a slow reader of an endless reply lets in little of it", async () => {
   subscribe("undici:client:connected", connected)
   try {
     await Effect.gen(function* () {
-      const options = { origin: `http://127.0.0.1:${port}`, method: "POST", path: "/" } as const
-      const reply = yield* dispatchOpen(yield* Dispatcher, options, new Stopper())
+      const client = yield* makeClient
+      const { stream } = yield* client.execute(HttpClientRequest.post(`http://127.0.0.1:${port}/`))
+      const pull = yield* Stream.toPull(stream)
       for (let taken = 0; taken < 100; taken++) {
-        yield* reply.next
+        yield* pull
         yield* Effect.promise(() => sleep(2))
         assert.isBelow(socket?.readableLength ?? Number.NaN, 512 * 1024, `after ${taken} pieces`)
       }
-      reply.close()
-    }).pipe(Effect.provide(connections.pipe(Layer.provide(Settings.layer({})))), Effect.scoped, Effect.runPromise)
+    }).pipe(Effect.scoped, Effect.provide(connections.pipe(Layer.provide(Settings.layer({})))), Effect.runPromise)
   } finally {
     unsubscribe("undici:client:connected", connected)
     server.close()

@@ -2,6 +2,7 @@
  * What a cloud's failure means to the caller, and what of its words the caller sees (docs/api.md#what-becomes-of-a-clouds-error).
  */
 import { assert, describe, it } from "@effect/vitest"
+import { Headers } from "effect/http"
 import { cut, misshapen, refused, unfinished, unreadable } from "../../src/model/UpstreamFault.ts"
 import { faultError, framingError, makeScrub, statusFault } from "../../src/provider/fault.ts"
 import { FramingError, UpstreamException } from "../../src/wire/Event.ts"
@@ -11,6 +12,9 @@ const scrub = makeScrub([
   ["anthropic.claude-x-v1:0", "claude-x"],
   ["", "nothing"]
 ])
+
+const noHeaders = Headers.empty
+const retryAfter = (value: string) => Headers.fromInput({ "retry-after": value })
 
 describe("a fault", () => {
   it.each([
@@ -68,7 +72,7 @@ describe("words that are passed on", () => {
   })
 
   it("are found in every vendor's error body", () => {
-    const words = (body: string) => statusFault(400, {}, body).message
+    const words = (body: string) => statusFault(400, noHeaders, body).message
     assert.strictEqual(words('{"type":"error","error":{"type":"e","message":"a"}}'), "a")
     assert.strictEqual(words('[{"error":{"code":400,"message":"b"}}]'), "b")
     assert.strictEqual(words('{"message":"c"}'), "c")
@@ -83,7 +87,10 @@ describe("words that are passed on", () => {
     [[{ error: { status: "DEADLINE_EXCEEDED" } }], 500],
     [{ type: "error", error: { type: "timeout_error" } }, 500]
   ])("%j is a call that took too long, whatever its status", (body, status) => {
-    assert.strictEqual(faultError(statusFault(status, {}, JSON.stringify(body)), (text) => text).reason, "timeout")
+    assert.strictEqual(
+      faultError(statusFault(status, noHeaders, JSON.stringify(body)), (text) => text).reason,
+      "timeout"
+    )
   })
 
   it.each([
@@ -95,21 +102,21 @@ describe("words that are passed on", () => {
   ])("Google's delay of %j", (retryDelay, expected) => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo" }, { retryDelay }]
     const body = JSON.stringify({ error: { code: 429, status: "RESOURCE_EXHAUSTED", details } })
-    assert.strictEqual(statusFault(429, {}, body).retryAfter, expected)
-    assert.strictEqual(statusFault(429, { "retry-after": "9" }, body).retryAfter, 9)
+    assert.strictEqual(statusFault(429, noHeaders, body).retryAfter, expected)
+    assert.strictEqual(statusFault(429, retryAfter("9"), body).retryAfter, 9)
   })
 })
 
 describe("a status", () => {
   it("brings a delay only as a number of seconds", () => {
-    assert.strictEqual(statusFault(429, { "retry-after": "12" }, "").retryAfter, 12)
+    assert.strictEqual(statusFault(429, retryAfter("12"), "").retryAfter, 12)
     for (const value of ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "1.5", "12345678"]) {
-      assert.isUndefined(statusFault(429, { "retry-after": value }, "").retryAfter, value)
+      assert.isUndefined(statusFault(429, retryAfter(value), "").retryAfter, value)
     }
   })
 
   it("of a quota at AWS is a rate limit", () => {
-    const headers = { "x-amzn-errortype": "ServiceQuotaExceededException:http://x" }
+    const headers = Headers.fromInput({ "x-amzn-errortype": "ServiceQuotaExceededException:http://x" })
     assert.strictEqual(statusFault(400, headers, "").status, 429)
   })
 })

@@ -14,6 +14,7 @@ import { hourOf, joinCounts, joinDeployments } from "../../src/status/join.ts"
 import type { ProcessState } from "../../src/status/processState.ts"
 import { makeUse, type Use } from "../../src/status/use.ts"
 import { Observation } from "../../src/surface/Observation.ts"
+import { noSpan } from "../support/noSpan.ts"
 
 const [route] = requestable(Result.getOrThrow(shippedCatalog), {
   bedrock: { place: "us-gov-west-1", declared: undefined }
@@ -40,7 +41,9 @@ const record = (log: ActivityLog, past: Past) => {
   const startedAt = endedAt - took
   const facts = new Observation({ id: "", startedAt, method: "POST", path: "/", source: "10.1.2.3", surface })
   facts.route = route
-  facts.region = "region" in past ? region : "us-gov-west-1"
+  const asked = "region" in past ? region : "us-gov-west-1"
+  if (asked !== undefined)
+    facts.attempts.push({ region: asked, sent: true, requestId: undefined, heardAt: 0, span: noSpan })
   facts.status = outcome === "ok" ? 200 : 502
   facts.failure = failure
   facts.firstEventAt = first === undefined ? undefined : startedAt + first

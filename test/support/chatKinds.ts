@@ -1,5 +1,5 @@
 /** The same answer in the words and frames of every kind of upstream that serves chat completions. */
-import { chunkFrame, exceptionFrame } from "../provider/framing/frames.ts"
+import { chunkFrame, exceptionFrame } from "../stream/frames.ts"
 import { frameHead, type Handler, reply, sseHead, streaming } from "./fakeUpstream.ts"
 import { parsed } from "./http.ts"
 import { frameOf, functionCall, numbered, opening, responseOf, textEvents, textItem } from "./responses.ts"

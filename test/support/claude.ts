@@ -1,8 +1,8 @@
 /** Requests and upstream replies in the messages format. */
-import { chunkFrame } from "../provider/framing/frames.ts"
+import { chunkFrame } from "../stream/frames.ts"
 import { frameHead, sseHead } from "./fakeUpstream.ts"
 
-export { exceptionFrame } from "../provider/framing/frames.ts"
+export { exceptionFrame } from "../stream/frames.ts"
 
 /** A valid request; `extra` goes over it. */
 export const message = (model: string, content: unknown = "hi", extra: Readonly<Record<string, unknown>> = {}) => ({

@@ -1,11 +1,15 @@
-/** What a caller gets of an upstream's bytes, however they are cut: by the decoder and the operators that serve it. */
-import { Effect, Stream } from "effect"
+/** What a caller gets of a cloud's events or bytes, by all the stages that serve it: nothing of it is recorded, and no time is over. */
+import { Duration, Effect, Stream } from "effect"
+import { makeAccumulator } from "../../src/governance/accumulate.ts"
+import type { GatewayError } from "../../src/model/GatewayError.ts"
 import type { Tokens } from "../../src/model/Tokens.ts"
-import { Decoding } from "../../src/provider/decoding.ts"
-import { ReplyWriter } from "../../src/stream/encode.ts"
+import { faultError, framingError } from "../../src/provider/fault.ts"
+import { decode } from "../../src/stream/decode.ts"
 import type { Progress, Protocol } from "../../src/stream/Frame.ts"
-import type { Decoder } from "../../src/wire/Event.ts"
-import { relayOf } from "./relayed.ts"
+import { governanceSoFar } from "../../src/stream/govern.ts"
+import { type ReplyOptions, reply } from "../../src/stream/reply.ts"
+import type { Decoder, Event } from "../../src/wire/Event.ts"
+import { printEvents } from "../../src/wire/sse.ts"
 
 export interface StreamedReply {
   readonly text: string
@@ -16,9 +20,41 @@ export interface StreamedReply {
 }
 
 const nothing = () => {}
-const unwritten = { chunkedEncoding: false, socket: null }
-const untold = { chunk: nothing, fail: nothing, named: nothing, received: nothing }
 const unscrubbed = (message: string) => message
+
+/** What is a refusal with a status of its own is looked at in the surface's words here. */
+export const replied = <S extends Progress>(
+  protocol: Protocol<S>,
+  events: Stream.Stream<Event, GatewayError>,
+  more: Partial<Pick<ReplyOptions<S>, "calls" | "hold">> = {}
+): Effect.Effect<StreamedReply> =>
+  Effect.gen(function* () {
+    const state = protocol.initial()
+    const calls = more.calls ?? makeAccumulator()
+    const lastFrames = (error: GatewayError) => [protocol.inBand(state, error, governanceSoFar(calls))].flat()
+    const bytes = reply(events, {
+      protocol,
+      state,
+      calls,
+      lastFrames,
+      onEvents: nothing,
+      onWaiting: nothing,
+      hold: more.hold ?? (() => undefined),
+      errorOf: (fault) => faultError(fault, unscrubbed),
+      heartbeat: Duration.minutes(1),
+      idle: Duration.minutes(1),
+      heardAt: () => 0,
+      ceiling: Duration.minutes(1),
+      ended: Effect.never,
+      cutOff: Effect.void
+    })
+    const pieces = yield* Stream.runCollect(
+      Stream.catch(bytes, (error) => Stream.succeed(Buffer.from(printEvents(lastFrames(error)))))
+    )
+    const { tokens } = protocol.summary(state)
+    const text = Buffer.concat(pieces).toString("utf8")
+    return { text, complete: state.end === "complete", flags: calls.flags().length, tokens }
+  })
 
 /** `cuts` are places in the bytes, in any order and beyond their end. */
 export const streamed = <S extends Progress>(
@@ -29,15 +65,12 @@ export const streamed = <S extends Progress>(
 ): StreamedReply => {
   const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)
   const pieces = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end))
-  const { calls, lastWords, relay, state } = relayOf(protocol)
-  const source = { take: () => pieces.shift() ?? "done", notify: nothing } as const
-  relay.opened(new Decoding(source, makeDecoder(), untold, unscrubbed, { take: () => true }))
-  // What is a refusal with a status of its own is looked at in the surface's words here.
-  const reply = Stream.unwrap(relay.begin).pipe(
-    Stream.catch((error) => Stream.fromIterable(lastWords(error))),
-    (items) => new ReplyWriter(unwritten, nothing).encode(items)
-  )
-  const text = Buffer.concat(Effect.runSync(Stream.runCollect(reply))).toString("utf8")
-  const { tokens } = protocol.summary(state)
-  return { text, complete: state.end === "complete", flags: calls.flags().length, tokens }
+  const decoded = decode<never, GatewayError>({
+    decoder: makeDecoder(),
+    arrived: nothing,
+    hold: () => undefined,
+    framingError: (failure) => framingError(failure, unscrubbed),
+    transportError: (error) => error
+  })
+  return Effect.runSync(replied(protocol, decoded(Stream.rechunk(Stream.fromIterable(pieces), 1))))
 }

@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { chargedTokens } from "../../src/surface/charge.ts"
 
 const complete = {
-  call: { sent: true },
+  sent: true,
   counted: true,
   events: 20,
   inputEstimate: 5,
@@ -64,6 +64,6 @@ it.each([
     { ...whole, surface: "embeddings", outcome: "cancelled", tokens: undefined },
     { input: 5, output: 0, estimated }
   ],
-  ["nothing where nothing was sent", { call: { sent: false }, tokens: undefined }, undefined],
+  ["nothing where nothing was sent", { sent: false, tokens: undefined }, undefined],
   ["nothing where it is free", { inputEstimate: undefined, tokens: undefined }, undefined]
 ] as const)("%s", (_, facts, expected) => expect(chargedTokens({ ...complete, ...facts })).toEqual(expected))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { chunkFrame } from "../provider/framing/frames.ts"
+import { chunkFrame } from "../stream/frames.ts"
 import {
   blockStart,
   blockStop,

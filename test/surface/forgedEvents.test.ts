@@ -1,6 +1,6 @@
 /** An upstream's event whose type holds line breaks is no way to say further events (docs/api.md#when-a-cloud-fails). */
 import { assert, describe, it } from "@effect/vitest"
-import { chunkFrame } from "../provider/framing/frames.ts"
+import { chunkFrame } from "../stream/frames.ts"
 import { bedrockFrame, blockStart, message, messageStart, messageStop, sseFrame, textDelta } from "../support/claude.ts"
 import { frameHead, sseHead, streaming } from "../support/fakeUpstream.ts"
 import { eventsIn, post } from "../support/http.ts"

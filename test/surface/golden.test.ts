@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { chunkFrame, exceptionFrame } from "../provider/framing/frames.ts"
+import { chunkFrame, exceptionFrame } from "../stream/frames.ts"
 import { frameHead, type Handler, reply, sseHead, streaming } from "../support/fakeUpstream.ts"
 import { type Got, post } from "../support/http.ts"
 import { sharedUpstream } from "../support/shared.ts"

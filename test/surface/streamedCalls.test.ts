@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { noRoom } from "../../src/model/GatewayError.ts"
-import type { Frame, Progress, Protocol } from "../../src/stream/Frame.ts"
+import type { Progress, Protocol } from "../../src/stream/Frame.ts"
 import { chatProtocol } from "../../src/surface/chatStream.ts"
 import { messagesProtocol } from "../../src/surface/messagesStream.ts"
 import { chat, dialect, sonnet } from "../dialect/support.ts"
@@ -21,23 +21,21 @@ import {
 import { answering, chunk, lastChunk, sseHead } from "../support/fakeUpstream.ts"
 import { eventsIn, post } from "../support/http.ts"
 import { longestTurn } from "../support/longestTurn.ts"
-import { relayOf } from "../support/relayed.ts"
 import { sharedUpstream } from "../support/shared.ts"
+import { replied } from "../support/streamed.ts"
 
-/** The frames that a caller gets of these events, each in a piece of its own. */
+/** What a caller gets of these events, each in an array of its own. */
 const relayed = async <S extends Progress>(
   protocol: Protocol<S>,
   events: Iterable<UpstreamEvent>,
-  more: Parameters<typeof relayOf<S>>[1] = {}
-): Promise<ReadonlyArray<Frame>> => {
-  const { relay } = relayOf(protocol, more)
-  const pieces = [...events].map((event) => ({
-    events: [{ event: event.type, data: JSON.stringify(event) }],
-    end: undefined
+  more: Parameters<typeof replied<S>>[2] = {}
+) => {
+  const said = Stream.map(Stream.rechunk(Stream.fromIterable(events), 1), (event) => ({
+    event: event.type,
+    data: JSON.stringify(event)
   }))
-  relay.opened({ take: () => pieces.shift() ?? { events: [], end: "done" }, notify: () => {} })
-  const items = await Effect.runPromise(Stream.runCollect(Stream.unwrap(relay.begin)))
-  return items.filter((item) => typeof item !== "string")
+  const { text } = await Effect.runPromise(replied(protocol, said, more))
+  return eventsIn(text).map(({ json }) => json)
 }
 
 const mib = 2 ** 20
@@ -55,11 +53,11 @@ const flags = [
 describe("a long call", () => {
   it("is scanned in slices, and flagged", async () => {
     const events = [...begun, ...more(2_000, 'the "quick" fox: jumps\\n'.repeat(500)), ...ended]
-    let frames: ReadonlyArray<Frame> = []
+    let got: Awaited<ReturnType<typeof relayed>> = []
     const longest = await longestTurn(async () => {
-      frames = await relayed(messagesProtocol("m"), events)
+      got = await relayed(messagesProtocol("m"), events)
     })
-    assert.deepStrictEqual(JSON.parse(frames.at(-1)?.data ?? "").x_gateway_governance, { flags })
+    assert.deepStrictEqual(got.at(-1)?.x_gateway_governance, { flags })
     assert.isBelow(longest, 150)
   })
 
@@ -72,20 +70,20 @@ describe("a long call", () => {
         throw new Error("a defect")
       }
     }
-    const frames = await relayed(messagesProtocol("m"), [...begun, ...ended], { calls })
-    assert.strictEqual(JSON.parse(frames.at(-1)?.data ?? "").type, "error")
+    const got = await relayed(messagesProtocol("m"), [...begun, ...ended], { calls })
+    assert.strictEqual(got.at(-1)?.type, "error")
   })
 
   it("for which there is no room ends the stream, with the flags so far", async () => {
     let kept = 0
-    const frames = await relayed(messagesProtocol("m"), [...begun, ...more(10, "x".repeat(mib)), ...ended], {
-      onKept: (characters) => {
+    const got = await relayed(messagesProtocol("m"), [...begun, ...more(10, "x".repeat(mib)), ...ended], {
+      hold: (characters) => {
         kept += characters
         return kept > 5 * mib ? noRoom : undefined
       }
     })
-    assert.strictEqual(JSON.parse(frames.at(-1)?.data ?? "").error.message, noRoom.message)
-    assert.deepStrictEqual(JSON.parse(frames.at(-2)?.data ?? "").x_gateway_governance, { flags })
+    assert.strictEqual(got.at(-1)?.error?.message, noRoom.message)
+    assert.deepStrictEqual(got.at(-2)?.x_gateway_governance, { flags })
     assert.isBelow(kept, 7 * mib)
   })
 })
@@ -103,13 +101,13 @@ it("thinking that is kept for a call takes room as well", async () => {
     delta: { type: "thinking_delta", thinking: "x".repeat(mib) }
   }
   const events = [messageStart(), blockStart(0, { type: "thinking", thinking: "", signature: "" })]
-  const frames = await relayed(protocol, [...events, ...Array.from({ length: 10 }, () => thinking)], {
-    onKept: (characters) => {
+  const got = await relayed(protocol, [...events, ...Array.from({ length: 10 }, () => thinking)], {
+    hold: (characters) => {
       kept += characters
       return kept > 5 * mib ? noRoom : undefined
     }
   })
-  assert.strictEqual(JSON.parse(frames.at(-1)?.data ?? "").error.message, noRoom.message)
+  assert.strictEqual(got.at(-1)?.error?.message, noRoom.message)
   assert.strictEqual(kept, 6 * mib)
 })
 

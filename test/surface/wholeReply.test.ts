@@ -9,16 +9,14 @@ import type { Prepared, Ready } from "../../src/surface/Surface.ts"
 import { makeWholeReply } from "../../src/surface/wholeReply.ts"
 import { chat, dialect, sonnet } from "../dialect/support.ts"
 import { longestTurn } from "../support/longestTurn.ts"
-
-const nothing = () => {}
-const span = { set: nothing, used: nothing, fail: nothing, cancelled: nothing, end: nothing }
+import { noSpan } from "../support/noSpan.ts"
 
 /** The longest turn of what is done with a reply of these calls, and how many were flagged. */
 const served = async (surface: unknown, prepared: object, input: object) => {
   const body = { type: "message", content: [{ type: "tool_use", id: "a", name: "write", input }] }
-  const raw = Buffer.from(JSON.stringify(body))
+  const bytes = Buffer.from(JSON.stringify(body))
   const provider = {
-    send: () => Effect.succeed({ region: "r", requestId: undefined, span, raw, body })
+    send: () => Effect.succeed({ bytes, body, span: noSpan })
   } as unknown as Provider["Service"]
   const observation = new Observation({
     id: "",

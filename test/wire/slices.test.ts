@@ -1,23 +1,26 @@
 /** JSON read and printed in slices: the same as `JSON.parse` and `JSON.stringify`, within a budget (docs/api.md#limits). */
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
-import { type Budget, maxFields, maxNameBytes, maxTokens, newBudget } from "../../src/wire/budget.ts"
+import { Effect, Exit, Schema } from "effect"
+import { type Budget, maxDepth, maxFields, maxNameBytes, maxTokens, newBudget } from "../../src/wire/budget.ts"
 import { parseExact } from "../../src/wire/json.ts"
 import { measure } from "../../src/wire/measure.ts"
-import { Parse } from "../../src/wire/parse.ts"
-import { base64Json, Print } from "../../src/wire/print.ts"
+import { parse, parseReply } from "../../src/wire/parse.ts"
+import { base64Json, print } from "../../src/wire/print.ts"
+import { SlicedParser } from "../../src/wire/slicedParser.ts"
+import { SlicedPrinter } from "../../src/wire/slicedPrinter.ts"
 
 const read = (text: string | Buffer, budget: Budget = newBudget()) => {
-  const parse = new Parse(Buffer.from(text), { budget })
+  const parser = new SlicedParser(Buffer.from(text), { budget })
   let steps = 1
-  while (!parse.step()) steps++
-  return { ...parse, steps }
+  while (!parser.step()) steps++
+  const { refusal, value } = parser
+  return { refusal, value, steps }
 }
 const printed = (value: unknown) => {
-  const print = new Print(value)
-  while (!print.step());
-  const bytes = Buffer.concat(print.pieces)
-  assert.strictEqual(print.size, bytes.length)
+  const printer = new SlicedPrinter(value)
+  while (!printer.step());
+  const bytes = Buffer.concat(printer.pieces)
+  assert.strictEqual(printer.size, bytes.length)
   return bytes.toString()
 }
 const same = (text: string) => {
@@ -34,6 +37,49 @@ describe("any JSON", () => {
   it.prop("is read and printed as the engine does", [Schema.Json], ([value]) => {
     same(JSON.stringify(value))
     same(JSON.stringify(value, null, 2))
+  })
+})
+
+describe("the doors", () => {
+  const long = (item: string) => `[${item}${`,${item}`.repeat(400_000 / item.length)}]`
+  const text = "é日😀".repeat(60_000)
+  for (const item of ['{"a":1,"b":[true,null,"é\\n"]}', "9007199254740993", "1.5", JSON.stringify(text)]) {
+    it(`read and print what is small and what is large: ${item.slice(0, 30)}`, async () => {
+      for (const text of [item, `{"a":${item}}`, long(item)]) {
+        const bytes = Buffer.from(text)
+        const value = await Effect.runPromise(parse(bytes, { tokens: Number.POSITIVE_INFINITY }))
+        assert.deepStrictEqual(value, parseExact(text))
+        assert.deepStrictEqual(await Effect.runPromise(parseReply(bytes, "exact")), value)
+        const printed = await Effect.runPromise(print(value, bytes.length))
+        assert.strictEqual(Buffer.from(printed).toString(), JSON.stringify(value))
+      }
+    })
+  }
+
+  it("keep the numbers of a reply as they were written where it is printed again", async () => {
+    for (const text of [long("1.0"), long("-0"), long("1e3"), "[1.0,-0,1e3]"]) {
+      const value = await Effect.runPromise(parseReply(Buffer.from(text), "written"))
+      assert.strictEqual(Buffer.from(await Effect.runPromise(print(value, text.length))).toString(), text)
+    }
+  })
+
+  it("say where a text is no JSON, be it small or large", async () => {
+    for (const text of ['{"a":[1,x]}', `{"a":[1,x],"b":"${"y".repeat(400_000)}"}`]) {
+      for (const read of [parse(Buffer.from(text)), parseReply(Buffer.from(text), "written")]) {
+        const refusal = await Effect.runPromise(Effect.flip(read))
+        assert.deepInclude(refusal, { kind: "syntax", path: "a[1]", at: 8 })
+      }
+    }
+  })
+
+  it("take what they read from one budget, be it small or large", async () => {
+    const budget = { tokens: 20 }
+    const read = (text: string) => Effect.runPromise(Effect.exit(parse(Buffer.from(text), budget)))
+    assert.isTrue(Exit.isSuccess(await read('{"a":[1,2,3]}')))
+    assert.strictEqual(budget.tokens, 17)
+    assert.isTrue(Exit.isSuccess(await read(`{"a":[1,2,"${"x".repeat(400_000)}"]}`)))
+    assert.strictEqual(budget.tokens, 14)
+    assert.isTrue(Exit.isFailure(await read(`[${"1,".repeat(15)}1]`)))
   })
 })
 
@@ -89,6 +135,8 @@ describe("what is no JSON is refused", () => {
 })
 
 describe("budget", () => {
+  const isWithin = (text: string) =>
+    (measure(Buffer.from(text), maxDepth, maxFields) ?? Number.POSITIVE_INFINITY) <= maxTokens
   const name = (bytes: number) => `{"a":[{"${"n".repeat(bytes)}":1}]}`
   const fields = (count: number) => `{${Array.from({ length: count }, (_, n) => `"k${n}":1`).join(",")}}`
   const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth)
@@ -105,11 +153,11 @@ describe("budget", () => {
   for (const [what, text, limit, path, words] of rows) {
     it(what, () => {
       assert.isUndefined(read(text(limit)).refusal)
-      assert.isFalse(measure(Buffer.from(text(limit))).over)
+      assert.isTrue(isWithin(text(limit)))
       const { refusal } = read(text(limit + 1))
       assert.match(refusal?.message ?? "", words)
       assert.strictEqual(refusal?.path.slice(0, 9), path.slice(0, 9))
-      assert.isTrue(measure(Buffer.from(text(limit + 1))).over)
+      assert.isFalse(isWithin(text(limit + 1)))
     })
   }
   it("is shared by texts", () => {

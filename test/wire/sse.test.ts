@@ -2,13 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { Event } from "../../src/wire/Event.ts"
-import { EventReader, isEventName, keepAlive, printEvents } from "../../src/wire/sse.ts"
+import { eventReader, isEventName, keepAlive, printEvents } from "../../src/wire/sse.ts"
 
 const readParts = (parts: Iterable<string>): ReadonlyArray<Event> => {
-  const reader = new EventReader(1024 * 1024)
+  const reader = eventReader(1024 * 1024)
   return [...parts].flatMap((part) => {
-    assert.isTrue(reader.feed(part))
-    return reader.take() ?? []
+    const { complete, events } = reader(part)
+    assert.isTrue(complete)
+    return events
   })
 }
 const read = (text: string) => readParts([...text])

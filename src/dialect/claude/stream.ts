@@ -4,8 +4,7 @@ import type { Route } from "../../model/Route.ts"
 import type { Tokens } from "../../model/Tokens.ts"
 import { cut, type UpstreamFault, unreadable } from "../../model/UpstreamFault.ts"
 import type { Event } from "../../wire/Event.ts"
-import { isShallow, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
-import { Recurring } from "../../wire/recurring.ts"
+import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, callId, finishOf } from "../answer.ts"
 import type { Dialect, Ending, Pieces, StreamReader } from "../Dialect.ts"
 import type { TextFilter } from "../textFilter.ts"
@@ -19,16 +18,9 @@ type Open =
   | { readonly type: "call"; readonly index: number; readonly input: Json | undefined; empty: boolean }
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
 
-/** A delta has one of these. */
-export const deltaSlots = ["text", "partial_json", "thinking"].map((key) => ({
-  key,
-  in: (event: JsonObject) => event.delta
-}))
-
 class ClaudeReader implements StreamReader {
   private readonly route: Route
   private readonly filter: TextFilter
-  private readonly events = new Recurring(deltaSlots)
   /** By the vendor's index. */
   private readonly open = new Map<number, Open>()
   private thinking: Array<JsonObject> = []
@@ -48,7 +40,7 @@ class ClaudeReader implements StreamReader {
 
   step(event: Event, out: Pieces): UpstreamFault | undefined {
     if (this.over) return undefined
-    const fields = this.events.read(event.data)
+    const fields = readObject(event.data)
     if (fields === undefined) return unreadable
     if (fields.type !== "content_block_delta") return this.stepRare(fields, out)
     this.delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)

@@ -5,19 +5,15 @@ import type { Route } from "../../model/Route.ts"
 import type { Tokens } from "../../model/Tokens.ts"
 import { cut, type UpstreamFault, unreadable } from "../../model/UpstreamFault.ts"
 import type { Event } from "../../wire/Event.ts"
-import { isObject, type Json, type JsonObject, readWrittenObject } from "../../wire/json.ts"
-import { Recurring } from "../../wire/recurring.ts"
+import { isObject, type Json, readObject, readWrittenObject } from "../../wire/json.ts"
 import { addText, finishOf } from "../answer.ts"
 import type { Dialect, Ending, Pieces, StreamReader } from "../Dialect.ts"
 import { geminiFault } from "./faults.ts"
 import { brokenIn, callIn, finishReasonOf, partsOf, textIn } from "./reply.ts"
 import { readUsage } from "./usage.ts"
 
-const slots = [{ key: "text", in: (body: JsonObject) => partsOf(body)[0] }]
-
 class GeminiReader implements StreamReader {
   private readonly route: Route
-  private readonly bodies = new Recurring(slots)
   private readonly counts: { [key: string]: Json } = {}
   private calls = 0
   private finish: FinishReason | undefined
@@ -28,7 +24,7 @@ class GeminiReader implements StreamReader {
 
   step({ data }: Event, out: Pieces): UpstreamFault | undefined {
     // Only arguments need numbers as they were written, and to keep those takes longer.
-    const body = data.includes("functionCall") ? readWrittenObject(data) : this.bodies.read(data)
+    const body = data.includes("functionCall") ? readWrittenObject(data) : readObject(data)
     if (body === undefined) return unreadable
     if (isObject(body.error)) return geminiFault(body.error)
     // Counts come once, or as totals so far: the latest of each is right (docs/upstreams.md#gemini-usage).

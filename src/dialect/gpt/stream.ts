@@ -5,8 +5,7 @@ import type { Route } from "../../model/Route.ts"
 import type { Tokens } from "../../model/Tokens.ts"
 import { cut, type UpstreamFault, unreadable } from "../../model/UpstreamFault.ts"
 import type { Event } from "../../wire/Event.ts"
-import { arrayOf, isObject, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
-import { Recurring, type Slot } from "../../wire/recurring.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, finishOf, servedOf } from "../answer.ts"
 import type { Dialect, Ending, Pieces, Served, StreamReader } from "../Dialect.ts"
 import type { TextFilter } from "../textFilter.ts"
@@ -14,19 +13,9 @@ import { gptFault } from "./faults.ts"
 import { filterFor, finishReasonOf, readLogprobs, uniqueId } from "./reply.ts"
 import { readUsage } from "./usage.ts"
 
-const deltaOf = (chunk: JsonObject) => objectOf(objectOf(arrayOf(chunk.choices)[0]).delta)
-
-/** Text, or the arguments of a call; and the padding beside them (docs/upstreams.md#openai-formats). */
-const slots: ReadonlyArray<Slot> = [
-  { key: "content", in: deltaOf },
-  { key: "arguments", in: (chunk) => objectOf(arrayOf(deltaOf(chunk).tool_calls)[0]).function },
-  { key: "obfuscation", in: (chunk) => chunk }
-]
-
 class GptReader implements StreamReader {
   private readonly route: Route
   private readonly filter: TextFilter
-  private readonly chunks = new Recurring(slots)
   /** Our index of each of the upstream's. */
   private readonly calls = new Map<number, number>()
   private finish: FinishReason | undefined
@@ -42,7 +31,7 @@ class GptReader implements StreamReader {
   step({ data }: Event, out: Pieces): UpstreamFault | undefined {
     if (data === "[DONE]") this.over = true
     if (this.over) return undefined
-    const chunk = this.chunks.read(data)
+    const chunk = readObject(data)
     if (chunk === undefined) return unreadable
     if (isObject(chunk.error)) return gptFault(chunk.error)
     const { filter, route } = this

@@ -2,7 +2,7 @@
 import https from "node:https"
 import { Clock, Effect, Option, Redacted } from "effect"
 import { steadyMillis } from "../../wire/steady.ts"
-import { digestOf, type Signable } from "../Outgoing.ts"
+import type { Signable } from "../Cloud.ts"
 import { type AuthHeaders, type CredentialError, credentialError } from "./CredentialError.ts"
 import { pauseMillis } from "./Token.ts"
 
@@ -24,20 +24,9 @@ export interface AwsKeys {
   readonly sessionToken: Option.Option<Redacted.Redacted<string>>
 }
 
-/** A request as it will be sent. The path of `url` must have each segment percent-encoded, `:` and `/` in it too. */
-export interface SignableRequest {
-  readonly method: string
-  readonly url: URL
-  /** Lower-case names. All are signed, so they must reach the cloud unchanged. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Signable
-  /** The region served by `url`, which is part of the signature. */
-  readonly region: string
-}
-
 export interface AwsCredential {
   /** The request's own headers and those that authenticate it, without `host`, which follows from the URL. */
-  readonly sign: (request: SignableRequest) => Effect.Effect<AuthHeaders, CredentialError>
+  readonly sign: (request: Signable) => Effect.Effect<AuthHeaders, CredentialError>
   /**
    * For a signature that the cloud refused (401, or 403 with an expired token): replaces the credentials behind it,
    * once for all who ask, unless they have been replaced since or just now. Nothing happens for a bearer key.
@@ -86,32 +75,21 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
           }
         })
       : fixed(keys)
-  /** The digest of a body that has one, which is not hashed again in one piece. */
-  class BodySha256 extends Sha256 {
-    private known: Uint8Array | undefined
-    override update(data: Uint8Array) {
-      this.known = digestOf(data)
-      if (this.known === undefined) super.update(data)
-    }
-    override digest() {
-      return this.known === undefined ? super.digest() : Promise.resolve(this.known)
-    }
-  }
   const signer = new SignatureV4({
     service: "bedrock",
     region,
     credentials,
-    sha256: BodySha256,
+    sha256: Sha256,
     applyChecksum: false // the signature covers the body's hash; Bedrock does not need it as a header too
   })
 
-  const sign = Effect.fnUntraced(function* (request: SignableRequest) {
+  const sign = Effect.fnUntraced(function* (request: Signable) {
     const now = yield* Clock.currentTimeMillis
     const { url } = request
     const signed = yield* attempt(() =>
       signer.sign(
         {
-          method: request.method,
+          method: "POST",
           protocol: url.protocol,
           hostname: url.hostname,
           path: url.pathname,

@@ -30,12 +30,11 @@ const fixed = environment({
   AWS_SESSION_TOKEN: "TOK"
 })
 
-const request = (url: string, headers: Record<string, string> = {}, body: string | Uint8Array = '{"a":1}') => ({
-  method: "POST",
+const request = (url: string, headers: Record<string, string> = {}) => ({
   url: new URL(url),
+  region,
   headers,
-  body,
-  region
+  body: Buffer.from('{"a":1}')
 })
 
 const container = (url: string) =>
@@ -76,7 +75,6 @@ describe("aws", () => {
           authorization: `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260102/${region}/bedrock/aws4_request, SignedHeaders=host;x-amz-date;x-amz-security-token, Signature=${signature}`
         }
         assert.deepStrictEqual(yield* sign(request(host + path)), expected)
-        assert.deepStrictEqual(yield* sign(request(host + path, {}, Buffer.from('{"a":1}'))), expected)
       })
     )
   }

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { maxEventBytes } from "../../../src/wire/Event.ts"
-import { sse } from "../../../src/wire/sseDecoder.ts"
-import { processorTime } from "../../support/processorTime.ts"
+import { sse } from "../../src/stream/sse.ts"
+import { maxEventBytes } from "../../src/wire/Event.ts"
+import { processorTime } from "../support/processorTime.ts"
 import { chunked, cut, run, shape } from "./steps.ts"
 
 const bytes = (text: string) => Buffer.from(text, "utf8")

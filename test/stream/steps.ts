@@ -1,5 +1,5 @@
 /** Runs a decoder over bytes cut in different ways. */
-import type { Decoded, Decoder, Event, FramingFailure } from "../../../src/wire/Event.ts"
+import type { Decoded, Decoder, Event, FramingFailure } from "../../src/wire/Event.ts"
 
 export interface Outcome {
   readonly events: ReadonlyArray<Event>

@@ -1,0 +1,52 @@
+/** One stage of a streamed reply: an array in, an array out, and the end where the stage decides it. */
+import { Cause, Effect, Exit, Pull, Stream } from "effect"
+
+/** What one step comes to: what it emits, and how the stream ends after it, if it does. */
+export interface Step<B, E> {
+  readonly emit: ReadonlyArray<B>
+  readonly end?: Exit.Exit<void, E> | undefined
+}
+
+/** The steps of one stream: pure but for their own state. */
+export interface Stage<A, B, E, E2> {
+  readonly onArray: (items: ReadonlyArray<A>) => Step<B, E2>
+  /** The stream before this stage has ended. */
+  readonly onDone: () => Step<B, E2>
+  /** It has failed. */
+  readonly onError: (error: E) => E2
+}
+
+type Filled<B> = readonly [B, ...Array<B>]
+
+const isFilled = <B>(items: ReadonlyArray<B>): items is Filled<B> => items.length > 0
+
+/**
+ * An operator on arrays. Unlike `Stream.mapAccumArray`, a step may end or fail the stream and keep what it emits before that, and the
+ * end of the stream before is told from its failure.
+ */
+export const stage =
+  <A, B, E, E2>(make: () => Stage<A, B, E, E2>) =>
+  (self: Stream.Stream<A, E>): Stream.Stream<B, E2> =>
+    Stream.transformPull(self, (upstream) =>
+      Effect.sync(() => {
+        const { onArray, onDone, onError } = make()
+        let end: Pull.Pull<never, E2> | undefined
+        const pass = ({ emit, end: exit }: Step<B, E2>) => {
+          if (exit !== undefined) end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
+          return isFilled(emit) ? Effect.succeed(emit) : end
+        }
+        const pull: Pull.Pull<Filled<B>, E2> = Effect.suspend(
+          () =>
+            end ??
+            Pull.matchEffect(upstream, {
+              onSuccess: (items) => pass(onArray(items)) ?? pull,
+              onFailure: (cause) => Effect.failCause(Cause.map(cause, onError)),
+              onDone: () => {
+                end = Cause.done()
+                return pass(onDone()) ?? end
+              }
+            })
+        )
+        return pull
+      })
+    )

@@ -1,0 +1,17 @@
+/** The span of a call that no one looks at. */
+import type { CallSpan } from "../../src/telemetry/callSpan.ts"
+
+const nothing = () => {}
+
+export const noSpan: CallSpan = {
+  asked: nothing,
+  answered: nothing,
+  named: nothing,
+  chunk: nothing,
+  received: nothing,
+  cancelled: nothing,
+  used: nothing,
+  firstToken: nothing,
+  fail: nothing,
+  end: nothing
+}
