@@ -1,0 +1,95 @@
+/** What becomes of a cloud's bytes on their way in, and of the bytes that wait on their way out. */
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Option, Stream } from "effect"
+import { type DecodeOptions, decode } from "../../src/stream/decode.ts"
+import { encode } from "../../src/stream/encode.ts"
+import type { Item } from "../../src/stream/Frame.ts"
+import { sse } from "../../src/stream/sse.ts"
+import { keepAlive } from "../../src/wire/sse.ts"
+
+type Options = DecodeOptions<string, string>
+
+/** What comes of these network reads, each with its chunks, and how it ends. */
+const decoded = (reads: ReadonlyArray<ReadonlyArray<string>>, more: Partial<Options> = {}, failure?: string) => {
+  const options: Options = {
+    decoder: sse(),
+    arrived: () => {},
+    first: () => {},
+    hold: () => undefined,
+    framingError: ({ _tag }) => _tag,
+    transportError: (error) => `transport: ${error}`,
+    ...more
+  }
+  const bytes = Stream.flatMap(Stream.fromIterable(reads), (chunks) =>
+    Stream.fromIterable(chunks.map((chunk) => Buffer.from(chunk)))
+  )
+  const failing = failure === undefined ? bytes : Stream.concat(bytes, Stream.fail(failure))
+  const arrays: Array<string> = []
+  const exit = Effect.runSyncExit(
+    Stream.runForEachArray(decode(options)(failing), (events) =>
+      Effect.sync(() => arrays.push(events.map(({ data }) => data).join()))
+    )
+  )
+  const end = Exit.isSuccess(exit) ? "done" : Option.getOrElse(Cause.findErrorOption(exit.cause), () => "defect")
+  return { arrays, end }
+}
+
+describe("the bytes of a cloud", () => {
+  it("become one array of events for each read", () => {
+    const reads = [["data: 1\n\ndata: 2\n\n", "data: 3\n\nda"], ["ta: 4\n"], ["\n"]]
+    assert.deepStrictEqual(decoded(reads), { arrays: ["1,2,3", "4"], end: "done" })
+  })
+
+  it("fail after the events before: in their framing, at an end inside an event, and with the connection", () => {
+    const reads = [["data: 1\n\n"], ["data: 2\n\nda"]]
+    assert.deepStrictEqual(decoded(reads), { arrays: ["1", "2"], end: "FramingError" })
+    assert.deepStrictEqual(decoded(reads, {}, "cut"), { arrays: ["1", "2"], end: "transport: cut" })
+    const broken = sse()
+    const failing = {
+      ...broken,
+      feed: (chunk: Uint8Array) => {
+        const { events } = broken.feed(chunk)
+        return { events, failure: broken.end().failure }
+      }
+    }
+    assert.deepStrictEqual(decoded(reads, { decoder: failing }), { arrays: ["1", "2"], end: "FramingError" })
+  })
+
+  it("are noticed at each read, and with the first event", () => {
+    let reads = 0
+    const firsts: Array<string> = []
+    decoded([["da"], ["ta: 1\n\ndata: 2\n\n"], ["data: 3\n\n"]], {
+      arrived: () => reads++,
+      first: ({ data }) => firsts.push(data)
+    })
+    assert.strictEqual(reads, 3)
+    assert.deepStrictEqual(firsts, ["1"])
+  })
+
+  it("of an event that is not complete take memory, which its end gives back", () => {
+    const held: Array<number> = []
+    const hold = (bytes: number) => {
+      held.push(bytes)
+      return undefined
+    }
+    assert.strictEqual(
+      decoded([["data: 1\n\n"], ["data"], [": ", "2"], ["\n\n"], ["data: 3\n\n"]], { hold }).end,
+      "done"
+    )
+    assert.deepStrictEqual(held, [4, 3, -7])
+    const none = (bytes: number) => (bytes > 5 ? "no room" : undefined)
+    assert.deepStrictEqual(decoded([["data: 1\n\n"], ["data"], [": 2345"]], { hold: none }), {
+      arrays: ["1"],
+      end: "no room"
+    })
+  })
+})
+
+it("bytes wait for the caller until the next are asked for, comments among them", () => {
+  const items: ReadonlyArray<Item> = [{ data: "1" }, keepAlive, { event: "end", data: "{}" }]
+  const seen: Array<string | number> = []
+  const stream = encode((bytes) => seen.push(bytes))(Stream.rechunk(Stream.fromIterable(items), 2))
+  Effect.runSync(Stream.runForEach(stream, (bytes) => Effect.sync(() => seen.push(Buffer.from(bytes).toString()))))
+  const [first, last] = ["data: 1\n\n: keep-alive\n\n", "event: end\ndata: {}\n\n"]
+  assert.deepStrictEqual(seen, [first.length, first, -first.length, last.length, last, -last.length])
+})
