@@ -42,7 +42,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   telemetry: ["api", "model", "settings", "wire", "Settings.ts", "nodeHttp.ts", "sockets.ts"],
   status: ["access", "api", "model", "telemetry", "wire", "Settings.ts", "fips.ts", "regularFile.ts"],
   dialect: ["api", "governance", "model", "wire"],
-  provider: ["model", "settings", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
+  provider: ["model", "settings", "stream", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
   stream: ["governance", "model", "wire"],
   surface: [
     ...["access", "api", "dialect", "governance", "model", "provider", "settings", "status", "stream"],

@@ -68,6 +68,7 @@ export const streamed = <S extends Progress>(
   const decoded = decode<never, GatewayError>({
     decoder: makeDecoder(),
     arrived: nothing,
+    first: nothing,
     hold: () => undefined,
     framingError: (failure) => framingError(failure, unscrubbed),
     transportError: (error) => error
