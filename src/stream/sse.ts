@@ -39,11 +39,11 @@ export const sse = (): Decoder => {
   return {
     feed: (chunk) => {
       if (failure !== undefined) return { events: [], failure }
+      const before = rest.length
+      const end = afterLastBreak(chunk)
       rest.append(chunk)
-      const bytes = rest.view()
-      const end = afterLastBreak(bytes)
-      const events = read(bytes.subarray(0, end))
-      rest.drop(end)
+      const events = end === 0 ? [] : read(rest.view().subarray(0, before + end))
+      rest.drop(end === 0 ? 0 : before + end)
       if (rest.length > maxLineBytes) failure ??= tooLarge
       return { events, failure }
     },
@@ -56,7 +56,7 @@ export const sse = (): Decoder => {
 }
 
 /** Where the unfinished line begins: 0 when there is no line break. */
-const afterLastBreak = (bytes: Buffer): number => {
+const afterLastBreak = (bytes: Uint8Array): number => {
   const lf = bytes.lastIndexOf(LF)
   return lf + 2 + bytes.subarray(lf + 1).lastIndexOf(CR)
 }
