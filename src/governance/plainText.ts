@@ -2,7 +2,18 @@
 import { type Slices, sliceCharacters, sliceValues } from "../wire/slices.ts"
 import { innerQuote } from "./characters.ts"
 
-const inner = (text: string): string => text.replaceAll('"', String.fromCharCode(innerQuote))
+const inner = String.fromCharCode(innerQuote)
+
+/** A text whose quotes are told from those around it. */
+function* quoted(text: string): Slices<string> {
+  if (text.length <= sliceCharacters) return text.replaceAll('"', inner)
+  const pieces: Array<string> = []
+  for (let at = 0; at < text.length; at += sliceCharacters) {
+    pieces.push(text.slice(at, at + sliceCharacters).replaceAll('"', inner))
+    yield
+  }
+  return pieces.join("")
+}
 
 /** An array or an object that is being written, with how far it is. */
 interface Open {
@@ -21,7 +32,7 @@ export function* plainText(value: unknown): Slices<string> {
   let next = value
   for (let values = 1; ; values++) {
     if (typeof next === "string") {
-      parts.push('"', inner(next), '"')
+      parts.push('"', yield* quoted(next), '"')
       characters += next.length
     } else if (Array.isArray(next)) {
       parts.push("[")
@@ -41,7 +52,7 @@ export function* plainText(value: unknown): Slices<string> {
     if (last.at > 0) parts.push(",")
     const name = last.names?.[last.at]
     if (name !== undefined) {
-      parts.push('"', inner(name), '":')
+      parts.push('"', yield* quoted(name), '":')
       characters += name.length
     }
     next = last.items[last.at++]
