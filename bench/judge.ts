@@ -33,7 +33,6 @@ const compare: Record<Metric, (one: Sample, other: Sample) => number> = {
   "events/s": (one, other) => one.eventsPerSecond / other.eventsPerSecond,
   cpu: (one, other) => one.cpu / other.cpu,
   wall: (one, other) => one.p50 / other.p50,
-  ceiling: (one, other) => one.ceiling / other.ceiling,
   later: (one, other) => one.p50 - other.p50,
   added: (one, other) => one.first - other.first
 }
@@ -79,7 +78,7 @@ const FULL = 88
 /** Who could not have done more. `pace`: nobody, the cloud waits; `turns`: nobody, one caller waits for each in turn. */
 export type Bottleneck = "subject" | "cloud" | "load" | "machine" | "pace" | "turns" | "unclear"
 
-export const bottleneckOf = ({ pace }: Scenario, { callers, median: of, subject }: Row): Bottleneck => {
+export const bottleneckOf = ({ pace }: Scenario, { callers, median: of }: Row): Bottleneck => {
   const { busiest, busy, loadBusy, othersBusy, upstreamBusy } = of
   const [name, most] = (
     [
@@ -90,7 +89,7 @@ export const bottleneckOf = ({ pace }: Scenario, { callers, median: of, subject 
   ).reduce((fullest, next) => (next[1] > fullest[1] ? next : fullest))
   if (most >= FULL) return name
   const all = busy + loadBusy + upstreamBusy + othersBusy
-  const cores = subject === "confined" ? 1 : availableParallelism()
+  const cores = availableParallelism()
   if (all >= cores * 90) return "machine"
   if (pace.every > 0 || pace.delay > 0) return "pace"
   return callers === 1 ? "turns" : "unclear"

@@ -1,7 +1,6 @@
 /** One round of one subject, and what many rounds come to. */
 import type { ChildProcess } from "node:child_process"
 import { availableParallelism } from "node:os"
-import { onOneCore } from "./cores.ts"
 import type { Job, Result } from "./load.ts"
 import { ask } from "./processes.ts"
 import { median } from "./quantiles.ts"
@@ -16,7 +15,6 @@ export interface Sample extends Pick<Result, "requestsPerSecond" | "eventsPerSec
   /** The subject's processor time for each unit of work, microseconds. */
   readonly cpu: number
   /** Units of work a second if the subject had all the machine's cores and nobody asked too slowly. */
-  readonly ceiling: number
   /** Resident memory at the end, MiB. */
   readonly rss: number
   /** Processor use in percent of a core: of the subject, of its busiest process, and of the others. */
@@ -53,7 +51,6 @@ const look = (result: Result, pids: ReadonlyArray<number>, subject: ReadonlySet<
     failed: rest.failed,
     cpu: (cpu * 1000) / work,
     // A process has one core for its main thread; all of them together have what the machine has.
-    ceiling: (work * 1000) / Math.max(busiest, cpu / availableParallelism()),
     rss: sum(own.map(({ rss }) => rss)),
     busy: percent(cpu),
     busiest: percent(busiest),
@@ -92,8 +89,7 @@ export const round = async (
     ...(call.fan === undefined ? {} : { fan: call.fan }),
     pids
   }
-  const work = () => ask<Result>(parties.load, job)
-  return look(await (subject === "confined" ? onOneCore(pids, work) : work()), pids, family, parties)
+  return look(await ask<Result>(parties.load, job), pids, family, parties)
 }
 
 /** Asks once before measuring; answers what is wrong: the status is not 200, or a stream does not hold every event. */

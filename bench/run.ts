@@ -6,8 +6,7 @@
  *
  * Options: `--quick` (a smoke run under a minute), `--only NAME[,NAME]` (parts of scenario names), `--callers 1,32,256` (instead of
  * each scenario's own), `--processes N` (of each subject), `--rounds N` and `--seconds N` (of each process), `--json FILE` (every
- * round), `--table` (short tables for bench/README.md). `--memory`, `--stages`, `--replaced`, `--caches` and `--against DIR` measure
- * something else instead.
+ * round), `--table` (short tables for bench/README.md). `--memory` and `--against DIR` measure something else instead.
  */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -34,9 +33,6 @@ const { values: options } = parseArgs({
     json: { type: "string" },
     table: { type: "boolean", default: false },
     memory: { type: "boolean", default: false },
-    stages: { type: "boolean", default: false },
-    replaced: { type: "boolean", default: false },
-    caches: { type: "boolean", default: false },
     against: { type: "string" }
   }
 })
@@ -44,9 +40,6 @@ const { values: options } = parseArgs({
 // Each of these is a program of its own, with what it needs of Node's options.
 const programs = {
   memory: ["footprint.ts"],
-  stages: ["--expose-gc", "stages.ts"],
-  replaced: ["replaced.ts"],
-  caches: ["caches.ts"],
   against: ["against.ts"]
 } as const
 const asked = (Object.keys(programs) as Array<keyof typeof programs>).find((name) => options[name])

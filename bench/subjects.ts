@@ -1,10 +1,8 @@
 /** Who is measured. Each starts when it is first needed and ends when nothing needs it any more, so that few run at a time. */
 import type { ChildProcess } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import type { Collected } from "./collector.ts"
-import { ownCores } from "./cores.ts"
 import { createKey, exportingTo, startGateway } from "./peers/gateway.ts"
 import { install, installed, portkeyHeaders, portkeyNote, startPortkey } from "./peers/portkey.ts"
 import { ask, end, start } from "./processes.ts"
@@ -47,20 +45,10 @@ export const makeSubjects = ({ directory, mayInstall, upstream }: Options) => {
   const begin: Record<Subject, () => Promise<Running>> = {
     upstream: async () => ({ ...upstream, headers: {} }),
     proxy: () => bench("proxy.ts"),
-    effect: () => bench("effectProxy.ts"),
-    plain: () => bench("plain.ts"),
     gateway: () => gateway("gateway"),
     exporting: async () => {
       collector ??= await start<Listening>("collector.ts")
       return gateway("exporting", exportingTo(collector.hello.port))
-    },
-    workers: () => {
-      if (availableParallelism() < 2) throw new Error("this machine has one core")
-      return gateway("workers", { GATEWAY_WORKERS: "auto" })
-    },
-    confined: () => {
-      ownCores()
-      return gateway("confined")
     },
     portkey: async () => {
       if (!installed() && !(mayInstall && install())) throw new Error("not installed (npm ci in bench/)")

@@ -5,12 +5,8 @@ import type { Aim, Scenario, Subject } from "./scenarios.ts"
 export const called: Record<Subject, string> = {
   upstream: "upstream alone",
   proxy: "bare proxy",
-  effect: "Effect proxy",
-  plain: "plain functions",
   gateway: "**gateway**",
   exporting: "**gateway**, exporting",
-  workers: "**gateway**, all workers",
-  confined: "**gateway**, one core with load and cloud",
   portkey: "Portkey"
 }
 
@@ -38,7 +34,6 @@ const units: Record<Aim["metric"], string> = {
   "events/s": "events/s of",
   cpu: "CPU of",
   wall: "time of",
-  ceiling: "ceiling of",
   later: "ms after",
   added: "ms to the first event after"
 }
