@@ -1,6 +1,5 @@
 /** One round of one subject, and what many rounds come to. */
 import type { ChildProcess } from "node:child_process"
-import { availableParallelism } from "node:os"
 import type { Job, Result } from "./load.ts"
 import { ask } from "./processes.ts"
 import { median } from "./quantiles.ts"
