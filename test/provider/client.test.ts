@@ -80,7 +80,10 @@ const calling = async (
   const fiber = Effect.runFork(
     client
       .execute(sent)
-      .pipe(Scope.provide(scope), Effect.provideService(CurrentCall, { sent: () => {}, take: () => true, ...context }))
+      .pipe(
+        Scope.provide(scope),
+        Effect.provideService(CurrentCall, { received: () => {}, sent: () => {}, take: () => true, ...context })
+      )
   )
   await nextTurn()
   return {
