@@ -50,7 +50,7 @@ const isActive = (key: Key, now: number): boolean =>
 /** What the rest of the gateway knows of a key: nothing of its secrets. */
 const identityOf = (
   { id, name, models, levels, owner, tags, requestsPerMinute, streams, monthlyTokens, dailyTokens, team }: Key,
-  teams: KeyBook["teams"]
+  teams: ReadonlyMap<string | undefined, KeyBook["teams"][number]>
 ): CallerIdentity => ({
   id,
   name,
@@ -62,7 +62,7 @@ const identityOf = (
   streams,
   monthlyTokens,
   dailyTokens,
-  team: teams.find(({ name }) => name === team)
+  team: teams.get(team)
 })
 
 interface Secret {
@@ -74,10 +74,11 @@ interface Secret {
   readonly until: number
 }
 
-const secretsOf = ({ keys, teams }: KeyBook): ReadonlyMap<string, Secret> =>
-  new Map(
+const secretsOf = ({ keys, teams }: KeyBook): ReadonlyMap<string, Secret> => {
+  const byName = new Map(teams.map((team) => [team.name, team]))
+  return new Map(
     keys.flatMap((key) => {
-      const caller = identityOf(key, teams)
+      const caller = identityOf(key, byName)
       const secretOf = (digest: string, until: number): readonly [digest: string, Secret] => [
         digest,
         { key, caller, digest: Buffer.from(digest), until }
@@ -90,6 +91,7 @@ const secretsOf = ({ keys, teams }: KeyBook): ReadonlyMap<string, Secret> =>
       ]
     })
   )
+}
 
 const indexById = (keys: ReadonlyArray<Key>): ReadonlyMap<string, Key> => new Map(keys.map((key) => [key.id, key]))
 

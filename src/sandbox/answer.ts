@@ -106,8 +106,18 @@ const thoughtsOf = ({ prompt, results }: Turn): string => {
 
 const tokensOf = (texts: ReadonlyArray<string>): number => texts.reduce((sum, text) => sum + countTokens(text), 0)
 
-const stopIn = (text: string, stops: ReadonlyArray<string>): string | undefined =>
-  stops.filter((stop) => stop !== "" && text.includes(stop)).sort((a, b) => text.indexOf(a) - text.indexOf(b))[0]
+/** Characters that are compared with stop sequences: to compare each with the whole of a long text would hold up other requests. */
+const COMPARED = 64 * 1024 * 1024
+
+const stopIn = (text: string, stops: ReadonlyArray<string>): string | undefined => {
+  const looked = text.slice(0, COMPARED / stops.length)
+  let first: { readonly stop: string; readonly at: number } | undefined
+  for (const stop of stops) {
+    const at = stop === "" ? -1 : looked.indexOf(stop)
+    if (at >= 0 && (first === undefined || at < first.at)) first = { stop, at }
+  }
+  return first?.stop
+}
 
 /** Agents put reminders to the model into a user's message; they are not what is asked, nor what a tool answered. */
 const withoutReminders = (text: string): string => {

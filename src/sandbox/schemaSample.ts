@@ -17,7 +17,9 @@ const finds = (prompt: string) => {
     email: all(/[\w.+-]+@[\w-]+\.[\w.]+\w/g)[0],
     date: all(/\b\d{4}-\d{2}-\d{2}\b/g)[0],
     /** How many values may still be made: a schema that refers to itself in many places has no end. */
-    left: 5000
+    left: 5000,
+    /** How many keys and elements may still be looked at for them. */
+    work: 300_000
   }
 }
 type Finds = ReturnType<typeof finds>
@@ -60,9 +62,18 @@ const typeOf = ({ type: declared, properties, items }: JsonObject): string => {
   return items === undefined ? "string" : "array"
 }
 
+/** Keys and elements of a schema's own fields. */
+const sizeOf = (node: JsonObject): number =>
+  Object.values(node).reduce<number>(
+    (sum, value) => sum + (isObject(value) || Array.isArray(value) ? Object.keys(value).length : 1),
+    0
+  )
+
 const sample = (node: Json | undefined, name: string, root: JsonObject, found: Finds, depth: number): Json => {
   if (depth > 12 || found.left-- <= 0) return null
   if (!isObject(node)) return found.prompt
+  found.work -= sizeOf(node)
+  if (found.work < 0) return null
   const deeper = (inner: Json | undefined, as = name) => sample(inner, as, root, found, depth + 1)
   const into = (at: Json | undefined, step: string) => objectOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")]
   if (typeof node.$ref === "string") return deeper(node.$ref.split("/").slice(1).reduce<Json | undefined>(into, root))

@@ -38,7 +38,7 @@ export class ChatState implements Progress, Pieces {
   silent = true
   ending: Ending | undefined
   /** Calls that are complete, to be told with the next frame. */
-  private completed: ReadonlyArray<CallPiece> = []
+  private completed: Array<CallPiece> = []
   private frames: Array<Frame> | undefined
 
   constructor(reader: StreamReader, writer: ChunkWriter) {
@@ -56,7 +56,7 @@ export class ChatState implements Progress, Pieces {
     this.silent = false
     if ("text" in piece) this.bytes += Buffer.byteLength(piece.text)
     if (piece.type === "call-end") {
-      this.completed = [...this.completed, { type: "end", key: piece.index }]
+      this.completed.push({ type: "end", key: piece.index })
       return
     }
     this.begin()
@@ -79,7 +79,8 @@ export class ChatState implements Progress, Pieces {
   /** A frame that tells governance of a call, and of those that were complete before it. */
   frameOf(data: string, call?: CallPiece): Frame {
     if (call === undefined && this.completed.length === 0) return { data }
-    const calls = call === undefined ? this.completed : [...this.completed, call]
+    const calls = this.completed
+    if (call !== undefined) calls.push(call)
     this.completed = []
     return { data, calls }
   }

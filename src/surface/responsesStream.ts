@@ -30,8 +30,8 @@ export interface ResponsesState extends Progress {
   readonly begun: Set<number>
   /** Items whose arguments have come, in pieces or whole. */
   readonly withArguments: Set<number>
-  /** Places of items that are left out, as the upstream counts them. */
-  readonly sealed: Set<number>
+  /** Places of items that are left out, as the upstream counts them, in order. */
+  readonly sealed: Array<number>
   readonly scrub: Scrub
   summary: Summary
   /** The data of the last event that was passed on. */
@@ -84,7 +84,9 @@ const item = (state: ResponsesState, name: string, data: string): Frame | undefi
   const fields = readExactObject(data)
   if (fields === undefined) return broken(state)
   if (name.endsWith("added") && isSealed(fields.item)) {
-    state.sealed.add(keyOf(fields))
+    const place = keyOf(fields)
+    const at = countBelow(state.sealed, place)
+    if (state.sealed[at] !== place) state.sealed.splice(at, 0, place)
     return undefined
   }
   const frame = { event: name, data: mayHide(data) ? JSON.stringify(exposedEvent(fields)) : data }
@@ -98,13 +100,24 @@ const item = (state: ResponsesState, name: string, data: string): Frame | undefi
   }
 }
 
+/** How many of the places, which are in order, are before this one. */
+const countBelow = (places: ReadonlyArray<number>, place: number): number => {
+  let [low, high] = [0, places.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((places[middle] ?? 0) < place) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
 /** Places without those that are left out: clients append item by item. Undefined for an event of an item that is. */
 const renumbered = ({ sealed }: ResponsesState, event: Event): Event | undefined => {
   const fields = readExactObject(event.data)
   const place = numberOf(fields?.output_index)
   if (fields === undefined || place === undefined) return event
-  if (sealed.has(place)) return undefined
-  const before = [...sealed].filter((at) => at < place).length
+  const before = countBelow(sealed, place)
+  if (sealed[before] === place) return undefined
   return before === 0 ? event : { ...event, data: JSON.stringify({ ...fields, output_index: place - before }) }
 }
 
@@ -179,14 +192,14 @@ export const responsesProtocol = (scrub: Scrub): Protocol<ResponsesState> => ({
     bytes: 0,
     begun: new Set(),
     withArguments: new Set(),
-    sealed: new Set(),
+    sealed: [],
     summary: { tokens: undefined, finishReason: undefined },
     lastData: ""
   }),
   step: (state, events) => {
     const frames: Array<Frame> = []
     for (const event of events) {
-      const shown = state.sealed.size === 0 ? event : renumbered(state, event)
+      const shown = state.sealed.length === 0 ? event : renumbered(state, event)
       const frame = shown === undefined ? undefined : frameOf(state, shown)
       if (frame !== undefined) frames.push(frame)
       if (state.end !== undefined) break

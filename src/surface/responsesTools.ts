@@ -101,14 +101,16 @@ export const buildTools = (given: Json | undefined, path: string, builds = outer
     else if (build === undefined) refused.push({ path: here, tool })
     else if (tool.type === "namespace") {
       const held = buildTools(tool.tools, `${here}.tools`, inner)
-      refused.push(...held.refused)
       const built = { ...build(tool), tools: held.tools }
       tools.push(built)
-      adjusted.push(...held.adjusted, ...leftOf({ ...tool, tools: held.tools }, built))
+      // Not spread into arguments: callers decide how many there are.
+      for (const one of held.refused) refused.push(one)
+      for (const one of held.adjusted) adjusted.push(one)
+      for (const one of leftOf({ ...tool, tools: held.tools }, built)) adjusted.push(one)
     } else {
       const built = build(tool)
       tools.push(built)
-      adjusted.push(...leftOf(tool, built))
+      for (const one of leftOf(tool, built)) adjusted.push(one)
     }
   }
   return { tools, refused, adjusted }

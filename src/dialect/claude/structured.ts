@@ -80,12 +80,25 @@ const isRecursive = (schema: JsonObject): boolean => {
       ])
     )
   )
-  // Whatever refers to nothing more is settled; what is left in the end refers to itself.
-  for (let before = -1; before !== references.size; ) {
-    before = references.size
-    for (const [name, others] of references) {
-      if (![...others].some((other) => references.has(other))) references.delete(name)
+  // What refers to nothing more is settled, and then what referred only to that; what is left refers to itself.
+  const referring = new Map<string, Array<string>>()
+  const open = new Map<string, number>()
+  for (const [name, others] of references) {
+    let unsettled = 0
+    for (const other of others) {
+      if (!references.has(other)) continue
+      unsettled++
+      referring.getOrInsertComputed(other, () => []).push(name)
+    }
+    open.set(name, unsettled)
+  }
+  const settled = [...references.keys()].filter((name) => open.get(name) === 0)
+  for (const name of settled) {
+    for (const other of referring.get(name) ?? []) {
+      const unsettled = (open.get(other) ?? 0) - 1
+      open.set(other, unsettled)
+      if (unsettled === 0) settled.push(other)
     }
   }
-  return references.size > 0
+  return settled.length < references.size
 }

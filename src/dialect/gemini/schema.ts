@@ -42,7 +42,19 @@ export const toolSchema = (schema: JsonObject): JsonObject => {
 
 /** The schema of an answer in Gemini's words; the input is never changed. `onDrop` is told each keyword that is left out. */
 export const answerSchema = (schema: JsonObject, onDrop: (keyword: string) => void, depth = 0): JsonObject => {
-  if (depth > maxDepth) return {}
+  const parts: Array<JsonObject> = []
+  addParts(schema, onDrop, depth, parts)
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : merge(parts)
+}
+
+/** What a schema says itself, and what its `allOf` says, at any depth: merged once, and not at each level again. */
+const addParts = (
+  schema: JsonObject,
+  onDrop: (keyword: string) => void,
+  depth: number,
+  parts: Array<JsonObject>
+): void => {
+  if (depth > maxDepth) return
   const inner = (value: Json): Json => (isObject(value) ? answerSchema(value, onDrop, depth + 1) : value)
   const said: Record<string, Json> = {}
   for (const [keyword, value] of Object.entries(schema)) {
@@ -60,10 +72,11 @@ export const answerSchema = (schema: JsonObject, onDrop: (keyword: string) => vo
   if (reference !== undefined) {
     // Beside a reference only keywords that begin with `$` may stand.
     const named = Object.fromEntries(Object.entries(said).filter(([keyword]) => keyword.startsWith("$")))
-    return { ...named, $ref: reference.replace("#/definitions/", "#/$defs/") }
+    parts.push({ ...named, $ref: reference.replace("#/definitions/", "#/$defs/") })
+    return
   }
-  const parts = arrayOf(schema.allOf).filter(isObject)
-  return parts.length === 0 ? said : merge([said, ...parts.map((part) => answerSchema(part, onDrop, depth + 1))])
+  parts.push(said)
+  for (const part of arrayOf(schema.allOf)) if (isObject(part)) addParts(part, onDrop, depth + 1, parts)
 }
 
 /** There is no `allOf`: its parts are one schema, with all their properties. */

@@ -8,6 +8,8 @@ const opening = "<reasoning>"
 const closing = "</reasoning>"
 /** What separates the reasoning from the text: the rest of its line, and lines of white space. */
 const blankLines = /^(?:[^\S\n]*\n)+/
+/** White space within a line. */
+const spaces = /^[^\S\n]*$/
 
 /** Where the text is cut changes nothing: at most a part of a tag, or white space, is held back. */
 export class ReasoningFilter implements TextFilter {
@@ -15,7 +17,13 @@ export class ReasoningFilter implements TextFilter {
   private held = ""
 
   push(piece: string): string {
-    return this.place === "text" ? piece : this[this.place](this.held + piece)
+    if (this.place === "text") return piece
+    if (this.place === "blank" && spaces.test(piece)) {
+      // Not looked through again with each piece that follows.
+      this.held += piece
+      return ""
+    }
+    return this[this.place](this.held + piece)
   }
 
   end(): string {
@@ -41,8 +49,9 @@ export class ReasoningFilter implements TextFilter {
 
   private blank(rest: string): string {
     this.place = "blank"
-    this.held = rest
-    return rest.trimStart() === "" ? "" : this.text(rest.replace(blankLines, ""))
+    const line = rest.replace(blankLines, "")
+    this.held = line
+    return line.trimStart() === "" ? "" : this.text(line)
   }
 
   private text(rest: string): string {

@@ -255,8 +255,9 @@ type Read = ReturnType<typeof readResponses>
 const spokenOf = (plan: Plan, { tools, likely, encrypted, shown }: Read, seed: string, status: string) => {
   const idAt = (prefix: string, index = 0) => `${prefix}_${digest(seed, prefix, String(index)).slice(0, 48)}`
   const secret = encrypted ? { encrypted_content: signThinking(ENCRYPTED, seed) } : {}
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const callAt = ({ name, json }: Plan["calls"][number], index: number): Spoken => {
-    const { type: kind, namespace } = tools.findLast((tool) => tool.name === name) ?? { type: "function" }
+    const { type: kind, namespace } = byName.get(name) ?? { type: "function" as const, namespace: undefined }
     const { call: type, prefix, field, named } = kinds[kind]
     const call_id = `call_${digest(seed, "call", String(index)).slice(0, 24)}`
     const item = { id: idAt(prefix, index), type, status, call_id }
