@@ -10,6 +10,9 @@ import { chosen } from "./schema.ts"
 /** Of a request that is said as it came. */
 export const unadjusted: ReadonlyArray<string> = Object.freeze([])
 
+/** How many changes are named: no request of use has so many, and to name each takes time. */
+export const mostNamed = 1000
+
 /** Longest name that is said whole; callers make up their own. */
 const maxName = 128
 

@@ -4,7 +4,7 @@
  */
 import type { ChatRequest } from "../api/Chat.ts"
 import { isObject, objectOf, textOf } from "../wire/json.ts"
-import { changed, isIdle, removed } from "./adjustments.ts"
+import { changed, isIdle, mostNamed, removed } from "./adjustments.ts"
 import { isMark } from "./claude/cache.ts"
 
 /** What some vendors have a place for, and others do not. */
@@ -79,9 +79,6 @@ const parameters: ReadonlyArray<{ readonly name: string; readonly before: string
   } satisfies Readonly<Record<string, Inside>>).map(([name, place]) => ({ name, before: `${name}.`, place }))
 const mark: Places = { type: read, ttl: read }
 
-/** How many are named: no request of use has so many, and to name each takes time. */
-const most = 1000
-
 interface Told {
   /** What the vendor has no place for. */
   readonly lost: ReadonlySet<Aside>
@@ -111,7 +108,7 @@ class Unread {
 
   private look(holder: Fields, known: Places, before: string): void {
     for (const field of Object.keys(holder)) {
-      if ((this.found?.size ?? 0) >= most) return
+      if ((this.found?.size ?? 0) >= mostNamed) return
       const value = holder[field]
       const place = Object.hasOwn(known, field) ? known[field] : undefined
       if (place === read) continue

@@ -143,6 +143,15 @@ const describe = (error: Schema.SchemaError): string => {
   return path === "" ? `the request body: ${message}` : `${path}: ${message}`
 }
 
+/** Judges a parsed body by the schema, and answers it as it was sent. */
+export const makeJudge = <A>(schema: Schema.ConstraintDecoder<unknown> & { readonly Type: A }) => {
+  const decode = compiled(schema)
+  return (value: unknown): Result.Result<A, GatewayError> => {
+    const decoded = decode(value)
+    return Result.isFailure(decoded) ? Result.fail(invalid(describe(decoded.failure))) : Result.succeed(value as A)
+  }
+}
+
 /**
  * A reader of bodies of one schema, the endpoint's own. It answers the body as it was sent, not a copy, once the schema has
  * accepted it: schemas of requests transform nothing. `HttpApiBuilder` would parse it with `JSON.parse`, which loses numbers of
@@ -153,11 +162,7 @@ export const bodyReader = <A>(
   limits: BodyLimits,
   texts: ((request: A) => ReadonlyArray<JsonText>) | undefined = undefined
 ) => {
-  const decode = compiled(schema)
-  const judge = (value: unknown): Result.Result<A, GatewayError> => {
-    const decoded = decode(value)
-    return Result.isFailure(decoded) ? Result.fail(invalid(describe(decoded.failure))) : Result.succeed(value as A)
-  }
+  const judge = makeJudge(schema)
   const decoded = Effect.fnUntraced(function* (bytes: Buffer) {
     const refused = refuseBytes(bytes)
     if (refused !== undefined) return yield* refused

@@ -1,6 +1,6 @@
 /** What of a native messages body is read, refused, adjusted or removed before it goes upstream (docs/api.md#messages). */
 import { Result } from "effect"
-import { removed } from "../dialect/adjustments.ts"
+import { mostNamed, removed } from "../dialect/adjustments.ts"
 import { foldSystem } from "../dialect/claude/systemTurns.ts"
 import { adjustThinking } from "../dialect/thinking.ts"
 import { GatewayError, invalid } from "../model/GatewayError.ts"
@@ -110,20 +110,23 @@ export interface PreparedBody {
 const saysNothing = (value: Json): boolean =>
   value === null || (typeof value === "object" && Object.keys(value).length === 0)
 
-/** What messages that became part of another one held beside their text. */
-const lostByFolding = (before: JsonObject, after: JsonObject): ReadonlyArray<string> => {
+/** Names what messages that became part of another one held beside their text. */
+const nameLost = (before: JsonObject, after: JsonObject, adjusted: Set<string>): void => {
   const kept = new Set(arrayOf(after.messages))
-  return arrayOf(before.messages)
-    .map(objectOf)
-    .filter((message) => message.role === "system" && !kept.has(message))
-    .flatMap(({ role: _, content: __, ...rest }) =>
-      Object.keys(rest).filter((name) => !saysNothing(rest[name] ?? null))
-    )
+  for (const given of arrayOf(before.messages)) {
+    const message = objectOf(given)
+    if (message.role !== "system" || kept.has(message)) continue
+    for (const name of Object.keys(message)) {
+      if (adjusted.size >= mostNamed) return
+      if (name === "role" || name === "content" || saysNothing(message[name] ?? null)) continue
+      adjusted.add(removed(`messages.${name}`))
+    }
+  }
 }
 
-/** `path` is without brackets. */
-const wasRefused = ({ refused }: Route, path: string): boolean =>
-  refused !== undefined && [...refused].some((field) => field.replaceAll(/[[{].*?[\]}]/g, "") === path)
+/** Paths that the cloud has refused, without brackets. */
+const refusedPaths = ({ refused }: Route): ReadonlySet<string> =>
+  new Set([...(refused ?? [])].map((field) => field.replaceAll(/[[{].*?[\]}]/g, "")))
 
 export const prepareMessages = (
   given: JsonObject,
@@ -139,6 +142,7 @@ export const prepareMessages = (
   const betas = ((options.counting ? deployment.countBetas : deployment.betas) ?? []).filter((beta) => named.has(beta))
   const adjusted = new Set<string>()
   for (const beta of asked) {
+    if (adjusted.size >= mostNamed) break
     if (beta !== "" && !betas.includes(otherNames.get(beta) ?? beta)) adjusted.add(removed(`anthropic-beta.${beta}`))
   }
   const { vendor_version, anthropic_version, anthropic_beta: _, model: __, thread: ___, stream: ____, ...rest } = given
@@ -151,7 +155,7 @@ export const prepareMessages = (
   )
   if (folded) {
     adjusted.add("messages.role:system->user")
-    for (const field of lostByFolding(versioned, turned)) adjusted.add(removed(`messages.${field}`))
+    nameLost(versioned, turned, adjusted)
   }
   const { body: shaped, emulated, adjusted: reworded } = formatted(turned, route.strip)
   for (const change of reworded) adjusted.add(change)
@@ -159,8 +163,9 @@ export const prepareMessages = (
     ? Object.fromEntries(Object.entries(shaped).filter(([key]) => counted.includes(key)))
     : shaped
   const { body, changes } = adjustThinking(kept, { model, deployment, betas, counting: options.counting })
+  const refused = refusedPaths(route)
   const stripped = strip(body, stripFor(route, betas), (path, value) => {
-    if (!saysNothing(value) || wasRefused(route, path)) adjusted.add(removed(path))
+    if (!saysNothing(value) || refused.has(path)) adjusted.add(removed(path))
   })
   return Result.succeed({
     body: betas.length === 0 ? stripped : { ...stripped, anthropic_beta: betas },

@@ -2,7 +2,7 @@
  * `output_config.format` of a messages request where the deployment does not take it: an instruction stands for it, and a Markdown
  * fence around the answer is taken off, as on the chat surface (docs/decisions.md#structured-output).
  */
-import { changed, removed, unadjusted } from "../dialect/adjustments.ts"
+import { changed, mostNamed, removed, unadjusted } from "../dialect/adjustments.ts"
 import { jsonFenceFilter } from "../dialect/claude/jsonFence.ts"
 import { jsonInstruction, takesFormat } from "../dialect/claude/structured.ts"
 import type { TextFilter } from "../dialect/textFilter.ts"
@@ -30,7 +30,8 @@ export const formatted = (body: JsonObject, strip: Strip): Formatted => {
     (config.format ?? undefined) !== undefined && isObject(output_format) ? [removed("output_format")] : []
   if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false, adjusted }
   const { format: _, ...others } = config
-  const { type, schema, ...unsaid } = format
+  const { type, schema } = format
+  const unsaid = Object.keys(format).filter((name) => name !== "type" && name !== "schema")
   const instruction = { type: "text", text: jsonInstruction(schema) }
   const { output_config: __, ...plain } = rest
   return {
@@ -38,7 +39,7 @@ export const formatted = (body: JsonObject, strip: Strip): Formatted => {
     adjusted: [
       ...adjusted,
       changed("output_config.format", type, "instruction"),
-      ...Object.keys(unsaid).map((name) => removed(`output_config.format.${name}`))
+      ...unsaid.slice(0, mostNamed).map((name) => removed(`output_config.format.${name}`))
     ],
     body: {
       ...plain,

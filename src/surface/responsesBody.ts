@@ -83,9 +83,10 @@ export const prepareResponses = (
   route: Route
 ): Result.Result<ResponsesBody, GatewayError> => {
   const items = itemsOf(request)
-  const own = buildTools(request.tools ?? undefined, "tools")
-  const brought = items.map((item, at) => buildTools(item.tools, `input[${at}].tools`))
-  const choice = buildChoice(request.tool_choice)
+  const adjusted = new Set<string>()
+  const own = buildTools(request.tools ?? undefined, "tools", adjusted)
+  const brought = items.map(({ tools }, at) => buildTools(tools, `input[${at}].tools`, adjusted))
+  const choice = buildChoice(request.tool_choice, adjusted)
   const refusal =
     refuseCloudFields(request) ??
     refuseReference(items) ??
@@ -107,12 +108,11 @@ export const prepareResponses = (
     ...rest
   } = request
   const included = (include ?? []).filter((name) => name !== encrypted)
-  const adjusted = [...own.adjusted, ...brought.flatMap((tools) => tools.adjusted), ...choice.adjusted]
-  if (included.length < (include ?? []).length) adjusted.push(`include.${encrypted}:removed`)
-  if (items.some(({ type }) => type === "reasoning")) adjusted.push("input.reasoning:removed")
+  if (included.length < (include ?? []).length) adjusted.add(`include.${encrypted}:removed`)
+  if (items.some(({ type }) => type === "reasoning")) adjusted.add("input.reasoning:removed")
   const effort = route.model.thinking.default
   const unreasoned = (reasoning ?? undefined) === undefined && effort !== "none" && samples(request)
-  if (unreasoned) adjusted.push(`reasoning.effort:${effort}->unset`)
+  if (unreasoned) adjusted.add(`reasoning.effort:${effort}->unset`)
   const rebuilt = items.map((item, at) =>
     item.tools === undefined ? item : { ...item, tools: brought[at]?.tools ?? [] }
   )
@@ -126,5 +126,5 @@ export const prepareResponses = (
   if (Array.isArray(given) && (own.tools.length > 0 || given.length === 0)) body.tools = own.tools
   if (choice.choice !== undefined) body.tool_choice = choice.choice
   if (included.length > 0) body.include = included
-  return Result.succeed({ body, adjusted })
+  return Result.succeed({ body, adjusted: [...adjusted] })
 }

@@ -2,7 +2,7 @@
  * Tools of the responses format, judged by who executes them (docs/decisions.md#responses-surface). What goes upstream is built
  * here, from fields that are known, so that no definition leaves which the screen has not read.
  */
-import { removed } from "../dialect/adjustments.ts"
+import { mostNamed, removed } from "../dialect/adjustments.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import type { ScreenedTool } from "./Surface.ts"
 
@@ -71,49 +71,52 @@ export interface BuiltTools {
   readonly tools: ReadonlyArray<JsonObject>
   /** Those that run inside the cloud. */
   readonly refused: ReadonlyArray<Refused>
-  /** For `x-gateway-adjusted`. */
-  readonly adjusted: ReadonlyArray<string>
 }
 
-/** Fields that were given and do not leave: `tools.function.returns:removed`. */
-const left = (given: Json | undefined, built: Json | undefined, path: string): ReadonlyArray<string> => {
-  if (given === built) return []
-  if (Array.isArray(given)) return given.flatMap((item, at) => left(item, arrayOf(built)[at], path))
-  const kept = objectOf(built)
-  return Object.entries(objectOf(given)).flatMap(([name, value]) => {
-    if (value === null) return []
-    return Object.hasOwn(kept, name) ? left(value, kept[name], `${path}.${name}`) : [removed(`${path}.${name}`)]
-  })
+/** Names fields that were given and do not leave: `tools.function.returns:removed`. */
+const nameLeft = (given: Json | undefined, built: Json | undefined, path: string, adjusted: Set<string>): void => {
+  if (given === built || adjusted.size >= mostNamed) return
+  if (Array.isArray(given)) {
+    const kept = arrayOf(built)
+    for (let at = 0; at < given.length; at++) nameLeft(given[at], kept[at], path, adjusted)
+    return
+  }
+  const [fields, kept] = [objectOf(given), objectOf(built)]
+  for (const name of Object.keys(fields)) {
+    if (adjusted.size >= mostNamed) return
+    if (fields[name] === null) continue
+    if (Object.hasOwn(kept, name)) nameLeft(fields[name], kept[name], `${path}.${name}`, adjusted)
+    else adjusted.add(removed(`${path}.${name}`))
+  }
 }
-/** The same of a tool, whose type says what it may hold. */
-const leftOf = (given: JsonObject, built: JsonObject) => left(given, built, `tools.${built.type}`)
 
-/** The tools of one list, and what is wrong with them. */
-export const buildTools = (given: Json | undefined, path: string, builds = outer): BuiltTools => {
+/** The tools of one list, and what is wrong with them. `adjusted` takes what of them does not leave. */
+export const buildTools = (
+  given: Json | undefined,
+  path: string,
+  adjusted: Set<string>,
+  builds = outer
+): BuiltTools => {
   const tools: Array<JsonObject> = []
   const refused: Array<Refused> = []
-  const adjusted: Array<string> = []
   for (const [at, value] of arrayOf(given).entries()) {
     const tool = objectOf(value)
     const here = `${path}[${at}]`
     const build = buildOf(tool, builds)
-    if (isOfflineSearch(tool)) adjusted.push(`${tool.type}:removed`)
+    if (isOfflineSearch(tool)) adjusted.add(`${tool.type}:removed`)
     else if (build === undefined) refused.push({ path: here, tool })
-    else if (tool.type === "namespace") {
-      const held = buildTools(tool.tools, `${here}.tools`, inner)
-      const built = { ...build(tool), tools: held.tools }
-      tools.push(built)
+    else {
+      const held = tool.type === "namespace" ? buildTools(tool.tools, `${here}.tools`, adjusted, inner) : undefined
       // Not spread into arguments: callers decide how many there are.
-      for (const one of held.refused) refused.push(one)
-      for (const one of held.adjusted) adjusted.push(one)
-      for (const one of leftOf({ ...tool, tools: held.tools }, built)) adjusted.push(one)
-    } else {
-      const built = build(tool)
+      for (const one of held?.refused ?? []) refused.push(one)
+      const own = held === undefined ? undefined : { tools: held.tools }
+      const built: JsonObject = { ...build(tool), ...own }
       tools.push(built)
-      for (const one of leftOf(tool, built)) adjusted.push(one)
+      // The type says what a tool may hold.
+      nameLeft(own === undefined ? tool : { ...tool, ...own }, built, `tools.${built.type}`, adjusted)
     }
   }
-  return { tools, refused, adjusted }
+  return { tools, refused }
 }
 
 /** All of them at once, so that a caller with several fixes its request once. */
@@ -159,18 +162,18 @@ const choices: Readonly<Record<string, ReadonlyArray<string>>> = {
 export interface BuiltChoice {
   /** Undefined where none was given. */
   readonly choice: Json | undefined
-  /** For `x-gateway-adjusted`. */
-  readonly adjusted: ReadonlyArray<string>
   readonly refusal?: string | undefined
 }
 
-/** `tool_choice`, from what is known of it. */
-export const buildChoice = (given: Json | undefined): BuiltChoice => {
-  const builtAs = (choice: JsonObject): BuiltChoice => ({ choice, adjusted: left(given, choice, "tool_choice") })
-  if (!isObject(given)) return { choice: given ?? undefined, adjusted: [] }
+/** `tool_choice`, from what is known of it. `adjusted` takes what of it does not leave. */
+export const buildChoice = (given: Json | undefined, adjusted: Set<string>): BuiltChoice => {
+  if (!isObject(given)) return { choice: given ?? undefined }
+  const builtAs = (choice: JsonObject): BuiltChoice => {
+    nameLeft(given, choice, "tool_choice", adjusted)
+    return { choice }
+  }
   const refuse = (path: string, type: Json | undefined): BuiltChoice => ({
     choice: undefined,
-    adjusted: [],
     refusal: `${path}.type: ${quoted(type)} names no tool that the caller executes; it may be ${Object.keys(choices).join(", ")} or allowed_tools`
   })
   const type = textOf(given.type) ?? ""

@@ -45,7 +45,10 @@ describe("the messages format", () => {
 })
 
 describe("the responses format", () => {
-  const build = (...tools: ReadonlyArray<Json>) => buildTools(tools, "tools")
+  const build = (...tools: ReadonlyArray<Json>) => {
+    const adjusted = new Set<string>()
+    return { ...buildTools(tools, "tools", adjusted), adjusted: [...adjusted] }
+  }
   const parameters = { type: "object", properties: { city: { type: "string" } } }
   const weather = { type: "function", name: "get_weather", description: "Weather", parameters, strict: true }
   const script = {
@@ -147,7 +150,7 @@ describe("the responses format", () => {
       { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] }
     ]
   ])("builds the choice %j", (given, choice) => {
-    assert.deepStrictEqual(buildChoice(given).choice, choice)
+    assert.deepStrictEqual(buildChoice(given, new Set()).choice, choice)
   })
 
   it.each([
@@ -159,7 +162,7 @@ describe("the responses format", () => {
       /^tool_choice\.tools\[1\]\.type: "mcp"/
     ]
   ])("refuses the choice %j", (given, text) => {
-    assert.match(buildChoice(given).refusal ?? "", text)
+    assert.match(buildChoice(given, new Set()).refusal ?? "", text)
   })
 
   const Name = Schema.Literals(["parameters", "function", "schema", "input_schema", "tools", "name", "type", "extra"])

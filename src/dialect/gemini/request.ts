@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { ChatRequest } from "../../api/Chat.ts"
 import type { Route } from "../../model/Route.ts"
 import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
-import { nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { mostNamed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import { nameUnread } from "../chatPlaces.ts"
 import type { Dialect } from "../Dialect.ts"
 import { firstCall, wantsOne } from "../oneCall.ts"
@@ -76,7 +76,9 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): J
     responseJsonSchema:
       format?.schema === undefined
         ? undefined
-        : answerSchema(format.schema, (keyword) => adjusted.push(removed(`response_format.${keyword}`))),
+        : answerSchema(format.schema, (keyword) => {
+            if (adjusted.length < mostNamed) adjusted.push(removed(`response_format.${keyword}`))
+          }),
     thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
   })
 }
