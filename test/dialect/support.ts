@@ -41,6 +41,7 @@ export const flash = routeOf("gemini-3-flash")
 export const azure = routeOf("gpt-5.1")
 export const terra = routeOf("gpt-5.6-terra")
 export const oss = routeOf("gpt-oss-120b")
+export const titan = routeOf("titan-embed-text-v2")
 
 const decode = Schema.decodeUnknownSync(ChatRequest)
 

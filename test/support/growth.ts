@@ -1,29 +1,76 @@
 /** How much longer something takes when it has four times as much to do. */
 
-/** The least processor time of several runs, in milliseconds: other processes on the machine lengthen some of them. */
-export const leastTime = (run: () => unknown, runs = 3): number => {
-  let least = Number.POSITIVE_INFINITY
-  for (let left = runs; left > 0; left--) {
-    const before = process.threadCpuUsage()
-    run()
-    const { system, user } = process.threadCpuUsage(before)
-    least = Math.min(least, (user + system) / 1000)
-  }
-  return least
+/** Runs a step of some name, and answers what it does. */
+export type Step = <A>(name: string, run: () => A) => A
+
+/** Does something of a size, in steps. */
+export type Work = (step: Step) => void
+
+const processorTime = (): number => {
+  const { system, user } = process.threadCpuUsage()
+  return (user + system) / 1000
 }
 
-/** A size below which a step is noise, in milliseconds. */
+interface Taken {
+  /** Of all steps of a name, in milliseconds of the thread's processor time. */
+  all: number
+  longest: number
+}
+
+const measured = (work: Work): ReadonlyMap<string, Taken> => {
+  const taken = new Map<string, Taken>()
+  work((name, run) => {
+    const before = processorTime()
+    const result = run()
+    const time = processorTime() - before
+    const known = taken.get(name)
+    taken.set(name, { all: (known?.all ?? 0) + time, longest: Math.max(known?.longest ?? 0, time) })
+    return result
+  })
+  return taken
+}
+
+/** The least of each: other processes on the machine lengthen some runs. */
+const least = (one: ReadonlyMap<string, Taken>, other: ReadonlyMap<string, Taken>): ReadonlyMap<string, Taken> =>
+  new Map(
+    [...one].map(([name, { all, longest }]) => {
+      const again = other.get(name) ?? { all, longest }
+      return [name, { all: Math.min(all, again.all), longest: Math.min(longest, again.longest) }]
+    })
+  )
+
+/** What is less is noise. */
 const measurable = 2
+/** Four times as much may take so many times as long. */
+const most = 6
+/** The longest that other requests may be held up, in milliseconds. */
+const longestStep = 50
+const rounds = 6
+
+/** Measured again while something looks wrong, because only what is so each time is so. */
+const wrongAt = (work: (size: number) => Work, size: number): ReadonlyArray<string> => {
+  const [small, large] = [work(size), work(4 * size)]
+  let taken = measured(large)
+  if ([...taken.values()].every(({ all }) => all < most * measurable)) return []
+  let before = measured(small)
+  const wrong = () =>
+    [...taken].flatMap(([name, { all, longest }]) => {
+      const ratio = all / Math.max(measurable, before.get(name)?.all ?? 0)
+      return [
+        ...(ratio > most ? [`${name}: ${ratio.toFixed(1)} times as long, ${Math.round(all)} ms`] : []),
+        ...(longest > longestStep ? [`${name}: ${Math.round(longest)} ms in one step`] : [])
+      ]
+    })
+  for (let round = 1; round < rounds && wrong().length > 0; round++) {
+    taken = least(taken, measured(large))
+    before = least(before, measured(small))
+  }
+  return wrong()
+}
 
 /**
- * The ratio of the times for four times as much and for as much. Measured again while it looks superlinear, because only
- * what is so on each occasion is so.
+ * What is wrong with steps of which one has four times as much to do: those that take more than six times as long, and those that
+ * hold up other requests. It must be so at twice the size, too: objects of many names cost more each until V8 changes their form.
  */
-export const growth = (size: number, prepare: (size: number) => () => unknown, rounds = 4): number => {
-  const [small, large] = [prepare(size), prepare(4 * size)]
-  let least = Number.POSITIVE_INFINITY
-  for (let round = 0; round < rounds && least > 6; round++) {
-    least = Math.min(least, leastTime(large) / Math.max(measurable, leastTime(small)))
-  }
-  return least
-}
+export const superlinear = (work: (size: number) => Work, size: number): ReadonlyArray<string> =>
+  wrongAt(work, size).length === 0 ? [] : wrongAt(work, 2 * size)

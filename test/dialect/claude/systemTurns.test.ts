@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { foldSystem } from "../../../src/dialect/claude/systemTurns.ts"
 import type { Json } from "../../../src/wire/json.ts"
-import { growth } from "../../support/growth.ts"
+import { superlinear, type Work } from "../../support/growth.ts"
 
 const user = (content: Json) => ({ role: "user", content })
 const assistant = (content: Json) => ({ role: "assistant", content })
@@ -71,10 +71,12 @@ describe("system messages among the others", () => {
     ["behind the assistant", (many: ReadonlyArray<Json>) => [user("a"), assistant("b"), ...many]],
     ["at the beginning", (many: ReadonlyArray<Json>) => [...many, user("c")]]
   ])("many take time in proportion: %s", (_, among) => {
-    const folding = (size: number) => {
-      const messages = among(Array.from({ length: size }, () => system("y")))
-      return () => foldSystem({ messages }, false)
-    }
-    expect(growth(2000, folding)).toBeLessThan(6)
+    const folding =
+      (size: number): Work =>
+      (step) => {
+        const messages = among(Array.from({ length: size }, () => system("y")))
+        step("fold", () => foldSystem({ messages }, false))
+      }
+    expect(superlinear(folding, 2000)).toEqual([])
   })
 })

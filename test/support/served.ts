@@ -1,0 +1,92 @@
+/** What the gateway does with a request before a cloud is asked, as the steps in which it does it. */
+import { Result } from "effect"
+import type { ApiError, MessagesError } from "../../src/api/Errors.ts"
+import { keepRead } from "../../src/dialect/jsonTexts.ts"
+import type { Route } from "../../src/model/Route.ts"
+import type { Progress } from "../../src/stream/Frame.ts"
+import { adjustedHeaders } from "../../src/surface/adjusted.ts"
+import { makeJudge } from "../../src/surface/body.ts"
+import { chat } from "../../src/surface/chat.ts"
+import { embeddings } from "../../src/surface/embeddings.ts"
+import { countTokens, messages } from "../../src/surface/messages.ts"
+import { responses } from "../../src/surface/responses.ts"
+import type { NamesModel, Prepared, Surface } from "../../src/surface/Surface.ts"
+import { newBudget } from "../../src/wire/budget.ts"
+import { isObject, maxNesting } from "../../src/wire/json.ts"
+import { SlicedParser } from "../../src/wire/slicedParser.ts"
+import { SlicedPrinter } from "../../src/wire/slicedPrinter.ts"
+import {
+  azure,
+  flash,
+  opus,
+  opusBedrock,
+  oss,
+  routeOf,
+  sonnet,
+  sonnetBedrock,
+  terra,
+  titan
+} from "../dialect/support.ts"
+import type { Step } from "./growth.ts"
+
+/** Runs all steps that a request passes; answers why it is refused, if it is. */
+export type Serve = (bytes: Buffer, step: Step) => string | undefined
+
+const serving = <
+  Request extends NamesModel,
+  P extends Prepared,
+  S extends Progress,
+  E extends ApiError | MessagesError
+>(
+  surface: Surface<Request, P, S, E>,
+  routes: ReadonlyArray<Route>,
+  headers: Readonly<Record<string, string>> = {}
+): Serve => {
+  const judge = makeJudge(surface.schema)
+  return (bytes, step) => {
+    const parse = new SlicedParser(bytes, { budget: newBudget() })
+    while (!step("parse", parse.step));
+    if (parse.refusal !== undefined) return parse.refusal.message
+    const judged = step("judge", () => judge(parse.value))
+    if (Result.isFailure(judged)) return judged.failure.message
+    const request = judged.success
+    for (const { holder, text } of step("list texts", () => surface.texts?.(request) ?? [])) {
+      const read = new SlicedParser(Buffer.from(text), { budget: newBudget(), depth: maxNesting })
+      while (!step("parse texts", read.step));
+      if (holder !== undefined) keepRead(holder, isObject(read.value) ? read.value : undefined)
+    }
+    step("count", () => surface.counts(request))
+    step("list tools", () => surface.tools?.(request))
+    let refusal: string | undefined
+    for (const route of routes) {
+      const name = `${route.model.id} on ${route.deployment.cloud}`
+      const prepared = step(`prepare for ${name}`, () =>
+        surface.prepare(request, route, { id: "id", startedAt: 0, headers })
+      )
+      if (Result.isFailure(prepared)) {
+        refusal = prepared.failure.message
+        continue
+      }
+      const { adjusted = [], bodies, thinkingAdjusted = [] } = prepared.success
+      step("name changes", () => adjustedHeaders(adjusted, thinkingAdjusted))
+      for (const body of bodies) {
+        const print = new SlicedPrinter(body)
+        while (!step(`print for ${name}`, print.step));
+      }
+    }
+    return refusal
+  }
+}
+
+/** Takes system messages among the others. */
+const opusSystem = routeOf("claude-opus-4-8", "vertex")
+const betas = { "anthropic-beta": Array.from({ length: 1000 }, (_, at) => `beta-${at}`).join(",") }
+
+/** Every endpoint that takes a body, with models of each family and API. */
+export const endpoints: Readonly<Record<string, Serve>> = {
+  "/v1/chat/completions": serving(chat, [sonnet, sonnetBedrock, opus, flash, azure, terra, oss]),
+  "/v1/messages": serving(messages, [sonnet, sonnetBedrock, opusSystem, opusBedrock], betas),
+  "/v1/messages/count_tokens": serving(countTokens, [sonnet, opusSystem], betas),
+  "/v1/responses": serving(responses, [azure, terra]),
+  "/v1/embeddings": serving(embeddings, [titan])
+}
