@@ -3,6 +3,7 @@
  * languages read them.
  */
 import type { Purpose } from "../model/names.ts"
+import { isObject } from "../wire/isObject.ts"
 import { statuses } from "./Errors.ts"
 import type { EndpointFacts } from "./facts.ts"
 import { headers, headersOf } from "./headers.ts"
@@ -11,8 +12,6 @@ import { securitySchemes } from "./Security.ts"
 type Json = unknown
 type JsonObject = { [key: string]: Json }
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 const object = (value: unknown): JsonObject => (isObject(value) ? value : {})
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
 
@@ -174,8 +173,8 @@ export const withModels = (
       ...(Array.isArray(schema.examples) ? schema.examples : []),
       ...Object.values(object(media.examples)).map((example) => object(example).value)
     ]
-    for (const value of values) {
-      if (isObject(value) && !served.includes(String(value.model))) value.model = first
+    for (const example of values.map(object)) {
+      if (!served.includes(String(example.model))) example.model = first
     }
   }
   return whole

@@ -37,7 +37,7 @@ import type {
 import type { StreamError } from "./errors.ts"
 import { readEvents } from "./events.ts"
 import { type GatewayHeaders, readHeaders } from "./headers.ts"
-import type { ModelFor } from "./ModelName.ts"
+import type { ForModel, Purpose } from "./ModelName.ts"
 import type { RetryOptions } from "./policy.ts"
 import {
   chatReader,
@@ -60,11 +60,9 @@ export type RequestFailure<E> = E | HttpClientError.HttpClientError | Schema.Sch
 type Call<A, E> = Effect.Effect<Reply<A>, RequestFailure<E>>
 
 /** A request with a model ID in it; its `stream` decides what the reply is. */
-export type WithModel<P extends Purpose, R, S = boolean | null> = Model<P, R> & { readonly stream?: S }
+export type WithModel<P extends Purpose, R, S = boolean | null> = ForModel<P, R> & { readonly stream?: S }
 /** JSON, or with `stream: true` the stream of its events. */
 export type ReplyBody<S, A, Event> = S extends true ? Stream.Stream<Event, StreamError> : A
-type Purpose = "chat" | "messages" | "responses" | "embeddings"
-type Model<P extends Purpose, R> = R & { readonly model: ModelFor<P> }
 
 export interface Client {
   readonly chat: {
@@ -76,7 +74,7 @@ export interface Client {
     readonly create: <const S extends boolean | null = false>(
       request: WithModel<"messages", MessagesRequest, S>
     ) => Call<ReplyBody<S, Message, MessageStreamEvent>, MessagesError>
-    readonly countTokens: (request: Model<"messages", CountRequest>) => Call<CountTokensReply, MessagesError>
+    readonly countTokens: (request: ForModel<"messages", CountRequest>) => Call<CountTokensReply, MessagesError>
   }
   readonly responses: {
     readonly create: <const S extends boolean | null = false>(
@@ -84,7 +82,7 @@ export interface Client {
     ) => Call<ReplyBody<S, ResponseObject, ResponseStreamEvent>, ApiError>
   }
   readonly embeddings: {
-    readonly create: (request: Model<"embeddings", EmbeddingsRequest>) => Call<EmbeddingList, ApiError>
+    readonly create: (request: ForModel<"embeddings", EmbeddingsRequest>) => Call<EmbeddingList, ApiError>
   }
   readonly models: { readonly list: () => Call<ModelList, ApiError> }
   /** Never sent again: an answer of 503 is the answer. */

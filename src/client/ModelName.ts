@@ -10,10 +10,13 @@ export type Level = PlainLevel | "itar" | `${PlainLevel}+itar`
 /** `<base_model>:<level>`. Whether the gateway serves it is for the gateway to say. */
 export type ModelName = `${string}:${Level}`
 
+export type Purpose = "chat" | "messages" | "responses" | "embeddings"
+
 /** A shipped model of a purpose, or any other name; written so that an editor still offers the first. */
-export type ModelFor<P extends "chat" | "messages" | "responses" | "embeddings"> =
-  | ShippedModel<P>
-  | (ModelName & Record<never, never>)
+export type ModelFor<P extends Purpose> = ShippedModel<P> | (ModelName & Record<never, never>)
+
+/** A request with a model ID in it. */
+export type ForModel<P extends Purpose, Request> = Request & { readonly model: ModelFor<P> }
 
 const known: ReadonlySet<string> = new Set([...plainLevels, "itar", ...plainLevels.map((level) => `${level}+itar`)])
 

@@ -1,5 +1,7 @@
 /** Sends requests with `fetch`, again where that helps, and reads what comes. */
 import { ApiError, type ErrorFields, MessagesError } from "../api/ApiError.ts"
+import { isObject } from "../wire/isObject.ts"
+import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"
 import { type GatewayHeaders, readHeaders } from "./headers.ts"
 import { eventsOf } from "./lines.ts"
@@ -21,12 +23,14 @@ export interface PromiseClientOptions extends RetryOptions {
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
-interface Asked {
-  readonly path: string
+export type Operation = (typeof operations)[keyof typeof operations]
+
+export interface OperationRequest {
+  readonly operation: Operation
   /** Absent in a GET. */
   readonly body?: unknown
   /** Whether it may be sent again; true unless given. */
-  readonly again?: boolean
+  readonly retryable?: boolean
 }
 
 const headersOf = ({ headers }: Response): GatewayHeaders => readHeaders(Object.fromEntries(headers))
@@ -46,11 +50,15 @@ const sleep = (milliseconds: number, signal: AbortSignal | undefined) =>
     signal?.addEventListener("abort", abort, { once: true })
   })
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+const refusals = { ApiErrorBody: ApiError, MessagesErrorBody: MessagesError }
 
-/** The refusal that a reply is, in the class of its path; what is not of the gateway's shape is `unexpected_reply`. */
-const refusalOf = (path: string, { status }: Response, { requestId, retryAfter }: GatewayHeaders, text: string) => {
+/** The refusal that a reply is, in the class of its operation; what is not of the gateway's shape is `unexpected_reply`. */
+const refusalOf = (
+  { operation }: OperationRequest,
+  { status }: Response,
+  { requestId, retryAfter }: GatewayHeaders,
+  text: string
+) => {
   let fields: Pick<ErrorFields, "type" | "message" | "details"> = {
     type: "unexpected_reply",
     message: `what answers there is not the gateway, or another version of it (status ${status})`
@@ -63,8 +71,7 @@ const refusalOf = (path: string, { status }: Response, { requestId, retryAfter }
       fields = { type, message, ...(isObject(details) ? { details } : {}) }
     }
   } catch {}
-  const Class = path.startsWith("/v1/messages") ? MessagesError : ApiError
-  return new Class({ status, ...fields, requestId, retryAfter })
+  return new refusals[operation.refusal]({ status, ...fields, requestId, retryAfter })
 }
 
 export const makeConnection = ({
@@ -77,14 +84,17 @@ export const makeConnection = ({
   const base = String(baseUrl).replace(/\/+$/, "")
 
   /** The reply, whatever its status, after the attempts that help. */
-  const send = async ({ path, body, again = true }: Asked, signal: AbortSignal | undefined): Promise<Response> => {
+  const send = async (
+    { operation: { method, path }, body, retryable = true }: OperationRequest,
+    signal: AbortSignal | undefined
+  ): Promise<Response> => {
     for (let n = 0; ; n++) {
-      const more = again && n < retries
+      const more = retryable && n < retries
       let wait: number | undefined
       try {
         signal?.throwIfAborted()
         const response = await fetch(base + path, {
-          method: body === undefined ? "GET" : "POST",
+          method,
           headers: { "x-api-key": apiKey, ...(body === undefined ? {} : { "content-type": "application/json" }) },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
           ...(signal === undefined ? {} : { signal }),
@@ -114,12 +124,9 @@ export const makeConnection = ({
     }
   }
 
-  /** The body of a reply of 200, or of another status that is an answer. */
-  const ask = async <A>(
-    asked: Asked,
-    { signal, onHeaders }: CallOptions = {},
-    isAnswer: (status: number) => boolean = (status) => status === 200
-  ): Promise<A> => {
+  /** The body of a reply whose status is an answer. */
+  const request = async <A>(asked: OperationRequest, { signal, onHeaders }: CallOptions = {}): Promise<A> => {
+    const answers: ReadonlyArray<number> = asked.operation.answers
     const response = await send(asked, signal)
     const headers = headersOf(response)
     const text = await textOf(response, signal)
@@ -127,15 +134,15 @@ export const makeConnection = ({
     try {
       body = JSON.parse(text)
     } catch {}
-    if (!isAnswer(response.status) || !isObject(body)) throw refusalOf(asked.path, response, headers, text)
+    if (!answers.includes(response.status) || !isObject(body)) throw refusalOf(asked, response, headers, text)
     onHeaders?.(headers)
-    // The gateway has read it, and what it is is known by its path.
+    // The gateway has checked it, and the operation decides its type.
     return body as A
   }
 
   /** The events of a reply. It ends well only after the last event of its format. */
-  async function* listen<Event>(
-    asked: Asked,
+  async function* stream<Event>(
+    asked: OperationRequest,
     read: Reader<Event>,
     { signal: given, onHeaders }: CallOptions = {}
   ): AsyncGenerator<Event, void, undefined> {
@@ -148,7 +155,7 @@ export const makeConnection = ({
       response.body === null ||
       !/^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "")
     ) {
-      throw refusalOf(asked.path, response, headers, await textOf(response, signal))
+      throw refusalOf(asked, response, headers, await textOf(response, signal))
     }
     onHeaders?.(headers)
     const failed = (problem: Problem) => new StreamError({ ...problem, requestId: headers.requestId })
@@ -171,5 +178,5 @@ export const makeConnection = ({
     }
   }
 
-  return { ask, listen }
+  return { request, stream }
 }

@@ -1,5 +1,16 @@
 /** The contract as types, made from the OpenAPI document; `test/clients/declarations.test.ts` writes this file. */
 
+/** Where each operation is, the statuses of its answers, and the body of its refusals. */
+export const operations = {
+  createChatCompletion: { method: "POST", path: "/v1/chat/completions", answers: [200], refusal: "ApiErrorBody" },
+  createMessage: { method: "POST", path: "/v1/messages", answers: [200], refusal: "MessagesErrorBody" },
+  countMessageTokens: { method: "POST", path: "/v1/messages/count_tokens", answers: [200], refusal: "MessagesErrorBody" },
+  createResponse: { method: "POST", path: "/v1/responses", answers: [200], refusal: "ApiErrorBody" },
+  createEmbeddings: { method: "POST", path: "/v1/embeddings", answers: [200], refusal: "ApiErrorBody" },
+  listModels: { method: "GET", path: "/v1/models", answers: [200], refusal: "ApiErrorBody" },
+  getHealth: { method: "GET", path: "/health", answers: [200, 503], refusal: "ApiErrorBody" }
+} as const
+
 /** An error. */
 export interface ApiErrorBody {
   /** What went wrong. */

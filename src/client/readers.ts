@@ -1,4 +1,5 @@
 /** What one event of a stream comes to, by the format of its surface. Schemas are not needed: the gateway has read the events. */
+import { isObject } from "../wire/isObject.ts"
 import type { ChatCompletionChunk, MessageEvent, ResponseEvent } from "./contract.ts"
 
 /** An event of a stream: its name, where it has one, and its data. */
@@ -27,8 +28,6 @@ export const unreadable = (cause: unknown) => ({
 })
 
 type Fields = Readonly<Record<string, unknown>>
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Reads the data of an event, which must be a JSON object, with what makes a value of it. */
 const read = <A>(data: string, interpret: (fields: Fields) => Reading<A> | undefined): Reading<A> => {
@@ -38,7 +37,7 @@ const read = <A>(data: string, interpret: (fields: Fields) => Reading<A> | undef
   } catch (error) {
     return unreadable(error)
   }
-  return (isFields(fields) ? interpret(fields) : undefined) ?? unreadable(data.slice(0, 200))
+  return (isObject(fields) ? interpret(fields) : undefined) ?? unreadable(data.slice(0, 200))
 }
 
 const problem = (type: unknown, message: unknown): Problem => ({
@@ -46,7 +45,7 @@ const problem = (type: unknown, message: unknown): Problem => ({
   message: typeof message === "string" ? message : "the gateway reported an error"
 })
 const errorIn = ({ error }: Fields): Problem | undefined =>
-  isFields(error) ? problem(error.type, error.message) : undefined
+  isObject(error) ? problem(error.type, error.message) : undefined
 
 export const chatReader: Reader<ChatCompletionChunk> = ({ data }) =>
   data === "[DONE]"

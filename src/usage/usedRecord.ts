@@ -1,4 +1,5 @@
 /** What sums need of a usage record, read from its line. Fields that later releases add, or that older ones lack, may be absent. */
+import { isObject } from "../wire/isObject.ts"
 
 export interface UsedRecord {
   readonly time: string
@@ -23,8 +24,6 @@ export interface UsedRecord {
 }
 
 type Fields = Readonly<Record<string, unknown>>
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isText = (value: unknown): boolean => value === null || typeof value === "string"
 const isNumber = (value: unknown): boolean => value === null || typeof value === "number"
@@ -42,11 +41,11 @@ const isUsed = (value: Fields): value is Fields & UsedRecord =>
   isText(value.level) &&
   isNumber(value.status) &&
   isNumber(value.first_event_ms) &&
-  (value.tokens === null || isFields(value.tokens)) &&
-  isFields(value.counts) &&
+  (value.tokens === null || isObject(value.tokens)) &&
+  isObject(value.counts) &&
   typeof value.counts.flags === "number" &&
   (value.deployment === null ||
-    (isFields(value.deployment) &&
+    (isObject(value.deployment) &&
       typeof value.deployment.cloud === "string" &&
       typeof value.deployment.model === "string")) &&
   isOptional(value.key_name, "string") &&
@@ -65,7 +64,7 @@ export const readRecord = (line: string): Read => {
   } catch {
     return "damaged"
   }
-  if (!isFields(value)) return "damaged"
+  if (!isObject(value)) return "damaged"
   if (isUsed(value)) return value
   // The gateway's log lines have a timestamp.
   return "time" in value && "outcome" in value ? "damaged" : "other"

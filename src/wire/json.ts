@@ -1,13 +1,13 @@
 /** JSON of which nothing is known: parsed exactly where it matters, and read without surprises. */
 import type { Schema } from "effect"
 import { exactNumberOf, isInexact, rawJson } from "./exactNumber.ts"
+import { isObject as isAnyObject } from "./isObject.ts"
 import { atOnce, type Slices, sliceValues } from "./slices.ts"
 
 export type Json = Schema.Json
 export type JsonObject = Schema.JsonObject
 
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+export const isObject = isAnyObject<Json>
 
 const nothing: JsonObject = Object.freeze({})
 const none: ReadonlyArray<Json> = Object.freeze([])

@@ -11,13 +11,30 @@ const streams: ReadonlyArray<readonly [name: string, path: string]> = [
   ["ResponseEvent", "/v1/responses"]
 ]
 
+/** Where each operation is: its method and path, the statuses that are answers, and the shape of its refusals. */
+const operations = () => {
+  const entries = Object.entries(contract.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId, responses }]) => {
+      const bodies = Object.entries(responses).map(([status, { content }]) => [status, bodyOf(content)] as const)
+      const answers = bodies.filter(([, body]) => !isRefusal(body)).map(([status]) => status)
+      const refusal = bodies.find(([, body]) => isRefusal(body))?.[1]
+      return `  ${operationId}: { method: "${method.toUpperCase()}", path: "${path}", answers: [${answers.join(", ")}], refusal: "${refusal}" }`
+    })
+  )
+  return `/** Where each operation is, the statuses of its answers, and the body of its refusals. */
+export const operations = {\n${entries.join(",\n")}\n} as const\n`
+}
+const bodyOf = (content: Content): string => String(content?.["application/json"]?.schema.$ref).split("/").at(-1) ?? ""
+const isRefusal = (body: string): boolean => body.endsWith("ErrorBody")
+type Content = (typeof contract.paths)[string][string]["responses"][string]["content"]
+
 describe("the client's types", () => {
   it("are those of the document", async () => {
     const events = streams.map(([name, path]) => [
       name,
       contract.paths[path]?.post?.responses["200"]?.content?.["text/event-stream"]?.schema
     ])
-    const text = `${head}\n${declarations({ ...contract.components.schemas, ...Object.fromEntries(events) })}`
+    const text = `${head}\n${operations()}\n${declarations({ ...contract.components.schemas, ...Object.fromEntries(events) })}`
     await expect(text).toMatchFileSnapshot("../../src/client/contract.ts")
   })
 })
