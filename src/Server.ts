@@ -24,7 +24,6 @@ import { docsLayer } from "./surface/docs.ts"
 import { frontDoor } from "./surface/frontDoor.ts"
 import { surfacesLayer } from "./surface/groups.ts"
 import { Inference } from "./surface/Inference.ts"
-import { leanServer } from "./surface/lean.ts"
 import { healthLayer, modelsLayer } from "./surface/system.ts"
 
 /** The endpoints, and the documents about them where they are public. */
@@ -96,7 +95,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
   // The routes are made before the port is taken, so that whoever can connect is answered.
   return Layer.unwrap(
     Effect.map(HttpRouter.toHttpEffect(routes(options)), (app) =>
-      leanServer(HttpServer.serve(app), HttpServer.HttpServer).pipe(Layer.provideMerge(listenerLayer(settings)))
+      HttpServer.serve(app).pipe(Layer.provideMerge(listenerLayer(settings)))
     )
   ).pipe(
     Layer.merge(status(settings)),

@@ -11,7 +11,6 @@ import { type Environment, environment, type GatewaySettings, load } from "./Set
 import { activeClouds, type CloudSettings, sitesOf } from "./settings/clouds.ts"
 import { declarationsOf, loopbacksOf } from "./settings/declarations.ts"
 import { isLoopback } from "./settings/fields.ts"
-import { settle } from "./settle.ts"
 import { logsLayer } from "./telemetry/logs.ts"
 import { applyTlsPolicy } from "./tlsPolicy.ts"
 import { unknownSettingLines } from "./unknownSettings.ts"
@@ -155,7 +154,7 @@ export const serve = Effect.gen(function* () {
   const workers = runWorkers({
     settings,
     environment: forWorkers,
-    announce: (port) => Effect.andThen(whenListening(port), settle)
+    announce: whenListening
   })
   // The workers have done nothing wrong, and drain.
   const within = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), Duration.seconds(20))

@@ -1,11 +1,11 @@
 /** The server in this process, from its start to the end of its last stream. */
+import { flushCompileCache } from "node:module"
 import { Cause, Duration, Effect, Exit, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import { crash } from "./crash.ts"
 import { gatewayLayer } from "./Server.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
-import { settle } from "./settle.ts"
 import { activityLayer } from "./status/Activity.ts"
 import { Drain } from "./surface/Drain.ts"
 import { telemetryLayer } from "./Telemetry.ts"
@@ -22,7 +22,8 @@ const listening = <E, R>({ gateway, whenListening }: ServeOptions<E, R>) =>
   Effect.gen(function* () {
     const { address } = yield* HttpServer.HttpServer
     yield* whenListening(address._tag === "UnixPathAddress" ? gateway.port : address.port)
-    yield* Effect.forkScoped(settle)
+    // A process that is killed writes none at its end.
+    flushCompileCache()
   })
 
 /**

@@ -2,11 +2,9 @@
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import { ApiKey, MessagesKey } from "../api/Security.ts"
 import { chat } from "./chat.ts"
 import { embeddings } from "./embeddings.ts"
 import { Inference } from "./Inference.ts"
-import { leanEndpoints } from "./lean.ts"
 import { countTokens, messages } from "./messages.ts"
 import { responses } from "./responses.ts"
 
@@ -41,9 +39,4 @@ const embeddingsGroup = HttpApiBuilder.group(Api, "embeddings", (handlers) =>
   })
 )
 
-export const surfacesLayer = leanEndpoints(
-  Layer.mergeAll(chatGroup, messagesGroup, responsesGroup, embeddingsGroup),
-  Inference,
-  ApiKey,
-  MessagesKey
-)
+export const surfacesLayer = Layer.mergeAll(chatGroup, messagesGroup, responsesGroup, embeddingsGroup)

@@ -2,10 +2,9 @@
  * Log lines, on standard error: standard output belongs to the usage records (`GATEWAY_USAGE_LOG`), so that the two streams
  * can be told apart. Whatever is in a value, a line stays one line and cannot control a terminal.
  */
-import { Cause, Effect, type Fiber, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
+import { Cause, type Fiber, Layer, Logger, type LogLevel, Option, References } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { escapeControls, escapeJson } from "../wire/escape.ts"
-import { gather } from "../wire/gather.ts"
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
 export const withoutQuotes = (cause: string): string =>
@@ -62,23 +61,9 @@ export const prettyLogger = Logger.make(({ cause, date, fiber, logLevel, message
   return `${head} ${escapeControls(textOf(message))}${values.join("")}${below.join("")}`
 })
 
-/** How long a line may wait for others to be written with, in milliseconds: each write on standard error blocks. */
-const patience = 5
-
-/** Writes whole lines on standard error, the last ones when the scope closes or the process ends. A warning or an error does not wait. */
-const toStderr = (
-  logger: Logger.Logger<unknown, string>
-): Effect.Effect<Logger.Logger<unknown, void>, never, Scope.Scope> =>
-  Effect.map(
-    gather<string>({
-      patience,
-      most: Number.POSITIVE_INFINITY,
-      // Blocks while the reader of a pipe is stalled: a log that is read too slowly must not be lost silently.
-      take: (lines) => process.stderr.write(`${lines.join("\n")}\n`)
-    }),
-    ({ add }) =>
-      Logger.make((options) => add(logger.log(options), LogLevel.isGreaterThanOrEqualTo(options.logLevel, "Warn")))
-  )
+/** Waits while the reader of a pipe is stalled: a log that is read too slowly must not be lost silently. */
+const toStderr = (logger: Logger.Logger<unknown, string>): Logger.Logger<unknown, void> =>
+  Logger.map(logger, (line) => void process.stderr.write(`${line}\n`))
 
 const levels: Readonly<Record<GatewaySettings["logLevel"], LogLevel.LogLevel>> = {
   trace: "Trace",

@@ -2,7 +2,6 @@
 import { Clock, Effect, Option, type Scope, type Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
 import type { RequestFacts } from "../model/RequestFacts.ts"
-import { Crowd } from "../wire/Crowd.ts"
 import { gaugeOf, requestsInFlight, streamsInFlight } from "./metrics.ts"
 import { endSpan, makeOpenSpan, startTimer } from "./spans.ts"
 
@@ -31,13 +30,14 @@ export const makeRequestWatch: Effect.Effect<
   never,
   Scope.Scope
 > = Effect.gen(function* () {
-  const inFlight = new Crowd<RequestFacts>()
+  const inFlight = new Set<RequestFacts>()
   yield* gaugeOf(requestsInFlight, () => inFlight.size)
   yield* gaugeOf(streamsInFlight, () => [...inFlight].filter(({ stream }) => stream).length)
   const clock = yield* Clock.Clock
   const openSpan = yield* makeOpenSpan
   return (facts, request) => {
-    const leave = inFlight.add(facts)
+    inFlight.add(facts)
+    const leave = () => void inFlight.delete(facts)
     if (openSpan === undefined || facts.path === "/health") return { span: undefined, leave, close: () => {} }
     const span = openSpan(nameOf(facts), "server", parentOf(request.headers.traceparent))
     const now = startTimer(clock)
