@@ -1,8 +1,8 @@
-/** What a request may hold: shapes that check a value and read it. Each vendor puts what they refuse into its own words. */
+/** Shapes, which check a value of a request and read it. Each vendor words the refusals. */
 import { invalid } from "./http.ts"
 import { isObject, type Json, objectOf, stringOf } from "./json.ts"
 
-/** Reads a value, or throws a `Refusal`. `path` is where it stands, as the vendor writes it. */
+/** Reads a value, or throws a `Refusal`. `path` locates it in the vendor's notation. */
 export type Shape<A = unknown> = (value: Json | undefined, path: string) => A
 
 /** Shapes by field: `name!` must be given, and a field whose shape is `false` is not known. */
@@ -14,19 +14,19 @@ type Read<Field> = Field extends Shape<infer A> ? A : never
 type Values<N extends string, F extends Fields> = Readonly<Record<Names<N>, Json | undefined>> & {
   readonly [K in keyof F & string as Bare<K>]: K extends `${string}!` ? Read<F[K]> : Read<F[K]> | undefined
 }
+type Reader<N extends string, F extends Fields, A> = (values: Values<N, F>, path: string) => A
 
-/** What is said where something does not hold, in the order in which it is looked at. `{path}` stands for where that is. */
+/** Conditions by the message of their refusal, checked in order; `{path}` in a message stands for the path. */
 type Rules = Readonly<Record<string, boolean>>
 
-type Said<A> = string | ((value: A) => string)
+type Text<A> = string | ((value: A) => string)
 
-/** How a vendor writes paths, and what it says. What it does not refuse is absent. */
+/** How a vendor writes paths and refusals; what it does not refuse is absent. */
 interface Words {
-  /** Null is as good as absent. */
+  /** Null counts as absent. */
   readonly nullable?: boolean
   readonly name?: (field: string) => string
   readonly item: (path: string, index: number) => string
-  /** The path of what a variant holds, where that is not its own. */
   readonly inside?: (path: string, variant: string) => string
   readonly unknown: (path: string, name: string) => Error
   readonly missing?: string
@@ -36,14 +36,13 @@ interface Words {
   readonly refused: (path: string, message: string) => Error
 }
 
-/** The path of a field, in words that separate names by dots. */
 export const under = (path: string, name: string | number): string => (path === "" ? String(name) : `${path}.${name}`)
 
 export const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
 export const anything: Shape<Json | undefined> = (value) => value
 
-/** Refuses what stands at a path with the first of the rules that does not hold. */
+/** Refuses with the first rule that does not hold. */
 export const insistOn = (rules: Rules, path = "", refused: Words["refused"] = (_, message) => invalid(message)) => {
   const broken = Object.entries(rules).find(([, holds]) => !holds)
   if (broken !== undefined) throw refused(path, broken[0].replaceAll("{path}", path))
@@ -54,18 +53,10 @@ export const shapesIn = (words: Words) => {
   const given = (value: Json | undefined) => value !== undefined && !(value === null && nullable)
   const insist = (rules: Rules, path = "") => insistOn(rules, path, refused)
 
-  /** An object with these fields and no others, which `read` may read on; of those that are only named nothing is checked. */
+  /** An object with these fields and no others, which `read` transforms; fields in `names` are not checked. */
   function closed<const N extends string, const F extends Fields>(names: N, fields?: F): Shape<Values<N, F>>
-  function closed<const N extends string, const F extends Fields, A>(
-    names: N,
-    fields: F,
-    read: (values: Values<N, F>, path: string) => A
-  ): Shape<A>
-  function closed(
-    names: string,
-    fields: Fields = {},
-    read: (values: never, path: string) => unknown = (it) => it
-  ): Shape {
+  function closed<const N extends string, const F extends Fields, A>(n: N, fields: F, read: Reader<N, F, A>): Shape<A>
+  function closed(names: string, fields: Fields = {}, read: Reader<never, never, unknown> = (values) => values): Shape {
     const free = (names.match(/\S+/g) ?? []).map((name) => [name, anything] as const)
     const all = [...free, ...Object.entries(fields)].filter((entry): entry is [string, Shape] => entry[1] !== false)
     const known = new Map(all.map(([name, shape]) => [name.replace("!", ""), shape]))
@@ -81,7 +72,7 @@ export const shapesIn = (words: Words) => {
     }
   }
 
-  /** An object that one of its fields, named by `tag`, tells apart from the others. */
+  /** An object whose shape depends on the field `tag`. */
   const variant =
     <A>(tag: string, shapes: Readonly<Record<string, Shape<A>>>, otherwise = ""): Shape<A> =>
     (value, path) => {
@@ -99,18 +90,17 @@ export const shapesIn = (words: Words) => {
       throw refused(path, words.noList.replace("{path}", path))
     }
 
-  /** A value for which something holds; where it does not, what stands `at` a path is refused. */
+  /** A value that satisfies a condition; the refusal names the path `at`, by default the value's own. */
   const where =
-    <A>(shape: Shape<A>, holds: (value: A) => boolean, said: Said<A>, at?: string): Shape<A> =>
+    <A>(shape: Shape<A>, holds: (value: A) => boolean, message: Text<A>, at?: string): Shape<A> =>
     (value, path) => {
       const read = shape(value, path)
       if (holds(read)) return read
-      throw refused(at ?? path, (typeof said === "string" ? said : said(read)).replaceAll("{path}", path))
+      throw refused(at ?? path, (typeof message === "string" ? message : message(read)).replaceAll("{path}", path))
     }
 
-  /** A value of a type. */
-  const typed = <A>(is: (value: unknown) => value is A, said: Said<unknown>): Shape<A> =>
-    where(anything, is, said) as Shape<never>
+  const typed = <A>(is: (value: unknown) => value is A, message: Text<unknown>): Shape<A> =>
+    where(anything, is, message) as Shape<never>
 
   return { closed, variant, list, insist, where, typed }
 }

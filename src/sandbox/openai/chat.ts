@@ -1,4 +1,4 @@
-/** Chat completions: what a request may be, and how GPT answers it, whole and streamed. */
+/** Chat completions: the checks of a request, and GPT's reply, whole and streamed. */
 import { type Plan, planOf } from "../answer.ts"
 import type { Answer, Failure } from "../faults.ts"
 import { eventStream, jsonReply } from "../http.ts"
@@ -18,9 +18,8 @@ const call = closed("type", { "id!": text, "function!": called }, ({ id, functio
   call: { id, name: made.name, json: made.arguments }
 }))
 
-const said = (content: ReadonlyArray<Part> | undefined, path: string) => {
-  const wrong = "Invalid value for 'content': expected a string, got null."
-  insist({ [wrong]: content !== undefined }, `${path}.content`)
+const required = (content: ReadonlyArray<Part> | undefined, path: string) => {
+  insist({ "Invalid value for 'content': expected a string, got null.": content !== undefined }, `${path}.content`)
   return content ?? []
 }
 
@@ -30,7 +29,7 @@ const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
   const image_url: Shape<Part> = (part, path) => shared.imageOf(model, objectOf(objectOf(part).image_url).url, path)
   const message = (role: Message["role"], types: Readonly<Record<string, Shape<Part>>>): Shape<Message> => {
     const fields = { content: shared.contentOf(types) }
-    return closed("role name", fields, ({ content }, path) => ({ role, parts: said(content, path) }))
+    return closed("role name", fields, ({ content }, path) => ({ role, parts: required(content, path) }))
   }
   const answer = { content: shared.contentOf({ ...plain, refusal: () => ({}) }), tool_calls: list(call) }
   const result = { content: shared.contentOf(plain), tool_call_id: text }
@@ -40,11 +39,11 @@ const messagesOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
     user: message("user", { ...plain, image_url }),
     assistant: closed("role name refusal annotations audio", answer, ({ content, tool_calls = [], refusal }, path) => {
       const silent = tool_calls.length > 0 || typeof refusal === "string" ? [] : undefined
-      return { role: "assistant", parts: [...said(content ?? silent, path), ...tool_calls] }
+      return { role: "assistant", parts: [...required(content ?? silent, path), ...tool_calls] }
     }),
     tool: closed("role name", result, ({ content, tool_call_id: id = "" }, path) => ({
       role: "user",
-      parts: [{ result: { id, content: textIn(said(content, path)) } }]
+      parts: [{ result: { id, content: textIn(required(content, path)) } }]
     }))
   }
   return filled(variant("role", roles))
@@ -99,8 +98,8 @@ const requestOf = (model: GptModel, azure: boolean) => {
   )
 }
 
-/** Checks a chat completion request as the cloud does, and reads what it asks. Throws a `Refusal`. */
-const readChat = ({ body, model, azure }: shared.Asked) => {
+/** Checks a chat completion request as the cloud does. Throws a `Refusal`. */
+const readChat = ({ body, model, azure }: shared.GptRequest) => {
   const asked = requestOf(model, azure)(body, "")
   const { messages, tools = [], stop: stops = [], tool_choice: choice = "auto" } = asked
   const { reasoning_effort: effort = model.defaultEffort, response_format: format } = asked
@@ -145,10 +144,14 @@ const piecesOf = ({ thinking, text, calls, stop }: Plan, inline: boolean): Reado
 
 const logprobsOf = (pieces: ReadonlyArray<string>) => ({ content: pieces.map(logprob), refusal: null })
 
-/** What a whole reply and a stream are made of. */
-const saidBy = (plan: Plan, { promptTokens, cached, likely }: ReturnType<typeof readChat>, request: shared.Asked) => {
-  const { model, name: named, seed, azure } = request
+/** Answers a chat completion request. Throws a `Refusal` where the cloud refuses it. */
+export const playChat = (request: shared.GptRequest): Answer => {
+  const { turn, promptTokens, cached, likely, counts } = readChat(request)
+  const { model, seed, azure } = request
   const { inlineReasoning: inline } = model
+  const plan = planOf(turn)
+  const content = piecesOf(plan, inline)
+  const finish_reason = reasons[plan.stop]
   const calls = plan.calls.map(({ name, json }, index) => ({
     // Open-weight models number their calls, so that the numbers come back in every turn.
     id: inline ? `call_${index}` : `call_${digest(seed, String(index)).slice(0, 24)}`,
@@ -163,61 +166,48 @@ const saidBy = (plan: Plan, { promptTokens, cached, likely }: ReturnType<typeof 
     ...(inline ? {} : { completion_tokens_details: { reasoning_tokens: plan.thinkingTokens } })
   }
   const made = { created: Math.floor(Date.now() / 1000), service_tier: "default", system_fingerprint: "fp_sandbox" }
-  const shell = { id: `chatcmpl-${seed.slice(0, 29)}`, model: named, ...made }
-  return { shell, content: piecesOf(plan, inline), calls, finish_reason: reasons[plan.stop], usage, likely, azure }
-}
-type Said = ReturnType<typeof saidBy>
-
-const wholeOf = ({ shell, content, calls, finish_reason, usage, likely, azure }: Said): JsonObject => {
-  const message = { role: "assistant", content: content.join("") || null, refusal: null, annotations: [] }
-  const choice = {
-    index: 0,
-    message: { ...message, ...(calls.length > 0 && { tool_calls: calls }) },
-    logprobs: likely ? logprobsOf(content) : null,
-    finish_reason,
-    ...(azure && { content_filter_results: filterResults })
+  const shell = { id: `chatcmpl-${seed.slice(0, 29)}`, model: request.name, ...made }
+  const whole = () => {
+    const message = { role: "assistant", content: content.join("") || null, refusal: null, annotations: [] }
+    const choice = {
+      index: 0,
+      message: { ...message, ...(calls.length > 0 && { tool_calls: calls }) },
+      logprobs: likely ? logprobsOf(content) : null,
+      finish_reason,
+      ...(azure && { content_filter_results: filterResults })
+    }
+    const filter = azure && { prompt_filter_results }
+    return jsonReply(200, { ...shell, object: "chat.completion", choices: [choice], ...filter, usage })
   }
-  return { ...shell, object: "chat.completion", choices: [choice], ...(azure && { prompt_filter_results }), usage }
-}
-
-/** The events of a stream; what Azure's filter says comes in some without a name: of the prompt first, of the text last. */
-const framesOf = ({ shell, content, calls, finish_reason, usage, likely, azure }: Said, counts: boolean) => {
-  const event = { ...shell, object: "chat.completion.chunk", ...(counts && { usage: null }) }
-  const chunk = (delta: JsonObject, more: JsonObject = {}): JsonObject => ({
-    ...event,
-    choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }]
-  })
-  const filter = (more: JsonObject) =>
-    azure ? [{ id: "", object: "", created: 0, model: "", choices: [], ...more }] : []
-  const passed = { index: 0, finish_reason: null, content_filter_results: filterResults }
-  const events = [
-    ...filter({ prompt_filter_results }),
-    chunk({ role: "assistant", content: "" }),
-    ...content.map((piece) => chunk({ content: piece }, likely ? { logprobs: logprobsOf([piece]) } : {})),
-    ...calls.flatMap((call, index) => [
-      chunk({ tool_calls: [{ index, ...call, function: { ...call.function, arguments: "" } }] }),
-      ...fragments(call.function.arguments).map((piece) =>
-        chunk({ tool_calls: [{ index, function: { arguments: piece } }] })
-      )
-    ]),
-    chunk({}, { finish_reason }),
-    ...filter({ choices: [passed] }),
-    ...(counts ? [{ ...event, choices: [], usage }] : [])
-  ]
-  const end = azure ? "\n\n" : "\r\n\r\n"
-  return [...events.map((data) => JSON.stringify(data)), "[DONE]"].map((data) => `data: ${data}${end}`)
-}
-
-/** Answers a chat completion request. Throws a `Refusal` where the cloud would refuse it. */
-export const playChat = (request: shared.Asked): Answer => {
-  const asked = readChat(request)
-  const said = saidBy(planOf(asked.turn), asked, request)
-  const stream = () => ({
-    headers: eventStream,
-    frames: framesOf(said, asked.counts),
-    garbage: "data: {not json\n\n",
-    error: ({ status, message }: Failure) => `data: ${JSON.stringify(openaiError(status, message))}\n\n`
-  })
-  const whole = () => jsonReply(200, wholeOf(said))
-  return { directives: asked.turn.directives, whole, stream: request.body.stream === true && stream }
+  const stream = () => {
+    const event = { ...shell, object: "chat.completion.chunk", ...(counts && { usage: null }) }
+    const chunk = (delta: JsonObject, more: JsonObject = {}): JsonObject => ({
+      ...event,
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }]
+    })
+    const called = (call: JsonObject) => chunk({ tool_calls: [call] })
+    // Azure sends its filter's results in chunks of their own: of the prompt first, of the text last.
+    const filter = (more: JsonObject) =>
+      azure ? [{ id: "", object: "", created: 0, model: "", choices: [], ...more }] : []
+    const events = [
+      ...filter({ prompt_filter_results }),
+      chunk({ role: "assistant", content: "" }),
+      ...content.map((piece) => chunk({ content: piece }, likely ? { logprobs: logprobsOf([piece]) } : {})),
+      ...calls.flatMap(({ function: { name, arguments: json }, ...call }, index) => [
+        called({ index, ...call, function: { name, arguments: "" } }),
+        ...fragments(json).map((piece) => called({ index, function: { arguments: piece } }))
+      ]),
+      chunk({}, { finish_reason }),
+      ...filter({ choices: [{ index: 0, finish_reason: null, content_filter_results: filterResults }] }),
+      ...(counts ? [{ ...event, choices: [], usage }] : [])
+    ]
+    const end = azure ? "\n\n" : "\r\n\r\n"
+    return {
+      headers: eventStream,
+      frames: [...events.map((data) => JSON.stringify(data)), "[DONE]"].map((data) => `data: ${data}${end}`),
+      garbage: "data: {not json\n\n",
+      error: ({ status, message }: Failure) => `data: ${JSON.stringify(openaiError(status, message))}\n\n`
+    }
+  }
+  return { directives: turn.directives, whole, stream: request.body.stream === true && stream }
 }

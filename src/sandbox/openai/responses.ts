@@ -1,4 +1,4 @@
-/** The Responses API: what a request may be, and how GPT answers it in items, whole and streamed. */
+/** The Responses API: the checks of a request, and the items of GPT's reply, whole and streamed. */
 import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
 import type { Answer, Failure } from "../faults.ts"
 import { eventStream, jsonReply, Refusal, sse } from "../http.ts"
@@ -14,10 +14,10 @@ const { closed, filled, insist, list, never, text, variant, where } = shared
 const { filterResults, logprob } = shared
 const { checkSampling, chosen, contentOf, effortOf, formatOf, imageOf, sampling, textPart, tokens, toolOf } = shared
 
-/** What `encrypted_content` is made over. */
+/** The text that `encrypted_content` signs. */
 const ENCRYPTED = "responses reasoning"
 
-/** The kinds of tools that the caller executes: how calls of each are named, and where they say what is asked. */
+/** The kinds of tools that the caller executes: the type of their calls, the prefix of IDs, the field of the arguments. */
 const kinds = {
   function: { call: "function_call", prefix: "fc", field: "arguments", named: true },
   custom: { call: "custom_tool_call", prefix: "ctc", field: "input", named: true },
@@ -27,10 +27,10 @@ const kinds = {
 }
 type Kind = keyof typeof kinds
 
-/** Many take an item's ID for its `call_id`; the API tells them apart. */
+/** The API does not take an item's ID for its `call_id`, nor the reverse. */
 const idOf = (prefix: string) => {
-  const said = (id: unknown) => `Invalid '{path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
-  return where(anything, (id) => stringOf(id).startsWith(prefix), said)
+  const wrong = (id: unknown) => `Invalid '{path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
+  return where(anything, (id) => stringOf(id).startsWith(prefix), wrong)
 }
 
 const tooLong = ({ length }: string) =>
@@ -65,7 +65,6 @@ const reasoning = closed("type status summary content encrypted_content", reason
   return { role: "assistant", parts: [{ thought: true }] }
 })
 
-/** Calls and their outputs, by their types. */
 const calls = Object.fromEntries(
   Object.values(kinds).flatMap((kind) => [
     [kind.call, callOf(kind)],
@@ -100,7 +99,7 @@ type Listed = Tool & { readonly type: Kind; readonly namespace?: string }
 const isLocal = (environment: unknown) => objectOf(environment).type === "local"
 const local = where(anything, isLocal, "This model does not support hosted shells.")
 
-/** Tools that have a name; those of a kind of their own are called by it. */
+/** Tools that have a name. */
 const callable = {
   function: closed("type name description parameters strict defer_loading", {}, (tool, path): Listed => {
     return { ...toolOf(tool, path), type: "function" }
@@ -111,7 +110,7 @@ const callable = {
 }
 const nameless = (type: Kind) => (): Listed => ({ name: type, description: "", schema: {}, type })
 const inner = { tools: list(variant("type", callable)) }
-/** Tools that the caller executes; the clouds are not asked for others. */
+/** Tools that the caller executes; other tools are refused. */
 const tools = list(
   variant<Listed | ReadonlyArray<Listed>>("type", {
     ...callable,
@@ -157,7 +156,6 @@ const choiceOf = (choice: unknown, tools: ReadonlyArray<Tool>): Turn["choice"] =
   return chosen(stringOf(unnamed ? type : name), tools)
 }
 
-/** The tools that a choice leaves to the model. */
 const allowedOf = (choice: unknown, tools: ReadonlyArray<Tool>): ReadonlyArray<Tool> => {
   const { type, tools: allowed } = objectOf(choice)
   if (type !== "allowed_tools") return tools
@@ -165,7 +163,7 @@ const allowedOf = (choice: unknown, tools: ReadonlyArray<Tool>): ReadonlyArray<T
   return tools.filter(({ name }) => names.has(name))
 }
 
-/** Calls need outputs, and outputs calls before them. */
+/** Each call needs an output, and each output a call before it. */
 const checkPairs = (parts: ReadonlyArray<Part>): void => {
   const called = new Set<string>()
   const stray = parts.find(({ call, result }) => {
@@ -183,51 +181,45 @@ const checkPairs = (parts: ReadonlyArray<Part>): void => {
 
 type Event = JsonObject & { readonly type: string }
 
-/** An item, and the events that bring it: their types without `response.`. */
-interface Spoken {
+/** An output item, and the events that bring it: their types without `response.`. */
+interface Output {
   readonly item: JsonObject & { readonly id: string }
   readonly events: ReadonlyArray<Event>
 }
 
-const reasoningOf = (text: string, shown: boolean, encrypted: JsonObject, id: string): Spoken => {
-  const part = (text: string) => ({ type: "summary_text", text })
+const summary = { shape: { type: "summary_text" }, part: "reasoning_summary_part", text: "reasoning_summary_text" }
+const message = { shape: { type: "output_text", annotations: [] }, part: "content_part", text: "output_text" }
+
+/** The only part of an item, and the events that bring it. `beside`: fields of each piece of text. */
+const partOf = (
+  { shape, part: name, text: piece }: typeof summary,
+  text: string,
+  beside: (text: string) => JsonObject = () => ({})
+) => {
+  const part = (text: string) => ({ ...shape, ...beside(text), text })
   const events: ReadonlyArray<Event> = [
-    { type: "reasoning_summary_part.added", part: part("") },
-    ...words(text).map((delta) => ({ type: "reasoning_summary_text.delta", delta })),
-    { type: "reasoning_summary_text.done", text },
-    { type: "reasoning_summary_part.done", part: part(text) }
+    { type: `${name}.added`, part: part("") },
+    ...words(text).map((delta) => ({ type: `${piece}.delta`, delta, ...beside(delta) })),
+    { type: `${piece}.done`, ...beside(text), text },
+    { type: `${name}.done`, part: part(text) }
   ]
-  const item = { id, type: "reasoning", summary: shown ? [part(text)] : [], ...encrypted }
-  return { item, events: shown ? events.map((event) => ({ ...event, summary_index: 0 })) : [] }
+  return { part: part(text), events }
 }
 
-const messageOf = (text: string, likely: boolean, id: string, status: string): Spoken => {
-  const said = (text: string) => ({ logprobs: likely ? words(text).map(logprob) : [], text })
-  const part = (text: string) => ({ type: "output_text", annotations: [], ...said(text) })
-  const events: ReadonlyArray<Event> = [
-    { type: "content_part.added", part: part("") },
-    ...words(text).map((delta) => ({ type: "output_text.delta", delta, logprobs: said(delta).logprobs })),
-    { type: "output_text.done", ...said(text) },
-    { type: "content_part.done", part: part(text) }
-  ]
-  const item = { id, type: "message", status, role: "assistant", content: [part(text)] }
-  return { item, events: events.map((event) => ({ ...event, content_index: 0 })) }
-}
-
-/** What the fields of an item are before its events come. */
+/** The fields of an item before its events. */
 const opening: JsonObject = { status: "in_progress", summary: [], content: [], arguments: "", input: "" }
 
-/** What a response repeats of its request, and what it has where that says nothing. */
+/** The fields that a response repeats from its request, with their defaults. */
 const echoed: JsonObject = {
   ...{ instructions: null, max_output_tokens: null, metadata: {}, parallel_tool_calls: true, store: true, tools: [] },
   ...{ temperature: 1, text: { format: { type: "text" } }, tool_choice: "auto", top_p: 1, truncation: "disabled" }
 }
-const unsaid = { background: false, error: null, incomplete_details: null, previous_response_id: null, user: null }
+const absent = { background: false, error: null, incomplete_details: null, previous_response_id: null, user: null }
 
 const reasons = { end: null, sequence: null, tool: null, length: "max_output_tokens", refusal: "content_filter" }
 
-/** Checks a Responses request as the clouds do, and reads what it asks. Throws a `Refusal`. */
-const readResponses = ({ body, model }: shared.Asked) => {
+/** Checks a Responses request as the clouds do. Throws a `Refusal`. */
+const readResponses = ({ body, model }: shared.GptRequest) => {
   const asked = requestOf(model)(body, "")
   const { effort = model.defaultEffort, summary, generate_summary } = asked.reasoning ?? {}
   const tools = (asked.tools ?? []).flat()
@@ -251,12 +243,24 @@ const readResponses = ({ body, model }: shared.Asked) => {
 }
 type Read = ReturnType<typeof readResponses>
 
-/** The items of a plan, in their order. */
-const spokenOf = (plan: Plan, { tools, likely, encrypted, shown }: Read, seed: string, status: string) => {
+/** The items of a plan, in order. */
+const outputsOf = (plan: Plan, { tools, likely, encrypted, shown }: Read, seed: string, status: string) => {
   const idAt = (prefix: string, index = 0) => `${prefix}_${digest(seed, prefix, String(index)).slice(0, 48)}`
-  const secret = encrypted ? { encrypted_content: signThinking(ENCRYPTED, seed) } : {}
+  const outputs: Array<Output> = []
+  if (plan.thinking !== "") {
+    const { part, events } = partOf(summary, plan.thinking)
+    const secret = encrypted && { encrypted_content: signThinking(ENCRYPTED, seed) }
+    const item = { id: idAt("rs"), type: "reasoning", summary: shown ? [part] : [], ...secret }
+    outputs.push({ item, events: shown ? events.map((event) => ({ ...event, summary_index: 0 })) : [] })
+  }
+  if (plan.text !== "") {
+    const logprobs = (text: string) => ({ logprobs: likely ? words(text).map(logprob) : [] })
+    const { part, events } = partOf(message, plan.text, logprobs)
+    const item = { id: idAt("msg"), type: "message", status, role: "assistant", content: [part] }
+    outputs.push({ item, events: events.map((event) => ({ ...event, content_index: 0 })) })
+  }
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const callAt = ({ name, json }: Plan["calls"][number], index: number): Spoken => {
+  const callAt = ({ name, json }: Plan["calls"][number], index: number): Output => {
     const { type: kind, namespace } = byName.get(name) ?? { type: "function" as const, namespace: undefined }
     const { call: type, prefix, field, named } = kinds[kind]
     const call_id = `call_${digest(seed, "call", String(index)).slice(0, 24)}`
@@ -268,70 +272,63 @@ const spokenOf = (plan: Plan, { tools, likely, encrypted, shown }: Read, seed: s
     const space = namespace === undefined ? {} : { namespace }
     return { item: { ...item, name, ...space, [field]: json }, events: [...deltas, done] }
   }
-  return [
-    ...(plan.thinking === "" ? [] : [reasoningOf(plan.thinking, shown, secret, idAt("rs"))]),
-    ...(plan.text === "" ? [] : [messageOf(plan.text, likely, idAt("msg"), status)]),
-    ...plan.calls.map(callAt)
-  ]
+  return [...outputs, ...plan.calls.map(callAt)]
 }
 
-/** A response as it begins, and as it ends. */
-const responseOf = (plan: Plan, { effort, promptTokens, cached }: Read, { body, name, azure, seed }: shared.Asked) => {
+/** Answers a Responses request. Throws a `Refusal` where the clouds refuse it. */
+export const playResponses = (request: shared.GptRequest): Answer => {
+  const { body, azure, seed } = request
+  const read = readResponses(request)
+  const { turn, effort, promptTokens, cached } = read
+  const plan = planOf(turn)
   const begun = {
     id: `resp_${seed.slice(0, 48)}`,
     object: "response",
     created_at: Math.floor(Date.now() / 1000),
     status: "in_progress",
-    model: name,
+    model: request.name,
     output: [],
     reasoning: { effort, summary: objectOf(body.reasoning).summary ?? null },
     usage: null,
-    ...unsaid,
+    ...absent,
     ...Object.fromEntries(Object.entries(echoed).map(([field, otherwise]) => [field, body[field] ?? otherwise]))
   }
   const reason = reasons[plan.stop]
-  const filter = { blocked: plan.stop === "refusal", source_type: "completion", content_filter_results: filterResults }
-  const usage = {
-    input_tokens: promptTokens,
-    input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
-    output_tokens: plan.outputTokens,
-    output_tokens_details: { reasoning_tokens: plan.thinkingTokens },
-    total_tokens: promptTokens + plan.outputTokens
-  }
   const status = reason === null ? "completed" : "incomplete"
-  const ended = { status, incomplete_details: reason && { reason }, ...(azure && { content_filters: [filter] }), usage }
-  return { begun, ended: { ...begun, ...ended } }
-}
-
-/** Answers a Responses request. Throws a `Refusal` where the clouds would refuse it. */
-export const playResponses = (request: shared.Asked): Answer => {
-  const asked = readResponses(request)
-  const plan = planOf(asked.turn)
-  const { begun, ended } = responseOf(plan, asked, request)
-  const { status } = ended
-  const spoken = spokenOf(plan, asked, request.seed, status)
-  const response = { ...ended, output: spoken.map(({ item }) => item) }
-  const events = () => [
+  const filter = { blocked: plan.stop === "refusal", source_type: "completion", content_filter_results: filterResults }
+  const outputs = outputsOf(plan, read, seed, status)
+  const response = {
+    ...{ ...begun, status, output: outputs.map(({ item }) => item), incomplete_details: reason && { reason } },
+    ...(azure && { content_filters: [filter] }),
+    usage: {
+      input_tokens: promptTokens,
+      input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
+      output_tokens: plan.outputTokens,
+      output_tokens_details: { reasoning_tokens: plan.thinkingTokens },
+      total_tokens: promptTokens + plan.outputTokens
+    }
+  }
+  const events = (): ReadonlyArray<Event> => [
     { type: "created", response: begun },
     { type: "in_progress", response: begun },
-    ...spoken.flatMap(({ item, events }, output_index) => [
+    ...outputs.flatMap(({ item, events }, output_index) => [
       { type: "output_item.added", output_index, item: opened(item, opening) },
       ...events.map((event) => ({ ...event, item_id: item.id, output_index })),
       { type: "output_item.done", output_index, item }
     ]),
     { type: status, response }
   ]
-  const frameOf = (data: Event, sequence_number: number) =>
-    sse({ ...data, type: `response.${data.type}`, sequence_number })
   const error = ({ name, status, message }: Failure, sequence_number: number) => {
     const code = status === 429 ? "rate_limit_exceeded" : "server_error"
+    if (name !== "failed") return sse({ type: "error", sequence_number, code, message, param: null })
     const failed = { ...begun, status: "failed", error: { code, message } }
-    return name === "failed"
-      ? sse({ type: "response.failed", sequence_number, response: failed })
-      : sse({ type: "error", sequence_number, code, message, param: null })
+    return sse({ type: "response.failed", sequence_number, response: failed })
   }
-  const garbage = "event: response.output_text.delta\ndata: {not json\n\n"
-  const stream = () => ({ headers: eventStream, frames: events().map(frameOf), garbage, error })
-  const whole = () => jsonReply(200, response)
-  return { directives: asked.turn.directives, whole, stream: request.body.stream === true && stream }
+  const stream = () => ({
+    headers: eventStream,
+    frames: events().map((data, sequence_number) => sse({ ...data, type: `response.${data.type}`, sequence_number })),
+    garbage: "event: response.output_text.delta\ndata: {not json\n\n",
+    error
+  })
+  return { directives: turn.directives, whole: () => jsonReply(200, response), stream: body.stream === true && stream }
 }

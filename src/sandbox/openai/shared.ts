@@ -1,4 +1,4 @@
-/** What chat completions and Responses have in common: shapes and words of refusals, how a request finds its model, and errors. */
+/** Shared by chat completions and Responses: shapes, refusals, errors, and the look-up of the model. */
 import { noDirectives } from "../directives.ts"
 import { type Answer, answered } from "../faults.ts"
 import { type CloudRequest, invalid, jsonReply, Refusal, type Reply } from "../http.ts"
@@ -8,11 +8,11 @@ import type { GptModel, Models } from "../models.ts"
 import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
 import type { Part, Tool, Turn } from "../turn.ts"
 
-/** What a refusal says first, which is its code too; others have none. */
+/** How the message of a refusal with a code begins. */
 const CODED =
   /^(?:Unknown parameter|Missing required parameter|Unsupported (?:parameter|value)|Invalid (?:type|value(?=:)))/
 
-/** Without a path, what it says first in quotation marks is the parameter. */
+/** Without a path, the first quoted name in the message is the parameter. */
 const refused = (path: string, message: string): Refusal => {
   const code = CODED.exec(message)?.[0].toLowerCase().replaceAll(" ", "_")
   return new Refusal({ status: 400, message, code, param: path || /'([^']+)'/.exec(message)?.[1] })
@@ -35,15 +35,13 @@ const EMPTY = "Invalid '{path}': empty array. Expected an array with minimum len
 export const filled = <A>(shape: Shape<A>): Shape<ReadonlyArray<A>> =>
   where(list(shape), (items) => items.length > 0, EMPTY)
 
-/** What the model or the request makes impossible. */
-export const never = (said: string | ((value: unknown) => string)): Shape<never> =>
-  typed((_): _ is never => false, said)
+export const never = (message: string | ((value: unknown) => string)): Shape<never> =>
+  typed((_): _ is never => false, message)
 
-/** What is said of a parameter that the model does not take. */
 export const unsupported = (name: string): string =>
   `Unsupported parameter: '${name}' is not supported with this model.`
 
-/** An image by its URL, which is a data URI: nothing is fetched. */
+/** An image by its data URI: nothing is fetched. */
 export const imageOf = (model: GptModel, url: unknown, path: string): Part => {
   const [, data] = /^data:image\/(?:png|jpeg|gif|webp);base64,(.*)$/s.exec(stringOf(url)) ?? []
   const { length, type } = sniff(data)
@@ -57,7 +55,7 @@ export const imageOf = (model: GptModel, url: unknown, path: string): Part => {
   return fileOf(type, length)
 }
 
-/** What a message says: a text, or parts of these types. */
+/** A text, or parts of these types. */
 export const contentOf = (parts: Readonly<Record<string, Shape<Part>>>): Shape<ReadonlyArray<Part>> => {
   const list = filled(variant("type", parts))
   return (value, path) => (typeof value === "string" ? [{ text: value }] : list(value, path))
@@ -87,9 +85,9 @@ export const formatOf = (json_schema: Shape<JsonObject>): Shape<Turn["format"]> 
   variant<Turn["format"]>("type", { text: () => undefined, json_object: () => "json", json_schema })
 
 export const effortOf = ({ id, thinking: { efforts } }: GptModel): Shape<string> => {
-  const said = (effort: unknown) =>
+  const wrong = (effort: unknown) =>
     `Unsupported value: '${printed(effort)}' is not supported with the '${id}' model. Supported values are: ${quoted(efforts)}.`
-  return typed((effort): effort is string => efforts.some((one) => one === effort), said)
+  return typed((effort): effort is string => efforts.some((one) => one === effort), wrong)
 }
 
 const upTo = (most: number) => {
@@ -110,8 +108,8 @@ export const tokens = (least: number): Shape<number> =>
     `Invalid '{path}': integer below minimum value. Expected a value >= ${least}.`
   )
 
-/** A request with the model that it names, and what a reply calls the model. `azure`: Azure's variant of the API, or Bedrock's. */
-export interface Asked {
+/** A request with its model. `name`: the model's name in replies. `azure`: Azure's variant of the API, otherwise Bedrock's. */
+export interface GptRequest {
   readonly body: JsonObject
   readonly model: GptModel
   readonly name: string
@@ -135,7 +133,7 @@ export const filterResults: JsonObject = Object.fromEntries(
   ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }])
 )
 
-/** How likely a token was, as the APIs say it; here a piece of text is a token. */
+/** A token and its probability; here a piece of text is a token. */
 export const logprob = (token: string) => ({ token, logprob: -0.01, bytes: [...Buffer.from(token)], top_logprobs: [] })
 
 /** Azure's answer to a prompt that its content filter blocks. */
@@ -149,15 +147,14 @@ const filtered = {
   }
 }
 
-/** Azure's own errors, which are not of OpenAI's API. */
+/** An error of Azure itself rather than of OpenAI's API. */
 export const azureError = (code: string, message: string): JsonObject => ({ error: { code, message } })
 
 /** A cloud's reply to a status directive, with its own code for a rate limit. */
 const failed = (azure: boolean, status: number, message: string, after?: string): Reply => {
   const limited = `Requests to the API have exceeded the token rate limit. Please retry after ${after ?? "1"} seconds.`
-  const said = status === 429 ? limited : message
-  const code = status === 429 ? "RateLimitReached" : String(status)
-  const body = azure ? azureError(code, said) : openaiError(status, said)
+  const [code, text] = status === 429 ? ["RateLimitReached", limited] : [String(status), message]
+  const body = azure ? azureError(code, text) : openaiError(status, text)
   return jsonReply(status, body, after === undefined ? {} : { "retry-after": after })
 }
 
@@ -166,10 +163,10 @@ const noDeployment = azureError(
   "The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again."
 )
 
-/** Answers a request. `deployment` names the model where the path does and not the body. */
+/** Answers a request. `deployment` is the model of the path, which comes before that of the body. */
 export const serve = (
   request: CloudRequest,
-  play: (asked: Asked) => Answer,
+  play: (request: GptRequest) => Answer,
   { azure, models, deployment }: { azure: boolean; models: Models; deployment?: string | undefined }
 ): Reply => {
   const answer = (): Answer => {
