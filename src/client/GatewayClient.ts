@@ -12,7 +12,7 @@
  * }).pipe(Effect.provide(GatewayClient.layer({ baseUrl, apiKey })), Effect.provide(FetchHttpClient.layer))
  * ```
  */
-import { Context, Effect, Layer, Redacted, type Schema, type Stream } from "effect"
+import { Context, Effect, Layer, Redacted, type Schema, Stream } from "effect"
 import { type HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../api/Api.ts"
@@ -35,18 +35,18 @@ import type {
   ResponsesRequest
 } from "./contract.ts"
 import type { StreamError } from "./errors.ts"
-import { readEvents } from "./events.ts"
-import { type GatewayHeaders, readHeaders } from "./headers.ts"
+import {
+  chatFormat,
+  type EventFormat,
+  type MessageStreamEvent,
+  messagesFormat,
+  type ResponseStreamEvent,
+  replyReader,
+  responsesFormat
+} from "./events.ts"
+import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
 import type { ForModel, Purpose } from "./ModelName.ts"
 import type { RetryOptions } from "./policy.ts"
-import {
-  chatReader,
-  type MessageStreamEvent,
-  messagesReader,
-  type Reader,
-  type ResponseStreamEvent,
-  responsesReader
-} from "./readers.ts"
 import { withRetries } from "./retry.ts"
 
 /** What the gateway answered, and who answered. */
@@ -127,8 +127,25 @@ const receive = <A, E>(reply: HttpReply, decode: Decode<A, E>): Call<A, E> => {
   )
 }
 
-const isEventStream = (reply: HttpReply) =>
-  reply.status === 200 && /^text\/event-stream\b/i.test(reply.headers["content-type"] ?? "")
+/** The values of a streamed reply. */
+const streamValues = <A>(
+  reply: HttpReply,
+  format: EventFormat<A>,
+  { requestId }: GatewayHeaders
+): Stream.Stream<A, StreamError> =>
+  Stream.suspend(() => {
+    const { broken, end, read } = replyReader(format, requestId)
+    const failWith = (error: StreamError | undefined) => (error === undefined ? Stream.empty : Stream.fail(error))
+    return reply.stream.pipe(
+      Stream.decodeText,
+      Stream.mapError(broken),
+      Stream.flatMap((text) => {
+        const { failure, values } = read(text)
+        return Stream.concat(Stream.fromIterable(values), failWith(failure))
+      }),
+      Stream.concat(Stream.suspend(() => failWith(end())))
+    )
+  })
 
 /** A client over the `HttpClient` in the context. */
 export const makeClient = ({
@@ -149,15 +166,15 @@ export const makeClient = ({
   const callEither = <S, A, Event, E>(
     send: Effect.Effect<HttpReply, RequestFailure<E>>,
     decode: Decode<A | Stream.Stream<unknown, unknown>, E>,
-    read: Reader<Event>
+    format: EventFormat<Event>
   ) =>
     Effect.flatMap(
       withRetries(send, retries),
       (reply): Call<ReplyBody<S, A, Event>, E> =>
-        isEventStream(reply)
+        reply.status === 200 && isEventStream(reply.headers["content-type"])
           ? Effect.sync(() => {
               const headers = readHeaders(reply.headers)
-              return { body: readEvents(reply, read, headers) as ReplyBody<S, A, Event>, headers }
+              return { body: streamValues(reply, format, headers) as ReplyBody<S, A, Event>, headers }
             })
           : receive(reply, decode as Decode<ReplyBody<S, A, Event>, E>)
     )
@@ -170,16 +187,16 @@ export const makeClient = ({
       (api): Client => ({
         chat: {
           completions: (request) =>
-            callEither(api.chat.completions({ ...sent(request), ...mode }), decoders.chat, chatReader)
+            callEither(api.chat.completions({ ...sent(request), ...mode }), decoders.chat, chatFormat)
         },
         messages: {
           create: (request) =>
-            callEither(api.messages.create({ ...sent(request), ...mode }), decoders.messages, messagesReader),
+            callEither(api.messages.create({ ...sent(request), ...mode }), decoders.messages, messagesFormat),
           countTokens: (request) => call(api.messages.countTokens({ ...sent(request), ...mode }), decoders.countTokens)
         },
         responses: {
           create: (request) =>
-            callEither(api.responses.create({ ...sent(request), ...mode }), decoders.responses, responsesReader)
+            callEither(api.responses.create({ ...sent(request), ...mode }), decoders.responses, responsesFormat)
         },
         embeddings: {
           create: (request) => call(api.embeddings.create({ ...sent(request), ...mode }), decoders.embeddings)

@@ -1,6 +1,6 @@
 /** Builds the whole reply from the events of its stream, and reads the text and the calls out of them. */
 import type { ChatCompletion, ChatCompletionChunk, Message, Response } from "./contract.ts"
-import type { MessageStreamEvent, ResponseStreamEvent } from "./readers.ts"
+import type { MessageStreamEvent, ResponseStreamEvent } from "./events.ts"
 
 /** A call that a model made, the same for every format. */
 export interface StreamedToolCall {

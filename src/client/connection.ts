@@ -3,10 +3,9 @@ import { ApiError, type ErrorFields, MessagesError } from "../api/ApiError.ts"
 import { isObject } from "../wire/isObject.ts"
 import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"
-import { type GatewayHeaders, readHeaders } from "./headers.ts"
-import { eventsOf } from "./lines.ts"
+import { type EventFormat, replyReader } from "./events.ts"
+import { type GatewayHeaders, isEventStream, readHeaders } from "./headers.ts"
 import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, waitAfter } from "./policy.ts"
-import { broken, type Problem, type Reader } from "./readers.ts"
 
 export interface CallOptions {
   /** Ends the call, at any moment; it then rejects with the signal's reason. */
@@ -140,40 +139,37 @@ export const makeConnection = ({
     return body as A
   }
 
-  /** The events of a reply. It ends well only after the last event of its format. */
+  /** The events of a streamed reply. */
   async function* stream<Event>(
     asked: OperationRequest,
-    read: Reader<Event>,
+    format: EventFormat<Event>,
     { signal: given, onHeaders }: CallOptions = {}
   ): AsyncGenerator<Event, void, undefined> {
     const left = new AbortController()
     const signal = given === undefined ? left.signal : AbortSignal.any([given, left.signal])
     const response = await send(asked, signal)
     const headers = headersOf(response)
-    if (
-      !response.ok ||
-      response.body === null ||
-      !/^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "")
-    ) {
+    if (!response.ok || response.body === null || !isEventStream(response.headers.get("content-type"))) {
       throw refusalOf(asked, response, headers, await textOf(response, signal))
     }
     onHeaders?.(headers)
-    const failed = (problem: Problem) => new StreamError({ ...problem, requestId: headers.requestId })
-    let complete = false
+    const reader = replyReader(format, headers.requestId)
+    const bytes = response.body.getReader()
+    const decoder = new TextDecoder()
     try {
-      for await (const event of eventsOf(response.body)) {
-        const { value, problem, last } = read(event)
-        if (last === true) complete = true
-        if (problem !== undefined) throw failed(problem)
-        if (value !== undefined) yield value
+      for (;;) {
+        const { done, value } = await bytes.read()
+        const { values, failure } = reader.read(decoder.decode(value, { stream: !done }))
+        yield* values
+        const error = done ? (failure ?? reader.end()) : failure
+        if (error !== undefined) throw error
+        if (done) return
       }
-      if (!complete) throw failed(broken("the reply ended before its last event, so it may be incomplete"))
     } catch (error) {
       if (given?.aborted === true) throw given.reason
-      throw error instanceof StreamError
-        ? error
-        : failed(broken("the connection broke in the middle of the reply", error))
+      throw error instanceof StreamError ? error : reader.broken(error)
     } finally {
+      await bytes.cancel().catch(() => undefined)
       left.abort()
     }
   }

@@ -1,55 +1,115 @@
-/** Streamed replies as streams of their events. */
-import { Stream } from "effect"
-import type { HttpClientResponse } from "effect/http"
-import type { Event } from "../wire/Event.ts"
-import { eventReader } from "../wire/sse.ts"
+/** Reads the events of a streamed reply from its text, by the format of its surface. The gateway has checked them against its schemas. */
+import { isObject } from "../wire/isObject.ts"
+import { type Event, eventReader, maxEventBytes } from "../wire/sse.ts"
+import type { ChatCompletionChunk, MessageEvent, ResponseEvent } from "./contract.ts"
 import { StreamError } from "./errors.ts"
-import type { GatewayHeaders } from "./headers.ts"
-import { broken, type Problem, type Reader, unreadable } from "./readers.ts"
 
-/** Longest event that is taken, in bytes (10 MiB). */
-const maxEvent = 10 * 1024 * 1024
-const tooLarge = "too-large"
+/** What one event comes to: a value, a failure, or neither where it is to be passed over. */
+interface Reading<A> {
+  readonly value?: A
+  readonly failure?: Failure
+  /** The reply is complete: an end after this event is a good end. */
+  readonly last?: boolean
+}
+type Failure = Pick<StreamError, "type" | "message" | "cause">
+export type EventFormat<A> = (event: Event) => Reading<A>
 
-/** Splits bytes into events. */
-const splitEvents = <E>(bytes: Stream.Stream<Uint8Array, E>) =>
-  bytes.pipe(
-    Stream.decodeText,
-    Stream.mapAccumArray(
-      () => eventReader(maxEvent),
-      (read, texts) => {
-        const found: Array<Event | typeof tooLarge> = []
-        for (const text of texts) {
-          const { complete, events } = read(text)
-          found.push(...events)
-          if (!complete) found.push(tooLarge)
-        }
-        return [read, found] as const
-      }
-    )
-  )
+type Fields = Readonly<Record<string, unknown>>
 
-/** The reply's events. It ends well only after the last event of its format. */
-export const readEvents = <A>(
-  reply: HttpClientResponse.HttpClientResponse,
-  read: Reader<A>,
-  { requestId }: GatewayHeaders
-): Stream.Stream<A, StreamError> =>
-  Stream.suspend(() => {
-    let complete = false
-    const fail = (problem: Problem) => Stream.fail(new StreamError({ ...problem, requestId }))
-    const values = splitEvents(reply.stream).pipe(
-      Stream.catch((error) => fail(broken("the connection broke in the middle of the reply", error))),
-      Stream.flatMap((event) => {
-        if (event === tooLarge) return fail(unreadable("an event of more than 10 MiB").problem)
-        const { value, problem, last } = read(event)
-        if (last === true) complete = true
-        if (problem !== undefined) return fail(problem)
-        return value === undefined ? Stream.empty : Stream.succeed(value)
+const streamFailure = (message: string, cause?: unknown): Failure => ({ type: "stream_error", message, cause })
+const unreadable = (cause: unknown) => ({
+  failure: streamFailure("the gateway sent an event that cannot be read", cause)
+})
+
+/** Reads the data of an event, which must be a JSON object, with what makes a value of it. */
+const parse = <A>(data: string, interpret: (fields: Fields) => Reading<A> | undefined): Reading<A> => {
+  let fields: unknown
+  try {
+    fields = JSON.parse(data)
+  } catch (error) {
+    return unreadable(error)
+  }
+  return (isObject(fields) ? interpret(fields) : undefined) ?? unreadable(data.slice(0, 200))
+}
+
+const reported = (type: unknown, message: unknown): Failure => ({
+  type: typeof type === "string" ? type : "api_error",
+  message: typeof message === "string" ? message : "the gateway reported an error"
+})
+
+export const chatFormat: EventFormat<ChatCompletionChunk> = ({ data }) =>
+  data === "[DONE]"
+    ? { last: true }
+    : parse(data, (fields) => {
+        if (isObject(fields.error)) return { failure: reported(fields.error.type, fields.error.message) }
+        return Array.isArray(fields.choices) ? { value: fields as unknown as ChatCompletionChunk } : undefined
       })
-    )
-    const end = Stream.suspend(() =>
-      complete ? Stream.empty : fail(broken("the reply ended before its last event, so it may be incomplete"))
-    )
-    return Stream.concat(values, end)
+
+/** The data of one event of a messages stream; `type` tells them apart. */
+export type MessageStreamEvent = Exclude<MessageEvent, { readonly type: "error" }>
+const messageEvents: Readonly<Record<MessageStreamEvent["type"], true>> = {
+  message_start: true,
+  content_block_start: true,
+  content_block_delta: true,
+  content_block_stop: true,
+  message_delta: true,
+  message_stop: true,
+  gateway_governance: true,
+  ping: true
+}
+/** The format grows by event types that older clients are to pass over. */
+export const messagesFormat: EventFormat<MessageStreamEvent> = ({ event, data }) => {
+  if (event === "error") {
+    return parse(data, ({ error }) => ({
+      failure: isObject(error) ? reported(error.type, error.message) : reported(undefined, undefined)
+    }))
+  }
+  if (event === undefined || !Object.hasOwn(messageEvents, event)) return {}
+  return parse(data, (fields) =>
+    fields.type === event
+      ? { value: fields as unknown as MessageStreamEvent, last: event === "message_stop" }
+      : undefined
+  )
+}
+
+/** The data of one event of a responses stream; `type` tells them apart. Those of later kinds come as well. */
+export type ResponseStreamEvent = Exclude<ResponseEvent, { readonly type: "error" }>
+const lastResponses: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete", "response.failed"])
+export const responsesFormat: EventFormat<ResponseStreamEvent> = ({ data }) =>
+  parse(data, (fields) => {
+    const { type } = fields
+    if (typeof type !== "string") return undefined
+    return type === "error"
+      ? { failure: reported(fields.code, fields.message) }
+      : { value: fields as unknown as ResponseStreamEvent, last: lastResponses.has(type) }
   })
+
+/** What a piece of text brought: the values, and the failure that came after them. */
+interface ReadValues<A> {
+  readonly values: ReadonlyArray<A>
+  readonly failure?: StreamError | undefined
+}
+
+/** Reads one reply: the same for both clients, whose streams differ. It ends well only after the last event of its format. */
+export const replyReader = <A>(format: EventFormat<A>, requestId: string | undefined) => {
+  const read = eventReader(maxEventBytes)
+  const fail = (failure: Failure) => new StreamError({ ...failure, requestId })
+  let ended = false
+  return {
+    read: (text: string): ReadValues<A> => {
+      const { complete, events } = read(text)
+      const values: Array<A> = []
+      for (const event of events) {
+        const { value, failure, last } = format(event)
+        ended ||= last === true
+        if (failure !== undefined) return { values, failure: fail(failure) }
+        if (value !== undefined) values.push(value)
+      }
+      return complete ? { values } : { values, failure: fail(unreadable("an event of more than 10 MiB").failure) }
+    },
+    end: (): StreamError | undefined =>
+      ended ? undefined : fail(streamFailure("the reply ended before its last event, so it may be incomplete")),
+    broken: (cause: unknown): StreamError =>
+      fail(streamFailure("the connection broke in the middle of the reply", cause))
+  }
+}

@@ -31,6 +31,9 @@ export const readHeaders = (headers: Readonly<Record<string, string | undefined>
   shouldRetry: headers["x-should-retry"] === undefined ? undefined : headers["x-should-retry"] === "true"
 })
 
+export const isEventStream = (contentType: string | null | undefined): boolean =>
+  /^text\/event-stream\b/i.test(contentType ?? "")
+
 /** The other form of the header, a date, is not the gateway's. */
 const seconds = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined

@@ -19,15 +19,15 @@ import {
   type ResponsesRequest
 } from "./contract.ts"
 import { EventStream } from "./EventStream.ts"
-import type { ForModel, Purpose } from "./ModelName.ts"
 import {
-  chatReader,
+  chatFormat,
+  type EventFormat,
   type MessageStreamEvent,
-  messagesReader,
-  type Reader,
+  messagesFormat,
   type ResponseStreamEvent,
-  responsesReader
-} from "./readers.ts"
+  responsesFormat
+} from "./events.ts"
+import type { ForModel, Purpose } from "./ModelName.ts"
 
 type Json<P extends Purpose, R> = ForModel<P, R> & { readonly stream?: false | null }
 /** `stream` need not be given. */
@@ -72,25 +72,25 @@ export const createClient = (options: PromiseClientOptions): PromiseClient => {
   const sendStreamed =
     <R extends object, Event, Final>(
       operation: Operation,
-      read: Reader<Event>,
+      format: EventFormat<Event>,
       accumulator: () => Accumulator<Event, Final>
     ): StreamCall<R, Event, Final> =>
     (body, call) =>
-      new EventStream(stream({ operation, body: { ...body, stream: true } }, read, call), accumulator())
+      new EventStream(stream({ operation, body: { ...body, stream: true } }, format, call), accumulator())
 
   return {
     chat: {
       completions: sendWhole(operations.createChatCompletion),
-      stream: sendStreamed(operations.createChatCompletion, chatReader, chatAccumulator)
+      stream: sendStreamed(operations.createChatCompletion, chatFormat, chatAccumulator)
     },
     messages: {
       create: sendWhole(operations.createMessage),
-      stream: sendStreamed(operations.createMessage, messagesReader, messagesAccumulator),
+      stream: sendStreamed(operations.createMessage, messagesFormat, messagesAccumulator),
       countTokens: send(operations.countMessageTokens)
     },
     responses: {
       create: sendWhole(operations.createResponse),
-      stream: sendStreamed(operations.createResponse, responsesReader, responsesAccumulator)
+      stream: sendStreamed(operations.createResponse, responsesFormat, responsesAccumulator)
     },
     embeddings: { create: send(operations.createEmbeddings) },
     models: { list: (call) => request({ operation: operations.listModels }, call) },

@@ -1,7 +1,7 @@
 /** The bytes of server-sent events, as clouds stream them: strict where a lenient reader would make up a model's words. */
 import { isUtf8 } from "node:buffer"
-import { type Decoder, type Event, FramingError, type FramingFailure, maxEventBytes } from "../wire/Event.ts"
-import { eventReader } from "../wire/sse.ts"
+import { type Decoder, type Event, FramingError, type FramingFailure } from "../wire/Event.ts"
+import { eventReader, maxEventBytes } from "../wire/sse.ts"
 import { Remainder } from "./remainder.ts"
 
 const LF = 10
@@ -21,7 +21,7 @@ const truncated = new FramingError({ kind: "truncated", message: "the upstream s
  * specification says, and `end` answers `truncated`.
  */
 export const sse = (): Decoder => {
-  const reader = eventReader(maxEventBytes + 1) // it counts the line break that it removes at the end
+  const reader = eventReader(maxEventBytes)
   const rest = new Remainder()
   let failure: FramingFailure | undefined
 

@@ -1,14 +1,8 @@
 /** What every upstream framing answers: events, and how a stream of them can go wrong. */
 import { Data } from "effect"
+import type { Event } from "./sse.ts"
 
-/** Largest event accepted from an upstream, in bytes of its `data` (10 MiB); a larger one ends the stream. */
-export const maxEventBytes = 10 * 1024 * 1024
-
-/** One upstream event: its name where the wire or the JSON gives one, and its JSON text (or `[DONE]`). */
-export interface Event {
-  readonly event: string | undefined
-  readonly data: string
-}
+export type { Event }
 
 /**
  * The bytes are not a well-formed stream of events. `truncated`: the stream ended inside an event. The message

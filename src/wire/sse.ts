@@ -1,33 +1,74 @@
-/** Server-sent events: the one reader and the one writer, for clouds, for callers and for the client (WHATWG HTML, 9.2). */
-import * as Sse from "effect/encoding/Sse"
-import type { Event } from "./Event.ts"
+/**
+ * Server-sent events: the one reader and the one writer, for clouds, for callers and for the client (WHATWG HTML, 9.2). Without a
+ * library, because the published client runs without any; a test compares the reader with Effect's.
+ */
 
 // Reader
+
+/** One event that was read: its name where it has one, and its data: JSON, or `[DONE]`. */
+export interface Event {
+  readonly event: string | undefined
+  readonly data: string
+}
+
+/** Largest event that is accepted, in bytes of its data (10 MiB). */
+export const maxEventBytes = 10 * 1024 * 1024
 
 /** What was read of a piece of text. */
 export interface ReadEvents {
   readonly events: ReadonlyArray<Event>
-  /** False once an event was larger than the limit. */
+  /** False once an unfinished event is larger than the limit. */
   readonly complete: boolean
 }
 
 /**
- * Reads events from text; where it is cut makes no difference. `id:`, `retry:` and comments are dropped: a reply is never taken up
- * again. The name `message`, which SSE means by no name, is `undefined`. `maxSize`: of an event, in bytes.
+ * Reads events from text; where it is cut makes no difference. `id:`, `retry:` and comments are dropped: a reply is never resumed.
+ * The name `message`, which SSE gives to events without a name, is `undefined`. `maxSize`: of an unfinished event, in characters.
  */
 export const eventReader = (maxSize: number): ((text: string) => ReadEvents) => {
   let events: Array<Event> = []
-  const parser = Sse.makeParser(
-    (item) => {
-      if (item._tag !== "Retry")
-        events.push({ event: item.event === "message" ? undefined : item.event, data: item.data })
-    },
-    { maxEventSize: maxSize }
-  )
+  let started = false
+  /** Whether the text before ended with a carriage return, which a line feed may follow. */
+  let returned = false
+  /** The unfinished line in the pieces that came: joined once, so that a long line costs no more than its length. */
+  let pieces: Array<string> = []
+  let pending = 0
+  let name = ""
+  let data: string | undefined
+
+  const readLine = (line: string): void => {
+    if (line === "") {
+      if (data !== undefined) events.push({ event: name === "" || name === "message" ? undefined : name, data })
+      name = ""
+      data = undefined
+      return
+    }
+    const colon = line.indexOf(":")
+    const field = colon < 0 ? line : line.slice(0, colon)
+    if (field !== "data" && field !== "event") return
+    const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1)
+    if (field === "event") name = value
+    else data = data === undefined ? value : `${data}\n${value}`
+  }
+
   return (text) => {
     events = []
-    const complete = parser.feed(text) === undefined
-    return { events, complete }
+    if (text !== "") {
+      const skipsFirst = started ? returned && text.startsWith("\n") : text.startsWith("\uFEFF")
+      started = true
+      returned = text.endsWith("\r")
+      const [first = "", ...lines] = (skipsFirst ? text.slice(1) : text).split(/\r\n?|\n/)
+      pieces.push(first)
+      pending += first.length
+      const unfinished = lines.pop()
+      if (unfinished !== undefined) {
+        readLine(pieces.join(""))
+        for (const line of lines) readLine(line)
+        pieces = [unfinished]
+        pending = unfinished.length
+      }
+    }
+    return { events, complete: pending + (data?.length ?? 0) <= maxSize }
   }
 }
 

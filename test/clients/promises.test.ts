@@ -55,6 +55,16 @@ const drain = async <A>(stream: AsyncIterable<A>) => {
   return { values, error: undefined }
 }
 
+/** A client of a reply that comes in chunks of a size. */
+const streamOf = (bytes: Uint8Array, size: number) => {
+  const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+    bytes.subarray(at * size, (at + 1) * size)
+  )
+  const headers = { "content-type": "text/event-stream" }
+  const fetch = () => Promise.resolve(new Response(ReadableStream.from(chunks), { headers }))
+  return createClient({ baseUrl: "http://gateway", apiKey: "k", fetch })
+}
+
 describe("a reply", () => {
   it("is the typed body, and the headers say who answered", async () => {
     const { gateway, client } = await start(
@@ -258,6 +268,25 @@ describe("a stream", () => {
       values.map(({ type }) => type),
       ["message_stop", "gateway_governance"]
     )
+  })
+
+  it("is the same wherever its bytes are cut", async () => {
+    const bytes = Buffer.from(`\uFEFF${chunk("é😀")}: hi\r\n\r\n${chunk("", "stop")}data: [DONE]\n\n`)
+    for (const size of [1, 2, 3, 7, 1000]) {
+      const { values, error } = await drain(streamOf(bytes, size).chat.stream(ask))
+      assert.isUndefined(error)
+      assert.deepEqual(
+        values.map(({ choices }) => choices[0]?.delta.content),
+        ["é😀", ""]
+      )
+    }
+  })
+
+  it("with an event of more than 10 MiB is an error before the event is whole", async () => {
+    const bytes = Buffer.from(`${chunk("a")}data: ${"x".repeat(11 * 1024 * 1024)}`)
+    const { values, error } = await drain(streamOf(bytes, 65_536).chat.stream(ask))
+    assert.strictEqual(values.length, 1)
+    assert.deepInclude(error, { _tag: "StreamError", type: "stream_error", cause: "an event of more than 10 MiB" })
   })
 
   it("with an event that cannot be read is an error", async () => {

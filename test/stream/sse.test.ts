@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { sse } from "../../src/stream/sse.ts"
-import { maxEventBytes } from "../../src/wire/Event.ts"
+import { maxEventBytes } from "../../src/wire/sse.ts"
 import { processorTime } from "../support/processorTime.ts"
 import { chunked, cut, run, shape } from "./steps.ts"
 

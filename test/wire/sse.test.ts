@@ -1,8 +1,8 @@
 /** The one writer of server-sent events, read back by the one reader. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { Event } from "../../src/wire/Event.ts"
-import { eventReader, isEventName, keepAlive, printEvents } from "../../src/wire/sse.ts"
+import * as Sse from "effect/encoding/Sse"
+import { type Event, eventReader, isEventName, keepAlive, printEvents } from "../../src/wire/sse.ts"
 
 const readParts = (parts: Iterable<string>): ReadonlyArray<Event> => {
   const reader = eventReader(1024 * 1024)
@@ -32,6 +32,28 @@ describe("the reader", () => {
   ])
   it.prop("reads the same wherever the text is cut", [Schema.Array(Part)], ([parts]) => {
     assert.deepStrictEqual(readParts(parts), read(parts.join("")))
+  })
+
+  it.prop("reads what Effect's reader reads, and refuses what it refuses", [Schema.Array(Part)], ([parts]) => {
+    for (const maxSize of [3, 1024]) {
+      const own = eventReader(maxSize)
+      const events: Array<Event> = []
+      const effect = Sse.makeParser(
+        (item) => {
+          if (item._tag === "Event")
+            events.push({ event: item.event === "message" ? undefined : item.event, data: item.data })
+        },
+        // It counts the line break at the end of the data, which is none of it.
+        { maxEventSize: maxSize + 1 }
+      )
+      for (const part of parts) {
+        const read = own(part)
+        const refused = effect.feed(part) !== undefined
+        assert.deepStrictEqual(read.events, events.splice(0))
+        if (refused) assert.isFalse(read.complete)
+        if (!read.complete) break
+      }
+    }
   })
 
   it("keeps a name whose line is not complete, after an event that is", () => {
