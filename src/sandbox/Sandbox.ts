@@ -1,4 +1,4 @@
-/** How the three simulated clouds start, and how a gateway is pointed at them. */
+/** Starts the three simulated clouds, and provides the settings of a gateway for them. */
 import { Context, Effect, Layer, Result } from "effect"
 import type { Catalog } from "../model/Catalog.ts"
 import { shippedCatalog } from "../model/CatalogStore.ts"
@@ -12,7 +12,7 @@ import { modelsOf } from "./models.ts"
 export interface SandboxOptions {
   /** Milliseconds between the events of a stream. Default 20; 0 sends as fast as the socket takes. */
   readonly pace?: number
-  /** Whose models the clouds have; asked for each request. Default: the shipped catalog. */
+  /** The catalog of the simulated models, called for each request. Default: the shipped one. */
   readonly catalog?: () => Catalog
 }
 
@@ -35,7 +35,7 @@ const make = Effect.fnUntraced(function* ({ pace = 20, catalog }: SandboxOptions
   const vertexUrl = yield* start("vertex", vertex)
   const bedrockUrl = yield* start("bedrock", bedrock)
   const azureUrl = yield* start("azure", azure)
-  /** The settings that point a gateway at this sandbox. */
+  /** The settings of a gateway for this sandbox. */
   const environment: Readonly<Record<string, string>> = {
     VERTEX_PROJECT: access.project,
     VERTEX_LOCATION: access.location,
@@ -48,14 +48,14 @@ const make = Effect.fnUntraced(function* ({ pace = 20, catalog }: SandboxOptions
     AZURE_OPENAI_ENDPOINT: azureUrl,
     AZURE_OPENAI_API_KEY: access.azureKey
   }
-  /** Credentials that the clouds take instead. */
+  /** Credentials that the clouds accept too. */
   const otherCredentials: Pick<Access, "bedrockBearer" | "azureBearer"> = access
   return { vertexUrl, bedrockUrl, azureUrl, environment, otherCredentials, calls: list }
 })
 
 /** Three simulated clouds on loopback: Vertex AI, Amazon Bedrock and Azure OpenAI. Their credentials are made anew at each start. */
 export class Sandbox extends Context.Service<Sandbox>()("gateway/sandbox/Sandbox", { make }) {
-  /** Starts the clouds on free ports; they stop with the layer's scope, and cut what is still open. */
+  /** Starts the clouds on free ports; they stop with the layer's scope and cut open connections. */
   static layer(options?: SandboxOptions): Layer.Layer<Sandbox> {
     return Layer.effect(Sandbox, make(options))
   }

@@ -1,24 +1,24 @@
-/** What the simulated model says to a turn: thinking, text, tool calls, and how it stops. */
+/** The answer of the simulated model to a turn: thinking, text, tool calls, and the stop reason. */
 import type { Directives } from "./directives.ts"
 import { type JsonObject, objectOf, readObject } from "./json.ts"
 import { schemaSample } from "./schemaSample.ts"
 import { beginning, countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
 
-/** Words that say nothing about what is asked. */
+/** Words that carry no topic. */
 const COMMON =
   " about an and any anything are as at be been being by can could do does doing for from get getting give given giving have " +
   "having here how in into is it its make making me more my need not of on or other please say saying should show some such " +
   "take taking tell than that the their them then there these they thing things this those to us use used uses using want " +
   "was were what when where which who why will with would you your "
 
-/** Characters of a prompt that are looked at for what it is about. */
+/** Characters of a prompt that are searched for its topic. */
 const READ = 64 * 1024
 
-/** Of a word of which three letters are left, so that "ping" keeps it. */
+/** The ending of a word of which three letters remain, so that "ping" keeps it. */
 const ENDING = /(?<=\p{L}{3})(?:ing|(?<=[sxz]|ch|sh)es|(?<!s)s)$/u
 
-/** Words of meaning without their endings, and how long they were. */
+/** Words with a topic, without their endings, with their lengths. */
 const termsOf = (text: string): ReadonlyMap<string, number> => {
   const apart = text.slice(0, READ).replace(/([a-z])([A-Z])/g, "$1 $2")
   const all = (apart.match(/\p{L}+/gu) ?? []).map((word) => word.toLowerCase())
@@ -26,11 +26,11 @@ const termsOf = (text: string): ReadonlyMap<string, number> => {
   return new Map(telling.map((word) => [word.replace(ENDING, ""), word.length]))
 }
 
-/** What two texts have in common: a word of four letters or more says enough by itself, a shorter one only half as much. */
+/** The words that two texts share: one of four letters or more counts twice. */
 const shared = (a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number =>
   [...a].reduce((sum, [term, length]) => sum + (b.has(term) ? (length >= 4 ? 2 : 1) : 0), 0)
 
-/** The tool that shares the most with the prompt; its name counts double. `undefined` where none fits. */
+/** The tool that shares the most with the prompt; its name counts double. */
 export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | undefined => {
   const asked = termsOf(prompt)
   const score = ({ name, description }: Tool) => 2 * shared(termsOf(name), asked) + shared(termsOf(description), asked)
@@ -41,7 +41,7 @@ export const fittingTool = (tools: ReadonlyArray<Tool>, prompt: string): Tool | 
 const toolFor = ({ directives, tools, choice, prompt, results }: Turn): Tool | undefined => {
   if (typeof choice === "object") return tools.find((tool) => tool.name === choice.name)
   if (choice === "required") return fittingTool(tools, prompt) ?? tools[0]
-  // A result that has just come is what the model speaks about, rather than call again.
+  // After a tool result the model answers rather than calls again.
   const speaks = directives.text !== undefined || directives.events !== undefined || results.length > 0
   return choice === "none" || speaks ? undefined : fittingTool(tools, prompt)
 }
@@ -63,7 +63,7 @@ const excerpt = (text: string, length: number): string => {
 const LEAD =
   /^(?:please\s+)?(?:can you |could you )?(?:tell me |explain |describe |what (?:is|are) |who (?:is|are) |write )(?:about )?/i
 
-/** What a prompt is about: without its first words where these are known, else in quotation marks. */
+/** The topic of a prompt: without a known lead, else in quotation marks. */
 const topicOf = (prompt: string): string => {
   const text = excerpt(prompt, 160).replace(/[.?!\s]+$/, "")
   if (LEAD.test(text)) return text.replace(LEAD, "")
@@ -119,38 +119,37 @@ const stopIn = (text: string, stops: ReadonlyArray<string>): string | undefined 
   return first?.stop
 }
 
-/** Agents put reminders to the model into a user's message; they are not what is asked, nor what a tool answered. */
+/** Agents put reminders to the model into a user's message and into tool results. */
 const withoutReminders = (text: string): string => {
   const [first = "", ...rest] = text.split("<system-reminder>")
   return first + rest.map((part) => part.split("</system-reminder>").slice(1).join("")).join("")
 }
 
-/** Decides what the simulated model says to a turn. Deterministic. */
+/** Plans the answer to a turn. Deterministic. */
 export const planOf = (given: Turn) => {
   const results = given.results.map(({ name, content }) => ({ name, content: withoutReminders(content) }))
   const turn: Turn = { ...given, prompt: withoutReminders(given.prompt), results }
   const { directives, thinks, stops } = turn
-  // A model whose cloud has no prompt filter refuses by itself.
+  // Where the cloud has no prompt filter, the model refuses.
   const refuses = directives.flags.has("refuse") || directives.flags.has("filter-prompt")
   const calls = refuses ? [] : callsOf(turn)
-  const said = refuses || (calls.length > 0 && directives.text === undefined) ? "" : textOf(turn)
-  const sequence = stopIn(said, stops)
+  const text = refuses || (calls.length > 0 && directives.text === undefined) ? "" : textOf(turn)
+  const sequence = stopIn(text, stops)
   const done = sequence === undefined ? "end" : "sequence"
   const thoughts = thinks ? words(thoughtsOf(turn)) : []
-  const pieces = words(sequence === undefined ? said : said.slice(0, said.indexOf(sequence)))
+  const pieces = words(sequence === undefined ? text : text.slice(0, text.indexOf(sequence)))
   const total = tokensOf([...thoughts, ...pieces, ...calls.flatMap(({ name, json }) => [name, json])])
 
   const half = directives.flags.has("length") ? total >> 1 : Number.MAX_SAFE_INTEGER
   const limit = Math.min(turn.limit ?? Number.MAX_SAFE_INTEGER, half)
   let left = limit
-  // After what does not fit comes nothing.
+  // Nothing follows a piece that does not fit.
   const fits = (...texts: ReadonlyArray<string>): boolean => {
     if (left >= 0) left -= tokensOf(texts)
     return left >= 0
   }
   const thinking = thoughts.filter((piece) => fits(piece)).join("")
   return {
-    /** Streams send `words` of these two. */
     thinking,
     text: pieces.filter((piece) => fits(piece)).join(""),
     /** `json` is complete unless the token limit cut it. */
@@ -166,9 +165,9 @@ export const planOf = (given: Turn) => {
 
 export type Plan = ReturnType<typeof planOf>
 
-/** The arguments of a call as an object; an empty one when the token limit cut them. */
+/** The arguments of a call; an empty object when the token limit cut them. */
 export const argumentsOf = (json: string): JsonObject => readObject(json) ?? {}
 
-/** What a stream sends first of a block or an item: `opening` has its fields as they are before their pieces come. */
+/** A block or item as a stream begins it; `opening` has the fields before their pieces. */
 export const opened = (whole: JsonObject, opening: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, opening[name] ?? value]))

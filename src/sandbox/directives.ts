@@ -1,12 +1,9 @@
-/**
- * What a caller can provoke by writing `[sandbox: …]` in the last message, when that message is a user's, and how it is read from
- * the text. What each directive does: docs/operation.md#sandbox.
- */
+/** Reads the directives that the last message, if it is a user's, has as `[sandbox: …]`. Their effects: docs/operation.md#sandbox. */
 import { readObject, textOf } from "./json.ts"
 
 const OPEN = /\[sandbox:\s*/g
 
-/** Where the directive ends that begins there; -1 where its brackets and quotation marks do not match. */
+/** The end of the directive at `start`; -1 where its brackets and quotation marks do not match. */
 const closingOf = (text: string, start: number): number => {
   let depth = 0
   let quoted = false
@@ -21,7 +18,7 @@ const closingOf = (text: string, start: number): number => {
   return -1
 }
 
-/** Text and arguments are the last of their directive: their value may hold anything. */
+/** `text` and `args` come last in their directive: their value may hold anything. */
 const FIELD = /\s*(?:(text|args)=(.*)|([a-z-]+)(?:=(\S*))?)/gsy
 
 const fieldsOf = (inner: string): ReadonlyMap<string, string> =>
@@ -49,11 +46,11 @@ const wholeNumber = (text: string | undefined, least: number, most: number): num
 export const readDirectives = (text: string) => {
   const found: Array<ReadonlyMap<string, string>> = []
   let rest = ""
-  // After one that does not match, all end at the first bracket: looking on to the end for each would take quadratic time.
+  // After one without matching brackets, each ends at its first bracket: scanning to the end for each takes quadratic time.
   let matches = true
   let from = 0
   for (const { index, 0: open } of text.matchAll(OPEN)) {
-    // It may stand within the one before.
+    // It may be nested in the one before.
     if (index < from) continue
     const start = index + open.length
     const matching: number = matches ? closingOf(text, start) : -1
@@ -72,7 +69,7 @@ export const readDirectives = (text: string) => {
   const exception = value("exception")
   const code = wholeNumber(value("status"), 200, 599)
   const seconds = wholeNumber(holder("status")?.get("retry-after"), 0, MAX_DELAY)
-  const said = value("text")
+  const written = value("text")
   return {
     status: code === undefined ? undefined : { code, retryAfter: seconds?.toString() },
     delay: milliseconds(value("delay") ?? ""),
@@ -86,10 +83,10 @@ export const readDirectives = (text: string) => {
       const read = readObject(args)
       return name === undefined ? [] : [{ name, json: read === undefined ? args : JSON.stringify(read) }]
     }),
-    text: said?.startsWith('"') ? (textOf(readObject(`{"said":${said}}`)?.said) ?? said) : said,
+    text: written?.startsWith('"') ? (textOf(readObject(`{"text":${written}}`)?.text) ?? written) : written,
     events: wholeNumber(value("events"), 0, MAX_EVENTS),
     cached: wholeNumber(value("cached"), 0, Number.MAX_SAFE_INTEGER) ?? 0,
-    /** The names of all of them: those without a value are read here. */
+    /** The names of all fields, with and without a value. */
     flags: new Set(found.flatMap((fields) => [...fields.keys()])),
     rest
   }

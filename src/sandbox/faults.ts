@@ -1,10 +1,10 @@
-/** What goes wrong on demand: what every cloud does with the directives of a request. */
+/** Faults on demand: the effect of directives, for every cloud. */
 import type { Directives } from "./directives.ts"
 import { type Frame, Refusal, type Reply } from "./http.ts"
 
 export type Failure = ReturnType<typeof failureOf>
 
-/** A stream as its cloud frames it: its headers and events, the last of which ends it, one that is not JSON, and its error. */
+/** A stream in its cloud's framing. The last frame is the terminal event; `garbage` is an event that is not JSON. */
 export interface Stream {
   readonly headers: Readonly<Record<string, string>>
   readonly frames: ReadonlyArray<Frame>
@@ -13,7 +13,7 @@ export interface Stream {
   readonly error: (failure: Failure, after: number) => Frame
 }
 
-/** An answer as its cloud makes it: whole, or as a stream where the caller wants one. */
+/** A reply, whole and as a stream where the caller asks for one. */
 export interface Answer {
   readonly directives: Directives
   readonly whole: () => Reply
@@ -22,7 +22,7 @@ export interface Answer {
 
 export type Failed = (status: number, message: string, retryAfter?: string) => Reply
 
-/** The HTTP status that each of Bedrock's in-stream exceptions has when it comes before the stream; others are 500. */
+/** The HTTP status of each of Bedrock's in-stream exceptions before the stream; others are 500. */
 const statuses = new Map([
   ["throttlingException", 429],
   ["serviceUnavailableException", 503],
@@ -37,12 +37,12 @@ const failureOf = (name: string) => ({
   message: `The sandbox was asked for ${name}.`
 })
 
-/** The answer, unless its directives want something else. */
+/** The answer, or the fault that its directives ask for. */
 const provoked = ({ directives, whole, stream }: Answer, failed: Failed): Reply => {
   const { status, delay, exception, garbage, cut, stall, flags } = directives
   if (status !== undefined)
     return { ...failed(status.code, "The sandbox was asked for this status.", status.retryAfter), delay }
-  // No cloud API answers these two, but what stands between may.
+  // A proxy in between may send these two.
   if (flags.has("redirect"))
     return { status: 302, headers: { location: "http://127.0.0.1:9/elsewhere", "content-length": "0" }, frames: [] }
   if (flags.has("html")) {
@@ -71,7 +71,7 @@ const provoked = ({ directives, whole, stream }: Answer, failed: Failed): Reply 
   return { ...reply, frames: [bytes.subarray(0, bytes.length >> 1)], ending, delay }
 }
 
-/** Answers as the directives want; what the cloud refuses is written as `refused` says. */
+/** Answers with the faults of the directives; `refused` formats a refusal. */
 export const answered = (
   answer: () => Answer,
   failed: Failed,

@@ -1,14 +1,15 @@
-/** The server that plays a cloud: requests, paced replies, and the log of calls. */
+/** The server of a simulated cloud: requests, paced replies, and the log of calls. */
 import { once } from "node:events"
 import type { Server, ServerResponse } from "node:http"
 import { buffer } from "node:stream/consumers"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Data } from "effect"
 import { createServer } from "../nodeHttp.ts"
+import { printEvents } from "../wire/sse.ts"
 import { type JsonObject, stringOf } from "./json.ts"
 import { digest } from "./signature.ts"
 
-/** A request as a cloud's front end sees it. `path` is as it was sent, still percent-encoded. */
+/** A request; `path` is still percent-encoded. */
 export interface CloudRequest {
   readonly method: string
   readonly path: string
@@ -22,7 +23,7 @@ export interface CloudRequest {
 /** One upstream event, already framed, or a whole body. */
 export type Frame = string | Uint8Array
 
-/** What a cloud answers: frames, and how the connection ends after the last one. `delay` is in milliseconds. */
+/** A reply: frames, and how the connection ends after the last one. `delay` is in milliseconds. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -58,10 +59,11 @@ export const jsonReply = (status: number, body: unknown, more: Reply["headers"] 
 
 export const eventStream = { "content-type": "text/event-stream; charset=utf-8" }
 
-/** An event that has its name in its data too. */
-export const sse = (data: JsonObject): string => `event: ${stringOf(data.type)}\ndata: ${JSON.stringify(data)}\n\n`
+/** An event whose name is the `type` of its data. */
+export const sse = (data: JsonObject): string =>
+  printEvents([{ event: stringOf(data.type), data: JSON.stringify(data) }])
 
-/** A refusal that a cloud makes while it checks a request; each cloud writes it in its own shape. `param` is what it is about. */
+/** The refusal of a request, which each cloud writes in its own format. `param` names the parameter. */
 export class Refusal extends Data.Error<{
   readonly status: number
   readonly message: string
@@ -82,7 +84,7 @@ const send = async (response: ServerResponse, reply: Reply, pace: number, signal
   }
   if (ending === "stall") return
   if (ending !== "cut") return void response.end()
-  // What was written must leave first: a reset would discard it.
+  // A reset would discard what is still buffered.
   await new Promise((resolve) => (response.socket === null ? resolve(null) : response.socket.write("", resolve)))
   response.socket?.destroy()
 }
@@ -114,7 +116,7 @@ export const startServer = async (
       cut = reply.ending === "cut"
       await send(response, reply, pace, leaving.signal)
     } catch (error) {
-      // A client that left while we waited ends here too; only a fault of the sandbox itself still has someone to tell.
+      // An aborted wait also ends here, but then the client has left.
       if (!response.headersSent) response.writeHead(500).end(`sandbox fault: ${String(error)}`)
     }
   })

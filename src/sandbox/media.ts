@@ -1,4 +1,4 @@
-/** What a file is, and what it costs. */
+/** The type and the cost of files. */
 import { type Json, stringOf } from "./json.ts"
 
 // The first bytes, in hexadecimal; a dot stands for any digit.
@@ -10,7 +10,7 @@ const signatures: Readonly<Record<string, RegExp>> = {
   "application/pdf": /^255044462d/
 }
 
-/** What strict base64 holds: how many bytes, and of which type the first of them are; an empty type where none is known. */
+/** The length of strict base64 in bytes, and the type of its first bytes; an unknown type is empty. */
 export const sniff = (data: Json | undefined) => {
   const bytes = Buffer.from(stringOf(data), "base64")
   const head = bytes.subarray(0, 12).toString("hex")
@@ -19,7 +19,7 @@ export const sniff = (data: Json | undefined) => {
   return { valid, length: bytes.length, type: type ?? "" }
 }
 
-/** A file as a part of a message: a phrase ("a PNG image of 1.2 kB"), and a cost that grows up to that of a large image. */
+/** A file as a part: a phrase ("a PNG image of 1.2 kB"), and tokens that grow up to those of a large image. */
 export const fileOf = (type: string, bytes: number) => {
   const kind = type === "application/pdf" ? "a PDF document" : `a ${type.replace("image/", "").toUpperCase()} image`
   const size = bytes < 1000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`

@@ -1,17 +1,13 @@
-/**
- * The models that the clouds play: those of a catalog, by the clouds' own IDs. What a catalog does not say of a model is what its
- * vendor's newest models do, or those of its generation.
- */
+/** The simulated models: those of a catalog. What a catalog leaves open is as with the vendor's newest models, or the model's generation. */
 import type { Catalog, Cloud, Deployment, Model } from "../model/Catalog.ts"
 
-/** How a Claude model behaves. Sources: Anthropic's and the clouds' documentation of extended and adaptive thinking. */
+/** Sources: Anthropic's and the clouds' documentation of extended and adaptive thinking. */
 const claude = (model: Model) => {
   const { id, thinking } = model
   const [, major, minor = "0"] = /-(\d)(?:-(\d))?$/.exec(id) ?? []
-  // One without a generation in its ID is as its kind of thinking has it.
+  // Without a generation in its ID, the kind of thinking decides.
   const unnamed = thinking.api === "adaptive" ? 5 : 4.5
   const version = major === undefined ? unnamed : Number(`${major}.${minor}`)
-  // The one generation that takes both.
   const both = version === 4.6
   const adaptive = both || thinking.api === "adaptive"
   return {
@@ -19,7 +15,7 @@ const claude = (model: Model) => {
     version,
     budgeted: both || thinking.api === "budgeted",
     adaptive,
-    /** Thinks when the request says nothing about it. */
+    /** Thinks without a `thinking` parameter. */
     thinksUnasked: id.includes("sonnet") && version >= 5,
     efforts: adaptive ? thinking.efforts.filter((effort) => effort !== "none") : [],
     /** Takes `interleaved-thinking-2025-05-14`. */
@@ -47,7 +43,7 @@ const gpt = (model: Model, { api }: Deployment) => ({
 })
 export type GptModel = ReturnType<typeof gpt>
 
-/** What the clouds look their models up in; undefined for what there is not. `catalog` is asked each time: it may change. */
+/** Looks models up by the clouds' IDs. `catalog` is called each time: it may change. */
 export const modelsOf = (catalog: () => Catalog) => {
   const find = (family: Model["family"], cloud: Cloud, ...ids: ReadonlyArray<string>) =>
     catalog()
@@ -59,7 +55,7 @@ export const modelsOf = (catalog: () => Catalog) => {
     find(family, cloud, id) ??
     (cloud === "bedrock" ? find(family, cloud, `us-gov.${id}`, id.replace(/^us-gov\./, "")) : undefined)
   return {
-    /** A foundation model may be there to be counted only: `deployment` says what the ID is good for. */
+    /** A foundation model may serve only token counts, which `deployment` shows. */
     claude: (cloud: Cloud, id: string) => {
       const found = near("claude", cloud, id)
       return found && { model: claude(found.model), deployment: found.deployment }

@@ -1,11 +1,11 @@
-/** A value that a JSON Schema accepts, made from what was asked. */
+/** A value that a JSON Schema accepts, made from the prompt. */
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, stringOf } from "./json.ts"
 import { beginning } from "./tokens.ts"
 
 /** Capitalised words, but for those that begin a sentence. */
 const NAME = /(?<!^|[.?!:]\s{1,2})\p{Lu}[\p{L}'-]+(?: \p{Lu}[\p{L}'-]*)*/gu
 
-/** What a prompt offers to fill arguments with. Quoted text, names and numbers are used once each. */
+/** Values in a prompt. Quoted text, names and numbers are used once each. */
 const finds = (prompt: string) => {
   const all = (pattern: RegExp) => [...prompt.matchAll(pattern)].map((match) => match[1] ?? match[0])
   return {
@@ -24,7 +24,7 @@ const finds = (prompt: string) => {
 }
 type Finds = ReturnType<typeof finds>
 
-/** Of a string that a schema asks for, in characters; what a prompt holds is shorter. */
+/** The longest string for a `minLength`, in characters. */
 const MAX_LENGTH = 64 * 1024
 
 const sampleString = (schema: JsonObject, name: string, found: Finds): string => {
@@ -91,7 +91,7 @@ const sample = (node: Json | undefined, name: string, root: JsonObject, found: F
     case "object": {
       const required = new Set(arrayOf(node.required))
       const all = Object.entries(objectOf(node.properties))
-      // Without a list of what is required, everything is filled in: an empty object teaches a caller nothing.
+      // Without `required` every property is filled: an empty object would be of no use to a caller.
       const wanted = all.filter(([key]) => required.size === 0 || required.has(key))
       return Object.fromEntries(wanted.map(([key, value]) => [key, deeper(value, key)]))
     }

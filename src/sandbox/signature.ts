@@ -1,4 +1,4 @@
-/** How thinking is signed, and how identifiers follow from a request. */
+/** Signatures of thinking, and identifiers derived from a request. */
 import { createHash, createHmac, hash } from "node:crypto"
 
 // A fixed key: signatures stay valid across clouds and restarts, as the vendor's do, and answers stay deterministic.
@@ -13,7 +13,7 @@ const salted = (salt: Buffer, text: string): string => {
 export const signThinking = (text: string, seed: string): string =>
   salted(hash("sha256", seed, "buffer").subarray(0, 16), text)
 
-/** Whether a signature is ours, for exactly this text. */
+/** Whether a signature is valid for this text. */
 export const isSigned = (text: string, signature: string): boolean =>
   salted(Buffer.from(signature, "base64").subarray(0, 16), text) === signature
 

@@ -1,4 +1,4 @@
-/** What a request asks, in no vendor's words: read out of the conversation that a request of every vendor is. */
+/** The vendor-neutral form of a request: messages, tools and options. */
 import { noDirectives, readDirectives } from "./directives.ts"
 import { isObject, type Json, type JsonObject, objectOf, printed, readObject, textOf } from "./json.ts"
 import { countTokens } from "./tokens.ts"
@@ -6,11 +6,11 @@ import { countTokens } from "./tokens.ts"
 export interface Tool {
   readonly name: string
   readonly description: string
-  /** Of its arguments; a tool without one takes any text. */
+  /** The schema of the arguments; without one a tool takes any text. */
   readonly schema: JsonObject | undefined
 }
 
-interface Asked {
+interface Options {
   readonly model: string
   readonly instructions: string
   readonly tools: ReadonlyArray<Tool>
@@ -24,7 +24,7 @@ interface Asked {
 }
 
 export interface Part {
-  /** Neither looked at nor counted. */
+  /** Neither read nor counted. */
   readonly thought?: true
   readonly text?: string
   /** A file as a phrase, and what it costs. */
@@ -44,7 +44,7 @@ export interface Message {
 export const textIn = (parts: ReadonlyArray<Part>): string =>
   parts.flatMap(({ text }) => (text === undefined || text === "" ? [] : [text])).join("\n")
 
-/** The plain text of a tool's result, whatever shape it has. */
+/** The plain text of a tool's result. */
 const resultText = (content: Json | undefined): string => {
   if (content === undefined || content === null) return ""
   if (typeof content === "string") return content
@@ -61,7 +61,7 @@ const costOf = ({ text = "", tokens = 0, call, result }: Part): number =>
   (call === undefined ? 0 : 10 + countTokens(call.name) + countTokens(call.json)) +
   (result === undefined ? 0 : 10 + countTokens(resultText(result.content)))
 
-/** The JSON that instructions ask for in words, which models without structured output follow too: of a schema, or any object. */
+/** The JSON that instructions ask for in prose: of a schema, or any object. Models without structured output follow this too. */
 export const jsonInstruction = (instructions: string): JsonObject | "json" | undefined => {
   const asked = /\bconforms? to (?:this|the following) JSON Schema\b/i.exec(instructions)
   const rest = instructions.slice(asked?.index ?? 0)
@@ -69,8 +69,8 @@ export const jsonInstruction = (instructions: string): JsonObject | "json" | und
   return /^(?:answer|reply|respond) with (?:one|a) JSON object\b/im.test(instructions) ? "json" : undefined
 }
 
-/** What a conversation asks, and what it costs: `cached` of the prompt's tokens come from a cache. */
-export const readTurn = (messages: ReadonlyArray<Message>, asked: Asked) => {
+/** The last turn of a conversation, and its prompt tokens, of which `cached` come from a cache. */
+export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => {
   const textsOf = (side: Message["role"]) =>
     messages.flatMap(({ role, parts }) => (role === side && textIn(parts) !== "" ? [textIn(parts)] : []))
   const users = textsOf("user")
@@ -78,27 +78,27 @@ export const readTurn = (messages: ReadonlyArray<Message>, asked: Asked) => {
   // Each result may be a message of its own.
   const before = messages.findLastIndex(({ role, parts }) => role !== "user" || parts.some(({ result }) => !result))
   const ending = before < messages.length - 1 ? messages.slice(before + 1).flatMap(({ parts }) => parts) : last?.parts
-  const said = last?.role === "user" ? (ending ?? []) : []
+  const parts = last?.role === "user" ? (ending ?? []) : []
   const names = new Map(messages.flatMap(({ parts }) => parts.map(({ call }) => [call?.id, call?.name])))
-  const results = said.flatMap(({ result }) => result ?? [])
-  const directives = results.length === 0 ? readDirectives(textIn(said)) : noDirectives
-  const instructions = [asked.instructions, ...textsOf("system")].filter((text) => text !== "").join("\n")
+  const results = parts.flatMap(({ result }) => result ?? [])
+  const directives = results.length === 0 ? readDirectives(textIn(parts)) : noDirectives
+  const instructions = [options.instructions, ...textsOf("system")].filter((text) => text !== "").join("\n")
   const turn = {
-    ...asked,
+    ...options,
     /** The text of the last user message, without directives. */
     prompt: readDirectives(users.at(-1) ?? "").rest,
     instructions,
-    format: asked.format ?? jsonInstruction(instructions),
+    format: options.format ?? jsonInstruction(instructions),
     turns: users.length,
     /** The images and documents of the last user message, each as a phrase. */
-    media: said.flatMap(({ media }) => media ?? []),
+    media: parts.flatMap(({ media }) => media ?? []),
     results: results.map(({ id, content }) => ({ name: names.get(id) ?? "", content: resultText(content) })),
     directives
   }
   const promptTokens =
-    countTokens(asked.instructions) +
+    countTokens(options.instructions) +
     messages.reduce((sum, { parts }) => sum + 4 + parts.reduce((part, one) => part + costOf(one), 0), 3) +
-    asked.tools.reduce(
+    options.tools.reduce(
       (sum, tool) => sum + countTokens(JSON.stringify([tool.name, tool.description, tool.schema ?? {}])),
       0
     )

@@ -1,4 +1,4 @@
-/** Claude's Messages API: what a request may ask of a model on a platform, and how it is answered, whatever platform frames it. */
+/** Claude's Messages API: the checks of a request to a model on a platform, and the reply before a platform frames it. */
 import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
 import { arrayOf, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
@@ -11,7 +11,7 @@ import * as messages from "./messages.ts"
 const { cache, checkMessages, closed, dictionary, enforced, filled, insist, list } = messages
 const { matching, messagesOf, oneOf, typed, variant, where, whole } = messages
 
-/** Where a request came in, and what came beside its body. */
+/** The platform of a request, and what came beside its body. */
 interface ClaudeContext {
   readonly platform: "vertex" | "bedrock"
   readonly model: ClaudeModel
@@ -34,11 +34,11 @@ const knownBetas = {
     "mid-conversation-output-config-2026-07-01 mid-conversation-tool-changes-2026-07-01"
 }
 
-/** The API version that takes less: no sampling, no documents of the assistant. */
+/** The strictest API version: no sampling, no documents of the assistant. */
 const NEWEST = "2026-10-21"
 const versions = { vertex: "vertex-2023-10-16", bedrock: "bedrock-2023-05-31" }
 
-/** Prompt tokens that tools add, with a free choice and with a forced one, and those that thinking with a budget adds. */
+/** Prompt tokens that tools add, by the choice, and that thinking with a budget adds. */
 const TOOLS = { free: 346, forced: 313 }
 const BUDGET = 29
 
@@ -127,7 +127,7 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
 
 type Request = ReturnType<ReturnType<typeof requestOf>>
 
-/** Checks what is said beside the parameters: betas, and nulls, of which Bedrock takes none. */
+/** Checks the betas, and that no field is null on Bedrock. */
 const checkAround = (body: JsonObject, { platform, model, betas, counting }: ClaudeContext): void => {
   const known = knownBetas[platform].split(" ")
   const strange = betas.find((beta) => (beta === INTERLEAVED ? !model.interleaves : counting || !known.includes(beta)))
@@ -140,7 +140,7 @@ const checkAround = (body: JsonObject, { platform, model, betas, counting }: Cla
   })
 }
 
-/** Checks the parameters against each other, and against what the model does. */
+/** Checks the parameters against each other and against the model. */
 const checkParameters = (asked: Request, context: ClaudeContext, strict: boolean): void => {
   const { platform, model, betas, counting } = context
   const { version, maxOutputTokens: most } = model
@@ -182,22 +182,15 @@ const checkParameters = (asked: Request, context: ClaudeContext, strict: boolean
   })
 }
 
-/** Checks a Messages request as the platform does, and reads what it asks. Throws a `Refusal`. */
+/** Checks a Messages request as the platform does. Throws a `Refusal`. */
 const readClaude = (body: JsonObject, context: ClaudeContext) => {
   const { model } = context
   const strict = body.anthropic_version === NEWEST
   checkAround(body, context)
   const asked = requestOf(context, strict)(body, "")
   checkParameters(asked, context, strict)
-  const {
-    messages,
-    tools = [],
-    tool_choice: choice = "auto",
-    system = [],
-    output_config: output,
-    forced,
-    thinks
-  } = asked
+  const { messages, tools = [], tool_choice: choice = "auto", system = [], forced, thinks } = asked
+  const { format } = asked.output_config ?? {}
   const budgeted = asked.thinking?.type === "enabled"
   checkMessages(messages, !thinks && model.version < 4.6, budgeted)
   const { turn, promptTokens } = readTurn(messages, {
@@ -205,7 +198,7 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
     instructions: system.map(({ text }) => text).join("\n"),
     tools,
     choice,
-    format: output?.format && objectOf(output.format.schema),
+    format: format && objectOf(format.schema),
     thinks,
     limit: asked.max_tokens,
     stops: asked.stop_sequences ?? []
@@ -216,11 +209,11 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
   return { turn, inputTokens, showsThinking: shown === "summarized" }
 }
 
-/** A checked request, and what identifies its reply; `tag` is the platform's mark in identifiers (`vrtx`, `bdrk`). */
-type Asked = ReturnType<typeof readClaude> & Readonly<Record<"tag" | "model" | "seed", string>>
+/** A checked request, and what identifies its reply; `tag` marks the platform in identifiers (`vrtx`, `bdrk`). */
+type CheckedRequest = ReturnType<typeof readClaude> & Readonly<Record<"tag" | "model" | "seed", string>>
 
 /** The content blocks, and the deltas that bring each in a stream. */
-const blocksOf = (plan: Plan, { turn, showsThinking, seed, tag }: Asked) => {
+const blocksOf = (plan: Plan, { turn, showsThinking, seed, tag }: CheckedRequest) => {
   const thinking = showsThinking ? plan.thinking : ""
   const signature = signThinking(thinking, seed)
   const thoughts = words(thinking).map((thinking) => ({ type: "thinking_delta", thinking }))
@@ -237,7 +230,7 @@ const blocksOf = (plan: Plan, { turn, showsThinking, seed, tag }: Asked) => {
     },
     ...plan.calls.map(({ name, json }, index) => {
       const id = `toolu_${tag}_01${digest(seed, String(index)).slice(0, 22)}`
-      // A call without arguments streams none: the empty fragment is all that comes.
+      // A call without arguments streams only the empty fragment.
       const pieces = ["", ...(json === "{}" ? [] : fragments(json))]
       const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
       return { block: { type: "tool_use", id, name, input: argumentsOf(json) }, deltas }
@@ -245,14 +238,14 @@ const blocksOf = (plan: Plan, { turn, showsThinking, seed, tag }: Asked) => {
   ].filter((block) => block !== false)
 }
 
-/** What the fields of a block are before their deltas come. */
+/** The fields of a block before its deltas. */
 const opening: JsonObject = { thinking: "", signature: "", text: "", input: {} }
 
 const ends = { end: "end_turn", tool: "tool_use", length: "max_tokens", refusal: "refusal", sequence: "stop_sequence" }
 const stop_details = { type: "refusal", category: "sandbox", explanation: "The sandbox was asked to refuse." }
 
-/** The whole message, and the events that say the same. */
-export const replyOf = (plan: Plan, asked: Asked) => {
+/** The whole message, and its events. */
+export const replyOf = (plan: Plan, asked: CheckedRequest) => {
   const { stop, sequence, outputTokens: output_tokens } = plan
   const { turn, inputTokens, tag, model, seed } = asked
   const blocks = blocksOf(plan, asked)
@@ -279,7 +272,7 @@ export const replyOf = (plan: Plan, asked: Asked) => {
   }
 }
 
-/** Answers a Messages request, or counts it: in the words of the platform, which frames them. Throws a `Refusal`. */
+/** Answers a Messages request, or counts its tokens. Throws a `Refusal`. */
 export const playClaude = (body: JsonObject, context: ClaudeContext, seed: string) => {
   const request = readClaude(body, context)
   const { turn, inputTokens: input } = request

@@ -1,4 +1,4 @@
-/** The messages of a request to Claude, and the words that Anthropic refuses with what is not as it should be. */
+/** The messages of a request to Claude, with Anthropic's refusals. */
 import { invalid, type Refusal } from "../http.ts"
 import { arrayOf, isObject, type Json, objectOf, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
@@ -7,7 +7,6 @@ import { isSigned } from "../signature.ts"
 import { countTokens } from "../tokens.ts"
 import type { Message, Part } from "../turn.ts"
 
-/** The refusal of what stands at a path; with no path, of the request. */
 const refused = (path: string, message: string): Refusal => invalid(path === "" ? message : `${path}: ${message}`)
 
 export const { closed, variant, list, insist, where, typed } = shapesIn({
@@ -26,8 +25,8 @@ const isText = (value: unknown): value is string => typeof value === "string"
 const text = typed(isText, "Input should be a valid string")
 export const dictionary = typed(isObject, "Input should be a valid dictionary")
 
-export const oneOf = <const S extends string>(values: ReadonlyArray<S>, said = quoted(values)): Shape<S> =>
-  typed((value): value is S => values.some((one) => one === value), `Input should be ${said}`)
+export const oneOf = <const S extends string>(values: ReadonlyArray<S>, expected = quoted(values)): Shape<S> =>
+  typed((value): value is S => values.some((one) => one === value), `Input should be ${expected}`)
 
 export const matching = (pattern: RegExp): Shape<string> =>
   where(stringOf, (text) => pattern.test(text), `String should match pattern '${pattern.source}'`)
@@ -64,10 +63,7 @@ export const filled = (place: "system" | "messages"): Shape<string> =>
 const NO_BLANKS = "text content blocks must contain non-whitespace text"
 const words = where(filled("messages"), (text) => /\S/.test(text), NO_BLANKS, "messages")
 
-/** The path of the block that a type's fields are in. */
-const blockAt = (path: string): string => path.slice(0, path.lastIndexOf("."))
-
-/** A file in base64 of one of these types, or a source of another kind that has its text in it. */
+/** A file in base64 of one of these types, or a source of another kind, which holds its text. */
 const source = (types: ReadonlyArray<string>, others: ReadonlyArray<string> = []): Shape<Part> => {
   const base64 = closed("type data", { "media_type!": oneOf(types) }, ({ data, media_type: type }, path): Part => {
     const { valid, length, type: found } = sniff(data)
@@ -93,8 +89,11 @@ const source = (types: ReadonlyArray<string>, others: ReadonlyArray<string> = []
 const image = source(["image/jpeg", "image/png", "image/gif", "image/webp"])
 const document = source(["application/pdf"], ["text", "content"])
 
-const sealed = (path: string, said: string, text: unknown, signature: unknown): Part => {
-  insist({ [`Invalid ${said} block`]: isSigned(stringOf(text), stringOf(signature)) }, blockAt(path))
+const signedThought = (path: string, field: string, text: unknown, signature: unknown): Part => {
+  insist(
+    { [`Invalid ${field} block`]: isSigned(stringOf(text), stringOf(signature)) },
+    path.slice(0, path.lastIndexOf("."))
+  )
   return { thought: true }
 }
 
@@ -109,14 +108,14 @@ const blocks: Readonly<Record<string, Shape<Part>>> = {
     call: { id, name, json: JSON.stringify(input) }
   })),
   thinking: closed("type thinking signature", shared, ({ thinking, signature }, path) =>
-    sealed(path, "`signature` in `thinking`", thinking, signature)
+    signedThought(path, "`signature` in `thinking`", thinking, signature)
   ),
   redacted_thinking: closed("type data", shared, ({ data }, path) =>
-    sealed(path, "`data` in `redacted_thinking`", "redacted", data)
+    signedThought(path, "`data` in `redacted_thinking`", "redacted", data)
   )
 }
 
-/** Whose blocks they are; others are everybody's. */
+/** The types of blocks that only one role may send. */
 const places = { user: ["image", "document", "tool_result"], assistant: ["tool_use", "thinking", "redacted_thinking"] }
 
 const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => {
@@ -132,8 +131,8 @@ const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => 
   }
   const cites = (citations: unknown) => strict && role === "user" && arrayOf(citations).length > 0
   const uncited = where(anything, (value) => !cites(value), "Citations are not permitted in user messages")
-  const said = closed("type", { ...shared, "text!": words, citations: uncited }, ({ text }): Part => ({ text }))
-  const inner = listOf({ text: said, ...blocks })
+  const plain = closed("type", { ...shared, "text!": words, citations: uncited }, ({ text }): Part => ({ text }))
+  const inner = listOf({ text: plain, ...blocks })
   const content: Shape<Json | undefined> = (value, path) => {
     if (typeof value !== "string" && value !== null) inner(value, path)
     return value
@@ -142,11 +141,11 @@ const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => 
   const tool_result = closed("type tool_use_id is_error", answer, ({ tool_use_id: id, content }) => ({
     result: { id: stringOf(id), content }
   }))
-  const outer = listOf({ text: said, ...blocks, tool_result })
+  const outer = listOf({ text: plain, ...blocks, tool_result })
   return (value, path) => outer(typeof value === "string" ? [{ type: "text", text: value }] : value, path)
 }
 
-/** The messages, each for itself. `strict`: of API version 2026-10-21. `systemTurns`: system messages may follow a user's turn. */
+/** Messages without the checks that span several. `strict`: API version 2026-10-21. `systemTurns`: system messages may follow a user's turn. */
 export const messagesOf = (strict: boolean, systemTurns: boolean): Shape<ReadonlyArray<Message>> => {
   const two = ["user", "assistant"] as const
   const role = systemTurns ? oneOf([...two, "system"]) : oneOf(two, "'user' or 'assistant'")
@@ -183,7 +182,7 @@ const checkPairs = (messages: ReadonlyArray<Message>): void => {
   }
 }
 
-/** Checks the messages together, as the vendor does: roles, tool pairs, thinking blocks, prefill. */
+/** Checks that span messages: roles, tool pairs, thinking blocks, prefill. */
 export const checkMessages = (given: ReadonlyArray<Message>, prefill: boolean, budgeted: boolean): void => {
   for (const [index, { role }] of given.entries()) {
     if (role !== "system") continue

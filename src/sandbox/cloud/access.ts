@@ -1,4 +1,4 @@
-/** What the clouds let in: where they are, and the credentials that they take, which are made anew at each start. */
+/** The location and the credentials of the clouds, made anew at each start. */
 import { randomBytes } from "node:crypto"
 
 const secret = (prefix: string): string => prefix + randomBytes(24).toString("hex")

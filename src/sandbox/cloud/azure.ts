@@ -1,4 +1,4 @@
-/** How Azure OpenAI answers: its routes, credentials and headers. */
+/** Azure OpenAI: its routes, credentials and headers. */
 import { unescape } from "node:querystring"
 import { type CloudRequest, jsonReply, type Reply } from "../http.ts"
 import type { Models } from "../models.ts"

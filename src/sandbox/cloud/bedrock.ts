@@ -1,4 +1,4 @@
-/** How Amazon Bedrock's runtime answers: its routes, credentials, errors and framing. */
+/** Amazon Bedrock's runtime: its routes, credentials, errors and framing. */
 import { unescape } from "node:querystring"
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { fromUtf8, toUtf8 } from "@smithy/core/serde"
@@ -31,7 +31,7 @@ export const chunk = (text: string): Uint8Array => {
   return frame("event", "chunk", { bytes: Buffer.from(text).toString("base64"), p })
 }
 
-/** What the service itself refuses; what the model's own API refuses comes wrapped. */
+/** A refusal of the service; those of the model's own API come wrapped. */
 const unserved = (message: string) => new Refusal({ status: 400, message, code: "ValidationException" })
 
 const refused = ({ status, message, code }: Refusal): Reply => {
@@ -61,13 +61,8 @@ const claudeAnswer = (request: CloudRequest, body: JsonObject, model: ClaudeMode
     const last = data.type === "message_stop" && { "amazon-bedrock-invocationMetrics": metrics }
     return chunk(JSON.stringify({ ...data, ...last }))
   }
-  const stream = () => ({
-    headers: streamed,
-    frames: events().map(frameOf),
-    garbage: chunk("{not json"),
-    error: exception
-  })
-  return { directives, whole, stream }
+  const sent = { headers: streamed, garbage: chunk("{not json"), error: exception }
+  return { directives, whole, stream: () => ({ ...sent, frames: events().map(frameOf) }) }
 }
 
 const modelAnswer = (models: Models, request: CloudRequest, id: string, operation: string): Answer => {

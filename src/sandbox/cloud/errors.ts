@@ -1,8 +1,8 @@
-/** How the clouds write errors. */
+/** The error formats of the clouds. */
 import { jsonReply, type Reply } from "../http.ts"
 import type { JsonObject } from "../json.ts"
 
-/** What Google, Amazon and Anthropic call a status; where one of them has no word, it is as for others of its class. */
+/** The names of a status at Google, Amazon and Anthropic; a missing one is the default of its class. */
 const names: Readonly<Record<number, readonly [google: string, amazon?: string | undefined, anthropic?: string]>> = {
   400: ["INVALID_ARGUMENT", "ValidationException"],
   401: ["UNAUTHENTICATED", undefined, "authentication_error"],

@@ -1,4 +1,4 @@
-/** Whether a request is signed as AWS asks for it. */
+/** Checks Signature Version 4 of AWS. */
 import { hash, timingSafeEqual } from "node:crypto"
 import { Hash } from "@smithy/core/serde"
 import { SignatureV4 } from "@smithy/signature-v4"
@@ -15,7 +15,7 @@ const MISMATCH =
 const refused = (code: string, message: string): Refusal =>
   new Refusal({ status: 403, message, code: `${code}Exception` })
 
-/** Signs the request again and compares. What is wrong has AWS's exception names. */
+/** Signs the request again and compares. A refusal has AWS's exception name. */
 export const checkSignature = async (
   { method, path, query, headers, body }: Omit<CloudRequest, "seed">,
   key: Pick<Access, "accessKeyId" | "secretAccessKey" | "region">,

@@ -1,4 +1,4 @@
-/** How Vertex AI answers: its routes, credentials, errors and framing. */
+/** Vertex AI: its routes, credentials, errors and framing. */
 import { unescape } from "node:querystring"
 import { playClaude } from "../claude/claude.ts"
 import { answered, type Failed, type Failure } from "../faults.ts"
@@ -12,7 +12,7 @@ import { claudeError, googleReply } from "./errors.ts"
 const PATH =
   /^\/v1(?:beta1)?\/projects\/([^/]+)\/locations\/([^/]+)\/publishers\/(anthropic|google)\/models\/([^/:]+):(\w+)$/
 
-/** What a Messages stream calls Bedrock's exceptions where it has other statuses for them. */
+/** The statuses of a Messages stream that differ from those of Bedrock's exceptions. */
 const inStream: Readonly<Record<number, number>> = { 408: 504, 424: 500, 503: 529 }
 
 const missing = (model: string): Reply =>
@@ -27,7 +27,7 @@ const claudeReply = (request: CloudRequest, body: JsonObject, id: string, method
   const headers = { "request-id": request_id }
   const betas = (request.headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim())
   const context = { platform: "vertex" as const, model, betas: betas.filter((beta) => beta !== ""), counting }
-  // Anthropic's own errors come as they are; all others are Google's.
+  // These are Anthropic's own errors; all others are Google's.
   const failed: Failed = (status, message, retryAfter) =>
     [400, 413, 529].includes(status)
       ? jsonReply(status, { ...claudeError(status, message), request_id }, headers)

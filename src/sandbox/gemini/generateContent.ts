@@ -1,4 +1,4 @@
-/** Gemini's generateContent: what a request may be, in the words of Google's JSON parser, and how it is answered. */
+/** Gemini's generateContent: the checks of a request, with the messages of Google's JSON parser, and the reply. */
 import { type Plan, planOf } from "../answer.ts"
 import { googleError } from "../cloud/errors.ts"
 import type { Answer, Failure } from "../faults.ts"
@@ -11,7 +11,7 @@ import { isSigned, signThinking } from "../signature.ts"
 import { words } from "../tokens.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn, textIn } from "../turn.ts"
 
-/** Of a function, whose name is all that must be given anywhere. */
+/** The message for a missing field too: the only required field is a function's name. */
 const misnamed =
   "Invalid function name at '{path}'. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:) or dashes (-), with a maximum length of 128."
 
@@ -33,7 +33,7 @@ const struct = typed(isObject, "Invalid value at '{path}' (type.googleapis.com/g
 /** The documented values that stand for a missing signature. */
 const SKIP = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"]
 
-/** What a thought signature is made over: a function's name, or `text`. */
+/** The text that a thought signature signs. `what`: a function's name, or `text`. */
 const signed = (model: GeminiModel, what: string): string => `gemini:${model.base}:${what}`
 
 const functionName = where(stringOf, (name) => /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(name), misnamed)
@@ -53,7 +53,7 @@ const media = closed("mimeType data displayName", {}, ({ data, mimeType }, path)
   return fileOf(type, length)
 })
 
-/** A part in no vendor's words: calls and responses find each other by their names. */
+/** A part; calls and responses match by their names. */
 const partOf = (model: GeminiModel) => {
   const fields = {
     text,
@@ -94,7 +94,7 @@ type Content = ReturnType<ReturnType<typeof contentOf>>
 const callsIn = (content: Content | undefined) => (content?.parts ?? []).filter(({ call }) => call !== undefined)
 const resultsIn = ({ parts }: Content) => parts.flatMap(({ result }) => result ?? [])
 
-/** Checks the contents together, as Vertex AI does: roles, function calls with their responses and signatures. */
+/** Checks that span contents: roles, function calls with their responses and signatures. */
 const checkContents = (contents: ReadonlyArray<Content>, model: GeminiModel): void => {
   insist({ "Unable to submit request because at least one contents field is required.": contents.length > 0 })
   for (const [index, content] of contents.entries()) {
@@ -106,7 +106,7 @@ const checkContents = (contents: ReadonlyArray<Content>, model: GeminiModel): vo
     insist({
       "Please use a valid role: user, model.": role === "user" || role === "model",
       "Please ensure that multiturn requests alternate between user and model.":
-        // The user may speak right after the function responses, which have the same role.
+        // A user's turn may follow function responses, which have the same role.
         before === undefined ? role === "user" : before.role !== role || resultsIn(before).length > 0,
       "Unable to submit request because it must include at least one parts field, which describes the prompt input.":
         content.parts.length > 0,
@@ -121,7 +121,7 @@ const checkContents = (contents: ReadonlyArray<Content>, model: GeminiModel): vo
   }
   const ended = contents.at(-1)?.role !== "model"
   insist({ "Please ensure that multiturn requests end with a user role or a function response.": ended })
-  // Only the current turn is held to its signatures: what came after the last message that is the user's own.
+  // Signatures are required only in the current turn, which begins with the user's last message.
   const start = contents.findLastIndex((content) => content.role !== "model" && resultsIn(content).length === 0)
   for (const [index, content] of contents.entries()) {
     for (const [at, { call, signature }] of callsIn(content).entries()) {
@@ -168,9 +168,9 @@ const calling = closed("allowedFunctionNames streamFunctionCallArguments", {
 
 const REFUSED = "Unable to submit request because"
 
-/** A number between two, both included. */
-const within = (least: number, most: number, said: string | ((value: unknown) => string)): Shape<number> =>
-  typed((value): value is number => typeof value === "number" && value >= least && value <= most, said)
+/** A number within both bounds, included. */
+const within = (least: number, most: number, message: string | ((value: unknown) => string)): Shape<number> =>
+  typed((value): value is number => typeof value === "number" && value >= least && value <= most, message)
 
 const generation = ({ maxOutput }: GeminiModel) => {
   const tooMany = (limit: unknown) =>
@@ -208,10 +208,15 @@ const trafficType = "ON_DEMAND"
 const reasons = { end: "STOP", sequence: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }
 const promptFeedback = { blockReason: "PROHIBITED_CONTENT" }
 
-type Said = JsonObject & { readonly text?: string; readonly thoughtSignature?: string }
+type ReplyPart = JsonObject & { readonly text?: string; readonly thoughtSignature?: string }
 
-/** What is said. Calls have no ID on Vertex AI, and no empty arguments; only the first of parallel calls is signed. */
-const partsOf = (plan: Plan, thinks: boolean, shown: boolean, sign: (what: string) => string): ReadonlyArray<Said> => {
+/** The parts of a reply. Calls on Vertex AI have no ID and no empty arguments; only the first of parallel calls is signed. */
+const partsOf = (
+  plan: Plan,
+  thinks: boolean,
+  shown: boolean,
+  sign: (what: string) => string
+): ReadonlyArray<ReplyPart> => {
   const calls = plan.calls.flatMap(({ name, json }) => {
     const args = readObject(json)
     return args === undefined ? [] : [{ name, ...(Object.keys(args).length > 0 && { args }) }]
@@ -226,15 +231,15 @@ const partsOf = (plan: Plan, thinks: boolean, shown: boolean, sign: (what: strin
   ]
 }
 
-/** What a stream sends of a part, each in an event of its own. The signature of a text comes last, on an empty part. */
-const piecesOf = ({ text, thoughtSignature, ...part }: Said): ReadonlyArray<Said> => {
+/** The pieces of a part, one an event. The signature of a text comes last, on an empty part. */
+const piecesOf = ({ text, thoughtSignature, ...part }: ReplyPart): ReadonlyArray<ReplyPart> => {
   const signature = thoughtSignature === undefined ? {} : { thoughtSignature }
   if (text === undefined) return [{ ...part, ...signature }]
   const pieces = words(text).map((text) => ({ text, ...part }))
   return thoughtSignature === undefined ? pieces : [...pieces, { text: "", ...signature }]
 }
 
-/** How likely each piece of the text was; here a piece is a token, and its alternatives are made up. */
+/** Log probabilities: each piece of the text counts as a token, and its alternatives are invented. */
 const likelihoods = (text: string, alternatives: number): JsonObject => {
   const chosenCandidates = words(text).map((token) => ({ token, tokenId: 7, logProbability: -0.01 }))
   const others = Array.from({ length: alternatives }, (_, at) => ({ token: `other${at}`, logProbability: -5 - at }))
@@ -274,7 +279,7 @@ const choiceOf = (config: Partial<Calling>, tools: ReadonlyArray<Tool>): Turn["c
   return typeof allowed[0] === "string" ? { name: allowed[0] } : "required"
 }
 
-/** Checks a request as Vertex AI does, and reads what it asks. Throws a `Refusal`. */
+/** Checks a request as Vertex AI does. Throws a `Refusal`. */
 const readGemini = (body: JsonObject, model: GeminiModel) => {
   const { contents = [], systemInstruction, tools: given = [], ...asked } = requestOf(model)(body, "")
   const config: Generation = asked.generationConfig ?? {}
@@ -298,7 +303,7 @@ const readGemini = (body: JsonObject, model: GeminiModel) => {
   return { ...read, alternatives, showsThinking: includeThoughts === true }
 }
 
-/** The whole reply, and those of a stream. */
+/** The whole reply, and the replies of a stream. */
 const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: GeminiModel, seed: string) => {
   const { turn, promptTokens, cached, alternatives, showsThinking } = asked
   const shell = { modelVersion: model.base, createTime: new Date().toISOString(), responseId: seed.slice(0, 22) }
@@ -349,8 +354,8 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
     return { directives: { ...directives, exception: undefined }, whole }
   }
   const streams = method === "streamGenerateContent"
-  if (!streams && method !== "generateContent")
-    throw new Refusal({ status: 404, message: `Method ${method} not found.` })
+  const message = `Method ${method} not found.`
+  if (!streams && method !== "generateContent") throw new Refusal({ status: 404, message })
   const unlikely = !streams || asked.alternatives === undefined
   insist({ "Unable to submit request because Logprobs is not supported for streaming.": unlikely })
 
@@ -361,7 +366,7 @@ export const playGemini = (request: CloudRequest, body: JsonObject, model: Gemin
     garbage: "data: {not json\r\n\r\n",
     error: ({ status, message }: Failure) => event(googleError(status, message))
   })
-  // Events that are not asked for as such are a JSON array.
+  // Without `alt=sse`, a stream is a JSON array.
   const reply = () => jsonReply(200, streams ? streamed() : whole)
   return { directives, stream: streams && request.query.get("alt") === "sse" && stream, whole: reply }
 }

@@ -1,4 +1,4 @@
-/** What Titan Text Embeddings takes, and the vectors that it answers. */
+/** Titan Text Embeddings: the checks of a request, and its vectors. */
 import { invalid } from "../http.ts"
 import { arrayOf, type JsonObject, numberOf, printed, stringOf } from "../json.ts"
 import { insistOn } from "../shape.ts"
@@ -19,7 +19,7 @@ const vectorOf = (text: string, dimensions: number): ReadonlyArray<number> => {
   // A small common direction, so that a text without words has a vector too.
   vector[0] = 0.05
   for (const feature of features(text)) {
-    // FNV-1a. A cryptographic hash of every trigram of a long text would hold up the other streams.
+    // FNV-1a. A cryptographic hash of every trigram of a long text would block other streams.
     let hash = 0x811c9dc5
     for (let i = 0; i < feature.length; i++) hash = Math.imul(hash ^ feature.charCodeAt(i), 0x01000193)
     // A feature moves eight coordinates, so that unrelated texts that share one by chance stay apart.
