@@ -5,84 +5,36 @@
 import { availableParallelism } from "node:os"
 import { Config, ConfigProvider, Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { type CloudSettings, cloudsConfig } from "./settings/clouds.ts"
-import { count, duration, isLoopback, optional, port, refuse, text } from "./settings/fields.ts"
+import {
+  checked,
+  count,
+  duration,
+  isLoopback,
+  optional,
+  optionalChecked,
+  port,
+  refuse,
+  text
+} from "./settings/fields.ts"
 import { isNetworkList } from "./settings/networks.ts"
 
 const minutes = (n: number) => Duration.minutes(n)
 const seconds = (n: number) => Duration.seconds(n)
 
-/** A number of processes; `auto` is one a core, of those that this process may use. */
-const Workers = Schema.String.check(
-  Schema.isPattern(/^(auto|[1-9]\d{0,3})$/, { message: "must be auto (one a core), or a whole number from 1" })
-)
-
-/** A part of a whole, above 0 and up to 1. */
+/** A part of a whole. */
 const Share = Schema.NumberFromString.check(
   Schema.makeFilter((share) => (share > 0 && share <= 1 ? undefined : "must be above 0 and up to 1"))
 )
 
-const RedisUrl = Schema.String.check(
-  Schema.makeFilter((value) =>
-    /^rediss?:\/\//.test(value) && URL.canParse(value)
-      ? undefined
-      : "must be a URL such as redis://host:6379, or rediss://:PASSWORD@host:6379 with TLS"
-  )
-)
-
-const CertificatesChecked = Schema.String.check(
-  Schema.makeFilter((value) =>
-    value === "0"
-      ? "must not be 0, which accepts any certificate: unset it, and name a private CA in NODE_EXTRA_CA_CERTS"
-      : undefined
-  )
-)
-
 const surfaces: ReadonlySet<string> = new Set(["chat", "messages", "responses", ""])
 const names = (list: string) => list.split(",").map((name) => name.trim())
-const SurfaceList = Schema.String.check(
-  Schema.makeFilter((list) =>
-    names(list).every((name) => surfaces.has(name))
-      ? undefined
-      : "must be a comma-separated list of chat, responses and messages"
-  )
-)
-
-const ProxyUrl = Schema.String.check(
-  Schema.makeFilter((value) =>
-    /^https?:\/\/[^/?#]+\/?$/.test(value) && URL.canParse(value)
-      ? undefined
-      : "must be a URL such as http://proxy.example:3128, with a name and a password where it wants them"
-  )
-)
-
-/** Node's own way to a proxy is in force before the gateway is. */
-const NoNodeProxy = Schema.String.check(
-  Schema.makeFilter((value) =>
-    value === "1" ? "must not be 1, which sends what it likes by a proxy: set GATEWAY_HTTPS_PROXY instead" : undefined
-  )
-)
-
-const NoProxyOption = Schema.String.check(
-  Schema.makeFilter((value) =>
-    value.includes("--use-env-proxy") ? "must not have --use-env-proxy: set GATEWAY_HTTPS_PROXY instead" : undefined
-  )
-)
-
-const NetworkList = Schema.String.check(
-  Schema.makeFilter((list) =>
-    isNetworkList(list) ? undefined : "must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8"
-  )
-)
 
 /** Where no setting contradicts another. */
 const own = Config.all({
   /** Where it listens. Port 0 picks a free one. */
   host: text("GATEWAY_HOST").pipe(Config.withDefault("127.0.0.1")),
   port: port("GATEWAY_PORT").pipe(Config.withDefault(8080)),
-  /**
-   * `auto`: sandbox when no cloud is configured and the address is loopback; `on`: always; `off`: refuse to start without a
-   * cloud.
-   */
+  /** `auto`: sandbox when no cloud is configured and the address is loopback; `off`: refuse to start without a cloud. */
   sandbox: Config.Literals(["auto", "on", "off"], "GATEWAY_SANDBOX").pipe(Config.withDefault("auto" as const)),
   /** Time between the events of the sandbox's streams. */
   sandboxPace: duration("GATEWAY_SANDBOX_PACE", Duration.millis(20)),
@@ -93,7 +45,11 @@ const own = Config.all({
   /** How long the keys outlive a key file that is gone or broken. */
   keysGrace: duration("GATEWAY_KEYS_GRACE", minutes(10)),
   /** Shared limits and quotas. */
-  redisUrl: Config.option(Config.map(Config.schema(RedisUrl, "GATEWAY_REDIS_URL"), (url) => Redacted.make(url))),
+  redisUrl: optionalChecked(
+    "GATEWAY_REDIS_URL",
+    (url) => /^rediss?:\/\//.test(url) && URL.canParse(url),
+    "must be a URL such as redis://host:6379, or rediss://:PASSWORD@host:6379 with TLS"
+  ).pipe(Config.map(Option.map((url) => Redacted.make(url)))),
   /** Allows `redis://` to another machine. */
   redisInsecure: Config.Boolean("GATEWAY_REDIS_INSECURE").pipe(Config.withDefault(false)),
   /** The embedded quota store. */
@@ -105,24 +61,25 @@ const own = Config.all({
   streamCeiling: duration("GATEWAY_STREAM_CEILING", minutes(15)),
   /** Longest silence of an upstream stream. */
   streamIdleTimeout: duration("GATEWAY_STREAM_IDLE_TIMEOUT", minutes(5)),
-  /**
-   * Whether `/docs` and `/openapi.json` are served, and `/` says more than the usage notice; `public` in the sandbox, else
-   * `off`.
-   */
+  /** Whether `/docs`, `/openapi.json` and more than the usage notice at `/` are served; `public` in the sandbox, else `off`. */
   docs: Config.option(Config.Literals(["public", "off"], "GATEWAY_DOCS")),
   /** Time between SSE comments on a silent stream; also the wait for the first frame before 200 is committed. */
   heartbeat: duration("GATEWAY_HEARTBEAT", seconds(15)),
   /** How long a caller may take to send its headers, its body. */
   headersTimeout: duration("GATEWAY_HEADERS_TIMEOUT", seconds(10)),
   bodyTimeout: duration("GATEWAY_BODY_TIMEOUT", seconds(30)),
-  /** Requests at once; more get 503 with `retry-after`. */
+  /** Requests at a time; more get 503 with `retry-after`. */
   maxInFlight: count("GATEWAY_MAX_IN_FLIGHT", 10_000),
   /** How long a request may wait for the quota that a deployment has with its cloud. */
   queueWait: duration("GATEWAY_QUEUE_WAIT", seconds(0)),
   /** The part of the clouds' quotas in the catalog that this process may use. */
   cloudQuotaShare: Config.schema(Share, "GATEWAY_CLOUD_QUOTA_SHARE").pipe(Config.withDefault(1)),
-  /** Processes sharing the port. */
-  workers: Config.schema(Workers, "GATEWAY_WORKERS").pipe(
+  /** Processes that share the port; `auto` is one a core, of those that this process may use. */
+  workers: checked(
+    "GATEWAY_WORKERS",
+    (workers) => /^(auto|[1-9]\d{0,3})$/.test(workers),
+    "must be auto (one a core), or a whole number from 1"
+  ).pipe(
     Config.withDefault("1"),
     Config.map((workers) => (workers === "auto" ? availableParallelism() : Number(workers)))
   ),
@@ -141,7 +98,11 @@ const own = Config.all({
   drainDelay: duration("GATEWAY_DRAIN_DELAY", seconds(0)),
   drainTimeout: duration("GATEWAY_DRAIN_TIMEOUT", seconds(30)),
   /** Surfaces whose tool definitions are screened: a comma-separated list of chat, responses, messages. */
-  screenSurfaces: Config.schema(SurfaceList, "GATEWAY_SCREEN_SURFACES").pipe(
+  screenSurfaces: checked(
+    "GATEWAY_SCREEN_SURFACES",
+    (list) => names(list).every((name) => surfaces.has(name)),
+    "must be a comma-separated list of chat, responses and messages"
+  ).pipe(
     Config.withDefault("chat,responses"),
     Config.map((list): ReadonlySet<string> => new Set(names(list)))
   ),
@@ -149,10 +110,18 @@ const own = Config.all({
   screenMode: Config.Literals(["spec", "strict"], "GATEWAY_SCREEN_MODE").pipe(Config.withDefault("spec" as const)),
   /** `spec` reads calls as a URL parser does; `strict` undoes encodings too, and counts bare host names. */
   scanMode: Config.Literals(["spec", "strict"], "GATEWAY_SCAN_MODE").pipe(Config.withDefault("spec" as const)),
-  /** Networks whose `X-Forwarded-For` says who called. */
-  trustedProxies: Config.option(Config.schema(NetworkList, "GATEWAY_TRUSTED_PROXIES")),
+  /** Networks whose `X-Forwarded-For` is believed. */
+  trustedProxies: optionalChecked(
+    "GATEWAY_TRUSTED_PROXIES",
+    isNetworkList,
+    "must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8"
+  ),
   /** The one proxy for requests to clouds and for credentials; the usual proxy variables are ignored. */
-  httpsProxy: Config.option(Config.map(Config.schema(ProxyUrl, "GATEWAY_HTTPS_PROXY"), (url) => Redacted.make(url))),
+  httpsProxy: optionalChecked(
+    "GATEWAY_HTTPS_PROXY",
+    (url) => /^https?:\/\/[^/?#]+\/?$/.test(url) && URL.canParse(url),
+    "must be a URL such as http://proxy.example:3128, with a name and a password where it wants them"
+  ).pipe(Config.map(Option.map((url) => Redacted.make(url)))),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Prometheus metrics and the status page, when a port is set. */
@@ -162,11 +131,24 @@ const own = Config.all({
   metricsHost: text("GATEWAY_METRICS_HOST").pipe(Config.withDefault("127.0.0.1")),
   /** Upstream calls of one embeddings request at a time. */
   embeddingsConcurrency: count("GATEWAY_EMBEDDINGS_CONCURRENCY", 8),
-  /** Node's own: without the check of certificates nobody knows which boundary answers. */
-  rejectUnauthorized: Config.option(Config.schema(CertificatesChecked, "NODE_TLS_REJECT_UNAUTHORIZED")),
-  nodeProxy: Config.option(Config.schema(NoNodeProxy, "NODE_USE_ENV_PROXY")),
-  nodeOptions: Config.option(Config.schema(NoProxyOption, "NODE_OPTIONS")),
-  /** Node's own: certificates that are believed beside those that come with Node. */
+  /** Node's own: without the check of certificates it is not known which boundary answers. */
+  rejectUnauthorized: optionalChecked(
+    "NODE_TLS_REJECT_UNAUTHORIZED",
+    (value) => value !== "0",
+    "must not be 0, which accepts any certificate: unset it, and name a private CA in NODE_EXTRA_CA_CERTS"
+  ),
+  /** Node's own proxy is in force before the gateway is. */
+  nodeProxy: optionalChecked(
+    "NODE_USE_ENV_PROXY",
+    (value) => value !== "1",
+    "must not be 1, which sends what it likes by a proxy: set GATEWAY_HTTPS_PROXY instead"
+  ),
+  nodeOptions: optionalChecked(
+    "NODE_OPTIONS",
+    (value) => !value.includes("--use-env-proxy"),
+    "must not have --use-env-proxy: set GATEWAY_HTTPS_PROXY instead"
+  ),
+  /** Node's own: certificates that are trusted beside those that come with Node. */
   extraCaCerts: optional("NODE_EXTRA_CA_CERTS")
 })
 
@@ -185,10 +167,7 @@ const gateway = Config.flatMap(own, (settings) => {
 
 export type GatewaySettings = Config.Success<typeof gateway>
 
-export const config = Config.all({
-  gateway,
-  clouds: cloudsConfig
-})
+export const config = Config.all({ gateway, clouds: cloudsConfig })
 
 export class Settings extends Context.Service<Settings, GatewaySettings>()("gateway/Settings") {}
 export class Clouds extends Context.Service<Clouds, CloudSettings>()("gateway/Clouds") {}

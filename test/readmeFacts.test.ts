@@ -257,7 +257,7 @@ describe("settings", () => {
     const [only, ...more] = spans(value)
     if (value === "none") {
       const optional = new RegExp(
-        `(optional|secret)\\("${name}"\\)|Config\\.option\\([^\\n]*"${name}"|when\\("${name}"`
+        `(optional\\w*|secret)\\(\\s*"${name}"|Config\\.option\\([^\\n]*"${name}"|when\\("${name}"`
       )
       assert.match(settingsSource, optional)
     } else if (value === `\`${only}\`` && !named.includes(only ?? "")) {

@@ -4,7 +4,7 @@ import { boundaryExample, parseBoundary } from "../model/Boundary.ts"
 import { clouds as allClouds, type Cloud } from "../model/Catalog.ts"
 import type { Authorization } from "../model/Level.ts"
 import { placesOf, rowOf, type Sites } from "../model/Partition.ts"
-import { baseUrl, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
+import { baseUrl, checked, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
 
 /** A place of Google's in the partition table; `global` would let requests be served anywhere. */
 const Location = Schema.String.check(
@@ -17,27 +17,9 @@ const Location = Schema.String.check(
 )
 const location = (name: string) => Config.schema(Location, name)
 
-const Project = Schema.String.check(
-  Schema.isPattern(/^([a-z0-9][a-z0-9.-]{0,99}:)?[a-z0-9][a-z0-9-]{0,99}$/, {
-    message: "must be a project's ID or number such as my-project"
-  })
-)
-
-const AwsRegion = Schema.String.check(
-  Schema.isPattern(/^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$/, { message: "must be a region such as us-gov-west-1" })
-)
-
-/** Part of the authority's path. */
-const Tenant = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,99}$/, { message: "must be a tenant's ID or domain" })
-)
-
-/** What an endpoint of the operator's own is called. */
-const Label = Schema.String.check(
-  Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,39}$/, {
-    message: "must be a name of lowercase letters, digits and '-' such as usgov"
-  })
-)
+const pattern = (name: string, expected: RegExp, message: string) =>
+  checked(name, (value) => expected.test(value), message)
+const optionalPattern = (...setting: Parameters<typeof pattern>) => Config.option(pattern(...setting))
 
 const BoundaryText = Schema.String.check(
   Schema.makeFilter((value) => Result.match(parseBoundary(value), { onSuccess: () => undefined, onFailure: String }))
@@ -64,7 +46,11 @@ const declared = <
 const vertex = declared(
   "VERTEX_BASE_URL",
   Config.all({
-    project: Config.schema(Project, "VERTEX_PROJECT"),
+    project: pattern(
+      "VERTEX_PROJECT",
+      /^([a-z0-9][a-z0-9.-]{0,99}:)?[a-z0-9][a-z0-9-]{0,99}$/,
+      "must be a project's ID or number such as my-project"
+    ),
     location: location("VERTEX_LOCATION").pipe(Config.withDefault("us-east5")),
     countLocation: Config.option(location("VERTEX_COUNT_LOCATION")),
     baseUrl: Config.option(baseUrl("VERTEX_BASE_URL")),
@@ -76,7 +62,7 @@ const vertex = declared(
 const bedrock = declared(
   "BEDROCK_BASE_URL",
   Config.all({
-    region: Config.schema(AwsRegion, "BEDROCK_REGION"),
+    region: pattern("BEDROCK_REGION", /^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$/, "must be a region such as us-gov-west-1"),
     fips: Config.Boolean("BEDROCK_FIPS").pipe(Config.withDefault(true)),
     baseUrl: Config.option(baseUrl("BEDROCK_BASE_URL")),
     boundary: Config.option(boundary("BEDROCK_BASE_URL_BOUNDARY")),
@@ -101,10 +87,16 @@ const loopbackRow = { label: "usgov", boundary: Result.getOrThrow(parseBoundary(
 /** The region and what may be served come from the endpoint, or for one of the operator's own from the operator. */
 const azure = Config.all({
   endpoint: baseUrl("AZURE_OPENAI_ENDPOINT"),
-  label: Config.option(Config.schema(Label, "AZURE_OPENAI_REGION")),
+  /** The name of an endpoint of the operator's own. */
+  label: optionalPattern(
+    "AZURE_OPENAI_REGION",
+    /^[a-z0-9][a-z0-9-]{0,39}$/,
+    "must be a name of lowercase letters, digits and '-' such as usgov"
+  ),
   declared: Config.option(boundary("AZURE_OPENAI_ENDPOINT_BOUNDARY")),
   apiKey: secret("AZURE_OPENAI_API_KEY"),
-  tenantId: Config.option(Config.schema(Tenant, "AZURE_TENANT_ID")),
+  /** Part of the authority's path. */
+  tenantId: optionalPattern("AZURE_TENANT_ID", /^[A-Za-z0-9][A-Za-z0-9.-]{0,99}$/, "must be a tenant's ID or domain"),
   clientId: optional("AZURE_CLIENT_ID"),
   clientSecret: secret("AZURE_CLIENT_SECRET"),
   clientCertificatePath: optional("AZURE_CLIENT_CERTIFICATE_PATH"),

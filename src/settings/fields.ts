@@ -4,6 +4,10 @@ import { Config, ConfigProvider, type Duration, Schema } from "effect"
 export const text = (name: string) => Config.String(name)
 export const optional = (name: string) => Config.option(text(name))
 export const secret = (name: string) => Config.option(Config.Redacted(name))
+/** A text for which `holds`; the message of any other begins with "must". */
+export const checked = (name: string, holds: (value: string) => boolean, message: string) =>
+  Config.schema(Schema.String.check(Schema.makeFilter((value) => (holds(value) ? undefined : message))), name)
+export const optionalChecked = (...setting: Parameters<typeof checked>) => Config.option(checked(...setting))
 export const duration = (name: string, fallback: Duration.Duration) =>
   Config.Duration(name).pipe(Config.withDefault(fallback))
 export const count = (name: string, fallback: number) =>
