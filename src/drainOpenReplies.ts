@@ -1,58 +1,63 @@
-/** Replies that are written to their end and have not left, because their callers read slowly or not at all. */
+/** Replies that are written to their end and not sent yet, because their callers read slowly or not at all. */
 import type { ServerResponse as Reply, Server } from "node:http"
 import type { Connections } from "./sockets.ts"
 
-/** Of a connection; of several on their way, which a caller may ask for at once, the first. */
+/** The reply that a connection holds up; of several replies, the others wait for the first. */
 const unsentOf = ([reply]: Iterable<Reply>): Reply | undefined =>
   reply?.writableEnded && !reply.writableFinished ? reply : undefined
 
 /**
- * Node takes connections with such replies for idle, and closes them when the listener closes and whenever it is told to: a slow
- * reader would lose the rest of its reply, and in the turn in which it was written anyone. They are kept until it has left, for at
- * most `patience` milliseconds.
+ * When the listener closes, Node closes idle connections, and counts those with unsent replies among them. So they are closed when
+ * no reply is unsent, or after `drain` milliseconds; and again as replies end, because one that becomes idle later would hold up
+ * the end.
  */
-const spare = (server: Server, connections: Connections, patience: number) => {
-  const closeIdle = server.closeIdleConnections.bind(server)
-  let last: NodeJS.Timeout | undefined
-  server.once("close", () => clearTimeout(last))
+const closeIdle = (server: Server, connections: Connections, drain: number) => {
+  const close = server.closeIdleConnections.bind(server)
+  let deadline: NodeJS.Timeout | undefined
+  server.once("close", () => clearTimeout(deadline))
   server.closeIdleConnections = () => {
-    last ??= setTimeout(closeIdle, patience)
-    const unsent = [...connections.values()].flatMap((replies) => unsentOf(replies) ?? [])
-    for (const reply of unsent) reply.finished = false
-    closeIdle()
-    for (const reply of unsent) reply.finished = true
+    deadline ??= setTimeout(close, drain)
+    if (![...connections.values()].some(unsentOf)) close()
   }
+  // Many streams may end in the same turn.
+  let scheduled: NodeJS.Immediate | undefined
+  const onEnd = () => {
+    if (server.listening) return
+    clearImmediate(scheduled)
+    scheduled = setImmediate(() => server.closeIdleConnections())
+  }
+  const onRequest = (_: unknown, reply: Reply) => void reply.once("close", onEnd)
+  server.on("request", onRequest).on("checkContinue", onRequest)
 }
 
-/** Milliseconds between two looks at all connections, at most; a look at 10,000 takes about one. */
-const longestPause = 10_000
+/** Longest time between two looks at all connections, in milliseconds. */
+const longestInterval = 10_000
 
-/** Who has not taken a reply after `most` milliseconds is cut off, so that nothing is held for it. A look now and then costs requests nothing. */
-const cutOffLate = (server: Server, connections: Connections, most: number) => {
+/** Ends connections whose callers have not taken a reply after `most` milliseconds. */
+const endStalled = (server: Server, connections: Connections, most: number) => {
   let since = new Map<Reply, number>()
   const look = () => {
     const now = performance.now()
-    const still = new Map<Reply, number>()
+    const unsent = new Map<Reply, number>()
     for (const [socket, replies] of connections) {
       const reply = unsentOf(replies)
       if (reply === undefined) continue
       const began = since.get(reply) ?? now
-      if (now - began < most) still.set(reply, began)
+      if (now - began < most) unsent.set(reply, began)
       else socket.destroy()
     }
-    since = still
+    since = unsent
   }
-  const timer = setInterval(look, Math.min(most / 4, longestPause))
-  timer.unref()
+  const timer = setInterval(look, Math.min(most / 4, longestInterval)).unref()
   server.once("close", () => clearInterval(timer))
 }
 
-/** `drain`: how long such replies are waited for when the listener closes. `most`: how long their callers have otherwise. Milliseconds. */
-export const watchUnsent = (
+/** `drain`: how long callers have to take their replies when the listener closes. `most`: how long they have otherwise. Milliseconds. */
+export const drainOpenReplies = (
   server: Server,
   connections: Connections,
   { drain, most }: { readonly drain: number; readonly most: number }
 ) => {
-  spare(server, connections, drain)
-  cutOffLate(server, connections, most)
+  closeIdle(server, connections, drain)
+  endStalled(server, connections, most)
 }

@@ -1,16 +1,16 @@
 /** How connections are taken: Node's server with its limits, in TLS when a certificate is given. */
-import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, Deferred, Duration, Effect, Layer, Option } from "effect"
+import { drainOpenReplies } from "./drainOpenReplies.ts"
 import { createServer } from "./nodeHttp.ts"
 import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { guardSockets } from "./sockets.ts"
 import { Drain } from "./surface/Drain.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
-import { watchUnsent } from "./unsent.ts"
 import { watchFile } from "./watchFile.ts"
 
 /** The gateway cannot take connections. `message` says what the operator can do. */
@@ -104,27 +104,12 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const prepare = <S extends Server>(server: S): S => {
     server.maxHeadersCount = 200
     const connected = files === undefined ? "connection" : "secureConnection"
-    watchUnsent(server, guardSockets(server, connected), {
+    drainOpenReplies(server, guardSockets(server, connected), {
       drain: Duration.toMillis(settings.drainTimeout),
       most: Duration.toMillis(settings.requestCeiling)
     })
     // Node would refuse it without a body and an ID.
     server.on("checkExpectation", (request, response) => server.emit("request", request, response))
-    // Node closes the connections that are idle when the listener closes; one that becomes idle later would hold it up. All are
-    // looked through, so once for the many whose streams end in the same turn.
-    let looking = false
-    const look = () => {
-      looking = false
-      server.closeIdleConnections()
-    }
-    const lookAfter = (_: IncomingMessage, response: ServerResponse) => {
-      response.once("close", () => {
-        if (server.listening || looking) return
-        looking = true
-        setImmediate(look)
-      })
-    }
-    server.on("request", lookAfter).on("checkContinue", lookAfter)
     return server
   }
   if (files === undefined) return prepare(createServer(limits(settings)))

@@ -79,7 +79,7 @@ describe("the rooms", () => {
   it("are all known", () => {
     const top = [
       ...["Client.ts", "EffectClient.ts", "Server.ts", "Telemetry.ts", "cli", "crash.ts", "listener.ts", "main.ts"],
-      ...["npmParent.ts", "proxy.ts", "serve.ts", "serveHere.ts", "unknownSettings.ts", "unsent.ts"],
+      ...["npmParent.ts", "proxy.ts", "serve.ts", "serveHere.ts", "unknownSettings.ts", "drainOpenReplies.ts"],
       "workers.ts"
     ]
     const known = new Set([...Object.keys(rooms), ...top])

@@ -148,7 +148,7 @@ export const frontDoor = HttpRouter.middleware(
           const ended = drain.ended()
           if (left && ended !== undefined) observation.fail(ended)
           const response = NodeHttpServerRequest.toServerResponse(request)
-          // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`unsent.ts`).
+          // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`drainOpenReplies.ts`).
           if (response.destroyed || response.writableLength === 0) observation.release()
           else response.once("close", () => observation.release())
           leave()
