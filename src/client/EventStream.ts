@@ -3,25 +3,25 @@ import type { Accumulator, StreamedToolCall } from "./accumulate.ts"
 import { StreamError } from "./errors.ts"
 
 /**
- * The request is sent when the stream is first read, by whichever of its faces. It has one reader: a loop over the events, a loop
+ * The request is sent when the stream is first read, in any of its forms. It has one reader: a loop over the events, a loop
  * over {@link text}, or {@link finalMessage}, which may also follow a loop that went to the end. A loop that is left ends the
  * request.
  */
 export class EventStream<Event, Final> implements AsyncIterable<Event> {
   readonly #events: AsyncGenerator<Event, void, undefined>
-  readonly #so: Accumulator<Event, Final>
+  readonly #accumulator: Accumulator<Event, Final>
   #left = false
 
   constructor(events: AsyncGenerator<Event, void, undefined>, accumulator: Accumulator<Event, Final>) {
     this.#events = events
-    this.#so = accumulator
+    this.#accumulator = accumulator
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
     let ended = false
     try {
       for await (const event of this.#events) {
-        this.#so.add(event)
+        this.#accumulator.add(event)
         yield event
       }
       ended = true
@@ -37,7 +37,7 @@ export class EventStream<Event, Final> implements AsyncIterable<Event> {
 
   async *#text(): AsyncGenerator<string, void, undefined> {
     for await (const event of this) {
-      const piece = this.#so.textOf(event)
+      const piece = this.#accumulator.textOf(event)
       if (piece !== "") yield piece
     }
   }
@@ -46,7 +46,7 @@ export class EventStream<Event, Final> implements AsyncIterable<Event> {
   async finalMessage(): Promise<Final> {
     for await (const _ of this) {
     }
-    const final = this.#left ? undefined : this.#so.final()
+    const final = this.#left ? undefined : this.#accumulator.final()
     if (final !== undefined) return final
     throw new StreamError({ type: "stream_error", message: "the stream was left before its end" })
   }
@@ -61,6 +61,6 @@ export class EventStream<Event, Final> implements AsyncIterable<Event> {
   /** The calls of the whole reply, the same for every format; reads what has not been read yet. */
   async toolCalls(): Promise<ReadonlyArray<StreamedToolCall>> {
     await this.finalMessage()
-    return this.#so.toolCalls()
+    return this.#accumulator.toolCalls()
   }
 }

@@ -21,45 +21,47 @@ export interface Accumulator<Event, Final> {
   readonly toolCalls: () => ReadonlyArray<StreamedToolCall>
 }
 
-type Writable<A> = { -readonly [K in keyof A]: A[K] }
 type Fields = Record<string, unknown>
 
+/** Texts that come whole; all others come in pieces. */
+const wholeTexts: ReadonlySet<string> = new Set(["id", "type", "role"])
+
+/** Adds a piece to what it is a piece of: texts and lists grow, any other value replaces the one before. */
+const append = (target: Fields, piece: object): Fields => {
+  for (const [name, value] of Object.entries(piece)) {
+    const before = Object.hasOwn(target, name) ? target[name] : undefined
+    if (Array.isArray(value)) {
+      const list: Array<unknown> = Array.isArray(before) ? before : []
+      for (const item of value) list.push(item)
+      target[name] = list
+    } else if (typeof value === "string" && typeof before === "string") {
+      target[name] = wholeTexts.has(name) ? before || value : before + value
+    } else if (value !== null || before === undefined) target[name] = value
+  }
+  return target
+}
+
 export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompletion> => {
-  const calls: Array<{ id: string; name: string; arguments: string; rest: Fields }> = []
   let first: ChatCompletionChunk | undefined
-  let content = ""
-  let spoke = false
-  let tokens: ReadonlyArray<unknown> | undefined
-  let finish: ChatCompletion["choices"][number]["finish_reason"] | undefined
+  const reply: Fields = {}
   const message: Fields = {}
-  const rest: Fields = {}
-  const call = (id: string, name: string, args: string) => ({ id, name, arguments: args })
+  const logprobs: Fields = {}
+  const calls: Array<Fields & { id: string; function: Fields & { name: string; arguments: string } }> = []
+  let finish: ChatCompletion["choices"][number]["finish_reason"] = "stop"
 
   return {
     add: (chunk) => {
       first ??= chunk
-      const { choices, id: _, object: __, created: ___, model: ____, ...others } = chunk
-      Object.assign(rest, others)
-      for (const { delta, finish_reason, logprobs } of choices) {
-        finish = finish_reason ?? finish
-        if (logprobs?.content) tokens = [...(tokens ?? []), ...logprobs.content]
-        const { content: piece, tool_calls, role: _, ...more } = delta
-        if (typeof piece === "string") {
-          content += piece
-          spoke ||= piece !== ""
-        }
-        for (const [name, value] of Object.entries(more)) {
-          // What else is a text comes in pieces too.
-          const before = message[name]
-          message[name] = typeof before === "string" && typeof value === "string" ? before + value : value
-        }
-        for (const { index, id, function: said, type: _, ...more } of tool_calls ?? []) {
-          calls[index] ??= { ...call("", "", ""), rest: {} }
-          const made = calls[index]
-          made.id ||= id ?? ""
-          made.name += said?.name ?? ""
-          made.arguments += said?.arguments ?? ""
-          Object.assign(made.rest, more)
+      Object.assign(reply, chunk)
+      for (const choice of chunk.choices) {
+        const { tool_calls, ...piece } = choice.delta
+        append(message, piece)
+        append(logprobs, choice.logprobs ?? {})
+        finish = choice.finish_reason ?? finish
+        for (const { index, function: part, ...call } of tool_calls ?? []) {
+          calls[index] ??= { id: "", type: "function", function: { name: "", arguments: "" } }
+          append(calls[index], call)
+          append(calls[index].function, part ?? {})
         }
       }
     },
@@ -67,84 +69,50 @@ export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompleti
     final: () => {
       if (first === undefined) return undefined
       const { id, created, model } = first
-      const made = calls.filter((call) => call !== undefined)
-      const toolCalls = made.map(({ id, name, arguments: args, rest }) => ({
-        id,
-        type: "function" as const,
-        function: { name, arguments: args },
-        ...rest
-      }))
+      const toolCalls = calls.filter((call) => call !== undefined)
       const choice = {
         index: 0,
         message: {
           ...message,
-          role: "assistant" as const,
-          content: spoke || made.length === 0 ? content : null,
-          ...(made.length === 0 ? {} : { tool_calls: toolCalls })
+          role: "assistant",
+          content: message.content || (toolCalls.length === 0 ? "" : null),
+          ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls })
         },
-        ...(tokens === undefined ? {} : { logprobs: { content: tokens } }),
-        finish_reason: finish ?? ("stop" as const)
+        ...(Array.isArray(logprobs.content) ? { logprobs } : {}),
+        finish_reason: finish
       }
-      // A stream tells its usage where `include_usage` asked for it.
+      // A stream reports its usage where `include_usage` asked for it.
       const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
-      return {
-        usage,
-        ...rest,
-        id,
-        object: "chat.completion",
-        created,
-        model,
-        choices: [choice]
-      } as unknown as ChatCompletion
+      const fields = { id, object: "chat.completion", created, model, choices: [choice] }
+      return { usage, ...reply, ...fields } as unknown as ChatCompletion
     },
-    toolCalls: () => calls.filter((made) => made !== undefined).map((made) => call(made.id, made.name, made.arguments))
+    toolCalls: () => calls.flatMap(({ id, function: { name, arguments: text } }) => [{ id, name, arguments: text }])
   }
 }
 
 export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> => {
-  let message: Writable<Message> | undefined
+  let message: Message | undefined
   const blocks: Array<Fields> = []
   /** The JSON text of each tool's input. */
   const inputs: Array<string> = []
-  const grow = (block: Fields, field: string, piece: string) => {
-    block[field] = `${block[field] ?? ""}${piece}`
-  }
 
   return {
     add: (event) => {
-      switch (event.type) {
-        case "message_start":
-          message = { ...event.message }
-          return
-        case "content_block_start":
-          blocks[event.index] = { ...event.content_block }
-          return
-        case "content_block_delta": {
-          const { delta, index } = event
-          blocks[index] ??= {}
-          const block = blocks[index]
-          if (delta.type === "text_delta") grow(block, "text", delta.text)
-          else if (delta.type === "thinking_delta") grow(block, "thinking", delta.thinking)
-          else if (delta.type === "signature_delta") grow(block, "signature", delta.signature)
-          else if (delta.type === "input_json_delta") inputs[index] = (inputs[index] ?? "") + delta.partial_json
-          else if (delta.type === "citations_delta") {
-            block.citations = [...(Array.isArray(block.citations) ? block.citations : []), delta.citation]
-          }
-          return
-        }
-        case "content_block_stop": {
-          const [block, input] = [blocks[event.index], inputs[event.index]]
-          if (block !== undefined && input !== undefined) block.input = parsed(input)
-          return
-        }
-        case "message_delta":
-          if (message !== undefined) {
-            Object.assign(message, event.delta)
-            message.usage = { ...message.usage, ...event.usage }
-          }
-          return
-        case "gateway_governance":
-          if (message !== undefined) message.x_gateway_governance = event.x_gateway_governance
+      if (event.type === "message_start") message = event.message
+      else if (event.type === "content_block_start") blocks[event.index] = append({}, event.content_block)
+      else if (event.type === "content_block_delta") {
+        const { delta, index } = event
+        blocks[index] ??= {}
+        const { type: _, ...piece } = delta
+        if (delta.type === "input_json_delta") inputs[index] = (inputs[index] ?? "") + delta.partial_json
+        else append(blocks[index], delta.type === "citations_delta" ? { citations: [delta.citation] } : piece)
+      } else if (event.type === "content_block_stop") {
+        const [block, input] = [blocks[event.index], inputs[event.index]]
+        if (block !== undefined && input !== undefined) block.input = parsed(input)
+      } else if (message !== undefined && event.type === "message_delta") {
+        message = { ...message, ...event.delta, usage: { ...message.usage, ...event.usage } }
+      } else if (message !== undefined && event.type === "gateway_governance") {
+        message = { ...message, x_gateway_governance: event.x_gateway_governance }
       }
     },
     textOf: (event) =>
@@ -152,15 +120,9 @@ export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> 
     final: () =>
       message && ({ ...message, content: blocks.filter((block) => block !== undefined) } as unknown as Message),
     toolCalls: () =>
-      blocks.flatMap((block, index) =>
-        block?.type === "tool_use"
-          ? [
-              {
-                id: String(block.id),
-                name: String(block.name),
-                arguments: inputs[index] ?? JSON.stringify(block.input ?? {})
-              }
-            ]
+      blocks.flatMap(({ type, id, name, input }, index) =>
+        type === "tool_use"
+          ? [{ id: String(id), name: String(name), arguments: inputs[index] ?? JSON.stringify(input ?? {}) }]
           : []
       )
   }

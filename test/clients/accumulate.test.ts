@@ -1,0 +1,84 @@
+/** What the events of a stream come to, piece by piece. */
+import { assert, describe, it } from "@effect/vitest"
+import { chatAccumulator, messagesAccumulator } from "../../src/client/accumulate.ts"
+import type { ChatCompletionChunk } from "../../src/client/contract.ts"
+import type { MessageStreamEvent } from "../../src/client/events.ts"
+
+const chunk = (delta: object, more: object = {}) =>
+  ({
+    id: "c",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m:il2",
+    choices: [{ index: 0, delta, finish_reason: null, ...more }]
+  }) as unknown as ChatCompletionChunk
+
+describe("a chat reply", () => {
+  it("grows by texts and lists; what comes whole is kept, and null takes nothing away", () => {
+    const { add, final } = chatAccumulator()
+    const extra = { google: { thought_signature: "s" } }
+    add(chunk({ role: "assistant", content: "", refusal: null, extra_content: extra }))
+    add(chunk({ role: "assistant", content: "He" }, { logprobs: { content: [{ token: "He" }] } }))
+    add(chunk({ content: "y", annotations: [1], extra_content: extra }, { logprobs: { content: [{ token: "y" }] } }))
+    add(chunk({ content: null, annotations: [2] }, { finish_reason: "length" }))
+    assert.deepEqual(final()?.choices as unknown, [
+      {
+        index: 0,
+        message: { role: "assistant", content: "Hey", refusal: null, extra_content: extra, annotations: [1, 2] },
+        logprobs: { content: [{ token: "He" }, { token: "y" }] },
+        finish_reason: "length"
+      }
+    ])
+  })
+
+  it("joins the pieces of each call by its index", () => {
+    const { add, final, toolCalls } = chatAccumulator()
+    const call = (index: number, fields: object) => chunk({ tool_calls: [{ index, ...fields }] })
+    add(call(1, { id: "b", type: "function", function: { name: "g", arguments: "" } }))
+    add(call(3, { id: "a", type: "function", function: { name: "f", arguments: '{"x"' } }))
+    add(call(1, { id: "", function: { arguments: "{}" } }))
+    add(call(3, { function: { arguments: ":1}" }, extra_content: { a: 1 } }))
+    assert.deepEqual(toolCalls(), [
+      { id: "b", name: "g", arguments: "{}" },
+      { id: "a", name: "f", arguments: '{"x":1}' }
+    ])
+    const { message } = final()?.choices[0] ?? {}
+    assert.isNull(message?.content)
+    assert.deepEqual(message?.tool_calls?.[1] as unknown, {
+      id: "a",
+      type: "function",
+      function: { name: "f", arguments: '{"x":1}' },
+      extra_content: { a: 1 }
+    })
+  })
+})
+
+it("a name of the prototype is a field like any other", () => {
+  const { add, final } = chatAccumulator()
+  const delta = JSON.parse('{"content":"a","__proto__":{"polluted":true},"constructor":"x"}')
+  add(chunk(delta))
+  add(chunk(delta))
+  assert.strictEqual(final()?.choices[0]?.message.content, "aa")
+  assert.isUndefined(({} as { polluted?: boolean }).polluted)
+})
+
+it("the events of a message are left as they came", () => {
+  const { add, final } = messagesAccumulator()
+  const events = [
+    { type: "message_start", message: { id: "m", content: [], usage: { input_tokens: 1, output_tokens: 0 } } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "", citations: [] } },
+    { type: "content_block_delta", index: 0, delta: { type: "citations_delta", citation: { cited_text: "a" } } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hi" } },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 2 } }
+  ] as unknown as ReadonlyArray<MessageStreamEvent>
+  const before = structuredClone(events)
+  for (const event of events) add(event)
+  assert.deepEqual(events, before)
+  assert.deepEqual(final() as unknown, {
+    id: "m",
+    content: [{ type: "text", text: "Hi", citations: [{ cited_text: "a" }] }],
+    stop_reason: "end_turn",
+    usage: { input_tokens: 1, output_tokens: 2 }
+  })
+})
