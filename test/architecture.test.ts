@@ -49,7 +49,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     ...["telemetry", "wire", "Settings.ts", "fips.ts", "nodeHttp.ts"]
   ],
   doctor: [
-    ...["access", "model", "provider", "settings", "surface", "wire"],
+    ...["access", "cli", "model", "provider", "settings", "surface", "wire"],
     ...[
       "Settings.ts",
       "Telemetry.ts",

@@ -1,8 +1,9 @@
-/** A table with columns as wide as their widest cell. */
-export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)))
-  const line = (row: ReadonlyArray<string>) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")
-  return rows.map((row) => `${line(row).trimEnd()}\n`).join("")
+/** A table with columns as wide as their widest cell. Those from `numbers` on are aligned to the right. */
+export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, numbers = Number.POSITIVE_INFINITY): string => {
+  const widths = (rows[0] ?? []).map((_, at) => rows.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), 0))
+  const padded = (cell: string, at: number) =>
+    at < numbers ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)
+  return rows.map((row) => `${row.map(padded).join("  ").trimEnd()}\n`).join("")
 }
 
 export const orAll = (items: ReadonlyArray<string> | undefined): string => items?.join(",") ?? "all"

@@ -3,32 +3,23 @@ import { Cause, Duration, Effect, type FileSystem, type Scope } from "effect"
 
 export interface Finding {
   readonly state: "ok" | "warn" | "fail"
-  /** What was looked at: `redis`, `credentials vertex`. */
+  /** What was checked: `redis`, `credentials vertex`. */
   readonly check: string
-  /** What is so. It holds no secret. */
-  readonly what: string
+  /** Holds no secret. */
+  readonly message: string
   /** What the operator can do; absent where nothing needs to be done. */
-  readonly mend?: string | undefined
+  readonly fix?: string
 }
 
-/** What a check says, without its name. */
 export type Found = Omit<Finding, "check">
-export const ok = (what: string): Found => ({ state: "ok", what })
-export const warn = (what: string, mend: string): Found => ({ state: "warn", what, mend })
-export const fail = (what: string, mend: string): Found => ({ state: "fail", what, mend })
+export const ok = (message: string): Found => ({ state: "ok", message })
+export const warn = (message: string, fix: string): Found => ({ state: "warn", message, fix })
+export const fail = (message: string, fix: string): Found => ({ state: "fail", message, fix })
 
-type Needs = FileSystem.FileSystem | Scope.Scope
+export const passed = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ state }) => state !== "fail")
 
-export interface Check {
-  readonly name: string
-  readonly look: Effect.Effect<Found | ReadonlyArray<Found>, { readonly message: string }, Needs>
-  /** Default 8 seconds. */
-  readonly within?: Duration.Duration | undefined
-}
-
-const patience = Duration.seconds(8)
-
-const isMany = (said: Found | ReadonlyArray<Found>): said is ReadonlyArray<Found> => Array.isArray(said)
+/** Never fails: what it cannot find out is a finding, too. */
+export type Check = Effect.Effect<ReadonlyArray<Finding>, never, FileSystem.FileSystem | Scope.Scope>
 
 /** One line, without control characters: some of it comes from other machines. */
 const line = (text: string): string =>
@@ -37,31 +28,34 @@ const line = (text: string): string =>
     .trim()
     .slice(0, 1000)
 
-/** A check never fails: what it cannot find out is a finding, too. */
-const run = ({ name, look, within = patience }: Check): Effect.Effect<ReadonlyArray<Finding>, never, Needs> =>
-  look.pipe(
+export const makeCheck = (
+  check: string,
+  find: Effect.Effect<Found | ReadonlyArray<Found>, { readonly message: string }, FileSystem.FileSystem | Scope.Scope>,
+  deadline: Duration.Duration = Duration.seconds(8)
+): Check =>
+  find.pipe(
     Effect.timeoutOrElse({
-      duration: within,
+      duration: deadline,
       orElse: () =>
         Effect.succeed(
-          fail(`no answer within ${Duration.toSeconds(within)} s`, "Look at the network between here and there.")
+          fail(`no answer within ${Duration.toSeconds(deadline)} s`, "Check the network on the way there.")
         )
     }),
-    Effect.catchCause((cause): Effect.Effect<Found> => {
+    Effect.catchCause((cause) => {
       const error = Cause.squash(cause)
       const message = typeof error === "object" && error !== null && "message" in error ? error.message : error
-      return Effect.succeed(fail(String(message), "Mend what the message says, and look again."))
+      return Effect.succeed(fail(String(message), "Fix what the message says, and check again."))
     }),
-    Effect.map((said) =>
-      (isMany(said) ? said : [said]).map(({ state, what, mend }) => ({
+    Effect.map((found) =>
+      [found].flat().map(({ fix, message, state }) => ({
         state,
-        check: name,
-        what: line(what),
-        ...(mend === undefined ? {} : { mend: line(mend) })
+        check,
+        message: line(message),
+        ...(fix === undefined ? {} : { fix: line(fix) })
       }))
     )
   )
 
-/** Everything at once; the findings come in the order of the checks. */
-export const runChecks = (checks: ReadonlyArray<Check>): Effect.Effect<ReadonlyArray<Finding>, never, Needs> =>
-  Effect.map(Effect.forEach(checks, run, { concurrency: "unbounded" }), (found) => found.flat())
+/** In parallel; the findings come in the order of the checks. */
+export const runChecks = (checks: ReadonlyArray<Check>): Check =>
+  Effect.map(Effect.all(checks, { concurrency: "unbounded" }), (found) => found.flat())

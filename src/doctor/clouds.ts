@@ -1,4 +1,4 @@
-/** Checks of the clouds that ask them for nothing: credentials, and the clock. */
+/** Checks of the clouds without a request for a model: credentials, and the clock. */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import { Duration, Effect, Layer, Option, type Scope } from "effect"
 import type { Cloud } from "../model/Catalog.ts"
@@ -9,13 +9,13 @@ import type { HeaderCredential } from "../provider/credentials/CredentialError.t
 import * as vertex from "../provider/vertex.ts"
 import { type GatewaySettings, Settings } from "../Settings.ts"
 import type { CloudSettings } from "../settings/clouds.ts"
-import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
+import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
 
-interface Reached {
+interface Target {
   readonly cloud: Cloud
   /** Which credential is configured. */
-  readonly kind: string
-  /** Gets it, as a call would, and says where it was found. */
+  readonly credential: string
+  /** Gets it, as a call would, and names its source. */
   readonly obtain: Effect.Effect<string | undefined, { readonly message: string }>
   readonly origin: string
 }
@@ -23,130 +23,115 @@ interface Reached {
 const fromHeaders = <E>(credential: Effect.Effect<HeaderCredential, E, Scope.Scope>) =>
   Effect.scoped(Effect.flatMap(credential, ({ headers, source }) => Effect.map(headers, () => source?.())))
 
+/** The name of the first that is set. */
+const firstSet = (
+  otherwise: string,
+  ...named: ReadonlyArray<readonly [name: string, value: Option.Option<unknown>]>
+): string => named.find(([, value]) => Option.isSome(value))?.[0] ?? otherwise
+
 /** The active clouds. */
-const reached = ({ vertex: v, bedrock: b, azure: a }: CloudSettings): ReadonlyArray<Reached> => [
-  ...Option.match(v, {
-    onNone: () => [],
-    onSome: (settings) => [
-      {
-        cloud: "vertex" as const,
-        kind: Option.isSome(settings.accessToken) ? "VERTEX_ACCESS_TOKEN" : "Application Default Credentials",
+const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
+  [
+    Option.map(
+      clouds.vertex,
+      (settings): Target => ({
+        cloud: "vertex",
+        credential: firstSet("Application Default Credentials", ["VERTEX_ACCESS_TOKEN", settings.accessToken]),
         obtain: fromHeaders(vertex.credentialOf(settings)),
         origin: Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location))
+      })
+    ),
+    Option.map(clouds.bedrock, (settings): Target => {
+      const { bearerToken, keys, region } = settings
+      const origin = Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, region))
+      const request = { url: new URL(origin), headers: {}, body: new Uint8Array(), region }
+      return {
+        cloud: "bedrock",
+        credential: firstSet(
+          "the AWS default chain",
+          ["AWS_BEARER_TOKEN_BEDROCK", bearerToken],
+          ["AWS_ACCESS_KEY_ID", keys]
+        ),
+        obtain: Effect.flatMap(bedrock.credentialOf(settings), ({ sign, source }) =>
+          Effect.andThen(sign(request), source ?? Effect.undefined)
+        ),
+        origin
       }
-    ]
-  }),
-  ...Option.match(b, {
-    onNone: () => [],
-    onSome: (settings) => {
-      const origin = Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, settings.region))
-      const signed = { url: new URL(origin), headers: {}, body: new Uint8Array(), region: settings.region }
-      return [
-        {
-          cloud: "bedrock" as const,
-          kind: Option.isSome(settings.bearerToken)
-            ? "AWS_BEARER_TOKEN_BEDROCK"
-            : Option.isSome(settings.keys)
-              ? "AWS_ACCESS_KEY_ID"
-              : "the AWS default chain",
-          obtain: Effect.flatMap(bedrock.credentialOf(settings), ({ sign, source }) =>
-            Effect.andThen(sign(signed), source ?? Effect.undefined)
-          ),
-          origin
-        }
-      ]
-    }
-  }),
-  ...Option.match(a, {
-    onNone: () => [],
-    onSome: (settings) => [
-      {
-        cloud: "azure" as const,
-        kind: Option.isSome(settings.apiKey)
-          ? "AZURE_OPENAI_API_KEY"
-          : `Entra ID, ${
-              Option.isSome(settings.clientSecret)
-                ? "client secret"
-                : Option.isSome(settings.clientCertificatePath)
-                  ? "client certificate"
-                  : Option.isSome(settings.federatedTokenFile)
-                    ? "workload identity"
-                    : "managed identity"
-            }`,
+    }),
+    Option.map(
+      clouds.azure,
+      (settings): Target => ({
+        cloud: "azure",
+        credential: firstSet(
+          "Entra ID, managed identity",
+          ["AZURE_OPENAI_API_KEY", settings.apiKey],
+          ["Entra ID, client secret", settings.clientSecret],
+          ["Entra ID, client certificate", settings.clientCertificatePath],
+          ["Entra ID, workload identity", settings.federatedTokenFile]
+        ),
         obtain: fromHeaders(azure.credentialOf(settings)),
         origin: settings.endpoint
-      }
-    ]
-  })
-]
-
-/** A value that is set is not asked for: only a call shows whether the cloud takes it. */
-const isFixed = (kind: string): boolean => /^[A-Z_]+$/.test(kind)
-
-const credentialFound = ({ kind, obtain }: Reached): Effect.Effect<Found> =>
-  obtain.pipe(
-    Effect.map((source) =>
-      kind === "VERTEX_ACCESS_TOKEN"
-        ? warn(
-            `${kind} is set: a token that is not renewed, and ends within the hour`,
-            "Unset it, and use Application Default Credentials."
-          )
-        : ok(
-            isFixed(kind)
-              ? `${kind} is set (--live shows whether it is taken)`
-              : `got by ${kind}${source === undefined ? "" : ` (${source})`}`
-          )
-    ),
-    Effect.catch(({ message }) =>
-      Effect.succeed(fail(message, "Give this process an identity: docs/operation.md#running says which."))
+      })
     )
-  )
+  ].flatMap(Option.toArray)
 
-/** The `Date` of whatever the cloud answers to `HEAD /`, by the connections of the calls, proxy included. */
+const credentialFound = ({ credential, obtain }: Target): Effect.Effect<Found> =>
+  Effect.match(obtain, {
+    onSuccess: (source) => {
+      if (credential === "VERTEX_ACCESS_TOKEN") {
+        const message = `${credential} is set: a token that is not renewed, and ends within the hour`
+        return warn(message, "Unset it, and use Application Default Credentials.")
+      }
+      // Only a call shows whether the cloud accepts a value that is set.
+      return /^[A-Z_]+$/.test(credential)
+        ? ok(`${credential} is set (--live shows whether it is accepted)`)
+        : ok(`got by ${credential}${source === undefined ? "" : ` (${source})`}`)
+    },
+    onFailure: ({ message }) => fail(message, "Give this process an identity: docs/operation.md#running says which.")
+  })
+
+/** The `Date` of any answer to `HEAD /`, by the connections of the calls, proxy included. */
 const dateOf = (origin: string) =>
   Effect.flatMap(Dispatcher, (dispatcher) =>
     Effect.tryPromise({
       try: async (signal) => {
         const { body, headers } = await dispatcher.request({ origin, path: "/", method: "HEAD", signal })
         await body.dump()
-        const date = new Date(String(headers.date ?? ""))
-        return Number.isNaN(date.getTime()) ? undefined : date
+        return Date.parse(String(headers.date))
       },
       catch: (cause) => ({ message: cause instanceof Error ? cause.message : String(cause) })
     })
   )
 
-/** AWS refuses a signature that is five minutes off; tokens of the others begin and end by the clock, too. */
+/** In seconds. AWS refuses a signature that is five minutes off; tokens of the others begin and end by the clock, too. */
 const clockFails = 240
 const clockWarns = 30
 
-const clockFound = ({ origin }: Reached): Effect.Effect<Found, never, Dispatcher> =>
-  dateOf(origin).pipe(
-    Effect.map((date) => {
-      const { host } = new URL(origin)
-      if (date === undefined) return ok(`${host} answers, and does not tell the time`)
+const clockFound = ({ origin }: Target): Effect.Effect<Found, never, Dispatcher> => {
+  const { host } = new URL(origin)
+  return Effect.match(dateOf(origin), {
+    onSuccess: (date) => {
+      if (Number.isNaN(date)) return ok(`${host} answers, without the time`)
       // The header has whole seconds.
-      const off = Math.round((Date.now() - date.getTime()) / 1000)
-      const what = `${host} answers; this clock is ${Math.abs(off)} s ${off < 0 ? "behind" : "ahead"}`
-      if (Math.abs(off) <= clockWarns) return ok(what)
-      const mend = "Set the clock of this machine (chrony, systemd-timesyncd): signatures and tokens depend on it."
-      return Math.abs(off) >= clockFails ? fail(what, mend) : warn(what, mend)
-    }),
-    Effect.catch(({ message }) =>
-      Effect.succeed(
-        fail(
-          `${new URL(origin).host} cannot be reached: ${message}`,
-          "Look at DNS, firewall, private endpoint, GATEWAY_HTTPS_PROXY and NODE_EXTRA_CA_CERTS."
-        )
+      const off = Math.round((Date.now() - date) / 1000)
+      const message = `${host} answers; this clock is ${Math.abs(off)} s ${off < 0 ? "behind" : "ahead"}`
+      if (Math.abs(off) <= clockWarns) return ok(message)
+      const fix = "Set the clock of this machine (chrony, systemd-timesyncd): signatures and tokens depend on it."
+      return Math.abs(off) >= clockFails ? fail(message, fix) : warn(message, fix)
+    },
+    onFailure: ({ message }) =>
+      fail(
+        `${host} cannot be reached: ${message}`,
+        "Check DNS, firewall, private endpoint, GATEWAY_HTTPS_PROXY and NODE_EXTRA_CA_CERTS."
       )
-    )
-  )
+  })
+}
 
-/** Of each active cloud one check of its credentials and one of its clock. Token services may take their time. */
+/** For each active cloud one check of its credentials and one of its clock. Token services may take their time. */
 export const cloudChecks = (settings: GatewaySettings, clouds: CloudSettings): ReadonlyArray<Check> => {
-  const ways = Layer.provide(connections, Layer.succeed(Settings, settings))
-  return reached(clouds).flatMap((one) => [
-    { name: `credentials ${one.cloud}`, look: credentialFound(one), within: Duration.seconds(20) },
-    { name: `reach ${one.cloud}`, look: Effect.provide(clockFound(one), ways) }
+  const layer = Layer.provide(connections, Layer.succeed(Settings, settings))
+  return targets(clouds).flatMap((target) => [
+    makeCheck(`credentials ${target.cloud}`, credentialFound(target), Duration.seconds(20)),
+    makeCheck(`reach ${target.cloud}`, Effect.provide(clockFound(target), layer))
   ])
 }

@@ -1,9 +1,9 @@
-/** Everything that `doctor` looks at (docs/operation.md#doctor). */
+/** Everything that `doctor` checks (docs/operation.md#doctor). */
 import { Config, Effect, Result } from "effect"
+import { explainSetting } from "../cli/explainSetting.ts"
 import { loadCatalog } from "../model/CatalogStore.ts"
 import { applyProxyRule } from "../proxy.ts"
-import { type Environment, type GatewaySettings, load } from "../Settings.ts"
-import { sitesOf } from "../settings/clouds.ts"
+import { type Environment, load } from "../Settings.ts"
 import { applyTlsPolicy } from "../tlsPolicy.ts"
 import { cloudChecks } from "./clouds.ts"
 import { runChecks } from "./Finding.ts"
@@ -13,34 +13,20 @@ import { filesLimitCheck, fipsCheck, portsCheck } from "./machine.ts"
 import { catalogCheck, cloudsCheck, settingsCheck } from "./settings.ts"
 import { collectorCheck, redisCheck } from "./stores.ts"
 
-export interface ExamineOptions {
-  readonly environment: Environment
-  /** Whether deployments are asked for one token each. */
-  readonly live: boolean
-  /** Called with settings that are right, before anything is looked at. */
-  readonly apply?: ((settings: GatewaySettings) => void) | undefined
-  /** Says a wrong setting in words. */
-  readonly explain: (error: Config.ConfigError) => string
-}
-
-/** What is found in this environment; settings that cannot be read end it early. */
-export const examine = Effect.fnUntraced(function* ({ apply, environment: env, explain, live }: ExamineOptions) {
-  const loaded = yield* Effect.result(load(env))
+/** What is found in this environment; settings that cannot be read end it early. `live`: whether deployments are called, too. */
+export const examine = Effect.fnUntraced(function* (environment: Environment, live: boolean) {
+  const loaded = yield* Effect.result(load(environment))
   if (Result.isFailure(loaded)) {
-    const problem = loaded.failure instanceof Config.ConfigError ? explain(loaded.failure) : String(loaded.failure)
-    return yield* runChecks([settingsCheck(env, problem), collectorCheck(env), fipsCheck(undefined)])
+    const { failure } = loaded
+    const problem = failure instanceof Config.ConfigError ? explainSetting(failure) : String(failure)
+    return yield* runChecks([settingsCheck(environment, problem), collectorCheck(environment), fipsCheck(undefined)])
   }
   const { gateway, clouds } = loaded.success
-  apply?.(gateway)
-  applyTlsPolicy()
   applyProxyRule(gateway)
-  const catalog = live ? yield* Effect.option(loadCatalog(gateway.catalogFile)) : undefined
-  const liveChecks =
-    catalog?._tag === "Some"
-      ? [liveCheck({ settings: gateway, clouds, catalog: catalog.value, sites: sitesOf(clouds) })]
-      : []
+  applyTlsPolicy()
+  const catalog = live ? yield* Effect.result(loadCatalog(gateway.catalogFile)) : undefined
   return yield* runChecks([
-    settingsCheck(env, undefined),
+    settingsCheck(environment, undefined),
     cloudsCheck(gateway, clouds),
     catalogCheck(gateway, clouds),
     ...cloudChecks(gateway, clouds),
@@ -50,9 +36,9 @@ export const examine = Effect.fnUntraced(function* ({ apply, environment: env, e
     redisCheck(gateway),
     stateCheck(gateway),
     usageLogCheck(gateway),
-    collectorCheck(env),
+    collectorCheck(environment),
     portsCheck(gateway),
     filesLimitCheck(gateway),
-    ...liveChecks
+    ...(catalog?._tag === "Success" ? [liveCheck(gateway, clouds, catalog.success)] : [])
   ])
 }, Effect.scoped)

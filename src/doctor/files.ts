@@ -1,4 +1,4 @@
-/** Checks of files: keys, certificates, and the room that records and counts have. */
+/** Checks of files: keys, certificates, and where records and counts are written. */
 import { X509Certificate } from "node:crypto"
 import { constants } from "node:fs"
 import { access, open, rm, stat, statfs, writeFile } from "node:fs/promises"
@@ -10,81 +10,84 @@ import { parseKeys } from "../access/KeyFile.ts"
 import { checkTlsFiles } from "../listener.ts"
 import { readRegular } from "../regularFile.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import { type Check, type Found, fail, ok, warn } from "./Finding.ts"
+import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
 
 const attempt = <A>(promise: () => Promise<A>) =>
-  Effect.tryPromise({
-    try: promise,
-    catch: (cause) => ({ message: writeProblem(cause) })
-  })
+  Effect.tryPromise({ try: promise, catch: (cause) => ({ message: writeProblem(cause) }) })
 
-/** What users beside the owner and its group may do, or the group may change; undefined on systems without modes. */
-const othersMay = (mode: number): string | undefined => {
-  if (process.platform === "win32" || (mode & 0o026) === 0) return undefined
-  return `${(mode & 0o022) === 0 ? "read" : "change"} it (mode ${(mode & 0o777).toString(8).padStart(4, "0")})`
-}
-
-export const keysCheck = ({ keysFile }: GatewaySettings): Check => ({
-  name: "key file",
-  look: Effect.gen(function* () {
-    const create = "Create a key: npm run gateway -- keys create --name NAME"
-    const text = yield* readIfExists(keysFile)
-    if (text === undefined) return warn(`${keysFile} does not exist: no caller has a key`, create)
-    const keys = yield* parseKeys(keysFile, text)
-    const now = yield* DateTime.now
-    const active = keys.filter(
-      ({ expires, revoked }) => revoked === undefined && (expires === undefined || DateTime.isGreaterThan(expires, now))
-    )
-    const others = othersMay((yield* attempt(() => stat(keysFile))).mode)
-    const said: Array<Found> = [
-      active.length === 0
-        ? warn(`${keysFile}: none of ${keys.length} keys works`, create)
-        : ok(`${keysFile}: ${active.length} of ${keys.length} keys work`)
-    ]
-    if (others !== undefined) {
-      // Whoever may change it can give themselves a key; whoever may read it sees digests and names.
-      const what = `${keysFile}: others may ${others}`
-      said.push((others.startsWith("change") ? fail : warn)(what, `chmod 600 ${keysFile}`))
+/** What others may do with a file: those who can change the key file can give themselves a key. */
+const modeFound = (file: string, mayChange: typeof fail) =>
+  Effect.map(
+    attempt(() => stat(file)),
+    ({ mode }): ReadonlyArray<Found> => {
+      const changed = (mode & 0o022) !== 0
+      // Some systems have no modes.
+      if (process.platform === "win32" || (!changed && (mode & 0o004) === 0)) return []
+      const octal = (mode & 0o777).toString(8).padStart(4, "0")
+      const found = changed ? mayChange : warn
+      return [found(`${file}: others may ${changed ? "change" : "read"} it (mode ${octal})`, `chmod 600 ${file}`)]
     }
-    return said
-  })
-})
+  )
+
+export const keysCheck = ({ keysFile }: GatewaySettings): Check =>
+  makeCheck(
+    "key file",
+    Effect.gen(function* () {
+      const create = "Create a key: npm run gateway -- keys create --name NAME"
+      const text = yield* readIfExists(keysFile)
+      if (text === undefined) return warn(`${keysFile} does not exist: no caller has a key`, create)
+      const keys = yield* parseKeys(keysFile, text)
+      const now = yield* DateTime.now
+      const { length } = keys.filter(
+        ({ expires, revoked }) =>
+          revoked === undefined && (expires === undefined || DateTime.isGreaterThan(expires, now))
+      )
+      return [
+        length === 0
+          ? warn(`${keysFile}: none of ${keys.length} keys works`, create)
+          : ok(`${keysFile}: ${length} of ${keys.length} keys work`),
+        ...(yield* modeFound(keysFile, fail))
+      ]
+    })
+  )
 
 /** Days before a certificate ends from which it is reported. */
 const soon = 30
 const day = 86_400_000
 
-export const tlsCheck = (settings: GatewaySettings): Check => ({
-  name: "tls",
-  look: Effect.gen(function* () {
-    const files = yield* checkTlsFiles(settings)
-    if (files === undefined) return ok("off: whatever is in front of the gateway speaks TLS")
-    const now = DateTime.toEpochMillis(yield* DateTime.now)
-    const certificate = new X509Certificate((yield* readRegular(files.cert)).bytes)
-    const ends = certificate.validToDate.getTime()
-    const until = `${files.cert} (${certificate.subject.replaceAll("\n", ", ") || "no subject"})`
-    const date = certificate.validToDate.toISOString().slice(0, 10)
-    const renew = "Renew it; the gateway reads the files again by itself."
-    const said: Array<Found> = []
-    if (ends <= now) said.push(fail(`${until} expired on ${date}`, renew))
-    else if (certificate.validFromDate.getTime() > now) {
-      said.push(fail(`${until} is not valid yet`, "Look at the clock of this machine and at the certificate."))
-    } else if (ends - now < soon * day) {
-      said.push(warn(`${until} expires on ${date}, in ${Math.ceil((ends - now) / day)} days`, renew))
-    } else said.push(ok(`${until} is valid until ${date}`))
-    const others = othersMay((yield* attempt(() => stat(files.key))).mode)
-    if (others !== undefined) said.push(warn(`${files.key}: others may ${others}`, `chmod 600 ${files.key}`))
-    return said
-  })
-})
+const certificateFound = (file: string, bytes: Uint8Array, now: number): Found => {
+  const { subject, validFromDate, validToDate } = new X509Certificate(bytes)
+  const name = `${file} (${subject.replaceAll("\n", ", ") || "no subject"})`
+  const date = validToDate.toISOString().slice(0, 10)
+  const renew = "Renew it; the gateway reads the files again without a restart."
+  const left = validToDate.getTime() - now
+  if (left <= 0) return fail(`${name} expired on ${date}`, renew)
+  if (validFromDate.getTime() > now) {
+    return fail(`${name} is not valid yet`, "Check the clock of this machine, and the certificate.")
+  }
+  return left < soon * day
+    ? warn(`${name} expires on ${date}, in ${Math.ceil(left / day)} days`, renew)
+    : ok(`${name} is valid until ${date}`)
+}
 
-/** Free space below which records are in danger, in bytes. */
-const little = 1024 ** 3
-const veryLittle = 100 * 1024 ** 2
+export const tlsCheck = (settings: GatewaySettings): Check =>
+  makeCheck(
+    "tls",
+    Effect.gen(function* () {
+      const files = yield* checkTlsFiles(settings)
+      if (files === undefined) return ok("off: TLS ends in front of the gateway")
+      const { bytes } = yield* readRegular(files.cert)
+      const now = DateTime.toEpochMillis(yield* DateTime.now)
+      return [certificateFound(files.cert, bytes, now), ...(yield* modeFound(files.key, warn))]
+    })
+  )
 
-const inMiB = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`
+const mebibyte = 1024 ** 2
+/** Free space below which records are in danger, in MiB. */
+const little = 1024
+const veryLittle = 100
 
-const exists = (path: string) => Effect.map(Effect.option(attempt(() => access(path))), Option.isSome)
+const exists = (path: string) => Effect.isSuccess(attempt(() => access(path)))
 
 /** The directory, or the nearest one above it that is there. */
 const existing = (directory: string): Effect.Effect<string> =>
@@ -103,7 +106,7 @@ const tryWriting = (directory: string) =>
     }
   })
 
-/** Writes nothing to what is there: a file, or a pipe or device, which has no room of its own. */
+/** Appends nothing to what is there: a file, or a pipe or device, which has no space of its own. */
 const tryAppending = (file: string) =>
   attempt(async () => {
     const handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)
@@ -115,46 +118,47 @@ const tryAppending = (file: string) =>
     }
   })
 
-const unwritable = (path: string, why: string, setting: string) =>
+const unwritable = (path: string, reason: string, setting: string) =>
   fail(
-    `${path} cannot be written (${why})`,
+    `${path} cannot be written (${reason})`,
     `Make room there and give this user the right to write, or set ${setting} to another place.`
   )
 
-/** Whether a directory, or the one that it would be made in, can be written and has room. */
-const roomIn = Effect.fnUntraced(function* (directory: string, forWhat: string, setting: string) {
+/** Whether a directory, or the one that it would be made in, can be written and has space. */
+const spaceFound = Effect.fnUntraced(function* (directory: string, purpose: string, setting: string) {
   const at = yield* existing(directory)
   const written = yield* Effect.result(tryWriting(at))
   if (Result.isFailure(written)) return unwritable(at, written.failure.message, setting)
   const { bavail, bsize } = yield* attempt(() => statfs(at))
-  const free = bavail * bsize
-  const said = `${directory}: ${inMiB(free)} free`
-  if (free < veryLittle) return fail(`${said} ${forWhat}`, `Make room, or set ${setting} to another disk.`)
-  return free < little ? warn(`${said} ${forWhat}`, `Make room, or set ${setting} to another disk.`) : ok(said)
+  const free = Math.floor((bavail * bsize) / mebibyte)
+  const message = `${directory}: ${free} MiB free`
+  if (free >= little) return ok(message)
+  return (free < veryLittle ? fail : warn)(`${message} for ${purpose}`, `Make room, or set ${setting} to another disk.`)
 })
 
-export const usageLogCheck = ({ usageLog }: Pick<GatewaySettings, "usageLog">): Check => ({
-  name: "usage log",
-  look:
-    usageLog === "stdout"
-      ? Effect.succeed(ok("standard output"))
-      : Effect.gen(function* () {
-          const file = resolve(usageLog)
-          if (yield* exists(file)) {
-            const appended = yield* Effect.result(tryAppending(file))
-            if (Result.isFailure(appended)) return unwritable(file, appended.failure.message, "GATEWAY_USAGE_LOG")
-            if (!appended.success) return ok(`${file}, which is no file`)
-          } else if (!(yield* exists(dirname(file)))) {
-            return fail(`${dirname(file)} does not exist`, "Make it, or set GATEWAY_USAGE_LOG to another file.")
-          }
-          return yield* roomIn(dirname(file), "for usage records", "GATEWAY_USAGE_LOG")
-        })
-})
+export const usageLogCheck = ({ usageLog }: Pick<GatewaySettings, "usageLog">): Check =>
+  makeCheck(
+    "usage log",
+    Effect.gen(function* () {
+      if (usageLog === "stdout") return ok("standard output")
+      const file = resolve(usageLog)
+      const directory = dirname(file)
+      if (yield* exists(file)) {
+        const appended = yield* Effect.result(tryAppending(file))
+        if (Result.isFailure(appended)) return unwritable(file, appended.failure.message, "GATEWAY_USAGE_LOG")
+        if (!appended.success) return ok(`${file}, which is no file`)
+      } else if (!(yield* exists(directory))) {
+        return fail(`${directory} does not exist`, "Make it, or set GATEWAY_USAGE_LOG to another file.")
+      }
+      return yield* spaceFound(directory, "usage records", "GATEWAY_USAGE_LOG")
+    })
+  )
 
 /** Where quotas are counted without Redis. */
-export const stateCheck = ({ redisUrl, stateDir }: Pick<GatewaySettings, "redisUrl" | "stateDir">): Check => ({
-  name: "state",
-  look: Option.isSome(redisUrl)
-    ? Effect.succeed(ok("quotas are counted in Redis"))
-    : roomIn(resolve(stateDir), "for counts of quotas", "GATEWAY_STATE_DIR")
-})
+export const stateCheck = ({ redisUrl, stateDir }: Pick<GatewaySettings, "redisUrl" | "stateDir">): Check =>
+  makeCheck(
+    "state",
+    Option.isSome(redisUrl)
+      ? Effect.succeed(ok("quotas are counted in Redis"))
+      : spaceFound(resolve(stateDir), "counts of quotas", "GATEWAY_STATE_DIR")
+  )

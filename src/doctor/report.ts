@@ -1,26 +1,16 @@
 /** What `doctor` prints. */
-import type { Finding } from "./Finding.ts"
-
-export const isWell = (findings: ReadonlyArray<Finding>): boolean => findings.every(({ state }) => state !== "fail")
-
-const count = (findings: ReadonlyArray<Finding>, state: Finding["state"]) =>
-  findings.filter((finding) => finding.state === state).length
+import { table } from "../access/table.ts"
+import { type Finding, passed } from "./Finding.ts"
 
 /** One line for each finding, and below a problem how to fix it. */
 export const reportText = (findings: ReadonlyArray<Finding>): string => {
-  const width = Math.max(...findings.map(({ check }) => check.length))
-  let before = ""
-  const lines = findings.flatMap(({ check, mend, state, what }) => {
-    const shown = check === before ? "" : check
-    before = check
-    return [
-      `${state.padEnd(4)}  ${shown.padEnd(width)}  ${what}`,
-      ...(mend === undefined ? [] : [`${" ".repeat(6 + width)}  -> ${mend}`])
-    ]
-  })
-  const sum = `${count(findings, "fail")} wrong, ${count(findings, "warn")} to look at, ${count(findings, "ok")} well`
-  return [...lines, "", sum].join("\n")
+  const rows = findings.flatMap(({ check, fix, message, state }, at) => [
+    [state, check === findings[at - 1]?.check ? "" : check, message],
+    ...(fix === undefined ? [] : [["", "", `-> ${fix}`]])
+  ])
+  const count = (state: Finding["state"]) => `${findings.filter((finding) => finding.state === state).length} ${state}`
+  return `${table(rows)}\n${(["fail", "warn", "ok"] as const).map(count).join(", ")}`
 }
 
 export const reportJson = (findings: ReadonlyArray<Finding>): string =>
-  JSON.stringify({ well: isWell(findings), findings }, null, 2)
+  JSON.stringify({ ok: passed(findings), findings }, null, 2)

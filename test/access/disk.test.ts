@@ -86,8 +86,8 @@ describe.each(codes)("%s", (code, reason, words) => {
       const checks = [stateCheck(settings), usageLogCheck(settings)]
       vi.spyOn(fs, "writeFile").mockRejectedValue(failing(code))
       syncBuiltinESMExports()
-      for (const { look } of checks) {
-        const found = JSON.stringify(yield* Effect.orDie(look))
+      for (const check of checks) {
+        const found = JSON.stringify(yield* check)
         assert.include(found, `${tmpdir()} cannot be written (${words}: ${code}: what the system says)`)
         assert.include(found, "Make room there")
       }
@@ -107,9 +107,8 @@ describe("a device that is full", () => {
       }).pipe(Effect.provide(UsageLog.layer({ file: "/dev/full", flush: 0 })))
       assert.include(lines[0], "the disk is full")
       assert.isAbove(yield* failures("usage-log", "full"), before)
-      const { look } = usageLogCheck({ usageLog: "/dev/full" })
       assert.include(
-        JSON.stringify(yield* Effect.scoped(Effect.orDie(look))),
+        JSON.stringify(yield* Effect.scoped(usageLogCheck({ usageLog: "/dev/full" }))),
         "/dev/full cannot be written (the disk is full"
       )
     }).pipe(Effect.provide(NodeFileSystem.layer), logged)

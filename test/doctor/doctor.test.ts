@@ -6,10 +6,9 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { explainSetting } from "../../src/cli/explainSetting.ts"
 import { examine } from "../../src/doctor/examine.ts"
-import { type Finding, runChecks } from "../../src/doctor/Finding.ts"
-import { isWell, reportText } from "../../src/doctor/report.ts"
+import { type Finding, makeCheck, passed, runChecks } from "../../src/doctor/Finding.ts"
+import { reportText } from "../../src/doctor/report.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { hasRedis, testRedis } from "../access/redis.ts"
 import { start } from "../operation/child.ts"
@@ -41,37 +40,35 @@ const base = {
   GATEWAY_KEYS_FILE: join(directory, "none")
 }
 
-const look = (environment: Readonly<Record<string, string>>, live = false) =>
-  examine({ environment: { ...base, ...environment }, live, explain: explainSetting }).pipe(
-    Effect.provide(NodeServices.layer)
-  )
+const check = (environment: Readonly<Record<string, string>>, live = false) =>
+  Effect.provide(examine({ ...base, ...environment }, live), NodeServices.layer)
 
-/** `state: what -> mend` of each finding of a check. */
-const said = (findings: ReadonlyArray<Finding>, check: string) =>
+/** `state: message -> fix` of each finding of a check. */
+const shown = (findings: ReadonlyArray<Finding>, check: string) =>
   findings
     .filter((finding) => finding.check === check)
-    .map(({ mend, state, what }) => `${state}: ${what}${mend === undefined ? "" : ` -> ${mend}`}`)
+    .map(({ fix, message, state }) => `${state}: ${message}${fix === undefined ? "" : ` -> ${fix}`}`)
     .join("\n")
 
 describe("doctor", () => {
-  it.live("finds clouds that answer well, one deployment by one", () =>
+  it.live("finds that clouds answer, deployment by deployment", () =>
     Effect.gen(function* () {
       const sandbox = Context.get(yield* Layer.build(Sandbox.layer({ pace: 0 })), Sandbox)
-      const found = yield* look(sandbox.environment, true)
-      assert.isTrue(isWell(found), reportText(found))
-      assert.match(said(found, "clouds"), /^ok: vertex at us-east5.*\nok: bedrock at us-gov-west-1.*\nok: azure at /)
+      const found = yield* check(sandbox.environment, true)
+      assert.isTrue(passed(found), reportText(found))
+      assert.match(shown(found, "clouds"), /^ok: vertex at us-east5.*\nok: bedrock at us-gov-west-1.*\nok: azure at /)
       for (const cloud of ["vertex", "bedrock", "azure"]) {
-        assert.match(said(found, `credentials ${cloud}`), /is set/)
-        assert.match(said(found, `reach ${cloud}`), /^ok: .* answers; this clock is [01] s (?:ahead|behind)/)
+        assert.match(shown(found, `credentials ${cloud}`), /is set/)
+        assert.match(shown(found, `reach ${cloud}`), /^ok: .* answers; this clock is [01] s (?:ahead|behind)/)
       }
-      const asked = said(found, "live").split("\n")
+      const asked = shown(found, "live").split("\n")
       assert.isAbove(asked.length, 10)
       for (const line of asked) assert.match(line, /^ok: \S+ on (\w+\/\S+) answered in \d+ ms$/)
       assert.lengthOf(sandbox.calls(), asked.length + 3)
     })
   )
 
-  it.live("says what the refusals of a cloud mean", () =>
+  it.live("explains the refusals of a cloud", () =>
     Effect.gen(function* () {
       const upstream = yield* Effect.acquireRelease(
         Effect.promise(() =>
@@ -79,10 +76,10 @@ describe("doctor", () => {
         ),
         ({ stop }) => Effect.promise(stop)
       )
-      const found = yield* look(cloudsAt(upstream.url), true)
-      assert.isFalse(isWell(found))
+      const found = yield* check(cloudsAt(upstream.url), true)
+      assert.isFalse(passed(found))
       assert.match(
-        said(found, "live"),
+        shown(found, "live"),
         /^fail: claude-\S+ on vertex\/us-east5: .*status 403\) -> The identity may not use this model/
       )
       assert.notInclude(reportText(found), "secret")
@@ -90,7 +87,7 @@ describe("doctor", () => {
   )
 
   const cases: ReadonlyArray<
-    readonly [what: string, environment: () => Readonly<Record<string, string>>, check: string, says: RegExp]
+    readonly [fault: string, environment: () => Readonly<Record<string, string>>, check: string, expected: RegExp]
   > = [
     ["a misspelt setting", () => ({ GATEWAY_HARTBEAT: "1" }), "settings", /\nwarn: .*is GATEWAY_HEARTBEAT meant\?/],
     ["a wrong setting", () => ({ GATEWAY_WORKERS: "many" }), "settings", /^fail: GATEWAY_WORKERS must be auto .* -> /],
@@ -150,15 +147,15 @@ describe("doctor", () => {
     ],
     ["more requests than files", () => ({ GATEWAY_MAX_IN_FLIGHT: "99999999" }), "open files", /^warn: .* -> Raise it/]
   ]
-  it.live.each(cases)("finds %s", ([, environment, check, says]) =>
-    Effect.map(look(environment()), (found) => assert.match(said(found, check), says))
+  it.live.each(cases)("finds %s", ([, environment, name, expected]) =>
+    Effect.map(check(environment()), (found) => assert.match(shown(found, name), expected))
   )
 
   it.live("knows the gateway that is running", () =>
     Effect.gen(function* () {
       const running = yield* gateway()
       assert.match(
-        said(yield* look({ GATEWAY_PORT: String(running.port) }), "ports"),
+        shown(yield* check({ GATEWAY_PORT: String(running.port) }), "ports"),
         /^ok: .* a gateway is running there/
       )
     })
@@ -170,7 +167,7 @@ describe("doctor", () => {
       const at = (time: string) =>
         Effect.andThen(
           TestClock.setTime(Date.parse(time)),
-          Effect.map(look(tls), (found) => said(found, "tls"))
+          Effect.map(check(tls), (found) => shown(found, "tls"))
         )
       assert.match(yield* at("2026-11-01"), /^fail: .*not valid yet.*\nwarn: .*others may read it \(mode 0644\)/)
       assert.match(yield* at("2027-01-01"), /^ok: .*\(CN=localhost\) is valid until 2126-10-28/)
@@ -179,11 +176,11 @@ describe("doctor", () => {
     })
   )
 
-  it.live.skipIf(!hasRedis)("knows a Redis that is well", () =>
+  it.live.skipIf(!hasRedis)("measures a Redis that works", () =>
     Effect.gen(function* () {
       const redis = yield* Effect.acquireRelease(Effect.promise(testRedis), ({ stop }) => Effect.promise(stop))
-      const found = yield* look({ GATEWAY_REDIS_URL: redis.url })
-      assert.match(said(found, "redis"), /Redis \d+\.\d+\.\d+ answers in \d+\.\d ms, and runs the scripts/)
+      const found = yield* check({ GATEWAY_REDIS_URL: redis.url })
+      assert.match(shown(found, "redis"), /Redis \d+\.\d+\.\d+ answers in \d+\.\d ms, and runs the scripts/)
     })
   )
 
@@ -191,15 +188,15 @@ describe("doctor", () => {
     Effect.gen(function* () {
       const running = yield* Effect.forkChild(
         runChecks([
-          { name: "hangs", look: Effect.never },
-          { name: "breaks", look: Effect.die(new Error("a\nbug")) },
-          { name: "fails", look: Effect.fail({ message: "no" }) }
+          makeCheck("hangs", Effect.never),
+          makeCheck("breaks", Effect.die(new Error("a\nbug"))),
+          makeCheck("fails", Effect.fail({ message: "no" }))
         ])
       )
       yield* TestClock.adjust("8 seconds")
       const found = yield* Fiber.join(running)
       assert.deepStrictEqual(
-        found.map(({ check, state, what }) => [check, state, what]),
+        found.map(({ check, message, state }) => [check, state, message]),
         [
           ["hangs", "fail", "no answer within 8 s"],
           ["breaks", "fail", "a bug"],
@@ -209,8 +206,8 @@ describe("doctor", () => {
     }).pipe(Effect.provide(NodeServices.layer), Effect.scoped)
   )
 
-  it.concurrent("tells a script by its exit code, and in JSON", async () => {
-    const [well, unwell] = await Promise.all([
+  it.concurrent("reports to scripts by its exit code, and in JSON", async () => {
+    const [passing, failing] = await Promise.all([
       start(["doctor", "--json"]).ended,
       start(["doctor"], {
         GATEWAY_PORT: String(port),
@@ -220,16 +217,21 @@ describe("doctor", () => {
         AWS_SHARED_CREDENTIALS_FILE: file("aws", "[here]\naws_access_key_id = id\naws_secret_access_key = secret\n")
       }).ended
     ])
-    assert.strictEqual(well.code, 0)
-    const { findings } = JSON.parse(well.stdout)
-    assert.include(
+    assert.strictEqual(passing.code, 0)
+    const { findings, ok } = JSON.parse(passing.stdout)
+    assert.isTrue(ok)
+    assert.deepInclude(findings, {
+      ...{ state: "warn", check: "clouds", message: "no cloud is configured: the sandbox starts" },
+      fix: "Set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT. For a trial nothing needs to be done."
+    })
+    assert.includeMembers(
       findings.map(({ check }: Finding) => check),
-      "ports"
+      ["ports"]
     )
-    assert.strictEqual(unwell.code, 1)
-    assert.match(unwell.stdout, /^fail {2}ports +.*taken\n {6,}-> Stop/m)
-    assert.match(unwell.stdout, /^ok {4}credentials bedrock +got by the AWS default chain \(profile\)$/m)
-    assert.match(unwell.stdout, /\n2 wrong, \d+ to look at, \d+ well\n$/)
-    assert.strictEqual(unwell.stderr, "")
+    assert.strictEqual(failing.code, 1)
+    assert.match(failing.stdout, /^fail {2}ports +.*taken\n {6,}-> Stop/m)
+    assert.match(failing.stdout, /^ok {4}credentials bedrock +got by the AWS default chain \(profile\)$/m)
+    assert.match(failing.stdout, /\n2 fail, \d+ warn, \d+ ok\n$/)
+    assert.strictEqual(failing.stderr, "")
   })
 })
