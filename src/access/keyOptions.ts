@@ -62,17 +62,22 @@ export const parseCount = (option: string) => (value: number) =>
     : fail(`--${option}: expected a whole number above 0, such as --${option} 60`)
 
 const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
-const daysAhead = /^([1-9]\d{0,4})d$/
 
-/** A date (00:00 UTC of that day), a time in ISO 8601, or days from now. */
-export const parseExpires = (now: DateTime.Utc) => (text: string) => {
-  const days = daysAhead.exec(text)?.[1]
-  if (days !== undefined) return Effect.succeed(DateTime.add(now, { days: Number(days) }))
+/** A date (00:00 UTC of that day), or a time in ISO 8601. */
+export const parseTime = (text: string): Option.Option<DateTime.DateTime> =>
   // Date rolls 2027-02-31 over into March, so the date that it read is compared with the one that was written.
-  const time = Option.filter(
+  Option.filter(
     isoTime.test(text) ? DateTime.make(text) : Option.none(),
     () => new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().slice(0, 10) === text.slice(0, 10)
   )
+
+const daysAhead = /^([1-9]\d{0,4})d$/
+
+/** A date, a time, or days from now. */
+export const parseExpires = (now: DateTime.Utc) => (text: string) => {
+  const days = daysAhead.exec(text)?.[1]
+  if (days !== undefined) return Effect.succeed(DateTime.add(now, { days: Number(days) }))
+  const time = parseTime(text)
   if (Option.isNone(time)) {
     return fail(
       "--expires: expected a date such as 2027-01-31, a time such as 2027-01-31T17:00:00Z, or days from now such as 90d"

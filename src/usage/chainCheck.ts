@@ -5,78 +5,40 @@
 import { headOf, type Link, lineDigest, linkOf } from "../access/usageChain.ts"
 import { type JsonObject, readObject } from "../wire/json.ts"
 import { gapsOf } from "./chainGaps.ts"
-import { type Break, type ChainState, Chains, maxChains, showPlace } from "./chainRuns.ts"
+import { type Break, makeChains, maxChains, showPlace } from "./chains.ts"
 import type { Place } from "./summary.ts"
-
-export type { Break, BreakKind } from "./chainRuns.ts"
-
-export interface ChainReport {
-  readonly instance: string
-  readonly records: number
-  readonly first: number
-  readonly last: number
-  readonly digest: string
-  /** Heads of the log that hold. */
-  readonly anchors: number
-}
-
-export interface Verdict {
-  readonly lines: number
-  readonly records: number
-  /** Written twice after a failed write: not a break. */
-  readonly repeated: number
-  readonly other: number
-  /** Records without a chain that stand before the first one with, in their file: of an older release. */
-  readonly unchained: number
-  /** Halves of lines that a failed write left, whose record follows: not a break. */
-  readonly torn: number
-  readonly chains: ReadonlyArray<ChainReport>
-  /** Not breaks, but what only other files could prove. */
-  readonly open: ReadonlyArray<string>
-  readonly breaks: number
-  /** The first ones. */
-  readonly breaksAt: ReadonlyArray<Break>
-}
 
 const maxNamed = 20
 
-const reportOf = ({ held, instance, records, runs }: ChainState): ReadonlyArray<ChainReport> => {
-  const [first] = runs
-  const last = runs.at(-1)
-  return first === undefined || last === undefined
-    ? []
-    : [{ instance, records, first: first.first, last: last.last, digest: last.digest, anchors: held }]
-}
-
-export interface ChainChecking {
-  /** A line of a log, read before the records are. */
-  readonly anchor: (line: string | undefined, file: string, number: number) => void
-  readonly add: (line: string | undefined, file: string, number: number) => void
-  readonly damage: (place: Place) => void
-  readonly records: () => number
-  readonly result: () => Verdict
-}
+export type Verdict = ReturnType<ReturnType<typeof makeChainChecking>["result"]>
 
 /** `once`: whether a file can be read but once, so that log lines in it come among the records. */
-export const makeChainChecking = (once: (file: string) => boolean = () => true): ChainChecking => {
+export const makeChainChecking = (once: (file: string) => boolean = () => true) => {
+  const counts = {
+    lines: 0,
+    records: 0,
+    /** Written twice after a failed write: not a break. */
+    repeated: 0,
+    other: 0,
+    /** Records without a chain that stand before the first one with, in their file: of an older release. */
+    unchained: 0,
+    /** Halves of lines that a failed write left, whose record follows: not a break. */
+    torn: 0,
+    breaks: 0
+  }
+  /** The first ones. */
   const breaksAt: Array<Break> = []
+  /** Not breaks, but what only other files could prove. */
   const open: Array<string> = []
-  // Lines that do not parse, until a whole line shows that they were halves.
-  let torn = 0
+  // A line that does not parse, until a whole line shows that it was half of one.
   let half: Place | undefined
-  let breaks = 0
-  let lines = 0
-  let records = 0
-  let other = 0
-  // Before the first chained record of a file: of a release without chains.
-  let unchained = 0
   let chainedFile: string | undefined
 
   const report = (found: Break) => {
-    breaks++
+    counts.breaks++
     if (breaksAt.length < maxNamed) breaksAt.push(found)
   }
-  const chains = new Chains(report)
+  const chains = makeChains(report)
 
   /**
    * Half a line was torn by a failed write if what follows goes on with the chain; else it was damaged. At the end of a file,
@@ -84,42 +46,41 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true):
    */
   const settleHalf = (whole: boolean, file?: string) => {
     if (half === undefined) return
-    if (whole) torn++
-    else if (half.file !== file) {
-      open.push(`${showPlace(half)} is half a line at the end of a file: its record is in another, or was cut`)
-    } else report({ kind: "damaged", place: half, text: "is no whole line" })
+    if (whole) counts.torn++
+    else if (half.file === file) report({ kind: "damaged", place: half, text: "is no whole line" })
+    else open.push(`${showPlace(half)} is half a line at the end of a file: its record is in another, or was cut`)
     half = undefined
   }
 
   const addRecord = (line: string, link: Link, place: Place) => {
-    const known = breaks
-    records++
+    const { breaks } = counts
+    counts.records++
     chainedFile = place.file
-    const state = chains.stateOf(link.instance)
-    if (state === undefined) {
+    const chain = chains.chainOf(link.instance)
+    if (chain === undefined) {
       report({ kind: "missing", place, text: `is of more chains than the ${maxChains} that can be followed` })
       return
     }
-    const gaps = state.runs.length
-    chains.follow(state, link, lineDigest(line), place)
-    settleHalf(breaks === known && state.runs.length <= Math.max(1, gaps), place.file)
+    const runs = chain.runs.length
+    if (!chains.follow(chain, link, lineDigest(line), place)) counts.repeated++
+    settleHalf(breaks === counts.breaks && chain.runs.length <= Math.max(1, runs), place.file)
   }
 
   const addUnchained = (line: string, value: JsonObject, place: Place) => {
     if (!("time" in value && "outcome" in value)) {
-      other++
+      counts.other++
       if (once(place.file)) anchor(line, place.file, place.line)
     } else if (place.file === chainedFile) {
       report({ kind: "unchained", place, text: "is a record without a place in a chain" })
-    } else unchained++
+    } else counts.unchained++
   }
 
   const add = (line: string | undefined, file: string, number: number) => {
-    lines++
+    counts.lines++
     if (line === "") return
     if (line !== undefined && !line.startsWith("{")) {
       // The text of a log. Where it replaced a record, that one is missing.
-      other++
+      counts.other++
       return
     }
     const place: Place = { file, line: number }
@@ -131,35 +92,30 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true):
     else addUnchained(line, value, place)
   }
 
-  const anchor = (line: string | undefined, file: string, number: number) => {
+  /** A line of a log, read before the records are. */
+  const anchor = (line: string | undefined, file: string, number: number): void => {
     if (line === undefined || !line.includes('"usage_digest"')) return
     const head = headOf(readObject(line))
-    if (head !== undefined) chains.anchor(head, { file, line: number })
+    if (head !== undefined) chains.addHead(head, { file, line: number })
   }
 
   return {
     anchor,
     add,
-    damage: (place) => report({ kind: "damaged", place, text: "cannot be read further" }),
-    records: () => records,
+    damage: (place: Place) => report({ kind: "damaged", place, text: "cannot be read further" }),
+    records: () => counts.records,
     result: () => {
       settleHalf(false)
-      for (const found of gapsOf(chains)) {
-        if (typeof found === "string") open.push(found)
-        else report(found)
+      for (const gap of gapsOf(chains)) {
+        if (typeof gap === "string") open.push(gap)
+        else report(gap)
       }
-      return {
-        lines,
-        records,
-        repeated: chains.repeated,
-        other,
-        unchained,
-        torn,
-        open,
-        breaks,
-        breaksAt,
-        chains: [...chains.states.values()].flatMap(reportOf)
-      }
+      const followed = [...chains.all.values()].flatMap(({ instance, matched, records, runs: [first, ...more] }) => {
+        if (first === undefined) return []
+        const { digest, last } = more.at(-1) ?? first
+        return [{ instance, records, first: first.first, last, digest, anchors: matched }]
+      })
+      return { ...counts, breaksAt, open, chains: followed }
     }
   }
 }

@@ -6,66 +6,50 @@ export const longestLine = 1_048_576
 /** Gets each line without its line feed, counted from 1; undefined for one that is too long. */
 export type TakeLine = (line: string | undefined, number: number) => void
 
-export interface Lines {
-  readonly push: (bytes: Uint8Array) => void
-  /** What stands after the last line feed is a line too. */
-  readonly end: () => void
-  /** Lines so far. */
-  readonly count: () => number
-}
-
 const lineFeed = 10
 
-export const makeLines = (take: TakeLine): Lines => {
+export const makeLines = (take: TakeLine) => {
   const decoder = new TextDecoder()
-  // The beginning of a line whose end has not come.
+  // The beginning of a line whose end has not come; of one that is too long, its length only.
   let pieces: Array<Uint8Array> = []
-  let kept = 0
-  let tooLong = false
+  let length = 0
   let count = 0
 
   const keep = (bytes: Uint8Array) => {
-    if (bytes.length === 0 || tooLong) return
-    kept += bytes.length
-    tooLong = kept > longestLine
-    if (tooLong) pieces = []
-    else pieces.push(bytes)
+    length += bytes.length
+    if (length > longestLine) pieces = []
+    else if (bytes.length > 0) pieces.push(bytes)
   }
-  /** The line that began in the pieces. */
   const flush = () => {
-    const line = tooLong ? undefined : decoder.decode(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces))
+    take(length > longestLine ? undefined : decoder.decode(Buffer.concat(pieces)), ++count)
     pieces = []
-    kept = 0
-    tooLong = false
-    take(line, ++count)
+    length = 0
   }
 
   return {
-    push: (bytes) => {
+    push: (bytes: Uint8Array): void => {
       const last = bytes.lastIndexOf(lineFeed)
-      if (last < 0) return keep(bytes)
-      let start = 0
-      if (kept > 0) {
-        const first = bytes.indexOf(lineFeed)
-        keep(bytes.subarray(0, first))
-        flush()
-        start = first + 1
-      }
-      if (start <= last) {
+      if (last >= 0) {
+        const first = length > 0 ? bytes.indexOf(lineFeed) : -1
+        if (length > 0) {
+          keep(bytes.subarray(0, first))
+          flush()
+        }
         // One text for all whole lines: a call a line would cost more than the rest.
-        const text = decoder.decode(bytes.subarray(start, last + 1))
+        const text = decoder.decode(bytes.subarray(first + 1, last + 1))
         for (let at = 0; at < text.length; ) {
           const end = text.indexOf("\n", at)
-          const line = text.slice(at, end)
-          take(line.length > longestLine ? undefined : line, ++count)
+          take(end - at > longestLine ? undefined : text.slice(at, end), ++count)
           at = end + 1
         }
       }
       keep(bytes.subarray(last + 1))
     },
-    end: () => {
-      if (kept > 0) flush()
+    /** What stands after the last line feed is a line too. */
+    end: (): void => {
+      if (length > 0) flush()
     },
+    /** Lines so far. */
     count: () => count
   }
 }

@@ -1,8 +1,7 @@
 /** Usage records from files, archives (`.gz`) and standard input (`-`), line by line. */
 import { createReadStream } from "node:fs"
 import { resolve } from "node:path"
-import type { Readable } from "node:stream"
-import { pipeline } from "node:stream"
+import { pipeline, type Readable } from "node:stream"
 import { createGunzip } from "node:zlib"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, FileSystem, Stream } from "effect"
@@ -16,11 +15,8 @@ const isArchive = (file: string): boolean => file.endsWith(".gz")
 const open = (file: string): Readable => {
   if (file === "-") return process.stdin
   const bytes = createReadStream(file, { highWaterMark: pieceBytes })
-  if (!isArchive(file)) return bytes
-  const text = createGunzip({ chunkSize: pieceBytes })
-  // Either's failure is the archive's.
-  pipeline(bytes, text, () => {})
-  return text
+  // A failure of either ends both.
+  return isArchive(file) ? pipeline(bytes, createGunzip({ chunkSize: pieceBytes }), () => {}) : bytes
 }
 
 export interface Reader {
@@ -31,64 +27,56 @@ export interface Reader {
   readonly progress: (bytes: number) => void
 }
 
-/**
- * Each file once, and all of them there. `size`: of all together, undefined where that says nothing; `once`: those that can be
- * read but once.
- */
+/** The size of a file, undefined where that says nothing of its records, and whether it can be read but once. */
+const inspect = Effect.fnUntraced(function* (file: string) {
+  if (file === "-") return { once: true, size: undefined }
+  const { size, type } = yield* (yield* FileSystem.FileSystem).stat(file).pipe(
+    Effect.mapError(({ reason }) => `${file} ${reason._tag === "NotFound" ? "does not exist" : reason.message}`),
+    Effect.filterOrFail(
+      ({ type }) => type !== "Directory",
+      () => `${file} is a directory; name files, such as ${file}/*.jsonl`
+    ),
+    Effect.mapError((message) => new FileError({ message }))
+  )
+  const once = type !== "File"
+  return { once, size: once || isArchive(file) ? undefined : Number(size) }
+})
+
+/** Each file once, and all of them there. `size`: of all together; `once`: those that can be read but once. */
 export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
-  const fs = yield* FileSystem.FileSystem
   const paths = names.map((name) => (name === "-" ? name : resolve(name)))
   const files = names.filter((_, at) => paths.indexOf(paths[at] ?? "") === at)
-  const once = new Set(["-"])
-  const sizes = yield* Effect.forEach(files, (file) =>
-    file === "-"
-      ? Effect.succeed(Number.NaN)
-      : fs.stat(file).pipe(
-          Effect.mapError(({ reason }) => `${file} ${reason._tag === "NotFound" ? "does not exist" : reason.message}`),
-          Effect.filterOrFail(
-            ({ type }) => type !== "Directory",
-            () => `${file} is a directory; name files, such as ${file}/*.jsonl`
-          ),
-          Effect.mapError((message) => new FileError({ message })),
-          Effect.map(({ size, type }) => {
-            if (type !== "File") once.add(file)
-            return isArchive(file) || type !== "File" ? Number.NaN : Number(size)
-          })
-        )
-  )
-  const size = sizes.reduce((sum, each) => sum + each, 0)
+  const inspected = yield* Effect.forEach(files, inspect)
+  const size = inspected.reduce((sum, { size = Number.NaN }) => sum + size, 0)
+  const once = new Set(files.filter((_, at) => inspected[at]?.once))
   return { files, once, size: Number.isNaN(size) ? undefined : size }
 })
 
-/** Gives every line of the files to the reader, in memory that does not grow with them. */
-export const readFiles = (files: ReadonlyArray<string>, reader: Reader) =>
-  Effect.suspend(() => {
-    let read = 0
-    return Effect.forEach(
-      files,
-      (file) => {
-        const lines = makeLines((line, number) => reader.line(line, file, number))
-        return NodeStream.fromReadable<Uint8Array, Error>({
-          evaluate: () => open(file),
-          onError: (error) => (error instanceof Error ? error : new Error(String(error))),
-          chunkSize: 1
-        }).pipe(
-          Stream.runForEach((bytes) =>
-            Effect.sync(() => {
-              lines.push(bytes)
-              read += bytes.length
-              reader.progress(read)
-            })
-          ),
-          Effect.tap(() => Effect.sync(lines.end)),
-          Effect.catch((error) => {
-            if (!isArchive(file))
-              return Effect.fail(new FileError({ message: `cannot read ${file}: ${error.message}` }))
-            // What came of its last line is damaged, too.
-            return Effect.sync(() => reader.damage({ file, line: lines.count() + 1 }))
-          })
-        )
-      },
-      { discard: true }
+/** Gives every line of the files to the reader, in memory that does not grow with them. Answers how many bytes there were. */
+export const readFiles = Effect.fnUntraced(function* (files: ReadonlyArray<string>, reader: Reader) {
+  let read = 0
+  for (const file of files) {
+    const lines = makeLines((line, number) => reader.line(line, file, number))
+    yield* NodeStream.fromReadable<Uint8Array, Error>({
+      evaluate: () => open(file),
+      onError: (error) => (error instanceof Error ? error : new Error(String(error))),
+      chunkSize: 1
+    }).pipe(
+      Stream.runForEach((bytes) =>
+        Effect.sync(() => {
+          lines.push(bytes)
+          read += bytes.length
+          reader.progress(read)
+        })
+      ),
+      Effect.andThen(Effect.sync(lines.end)),
+      Effect.catch(({ message }) =>
+        isArchive(file)
+          ? // What came of its last line is damaged, too.
+            Effect.sync(() => reader.damage({ file, line: lines.count() + 1 }))
+          : Effect.fail(new FileError({ message: `cannot read ${file}: ${message}` }))
+      )
     )
-  })
+  }
+  return read
+})

@@ -2,51 +2,31 @@
 import { makeHistogram } from "../wire/histogram.ts"
 import { canonicalTime, readRecord, type UsedRecord } from "./usedRecord.ts"
 
-export const dimensions = ["key", "team", "model", "level", "cloud", "surface", "day"] as const
-export type Dimension = (typeof dimensions)[number]
-export const isDimension = (text: string): text is Dimension => dimensions.some((dimension) => dimension === text)
-
 /** Percentiles are right within 1 %. */
 export const times = makeHistogram({ smallest: 0.05, largest: 86_400_000, factor: 1.01 ** 2 })
 
 /** Sums of a group. */
-export interface Totals {
-  requests: number
-  readonly outcomes: Map<string, number>
-  input: number
-  cached: number
-  cacheWrites: number
-  output: number
-  reasoning: number
-  /** Input and output of requests whose tokens are an estimate; undefined where there are none. */
-  estimated: number | undefined
-  flags: number
-  /** What the gateway itself refused, by status. */
-  refused400: number
-  refused403: number
-  refused429: number
-  readonly duration: Uint32Array
-  firstEvent: Uint32Array | undefined
-  /** Millionths; undefined when no record has one. */
-  cost: number | undefined
-}
+export type Totals = ReturnType<typeof emptyTotals>
 
-const emptyTotals = (): Totals => ({
+const emptyTotals = () => ({
   requests: 0,
-  outcomes: new Map(),
+  outcomes: new Map<string, number>(),
   input: 0,
   cached: 0,
   cacheWrites: 0,
   output: 0,
   reasoning: 0,
-  estimated: undefined,
+  /** Input and output of requests whose tokens are an estimate; undefined where there are none. */
+  estimated: undefined as number | undefined,
   flags: 0,
+  // What the gateway itself refused, by status.
   refused400: 0,
   refused403: 0,
   refused429: 0,
   duration: times.empty(),
-  firstEvent: undefined,
-  cost: undefined
+  firstEvent: undefined as Uint32Array | undefined,
+  /** Millionths; undefined when no record has one. */
+  cost: undefined as number | undefined
 })
 
 const count = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : 0)
@@ -57,17 +37,17 @@ const maxOutcomes = 64
 const add = (totals: Totals, record: UsedRecord): void => {
   const { cost, outcome, status, tokens } = record
   totals.requests++
-  const named = totals.outcomes.has(outcome) || totals.outcomes.size < maxOutcomes ? outcome : "other"
-  totals.outcomes.set(named, (totals.outcomes.get(named) ?? 0) + 1)
+  const name = totals.outcomes.has(outcome) || totals.outcomes.size < maxOutcomes ? outcome : "other"
+  totals.outcomes.set(name, (totals.outcomes.get(name) ?? 0) + 1)
   if (tokens !== null) {
-    totals.input += count(tokens.input)
+    const input = count(tokens.input)
+    const output = count(tokens.output)
+    totals.input += input
     totals.cached += count(tokens.cached)
     totals.cacheWrites += count(tokens.cache_writes)
-    totals.output += count(tokens.output)
+    totals.output += output
     totals.reasoning += count(tokens.reasoning)
-    if (tokens.estimated === true) {
-      totals.estimated = (totals.estimated ?? 0) + count(tokens.input) + count(tokens.output)
-    }
+    if (tokens.estimated === true) totals.estimated = (totals.estimated ?? 0) + input + output
   }
   totals.flags += record.counts.flags
   // A cloud's own refusals have the outcome upstream_error.
@@ -82,22 +62,21 @@ const add = (totals: Totals, record: UsedRecord): void => {
   if (typeof cost === "number") totals.cost = (totals.cost ?? 0) + cost
 }
 
-/** The base name; of a request that got no cloud, as the caller wrote it. */
-const baseModel = ({ deployment, model }: UsedRecord): string | null => {
-  if (deployment !== null) return deployment.model
-  const at = model?.lastIndexOf(":") ?? -1
-  return at < 0 ? model : (model?.slice(0, at) ?? null)
-}
-
-const readers: Readonly<Record<Dimension, (record: UsedRecord, time: string) => string | null>> = {
+/** What can be summed by. */
+const readers = {
   key: (record) => record.key_id,
   team: (record) => record.team ?? null,
-  model: baseModel,
+  // The base name; of a request that got no cloud, as the caller wrote it.
+  model: ({ deployment, model }) => deployment?.model ?? model?.replace(/:[^:]*$/, "") ?? null,
   level: (record) => record.level,
   cloud: (record) => record.deployment?.cloud ?? null,
   surface: (record) => record.surface,
   day: (_, time) => time.slice(0, 10)
-}
+} satisfies Record<string, (record: UsedRecord, time: string) => string | null>
+
+export type Dimension = keyof typeof readers
+export const isDimension = (text: string): text is Dimension => Object.hasOwn(readers, text)
+export const dimensions = Object.keys(readers).filter(isDimension)
 
 export interface Group {
   /** One for each dimension; null where the record has none. */
@@ -120,44 +99,19 @@ export interface SummaryOptions {
   readonly groups?: number | undefined
 }
 
-export interface Summary {
-  readonly by: ReadonlyArray<Dimension>
-  readonly from: string | undefined
-  readonly to: string | undefined
-  /** Sorted by their values. */
-  readonly groups: ReadonlyArray<Group>
-  /** What came after the bound on groups. */
-  readonly rest: Totals | undefined
-  readonly total: Totals
-  /** Names that records give their keys. */
-  readonly keyNames: ReadonlyMap<string, string>
-  readonly lines: number
-  readonly damaged: number
-  /** The first few. */
-  readonly damagedAt: ReadonlyArray<Place>
-  /** Lines that are no records, such as log lines. */
-  readonly other: number
-  /** Records that were written twice after a failed write, and counted once. */
-  readonly repeated: number
-}
-
 /** A failed batch is written again as a whole, so a repeated record is at most a batch behind. */
 const repeatWindow = 1024
 const maxInstances = 256
 
-/** Whether a chained record was seen among the last of its chain. */
+/** Whether a chained record was read among the last of its chain. */
 const makeRepeats = () => {
   const seen = new Map<string, Float64Array>()
-  return (instance: string, seq: number): boolean => {
-    let ring = seen.get(instance)
-    if (ring === undefined) {
-      if (seen.size >= maxInstances) {
-        const oldest = seen.keys().next()
-        if (oldest.done !== true) seen.delete(oldest.value)
-      }
-      ring = new Float64Array(repeatWindow)
-      seen.set(instance, ring)
-    }
+  return ({ instance, seq }: UsedRecord): boolean => {
+    if (typeof instance !== "string" || typeof seq !== "number") return false
+    const known = seen.get(instance)
+    if (known === undefined && seen.size >= maxInstances) seen.delete(seen.keys().next().value ?? "")
+    const ring = known ?? new Float64Array(repeatWindow)
+    seen.set(instance, ring)
     const slot = seq % repeatWindow
     if (ring[slot] === seq) return true
     ring[slot] = seq
@@ -167,94 +121,73 @@ const makeRepeats = () => {
 
 const maxNamed = 5
 
-const compare = (left: ReadonlyArray<string | null>, right: ReadonlyArray<string | null>): number => {
-  for (const [at, value] of left.entries()) {
-    const a = value ?? ""
-    const b = right[at] ?? ""
-    if (a !== b) return a < b ? -1 : 1
-  }
-  return 0
-}
+export type Summary = ReturnType<ReturnType<typeof makeSumming>["result"]>
 
-export interface Summing {
-  /** A line, its file and its number. */
-  readonly add: (line: string | undefined, file: string, number: number) => void
-  /** Names something that is no line, such as the end of a cut archive. */
-  readonly damage: (place: Place) => void
-  readonly records: () => number
-  readonly result: () => Summary
-}
-
-export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: SummaryOptions): Summing => {
+export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: SummaryOptions) => {
   const groups = new Map<string, Group>()
   const total = emptyTotals()
+  /** What came after the bound on groups. */
+  let rest: Totals | undefined
+  /** Names that records give their keys. */
   const keyNames = new Map<string, string>()
   const isRepeat = makeRepeats()
+  /** `other`: lines that are no records, such as log lines; `repeated`: written twice after a failed write, and counted once. */
+  const lines = { read: 0, damaged: 0, other: 0, repeated: 0 }
+  /** The first few. */
   const damagedAt: Array<Place> = []
-  let rest: Totals | undefined
-  let lines = 0
-  let damaged = 0
-  let other = 0
-  let repeated = 0
 
-  const damage = (place: Place) => {
-    damaged++
+  const damage = (place: Place): void => {
+    lines.damaged++
     if (damagedAt.length < maxNamed) damagedAt.push(place)
   }
 
-  const groupOf = (record: UsedRecord, time: string): Totals => {
+  const totalsOf = (record: UsedRecord, time: string): Totals => {
     const values = by.map((dimension) => readers[dimension](record, time))
-    const key = values.length === 1 ? (values[0] ?? "\u0000") : JSON.stringify(values)
+    const key = JSON.stringify(values)
     const found = groups.get(key)
     if (found !== undefined) return found.totals
     if (groups.size >= maxGroups) {
       rest ??= emptyTotals()
       return rest
     }
-    const group: Group = { values, totals: emptyTotals() }
-    groups.set(key, group)
-    return group.totals
+    const totals = emptyTotals()
+    groups.set(key, { values, totals })
+    return totals
   }
 
   return {
-    add: (line, file, number) => {
-      lines++
+    /** A line, its file and its number. */
+    add: (line: string | undefined, file: string, number: number) => {
+      lines.read++
       // A failed write leaves half a line and an empty one at most.
       if (line === "") return
       const record = line === undefined ? "damaged" : readRecord(line)
       if (record === "other") {
-        other++
+        lines.other++
         return
       }
-      if (record === "damaged") return damage({ file, line: number })
-      const time = canonicalTime(record.time)
-      if (time === undefined) return damage({ file, line: number })
-      if (record.instance !== undefined && record.seq !== undefined && isRepeat(record.instance, record.seq)) {
-        repeated++
+      const time = record === "damaged" ? undefined : canonicalTime(record.time)
+      if (record === "damaged" || time === undefined) return damage({ file, line: number })
+      if (isRepeat(record)) {
+        lines.repeated++
         return
       }
       if ((from !== undefined && time < from) || (to !== undefined && time >= to)) return
       add(total, record)
-      add(groupOf(record, time), record)
+      add(totalsOf(record, time), record)
       if (record.key_id !== null && typeof record.key_name === "string" && keyNames.size < maxGroups) {
         keyNames.set(record.key_id, record.key_name)
       }
     },
+    /** Names something that is no line, such as the end of a cut archive. */
     damage,
     records: () => total.requests,
-    result: () => ({
-      by,
-      from,
-      to,
-      groups: [...groups.values()].sort((left, right) => compare(left.values, right.values)),
-      rest,
-      total,
-      keyNames,
-      lines,
-      damaged,
-      damagedAt,
-      other,
-      repeated
-    })
+    result: () => {
+      const order = ({ values }: Group) => values.join("\u0000")
+      const sorted = [...groups.values()].sort((left, right) =>
+        order(left) < order(right) ? -1 : order(left) > order(right) ? 1 : 0
+      )
+      return { by, from, to, groups: sorted, rest, total, keyNames, lines, damagedAt }
+    }
   }
 }

@@ -125,10 +125,9 @@ describe("a summary", () => {
         JSON.stringify({ ...JSON.parse(whole), ...fields })
       )
     ]
-    const { damaged, damagedAt, other, total } = sum([whole, "", '{"level":"info","message":"hi"}', ...wrong, whole])
+    const { damagedAt, lines, total } = sum([whole, "", '{"level":"info","message":"hi"}', ...wrong, whole])
     assert.strictEqual(total.requests, 2)
-    assert.strictEqual(other, 1)
-    assert.strictEqual(damaged, wrong.length)
+    assert.deepInclude(lines, { other: 1, damaged: wrong.length })
     assert.deepEqual(
       damagedAt.map(({ line }) => line),
       [4, 5, 6, 7, 8]
@@ -137,9 +136,9 @@ describe("a summary", () => {
 
   it("counts a record once that a failed write repeats", () => {
     const lines = chained(1500)
-    const { repeated, total } = sum([...lines, ...lines.slice(-1000)])
-    assert.strictEqual(total.requests, 1500)
-    assert.strictEqual(repeated, 1000)
+    const summary = sum([...lines, ...lines.slice(-1000)])
+    assert.strictEqual(summary.total.requests, 1500)
+    assert.strictEqual(summary.lines.repeated, 1000)
   })
 
   it("has a bound on groups, beyond which it names none", () => {
