@@ -1,9 +1,11 @@
 /** `chat`: a conversation with a model from the terminal, through the typed client (docs/operation.md#commands). */
-import { Config, Data, Effect, Option, Pull, Queue, Redacted, Result, Stream, Terminal } from "effect"
+import { Config, Effect, Option, Pull, Queue, Redacted, Result, Stream, Terminal } from "effect"
 import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { type ChatMessage, type Client, isModelName, type ModelName, makeClient } from "../EffectClient.ts"
-import { type CommandName, helpText, readLine, refuseModel, unknownText } from "./chatCommands.ts"
+import { isObject } from "../wire/json.ts"
+import { type CommandName, helpText, type Line, parseLine, refuseModel, unknownCommand } from "./chatCommands.ts"
+import { CommandError, fail } from "./shared.ts"
 import {
   addChunk,
   coloured,
@@ -17,8 +19,6 @@ import {
   textOf
 } from "./transcript.ts"
 
-export class ChatError extends Data.TaggedError("ChatError")<{ readonly message: string }> {}
-
 export interface Conversation {
   readonly client: Client
   readonly model: ModelName
@@ -28,7 +28,7 @@ export interface Conversation {
   readonly style: Style
 }
 
-/** What the next question is asked with. */
+/** What the next question is sent with. */
 interface State {
   readonly model: ModelName
   readonly system: string | undefined
@@ -41,23 +41,25 @@ type Print = (text: string) => Effect.Effect<void>
 const interrupted = Effect.gen(function* () {
   const terminal = yield* Terminal.Terminal
   const keys = yield* terminal.readInput
-  return yield* Queue.take(keys).pipe(
+  yield* Queue.take(keys).pipe(
     Effect.forever,
     Pull.catchDone(() => Effect.void)
   )
 }).pipe(Effect.scoped)
 
-/** One question and its streamed answer. What has come is kept when a person ends it. */
-const turn = Effect.fnUntraced(function* (
+/** The state after one question and its streamed answer, of which what has come is kept when a person ends it. */
+const ask = Effect.fnUntraced(function* (
   { client, interactive, style }: Conversation,
-  { model, system, messages }: State,
+  { messages, model, system }: State,
+  question: string,
   print: Print
 ) {
+  const asked: ReadonlyArray<ChatMessage> = [...messages, { role: "user", content: question }]
   let answer = emptyAnswer
   const answered = Effect.gen(function* () {
     const { body, headers } = yield* client.chat.completions({
       model,
-      messages: system === undefined ? messages : [{ role: "system", content: system }, ...messages],
+      messages: system === undefined ? asked : [{ role: "system", content: system }, ...asked],
       stream: true,
       stream_options: { include_usage: true }
     })
@@ -67,49 +69,50 @@ const turn = Effect.fnUntraced(function* (
     })
     yield* print(`\n${footer(answer, headers, style)}\n`)
   })
-  if (interactive) {
-    const stopped = Effect.andThen(
-      interrupted,
-      Effect.suspend(() => print(`\n${style.dim("Stopped.")}\n`))
-    )
-    yield* Effect.raceFirst(answered, stopped)
-  } else yield* answered
-  return answer.text
+  const stopped = Effect.andThen(
+    interrupted,
+    Effect.suspend(() => print(`\n${style.dim("Stopped.")}\n`))
+  )
+  yield* interactive ? Effect.raceFirst(answered, stopped) : answered
+  const kept = answer.text === "" ? messages : [...asked, { role: "assistant" as const, content: answer.text }]
+  return { model, system, messages: kept }
 })
 
-/** What a command does to the state; undefined ends the chat. */
-const obey = Effect.fnUntraced(function* (
-  { client, style }: Conversation,
+/** The state after a command; undefined ends the chat. */
+const runCommand = Effect.fnUntraced(function* (
+  { client }: Conversation,
   state: State,
-  { name, argument }: { readonly name: CommandName; readonly argument: string },
-  print: Print
+  { argument, name }: { readonly name: CommandName; readonly argument: string },
+  reply: Print
 ) {
-  const tell = (text: string) => print(`${style.dim(printable(text))}\n`)
-  if (name === "exit") return undefined
-  if (name === "clear") {
-    yield* tell("The conversation is forgotten.")
-    return { ...state, messages: [] }
-  }
-  if (name === "system") {
-    yield* tell(argument === "" ? "There is no system message now." : "The system message is set.")
-    return { ...state, system: argument === "" ? undefined : argument }
-  }
-  if (name === "model") {
-    const { body } = yield* client.models.list()
-    const available = body.data.map(({ id }) => id)
-    if (argument === "") yield* tell(`${state.model} is asked. The key may use:\n  ${available.join("\n  ")}`)
-    else {
+  switch (name) {
+    case "exit":
+      return undefined
+    case "clear":
+      yield* reply("The conversation is forgotten.")
+      return { ...state, messages: [] }
+    case "system":
+      yield* reply(argument === "" ? "There is no system message now." : "The system message is set.")
+      return { ...state, system: argument === "" ? undefined : argument }
+    case "model": {
+      const { body } = yield* client.models.list()
+      const available = body.data.map(({ id }) => id)
       const refusal = refuseModel(argument, available)
       if (refusal === undefined && isModelName(argument)) {
-        yield* tell(`${argument} is asked from now on.`)
+        yield* reply(`${argument} answers from now on.`)
         return { ...state, model: argument }
       }
-      yield* tell(refusal ?? `${argument} has no level`)
+      yield* reply(
+        argument === ""
+          ? `${state.model} answers. The key may use:\n  ${available.join("\n  ")}`
+          : (refusal ?? `${argument} has no level`)
+      )
+      return state
     }
-    return state
+    case "help":
+      yield* reply(helpText)
+      return state
   }
-  yield* tell(helpText)
-  return state
 })
 
 /**
@@ -119,16 +122,10 @@ const obey = Effect.fnUntraced(function* (
 export const converse = Effect.fnUntraced(function* (conversation: Conversation) {
   const { model, url, interactive, style } = conversation
   const terminal = yield* Terminal.Terminal
-  const print = (text: string) => Effect.orDie(terminal.display(text))
+  const print: Print = (text) => Effect.orDie(terminal.display(text))
+  const reply: Print = (text) => print(`${style.dim(printable(text))}\n`)
   if (interactive) yield* print(greeting(model, url, style))
   let state: State = { model, system: undefined, messages: [] }
-
-  const ask = Effect.fnUntraced(function* (text: string) {
-    const asked = { ...state, messages: [...state.messages, { role: "user", content: text } as const] }
-    const answer = yield* turn(conversation, asked, print)
-    if (answer !== "") state = { ...asked, messages: [...asked.messages, { role: "assistant", content: answer }] }
-  })
-
   while (true) {
     if (interactive) yield* print("\n> ")
     const typed = yield* Effect.option(terminal.readLine)
@@ -138,54 +135,44 @@ export const converse = Effect.fnUntraced(function* (conversation: Conversation)
       if (interactive) return
       continue
     }
-    const line = interactive ? readLine(text) : ({ _tag: "Message", text } as const)
+    const line: Line = interactive ? parseLine(text) : { _tag: "Message", text }
     if (line._tag === "Unknown") {
-      yield* print(`${style.dim(unknownText(line.name))}\n`)
+      yield* reply(unknownCommand(line.name))
       continue
     }
-    const done = yield* Effect.result(
+    const next = yield* Effect.result(
       line._tag === "Message"
-        ? Effect.as(ask(line.text), true)
-        : Effect.map(obey(conversation, state, line, print), (next) => {
-            if (next !== undefined) state = next
-            return next !== undefined
-          })
+        ? ask(conversation, state, line.text, print)
+        : runCommand(conversation, state, line, reply)
     )
-    if (Result.isFailure(done)) {
-      const message = explainFailure(done.failure, url, style)
-      if (!interactive) return yield* new ChatError({ message })
+    if (Result.isFailure(next)) {
+      const message = explainFailure(next.failure, url, style)
+      if (!interactive) return yield* fail(message)
       yield* print(`\n${style.bold("Error:")} ${message}\n`)
-    } else if (!done.success) return
+    } else if (next.success === undefined) return
+    else state = next.success
   }
 })
 
-/** The sandbox says at `/` that it is one, and everyone knows its key. */
+/** The sandbox says at `/` that it is one, and its key is public. */
 const sandboxKey = (url: string) =>
   HttpClient.get(new URL("/", url), { headers: { accept: "application/json" } }).pipe(
     Effect.flatMap((reply) => Effect.orElseSucceed(reply.json, () => undefined)),
-    Effect.mapError((error) => new ChatError({ message: explainFailure(error, url, plain) })),
+    Effect.mapError((error) => new CommandError({ message: explainFailure(error, url, plain) })),
     Effect.filterOrFail(
-      (body) => typeof body === "object" && body !== null && "sandbox" in body && body.sandbox === true,
-      () => new ChatError({ message: "no key: give one with --key, or set GATEWAY_API_KEY" })
+      (body) => isObject(body) && body.sandbox === true,
+      () => new CommandError({ message: "no key: give one with --key, or set GATEWAY_API_KEY" })
     ),
-    Effect.as(Redacted.make("sandbox-key"))
+    Effect.as("sandbox-key")
   )
-
-/** An empty variable is an absent one. */
-const environmentKey = Config.option(Config.NonEmptyString("GATEWAY_API_KEY"))
-
-const keyOf = (flag: Option.Option<string>, url: string) =>
-  Effect.gen(function* () {
-    const given = Option.isSome(flag) ? flag : yield* environmentKey
-    return Option.isSome(given) ? Redacted.make(given.value) : yield* sandboxKey(url)
-  })
 
 const flags = {
   model: Flag.String("model").pipe(Flag.withDescription("the model ID: claude-sonnet-4-5:il5")),
   url: Flag.String("url").pipe(Flag.withDescription("where the gateway is"), Flag.withDefault("http://127.0.0.1:8080")),
   key: Flag.String("key").pipe(
     Flag.withDescription("the API key; GATEWAY_API_KEY otherwise, and in the sandbox its own"),
-    Flag.optional
+    Flag.withFallbackConfig(Config.NonEmptyString("GATEWAY_API_KEY")),
+    Flag.withDefault(undefined)
   )
 }
 
@@ -194,16 +181,14 @@ export const chatCommand = Command.make(
   flags,
   Effect.fnUntraced(function* ({ model, url, key }) {
     if (!isModelName(model)) {
-      return yield* new ChatError({
-        message: `--model: ${JSON.stringify(model)} has no level; write <base_model>:<level>, as in claude-sonnet-4-5:il5`
-      })
+      const example = "write <base_model>:<level>, as in claude-sonnet-4-5:il5"
+      return yield* fail(`--model: ${JSON.stringify(model)} has no level; ${example}`)
     }
     if (!URL.canParse(url)) {
-      return yield* new ChatError({
-        message: `--url: ${JSON.stringify(url)} is not an address such as http://127.0.0.1:8080`
-      })
+      return yield* fail(`--url: ${JSON.stringify(url)} is not an address such as http://127.0.0.1:8080`)
     }
-    const client = yield* makeClient({ baseUrl: url, apiKey: yield* keyOf(key, url) })
+    const apiKey = Redacted.make(key ?? (yield* sandboxKey(url)))
+    const client = yield* makeClient({ baseUrl: url, apiKey })
     const interactive = process.stdin.isTTY === true
     const style = process.stdout.isTTY === true ? coloured : plain
     yield* converse({ client, model, url, interactive, style })

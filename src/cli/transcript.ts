@@ -8,8 +8,9 @@ import {
   type Usage,
   usageNotice
 } from "../EffectClient.ts"
+import { objectOf } from "../wire/json.ts"
 
-/** How a line is set off where the terminal supports it: dim for what is about the answer, bold for what needs attention. */
+/** How the terminal sets text off: dim for what is about an answer, bold for what needs attention. */
 export interface Style {
   readonly dim: (text: string) => string
   readonly bold: (text: string) => string
@@ -23,7 +24,7 @@ export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
 
-/** What a turn has come to, chunk by chunk. */
+/** An answer so far. */
 export interface Answer {
   readonly text: string
   readonly finish: string | undefined
@@ -50,51 +51,44 @@ const finishes: Readonly<Record<string, string>> = {
 }
 
 /** Below an answer: who served it and what it took, then what needs attention. */
-export const footer = ({ finish, usage, governance }: Answer, headers: GatewayHeaders, style: Style): string => {
-  const served = [headers.servedBy, headers.servedLevel].filter((part) => part !== undefined).join(" at ")
+export const footer = ({ finish = "", usage, governance }: Answer, headers: GatewayHeaders, style: Style): string => {
+  const { requestId, servedBy, servedLevel } = headers
+  const served = [servedBy, servedLevel].filter((part) => part !== undefined).join(" at ")
   const about = [
-    served === "" ? undefined : `served by ${served}`,
+    served && `served by ${served}`,
     usage && `${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out`,
-    headers.requestId && `request ${headers.requestId}`
-  ].filter((part) => part !== undefined)
+    requestId && `request ${requestId}`
+  ].filter(Boolean)
   const attention = [
-    ...((finishes[finish ?? ""] ?? "") ? [finishes[finish ?? ""]] : []),
+    finishes[finish] ?? [],
     ...(governance?.flags ?? []).map(
       ({ tool_name, destinations }) => `Flagged: the call of ${tool_name} names ${destinations.join(", ")}.`
     )
-  ]
-  return [style.dim(about.join(" · ")), ...attention.map((line) => style.bold(printable(line ?? "")))].join("\n")
+  ].flat()
+  return [style.dim(about.join(" · ")), ...attention.map((line) => style.bold(printable(line)))].join("\n")
 }
 
-const refused = ({ status, type, message, retryAfter }: ApiError): readonly [what: string, next: string] => {
-  if (type === "authentication_error") return [message, "Give a key with --key, or set GATEWAY_API_KEY."]
-  if (type === "permission_error") return [message, "Choose a model that the key allows, or ask the operator."]
-  if (status === 429) {
-    return [message, retryAfter === undefined ? "Try again later." : `Try again in ${retryAfter} s.`]
-  }
-  if (status >= 500) return [message, "Try again; if it stays, give the operator the request's ID."]
-  return [message, "Change the request and ask again."]
+/** What to do after a refusal. */
+const nextStep = ({ status, type, retryAfter }: ApiError): string => {
+  if (type === "authentication_error") return "Give a key with --key, or set GATEWAY_API_KEY."
+  if (type === "permission_error") return "Choose a model that the key allows, or ask the operator."
+  if (status === 429) return retryAfter === undefined ? "Try again later." : `Try again in ${retryAfter} s.`
+  return status >= 500
+    ? "Try again; if it stays, give the operator the request's ID."
+    : "Change the request and ask again."
 }
+
+const isUnreachable = (error: unknown): boolean => objectOf(objectOf(error).reason)._tag === "TransportError"
 
 /** What went wrong, and what to do next. */
 export const explainFailure = (error: unknown, url: string, style: Style): string => {
-  const [what, next, id] =
+  const [message, next, id] =
     error instanceof ApiError
-      ? [...refused(error), error.requestId]
+      ? [error.message, nextStep(error), error.requestId]
       : error instanceof StreamError
         ? [error.message, "The answer above may be incomplete; ask again.", error.requestId]
         : isUnreachable(error)
           ? [`no gateway answers at ${url}`, "Start one with npm start, or name another with --url."]
           : [`what answers at ${url} is not this gateway, or another version of it`, "Check --url."]
-  const request = id === undefined ? "" : style.dim(` (request ${id})`)
-  return `${printable(what)}${request}\n${next}`
+  return `${printable(message)}${id === undefined ? "" : style.dim(` (request ${id})`)}\n${next}`
 }
-
-const isUnreachable = (error: unknown): boolean =>
-  typeof error === "object" &&
-  error !== null &&
-  "reason" in error &&
-  typeof error.reason === "object" &&
-  error.reason !== null &&
-  "_tag" in error.reason &&
-  error.reason._tag === "TransportError"

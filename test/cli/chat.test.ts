@@ -94,7 +94,7 @@ describe("chat", () => {
     })
   )
 
-  it.live("ends the answer, not itself, when Ctrl-C is pressed, and goes on with what was said", () =>
+  it.live("ends the answer, not itself, when Ctrl-C is pressed, and goes on with the part that came", () =>
     Effect.gen(function* () {
       const { shown, result, records } = yield* talk(true, "[sandbox: events=5000]", "And now?", "")
       assert.strictEqual(result._tag, "Success")
@@ -107,26 +107,26 @@ describe("chat", () => {
     })
   )
 
-  it.live("obeys its commands at a terminal", () =>
+  it.live("runs its commands at a terminal", () =>
     Effect.gen(function* () {
       const { shown } = yield* talk(
         true,
         ...["/help", "/modle", "/model", "/model gpt-5.1:il6", "/model gpt-5.1:il5", "/system Be brief.", "One"],
         ...["Two", "/clear", "Three", "/system", "/exit", "Four"]
       )
-      const said = shown.split("\n> ")
-      const about = (n: number, pattern: RegExp) => assert.match(said[n] ?? "", pattern)
-      assert.strictEqual(said.length, 13)
+      const replies = shown.split("\n> ")
+      const about = (n: number, pattern: RegExp) => assert.match(replies[n] ?? "", pattern)
+      assert.strictEqual(replies.length, 13)
       about(1, /\/clear +forgets the conversation/)
       about(2, /no \/modle; is \/model meant\?/)
-      about(3, /^claude-sonnet-4-5:il5 is asked\. .*\n {2}gpt-5\.1:il5\n/s)
+      about(3, /^claude-sonnet-4-5:il5 answers\. .*\n {2}gpt-5\.1:il5\n/s)
       about(4, /"gpt-5\.1:il6" is no model ID .*; near: .*gpt-5\.1:il5/)
-      about(5, /gpt-5\.1:il5 is asked from now on/)
+      about(5, /gpt-5\.1:il5 answers from now on/)
       about(6, /system message is set/)
       about(7, /served by sandbox-azure\/usgov at il5/)
       about(8, /This is turn 2/)
       about(9, /forgotten/)
-      assert.notInclude(said[10], "This is turn")
+      assert.notInclude(replies[10], "This is turn")
       about(11, /no system message now/)
     })
   )
