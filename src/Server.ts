@@ -12,7 +12,7 @@ import { layerMemory } from "./access/sqliteStore.ts"
 import { storeLayer } from "./access/store.ts"
 import { UsageLog } from "./access/UsageLog.ts"
 import { Api, purposePaths } from "./api/Api.ts"
-import { isTls, listenerLayer } from "./listener.ts"
+import { listenerLayer } from "./listener.ts"
 import { CatalogStore } from "./model/CatalogStore.ts"
 import { Attempts } from "./provider/attempts.ts"
 import { Providers } from "./provider/Providers.ts"
@@ -33,12 +33,9 @@ const routes = ({ docs, sandbox, settings }: GatewayOptions) =>
       Layer.provide([surfacesLayer, modelsLayer, healthLayer]),
       Layer.provide(apiKeyLayer)
     ),
-    docsLayer({ docs, sandbox, tls: isTls(settings) }),
+    docsLayer({ docs, sandbox, tls: Option.isSome(settings.tlsCert) }),
     frontDoor
   )
-
-/** What the surfaces ask for. */
-const services = Inference.layer.pipe(Layer.provide(Providers.layer), Layer.provide(Attempts.live))
 
 /** What a gateway is made from. */
 export interface GatewayOptions {
@@ -50,16 +47,13 @@ export interface GatewayOptions {
   readonly sandbox: boolean
 }
 
-/**
- * A sandbox of one process counts in memory, so that a trial leaves nothing behind, unless there are keys whose use can be
- * asked for.
- */
+/** A sandbox of one process counts in memory, so that a trial leaves no files, unless there are keys whose use can be asked for. */
 const store = ({ settings, sandbox }: GatewayOptions) => {
   const trial = sandbox && settings.workers === 1 && Option.isNone(settings.redisUrl)
   return trial && !existsSync(settings.keysFile) ? layerMemory : storeLayer(settings)
 }
 
-/** At a terminal the sandbox's records would only bury what a person reads there. */
+/** At a terminal, the sandbox writes no records between the lines that a person reads. */
 const usageLog = ({ settings, sandbox }: GatewayOptions) => {
   if (settings.usageLog !== "stdout") return UsageLog.layer({ file: settings.usageLog })
   return sandbox && process.stdout.isTTY ? UsageLog.none : UsageLog.layer({})
@@ -92,14 +86,16 @@ const status = ({ metricsPort }: GatewaySettings) =>
 /** Serves until its scope closes. */
 export const gatewayLayer = (options: GatewayOptions) => {
   const { settings, clouds } = options
-  // The routes are made before the port is taken, so that whoever can connect is answered.
+  // The routes are made before the port is taken, so that every connection is answered.
   return Layer.unwrap(
     Effect.map(HttpRouter.toHttpEffect(routes(options)), (app) =>
       HttpServer.serve(app).pipe(Layer.provideMerge(listenerLayer(settings)))
     )
   ).pipe(
     Layer.merge(status(settings)),
-    Layer.provide([services, NodeHttpServer.layerHttpServices]),
+    Layer.provide([Inference.layer, NodeHttpServer.layerHttpServices]),
+    Layer.provide(Providers.layer),
+    Layer.provide(Attempts.live),
     Layer.provide(access(options)),
     Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, sites: sitesOf(clouds), paths: purposePaths })),
     Layer.provideMerge(Drain.layer),

@@ -1,9 +1,9 @@
 /**
  * Every environment variable, with its default and its sentence of help; the clouds' are in src/settings/clouds.ts. Nothing else
- * reads the environment, but for the clouds' own credential libraries and the `OTEL_*` variables, which their libraries read.
+ * reads the environment but the clouds' own credential libraries and the `OTEL_*` variables, which their libraries read.
  */
 import { availableParallelism } from "node:os"
-import { Config, ConfigProvider, Context, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Config, ConfigProvider, Context, Duration, Effect, Option, Redacted, Schema } from "effect"
 import { type CloudSettings, cloudsConfig } from "./settings/clouds.ts"
 import {
   checked,
@@ -177,7 +177,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** The process's environment. */
 export const environment = (): Environment => process.env
 
-/** Changes what libraries will find in it; undefined takes a variable away. */
+/** Changes what libraries read; undefined removes a variable. */
 export const changeEnvironment = (changes: Environment): void => {
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined) delete process.env[name]
@@ -197,10 +197,3 @@ export const provider = (environment: Environment) =>
 
 export const load = (environment: Environment) =>
   config.pipe(Effect.provide(ConfigProvider.layer(provider(environment))))
-
-export const layer = (environment: Environment) =>
-  Layer.unwrap(
-    Effect.map(load(environment), (loaded) =>
-      Layer.merge(Layer.succeed(Settings, loaded.gateway), Layer.succeed(Clouds, loaded.clouds))
-    )
-  )

@@ -13,16 +13,10 @@ import { Drain } from "./surface/Drain.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchFile } from "./watchFile.ts"
 
-/** The gateway cannot take connections. `message` says what the operator can do. */
+/** The gateway cannot take connections; the message names what the operator can do. */
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
 
 type TlsSettings = Pick<GatewaySettings, "tlsCert" | "tlsKey" | "tlsClientCa">
-
-/** Whether the settings ask for TLS. */
-export const isTls = ({ tlsCert }: TlsSettings): boolean => Option.isSome(tlsCert)
-
-/** Time between two looks at the certificate's files. */
-const pollInterval = "1 second"
 
 /** The files that the settings name, or undefined without TLS. */
 const tlsFiles = Effect.fnUntraced(function* ({ tlsCert, tlsKey, tlsClientCa }: TlsSettings) {
@@ -73,7 +67,7 @@ export const checkTlsFiles = Effect.fnUntraced(function* (settings: TlsSettings)
 /**
  * Node's defaults, reviewed: headers within `GATEWAY_HEADERS_TIMEOUT`, and so a TLS handshake; a whole request within that
  * and the body's time, for bodies that no handler reads; idle connections kept for 65 s, longer than load balancers keep
- * theirs; at most 32 KiB and 200 headers. The check runs every second, so that the limits mean what they say.
+ * theirs; at most 32 KiB and 200 headers. The check runs every second, so that the limits hold to the second.
  */
 const limits = (settings: GatewaySettings) => {
   const headersTimeout = Duration.toMillis(settings.headersTimeout)
@@ -85,8 +79,7 @@ const limits = (settings: GatewaySettings) => {
     maxHeaderSize: 32 * 1024,
     connectionsCheckingInterval: 1_000,
     noDelay: true,
-    // What a caller that reads slowly leaves in memory; the system's own buffers come on top. As much as a read of a cloud's
-    // connection brings: with a quarter of it, streams in bursts wait for callers that are quick, and take up to a fifth longer.
+    // What a caller that reads slowly leaves in memory, beside the system's own buffers: as much as one read of a cloud's connection.
     highWaterMark: 64 * 1024,
     // The front door refuses a request without one, in JSON and with an ID.
     requireHostHeader: false,
@@ -123,7 +116,7 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   yield* watchFile({
     read: readTls(files),
     initial: tls,
-    every: pollInterval,
+    every: "1 second",
     take: Effect.fnUntraced(function* (latest) {
       yield* checkTls(latest)
       server.setSecureContext(latest)
@@ -147,28 +140,24 @@ const explain = (settings: GatewaySettings, cause: unknown): ListenError => {
   return new ListenError({ message: `cannot listen on ${where}: ${why}` })
 }
 
-/** After a crash, running requests have had their time as soon as the listener closes. */
+/** Ends the connections that are still open after the in-band end of streams. */
 const cutOff = Effect.fnUntraced(function* (server: Server) {
   const { expired } = yield* Drain
   yield* Deferred.await(expired).pipe(
-    Effect.andThen(
-      Effect.delay(
-        Effect.sync(() => server.closeAllConnections()),
-        lastCall
-      )
-    ),
+    Effect.andThen(Effect.sleep(lastCall)),
+    Effect.andThen(Effect.sync(() => server.closeAllConnections())),
     Effect.forkScoped
   )
 })
 
-/** Listens until the scope closes; then it takes no connection any more and waits for what is in hand. */
+/** Listens until the scope closes; then it takes no more connections and waits for the requests in flight. */
 export const listenerLayer = (settings: GatewaySettings) =>
   Layer.unwrap(
     Effect.map(Effect.tap(makeServer(settings), cutOff), (server) =>
       NodeHttpServer.layerServer(() => server, {
         host: settings.host,
         port: settings.port,
-        // Callers that come all at once wait here for a moment; the system may allow fewer.
+        // Callers that connect at the same time wait here; the system may allow fewer.
         backlog: 4096,
         // Streams are ended in-band when their time is over; this is for those that then do not end.
         gracefulShutdownTimeout: Duration.sum(settings.drainTimeout, lastCall)

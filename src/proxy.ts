@@ -1,6 +1,6 @@
 /**
  * One rule for proxies (docs/operation.md#proxies): requests to clouds and for credentials go through `GATEWAY_HTTPS_PROXY`, or
- * directly where that is not set. Libraries that look for the usual variables find what this rule says.
+ * directly where that is not set. Libraries that read the usual variables find the same.
  */
 import { Option, Redacted } from "effect"
 import { setGlobalProxyFromEnv } from "./nodeHttp.ts"

@@ -4,7 +4,7 @@ import { open } from "node:fs/promises"
 import { buffer } from "node:stream/consumers"
 import { Data, Effect } from "effect"
 
-/** `message` says why, without the file's name. */
+/** The message is the reason, without the file's name. */
 export class UnreadableFile extends Data.Error<{
   readonly message: string
   /** The system's, such as `ENOENT`, or one of ours. */

@@ -1,6 +1,6 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { Console, Data, Duration, Effect, Layer, Option } from "effect"
+import { Console, Context, Data, Duration, Effect, Layer, Option } from "effect"
 import { crash } from "./crash.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { leftOutLines, loadCatalog } from "./model/CatalogStore.ts"
@@ -26,64 +26,49 @@ interface Loaded {
   readonly forWorkers: Readonly<Record<string, string>>
 }
 
-/** Variables that configure clouds. An empty one counts as absent. */
-const cloudVariable = /^(VERTEX|BEDROCK|AWS|AZURE)_/
+/** Variables that configure clouds, emptied: an empty one counts as absent. */
 const withoutClouds = (env: Environment): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    Object.keys(env)
-      .filter((name) => cloudVariable.test(name))
-      .map((name) => [name, ""])
+    Object.keys(env).flatMap((name) => (/^(VERTEX|BEDROCK|AWS|AZURE)_/.test(name) ? [[name, ""]] : []))
   )
 
-/** The settings, pointed at the sandbox's clouds when there is no other or the operator wants it so. */
+const setCloud = "set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT"
+
+/** The settings, pointed at the sandbox's clouds where no cloud is configured or the operator wants it so. */
 const loadWithSandbox = Effect.gen(function* () {
   const env = environment()
   const loaded = yield* load(env)
   yield* requireFips(loaded.gateway)
   applyProxyRule(loaded.gateway)
   const configured = activeClouds(loaded.clouds).size > 0
-  const { host, sandbox, sandboxPace } = loaded.gateway
+  const { catalogFile, host, sandbox, sandboxPace } = loaded.gateway
   if (sandbox === "off" && !configured) {
     return yield* new NoCloud({
-      message:
-        "no cloud is configured: set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT, or GATEWAY_SANDBOX=auto to try the gateway without one"
+      message: `no cloud is configured: ${setCloud}, or GATEWAY_SANDBOX=auto to try the gateway without one`
     })
   }
   if (sandbox === "auto" && !configured && !isLoopback(host)) {
     // The sandbox's key is public, and the setting of a real cloud may be misspelt.
-    return yield* new NoCloud({
-      message: [
-        `no cloud is configured, and ${host} is not a loopback address: set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT, or GATEWAY_SANDBOX=on to serve the sandbox there`,
-        ...unknownSettingLines(env)
-      ].join("; ")
-    })
+    const problem = `no cloud is configured, and ${host} is not a loopback address: ${setCloud}, or GATEWAY_SANDBOX=on to serve the sandbox there`
+    return yield* new NoCloud({ message: [problem, ...unknownSettingLines(env)].join("; ") })
   }
-  // The clouds that a worker finds in its environment are the sandbox's already: it is the first process that runs them.
+  // The clouds that a worker finds in its environment are the sandbox's already: the first process runs them.
   if (isWorker || sandbox === "off" || (sandbox === "auto" && configured)) {
     const simulated = isWorker && sandbox === "on"
-    const result: Loaded = {
-      ...loaded,
-      clouds: { ...loaded.clouds, simulated },
-      sandbox: simulated,
-      forWorkers: { GATEWAY_SANDBOX: "off" }
-    }
-    return result
+    const clouds = { ...loaded.clouds, simulated }
+    return { ...loaded, clouds, sandbox: simulated, forWorkers: { GATEWAY_SANDBOX: "off" } }
   }
   const { Sandbox } = yield* Effect.promise(() => import("./sandbox/Sandbox.ts"))
-  const catalog = yield* followedCatalog(loaded.gateway.catalogFile)
+  const catalog = yield* followedCatalog(catalogFile)
   const context = yield* Layer.build(Sandbox.layer({ pace: Duration.toMillis(sandboxPace), catalog }))
-  const simulated = yield* Effect.provide(
-    Effect.map(Sandbox, ({ environment }) => environment),
-    context
-  )
+  const simulated = Context.get(context, Sandbox).environment
   const { clouds } = yield* load(simulated)
-  const result: Loaded = {
+  return {
     gateway: loaded.gateway,
     clouds: { ...clouds, simulated: true },
     sandbox: true,
     forWorkers: { ...withoutClouds(env), ...simulated, GATEWAY_SANDBOX: "on" }
   }
-  return result
 })
 
 /** The catalog as it is now, for the sandbox. The gateway, which reads it too, logs a file that is broken. */
@@ -98,7 +83,7 @@ const followedCatalog = Effect.fnUntraced(function* (file: Option.Option<string>
   return () => catalog
 })
 
-/** What the boundary rests on beside the partition table: declared and loopback addresses, certificates that Node believes, its OpenSSL. */
+/** What the boundary rests on beside the partition table: declared and loopback addresses, trusted certificates, the proxy, OpenSSL. */
 const foundations = ({ gateway, clouds }: Loaded): ReadonlyArray<string> => [
   ...declarationsOf(clouds).map(({ setting, url, serves }) => `${setting} ${url} declared ${serves}`),
   ...loopbacksOf(clouds).map(({ servedBy, setting, url }) => `${setting} ${url} on loopback stands for ${servedBy}`),
@@ -107,7 +92,7 @@ const foundations = ({ gateway, clouds }: Loaded): ReadonlyArray<string> => [
   describeCrypto(cryptoFacts())
 ]
 
-/** The one line that says the gateway serves (docs/operation.md#commands), and a first request for the sandbox. */
+/** The one line that the gateway serves (docs/operation.md#commands), and a first request for the sandbox. */
 const announce = (loaded: Loaded, port: number) =>
   Effect.gen(function* () {
     const { gateway, clouds, sandbox } = loaded
@@ -140,7 +125,7 @@ The reference is at ${address}/docs; a chat in the terminal is: npm run gateway 
     }
   })
 
-/** Only what is served with is loaded: a first process that has workers serves nothing, and has a third less memory. */
+/** A first process that has workers serves nothing, and does not load the server. */
 export const serve = Effect.gen(function* () {
   if (!isWorker) yield* Effect.forkScoped(endWithNpm)
   applyTlsPolicy()

@@ -27,8 +27,8 @@ const listening = <E, R>({ gateway, whenListening }: ServeOptions<E, R>) =>
   })
 
 /**
- * On the way down `/health` says `draining` at once; after the delay no connection is taken any more; streams may finish
- * until the timeout, and are then ended in-band. After an error that no handler took there is no time for either.
+ * On the way down `/health` answers `draining`; after the delay the listener closes; streams may finish until the timeout, and are
+ * then ended in-band. After an error that no handler took there is no time for either.
  */
 const drainOnShutdown = ({ drainDelay, drainTimeout }: GatewaySettings) =>
   Layer.effectDiscard(

@@ -14,9 +14,9 @@ export const tlsPolicy = {
   ecdhCurve: "P-256:P-384",
   sigalgs: [
     ...["ecdsa_secp256r1_sha256", "ecdsa_secp384r1_sha384"],
-    ...["256", "384", "512"].map((bits) => `rsa_pss_rsae_sha${bits}`),
-    ...["256", "384", "512"].map((bits) => `rsa_pss_pss_sha${bits}`),
-    ...["256", "384", "512"].map((bits) => `rsa_pkcs1_sha${bits}`)
+    ...["rsa_pss_rsae", "rsa_pss_pss", "rsa_pkcs1"].flatMap((scheme) =>
+      [256, 384, 512].map((bits) => `${scheme}_sha${bits}`)
+    )
   ].join(":")
 } as const
 

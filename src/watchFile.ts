@@ -10,15 +10,15 @@ export interface WatchOptions<A, E extends { readonly message: string }, R> {
   readonly every: Duration.Input
   /** Takes what has changed, or fails where it cannot be used. */
   readonly take: (changed: A) => Effect.Effect<void, E, R>
-  /** The log line about what went wrong, which says what holds meanwhile. */
+  /** The log line for a problem; it names what stays in force. */
   readonly complaint: (message: string) => string
-  /** Told after every look whether what it says is in force. */
-  readonly looked?: ((well: boolean) => Effect.Effect<void>) | undefined
+  /** Called after every look, with whether the file's content is in force. */
+  readonly looked?: ((ok: boolean) => Effect.Effect<void>) | undefined
 }
 
 /**
  * Reads the file regularly until the scope closes. Texts are compared, not times: a mounted Secret or ConfigMap changes by a
- * swapped symlink, and times can stand still. What cannot be read or used is logged once, until it changes or is repaired.
+ * swapped symlink, and times can stand still. A problem is logged once, until it changes or is gone.
  */
 export const watchFile = <A, E extends { readonly message: string }, R>({
   read,
@@ -30,14 +30,14 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
 }: WatchOptions<A, E, R>): Effect.Effect<void, never, R | Scope.Scope> =>
   Effect.suspend(() => {
     let taken = initial
-    let trouble = ""
+    let problem = ""
     const look = Effect.gen(function* () {
       const latest = yield* read
       if (!Equal.equals(latest, taken)) {
         yield* take(latest)
         taken = latest
       }
-      trouble = ""
+      problem = ""
       yield* looked(true)
     }).pipe(
       // The next look is made whatever happens.
@@ -45,9 +45,9 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
         Effect.fail({ message: defect instanceof Error ? defect.message : String(defect) })
       ),
       Effect.catch(({ message }) => {
-        const said = message === trouble
-        trouble = message
-        return Effect.andThen(said ? Effect.void : Effect.logError(complaint(message)), looked(false))
+        const isLogged = message === problem
+        problem = message
+        return Effect.andThen(isLogged ? Effect.void : Effect.logError(complaint(message)), looked(false))
       })
     )
     return Effect.sleep(every).pipe(

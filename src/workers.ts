@@ -5,12 +5,12 @@ import type { GatewaySettings } from "./Settings.ts"
 import { relayStates } from "./status/siblings.ts"
 import { steadyMillis } from "./wire/steady.ts"
 
-/** The first worker ended before it listened. It has said why, so nothing more is printed. */
+/** The first worker ended before it listened. It has printed why. */
 class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly message: string }> {
   override readonly [Runtime.errorReported] = false
 }
 
-/** Whether this process is one of several. */
+/** Whether this process is a worker. */
 export const isWorker = cluster.isWorker
 
 interface Ready {
@@ -43,7 +43,7 @@ export interface WorkersOptions<E, R> {
 }
 
 /**
- * What differs between workers and one process: requests at once are shared out; each has a metrics port of its own, counted up
+ * What differs between workers and one process: the limit of requests in flight is divided; each has a metrics port of its own, counted up
  * from `GATEWAY_METRICS_PORT`, because each counts for itself.
  */
 const environmentOf = (

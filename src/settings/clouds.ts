@@ -133,7 +133,7 @@ export type AzureSettings = Config.Success<typeof azure>
 
 /** Which clouds are configured, and how. */
 export interface CloudSettings {
-  /** Whether they are the sandbox's: replies and records then say so. */
+  /** Whether they are the sandbox's: replies and records then name it. */
   readonly simulated: boolean
   readonly vertex: Option.Option<VertexSettings>
   readonly bedrock: Option.Option<BedrockSettings>

@@ -1,4 +1,4 @@
-/** What the boundary rests on beside the partition table: addresses of the operator's own. Start and health check say it. */
+/** What the boundary rests on beside the partition table: addresses of the operator's own. The start and the health check name them. */
 import { Option } from "effect"
 import { formatBoundary } from "../model/Boundary.ts"
 import type { Authorization } from "../model/Level.ts"
@@ -15,27 +15,21 @@ interface Address {
   readonly servedBy: string
 }
 
-const addressesOf = ({ vertex, bedrock, azure }: CloudSettings): ReadonlyArray<Address> => [
-  ...Option.toArray(vertex).flatMap(({ baseUrl, boundary, location }) =>
-    Option.toArray(baseUrl).map((url) => ({
-      setting: "VERTEX_BASE_URL",
-      url,
-      boundary,
-      servedBy: `vertex/${location}`
-    }))
-  ),
-  ...Option.toArray(bedrock).flatMap(({ baseUrl, boundary, region }) =>
-    Option.toArray(baseUrl).map((url) => ({
-      setting: "BEDROCK_BASE_URL",
-      url,
-      boundary,
-      servedBy: `bedrock/${region}`
-    }))
-  ),
-  ...Option.toArray(azure).map(({ boundary, endpoint, region }) => ({
-    ...{ setting: "AZURE_OPENAI_ENDPOINT", url: endpoint, boundary, servedBy: `azure/${region}` }
-  }))
-]
+const addressesOf = ({ vertex, bedrock, azure }: CloudSettings): ReadonlyArray<Address> =>
+  [
+    ...Option.toArray(vertex).map(
+      ({ baseUrl, boundary, location }) => ["VERTEX_BASE_URL", baseUrl, boundary, `vertex/${location}`] as const
+    ),
+    ...Option.toArray(bedrock).map(
+      ({ baseUrl, boundary, region }) => ["BEDROCK_BASE_URL", baseUrl, boundary, `bedrock/${region}`] as const
+    ),
+    ...Option.toArray(azure).map(
+      ({ boundary, endpoint, region }) =>
+        ["AZURE_OPENAI_ENDPOINT", Option.some(endpoint), boundary, `azure/${region}`] as const
+    )
+  ].flatMap(([setting, address, boundary, servedBy]) =>
+    Option.toArray(address).map((url) => ({ setting, url, boundary, servedBy }))
+  )
 
 export interface Declaration extends Pick<Address, "setting" | "url"> {
   /** What may be served there, as the operator wrote it: `il5,itar`. */

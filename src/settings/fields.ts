@@ -1,4 +1,4 @@
-/** What settings are made of: numbers, times, addresses, and the words in which a wrong one is refused. */
+/** Kinds of settings: numbers, times, addresses, and the message for a wrong one. */
 import { Config, ConfigProvider, type Duration, Schema } from "effect"
 
 export const text = (name: string) => Config.String(name)
@@ -14,7 +14,7 @@ export const count = (name: string, fallback: number) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isGreaterThan(0)), name).pipe(
     Config.withDefault(fallback)
   )
-/** What fields say about each other is wrong. */
+/** Fails where fields contradict each other. */
 export const refuse = (message: string) => Config.fail(new ConfigProvider.SourceError({ message }))
 
 /** Port 0 asks the system for a free one. */

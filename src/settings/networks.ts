@@ -20,7 +20,7 @@ const parseNetwork = (text: string): Network | undefined => {
 export const isNetworkList = (text: string): boolean =>
   text.split(",").every((part) => parseNetwork(part) !== undefined)
 
-/** An address as one text, whichever way the socket says it: an IPv4 address in IPv6 is an IPv4 address. */
+/** An address without its zone, and an IPv4 address that is written as IPv6 as IPv4. */
 export const plainAddress = (address: string): string =>
   address.replace(/%.*$/, "").replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, "")
 

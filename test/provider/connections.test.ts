@@ -9,7 +9,12 @@ import { Effect, Layer, Stream } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { makeClient } from "../../src/provider/client.ts"
 import { connections } from "../../src/provider/connections.ts"
-import * as Settings from "../../src/Settings.ts"
+import { load, Settings } from "../../src/Settings.ts"
+
+const settings = Layer.effect(
+  Settings,
+  Effect.map(load({}), ({ gateway }) => gateway)
+)
 
 it("a slow reader of an endless reply lets in little of it", async () => {
   const server = createServer((_, response) => {
@@ -36,7 +41,7 @@ it("a slow reader of an endless reply lets in little of it", async () => {
         yield* Effect.promise(() => sleep(2))
         assert.isBelow(socket?.readableLength ?? Number.NaN, 512 * 1024, `after ${taken} pieces`)
       }
-    }).pipe(Effect.scoped, Effect.provide(connections.pipe(Layer.provide(Settings.layer({})))), Effect.runPromise)
+    }).pipe(Effect.scoped, Effect.provide(connections.pipe(Layer.provide(settings))), Effect.runPromise)
   } finally {
     unsubscribe("undici:client:connected", connected)
     server.close()
