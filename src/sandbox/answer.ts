@@ -5,7 +5,6 @@ import { schemaSample } from "./schemaSample.ts"
 import { beginning, countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
 
-/** Words that carry no topic. */
 const COMMON =
   " about an and any anything are as at be been being by can could do does doing for from get getting give given giving have " +
   "having here how in into is it its make making me more my need not of on or other please say saying should show some such " +
@@ -91,9 +90,8 @@ const letters = (index: number): string =>
 const textOf = (turn: Turn): string => {
   const { directives, format } = turn
   if (directives.text !== undefined) return directives.text
-  if (directives.events !== undefined) {
+  if (directives.events !== undefined)
     return Array.from({ length: directives.events }, (_, index) => `word${letters(index)} `).join("")
-  }
   if (format === "json") return JSON.stringify({ answer: prose(turn) })
   return format === undefined ? prose(turn) : JSON.stringify(schemaSample(format, turn.prompt))
 }
@@ -106,7 +104,7 @@ const thoughtsOf = ({ prompt, results }: Turn): string => {
 
 const tokensOf = (texts: ReadonlyArray<string>): number => texts.reduce((sum, text) => sum + countTokens(text), 0)
 
-/** Characters that are compared with stop sequences: to compare each with the whole of a long text would hold up other requests. */
+/** Characters that are compared with all stop sequences together: comparing each with a long text would block other requests. */
 const COMPARED = 64 * 1024 * 1024
 
 const stopIn = (text: string, stops: ReadonlyArray<string>): string | undefined => {

@@ -13,7 +13,6 @@ export interface Stream {
   readonly error: (failure: Failure, after: number) => Frame
 }
 
-/** A reply, whole and as a stream where the caller asks for one. */
 export interface Answer {
   readonly directives: Directives
   readonly whole: () => Reply
@@ -59,10 +58,8 @@ const provoked = ({ directives, whole, stream }: Answer, failed: Failed): Reply 
       sent.splice(exception.after, sent.length, error(failureOf(exception.name), exception.after))
     return { status: 200, headers, frames: sent.slice(0, cut ?? stall), ending, delay }
   }
-  if (exception !== undefined) {
-    const { status, message } = failureOf(exception.name)
-    return failed(status, message)
-  }
+  const failure = exception && failureOf(exception.name)
+  if (failure !== undefined) return failed(failure.status, failure.message)
   const reply = whole()
   if (garbage !== undefined)
     return { ...reply, headers: { "content-type": "application/json" }, frames: ["{not json"], delay }

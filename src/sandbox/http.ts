@@ -20,7 +20,7 @@ export interface CloudRequest {
   readonly seed: string
 }
 
-/** One upstream event, already framed, or a whole body. */
+/** One framed event, or a whole body. */
 export type Frame = string | Uint8Array
 
 /** A reply: frames, and how the connection ends after the last one. `delay` is in milliseconds. */
@@ -59,7 +59,7 @@ export const jsonReply = (status: number, body: unknown, more: Reply["headers"] 
 
 export const eventStream = { "content-type": "text/event-stream; charset=utf-8" }
 
-/** An event whose name is the `type` of its data. */
+/** An event, named by the `type` of its data. */
 export const sse = (data: JsonObject): string =>
   printEvents([{ event: stringOf(data.type), data: JSON.stringify(data) }])
 

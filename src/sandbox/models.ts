@@ -1,4 +1,4 @@
-/** The simulated models: those of a catalog. What a catalog leaves open is as with the vendor's newest models, or the model's generation. */
+/** The simulated models: those of a catalog. What it leaves open follows the model's generation, or the vendor's newest models. */
 import type { Catalog, Cloud, Deployment, Model } from "../model/Catalog.ts"
 
 /** Sources: Anthropic's and the clouds' documentation of extended and adaptive thinking. */

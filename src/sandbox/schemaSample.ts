@@ -16,9 +16,9 @@ const finds = (prompt: string) => {
     url: all(/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi)[0],
     email: all(/[\w.+-]+@[\w-]+\.[\w.]+\w/g)[0],
     date: all(/\b\d{4}-\d{2}-\d{2}\b/g)[0],
-    /** How many values may still be made: a schema that refers to itself in many places has no end. */
+    /** Values that may still be made: a schema that refers to itself in many places has no end. */
     left: 5000,
-    /** How many keys and elements may still be looked at for them. */
+    /** Keys and elements of schemas that may still be read. */
     work: 300_000
   }
 }
@@ -64,10 +64,7 @@ const typeOf = ({ type: declared, properties, items }: JsonObject): string => {
 
 /** Keys and elements of a schema's own fields. */
 const sizeOf = (node: JsonObject): number =>
-  Object.values(node).reduce<number>(
-    (sum, value) => sum + (isObject(value) || Array.isArray(value) ? Object.keys(value).length : 1),
-    0
-  )
+  Object.values(node).reduce<number>((sum, value) => sum + (value instanceof Object ? Object.keys(value).length : 1), 0)
 
 const sample = (node: Json | undefined, name: string, root: JsonObject, found: Finds, depth: number): Json => {
   if (depth > 12 || found.left-- <= 0) return null

@@ -5,7 +5,7 @@ import { isObject, type Json, objectOf, stringOf } from "./json.ts"
 /** Reads a value, or throws a `Refusal`. `path` locates it in the vendor's notation. */
 export type Shape<A = unknown> = (value: Json | undefined, path: string) => A
 
-/** Shapes by field: `name!` must be given, and a field whose shape is `false` is not known. */
+/** Shapes by field: `name!` must be given, and a shape of `false` makes a field unknown. */
 type Fields = Readonly<Record<string, Shape | false>>
 
 type Bare<Name extends string> = Name extends `${infer Text}!` ? Text : Name
@@ -42,7 +42,6 @@ export const quoted = (names: ReadonlyArray<string>): string => names.map((name)
 
 export const anything: Shape<Json | undefined> = (value) => value
 
-/** Refuses with the first rule that does not hold. */
 export const insistOn = (rules: Rules, path = "", refused: Words["refused"] = (_, message) => invalid(message)) => {
   const broken = Object.entries(rules).find(([, holds]) => !holds)
   if (broken !== undefined) throw refused(path, broken[0].replaceAll("{path}", path))
@@ -72,7 +71,7 @@ export const shapesIn = (words: Words) => {
     }
   }
 
-  /** An object whose shape depends on the field `tag`. */
+  /** An object with a shape for each value of the field `tag`. */
   const variant =
     <A>(tag: string, shapes: Readonly<Record<string, Shape<A>>>, otherwise = ""): Shape<A> =>
     (value, path) => {

@@ -15,7 +15,6 @@ export const countTokens = (text: string): number => {
 /** The pieces of a streamed text: words with the white space after them. */
 export const words = (text: string): ReadonlyArray<string> => text.match(/\S+\s*|\s+/g) ?? []
 
-/** The pieces of a tool call's streamed arguments. */
 export const fragments = (json: string): ReadonlyArray<string> => json.match(/.{1,12}/gsu) ?? []
 
 /** The first UTF-16 units of a text, without half a character at the end. */

@@ -44,7 +44,6 @@ export interface Message {
 export const textIn = (parts: ReadonlyArray<Part>): string =>
   parts.flatMap(({ text }) => (text === undefined || text === "" ? [] : [text])).join("\n")
 
-/** The plain text of a tool's result. */
 const resultText = (content: Json | undefined): string => {
   if (content === undefined || content === null) return ""
   if (typeof content === "string") return content
@@ -95,13 +94,12 @@ export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => 
     results: results.map(({ id, content }) => ({ name: names.get(id) ?? "", content: resultText(content) })),
     directives
   }
-  const promptTokens =
-    countTokens(options.instructions) +
-    messages.reduce((sum, { parts }) => sum + 4 + parts.reduce((part, one) => part + costOf(one), 0), 3) +
-    options.tools.reduce(
-      (sum, tool) => sum + countTokens(JSON.stringify([tool.name, tool.description, tool.schema ?? {}])),
-      0
-    )
+  const costs = [
+    3 + countTokens(options.instructions),
+    ...messages.flatMap(({ parts }) => [4, ...parts.map(costOf)]),
+    ...options.tools.map((tool) => countTokens(JSON.stringify([tool.name, tool.description, tool.schema ?? {}])))
+  ]
+  const promptTokens = costs.reduce((sum, cost) => sum + cost)
   return { turn, promptTokens, cached: Math.min(directives.cached, promptTokens) }
 }
 

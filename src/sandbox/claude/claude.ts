@@ -140,7 +140,6 @@ const checkAround = (body: JsonObject, { platform, model, betas, counting }: Cla
   })
 }
 
-/** Checks the parameters against each other and against the model. */
 const checkParameters = (asked: Request, context: ClaudeContext, strict: boolean): void => {
   const { platform, model, betas, counting } = context
   const { version, maxOutputTokens: most } = model
@@ -212,7 +211,6 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
 /** A checked request, and what identifies its reply; `tag` marks the platform in identifiers (`vrtx`, `bdrk`). */
 type CheckedRequest = ReturnType<typeof readClaude> & Readonly<Record<"tag" | "model" | "seed", string>>
 
-/** The content blocks, and the deltas that bring each in a stream. */
 const blocksOf = (plan: Plan, { turn, showsThinking, seed, tag }: CheckedRequest) => {
   const thinking = showsThinking ? plan.thinking : ""
   const signature = signThinking(thinking, seed)
@@ -244,7 +242,6 @@ const opening: JsonObject = { thinking: "", signature: "", text: "", input: {} }
 const ends = { end: "end_turn", tool: "tool_use", length: "max_tokens", refusal: "refusal", sequence: "stop_sequence" }
 const stop_details = { type: "refusal", category: "sandbox", explanation: "The sandbox was asked to refuse." }
 
-/** The whole message, and its events. */
 export const replyOf = (plan: Plan, asked: CheckedRequest) => {
   const { stop, sequence, outputTokens: output_tokens } = plan
   const { turn, inputTokens, tag, model, seed } = asked

@@ -145,7 +145,7 @@ const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => 
   return (value, path) => outer(typeof value === "string" ? [{ type: "text", text: value }] : value, path)
 }
 
-/** Messages without the checks that span several. `strict`: API version 2026-10-21. `systemTurns`: system messages may follow a user's turn. */
+/** Each message for its own. `strict`: API version 2026-10-21. `systemTurns`: system messages may follow a user's turn. */
 export const messagesOf = (strict: boolean, systemTurns: boolean): Shape<ReadonlyArray<Message>> => {
   const two = ["user", "assistant"] as const
   const role = systemTurns ? oneOf([...two, "system"]) : oneOf(two, "'user' or 'assistant'")

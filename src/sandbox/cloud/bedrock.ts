@@ -88,17 +88,18 @@ const modelAnswer = (models: Models, request: CloudRequest, id: string, operatio
   return claudeAnswer(request, body, model, operation)
 }
 
+const openaiRoutes = new Map([
+  ["/openai/v1/chat/completions", playChat],
+  ["/openai/v1/responses", playResponses]
+])
 const MODEL = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|count-tokens)$/
 
 /** Plays Amazon Bedrock's runtime: InvokeModel for Claude and Titan, CountTokens, and the OpenAI-compatible routes. */
 export const bedrock = (access: Access, models: Models) => {
   const route = (request: CloudRequest): Reply => {
     const [match, id = "", operation = ""] = MODEL.exec(request.path) ?? []
-    const place = { azure: false, models }
-    if (request.method === "POST" && request.path === "/openai/v1/chat/completions")
-      return serve(request, playChat, place)
-    if (request.method === "POST" && request.path === "/openai/v1/responses")
-      return serve(request, playResponses, place)
+    const play = openaiRoutes.get(request.path)
+    if (request.method === "POST" && play !== undefined) return serve(request, play, { azure: false, models })
     if (request.method === "POST" && match !== undefined)
       return answered(() => modelAnswer(models, request, unescape(id), operation), awsReply, refused)
     return jsonReply(200, { Output: { __type: "com.amazon.coral.service#UnknownOperationException" }, Version: "1.0" })

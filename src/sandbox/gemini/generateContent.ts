@@ -53,16 +53,14 @@ const media = closed("mimeType data displayName", {}, ({ data, mimeType }, path)
   return fileOf(type, length)
 })
 
+const called = { "name!": functionName, args: struct }
+
 /** A part; calls and responses match by their names. */
 const partOf = (model: GeminiModel) => {
   const fields = {
     text,
     inlineData: media,
-    functionCall: closed("id", { "name!": functionName, args: struct }, ({ name, args = {} }) => ({
-      id: name,
-      name,
-      json: JSON.stringify(args)
-    })),
+    functionCall: closed("id", called, ({ name, args = {} }) => ({ id: name, name, json: JSON.stringify(args) })),
     functionResponse: closed("id name response", {}, ({ name, response }, path) => ({
       id: stringOf(name),
       content: struct(response, `${path}.response`)
@@ -161,14 +159,15 @@ const tool: typeof functions = (value, path) => {
 }
 
 const MODES = ["AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED"]
-const unknownMode = (mode: string) => `Invalid value at '{path}': "${mode}"`
-const calling = closed("allowedFunctionNames streamFunctionCallArguments", {
-  mode: where(stringOf, (mode) => MODES.includes(mode), unknownMode)
-})
+const mode = where(
+  stringOf,
+  (mode) => MODES.includes(mode),
+  (mode) => `Invalid value at '{path}': "${mode}"`
+)
+const calling = closed("allowedFunctionNames streamFunctionCallArguments", { mode })
 
 const REFUSED = "Unable to submit request because"
 
-/** A number within both bounds, included. */
 const within = (least: number, most: number, message: string | ((value: unknown) => string)): Shape<number> =>
   typed((value): value is number => typeof value === "number" && value >= least && value <= most, message)
 
@@ -211,12 +210,7 @@ const promptFeedback = { blockReason: "PROHIBITED_CONTENT" }
 type ReplyPart = JsonObject & { readonly text?: string; readonly thoughtSignature?: string }
 
 /** The parts of a reply. Calls on Vertex AI have no ID and no empty arguments; only the first of parallel calls is signed. */
-const partsOf = (
-  plan: Plan,
-  thinks: boolean,
-  shown: boolean,
-  sign: (what: string) => string
-): ReadonlyArray<ReplyPart> => {
+const partsOf = (plan: Plan, thinks: boolean, shown: boolean, sign: (what: string) => string) => {
   const calls = plan.calls.flatMap(({ name, json }) => {
     const args = readObject(json)
     return args === undefined ? [] : [{ name, ...(Object.keys(args).length > 0 && { args }) }]
@@ -303,7 +297,6 @@ const readGemini = (body: JsonObject, model: GeminiModel) => {
   return { ...read, alternatives, showsThinking: includeThoughts === true }
 }
 
-/** The whole reply, and the replies of a stream. */
 const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: GeminiModel, seed: string) => {
   const { turn, promptTokens, cached, alternatives, showsThinking } = asked
   const shell = { modelVersion: model.base, createTime: new Date().toISOString(), responseId: seed.slice(0, 22) }
@@ -325,11 +318,9 @@ const repliesOf = (plan: Plan, asked: ReturnType<typeof readGemini>, model: Gemi
     totalTokenCount: promptTokens + plan.outputTokens,
     trafficType
   }
-  const reply = (candidate: JsonObject, usageMetadata: JsonObject) => ({
-    candidates: [{ index: 0, ...candidate }],
-    usageMetadata,
-    ...shell
-  })
+  const reply = (candidate: JsonObject, usageMetadata: JsonObject) => {
+    return { candidates: [{ index: 0, ...candidate }], usageMetadata, ...shell }
+  }
   const content = (...parts: ReadonlyArray<JsonObject>) => ({ content: { role: "model", parts } })
   const ended = (...parts: ReadonlyArray<JsonObject>) =>
     reason === "SAFETY" ? { finishReason } : { ...content(...parts), finishReason }

@@ -99,21 +99,18 @@ type Listed = Tool & { readonly type: Kind; readonly namespace?: string }
 const isLocal = (environment: unknown) => objectOf(environment).type === "local"
 const local = where(anything, isLocal, "This model does not support hosted shells.")
 
-/** Tools that have a name. */
-const callable = {
-  function: closed("type name description parameters strict defer_loading", {}, (tool, path): Listed => {
-    return { ...toolOf(tool, path), type: "function" }
-  }),
-  custom: closed("type name description format defer_loading", {}, (tool, path): Listed => {
-    return { ...toolOf(tool, path), schema: undefined, type: "custom" }
-  })
+const callable = (names: string, more: Partial<Listed> & Pick<Listed, "type">): Shape<Listed> =>
+  closed(`type name description defer_loading ${names}`, {}, (tool, path) => ({ ...toolOf(tool, path), ...more }))
+const callables = {
+  function: callable("parameters strict", { type: "function" }),
+  custom: callable("format", { type: "custom", schema: undefined })
 }
 const nameless = (type: Kind) => (): Listed => ({ name: type, description: "", schema: {}, type })
-const inner = { tools: list(variant("type", callable)) }
+const inner = { tools: list(variant("type", callables)) }
 /** Tools that the caller executes; other tools are refused. */
 const tools = list(
   variant<Listed | ReadonlyArray<Listed>>("type", {
-    ...callable,
+    ...callables,
     namespace: closed("type name description", inner, ({ name, tools = [] }) =>
       tools.map((tool) => ({ ...tool, namespace: stringOf(name) }))
     ),
@@ -243,7 +240,6 @@ const readResponses = ({ body, model }: shared.GptRequest) => {
 }
 type Read = ReturnType<typeof readResponses>
 
-/** The items of a plan, in order. */
 const outputsOf = (plan: Plan, { tools, likely, encrypted, shown }: Read, seed: string, status: string) => {
   const idAt = (prefix: string, index = 0) => `${prefix}_${digest(seed, prefix, String(index)).slice(0, 48)}`
   const outputs: Array<Output> = []
