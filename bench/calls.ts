@@ -1,11 +1,15 @@
-/** What is asked of whom: the same conversation as each cloud's API wants it, and as the gateway's callers say it. */
-import type { Job } from "./load.ts"
+/** One conversation, as the API of each cloud and each surface of the gateway expects it. */
 
-export type Call = Pick<Job, "path" | "body" | "fan"> & { readonly headers?: Readonly<Record<string, string>> }
+export interface Call {
+  readonly path: string
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+/** The same call for a whole reply and for a stream. */
+export type CallOf = (stream: boolean) => Call
 
-const question = "Summarise the water levels along the river for the last week, and say which gauges need a visit."
-const context =
-  "You are an assistant for a hydrology office. Answer from the figures you are given and nothing else. ".repeat(8)
+const question = "Summarise the water levels along the river for the last week, and name the gauges that need a visit."
+const context = "You are an assistant for a hydrology office. Answer from the figures you are given only. ".repeat(8)
 const earlier = "Gauge 14 stood at 3.2 m on Monday, 3.4 m on Tuesday, and was not read on Wednesday. ".repeat(6)
 const turns = [
   { role: "user", content: earlier },
@@ -14,8 +18,10 @@ const turns = [
 ]
 const limit = 4096
 
-const claudeNative = { system: context, messages: turns, max_tokens: limit }
-const geminiNative = {
+const call = (path: string, body: object): Call => ({ path, body: JSON.stringify(body) })
+const streaming = (stream: boolean) => (stream ? { stream } : {})
+const claude = { system: context, messages: turns, max_tokens: limit }
+const gemini = {
   systemInstruction: { parts: [{ text: context }] },
   contents: turns.map(({ content, role }) => ({
     role: role === "user" ? "user" : "model",
@@ -26,65 +32,59 @@ const geminiNative = {
 const chatBody = (model: string, stream: boolean) => ({
   model,
   messages: [{ role: "system", content: context }, ...turns],
-  max_tokens: limit,
-  ...(stream ? { stream, stream_options: { include_usage: true } } : {})
+  ...streaming(stream),
+  ...(stream ? { stream_options: { include_usage: true } } : {})
 })
-const gptBody = (model: string, stream: boolean) => {
-  const { max_tokens, ...rest } = chatBody(model, stream)
-  return { ...rest, max_completion_tokens: max_tokens, reasoning_effort: "high" }
-}
 const responsesBody = (model: string, stream: boolean) => ({
   model,
   instructions: context,
   input: turns,
-  ...(stream ? { stream } : {})
+  ...streaming(stream)
 })
-
-const call = (path: string, body: object): Call => ({ path, body: JSON.stringify(body) })
 const vertex = (publisher: string, model: string, method: string) =>
   `/v1/projects/bench/locations/us-east5/publishers/${publisher}/models/${model}:${method}`
 
-// The clouds, as the proxies are asked.
-export const claudeOnVertex = (stream: boolean): Call =>
+// The clouds, as the bare proxy is asked.
+export const claudeOnVertex: CallOf = (stream) =>
   call(vertex("anthropic", "claude-sonnet-4-5@20250929", stream ? "streamRawPredict" : "rawPredict"), {
-    ...claudeNative,
+    ...claude,
     anthropic_version: "vertex-2023-10-16",
-    ...(stream ? { stream } : {})
+    ...streaming(stream)
   })
-export const claudeOnBedrock = (stream: boolean): Call =>
+export const claudeOnBedrock: CallOf = (stream) =>
   call(`/model/us-gov.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke${stream ? "-with-response-stream" : ""}`, {
-    ...claudeNative,
+    ...claude,
     anthropic_version: "bedrock-2023-05-31"
   })
-export const geminiOnVertex = (stream: boolean): Call =>
-  call(vertex("google", "gemini-3-flash", stream ? "streamGenerateContent?alt=sse" : "generateContent"), geminiNative)
-export const chatCloud = (model: string, stream: boolean): Call =>
-  call("/openai/v1/chat/completions", gptBody(model, stream))
-export const responsesCloud = (model: string, stream: boolean): Call =>
-  call("/openai/v1/responses", { ...responsesBody(model, stream), store: false })
+export const geminiOnVertex: CallOf = (stream) =>
+  call(vertex("google", "gemini-3-flash", stream ? "streamGenerateContent?alt=sse" : "generateContent"), gemini)
+export const openAiChat =
+  (model: string): CallOf =>
+  (stream) =>
+    call("/openai/v1/chat/completions", {
+      ...chatBody(model, stream),
+      max_completion_tokens: limit,
+      reasoning_effort: "high"
+    })
+export const openAiResponses =
+  (model: string): CallOf =>
+  (stream) =>
+    call("/openai/v1/responses", { ...responsesBody(model, stream), store: false })
 
-// The gateway and its peer.
-export const messages = (model: string, stream: boolean): Call =>
-  call("/v1/messages", { model, ...claudeNative, ...(stream ? { stream } : {}) })
-export const chat = (model: string, stream: boolean): Call => call("/v1/chat/completions", chatBody(model, stream))
-export const responses = (model: string, stream: boolean): Call => call("/v1/responses", responsesBody(model, stream))
-/** Its streams answer 500 as published, so it is asked for whole replies only. */
+// The gateway, and Portkey.
+export const messages =
+  (model: string): CallOf =>
+  (stream) =>
+    call("/v1/messages", { model, ...claude, ...streaming(stream) })
+export const chat =
+  (model: string): CallOf =>
+  (stream) =>
+    call("/v1/chat/completions", { ...chatBody(model, stream), max_tokens: limit })
+export const responses =
+  (model: string): CallOf =>
+  (stream) =>
+    call("/v1/responses", responsesBody(model, stream))
 export const portkey = (provider: string, model: string): Call => ({
-  ...call("/v1/chat/completions", chatBody(model, false)),
+  ...chat(model)(false),
   headers: { "x-portkey-provider": provider }
-})
-
-const text = "Gauge 14 stood at 3.2 m on Monday and 3.4 m on Tuesday."
-/** Strings in one embeddings request. */
-export const strings = 512
-/** How many upstream calls the gateway allows itself for one embeddings request; the yardstick gets as many. */
-export const lanes = 8
-export const titan: Call = {
-  ...call("/model/amazon.titan-embed-text-v2%3A0/invoke", { inputText: text, dimensions: 1024, normalize: true }),
-  fan: { requests: strings, lanes }
-}
-export const embeddings = call("/v1/embeddings", {
-  model: "titan-embed-text-v2:il5",
-  input: Array(strings).fill(text),
-  encoding_format: "base64"
 })

@@ -1,147 +1,128 @@
 /**
- * The load generator: a closed loop of N callers, each with one keep-alive connection. Work, time and the processor time of
- * everybody who took part are read at the same two instants, so that a share of one by another means something.
+ * The load generator: callers with one connection each, who ask again as soon as they have their reply. Work, time and processor
+ * time are read at the same two instants.
  */
-import { performance } from "node:perf_hooks"
-import { Lane } from "./lane.ts"
-import { median, quantile } from "./quantiles.ts"
-import { machineBusy, type Weight, weigh } from "./weigh.ts"
+import { setTimeout as sleep } from "node:timers/promises"
+import type { Call } from "./calls.ts"
+import { openConnection } from "./connection.ts"
+import { median } from "./quantiles.ts"
+import { MARKER } from "./replies.ts"
+import { cpuOf, machineCpu } from "./weigh.ts"
 
 export interface Job {
   readonly port: number
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly call: Call
   readonly callers: number
-  /** Milliseconds before samples count. */
+  /** Milliseconds before work counts, and in which it counts. */
   readonly warm: number
-  /** Milliseconds in which samples count. */
   readonly measure: number
-  /** Callers start spread over this many milliseconds, so that paced streams do not march in step. */
+  /** Callers start spread over so many milliseconds, so that paced streams do not march in step. */
   readonly spread: number
-  /** One operation is this many requests over so many connections, rather than one request. */
-  readonly fan?: { readonly requests: number; readonly lanes: number }
-  /** Processes to weigh when counting begins and when it ends. */
-  readonly pids?: ReadonlyArray<number>
+  /** The processes of the subject and of the cloud. */
+  readonly subject: number | undefined
+  readonly cloud: number | undefined
 }
 
-export interface Result {
-  readonly requestsPerSecond: number
-  readonly eventsPerSecond: number
-  /** Milliseconds from sending an operation to its last byte. */
-  readonly p50: number
-  readonly p99: number
-  /** Milliseconds to the first text event, median; of a reply without events, to its first byte. */
+export interface Sample {
+  readonly requests: number
+  readonly events: number
+  /** Microseconds of the subject's processor time for an event, or for a whole reply. */
+  readonly cpu: number
+  /** Milliseconds, medians: to the last byte, and to the first text event. */
+  readonly last: number
   readonly first: number
   readonly failed: number
-  /** Events carried, or else requests answered, between the two weighings. */
-  readonly work: number
-  /** Milliseconds between the two weighings. */
-  readonly elapsed: number
-  /** What each of the processes used between them, in the order asked. */
-  readonly spent: ReadonlyArray<Weight>
-  /** Milliseconds the machine's cores were at work between them, for whomever. */
-  readonly machine: number
+  /** Percent of a core: the subject, the load generator, the cloud, and what is not the bench. */
+  readonly busy: number
+  readonly loadBusy: number
+  readonly cloudBusy: number
+  readonly othersBusy: number
 }
 
-const frame = ({ body, headers, path, port }: Job): Buffer => {
+const frame = ({ call: { body, headers, path }, port }: Job): string => {
   const lines = Object.entries({ host: `127.0.0.1:${port}`, "content-type": "application/json", ...headers })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")
-  return Buffer.from(`POST ${path} HTTP/1.1\r\n${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+  return `POST ${path} HTTP/1.1\r\n${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
-/** Sends so many requests over these lanes, each as soon as a lane is free. */
-const share = async (lanes: ReadonlyArray<Lane>, requests: number): Promise<boolean> => {
-  let left = requests
-  const drain = async (lane: Lane) => {
-    while (left-- > 0) if (!(await lane.send())) return false
-    return true
-  }
-  return (await Promise.all(lanes.map(drain))).every(Boolean)
+const occurrences = (text: string): number => {
+  let count = 0
+  for (let at = text.indexOf(MARKER); at >= 0; at = text.indexOf(MARKER, at + MARKER.length)) count++
+  return count
 }
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-export const run = async (job: Job): Promise<Result> => {
+const run = async (job: Job): Promise<Sample> => {
   let events = 0
   let answered = 0
   let failed = 0
-  const walls: Array<number> = []
+  const lasts: Array<number> = []
   const firsts: Array<number> = []
-  const look = () => ({
+  const read = () => ({
     at: performance.now(),
     events,
     answered,
-    machine: machineBusy(),
-    weights: (job.pids ?? []).map(weigh)
+    machine: machineCpu(),
+    subject: cpuOf(job.subject),
+    load: cpuOf(process.pid),
+    cloud: cpuOf(job.cloud)
   })
-  let before: ReturnType<typeof look> | undefined
-  let after: ReturnType<typeof look> | undefined
-  const target = {
-    port: job.port,
-    request: frame(job),
-    onEvents: (count: number) => {
+  let before: ReturnType<typeof read> | undefined
+  let after: ReturnType<typeof read> | undefined
+  const request = Buffer.from(frame(job))
+  const callers = Array.from({ length: job.callers }, () => {
+    const timing = { first: 0 }
+    const onBody = (text: string) => {
+      const count = occurrences(text)
+      if (count === 0) return
       events += count
+      timing.first ||= performance.now()
     }
+    return { timing, ...openConnection(job.port, request, onBody) }
+  })
+  const clock = async () => {
+    await sleep(job.warm)
+    before = read()
+    await sleep(job.measure)
+    after = read()
+    for (const { close } of callers) close()
+    return { before, after }
   }
-  const open = new Set<Lane>()
-  const begun = pause(job.warm).then(() => {
-    before = look()
-  })
-  // Whoever still waits when time is up is cut off, so that a slow stream does not stretch the round.
-  const over = pause(job.warm + job.measure).then(() => {
-    after = look()
-    for (const lane of open) lane.close()
-  })
-
-  const caller = async (i: number) => {
-    const own = Array.from({ length: job.fan?.lanes ?? 1 }, () => new Lane(target))
-    for (const lane of own) open.add(lane)
-    const [lane] = own
-    if (lane === undefined) return
-    await pause((job.spread * i) / job.callers)
+  const ask = async ({ send, timing }: (typeof callers)[number], n: number) => {
+    await sleep((job.spread * n) / job.callers)
     while (after === undefined) {
       const counts = before !== undefined
       const sent = performance.now()
-      const ok = await (job.fan === undefined ? lane.send() : share(own, job.fan.requests))
-      if (counts && lane.firstAt > 0) firsts.push(lane.firstAt - sent)
-      if (after !== undefined) break
-      if (!ok) {
+      timing.first = 0
+      const status = await send()
+      if (counts && timing.first > 0) firsts.push(timing.first - sent)
+      if (after !== undefined) return
+      if (status === 200) {
+        answered++
+        if (counts) lasts.push(performance.now() - sent)
+      } else {
         failed++
-        await pause(20)
-        continue
+        await sleep(20)
       }
-      answered++
-      if (counts) walls.push(performance.now() - sent)
     }
-    for (const lane of own) lane.close()
   }
-
-  await Promise.all([begun, over, ...Array.from({ length: job.callers }, (_, i) => caller(i))])
-  if (before === undefined || after === undefined) throw new Error("the round never began or never ended")
-  const elapsed = after.at - before.at
-  const carried = after.events - before.events
-  const replies = after.answered - before.answered
-  const from = before.weights
+  const [window] = await Promise.all([clock(), ...callers.map(ask)])
+  const used = (name: keyof typeof window.after) => window.after[name] - window.before[name]
+  const elapsed = used("at")
+  const percent = (ms: number) => (ms / elapsed) * 100
   return {
-    requestsPerSecond: (replies * 1000) / elapsed,
-    eventsPerSecond: (carried * 1000) / elapsed,
-    p50: median(walls),
-    p99: quantile(walls, 0.99),
+    requests: (used("answered") * 1000) / elapsed,
+    events: (used("events") * 1000) / elapsed,
+    cpu: (used("subject") * 1000) / (used("events") || used("answered")),
+    last: median(lasts),
     first: median(firsts),
     failed,
-    work: carried > 0 ? carried : replies,
-    elapsed,
-    spent: after.weights.map((weight, i) => ({
-      ...weight,
-      cpu: weight.cpu - (from[i]?.cpu ?? 0),
-      main: weight.main - (from[i]?.main ?? 0)
-    })),
-    machine: after.machine - before.machine
+    busy: percent(used("subject")),
+    loadBusy: percent(used("load")),
+    cloudBusy: percent(used("cloud")),
+    othersBusy: percent(Math.max(0, used("machine") - used("subject") - used("load") - used("cloud")))
   }
 }
 
-if (process.send !== undefined) {
-  process.on("disconnect", () => process.exit(0))
-  process.on("message", (job: Job) => void run(job).then((result) => process.send?.(result)))
-  process.send({ ready: true })
-}
+process.on("disconnect", () => process.exit(0))
+process.on("message", (job: Job) => void run(job).then((sample) => process.send?.(sample)))
+process.send?.({})

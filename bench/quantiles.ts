@@ -1,6 +1,4 @@
-/** Medians and their like; what is no number is left out, as of a round in which nothing was answered. */
-
-/** Below which this share of the values lies; between two of them it goes in proportion. */
+/** What is not a number is left out, as of a round without an answer. */
 export const quantile = (values: ReadonlyArray<number>, share: number): number => {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
   const place = (sorted.length - 1) * share
@@ -9,3 +7,5 @@ export const quantile = (values: ReadonlyArray<number>, share: number): number =
 }
 
 export const median = (values: ReadonlyArray<number>): number => quantile(values, 0.5)
+export const mean = (values: ReadonlyArray<number>): number =>
+  values.reduce((total, value) => total + value, 0) / values.length

@@ -1,12 +1,12 @@
-/** Who is measured. Each starts when it is first needed and ends when nothing needs it any more, so that few run at a time. */
+/** Who is measured, and one round of it. */
 import type { ChildProcess } from "node:child_process"
-import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Collected } from "./collector.ts"
-import { createKey, exportingTo, startGateway } from "./peers/gateway.ts"
-import { install, installed, portkeyHeaders, portkeyNote, startPortkey } from "./peers/portkey.ts"
-import { ask, end, start } from "./processes.ts"
-import type { Subject } from "./scenarios.ts"
+import { createKey, startGateway } from "./gateway.ts"
+import type { Job, Sample } from "./load.ts"
+import { portkeyHeaders, startPortkey } from "./portkey.ts"
+import { ask, makeDirectory, start } from "./processes.ts"
+import { MARKER } from "./replies.ts"
+import { type Scenario, type Subject, spanOf } from "./scenarios.ts"
 
 export interface Running {
   readonly child: ChildProcess
@@ -14,87 +14,106 @@ export interface Running {
   readonly headers: Readonly<Record<string, string>>
 }
 
-const number = (value: number) => value.toLocaleString("en-US")
+export type Cloud = Awaited<ReturnType<typeof startCloud>>
 
-interface Listening {
-  readonly port: number
+export const startCloud = async () => {
+  const { child, port } = await start("cloud.ts")
+  const pace = (next: Scenario["pace"]) => ask(child, next)
+  return { child, port, pace }
 }
 
-export interface Options {
-  readonly directory: string
-  readonly upstream: { readonly child: ChildProcess; readonly port: number }
-  /** Whether a peer that is missing may be installed. */
-  readonly mayInstall: boolean
-}
-
-export const makeSubjects = ({ directory, mayInstall, upstream }: Options) => {
-  const running = new Map<Subject, Running>()
-  const absent = new Map<Subject, string>()
-  const notes = new Set<string>()
+/** Starts subjects; gateways are those of a checkout, this one unless another is given. */
+export const makeSubjects = (cloud: Cloud, checkout = join(import.meta.dirname, "..")) => {
+  const directory = makeDirectory()
   let key: string | undefined
-  let collector: Awaited<ReturnType<typeof start<Listening>>> | undefined
-
-  const bench = async (file: string): Promise<Running> => {
-    const { child, hello } = await start<Listening>(file, String(upstream.port))
-    return { child, port: hello.port, headers: {} }
-  }
-  const gateway = async (name: string, more?: Readonly<Record<string, string>>): Promise<Running> => {
+  const gateway = async (name: string, env: Readonly<Record<string, string>> = {}): Promise<Running> => {
     key ??= createKey(directory)
-    return { ...(await startGateway(name, directory, upstream.port, more)), headers: { "x-api-key": key } }
+    const running = await startGateway({ name, directory, cloud: cloud.port, env, checkout })
+    return { ...running, headers: { "x-api-key": key } }
   }
   const begin: Record<Subject, () => Promise<Running>> = {
-    upstream: async () => ({ ...upstream, headers: {} }),
-    proxy: () => bench("proxy.ts"),
+    proxy: async () => ({ ...(await start("proxy.ts", String(cloud.port))), headers: {} }),
     gateway: () => gateway("gateway"),
     exporting: async () => {
-      collector ??= await start<Listening>("collector.ts")
-      return gateway("exporting", exportingTo(collector.hello.port))
+      const collector = await start("collector.ts")
+      collectors.push(collector.child)
+      // Often enough that every round holds an export of the metrics.
+      return gateway("exporting", {
+        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`,
+        OTEL_METRIC_EXPORT_INTERVAL: "2000"
+      })
     },
-    portkey: async () => {
-      if (!installed() && !(mayInstall && install())) throw new Error("not installed (npm ci in bench/)")
-      notes.add(portkeyNote)
-      return { ...(await startPortkey(directory)), headers: portkeyHeaders(upstream.port) }
-    }
+    portkey: async () => ({ ...(await startPortkey(directory)), headers: portkeyHeaders(cloud.port) })
   }
+  const collectors: Array<ChildProcess> = []
+  return { directory, collectors, begin: (subject: Subject) => begin[subject]() }
+}
 
-  return {
-    /** The subject, or why there is none. */
-    get: async (subject: Subject): Promise<Running | string> => {
-      const known = running.get(subject) ?? absent.get(subject)
-      if (known !== undefined) return known
-      try {
-        const one = await begin[subject]()
-        running.set(subject, one)
-        return one
-      } catch (error) {
-        const said = String(error)
-        const why = said.match(/\w*Error: .*$/gm)?.at(-1) ?? said
-        absent.set(subject, why)
-        return why
-      }
-    },
-    /** Ends all but these. */
-    keep: async (needed: ReadonlySet<Subject>) => {
-      for (const [subject, { child }] of running) {
-        if (needed.has(subject) || subject === "upstream") continue
-        running.delete(subject)
-        await end(child)
-      }
-    },
-    /** What a reader must know about the subjects that ran. */
-    notes: async (): Promise<ReadonlyArray<string>> => {
-      if (collector === undefined) return [...notes]
-      const { logs, metrics, records, spans, traces } = await ask<Collected>(collector.child, "collected")
-      const usage = readFileSync(join(directory, "exporting-usage.jsonl"))
-      const requests = usage.reduce((lines, byte) => lines + (byte === 10 ? 1 : 0), 0)
-      const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
-      const missing = Object.entries({ traces, metrics, logs }).flatMap(([name, bytes]) => (bytes === 0 ? [name] : []))
-      return [
-        ...notes,
-        missing.length > 0
-          ? `**No ${missing.join(" and no ")} reached the collector**: the rows about telemetry say little.`
-          : `Of ${number(requests)} requests the collector took ${mb(traces)} of traces (${number(spans)} spans; two a request if none was dropped), ${mb(metrics)} of metrics and ${mb(logs)} of logs (${number(records)} records).`
-      ]
-    }
+/** What a measurement needs beside its subject. */
+export interface Bench {
+  readonly load: ChildProcess
+  readonly cloud: Cloud
+}
+
+export interface Length {
+  readonly callers: number
+  /** Milliseconds before work counts, and in which it counts. */
+  readonly warm: number
+  readonly measure: number
+}
+
+export const callOf = ({ calls, name }: Scenario, subject: Subject) => {
+  const call = calls[subject]
+  if (call === undefined) throw new Error(`${subject} is not asked in ${name}`)
+  return call
+}
+
+export const round = (
+  { cloud, load }: Bench,
+  scenario: Scenario,
+  subject: Subject,
+  { child, headers, port }: Running,
+  length: Length
+): Promise<Sample> => {
+  const call = callOf(scenario, subject)
+  return ask<Sample>(load, {
+    ...length,
+    port,
+    call: { ...call, headers: { ...headers, ...call.headers } },
+    spread: Math.min(spanOf(scenario), 0.8 * length.warm),
+    subject: child.pid,
+    cloud: cloud.child.pid
+  } satisfies Job)
+}
+
+/** As clouds never send: what runs once a request is compiled best only after some 20,000 of them. */
+const fast = { every: 0, burst: 10 }
+
+/** In parts, because a round cuts its callers off at its end, after which V8 compiles some code anew. */
+export const warmUp = async (bench: Bench, scenario: Scenario, subject: Subject, running: Running, ms: number) => {
+  const parts = 3
+  await bench.cloud.pace({ ...scenario.pace, ...fast })
+  for (let part = 0; part < parts; part++) {
+    await round(bench, { ...scenario, pace: { ...scenario.pace, ...fast } }, subject, running, {
+      ...{ callers: 32, warm: 0, measure: ms / parts }
+    })
+  }
+  await bench.cloud.pace(scenario.pace)
+}
+
+/** Fails when a whole reply does not come with 200, or a stream lacks events. */
+export const probe = async (scenario: Scenario, subject: Subject, { headers, port }: Running): Promise<void> => {
+  const call = callOf(scenario, subject)
+  const reply = await fetch(`http://127.0.0.1:${port}${call.path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers, ...call.headers },
+    body: call.body,
+    signal: AbortSignal.timeout(20_000)
+  })
+  const text = await reply.text()
+  const events = text.split(MARKER).length - 1
+  if (reply.status !== 200) throw new Error(`${reply.status}: ${text.slice(0, 160).replace(/\s+/g, " ")}`)
+  if (scenario.stream && events !== scenario.pace.events) {
+    throw new Error(`${events} of ${scenario.pace.events} events`)
   }
 }

@@ -1,126 +1,126 @@
-/** What was measured, as markdown: a table for each scenario, with everything. */
-import { against, type Bottleneck, bottleneckOf, judge, type Report, type Row, rowOf, yardstickOf } from "./judge.ts"
-import type { Aim, Scenario, Subject } from "./scenarios.ts"
-
-export const called: Record<Subject, string> = {
-  upstream: "upstream alone",
-  proxy: "bare proxy",
-  gateway: "**gateway**",
-  exporting: "**gateway**, exporting",
-  portkey: "Portkey"
-}
-
-export const limits: Record<Bottleneck, string> = {
-  subject: "subject",
-  cloud: "fake cloud",
-  load: "load generator",
-  machine: "machine",
-  pace: "pace",
-  turns: "turns",
-  unclear: "unclear"
-}
+/** What was measured, as markdown. */
+import { availableParallelism, cpus } from "node:os"
+import type { Sample } from "./load.ts"
+import { median, quantile } from "./quantiles.ts"
+import type { Aim, Metric, Scenario, Subject } from "./scenarios.ts"
 
 export const number = (value: number, digits = 0) =>
   Number.isFinite(value)
     ? value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })
     : "–"
-const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
-/** Markdown, with the first `text` columns to the left and the rest, numbers, to the right. */
+
+/** The first `text` columns to the left and the rest, numbers, to the right. */
 export const table = (head: ReadonlyArray<string>, body: ReadonlyArray<ReadonlyArray<string>>, text = 1) =>
-  [line(head), line(head.map((_, i) => (i < text ? "---" : "---:"))), ...body.map(line)].join("\n")
+  [head, head.map((_, i) => (i < text ? "---" : "---:")), ...body].map((cells) => `| ${cells.join(" | ")} |`).join("\n")
 
-const units: Record<Aim["metric"], string> = {
-  "req/s": "req/s of",
-  "events/s": "events/s of",
-  cpu: "CPU of",
-  wall: "time of",
-  later: "ms after",
-  added: "ms to the first event after"
+export const machine = () =>
+  `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? "unknown processor"}, Node ${process.version}`
+
+/** The rounds of each scenario and subject, in the order in which they took turns. */
+export type Rounds = ReadonlyMap<Scenario, ReadonlyMap<Subject, ReadonlyArray<Sample>>>
+
+/** One line of the summary. */
+export interface Line {
+  readonly what: string
+  readonly must: string
+  /** Bold where it misses. */
+  readonly measured: string
 }
-export const bound = ({ atLeast, atMost }: Aim) => (atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`)
 
-/** Whether a row meets its aims, in words; empty where there are none. */
-const judged = (report: Report, scenario: Scenario, row: Row): string =>
-  judge(report, scenario, row)
-    .map(({ aim, met, value }) => {
-      const verdict = met ? "met" : "**missed**"
-      return `${verdict}: ${number(value, 2)} (${bound(aim)}, ${units[aim.metric]} ${called[aim.against]})`
+export const atMost = (what: string, value: number, most: number, unit: string): Line => ({
+  what: `${what}, ${unit}`,
+  must: `≤ ${number(most)}`,
+  measured: value <= most ? number(value) : `**${number(value)}**`
+})
+
+const compare: Record<Metric, (one: Sample, other: Sample) => number> = {
+  requests: (one, other) => one.requests / other.requests,
+  events: (one, other) => one.events / other.events,
+  cpu: (one, other) => one.cpu / other.cpu,
+  first: (one, other) => one.first - other.first
+}
+
+/** Round by round, because what disturbs the machine for a while disturbs neighbours alike. */
+const against = (metric: Metric, own: ReadonlyArray<Sample>, others: ReadonlyArray<Sample>): ReadonlyArray<number> =>
+  own.flatMap((sample, i) => {
+    const other = others[i]
+    return other === undefined ? [] : [compare[metric](sample, other)]
+  })
+
+const within = ({ atLeast, atMost }: Aim, value: number) =>
+  value >= (atLeast ?? Number.NEGATIVE_INFINITY) && value <= (atMost ?? Number.POSITIVE_INFINITY)
+const bound = ({ atLeast, atMost }: Aim) =>
+  atLeast === undefined ? `≤ ${number(atMost ?? 0, 1)}` : `≥ ${number(atLeast, 2)}`
+
+/** The lowest and the highest median of the scenarios that share an aim, and those that miss it. */
+export const summary = (rounds: Rounds): ReadonlyArray<Line> => {
+  const found = new Map<string, { readonly aim: Aim; readonly values: Map<string, number> }>()
+  for (const [{ aims, name }, samples] of rounds) {
+    for (const aim of aims) {
+      const values = against(aim.metric, samples.get(aim.subject) ?? [], samples.get(aim.against) ?? [])
+      const group = found.get(aim.name) ?? { aim, values: new Map() }
+      found.set(aim.name, group)
+      group.values.set(name, median(values))
+    }
+  }
+  return [...found.values()].map(({ aim, values }) => {
+    const misses = [...values].filter(([, value]) => Number.isFinite(value) && !within(aim, value))
+    const ends = [quantile([...values.values()], 0), quantile([...values.values()], 1)].map((value) => number(value, 2))
+    const missed = misses.map(([name, value]) => `; **${name} ${number(value, 2)}**`).join("")
+    const measured = `${[...new Set(ends)].join(" to ")}${missed}`
+    return { what: aim.name, must: bound(aim), measured }
+  })
+}
+
+export const lines = (of: ReadonlyArray<Line>) =>
+  table(
+    ["What", "Must", "Measured"],
+    of.map(({ measured, must, what }) => [what, must, measured])
+  )
+
+/** A row for each subject of each scenario: medians, and comparisons with the first subject. */
+export const details = (rounds: Rounds): string => {
+  const rows = [...rounds].flatMap(([scenario, samples]) => {
+    const [, first = []] = [...samples][0] ?? []
+    return [...samples].map(([subject, own]) => {
+      const of = (name: keyof Sample) => median(own.map((sample) => sample[name]))
+      const compared = (metric: Metric) => (own === first ? "–" : number(median(against(metric, own, first)), 2))
+      const shares = against(scenario.stream ? "events" : "requests", own, first)
+      return [
+        scenario.name,
+        subject,
+        number(of("requests")),
+        scenario.stream ? number(of("events")) : "–",
+        compared(scenario.stream ? "events" : "requests"),
+        own === first ? "–" : `${number(quantile(shares, 0.25), 2)} to ${number(quantile(shares, 0.75), 2)}`,
+        number(of("cpu"), 1),
+        compared("cpu"),
+        number(of("last"), 2),
+        number(of("first"), 2),
+        [of("busy"), of("loadBusy"), of("cloudBusy"), of("othersBusy")].map((share) => number(share)).join("/"),
+        number(own.reduce((total, { failed }) => total + failed, 0))
+      ]
     })
-    .join("; ")
-
-const cells = (report: Report, scenario: Scenario, row: Row): ReadonlyArray<string> => {
-  const of = row.median
-  const yardstick = yardstickOf(scenario)
-  const other = row.subject === yardstick ? undefined : rowOf(report, scenario.name, yardstick, row.callers)
-  const share = against(scenario.stream ? "events/s" : "req/s", row, other)
-  return [
-    called[row.subject],
-    String(row.callers),
-    number(of.requestsPerSecond, of.requestsPerSecond < 20 ? 1 : 0),
-    scenario.stream ? number(of.eventsPerSecond) : "–",
-    number(share.value, 2),
-    number((share.upper - share.lower) / 2, 2),
-    number(of.cpu, of.cpu < 100 ? 1 : 0),
-    number(against("cpu", row, other).value, 2),
-    number(of.p50, 2),
-    number(of.p99, 2),
-    number(of.first, 2),
-    number(against("added", row, other).value, 2),
-    number(of.rss),
-    [of.busy, of.loadBusy, of.upstreamBusy, of.othersBusy].map((share) => number(share)).join("/"),
-    limits[bottleneckOf(scenario, row)],
-    judged(report, scenario, row) + (of.failed > 0 ? ` **${of.failed} failed**` : "")
-  ]
-}
-
-const section = (report: Report, scenario: Scenario): string => {
-  const rows = report.rows.filter((row) => row.scenario === scenario.name).map((row) => cells(report, scenario, row))
-  const skips = report.skips
-    .filter((skip) => skip.scenario === scenario.name)
-    .map((skip) => `- ${called[skip.subject]} not measured: ${skip.why}`)
+  })
   const head = [
+    "scenario",
     "subject",
-    "callers",
     "req/s",
     "events/s",
     "share",
-    "±",
-    scenario.stream ? "CPU µs/event" : "CPU µs/req",
+    "quartiles",
+    "CPU µs",
     "CPU ×",
-    "p50 ms",
-    "p99 ms",
-    "first ms",
-    "added ms",
-    "RSS MiB",
-    "busy %",
-    "bottleneck",
-    "aim"
+    "last ms",
+    "first ms"
   ]
-  return [
-    `### ${scenario.name} (${scenario.title})`,
-    ...(rows.length > 0 ? [table(head, rows)] : []),
-    ...(skips.length > 0 ? [skips.join("\n")] : [])
-  ].join("\n\n")
+  return table([...head, "busy %", "failed"], rows, 2)
 }
 
-export const measured = (report: Report, scenarios: ReadonlyArray<Scenario>) =>
-  scenarios.filter((scenario) => [...report.rows, ...report.skips].some((one) => one.scenario === scenario.name))
-
-/** What the machine did beside the bench, so that a reader knows how far to trust the rest. */
-export const disturbance = (report: Report): string => {
-  const others = report.rows.flatMap((row) => row.rounds.map(({ othersBusy }) => othersBusy)).sort((a, b) => a - b)
-  const [middle = 0, most = 0] = [others[others.length >> 1], others.at(-1)]
-  return `What is not the bench took ${number(middle)} % of a core (median of the rounds), ${number(most)} % at most.`
+/** How much of the machine something else used. */
+export const disturbance = (rounds: Rounds): string => {
+  const others = [...rounds.values()].flatMap((samples) =>
+    [...samples.values()].flatMap((own) => own.map(({ othersBusy }) => othersBusy))
+  )
+  return `What is not the bench used ${number(median(others))} % of a core (median of the rounds; at most ${number(quantile(others, 1))} %).`
 }
-
-const legend =
-  "Share, CPU × and added compare with the first subject of the table, round by round; ± is half the way between their quartiles. First: milliseconds to the first text event (of a whole reply: to its first byte). Busy: subject/load generator/fake cloud/what is not the bench, percent of a core. bench/README.md says how to read the rest."
-
-export const full = (report: Report, scenarios: ReadonlyArray<Scenario>): string =>
-  [
-    ...measured(report, scenarios).map((scenario) => section(report, scenario)),
-    legend,
-    report.machine,
-    disturbance(report),
-    ...report.notes
-  ].join("\n\n")

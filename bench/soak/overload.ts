@@ -1,9 +1,8 @@
 /** L3: three times as many requests as may be in flight. */
 import { end } from "../processes.ts"
-import { atMost, gatewayAt, messagesBody, nothing, type Scenario, startCloud, startLoad } from "./programme.ts"
-import type { RequestsJob } from "./requests.ts"
+import { atMost, gatewayWithKey, messagesBody, nothing, type Scenario, startCloud, startLoad } from "./scenario.ts"
 
-/** Requests at once, and milliseconds that the cloud takes for each: 320 a second can be served. */
+/** Requests in flight, and milliseconds that the cloud takes for each: 320 a second can be served. */
 const inFlight = 64
 const delay = 200
 const served = (inFlight * 1000) / delay
@@ -13,37 +12,33 @@ export const overload: Scenario = {
   title: "three times more than it serves",
   full: 60,
   short: 15,
-  run: async ({ directory, seconds }) => {
-    const cloud = await startCloud({ events: 1, every: 0, delay })
+  run: async (directory, seconds) => {
+    const cloud = await startCloud()
+    await cloud.set(1, 0, { delay })
     const load = await startLoad()
-    const gateway = await gatewayAt(directory, cloud.port, { GATEWAY_MAX_IN_FLIGHT: String(inFlight) })
-    const job = (rate: number, lasts: number): RequestsJob => ({
-      kind: "requests",
-      ports: [gateway.port],
-      headers: { "x-api-key": gateway.key },
-      bodies: [messagesBody(false)],
-      rate,
-      count: Math.round(rate * lasts),
-      probe: 0
-    })
-    await load.run(job(served / 2, 3))
-    const unloaded = await load.run(job(served / 4, seconds / 3))
-    const loaded = await load.run(job(3 * served, seconds))
-    for (const child of [gateway.child, cloud.child, load.child]) await end(child)
+    const env = { GATEWAY_MAX_IN_FLIGHT: String(inFlight) }
+    const { child, key, port } = await gatewayWithKey({ directory, cloud: cloud.port, env })
+    const ask = (rate: number, lasts: number) =>
+      load.requests({
+        ports: [port],
+        key,
+        bodies: [messagesBody(false)],
+        rate,
+        count: Math.round(rate * lasts),
+        probe: 0
+      })
+    await ask(served / 2, 3)
+    const unloaded = await ask(served / 4, seconds / 3)
+    const loaded = await ask(3 * served, seconds)
+    await end(child, cloud.child, load.child)
     const early = unloaded.refused.count > 0 ? [["refused without need", unloaded.refused.count] as const] : []
+    const done = `${loaded.served.count} served, ${loaded.refused.count} refused`
+    const problems = [...unloaded.problems, ...early, ...loaded.problems]
+    const times = loaded.served.p99 / unloaded.served.p99
     return [
-      nothing(
-        "each is served, or gets 503 with `retry-after`",
-        `${loaded.served.count} served, ${loaded.refused.count} refused`,
-        [...unloaded.problems, ...early, ...loaded.problems]
-      ),
+      nothing("each is served, or gets 503 with `retry-after`", done, problems),
       atMost("99th percentile of a refusal", loaded.refused.p99, 20, "ms"),
-      atMost(
-        `99th percentile of what is served, against ${unloaded.served.p99} ms unloaded:`,
-        loaded.served.p99 / unloaded.served.p99,
-        2,
-        "times"
-      )
+      atMost("99th percentile of what is served, against unloaded", times, 2, "times", ` ${unloaded.served.p99} ms`)
     ]
   }
 }

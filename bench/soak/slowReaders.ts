@@ -12,7 +12,7 @@ export interface SlowJob {
 }
 
 export interface SlowResult {
-  /** Readers that still held their stream at the end, and bytes that they took. */
+  /** Streams that were open at the end, and bytes that were taken. */
   readonly open: number
   readonly taken: number
 }
@@ -21,14 +21,13 @@ export const readSlowly = async ({ lasts, port, readers, request }: SlowJob): Pr
   const sockets = Array.from({ length: readers }, () => {
     const socket = connect({ host: "127.0.0.1", port })
     socket.on("error", () => undefined)
-    // In paused mode, with nobody listening for data, only what read() takes is taken.
+    // Paused and without a listener for data, only what read() takes is taken.
     socket.pause().write(request)
     return socket
   })
-  const until = Date.now() + lasts
   let taken = 0
-  while (Date.now() < until) {
-    await sleep(1000)
+  for (const until = Date.now() + lasts; Date.now() < until; ) {
+    await sleep(1_000)
     for (const socket of sockets) taken += (socket.read(1) as Buffer | null)?.length ?? 0
   }
   const open = sockets.filter((socket) => !socket.destroyed && !socket.readableEnded).length

@@ -1,11 +1,6 @@
-/** What an event of the fake cloud carries: its number in its stream and when it was written, by the machine's one clock. */
+/** What an event of the fake cloud carries: its number in its stream, and when it was written. */
 
 /** Microseconds of a clock that all processes of a machine share. */
-export const micros = (): number => {
-  const [seconds, nanoseconds] = process.hrtime()
-  return seconds * 1e6 + Math.round(nanoseconds / 1e3)
-}
-
+export const micros = (): number => Number(process.hrtime.bigint() / 1_000n)
 export const stampOf = (number: number): string => `#${number}@${micros()};`
-
 export const STAMP = /#(\d+)@(\d+);/g

@@ -1,16 +1,16 @@
-/** Readers of many streams: what each event's number and time say, in a process that does nothing else. */
-import { connect } from "node:net"
+/** Readers of many streams, who check the number and the time of each event. */
 import { setTimeout as sleep } from "node:timers/promises"
+import { openConnection } from "../connection.ts"
 import { micros, STAMP } from "./stamp.ts"
-import { type Summary, Times } from "./times.ts"
+import { counter, makeTimes, type Problems, type Summary } from "./tally.ts"
 
 export interface StreamsJob {
   readonly kind: "streams"
   readonly port: number
-  /** The whole request, head and body. */
+  /** Head and body. */
   readonly request: string
   readonly streams: number
-  /** Events in each stream. */
+  /** Events of each stream. */
   readonly events: number
   /** Milliseconds over which the first streams open, and until which each that ends is followed by another. */
   readonly spread: number
@@ -18,99 +18,63 @@ export interface StreamsJob {
 }
 
 export interface StreamsResult {
-  /** Streams that came whole, and most that were open at once. */
+  /** Streams that came whole, and most that were open at a time. */
   readonly whole: number
   readonly open: number
   /** From the cloud's write of an event to its arrival here. */
   readonly late: Summary
-  readonly problems: ReadonlyArray<readonly [what: string, times: number]>
+  readonly problems: Problems
 }
 
-const END_OF_CHUNKS = "\r\n0\r\n\r\n"
-const shared = Buffer.allocUnsafe(65_536)
-
 export const readStreams = async (job: StreamsJob): Promise<StreamsResult> => {
-  const late = new Times()
-  const problems = new Map<string, number>()
-  const wrong = (what: string) => void problems.set(what, (problems.get(what) ?? 0) + 1)
+  const late = makeTimes()
+  const problems = counter()
   const request = Buffer.from(job.request)
   let whole = 0
   let open = 0
   let most = 0
 
-  const one = () =>
-    new Promise<void>((resolve) => {
-      let text = ""
-      let begun = false
-      let next = 0
-      let ended = false
-      let finished = false
-      const read = (piece: string) => {
-        text += piece
-        if (!begun) {
-          const head = text.indexOf("\r\n\r\n")
-          if (head < 0) return
-          if (!text.startsWith("HTTP/1.1 200")) {
-            wrong(`refused: ${text.slice(9, 12)}`)
-            finished = true
-            socket.destroy()
-            return
-          }
-          begun = true
-          if (++open > most) most = open
-        }
-        const now = micros()
-        let end = 0
-        for (const stamp of text.matchAll(STAMP)) {
-          end = stamp.index + stamp[0].length
-          late.add((now - Number(stamp[2])) / 1000)
-          const number = Number(stamp[1])
-          if (number !== next) wrong(number < next ? "an event came twice or late" : "an event was lost")
-          next = number + 1
-        }
-        if (text.includes("event: error")) wrong("an error event")
-        if (text.includes("message_stop")) ended = true
-        if (text.endsWith(END_OF_CHUNKS)) {
-          finished = true
-          if (next !== job.events || !ended) wrong(`ended after ${next} events${ended ? "" : ", not by its own end"}`)
-          else whole++
-          socket.destroy()
-        }
-        text = text.slice(Math.max(end, text.length - 64))
+  /** Answers whether the stream came whole. */
+  const readOne = async (): Promise<boolean> => {
+    let text = ""
+    let next = 0
+    let begun = false
+    let terminated = false
+    const connection = openConnection(job.port, request, (piece) => {
+      if (!begun) most = Math.max(most, ++open)
+      begun = true
+      text += piece
+      const now = micros()
+      let end = 0
+      for (const stamp of text.matchAll(STAMP)) {
+        end = stamp.index + stamp[0].length
+        late.add((now - Number(stamp[2])) / 1000)
+        const number = Number(stamp[1])
+        if (number !== next) problems.add(number < next ? "an event came twice or late" : "an event was lost")
+        next = number + 1
       }
-      const socket = connect({
-        host: "127.0.0.1",
-        port: job.port,
-        noDelay: true,
-        onread: {
-          buffer: shared,
-          callback: (length) => {
-            read(shared.toString("latin1", 0, length))
-            return true
-          }
-        }
-      })
-      socket.on("error", (error) => {
-        finished = true
-        wrong(`a connection failed: ${(error as NodeJS.ErrnoException).code}`)
-      })
-      socket.once("close", () => {
-        if (begun) open--
-        if (!finished) wrong(`the connection ended after ${next} events`)
-        resolve()
-      })
-      socket.write(request)
+      if (text.includes("event: error")) problems.add("an error event")
+      if (text.includes("message_stop")) terminated = true
+      text = text.slice(Math.max(end, text.length - 64))
     })
+    const status = await connection.send()
+    connection.close()
+    if (begun) open--
+    if (status === 200 && next === job.events && terminated) return true
+    if (status !== 0 && status !== 200) problems.add(`refused: ${status}`)
+    else if (status === 0) problems.add(`the connection broke after ${next} events: ${connection.problem}`)
+    else problems.add(`ended after ${next} events${terminated ? "" : ", without a terminal event"}`)
+    return false
+  }
 
   const until = Date.now() + job.until
   const reader = async (n: number) => {
     await sleep((job.spread * n) / job.streams)
     do {
-      const before = problems.size
-      await one()
-      if (problems.size > before) await sleep(200)
+      if (await readOne()) whole++
+      else await sleep(200)
     } while (Date.now() < until)
   }
   await Promise.all(Array.from({ length: job.streams }, (_, n) => reader(n)))
-  return { whole, open: most, late: late.summary(), problems: [...problems] }
+  return { whole, open: most, late: late.summary(), problems: [...problems.counts] }
 }

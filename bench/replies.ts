@@ -1,11 +1,9 @@
-/** The replies of the fake clouds, built once. A stream is a list of buffers, one for each upstream event. */
+/** The replies of the fake clouds. A stream is a list of buffers, one for each event. */
 import { crc32 } from "node:zlib"
+import { stampOf } from "./soak/stamp.ts"
 
 /** Occurs exactly once in every text event, and nowhere else, so that events can be counted without parsing. */
 export const MARKER = "zqx"
-
-/** How many numbers a Titan vector has. */
-const VECTOR = 1024
 
 export interface Reply {
   readonly type: string
@@ -94,7 +92,7 @@ const completion = {
   model: "gpt-5.1-2025-11-13",
   system_fingerprint: "fp_bench"
 }
-/** OpenAI pads its deltas, so that their lengths on the wire say nothing of the text (docs/upstreams.md#openai-formats). */
+/** OpenAI pads its deltas, so that their lengths on the wire do not reveal the text (docs/upstreams.md#openai-formats). */
 const obfuscation = (i: number) => "dKf0Wq3uZp8x".slice(0, (i * 7) % 13)
 const chatUsage = (n: number) => ({
   prompt_tokens: 312,
@@ -143,8 +141,6 @@ const responseEvents = (n: number) => {
   ].map((event, sequence_number) => ({ ...event, sequence_number }))
 }
 
-const vector = Array.from({ length: VECTOR }, (_, i) => Number((Math.sin(i + 1) / 23).toPrecision(8)))
-
 /** Every reply the fake clouds know, for streams of `n` text events. */
 export const replies = (n: number) => ({
   claude: json({
@@ -178,6 +174,19 @@ export const replies = (n: number) => ({
     "data: [DONE]\n\n"
   ]),
   responses: json(response(n, "completed")),
-  responsesStream: sse(responseEvents(n).map(named)),
-  titan: json({ embedding: vector, embeddingsByType: { float: vector }, inputTextTokenCount: 12 })
+  responsesStream: sse(responseEvents(n).map(named))
 })
+
+const [opening = "", closing = ""] = [claudeEvents(0).slice(0, 2), claudeEvents(0).slice(2)].map((events) =>
+  events.map(named).join("")
+)
+
+/** A stream of Claude whose events are made when they are sent, with stamps beside so many characters of text. */
+export function* stampedEvents(count: number, characters: number): Iterable<string> {
+  const text = "x".repeat(characters)
+  for (let n = 0; n < count; n++) {
+    const delta = { type: "text_delta", text: text + stampOf(n) }
+    const event = named({ type: "content_block_delta", index: 0, delta } as { readonly type: string })
+    yield `${n === 0 ? opening : ""}${event}${n === count - 1 ? closing : ""}`
+  }
+}
