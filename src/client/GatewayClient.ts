@@ -18,22 +18,7 @@ import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { ApiError, MessagesError } from "../api/Errors.ts"
 import { ApiKey, MessagesKey } from "../api/Security.ts"
-import type {
-  ChatRequest,
-  ChatCompletion as Completion,
-  ChatCompletionChunk as CompletionChunk,
-  CountTokensRequest as CountRequest,
-  CountTokensReply,
-  Draining,
-  EmbeddingList,
-  EmbeddingsRequest,
-  Health,
-  Message,
-  MessagesRequest,
-  ModelList,
-  Response as ResponseObject,
-  ResponsesRequest
-} from "./contract.ts"
+import type * as Contract from "./contract.ts"
 import type { StreamError } from "./errors.ts"
 import {
   chatFormat,
@@ -67,26 +52,30 @@ export type ReplyBody<S, A, Event> = S extends true ? Stream.Stream<Event, Strea
 export interface Client {
   readonly chat: {
     readonly completions: <const S extends boolean | null = false>(
-      request: WithModel<"chat", ChatRequest, S>
-    ) => Call<ReplyBody<S, Completion, CompletionChunk>, ApiError>
+      request: WithModel<"chat", Contract.ChatRequest, S>
+    ) => Call<ReplyBody<S, Contract.ChatCompletion, Contract.ChatCompletionChunk>, ApiError>
   }
   readonly messages: {
     readonly create: <const S extends boolean | null = false>(
-      request: WithModel<"messages", MessagesRequest, S>
-    ) => Call<ReplyBody<S, Message, MessageStreamEvent>, MessagesError>
-    readonly countTokens: (request: ForModel<"messages", CountRequest>) => Call<CountTokensReply, MessagesError>
+      request: WithModel<"messages", Contract.MessagesRequest, S>
+    ) => Call<ReplyBody<S, Contract.Message, MessageStreamEvent>, MessagesError>
+    readonly countTokens: (
+      request: ForModel<"messages", Contract.CountTokensRequest>
+    ) => Call<Contract.CountTokensReply, MessagesError>
   }
   readonly responses: {
     readonly create: <const S extends boolean | null = false>(
-      request: WithModel<"responses", ResponsesRequest, S>
-    ) => Call<ReplyBody<S, ResponseObject, ResponseStreamEvent>, ApiError>
+      request: WithModel<"responses", Contract.ResponsesRequest, S>
+    ) => Call<ReplyBody<S, Contract.Response, ResponseStreamEvent>, ApiError>
   }
   readonly embeddings: {
-    readonly create: (request: ForModel<"embeddings", EmbeddingsRequest>) => Call<EmbeddingList, ApiError>
+    readonly create: (
+      request: ForModel<"embeddings", Contract.EmbeddingsRequest>
+    ) => Call<Contract.EmbeddingList, ApiError>
   }
-  readonly models: { readonly list: () => Call<ModelList, ApiError> }
+  readonly models: { readonly list: () => Call<Contract.ModelList, ApiError> }
   /** Never sent again: an answer of 503 is the answer. */
-  readonly health: () => Call<Health | Draining, ApiError>
+  readonly health: () => Call<Contract.Health | Contract.Draining, ApiError>
 }
 
 export interface ClientOptions extends RetryOptions {
@@ -110,13 +99,10 @@ const decoders = {
 
 /** A refusal, with what the reply's headers say about it. */
 const annotate = <E>(error: E, { requestId, retryAfter }: GatewayHeaders): E => {
-  if (error instanceof ApiError || error instanceof MessagesError) {
-    const { status, type, message, details } = error
-    const fields = { status, type, message, details, requestId, retryAfter }
-    return (error instanceof ApiError ? new ApiError(fields) : new MessagesError(fields)) as E &
-      (ApiError | MessagesError)
-  }
-  return error
+  if (!(error instanceof ApiError || error instanceof MessagesError)) return error
+  const { status, type, message, details } = error
+  const fields = { status, type, message, details, requestId, retryAfter }
+  return (error instanceof ApiError ? new ApiError(fields) : new MessagesError(fields)) as typeof error
 }
 
 const receive = <A, E>(reply: HttpReply, decode: Decode<A, E>): Call<A, E> => {
@@ -162,44 +148,37 @@ export const makeClient = ({
   )
   const call = <A, E>(send: Effect.Effect<HttpReply, RequestFailure<E>>, decode: Decode<A, E>): Call<A, E> =>
     Effect.flatMap(withRetries(send, retries), (reply) => receive(reply, decode))
-  /** The content type says what came; the request's `stream` said what was wanted. */
+  /** The reply's content type decides between body and stream: the request's `stream` decides only the type. */
   const callEither = <S, A, Event, E>(
     send: Effect.Effect<HttpReply, RequestFailure<E>>,
     decode: Decode<A | Stream.Stream<unknown, unknown>, E>,
     format: EventFormat<Event>
   ) =>
-    Effect.flatMap(
-      withRetries(send, retries),
-      (reply): Call<ReplyBody<S, A, Event>, E> =>
-        reply.status === 200 && isEventStream(reply.headers["content-type"])
-          ? Effect.sync(() => {
-              const headers = readHeaders(reply.headers)
-              return { body: streamValues(reply, format, headers) as ReplyBody<S, A, Event>, headers }
-            })
-          : receive(reply, decode as Decode<ReplyBody<S, A, Event>, E>)
-    )
+    Effect.flatMap(withRetries(send, retries), (reply): Call<ReplyBody<S, A, Event>, E> => {
+      const streams = reply.status === 200 && isEventStream(reply.headers["content-type"])
+      if (!streams) return receive(reply, decode as Decode<ReplyBody<S, A, Event>, E>)
+      const headers = readHeaders(reply.headers)
+      return Effect.succeed({ body: streamValues(reply, format, headers) as ReplyBody<S, A, Event>, headers })
+    })
   const mode = { responseMode: "response-only" } as const
   /** The document's types and the schemas' differ in nothing but the type of fields that neither knows. */
-  const sent = <Payload>(request: unknown) => ({ payload: request as Payload })
+  const sent = <Payload>(request: unknown) => ({ payload: request as Payload, ...mode })
 
   return HttpApiClient.make(Api, { baseUrl }).pipe(
     Effect.map(
       (api): Client => ({
         chat: {
-          completions: (request) =>
-            callEither(api.chat.completions({ ...sent(request), ...mode }), decoders.chat, chatFormat)
+          completions: (request) => callEither(api.chat.completions(sent(request)), decoders.chat, chatFormat)
         },
         messages: {
-          create: (request) =>
-            callEither(api.messages.create({ ...sent(request), ...mode }), decoders.messages, messagesFormat),
-          countTokens: (request) => call(api.messages.countTokens({ ...sent(request), ...mode }), decoders.countTokens)
+          create: (request) => callEither(api.messages.create(sent(request)), decoders.messages, messagesFormat),
+          countTokens: (request) => call(api.messages.countTokens(sent(request)), decoders.countTokens)
         },
         responses: {
-          create: (request) =>
-            callEither(api.responses.create({ ...sent(request), ...mode }), decoders.responses, responsesFormat)
+          create: (request) => callEither(api.responses.create(sent(request)), decoders.responses, responsesFormat)
         },
         embeddings: {
-          create: (request) => call(api.embeddings.create({ ...sent(request), ...mode }), decoders.embeddings)
+          create: (request) => call(api.embeddings.create(sent(request)), decoders.embeddings)
         },
         models: { list: () => call(api.models.list(mode), decoders.models) },
         health: () => Effect.flatMap(api.health(mode), (reply) => receive(reply, decoders.health))

@@ -1,13 +1,12 @@
 /** Model IDs as a type: a name without a level does not compile. */
-import type { ShippedModel } from "./shippedModels.ts"
+import { plainLevels, type ShippedModel } from "./shippedModels.ts"
 
-const plainLevels = ["fedramp-low", "fedramp-moderate", "fedramp-high", "il2", "il4", "il5"] as const
 type PlainLevel = (typeof plainLevels)[number]
 
 /** What follows the last `:` of a model ID (docs/api.md#model-ids). */
 export type Level = PlainLevel | "itar" | `${PlainLevel}+itar`
 
-/** `<base_model>:<level>`. Whether the gateway serves it is for the gateway to say. */
+/** `<base_model>:<level>`. Whether it is served, only the gateway knows. */
 export type ModelName = `${string}:${Level}`
 
 export type Purpose = "chat" | "messages" | "responses" | "embeddings"

@@ -1,4 +1,4 @@
-/** Sends requests with `fetch`, again where that helps, and reads what comes. */
+/** Sends requests with `fetch`, retries where that helps, and reads the replies. */
 import { ApiError, type ErrorFields, MessagesError } from "../api/ApiError.ts"
 import { isObject } from "../wire/isObject.ts"
 import type { operations } from "./contract.ts"
@@ -10,7 +10,7 @@ import { backoff, defaultMaxDelay, defaultRetries, type RetryOptions, waitAfter 
 export interface CallOptions {
   /** Ends the call, at any moment; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Told once who answers: before the promise settles, or before a stream's first event. Refusals carry theirs. */
+  /** Called once with the reply's headers: before the promise settles, or before a stream's first event. Refusals carry theirs. */
   readonly onHeaders?: ((headers: GatewayHeaders) => void) | undefined
 }
 
@@ -97,7 +97,7 @@ export const makeConnection = ({
           headers: { "x-api-key": apiKey, ...(body === undefined ? {} : { "content-type": "application/json" }) },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
           ...(signal === undefined ? {} : { signal }),
-          // The gateway never redirects, and the key is for nobody else.
+          // The gateway never redirects, and the key must not reach another host.
           redirect: "error"
         })
         wait = more && !response.ok ? waitAfter(n, response.status, headersOf(response), longest) : undefined

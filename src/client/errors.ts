@@ -1,4 +1,4 @@
-/** What a call fails with beside the gateway's refusals. */
+/** The errors of a call that are no refusals of the gateway. */
 
 interface StreamErrorFields {
   readonly type: string
@@ -8,7 +8,7 @@ interface StreamErrorFields {
 }
 
 /**
- * A reply that failed after its first byte: the gateway said so in the stream (`type` is its `error.type` or `code`), or
+ * A reply that failed after its first byte: the gateway reported it in the stream (`type` is its `error.type` or `code`), or
  * the stream ended without its last event, broke off, or could not be read (`type` is `stream_error`).
  */
 export class StreamError extends Error {
@@ -24,7 +24,7 @@ export class StreamError extends Error {
   }
 }
 
-/** No gateway answered; `cause` is what `fetch` said. */
+/** No gateway answered; `cause` is the error of `fetch`. */
 export class ConnectionError extends Error {
   readonly _tag = "ConnectionError"
   override readonly name = "ConnectionError"

@@ -1,23 +1,8 @@
 /** The client for programs that do not use Effect: promises, async iterables, abort signals. It needs no library. */
 import { type Accumulator, chatAccumulator, messagesAccumulator, responsesAccumulator } from "./accumulate.ts"
 import { type CallOptions, makeConnection, type Operation, type PromiseClientOptions } from "./connection.ts"
-import {
-  type ChatCompletion,
-  type ChatCompletionChunk,
-  type ChatRequest,
-  type CountTokensReply,
-  type CountTokensRequest,
-  type Draining,
-  type EmbeddingList,
-  type EmbeddingsRequest,
-  type Health,
-  type Message,
-  type MessagesRequest,
-  type ModelList,
-  operations,
-  type Response,
-  type ResponsesRequest
-} from "./contract.ts"
+import type * as Contract from "./contract.ts"
+import { operations } from "./contract.ts"
 import { EventStream } from "./EventStream.ts"
 import {
   chatFormat,
@@ -41,22 +26,32 @@ type StreamCall<R, Event, Final> = (request: R, options?: CallOptions) => EventS
  */
 export interface PromiseClient {
   readonly chat: {
-    readonly completions: Call<Json<"chat", ChatRequest>, ChatCompletion>
-    readonly stream: StreamCall<Streamed<"chat", ChatRequest>, ChatCompletionChunk, ChatCompletion>
+    readonly completions: Call<Json<"chat", Contract.ChatRequest>, Contract.ChatCompletion>
+    readonly stream: StreamCall<
+      Streamed<"chat", Contract.ChatRequest>,
+      Contract.ChatCompletionChunk,
+      Contract.ChatCompletion
+    >
   }
   readonly messages: {
-    readonly create: Call<Json<"messages", MessagesRequest>, Message>
-    readonly stream: StreamCall<Streamed<"messages", MessagesRequest>, MessageStreamEvent, Message>
-    readonly countTokens: Call<ForModel<"messages", CountTokensRequest>, CountTokensReply>
+    readonly create: Call<Json<"messages", Contract.MessagesRequest>, Contract.Message>
+    readonly stream: StreamCall<Streamed<"messages", Contract.MessagesRequest>, MessageStreamEvent, Contract.Message>
+    readonly countTokens: Call<ForModel<"messages", Contract.CountTokensRequest>, Contract.CountTokensReply>
   }
   readonly responses: {
-    readonly create: Call<Json<"responses", ResponsesRequest>, Response>
-    readonly stream: StreamCall<Streamed<"responses", ResponsesRequest>, ResponseStreamEvent, Response>
+    readonly create: Call<Json<"responses", Contract.ResponsesRequest>, Contract.Response>
+    readonly stream: StreamCall<
+      Streamed<"responses", Contract.ResponsesRequest>,
+      ResponseStreamEvent,
+      Contract.Response
+    >
   }
-  readonly embeddings: { readonly create: Call<ForModel<"embeddings", EmbeddingsRequest>, EmbeddingList> }
-  readonly models: { readonly list: (options?: CallOptions) => Promise<ModelList> }
+  readonly embeddings: {
+    readonly create: Call<ForModel<"embeddings", Contract.EmbeddingsRequest>, Contract.EmbeddingList>
+  }
+  readonly models: { readonly list: (options?: CallOptions) => Promise<Contract.ModelList> }
   /** Never sent again: an answer of 503 is the answer. */
-  readonly health: (options?: CallOptions) => Promise<Health | Draining>
+  readonly health: (options?: CallOptions) => Promise<Contract.Health | Contract.Draining>
 }
 
 export const createClient = (options: PromiseClientOptions): PromiseClient => {

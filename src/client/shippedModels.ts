@@ -1,9 +1,9 @@
 /** The models of the catalog that comes with the gateway, for completion in an editor. A test compares them with it. */
 
 const fedramp = ["fedramp-low", "fedramp-moderate", "fedramp-high"] as const
-const plain = [...fedramp, "il2", "il4", "il5"] as const
+export const plainLevels = [...fedramp, "il2", "il4", "il5"] as const
 const fedrampItar = ["fedramp-low+itar", "fedramp-moderate+itar", "fedramp-high+itar"] as const
-const every = [...plain, "itar", ...fedrampItar, "il2+itar", "il4+itar", "il5+itar"] as const
+const every = [...plainLevels, "itar", ...fedrampItar, "il2+itar", "il4+itar", "il5+itar"] as const
 
 const claude = {
   "claude-sonnet-4-5": every,
@@ -19,12 +19,12 @@ export const shippedModels = {
   chat: {
     ...claude,
     "gemini-3-flash": [...fedramp, "il2"],
-    "gpt-5.1": plain,
+    "gpt-5.1": plainLevels,
     "gpt-5.6-terra": every,
     "gpt-oss-120b": every
   },
   messages: claude,
-  responses: { "gpt-5.1": plain },
+  responses: { "gpt-5.1": plainLevels },
   embeddings: { "titan-embed-text-v2": every }
 } as const
 
