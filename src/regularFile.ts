@@ -51,23 +51,23 @@ const read = async (path: string): Promise<RegularFile> => {
   }
 }
 
-/** Fails after a while; what was waited for goes on. */
-const inTime = <A>(promise: Promise<A>): Promise<A> => {
+/** Fails when the time is over; the read continues. */
+const inTime = <A>(reading: Promise<A>): Promise<A> => {
   const { promise: over, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(reject, patience, late)
-  return Promise.race([promise, over]).finally(() => clearTimeout(timer))
+  return Promise.race([reading, over]).finally(() => clearTimeout(timer))
 }
 
-/** Reads that a file system does not answer. Until it does, no other read of the file is begun, which would take another thread. */
-const stuck = new Map<string, Promise<unknown>>()
+/** Reads in progress that are late. Until one ends, no other read of the file begins, because it would take another thread. */
+const stuck = new Map<string, Promise<void>>()
 
 const readInTime = async (path: string): Promise<RegularFile> => {
-  await inTime(Promise.resolve(stuck.get(path)))
+  await inTime(stuck.get(path) ?? Promise.resolve())
   const reading = read(path)
   try {
     return await inTime(reading)
   } catch (cause) {
-    const forget = () => stuck.delete(path)
+    const forget = () => void stuck.delete(path)
     if (cause === late) stuck.set(path, reading.then(forget, forget))
     throw cause
   }

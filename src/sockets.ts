@@ -1,9 +1,9 @@
-/** What a server of Node's does with connections that are no request's: none ends the process, holds a reply, or writes into one. */
+/** Guards a server of Node against broken connections: none ends the process, holds a reply, or gets bytes inside one. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 
-/** The connections of a server, with their replies that have not left yet, in order. */
+/** The connections of a server, each with its open replies, in order. */
 export type Connections = ReadonlyMap<Duplex, ReadonlySet<ServerResponse>>
 
 /** Milliseconds for a caller to read why it was refused; its unread bytes would reset the connection before. */
@@ -16,7 +16,7 @@ const unparsed: Readonly<Record<string, readonly [status: string, message: strin
   HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "the request's headers are too large"]
 }
 
-/** A request that never becomes one of Node's has no path; it gets the general shape. */
+/** Without a path, the error has the general shape. */
 const refusal = (status: string, message: string): string => {
   const body = JSON.stringify({ error: { type: "invalid_request_error", message } })
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${crypto.randomUUID()}\r\nx-should-retry: ${status.startsWith("408")}\r\nlink: </>; rel="terms-of-service"\r\ncache-control: no-store\r\nconnection: close\r\n\r\n${body}`
@@ -31,7 +31,7 @@ export const guardSockets = (server: Server, connected: "connection" | "secureCo
 
   const refuse = (socket: Duplex, status: string, message: string) => {
     const replies = [...(connections.get(socket) ?? [])]
-    // A reply that has begun would be taken for longer than it is.
+    // The refusal would be read as part of a reply that has begun.
     if (replies.some((reply) => reply.headersSent && !reply.writableEnded)) return void socket.destroy()
     socket.end(refusal(status, message))
     setTimeout(() => socket.destroy(), grace).unref()
@@ -58,7 +58,7 @@ export const guardSockets = (server: Server, connected: "connection" | "secureCo
     if (error.code === "ECONNRESET") return void socket.destroy()
     refuse(socket, ...(unparsed[error.code ?? ""] ?? (["400 Bad Request", "the request is not valid HTTP"] as const)))
   })
-  // Node lets go of the connection, and so of the replies that wait for their turn on it.
+  // Node detaches the connection, and with it the replies that wait for their turn.
   server.on("connect", ({ socket }: IncomingMessage, stream: Duplex) => {
     stream.on("error", ignore)
     const replies = [...(connections.get(socket) ?? [])]

@@ -1,6 +1,6 @@
 /** Several processes that share the port (`GATEWAY_WORKERS`): the first process starts, replaces and stops them. */
 import cluster from "node:cluster"
-import { Data, Deferred, Duration, Effect, Option, Runtime } from "effect"
+import { Data, Deferred, Duration, Effect, Option, Runtime, Schema } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
 import { relayStates } from "./status/siblings.ts"
 import { steadyMillis } from "./wire/steady.ts"
@@ -13,18 +13,10 @@ class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly message: 
 /** Whether this process is a worker. */
 export const isWorker = cluster.isWorker
 
-interface Ready {
-  readonly gatewayPort: number
-}
-const isReady = (message: unknown): message is Ready =>
-  typeof message === "object" && message !== null && "gatewayPort" in message
+const isReady = Schema.is(Schema.Struct({ gatewayPort: Schema.Number }))
 
 /** A worker reports that it serves. */
-export const reportReady = (port: number) =>
-  Effect.sync(() => {
-    const ready: Ready = { gatewayPort: port }
-    process.send?.(ready)
-  })
+export const reportReady = (gatewayPort: number) => Effect.sync(() => process.send?.({ gatewayPort }))
 
 /** Before a worker is replaced: at first almost no time, twice as long each time one dies young, at most half a minute. */
 const firstPause = 100
