@@ -6,7 +6,7 @@ import { crash } from "./crash.ts"
 import { gatewayLayer } from "./Server.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
-import { activityLayer } from "./status/Activity.ts"
+import { Activity } from "./status/Activity.ts"
 import { Drain } from "./surface/Drain.ts"
 import { telemetryLayer } from "./Telemetry.ts"
 
@@ -52,7 +52,7 @@ export const serveHere = <E, R>(options: ServeOptions<E, R>) => {
   const docs = Option.getOrElse(settings.docs, () => (sandbox ? "public" : "off")) === "public"
   const serving = Layer.mergeAll(Layer.effectDiscard(listening(options)), drainOnShutdown(settings)).pipe(
     Layer.provide(gatewayLayer({ settings, clouds, docs, sandbox })),
-    Layer.provide(activityLayer(Option.isSome(settings.metricsPort)))
+    Layer.provide(Option.isSome(settings.metricsPort) ? Activity.layer : Layer.empty)
   )
   return Effect.scoped(Effect.andThen(Layer.build(serving), crash(afterCrash))).pipe(
     Effect.provide(telemetryLayer(settings))

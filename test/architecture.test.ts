@@ -45,7 +45,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   provider: ["model", "settings", "stream", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
   stream: ["governance", "model", "wire"],
   surface: [
-    ...["access", "api", "dialect", "governance", "model", "provider", "settings", "status", "stream"],
+    ...["access", "api", "dialect", "governance", "model", "provider", "settings", "stream"],
     ...["telemetry", "wire", "Settings.ts", "fips.ts", "nodeHttp.ts"]
   ],
   doctor: [

@@ -154,7 +154,7 @@ export const converse = Effect.fnUntraced(function* (conversation: Conversation)
   }
 })
 
-/** The sandbox says at `/` that it is one, and its key is public. */
+/** The sandbox answers at `/` that it is one, and its key is public. */
 const sandboxKey = (url: string) =>
   HttpClient.get(new URL("/", url), { headers: { accept: "application/json" } }).pipe(
     Effect.flatMap((reply) => Effect.orElseSucceed(reply.json, () => undefined)),

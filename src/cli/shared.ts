@@ -3,7 +3,7 @@ import { Console, Data, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { environment, type GatewaySettings, load } from "../Settings.ts"
 
-/** `message` says in one line what is wrong, and what would work. */
+/** `message` is one line: what is wrong, and what would work. */
 export class CommandError extends Data.TaggedError("CommandError")<{ readonly message: string }> {}
 export const fail = (message: string) => Effect.fail(new CommandError({ message }))
 

@@ -44,7 +44,7 @@ export const makeCheck = (
     Effect.catchCause((cause) => {
       const error = Cause.squash(cause)
       const message = typeof error === "object" && error !== null && "message" in error ? error.message : error
-      return Effect.succeed(fail(String(message), "Fix what the message says, and check again."))
+      return Effect.succeed(fail(String(message), "Fix what the message names, and check again."))
     }),
     Effect.map((found) =>
       [found].flat().map(({ fix, message, state }) => ({

@@ -1,11 +1,11 @@
 /**
- * What the last hour was like, in this process's memory: per deployment and minute the requests, their durations and times to
- * the first event, and the last error; refusals and flags by reason. Written once a request, when it is over. It has no
- * payload, no key and nothing that a caller chose. Kept only where there is a status page (`GATEWAY_METRICS_PORT`).
+ * The last hour, in this process's memory: per deployment and minute the requests, their durations and times to the first
+ * event, and the last error; refusals and flags by reason. Written once a request, when it is over. It has no payload, no key
+ * and nothing that a caller chose. Kept only where there is a status page (`GATEWAY_METRICS_PORT`).
  */
-import { Context, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { Outcome } from "../model/Outcome.ts"
-import type { RequestFacts } from "../model/RequestFacts.ts"
+import { RecordActivity, type RecordRequest } from "../telemetry/RecordActivity.ts"
 import { makeHistogram } from "../wire/histogram.ts"
 
 /** Minutes that are kept, the running one included. */
@@ -15,6 +15,8 @@ const maxDeployments = 256
 
 /** Small: there is one a minute. Percentiles are right within 9 %. */
 export const times = makeHistogram({ smallest: 0.5, largest: 1_800_000, factor: 2 ** 0.25 })
+
+export const emptyCounts = () => ({ requests: 0, failures: 0, durations: times.empty(), firsts: times.empty() })
 
 /** What is reported of a minute: its number since the epoch, and pairs of bin and count. */
 export interface Minute {
@@ -33,10 +35,14 @@ export interface LastError {
   readonly status: number
 }
 
-export interface DeploymentActivity {
+export interface DeploymentName {
   readonly cloud: string
   readonly region: string
   readonly model: string
+}
+export const nameOf = ({ cloud, model, region }: DeploymentName): string => `${cloud}/${region} ${model}`
+
+export interface DeploymentActivity extends DeploymentName {
   readonly minutes: ReadonlyArray<Minute>
   readonly lastError?: LastError | undefined
 }
@@ -50,116 +56,81 @@ export interface ActivitySnapshot {
   readonly flags: Readonly<Record<string, number>>
 }
 
-class Slot {
-  minute = -1
-  requests = 0
-  failures = 0
-  readonly durations = times.empty()
-  readonly firsts = times.empty()
-
-  begin(minute: number): void {
-    this.minute = minute
-    this.requests = 0
-    this.failures = 0
-    this.durations.fill(0)
-    this.firsts.fill(0)
-  }
-}
-
-interface Kept {
-  readonly cloud: string
-  readonly region: string
-  readonly model: string
-  /** By the minute's number modulo its length; a minute without requests has none. */
-  readonly slots: Array<Slot | undefined>
-  lastError: LastError | undefined
-}
-
-/** What the gateway refused by itself; what a cloud refused counts to the deployment. */
+/** What the gateway itself refused; what a cloud refused counts to the deployment. */
 const refusing: ReadonlySet<Outcome> = new Set([
   ...(["invalid", "unauthenticated", "forbidden", "rate_limited", "quota", "caller_timeout", "shed"] as const)
 ])
-/** The caller's own doing, which says nothing of a deployment. */
+/** Ended by the caller or the operator, not by a fault of the deployment. */
 const notFailed: ReadonlySet<Outcome> = new Set(["ok", "cancelled", "revoked", "drained"])
 
 const increment = (counts: Map<string, number>, name: string, by: number) => {
   counts.set(name, (counts.get(name) ?? 0) + by)
 }
 
-export class ActivityLog {
-  private readonly deployments = new Map<string, Kept>()
-  private readonly refusals = new Map<string, number>()
-  private readonly flags = new Map<string, number>()
+export const makeActivity = () => {
+  const deployments = new Map<string, ReturnType<typeof emptyDeployment>>()
+  const refusals = new Map<string, number>()
+  const flags = new Map<string, number>()
 
-  /** `endedAt` is in milliseconds since the epoch. */
-  readonly record = (facts: RequestFacts, outcome: Outcome, endedAt: number): void => {
-    if (facts.flags > 0) increment(this.flags, facts.surface ?? "other", facts.flags)
-    const { region, route } = facts
-    if (route === undefined || region === undefined || refusing.has(outcome)) {
-      if (refusing.has(outcome)) increment(this.refusals, facts.failure ?? outcome, 1)
-      return
-    }
+  const emptyDeployment = (name: DeploymentName) => ({
+    name,
+    /** By the minute's number modulo their length. */
+    slots: new Array<(ReturnType<typeof emptyCounts> & { readonly minute: number }) | undefined>(minutesKept),
+    lastError: undefined as LastError | undefined
+  })
+
+  const record: RecordRequest = (facts, outcome, endedAt) => {
+    const { failure, firstEventAt, region, route, startedAt, status, surface } = facts
+    if (facts.flags > 0) increment(flags, surface ?? "other", facts.flags)
+    if (refusing.has(outcome)) return increment(refusals, failure ?? outcome, 1)
     // Counting is free and quick, and would hide how long answers take.
-    if (facts.surface === "count_tokens") return
-    const kept = this.keptOf(route.deployment.cloud, region, route.model.id)
-    if (kept === undefined) return
+    if (route === undefined || region === undefined || surface === "count_tokens") return
+    const name = { cloud: route.deployment.cloud, region, model: route.model.id }
+    const known = deployments.get(nameOf(name))
+    if (known === undefined && deployments.size >= maxDeployments) return
+    const deployment = known ?? emptyDeployment(name)
+    if (known === undefined) deployments.set(nameOf(name), deployment)
     const minute = Math.floor(endedAt / 60_000)
     const at = minute % minutesKept
-    let slot = kept.slots[at]
-    if (slot === undefined) {
-      slot = new Slot()
-      kept.slots[at] = slot
+    let slot = deployment.slots[at]
+    if (slot?.minute !== minute) {
+      slot = { minute, ...emptyCounts() }
+      deployment.slots[at] = slot
     }
-    if (slot.minute !== minute) slot.begin(minute)
     slot.requests++
-    const { firstEventAt, startedAt } = facts
-    if (notFailed.has(outcome)) {
-      times.add(slot.durations, endedAt - startedAt)
-    } else {
+    if (notFailed.has(outcome)) times.add(slot.durations, endedAt - startedAt)
+    else {
       slot.failures++
-      kept.lastError = { at: endedAt, code: facts.failure ?? outcome, status: facts.status }
+      deployment.lastError = { at: endedAt, code: failure ?? outcome, status }
     }
     if (firstEventAt !== undefined) times.add(slot.firsts, firstEventAt - startedAt)
   }
 
-  private keptOf(cloud: string, region: string, model: string): Kept | undefined {
-    const name = `${cloud}/${region} ${model}`
-    const known = this.deployments.get(name)
-    if (known !== undefined) return known
-    if (this.deployments.size >= maxDeployments) return undefined
-    const kept: Kept = { cloud, region, model, slots: new Array(minutesKept).fill(undefined), lastError: undefined }
-    this.deployments.set(name, kept)
-    return kept
-  }
-
-  readonly snapshot = (now: number): ActivitySnapshot => {
+  const snapshot = (now: number): ActivitySnapshot => {
     const oldest = Math.floor(now / 60_000) - minutesKept
     return {
-      deployments: [...this.deployments.values()].map(({ cloud, region, model, slots, lastError }) => ({
-        cloud,
-        region,
-        model,
-        minutes: slots
-          .filter((slot): slot is Slot => slot !== undefined && slot.minute > oldest)
-          .map(({ minute, requests, failures, durations, firsts }) => ({
-            minute,
-            requests,
-            failures,
-            durations: times.pairs(durations),
-            firsts: times.pairs(firsts)
-          })),
+      deployments: [...deployments.values()].map(({ lastError, name, slots }) => ({
+        ...name,
+        minutes: slots.flatMap((slot) =>
+          slot === undefined || slot.minute <= oldest
+            ? []
+            : [{ ...slot, durations: times.pairs(slot.durations), firsts: times.pairs(slot.firsts) }]
+        ),
         lastError
       })),
-      refusals: Object.fromEntries(this.refusals),
-      flags: Object.fromEntries(this.flags)
+      refusals: Object.fromEntries(refusals),
+      flags: Object.fromEntries(flags)
     }
   }
+
+  return { record, snapshot }
 }
 
-/** Undefined where there is no status page: then nothing is kept. */
-export const Activity = Context.Reference<ActivityLog | undefined>("gateway/status/Activity", {
-  defaultValue: () => undefined
-})
-
-/** The memory, where there is a page to show it. */
-export const activityLayer = (kept: boolean) => (kept ? Layer.sync(Activity, () => new ActivityLog()) : Layer.empty)
+export class Activity extends Context.Service<Activity, ReturnType<typeof makeActivity>>()("gateway/status/Activity") {
+  static readonly layer = Layer.effectContext(
+    Effect.sync(() => {
+      const activity = makeActivity()
+      return Context.add(Context.make(Activity, activity), RecordActivity, activity.record)
+    })
+  )
+}

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { Effect, Layer, Option } from "effect"
-import { type Handler, MetricsPort } from "../telemetry/prometheus.ts"
+import { MetricsPort } from "../telemetry/prometheus.ts"
 import { Activity } from "./Activity.ts"
 import { makeView } from "./view.ts"
 import { makeViewers } from "./viewers.ts"
@@ -11,7 +11,7 @@ const part = (name: string): string => readFileSync(new URL(`./page/${name}`, im
 
 const hash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
 
-/** One text, and the policy that lets it load and talk to nothing but this port. */
+/** One text, and the policy by which it loads nothing, and connects to this port only. */
 const makePage = () => {
   const style = part("page.css")
   const script = part("page.js")
@@ -30,24 +30,17 @@ const common = {
   "cross-origin-resource-policy": "same-origin"
 }
 
-/** Nothing where there is no metrics port. */
+/** Empty where there is no metrics port. */
 export const statusLayer = Layer.effectDiscard(
   Effect.gen(function* () {
     const port = yield* Effect.serviceOption(MetricsPort)
-    const activity = yield* Activity
-    if (Option.isNone(port) || activity === undefined) return
-    const view = yield* makeView(activity)
-    const watch = yield* makeViewers(Effect.map(view, (view) => JSON.stringify(view)))
+    const activity = yield* Effect.serviceOption(Activity)
+    if (Option.isNone(port) || Option.isNone(activity)) return
+    const view = yield* makeView(activity.value)
+    const addViewer = yield* makeViewers(Effect.map(view, (view) => JSON.stringify(view)))
     const { html, policy } = makePage()
-    const page: Handler = (_, response) => {
-      response.writeHead(200, {
-        ...common,
-        "content-type": "text/html; charset=utf-8",
-        "content-security-policy": policy
-      })
-      response.end(html)
-    }
-    yield* port.value.serve("/", page)
-    yield* port.value.serve("/events", (_, response) => watch(response, common))
+    const headers = { ...common, "content-type": "text/html; charset=utf-8", "content-security-policy": policy }
+    yield* port.value.serve("/", (_, response) => void response.writeHead(200, headers).end(html))
+    yield* port.value.serve("/events", (_, response) => addViewer(response, common))
   })
 )

@@ -1,7 +1,7 @@
-/** What one process tells of itself, to its own page and to those of its siblings. */
+/** The state of one process, for its own page and for those of its siblings and replicas. */
 import { hostname } from "node:os"
 import { Context, Metric } from "effect"
-import type { ActivityLog, ActivitySnapshot } from "./Activity.ts"
+import type { Activity, ActivitySnapshot } from "./Activity.ts"
 
 export interface ProcessState extends ActivitySnapshot {
   /** Unique: process numbers are the same in every container. */
@@ -20,36 +20,25 @@ export interface ProcessState extends ActivitySnapshot {
   readonly lostStores: ReadonlyArray<string>
 }
 
-const startedAt = Date.now()
-const instance = crypto.randomUUID()
-const host = hostname()
+const identity = { instance: crypto.randomUUID(), host: hostname(), pid: process.pid, startedAt: Date.now() }
 
-/** The values of a gauge by one label, as the metrics have them. */
-const gauges = (name: string, label: string, snapshot: ReturnType<typeof Metric.snapshotUnsafe>) =>
-  snapshot
-    .filter(({ id }) => id === name)
-    .map(({ attributes, state }) => ({
-      label: attributes?.[label] ?? "",
-      value: "value" in state ? Number(state.value) : 0
-    }))
-
-export const processState = (activity: ActivityLog, now: number): ProcessState => {
+export const processState = ({ snapshot }: Activity["Service"], now: number): ProcessState => {
   const metrics = Metric.snapshotUnsafe(Context.empty())
-  const sum = (name: string) => gauges(name, "", metrics).reduce((total, { value }) => total + value, 0)
+  /** The values of a gauge, as the metrics have them. */
+  const gauge = (name: string) =>
+    metrics.flatMap(({ attributes = {}, id, state }) =>
+      id === name ? [{ attributes, value: "value" in state ? Number(state.value) : 0 }] : []
+    )
+  const sum = (name: string) => gauge(name).reduce((total, { value }) => total + value, 0)
+  const labels = (name: string, label: string, wanted: (value: number) => boolean) =>
+    gauge(name).flatMap(({ attributes, value }) => (wanted(value) ? [attributes[label] ?? ""] : []))
   return {
-    ...activity.snapshot(now),
-    instance,
-    host,
-    pid: process.pid,
-    startedAt,
+    ...snapshot(now),
+    ...identity,
     memory: process.memoryUsage.rss(),
     requestsInFlight: sum("gateway_requests_in_flight"),
     streamsInFlight: sum("gateway_streams_in_flight"),
-    openCircuits: gauges("gateway_breaker_open", "circuit", metrics)
-      .filter(({ value }) => value > 0)
-      .map(({ label }) => label),
-    lostStores: gauges("gateway_access_store_up", "use", metrics)
-      .filter(({ value }) => value === 0)
-      .map(({ label }) => label)
+    openCircuits: labels("gateway_breaker_open", "circuit", (value) => value > 0),
+    lostStores: labels("gateway_access_store_up", "use", (value) => value === 0)
   }
 }

@@ -1,33 +1,37 @@
-/** The states of replicas that share a Redis: each leaves its own there while somebody looks at a page, and only then. */
-import { Effect } from "effect"
+/** The states of replicas that share a Redis: each posts its own there while a status page is open, and only then. */
+import { Effect, Result } from "effect"
 import { SharedBoard } from "../access/Board.ts"
 import type { ProcessState } from "./processState.ts"
 
-/** How often a process looks whether somebody does, and how often it then tells its state. */
+/** How often a process checks whether a page is open, and how often it then posts its state. */
 const idle = "4 seconds"
 const busy = "2 seconds"
 
-const read = (text: string): ReadonlyArray<ProcessState> => {
-  try {
-    return [JSON.parse(text)]
-  } catch {
-    return []
-  }
-}
+const parse = (text: string): ReadonlyArray<ProcessState> =>
+  Result.getOrElse(
+    Result.try(() => [JSON.parse(text)]),
+    () => []
+  )
 
-/** What others left; nothing without Redis, or while it is lost. */
+/** What others posted; nothing without Redis, or while it is lost. */
 export const makeReplicas = (own: () => ProcessState) =>
   Effect.gen(function* () {
     const board = yield* SharedBoard
-    if (board === undefined) return Effect.succeed<ReadonlyArray<ProcessState>>([])
-    const round = Effect.flatMap(board.watched, (watched) => {
-      if (!watched) return Effect.sleep(idle)
+    const none: ReadonlyArray<ProcessState> = []
+    if (board === undefined) return Effect.succeed(none)
+    const round = Effect.gen(function* () {
+      if (!(yield* board.watched)) return idle
       const state = own()
-      return Effect.andThen(board.leave(state.instance, JSON.stringify(state)), Effect.sleep(busy))
-    }).pipe(Effect.catch(() => Effect.sleep(idle)))
-    yield* Effect.forkScoped(Effect.forever(round))
+      yield* board.leave(state.instance, JSON.stringify(state))
+      return busy
+    })
+    const rounds = Effect.flatMap(
+      Effect.orElseSucceed(round, () => idle),
+      Effect.sleep
+    )
+    yield* Effect.forkScoped(Effect.forever(rounds))
     return Effect.andThen(board.watch, board.notes).pipe(
-      Effect.map((texts) => texts.flatMap(read)),
-      Effect.orElseSucceed((): ReadonlyArray<ProcessState> => [])
+      Effect.map((texts) => texts.flatMap(parse)),
+      Effect.orElseSucceed(() => none)
     )
   })

@@ -1,34 +1,19 @@
-/** What the page says of the setup: the deployments of the catalog, and what is in force since when. */
+/** The setup on the page: the deployments of the catalog, and what is in force since when. */
 import { X509Certificate } from "node:crypto"
 import { Effect, Option } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { service, version } from "../api/version.ts"
 import { cryptoFacts } from "../fips.ts"
 import { CatalogStore } from "../model/CatalogStore.ts"
-import type { Level } from "../model/Level.ts"
 import { readRegular } from "../regularFile.ts"
 import { Clouds, Settings } from "../Settings.ts"
+import { type DeploymentName, nameOf } from "./Activity.ts"
 
-export interface CatalogDeployment {
-  readonly cloud: string
-  readonly region: string
-  readonly model: string
-  readonly levels: ReadonlyArray<Level>
+export interface CatalogDeployment extends DeploymentName {
+  readonly levels: ReadonlyArray<string>
 }
 
-/** Times are in milliseconds since the epoch. */
-export interface Setup {
-  readonly service: string
-  readonly version: string
-  readonly sandbox: boolean
-  readonly fips: boolean
-  readonly catalog: { readonly source: string; readonly since: number; readonly ids: number }
-  readonly keys: { readonly source: string; readonly since: number; readonly count: number }
-  readonly store: "Redis" | "this machine"
-  /** When the certificate ends; absent without TLS, null where it cannot be read. */
-  readonly tlsUntil?: number | null | undefined
-}
-
+/** In milliseconds since the epoch; null where the certificate cannot be read. */
 const certificateEnd = (file: string): Effect.Effect<number | null> =>
   readRegular(file).pipe(
     Effect.flatMap(({ bytes }) => Effect.try(() => new X509Certificate(bytes).validToDate.getTime())),
@@ -36,48 +21,44 @@ const certificateEnd = (file: string): Effect.Effect<number | null> =>
   )
 
 export const makeSetup = Effect.gen(function* () {
-  const settings = yield* Settings
-  const clouds = yield* Clouds
+  const { catalogFile, keysFile, redisUrl, tlsCert } = yield* Settings
+  const { azure, bedrock, simulated: sandbox = false, vertex } = yield* Clouds
   const catalog = yield* CatalogStore
   const keys = yield* Keys
-  const places: Readonly<Record<string, string>> = {
-    ...(Option.isSome(clouds.vertex) && { vertex: clouds.vertex.value.location }),
-    ...(Option.isSome(clouds.bedrock) && { bedrock: clouds.bedrock.value.region }),
-    ...(Option.isSome(clouds.azure) && { azure: clouds.azure.value.region })
+  const regions: Readonly<Record<string, string | undefined>> = {
+    vertex: Option.getOrUndefined(vertex)?.location,
+    bedrock: Option.getOrUndefined(bedrock)?.region,
+    azure: Option.getOrUndefined(azure)?.region
   }
-  const sandbox = clouds.simulated === true
-  const crypto = cryptoFacts()
-  const tlsUntil = Option.map(settings.tlsCert, certificateEnd)
+  const { fips } = cryptoFacts()
 
+  /** Times are in milliseconds since the epoch. */
   const setup = Effect.gen(function* () {
-    const until = yield* Effect.transposeOption(tlsUntil)
     const { keys: inForce, since } = keys.inForce()
-    const facts: Setup = {
+    return {
       service,
       version,
       sandbox,
-      fips: crypto.fips,
+      fips,
       catalog: {
-        source: Option.getOrElse(settings.catalogFile, () => "shipped catalog"),
+        source: Option.getOrElse(catalogFile, () => "shipped catalog"),
         since: catalog.since(),
         ids: catalog.current().list.length
       },
-      keys: { source: sandbox && inForce.length === 1 ? "sandbox" : settings.keysFile, since, count: inForce.length },
-      store: Option.isSome(settings.redisUrl) ? "Redis" : "this machine",
-      ...(Option.isNone(until) ? {} : { tlsUntil: until.value })
+      keys: { source: sandbox && inForce.length === 1 ? "sandbox" : keysFile, since, count: inForce.length },
+      store: Option.isSome(redisUrl) ? "Redis" : "this machine",
+      // Absent without TLS.
+      tlsUntil: Option.isSome(tlsCert) ? yield* certificateEnd(tlsCert.value) : undefined
     }
-    return facts
   })
 
   /** In the catalog's order. */
   const deployments = (): ReadonlyArray<CatalogDeployment> => {
-    const rows = new Map<string, { cloud: string; region: string; model: string; levels: Array<Level> }>()
+    const rows = new Map<string, DeploymentName & { readonly levels: Array<string> }>()
     for (const { deployment, level, model } of catalog.current().list) {
-      for (const region of deployment.regions ?? [places[deployment.cloud] ?? ""]) {
-        const name = `${deployment.cloud}/${region} ${model.id}`
-        const row = rows.get(name) ?? { cloud: deployment.cloud, region, model: model.id, levels: [] }
-        row.levels.push(level)
-        rows.set(name, row)
+      for (const region of deployment.regions ?? [regions[deployment.cloud] ?? ""]) {
+        const name = { cloud: deployment.cloud, region, model: model.id }
+        rows.getOrInsert(nameOf(name), { ...name, levels: [] }).levels.push(level)
       }
     }
     return [...rows.values()]

@@ -1,11 +1,11 @@
-/** What keys and teams used this month, and against which limits. */
-import { Effect, Option } from "effect"
+/** What keys and teams used this month, and of which limits. */
+import { Effect } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { Quota } from "../access/Quota.ts"
-import type { Used, Users } from "../access/uses.ts"
+import type { Used } from "../access/uses.ts"
 import { steadyMillis } from "../wire/steady.ts"
 
-/** Undefined limits are none; use is null while the store cannot be asked. */
+/** Undefined limits are none; use is null while the store cannot be read. */
 export interface Use {
   readonly kind: "key" | "team"
   readonly id: string
@@ -17,9 +17,9 @@ export interface Use {
   readonly costLimit?: number | undefined
 }
 
-/** More rows than anyone reads; the store is not asked for more of each kind. */
+/** Of each kind: more than a person reads. */
 const maxRows = 200
-/** Time between two looks at the store, in milliseconds. */
+/** Milliseconds between two reads of the store. */
 const every = 10_000
 
 interface Limited {
@@ -35,27 +35,12 @@ const first = <A extends Limited>(users: ReadonlyArray<A>): ReadonlyArray<A> =>
 const rowOf =
   (kind: Use["kind"]) =>
   ({ id, monthlyCost, monthlyTokens, name, use }: Used): Use => ({
-    kind,
-    id,
-    name,
-    used: use.monthlyTokens,
-    limit: monthlyTokens,
+    ...{ kind, id, name, used: use.monthlyTokens, limit: monthlyTokens },
     cost: use.monthlyCost === 0 && monthlyCost === undefined ? undefined : use.monthlyCost / 1_000_000,
     costLimit: monthlyCost
   })
 
-const unknownRows = ({ keys, teams }: Users): ReadonlyArray<Use> => [
-  ...teams.map(({ monthlyTokens, name }) => ({
-    kind: "team" as const,
-    id: name,
-    name,
-    used: null,
-    limit: monthlyTokens
-  })),
-  ...keys.map(({ id, monthlyTokens, name }) => ({ kind: "key" as const, id, name, used: null, limit: monthlyTokens }))
-]
-
-/** How much of the limit that is nearest to its end is used; without one, less than any. */
+/** The part of the limit that is nearest to its end; without a limit, less than any. */
 const share = ({ cost = 0, costLimit, limit, used }: Use): number =>
   Math.max(
     limit === undefined ? -1 : (used ?? 0) / limit,
@@ -63,24 +48,31 @@ const share = ({ cost = 0, costLimit, limit, used }: Use): number =>
   )
 
 /**
- * Keys and teams that have used something or have a monthly limit: the nearest to its end first, then by use. The store is asked
+ * Keys and teams that have used something or have a monthly limit: the nearest to its end first, then by use. The store is read
  * every ten seconds at most.
  */
 export const makeUse = Effect.gen(function* () {
   const keys = yield* Keys
   const quota = yield* Quota
   let rows: ReadonlyArray<Use> = []
-  let askedAt = Number.NEGATIVE_INFINITY
+  let readAt = Number.NEGATIVE_INFINITY
   return Effect.gen(function* () {
     const now = yield* steadyMillis
-    if (now - askedAt < every) return rows
-    askedAt = now
+    if (now - readAt < every) return rows
+    readAt = now
     const book = keys.inForce()
     const users = { keys: first(book.keys), teams: first(book.teams) }
-    rows = Option.match(yield* Effect.option(quota.uses(users)), {
-      onNone: () => unknownRows({ keys: users.keys.filter(isLimited), teams: users.teams.filter(isLimited) }),
-      onSome: (uses) =>
-        [...uses.teams.map(rowOf("team")), ...uses.keys.map(rowOf("key"))]
+    rows = yield* Effect.match(quota.uses(users), {
+      onFailure: () => {
+        const unknown = (kind: Use["kind"], id: string, { monthlyTokens, name }: Limited & { readonly name: string }) =>
+          ({ kind, id, name, used: null, limit: monthlyTokens }) satisfies Use
+        return [
+          ...users.teams.filter(isLimited).map((team) => unknown("team", team.name, team)),
+          ...users.keys.filter(isLimited).map((key) => unknown("key", key.id, key))
+        ]
+      },
+      onSuccess: ({ keys, teams }) =>
+        [...teams.map(rowOf("team")), ...keys.map(rowOf("key"))]
           .filter(({ costLimit, limit, used }) => used !== 0 || limit !== undefined || costLimit !== undefined)
           .sort((a, b) => share(b) - share(a) || (b.used ?? 0) - (a.used ?? 0))
     })

@@ -1,69 +1,32 @@
 /** What is sent to the page. No payload, no secret, no address of a caller. */
 import { Clock, Effect } from "effect"
-import type { ActivityLog, LastError } from "./Activity.ts"
-import { type Hour, hourOf, joinCounts, joinDeployments, nameOf } from "./join.ts"
+import { type Activity, nameOf } from "./Activity.ts"
+import { hourOf, joinCounts, joinDeployments } from "./join.ts"
 import { type ProcessState, processState } from "./processState.ts"
 import { makeReplicas } from "./replicas.ts"
-import { type CatalogDeployment, makeSetup, type Setup } from "./setup.ts"
+import { type CatalogDeployment, makeSetup } from "./setup.ts"
 import { makeSiblings } from "./siblings.ts"
-import { makeUse, type Use } from "./use.ts"
-
-export interface ViewDeployment {
-  readonly cloud: string
-  readonly region: string
-  readonly model: string
-  readonly levels: ReadonlyArray<string>
-  /** Whether calls are kept from the region, because it has been failing. */
-  readonly open: boolean
-  readonly lastError?: LastError | undefined
-  readonly hour: Hour
-}
-
-interface Count {
-  readonly name: string
-  readonly count: number
-}
-
-export interface View {
-  /** Milliseconds since the epoch, as all times. */
-  readonly now: number
-  readonly setup: Setup
-  readonly processes: ReadonlyArray<Pick<ProcessState, "host" | "memory" | "pid" | "startedAt">>
-  readonly requestsInFlight: number
-  readonly streamsInFlight: number
-  readonly lostStores: ReadonlyArray<string>
-  readonly deployments: ReadonlyArray<ViewDeployment>
-  readonly use: ReadonlyArray<Use>
-  readonly refusals: ReadonlyArray<Count>
-  readonly flags: ReadonlyArray<Count>
-}
+import { makeUse } from "./use.ts"
 
 /** Those of the catalog in its order, then those that served and are not in it any more. */
 const viewDeployments = (
   listed: ReadonlyArray<CatalogDeployment>,
   states: ReadonlyArray<ProcessState>,
   now: number
-): ReadonlyArray<ViewDeployment> => {
+) => {
   const open = new Set(states.flatMap(({ openCircuits }) => openCircuits))
   const joined = joinDeployments(states)
   const names = new Set(listed.map(nameOf))
   const gone = [...joined.values()].filter((one) => !names.has(nameOf(one))).map((one) => ({ ...one, levels: [] }))
   return [...listed, ...gone].map(({ cloud, levels, model, region }) => {
-    const own = joined.get(nameOf({ cloud, model, region }))
-    return {
-      cloud,
-      region,
-      model,
-      levels,
-      open: open.has(`${cloud}/${region}`),
-      lastError: own?.lastError,
-      hour: hourOf(own?.minutes ?? [], now)
-    }
+    const { lastError, minutes = [] } = joined.get(nameOf({ cloud, model, region })) ?? {}
+    // Open: calls are kept from the region, because it has been failing.
+    return { cloud, region, model, levels, open: open.has(`${cloud}/${region}`), lastError, hour: hourOf(minutes, now) }
   })
 }
 
-/** Made with the server; each run looks anew, at all processes. */
-export const makeView = (activity: ActivityLog) =>
+/** Made with the server; each run reads the state of all processes. Times are in milliseconds since the epoch. */
+export const makeView = (activity: Activity["Service"]) =>
   Effect.gen(function* () {
     const { deployments, setup } = yield* makeSetup
     const use = yield* makeUse
@@ -71,16 +34,14 @@ export const makeView = (activity: ActivityLog) =>
     const siblings = yield* makeSiblings(own)
     const replicas = yield* makeReplicas(own)
     return Effect.gen(function* () {
+      // Redis has a sibling's state too, but older: the sibling's own answer replaces it.
       const others = [...(yield* replicas), ...(yield* siblings)]
-      const used = yield* use
-      const inForce = yield* setup
-      const now = yield* Clock.currentTimeMillis
-      // Redis has a sibling's state too, but older: what the sibling itself said counts.
       const states = [...new Map([...others, own()].map((state) => [state.instance, state])).values()]
+      const now = yield* Clock.currentTimeMillis
       const sum = (of: (state: ProcessState) => number) => states.reduce((total, state) => total + of(state), 0)
-      const view: View = {
+      return {
         now,
-        setup: inForce,
+        setup: yield* setup,
         processes: states
           .map(({ host, memory, pid, startedAt }) => ({ host, memory, pid, startedAt }))
           .sort((a, b) => a.host.localeCompare(b.host) || a.pid - b.pid),
@@ -88,10 +49,9 @@ export const makeView = (activity: ActivityLog) =>
         streamsInFlight: sum((state) => state.streamsInFlight),
         lostStores: [...new Set(states.flatMap(({ lostStores }) => lostStores))],
         deployments: viewDeployments(deployments(), states, now),
-        use: used,
+        use: yield* use,
         refusals: joinCounts(states.map(({ refusals }) => refusals)),
         flags: joinCounts(states.map(({ flags }) => flags))
       }
-      return view
     })
   })

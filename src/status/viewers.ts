@@ -1,16 +1,16 @@
-/** Browsers that look at the page: one stream of events for all of them, made only while there are any. */
+/** Browsers that show the page: one stream of events for all of them, made only while there are any. */
 import type { ServerResponse } from "node:http"
 import { Effect } from "effect"
 import { printEvents } from "../wire/sse.ts"
 
 /** More viewers get 503. */
 const maxViewers = 32
-/** What a viewer may leave unread, in bytes; a slower one is let go, and comes back by itself. */
+/** What a viewer may leave unread, in bytes; a slower one is cut off, and its browser connects again. */
 const maxUnread = 4 * 1024 * 1024
 const interval = "2 seconds"
 
-/** `look` makes the text of an event. */
-export const makeViewers = (look: Effect.Effect<string>) =>
+/** `view` makes the text of an event. */
+export const makeViewers = (view: Effect.Effect<string>) =>
   Effect.gen(function* () {
     const viewers = new Set<ServerResponse>()
     const scope = yield* Effect.scope
@@ -18,13 +18,13 @@ export const makeViewers = (look: Effect.Effect<string>) =>
     let last: string | undefined
     let running = false
 
-    const tell = (viewer: ServerResponse, text: string) => {
+    const send = (viewer: ServerResponse, text: string) => {
       if (viewer.writableLength > maxUnread) viewer.destroy()
       else viewer.write(printEvents([{ data: text }]))
     }
-    const round = Effect.map(look, (text) => {
+    const round = Effect.map(view, (text) => {
       last = text
-      for (const viewer of viewers) tell(viewer, text)
+      for (const viewer of viewers) send(viewer, text)
     })
     const rounds = round.pipe(
       Effect.catchCause((cause) => Effect.logError("The status page cannot be filled", cause)),
@@ -56,7 +56,7 @@ export const makeViewers = (look: Effect.Effect<string>) =>
       viewers.add(response)
       response.once("close", () => viewers.delete(response))
       response.once("error", () => viewers.delete(response))
-      if (last !== undefined) tell(response, last)
+      if (last !== undefined) send(response, last)
       if (running) return
       running = true
       Effect.runFork(rounds)

@@ -4,8 +4,8 @@ import { Quota } from "../access/Quota.ts"
 import { UsageLog } from "../access/UsageLog.ts"
 import { usageRecordOf } from "../access/UsageRecord.ts"
 import { Settings } from "../Settings.ts"
-import { Activity } from "../status/Activity.ts"
 import { makeRecordRequest } from "../telemetry/metrics.ts"
+import { RecordActivity } from "../telemetry/RecordActivity.ts"
 import { logRequest } from "../telemetry/requestLog.ts"
 import type { RequestSpan } from "../telemetry/requestSpan.ts"
 import type { Observation } from "./Observation.ts"
@@ -14,7 +14,7 @@ export const makeFinish = Effect.gen(function* () {
   const records = yield* UsageLog
   const { note } = yield* Quota
   const recordRequest = makeRecordRequest((yield* Settings).metricsBy)
-  const activity = yield* Activity
+  const recordActivity = yield* RecordActivity
   /** `left`: the caller left before the end. `now` is in milliseconds since the epoch. */
   return (facts: Observation, left: boolean, now: number, { close, span }: RequestSpan): Effect.Effect<void> => {
     if (facts.path === "/health") return Effect.void
@@ -27,7 +27,7 @@ export const makeFinish = Effect.gen(function* () {
     const record = usageRecordOf(facts, left, now)
     if (record !== undefined) records.record(record)
     recordRequest(facts, outcome, now, tokens)
-    activity?.record(facts, outcome, now)
+    recordActivity?.(facts, outcome, now)
     close(left)
     return logRequest(facts, outcome, now, span)
   }

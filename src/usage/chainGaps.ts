@@ -30,7 +30,7 @@ export function* gapsOf(chains: Chains): Generator<Gap> {
       yield `chain ${instance}: ${late.length} of the log's heads, up to record ${upTo}, could not be compared, because the records were read too long before; give the log as a file of its own, or before the records`
     }
     if (highest > last.last) {
-      const text = `should follow it, says the log: ${removed}`
+      const text = `should follow it, by the log: ${removed}`
       yield { kind: "missing", place: last.end, instance, seq: last.last + 1, through: highest, text }
     }
     yield* beginning(chains, instance, runs[0] ?? last)
@@ -42,7 +42,7 @@ function* absent({ all }: Chains, { instance, logged }: Chain, highest: number):
   if (logged === undefined) return
   const earlier = all.values().some((other) => other.records > 0 && (other.logged?.first ?? Infinity) < logged.last)
   if (earlier) {
-    const text = "should be there, says this line of the log, but is in no file given: removed, or in standard error"
+    const text = "should be there, by this line of the log, but is in no file given: removed, or in standard error"
     yield { kind: "missing", place: logged.place, instance, seq: 1, through: highest, text }
   } else {
     yield `chain ${instance}: the log (${showPlace(logged.place)}) names ${range(1, highest)}, and no file given has any`

@@ -106,7 +106,7 @@ export const makeChains = (report: (found: Break) => void) => {
     if (head === undefined || record === undefined) return
     heads.delete(seq)
     record.head = head
-    const text = "is not what the log says it was: it, or one before it, was changed"
+    const text = "differs from what the log names: it, or one before it, was changed"
     if (head === record.digest) chain.matched++
     else report({ kind: "changed", place, instance, seq, text })
   }

@@ -27,7 +27,7 @@ export interface Reader {
   readonly progress: (bytes: number) => void
 }
 
-/** The size of a file, undefined where that says nothing of its records, and whether it can be read but once. */
+/** The size of a file, undefined where it cannot be compared with the bytes read, and whether it can be read but once. */
 const inspect = Effect.fnUntraced(function* (file: string) {
   if (file === "-") return { once: true, size: undefined }
   const { size, type } = yield* (yield* FileSystem.FileSystem).stat(file).pipe(

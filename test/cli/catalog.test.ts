@@ -34,7 +34,7 @@ it("counts what it printed", () => {
   assert.strictEqual(lines.at(-1), `${ids.length} IDs of ${catalog.models.length} models`)
 })
 
-it("says what is left out, and why", () => {
+it("names what is left out, and why", () => {
   const [titan] = catalog.models.filter(({ id }) => id === "titan-embed-text-v2")
   assert.ok(titan)
   const lines = reportCatalog({ models: [titan] }, { bedrock: { place: "us-east-1" } }).split("\n")

@@ -62,7 +62,7 @@ const talk = (interactive: boolean, ...lines: ReadonlyArray<string>) =>
   })
 
 describe("chat", () => {
-  it.live("streams answers, remembers the turns, and says which boundary served them", () =>
+  it.live("streams answers, remembers the turns, and names the boundary that served them", () =>
     Effect.gen(function* () {
       const { shown, result } = yield* talk(true, "[sandbox: text=First answer.]", "And now?", "")
       assert.strictEqual(result._tag, "Success")
@@ -131,7 +131,7 @@ describe("chat", () => {
     })
   )
 
-  it.live("takes what is piped for questions, also what looks like a command", () =>
+  it.live("takes piped lines for questions, also those that look like commands", () =>
     Effect.gen(function* () {
       assert.match((yield* talk(false, "/exit", "[sandbox: text=Two.]")).shown, /served by.*\nTwo\.\n/s)
     })
@@ -163,7 +163,7 @@ describe("chat", () => {
     })
   )
 
-  it.live("says what is wrong with its options", () =>
+  it.live("explains what is wrong with its options", () =>
     Effect.gen(function* () {
       assert.match(failure(yield* run({}, "--model", "gpt-5.1")), /has no level/)
       assert.match(failure(yield* run({}, "--model", "gpt-5.1:il5", "--url", "nowhere")), /is not an address/)

@@ -42,7 +42,7 @@ const flags = [
 ]
 
 describe("an answer", () => {
-  it("is what its chunks said, with the usage and flags of the last", () => {
+  it("is the text of its chunks, with the usage and flags of the last", () => {
     const answer = [chunk("Hel"), chunk("lo", { usage, x_gateway_governance: { flags } }, "stop")].reduce(
       addChunk,
       emptyAnswer
@@ -98,7 +98,7 @@ describe("a conversation", () => {
       /^no gateway answers at http:\/\/g\nStart one with npm start/
     ],
     ["something else", new Error("x"), /is not this gateway.*\nCheck --url\./]
-  ])("says what to do after %s", (_, error, expected) => {
+  ])("names the next step after %s", (_, error, expected) => {
     assert.match(explainFailure(error, "http://g", plain), expected)
   })
 })

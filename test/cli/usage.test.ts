@@ -89,7 +89,7 @@ describe("usage", () => {
     assert.match(day.out, /^day,cloud,requests.*\n2026-11-21,azure,3,/)
   })
 
-  it("says in one line what it needs", patience, async () => {
+  it("names in one line what it needs", patience, async () => {
     const { code, err, out } = await run([])
     assert.deepEqual([code, out], [1, ""])
     assert.match(err, /^gateway: which records\? GATEWAY_USAGE_LOG names no file here\. Give files .*\n$/)
@@ -144,7 +144,7 @@ describe("usage verify", () => {
   const lines = chained(20, chain)
   const log = anchorLine(chain.head())
 
-  it("passes rotated files, whatever their order, with the log", patience, async () => {
+  it("passes rotated files in any order, with the log", patience, async () => {
     const { code, err, out } = await run([
       "verify",
       file("verify.jsonl", text(lines.slice(10))),
@@ -157,13 +157,13 @@ describe("usage verify", () => {
     assert.strictEqual(code, 0)
   })
 
-  it("says where a chain breaks, and fails", patience, async () => {
+  it("names where a chain breaks, and fails", patience, async () => {
     const { code, err, out } = await run(["verify", "-"], {
       input: (stdin) => stdin.end(text([...lines.toSpliced(4, 2).slice(0, -1), log]))
     })
     assert.strictEqual(code, 1)
     assert.match(out, /BREAK -:5: chain [0-9a-f]+, records 5 to 6, should stand before it/)
-    assert.match(out, /BREAK -:17: chain [0-9a-f]+, record 20, should follow it, says the log/)
+    assert.match(out, /BREAK -:17: chain [0-9a-f]+, record 20, should follow it, by the log/)
     assert.match(err, /^gateway: the chain of usage records is broken \(2\)\n$/)
   })
 })

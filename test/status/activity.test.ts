@@ -9,7 +9,7 @@ import { type Users, usesOf } from "../../src/access/uses.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import type { Outcome } from "../../src/model/Outcome.ts"
 import { requestable } from "../../src/model/Resolver.ts"
-import { ActivityLog } from "../../src/status/Activity.ts"
+import { type Activity, makeActivity } from "../../src/status/Activity.ts"
 import { hourOf, joinCounts, joinDeployments } from "../../src/status/join.ts"
 import type { ProcessState } from "../../src/status/processState.ts"
 import { makeUse, type Use } from "../../src/status/use.ts"
@@ -36,14 +36,14 @@ interface Past {
   readonly surface?: "chat" | "count_tokens"
 }
 
-const record = (log: ActivityLog, past: Past) => {
+const record = (log: Activity["Service"], past: Past) => {
   const { endedAt, failure, first, flags = 0, outcome = "ok", region, surface = "chat", took = 100 } = past
   const startedAt = endedAt - took
   const facts = new Observation({ id: "", startedAt, method: "POST", path: "/", source: "10.1.2.3", surface })
   facts.route = route
-  const asked = "region" in past ? region : "us-gov-west-1"
-  if (asked !== undefined)
-    facts.attempts.push({ region: asked, sent: true, requestId: undefined, heardAt: 0, span: noSpan })
+  const attempted = "region" in past ? region : "us-gov-west-1"
+  if (attempted !== undefined)
+    facts.attempts.push({ region: attempted, sent: true, requestId: undefined, heardAt: 0, span: noSpan })
   facts.status = outcome === "ok" ? 200 : 502
   facts.failure = failure
   facts.firstEventAt = first === undefined ? undefined : startedAt + first
@@ -51,7 +51,7 @@ const record = (log: ActivityLog, past: Past) => {
   log.record(facts, outcome, endedAt)
 }
 
-const stateOf = (log: ActivityLog, now: number): ProcessState => ({
+const stateOf = (log: Activity["Service"], now: number): ProcessState => ({
   ...log.snapshot(now),
   instance: "1",
   host: "h",
@@ -64,7 +64,7 @@ const stateOf = (log: ActivityLog, now: number): ProcessState => ({
   lostStores: []
 })
 
-const only = (logs: ReadonlyArray<ActivityLog>, now: number) => {
+const only = (logs: ReadonlyArray<Activity["Service"]>, now: number) => {
   const [one] = joinDeployments(logs.map((log) => stateOf(log, now))).values()
   const { cloud, lastError, minutes = [], model, region } = one ?? {}
   return { cloud, lastError, model, region, hour: hourOf(minutes, now) }
@@ -72,7 +72,7 @@ const only = (logs: ReadonlyArray<ActivityLog>, now: number) => {
 
 describe("the last hour", () => {
   it("has requests, failures, times and the last error by minute, and forgets what is older", () => {
-    const log = new ActivityLog()
+    const log = makeActivity()
     record(log, { endedAt: noon, took: 512, first: 64 })
     record(log, { endedAt: noon + 1, took: 512, first: 64 })
     record(log, { endedAt: noon + 5 * minute, outcome: "upstream_error", failure: "upstream-rate-limit" })
@@ -96,8 +96,8 @@ describe("the last hour", () => {
     })
   })
 
-  it("reuses the room of a minute that is over", () => {
-    const log = new ActivityLog()
+  it("keeps sixty minutes", () => {
+    const log = makeActivity()
     for (let n = 0; n < 200; n++) record(log, { endedAt: noon + n * minute })
     const now = noon + 199 * minute
     assert.lengthOf(log.snapshot(now).deployments[0]?.minutes ?? [], 60)
@@ -105,14 +105,14 @@ describe("the last hour", () => {
   })
 
   it("is bounded in deployments", () => {
-    const log = new ActivityLog()
+    const log = makeActivity()
     for (let n = 0; n < 1000; n++) record(log, { endedAt: noon, region: `region-${n}` })
     assert.lengthOf(log.snapshot(noon).deployments, 256)
   })
 
   it("is the same from one process and from several", () => {
-    const all = new ActivityLog()
-    const some = [new ActivityLog(), new ActivityLog(), new ActivityLog()]
+    const all = makeActivity()
+    const some = [makeActivity(), makeActivity(), makeActivity()]
     for (let n = 0; n < 300; n++) {
       const failed = n % 7 === 0
       const past: Past = {
@@ -129,7 +129,7 @@ describe("the last hour", () => {
   })
 
   it("counts refusals of our own by reason, and no deployment's", () => {
-    const log = new ActivityLog()
+    const log = makeActivity()
     record(log, { endedAt: noon, outcome: "invalid", failure: "screen", region: undefined })
     record(log, { endedAt: noon, outcome: "quota", failure: "quota" })
     record(log, { endedAt: noon, outcome: "quota", failure: "quota" })
@@ -146,7 +146,7 @@ describe("the last hour", () => {
 
 describe("use", () => {
   it.effect(
-    "is of keys and teams that used something or are limited, the fullest first, asked for every ten seconds at most",
+    "is of keys and teams that used something or are limited, the fullest first, read every ten seconds at most",
     () =>
       Effect.gen(function* () {
         const created = DateTime.makeUnsafe(0)
@@ -168,9 +168,9 @@ describe("use", () => {
           "team/blue:cost": 1_900_000
         }
         let lost = false
-        let asked = 0
+        let reads = 0
         const uses = (users: Users) => {
-          asked++
+          reads++
           return lost
             ? Effect.fail(new LedgerError({ message: "lost" }))
             : usesOf(
@@ -183,7 +183,7 @@ describe("use", () => {
           Effect.provide(
             Layer.merge(
               Layer.mock(Keys, {
-                authenticate: () => assert.fail("no secret is asked for"),
+                authenticate: () => assert.fail("no secret is needed"),
                 inForce: () => ({ keys, teams, since: 0 })
               }),
               Layer.mock(Quota, { note: () => {}, uses })
@@ -206,13 +206,13 @@ describe("use", () => {
         yield* TestClock.adjust("9 seconds")
         lost = true
         assert.deepStrictEqual(yield* use, rows)
-        assert.strictEqual(asked, 1)
+        assert.strictEqual(reads, 1)
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(
           (yield* use).map(({ used }) => used),
           [null, null, null, null]
         )
-        assert.strictEqual(asked, 2)
+        assert.strictEqual(reads, 2)
       })
   )
 })

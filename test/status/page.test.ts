@@ -50,7 +50,7 @@ const total = (view: ReturnType<typeof Object>) =>
   view.deployments.reduce((sum: number, { hour }: { hour: { requests: number } }) => sum + hour.requests, 0)
 
 describe("the status page", () => {
-  it("is told of the requests of all workers, and of nothing that was said", async () => {
+  it("shows the requests of all workers, and no payload", async () => {
     const { text, view } = await eventThat((view) => total(view) === 10)
     assert.lengthOf(view.processes, 2)
     assert.isTrue(view.setup.sandbox)
@@ -92,7 +92,7 @@ describe("the status page", () => {
 })
 
 describe.skipIf(!hasRedis)("with Redis, the status page", () => {
-  it("is told of every replica, and replicas tell only while somebody looks", async () => {
+  it("shows every replica", async () => {
     const redis = await testRedis()
     const settings = { GATEWAY_METRICS_PORT: "0", GATEWAY_REDIS_URL: redis.url }
     const replicas = await Promise.all([startProcess(settings), startProcess(settings)])
@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)("in a browser, the status page", () => {
   }, 40_000)
   afterAll(() => browser.stop())
 
-  it("shows what it is told, by keyboard too, and in both schemes", async () => {
+  it("draws its events, can be used by keyboard, and has both schemes", async () => {
     const shown = await browser.open(page)
     await shown.until("document.querySelectorAll('#rows svg').length > 0")
     const all = Number(await shown.evaluate("document.querySelectorAll('#rows tr').length"))

@@ -26,38 +26,38 @@ class Viewer extends ServerResponse {
 }
 
 describe("viewers", () => {
-  it.effect("share a look every two seconds, and nothing is looked at without any", () =>
+  it.effect("share a view every two seconds, and none is made without viewers", () =>
     Effect.gen(function* () {
-      let looks = 0
-      const watch = yield* makeViewers(Effect.sync(() => String(++looks)))
+      let views = 0
+      const addViewer = yield* makeViewers(Effect.sync(() => String(++views)))
       yield* TestClock.adjust("1 minute")
-      assert.strictEqual(looks, 0)
+      assert.strictEqual(views, 0)
       const first = new Viewer()
       const second = new Viewer()
-      watch(first, {})
+      addViewer(first, {})
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(first.sent, ["data: 1\n\n"])
-      watch(second, {})
+      addViewer(second, {})
       assert.deepStrictEqual(second.sent, ["data: 1\n\n"])
       yield* TestClock.adjust("3 seconds")
-      assert.strictEqual(looks, 3)
+      assert.strictEqual(views, 3)
       assert.deepStrictEqual(first.sent, second.sent)
       first.destroy()
       second.destroy()
       yield* TestClock.adjust("1 minute")
-      assert.isAtMost(looks, 4)
+      assert.isAtMost(views, 4)
       const third = new Viewer()
-      watch(third, {})
+      addViewer(third, {})
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(third.sent, [`data: ${looks}\n\n`])
+      assert.deepStrictEqual(third.sent, [`data: ${views}\n\n`])
     })
   )
 
   it.effect("are bounded, in number and in what they leave unread", () =>
     Effect.gen(function* () {
-      const watch = yield* makeViewers(Effect.succeed("x"))
+      const addViewer = yield* makeViewers(Effect.succeed("x"))
       const all = Array.from({ length: 33 }, () => new Viewer())
-      for (const viewer of all) watch(viewer, {})
+      for (const viewer of all) addViewer(viewer, {})
       assert.deepStrictEqual([...new Set(all.slice(0, 32).map(({ statusCode }) => statusCode))], [200])
       assert.strictEqual(all[32]?.statusCode, 503)
       const [slow, quick] = all

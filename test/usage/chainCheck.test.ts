@@ -60,7 +60,7 @@ describe("a chain", () => {
     assert.deepEqual(breaksOf({ a: files }, [anchorLine(head)]), expected)
   })
 
-  it("shows one that was made anew as a whole, by the log", () => {
+  it("shows by the log a chain that was forged as a whole", () => {
     const forged = makeChain(undefined, chain.instance)
     assert.deepEqual(breaksOf({ a: chained(9, forged) }, [anchorLine(head)]), ["missing a:9 10"])
     assert.deepEqual(breaksOf({ a: lines.with(3, edit(lines[3] ?? "")) }, [anchorLine({ ...head, seq: 4 })]), [
@@ -69,14 +69,14 @@ describe("a chain", () => {
     ])
   })
 
-  it("says what only an earlier file can show", () => {
+  it("reports as open what only an earlier file can show", () => {
     const verdict = check({ a: without(1, 2) })
     assert.strictEqual(verdict.breaks, 0)
     assert.match(verdict.open.join(), /records 1 to 2 are in an earlier file, or were removed/)
     assert.match(check({ a: without(1) }).open.join(), /: record 1 is in an earlier file, or was removed/)
   })
 
-  it("and half a line at the end of a file is said", () => {
+  it("reports half a line at the end of a file as open", () => {
     const verdict = check({ a: lines.with(9, (lines[9] ?? "").slice(0, 100)) })
     assert.strictEqual(verdict.breaks, 0)
     assert.match(verdict.open.join(), /a:10 is half a line at the end of a file/)
@@ -166,7 +166,7 @@ describe("the log", () => {
     assert.deepEqual(shown(checkInput(...lines, right(3), wrong(3))), ["changed -:2002 3"])
   })
 
-  it("comes too late on standard input for records that were read long before, and that is said", () => {
+  it("comes too late on standard input for records that were read long before, which is reported as open", () => {
     const late = checkInput(...lines, right(3), right(976), right(977), right(2000))
     assert.deepEqual([late.breaks, anchors(late)], [0, [2]])
     assert.deepEqual(late.open, [
@@ -251,7 +251,7 @@ describe("a restart", () => {
     ])
   })
 
-  it("is said to be open where its link could not be compared", () => {
+  it("is reported as open where its link could not be compared", () => {
     for (const digest of [undefined, noDigest]) {
       const { lines, next } = rolling(1000, 0, digest)
       for (const files of [{ a: next, "a.1": lines }, { a: [...lines, ...next] }]) {
@@ -263,7 +263,7 @@ describe("a restart", () => {
         )
       }
     }
-    // What is missing is said once.
+    // What is missing is reported once.
     const { all, lines } = rolling(1000, 1000)
     assert.deepEqual(breaksOf({ a: all.toSpliced(999, 1) }), ["missing a:1001 1000"])
     const { breaks, open } = check({ a: [...all.slice(1000, 1001), ...lines.slice(1000), ...all.slice(-1)] })

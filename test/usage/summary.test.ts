@@ -30,7 +30,7 @@ describe("lines", () => {
   }
 
   it.prop(
-    "are the same whatever pieces they come in",
+    "are the same in pieces of any size",
     {
       texts: Schema.Array(Schema.Literals(["", "a", "é\u{1f600}", "long ".repeat(10)])),
       ended: Schema.Boolean,
@@ -181,7 +181,7 @@ describe("a report", () => {
     assert.notProperty(back.total, "cost")
   })
 
-  it("tells how many tokens are estimates, where there are any", () => {
+  it("counts the tokens that are estimates, where there are any", () => {
     const counted = line(1)
     const estimated = line(2, { tokens: { input: 3, output: 1000, estimated: true } })
     const names = new Map()

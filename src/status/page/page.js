@@ -2,18 +2,19 @@
 
 const byId = (id) => document.getElementById(id)
 
-const make = (name, attributes = {}, ...children) => {
-  const element = document.createElement(name)
+const filled = (element, attributes, children) => {
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
   element.append(...children)
   return element
 }
-const draw = (name, attributes, ...children) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name)
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
-  element.append(...children)
-  return element
-}
+const make = (name, attributes = {}, ...children) => filled(document.createElement(name), attributes, children)
+const draw = (name, attributes, ...children) =>
+  filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children)
+const cell = (...children) => make("td", {}, ...children)
+const number = (...children) => make("td", { class: "number" }, ...children)
+const heading = (...children) => make("th", { scope: "row" }, ...children)
+const soft = (text) => make("div", { class: "soft" }, text)
+const bad = (text) => make("span", { class: "bad" }, text)
 
 const count = new Intl.NumberFormat("en").format
 const clock = (time) =>
@@ -21,15 +22,11 @@ const clock = (time) =>
 const day = (time) => new Date(time).toISOString().slice(0, 10)
 const moment = (time) => `${day(time)} ${new Date(time).toISOString().slice(11, 19)} UTC`
 const duration = (ms) => {
-  if (ms === undefined) return "-"
   if (ms < 1000) return `${ms} ms`
   return ms < 100_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`
 }
-const ago = (ms) => {
-  if (ms < 90_000) return `${Math.max(0, Math.round(ms / 1000))} s ago`
-  return ms < 5_400_000 ? `${Math.round(ms / 60_000)} min ago` : `${Math.round(ms / 3_600_000)} h ago`
-}
 const lasting = (ms) => (ms < 5_400_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 3_600_000)} h`)
+const ago = (ms) => (ms < 90_000 ? `${Math.max(0, Math.round(ms / 1000))} s ago` : `${lasting(ms)} ago`)
 
 const width = 120
 const height = 27
@@ -95,66 +92,43 @@ const keep = (body, rows) => {
   })
   while (body.children.length > rows.length) body.lastElementChild.remove()
 }
-const nothing = (columns, text) => ({
-  state: text,
-  cells: () => [make("td", { colspan: columns, class: "soft" }, text)]
-})
-const orNothing = (rows, columns, text) => (rows.length > 0 ? rows : [nothing(columns, text)])
+const orNothing = (rows, columns, text) =>
+  rows.length > 0 ? rows : [{ state: text, cells: () => [make("td", { colspan: columns, class: "soft" }, text)] }]
+
+/** Percentiles, and a plot of them; `first` is absent where there was no request. */
+const timesCell = (what, first, last, series) => {
+  if (first === undefined) return make("td", { class: "times" }, "-")
+  const text = `p50 ${duration(first)}, p95 ${duration(last)}`
+  return make("td", { class: "times" }, text, lines(`${what}: ${text}`, ...series()))
+}
 
 const deploymentRow = (now, prefix) => (one) => {
   const { cloud, hour, lastError, levels, model, open, region } = one
   const { failures, first50, first95, minutes, p50, p95, requests } = hour
-  const error = lastError && `${lastError.code}, ${ago(now - lastError.at)}`
+  const since = lastError && ago(now - lastError.at)
   return {
-    state: [one, error],
+    state: [one, since],
     idle: requests === 0,
     cells: () => [
-      make(
-        "th",
-        { scope: "row" },
+      heading(
         model,
-        make("div", { class: "soft" }, `${prefix}${cloud}/${region}`),
-        make("div", { class: "soft" }, levels.length === 0 ? "not in the catalog" : levels.join(" "))
+        soft(`${prefix}${cloud}/${region}`),
+        soft(levels.length === 0 ? "not in the catalog" : levels.join(" "))
       ),
-      make("td", {}, open ? make("span", { class: "bad" }, "open") : "closed"),
-      make(
-        "td",
-        {},
+      cell(open ? bad("open") : "closed"),
+      cell(
         count(requests),
-        ...(failures > 0 ? [make("span", { class: "bad" }, ` ${count(failures)} failed`)] : []),
+        ...(failures > 0 ? [bad(` ${count(failures)} failed`)] : []),
         ...(minutes
           ? [bars(`${count(requests)} requests, ${count(failures)} failed`, minutes.requests, minutes.failures)]
           : [])
       ),
-      make(
-        "td",
-        { class: "times" },
-        p50 === undefined ? "-" : `p50 ${duration(p50)}, p95 ${duration(p95)}`,
-        ...(p50 === undefined
-          ? []
-          : [
-              lines(
-                `duration: p50 ${duration(p50)}, p95 ${duration(p95)}`,
-                { kind: "above", values: minutes.p95 },
-                { kind: "line", values: minutes.p50 }
-              )
-            ])
-      ),
-      make(
-        "td",
-        { class: "times" },
-        first50 === undefined ? "-" : `p50 ${duration(first50)}, p95 ${duration(first95)}`,
-        ...(first50 === undefined
-          ? []
-          : [lines(`time to first token: p50 ${duration(first50)}`, { kind: "line", values: minutes.first50 })])
-      ),
-      make(
-        "td",
-        {},
-        ...(lastError
-          ? [lastError.code, make("div", { class: "soft" }, `${ago(now - lastError.at)}, status ${lastError.status}`)]
-          : ["-"])
-      )
+      timesCell("duration", p50, p95, () => [
+        { kind: "above", values: minutes.p95 },
+        { kind: "line", values: minutes.p50 }
+      ]),
+      timesCell("time to first token", first50, first95, () => [{ kind: "line", values: minutes.first50 }]),
+      lastError ? cell(lastError.code, soft(`${since}, status ${lastError.status}`)) : cell("-")
     ]
   }
 }
@@ -162,78 +136,52 @@ const deploymentRow = (now, prefix) => (one) => {
 const money = new Intl.NumberFormat("en", { maximumFractionDigits: 2 }).format
 /** A use against its limit, with a bar where there is one. */
 const against = (name, used, limit, format) => {
-  if (used === null) return ["not known"]
-  if (limit === undefined) return [format(used)]
+  if (used === null) return number("not known")
+  if (limit === undefined) return number(format(used))
   const percent = limit === 0 ? 100 : Math.round((100 * used) / limit)
-  return [
-    `${format(used)} of ${format(limit)}`,
-    make(
-      "div",
-      {},
-      make("meter", {
-        min: 0,
-        max: Math.max(limit, 1),
-        high: limit * 0.9,
-        optimum: 0,
-        value: Math.min(used, limit),
-        "aria-label": `${name}: ${percent} percent`
-      }),
-      ` ${percent} %`
-    )
-  ]
+  const scale = { min: 0, max: Math.max(limit, 1), high: limit * 0.9, optimum: 0, value: Math.min(used, limit) }
+  const meter = make("meter", { ...scale, "aria-label": `${name}: ${percent} percent` })
+  return number(`${format(used)} of ${format(limit)}`, make("div", {}, meter, ` ${percent} %`))
 }
 const useRow = (one) => {
   const { cost, costLimit, id, kind, limit, name, used } = one
   return {
     state: one,
     cells: () => [
-      make("th", { scope: "row" }, name, make("div", { class: "soft" }, kind === "team" ? "team" : `key ${id}`)),
-      make("td", { class: "number" }, ...against(`${name}, tokens`, used, limit, count)),
-      make(
-        "td",
-        { class: "number" },
-        ...(cost === undefined ? ["-"] : against(`${name}, cost`, cost, costLimit, money))
-      )
+      heading(name, soft(kind === "team" ? "team" : `key ${id}`)),
+      against(`${name}, tokens`, used, limit, count),
+      cost === undefined ? number("-") : against(`${name}, cost`, cost, costLimit, money)
     ]
   }
 }
-const countRow = ({ count: number, name }) => ({
-  state: [name, number],
-  cells: () => [make("th", { scope: "row" }, name), make("td", { class: "number" }, count(number))]
-})
-const setupRow = ([name, value]) => ({
-  state: [name, value],
-  cells: () => [make("th", { scope: "row" }, name), make("td", {}, value)]
-})
+const countRow = (one) => ({ state: one, cells: () => [heading(one.name), number(count(one.count))] })
+const setupRow = (one) => ({ state: one, cells: () => [heading(one[0]), cell(one[1])] })
 
-const soonMs = 30 * 86_400_000
-const alertsOf = ({ deployments, lostStores, now, setup }) => [
+const soon = 30 * 86_400_000
+const alertsOf = ({ deployments, lostStores, now, setup: { tlsUntil } }) => [
   ...new Set([
     ...deployments
       .filter(({ open }) => open)
       .map(({ cloud, region }) => `The breaker of ${cloud}/${region} is open: it has been failing.`),
     ...lostStores.map((use) => `The store of limits and quotas is lost (${use}).`),
-    ...(setup.tlsUntil === null ? ["The TLS certificate cannot be read."] : []),
-    ...(typeof setup.tlsUntil === "number" && setup.tlsUntil - now < soonMs
-      ? [`The TLS certificate ${setup.tlsUntil < now ? "expired" : "expires"} on ${day(setup.tlsUntil)}.`]
+    ...(tlsUntil === null ? ["The TLS certificate cannot be read."] : []),
+    ...(typeof tlsUntil === "number" && tlsUntil - now < soon
+      ? [`The TLS certificate ${tlsUntil < now ? "expired" : "expires"} on ${day(tlsUntil)}.`]
       : [])
   ])
 ]
 
+const certificate = (until) => {
+  if (until === undefined) return "none: TLS is off"
+  return until === null ? "cannot be read" : `until ${moment(until)}`
+}
 const setupRows = ({ processes, setup }) => [
   ["Version", setup.version],
   ["Catalog", `${setup.catalog.source}: ${setup.catalog.ids} model IDs, since ${moment(setup.catalog.since)}`],
   ["Keys", `${setup.keys.source}: ${setup.keys.count} keys, since ${moment(setup.keys.since)}`],
   ["Limits counted in", setup.store],
   ["FIPS provider", setup.fips ? "on" : "off"],
-  [
-    "TLS certificate",
-    setup.tlsUntil === undefined
-      ? "none: TLS is off"
-      : setup.tlsUntil === null
-        ? "cannot be read"
-        : `until ${moment(setup.tlsUntil)}`
-  ],
+  ["TLS certificate", certificate(setup.tlsUntil)],
   ...processes.map(({ host, memory, pid, startedAt }) => [
     `${host} ${pid}`,
     `since ${moment(startedAt)}, ${Math.round(memory / 1048576)} MiB`
@@ -244,17 +192,17 @@ let view
 const show = () => {
   if (view === undefined) return
   const { deployments, flags, now, processes, refusals, requestsInFlight, setup, streamsInFlight, use } = view
-  const sum = (of) => deployments.reduce((total, one) => total + of(one), 0)
+  const sum = (list, of) => list.reduce((total, one) => total + of(one), 0)
   const oldest = Math.min(...processes.map(({ startedAt }) => startedAt))
   byId("about").textContent =
     `Version ${setup.version}${setup.sandbox ? ", sandbox: simulated clouds" : ""}, ${processes.length} ${processes.length === 1 ? "process" : "processes"}, running for ${lasting(now - oldest)}`
   const tiles = [
     ["Requests in flight", requestsInFlight],
     ["Streams in flight", streamsInFlight],
-    ["Requests, last hour", sum(({ hour }) => hour.requests)],
-    ["Failed, last hour", sum(({ hour }) => hour.failures)],
-    ["Refused", refusals.reduce((total, one) => total + one.count, 0)],
-    ["Flagged calls", flags.reduce((total, one) => total + one.count, 0)]
+    ["Requests, last hour", sum(deployments, ({ hour }) => hour.requests)],
+    ["Failed, last hour", sum(deployments, ({ hour }) => hour.failures)],
+    ["Refused", sum(refusals, (one) => one.count)],
+    ["Flagged calls", sum(flags, (one) => one.count)]
   ]
   byId("tiles").replaceChildren(
     ...tiles.map(([name, number]) => make("div", {}, make("dt", {}, name), make("dd", {}, count(number))))
