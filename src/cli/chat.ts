@@ -6,18 +6,7 @@ import { type ChatMessage, type Client, isModelName, type ModelName, makeClient 
 import { isObject } from "../wire/json.ts"
 import { type CommandName, helpText, type Line, parseLine, refuseModel, unknownCommand } from "./chatCommands.ts"
 import { CommandError, fail } from "./shared.ts"
-import {
-  addChunk,
-  coloured,
-  emptyAnswer,
-  explainFailure,
-  footer,
-  greeting,
-  plain,
-  printable,
-  type Style,
-  textOf
-} from "./transcript.ts"
+import { addChunk, bold, dim, emptyAnswer, explainFailure, footer, greeting, printable, textOf } from "./transcript.ts"
 
 export interface Conversation {
   readonly client: Client
@@ -25,7 +14,6 @@ export interface Conversation {
   readonly url: string
   /** A person at a terminal is greeted and prompted, and an error does not end the conversation. */
   readonly interactive: boolean
-  readonly style: Style
 }
 
 /** What the next question is sent with. */
@@ -49,7 +37,7 @@ const interrupted = Effect.gen(function* () {
 
 /** The state after one question and its streamed answer, of which what has come is kept when a person ends it. */
 const ask = Effect.fnUntraced(function* (
-  { client, interactive, style }: Conversation,
+  { client, interactive }: Conversation,
   { messages, model, system }: State,
   question: string,
   print: Print
@@ -67,11 +55,11 @@ const ask = Effect.fnUntraced(function* (
       answer = addChunk(answer, chunk)
       return print(printable(textOf(chunk)))
     })
-    yield* print(`\n${footer(answer, headers, style)}\n`)
+    yield* print(`\n${footer(answer, headers)}\n`)
   })
   const stopped = Effect.andThen(
     interrupted,
-    Effect.suspend(() => print(`\n${style.dim("Stopped.")}\n`))
+    Effect.suspend(() => print(`\n${dim("Stopped.")}\n`))
   )
   yield* interactive ? Effect.raceFirst(answered, stopped) : answered
   const kept = answer.text === "" ? messages : [...asked, { role: "assistant" as const, content: answer.text }]
@@ -120,11 +108,11 @@ const runCommand = Effect.fnUntraced(function* (
  * a person: a piped line is always a question.
  */
 export const converse = Effect.fnUntraced(function* (conversation: Conversation) {
-  const { model, url, interactive, style } = conversation
+  const { model, url, interactive } = conversation
   const terminal = yield* Terminal.Terminal
   const print: Print = (text) => Effect.orDie(terminal.display(text))
-  const reply: Print = (text) => print(`${style.dim(printable(text))}\n`)
-  if (interactive) yield* print(greeting(model, url, style))
+  const reply: Print = (text) => print(`${dim(printable(text))}\n`)
+  if (interactive) yield* print(greeting(model, url))
   let state: State = { model, system: undefined, messages: [] }
   while (true) {
     if (interactive) yield* print("\n> ")
@@ -146,9 +134,9 @@ export const converse = Effect.fnUntraced(function* (conversation: Conversation)
         : runCommand(conversation, state, line, reply)
     )
     if (Result.isFailure(next)) {
-      const message = explainFailure(next.failure, url, style)
+      const message = explainFailure(next.failure, url)
       if (!interactive) return yield* fail(message)
-      yield* print(`\n${style.bold("Error:")} ${message}\n`)
+      yield* print(`\n${bold("Error:")} ${message}\n`)
     } else if (next.success === undefined) return
     else state = next.success
   }
@@ -158,7 +146,7 @@ export const converse = Effect.fnUntraced(function* (conversation: Conversation)
 const sandboxKey = (url: string) =>
   HttpClient.get(new URL("/", url), { headers: { accept: "application/json" } }).pipe(
     Effect.flatMap((reply) => Effect.orElseSucceed(reply.json, () => undefined)),
-    Effect.mapError((error) => new CommandError({ message: explainFailure(error, url, plain) })),
+    Effect.mapError((error) => new CommandError({ message: explainFailure(error, url) })),
     Effect.filterOrFail(
       (body) => isObject(body) && body.sandbox === true,
       () => new CommandError({ message: "no key: give one with --key, or set GATEWAY_API_KEY" })
@@ -190,7 +178,6 @@ export const chatCommand = Command.make(
     const apiKey = Redacted.make(key ?? (yield* sandboxKey(url)))
     const client = yield* makeClient({ baseUrl: url, apiKey })
     const interactive = process.stdin.isTTY === true
-    const style = process.stdout.isTTY === true ? coloured : plain
-    yield* converse({ client, model, url, interactive, style })
+    yield* converse({ client, model, url, interactive })
   }, Effect.provide(FetchHttpClient.layer))
 ).pipe(Command.withDescription("Chat with a model from the terminal; piped lines are asked one by one"))

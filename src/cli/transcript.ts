@@ -1,4 +1,5 @@
 /** What `chat` prints, as text: pure, so that it can be read in tests as in a terminal. */
+import { styleText } from "node:util"
 import {
   ApiError,
   type CompletionChunk,
@@ -10,14 +11,10 @@ import {
 } from "../EffectClient.ts"
 import { objectOf } from "../wire/json.ts"
 
-/** How the terminal sets text off: dim for what is about an answer, bold for what needs attention. */
-export interface Style {
-  readonly dim: (text: string) => string
-  readonly bold: (text: string) => string
-}
-const between = (on: number, off: number) => (text: string) => `\u001b[${on}m${text}\u001b[${off}m`
-export const coloured: Style = { dim: between(2, 22), bold: between(1, 22) }
-export const plain: Style = { dim: (text) => text, bold: (text) => text }
+/** What is about an answer. Nothing is coloured off a terminal. */
+export const dim = (text: string): string => styleText("dim", text)
+/** What needs attention. */
+export const bold = (text: string): string => styleText("bold", text)
 
 /** A model's text without the control characters that a terminal would obey. */
 export const printable = (text: string): string =>
@@ -41,8 +38,8 @@ export const addChunk = (answer: Answer, chunk: CompletionChunk): Answer => ({
   governance: chunk.x_gateway_governance ?? answer.governance
 })
 
-export const greeting = (model: string, url: string, style: Style): string =>
-  `${style.bold("Usage notice.")} ${usageNotice}\n${style.dim(`${model} at ${url}. /help lists the commands; an empty line or Ctrl-D ends the chat.`)}\n`
+export const greeting = (model: string, url: string): string =>
+  `${bold("Usage notice.")} ${usageNotice}\n${dim(`${model} at ${url}. /help lists the commands; an empty line or Ctrl-D ends the chat.`)}\n`
 
 const finishes: Readonly<Record<string, string>> = {
   length: "The answer stopped at its token limit.",
@@ -51,7 +48,7 @@ const finishes: Readonly<Record<string, string>> = {
 }
 
 /** Below an answer: who served it and what it took, then what needs attention. */
-export const footer = ({ finish = "", usage, governance }: Answer, headers: GatewayHeaders, style: Style): string => {
+export const footer = ({ finish = "", usage, governance }: Answer, headers: GatewayHeaders): string => {
   const { requestId, servedBy, servedLevel } = headers
   const served = [servedBy, servedLevel].filter((part) => part !== undefined).join(" at ")
   const about = [
@@ -65,7 +62,7 @@ export const footer = ({ finish = "", usage, governance }: Answer, headers: Gate
       ({ tool_name, destinations }) => `Flagged: the call of ${tool_name} names ${destinations.join(", ")}.`
     )
   ].flat()
-  return [style.dim(about.join(" · ")), ...attention.map((line) => style.bold(printable(line)))].join("\n")
+  return [dim(about.join(" · ")), ...attention.map((line) => bold(printable(line)))].join("\n")
 }
 
 /** What to do after a refusal. */
@@ -81,7 +78,7 @@ const nextStep = ({ status, type, retryAfter }: ApiError): string => {
 const isUnreachable = (error: unknown): boolean => objectOf(objectOf(error).reason)._tag === "TransportError"
 
 /** What went wrong, and what to do next. */
-export const explainFailure = (error: unknown, url: string, style: Style): string => {
+export const explainFailure = (error: unknown, url: string): string => {
   const [message, next, id] =
     error instanceof ApiError
       ? [error.message, nextStep(error), error.requestId]
@@ -90,5 +87,5 @@ export const explainFailure = (error: unknown, url: string, style: Style): strin
         : isUnreachable(error)
           ? [`no gateway answers at ${url}`, "Start one with npm start, or name another with --url."]
           : [`what answers at ${url} is not this gateway, or another version of it`, "Check --url."]
-  return `${printable(message)}${id === undefined ? "" : style.dim(` (request ${id})`)}\n${next}`
+  return `${printable(message)}${id === undefined ? "" : dim(` (request ${id})`)}\n${next}`
 }

@@ -46,24 +46,6 @@ const keyNames = settings.pipe(
   )
 )
 
-/** A line on a terminal that shows progress, after the first second. */
-const makeProgress = (size: number | undefined, records: () => number) => {
-  if (process.stderr.isTTY !== true) return { show: () => {}, clear: Effect.void }
-  const startedAt = performance.now()
-  let next = startedAt + 1000
-  return {
-    show: (bytes: number) => {
-      const now = performance.now()
-      if (now < next) return
-      next = now + 250
-      const share = size === undefined || size === 0 ? "" : `, ${Math.min(100, Math.floor((100 * bytes) / size))} %`
-      const rate = Math.round((1000 * records()) / (now - startedAt))
-      process.stderr.write(`\r\u001b[K${records()} records${share}, ${rate} a second`)
-    },
-    clear: Effect.sync(() => void process.stderr.write("\r\u001b[K"))
-  }
-}
-
 const files = Argument.String("FILE").pipe(
   Argument.withDescription(
     "usage records: .jsonl, .gz, or - for standard input; what GATEWAY_USAGE_LOG names otherwise"
@@ -75,17 +57,12 @@ const verify = Command.make(
   "verify",
   { files },
   Effect.fnUntraced(function* (named) {
-    const { files, once, size } = yield* checkFiles(yield* filesOf(named.files))
+    const { files, once } = yield* checkFiles(yield* filesOf(named.files))
     const checking = makeChainChecking((file) => once.has(file))
-    const progress = makeProgress(size === undefined ? undefined : 2 * size, checking.records)
     // The log's heads first, so that every record can be compared with them. A pipe is read once.
     const again = files.filter((file) => !once.has(file))
-    const work = Effect.gen(function* () {
-      const before = yield* readFiles(again, { line: checking.anchor, damage: () => {}, progress: progress.show })
-      const show = (bytes: number) => progress.show(before + bytes)
-      yield* readFiles(files, { line: checking.add, damage: checking.damage, progress: show })
-    })
-    yield* Effect.ensuring(work, progress.clear)
+    yield* readFiles(again, { line: checking.anchor, damage: () => {} })
+    yield* readFiles(files, { line: checking.add, damage: checking.damage })
     const verdict = checking.result()
     yield* print(showVerdict(verdict))
     if (verdict.breaks > 0) return yield* fail(`the chain of usage records is broken (${verdict.breaks})`)
@@ -117,13 +94,9 @@ export const usageCommand = Command.make(
     if (from !== undefined && to !== undefined && from >= to) {
       return yield* fail("--from must be before --to, which is not included")
     }
-    const { files, size } = yield* checkFiles(yield* filesOf(given.files))
+    const { files } = yield* checkFiles(yield* filesOf(given.files))
     const summing = makeSumming({ by, from, to })
-    const progress = makeProgress(size, summing.records)
-    yield* Effect.ensuring(
-      readFiles(files, { line: summing.add, damage: summing.damage, progress: progress.show }),
-      progress.clear
-    )
+    yield* readFiles(files, { line: summing.add, damage: summing.damage })
     const summary = summing.result()
     const names = by.includes("key") ? yield* keyNames : []
     yield* print(showSummary(summary, format, new Map([...summary.keyNames, ...names])))

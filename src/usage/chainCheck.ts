@@ -103,7 +103,6 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true) 
     anchor,
     add,
     damage: (place: Place) => report({ kind: "damaged", place, text: "cannot be read further" }),
-    records: () => counts.records,
     result: () => {
       settleHalf(false)
       for (const gap of gapsOf(chains)) {

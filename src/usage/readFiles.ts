@@ -23,38 +23,31 @@ export interface Reader {
   readonly line: (line: string | undefined, file: string, number: number) => void
   /** An archive that is cut or damaged ends there. */
   readonly damage: (place: Place) => void
-  /** After each piece: bytes read so far, of plain files. */
-  readonly progress: (bytes: number) => void
 }
 
-/** The size of a file, undefined where it cannot be compared with the bytes read, and whether it can be read but once. */
-const inspect = Effect.fnUntraced(function* (file: string) {
-  if (file === "-") return { once: true, size: undefined }
-  const { size, type } = yield* (yield* FileSystem.FileSystem).stat(file).pipe(
-    Effect.mapError(({ reason }) => `${file} ${reason._tag === "NotFound" ? "does not exist" : reason.message}`),
-    Effect.filterOrFail(
-      ({ type }) => type !== "Directory",
-      () => `${file} is a directory; name files, such as ${file}/*.jsonl`
-    ),
-    Effect.mapError((message) => new FileError({ message }))
-  )
-  const once = type !== "File"
-  return { once, size: once || isArchive(file) ? undefined : Number(size) }
-})
-
-/** Each file once, and all of them there. `size`: of all together; `once`: those that can be read but once. */
+/** Each file once, and all of them there. `once`: those that can be read but once. */
 export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
-  const paths = names.map((name) => (name === "-" ? name : resolve(name)))
-  const files = names.filter((_, at) => paths.indexOf(paths[at] ?? "") === at)
-  const inspected = yield* Effect.forEach(files, inspect)
-  const size = inspected.reduce((sum, { size = Number.NaN }) => sum + size, 0)
-  const once = new Set(files.filter((_, at) => inspected[at]?.once))
-  return { files, once, size: Number.isNaN(size) ? undefined : size }
+  const fs = yield* FileSystem.FileSystem
+  const byPath = new Map<string, string>()
+  for (const name of names) byPath.getOrInsert(name === "-" ? name : resolve(name), name)
+  const files = [...byPath.values()]
+  const once = new Set(["-"])
+  for (const file of files.filter((name) => name !== "-")) {
+    const { type } = yield* Effect.mapError(
+      fs.stat(file),
+      ({ reason }) =>
+        new FileError({ message: `${file} ${reason._tag === "NotFound" ? "does not exist" : reason.message}` })
+    )
+    if (type === "Directory") {
+      return yield* new FileError({ message: `${file} is a directory; name files, such as ${file}/*.jsonl` })
+    }
+    if (type !== "File") once.add(file)
+  }
+  return { files, once }
 })
 
-/** Gives every line of the files to the reader, in memory that does not grow with them. Answers how many bytes there were. */
+/** Gives every line of the files to the reader, in memory that does not grow with them. */
 export const readFiles = Effect.fnUntraced(function* (files: ReadonlyArray<string>, reader: Reader) {
-  let read = 0
   for (const file of files) {
     const lines = makeLines((line, number) => reader.line(line, file, number))
     yield* NodeStream.fromReadable<Uint8Array, Error>({
@@ -62,13 +55,7 @@ export const readFiles = Effect.fnUntraced(function* (files: ReadonlyArray<strin
       onError: (error) => (error instanceof Error ? error : new Error(String(error))),
       chunkSize: 1
     }).pipe(
-      Stream.runForEach((bytes) =>
-        Effect.sync(() => {
-          lines.push(bytes)
-          read += bytes.length
-          reader.progress(read)
-        })
-      ),
+      Stream.runForEach((bytes) => Effect.sync(() => lines.push(bytes))),
       Effect.andThen(Effect.sync(lines.end)),
       Effect.catch(({ message }) =>
         isArchive(file)
@@ -78,5 +65,4 @@ export const readFiles = Effect.fnUntraced(function* (files: ReadonlyArray<strin
       )
     )
   }
-  return read
 })

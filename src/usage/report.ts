@@ -32,38 +32,39 @@ const outcome =
     outcomes.get(name) ?? 0
 
 /** What failed, and rarer refusals: the outcomes say which. */
-const rest = ({ outcomes, ...totals }: Totals): number =>
-  totals.requests -
+const rest: Read = ({ outcomes, refused, requests }) =>
+  requests -
   (outcomes.get("ok") ?? 0) -
   (outcomes.get("cancelled") ?? 0) -
-  (totals.refused400 + totals.refused403 + totals.refused429)
+  Object.values(refused).reduce((sum, count) => sum + count, 0)
 
-/** In tables, and in CSV, where every outcome has a column of its own. */
-const columnsOf = ({ cost, estimated }: Totals): ReadonlyArray<readonly [table: string, csv: string, Read]> => [
-  ["REQUESTS", "requests", (totals) => totals.requests],
+const always: ReadonlyArray<readonly [table: string, csv: string, Read]> = [
+  ["REQUESTS", "requests", ({ requests }) => requests],
   ["OK", "", outcome("ok")],
-  ["400", "refused_400", (totals) => totals.refused400],
-  ["403", "refused_403", (totals) => totals.refused403],
-  ["429", "refused_429", (totals) => totals.refused429],
+  ["400", "refused_400", ({ refused }) => refused["400"]],
+  ["403", "refused_403", ({ refused }) => refused["403"]],
+  ["429", "refused_429", ({ refused }) => refused["429"]],
   ["OTHER", "", rest],
   ["LEFT", "", outcome("cancelled")],
-  ["INPUT", "input_tokens", (totals) => totals.input],
-  ["CACHED", "cached_tokens", (totals) => totals.cached],
-  ["CACHE WRITES", "cache_write_tokens", (totals) => totals.cacheWrites],
-  ["OUTPUT", "output_tokens", (totals) => totals.output],
-  ["REASONING", "reasoning_tokens", (totals) => totals.reasoning],
-  ["FLAGS", "flags", (totals) => totals.flags],
-  ["MS P50", "duration_ms_p50", (totals) => percentile(totals.duration, 0.5)],
-  ["MS P95", "duration_ms_p95", (totals) => percentile(totals.duration, 0.95)],
-  ["FIRST P50", "first_event_ms_p50", (totals) => percentile(totals.firstEvent, 0.5)],
-  ["FIRST P95", "first_event_ms_p95", (totals) => percentile(totals.firstEvent, 0.95)],
-  // Only where any record has such a thing.
-  ...(estimated === undefined
-    ? []
-    : [["ESTIMATED", "estimated_tokens", (totals: Totals) => totals.estimated ?? 0] as const]),
-  ...(cost === undefined
-    ? []
-    : [["COST", "cost", (totals: Totals) => (totals.cost === undefined ? null : units(totals.cost))] as const])
+  ["INPUT", "input_tokens", ({ tokens }) => tokens.input],
+  ["CACHED", "cached_tokens", ({ tokens }) => tokens.cached],
+  ["CACHE WRITES", "cache_write_tokens", ({ tokens }) => tokens.cache_writes],
+  ["OUTPUT", "output_tokens", ({ tokens }) => tokens.output],
+  ["REASONING", "reasoning_tokens", ({ tokens }) => tokens.reasoning],
+  ["FLAGS", "flags", ({ flags }) => flags],
+  ["MS P50", "duration_ms_p50", ({ duration_ms }) => percentile(duration_ms, 0.5)],
+  ["MS P95", "duration_ms_p95", ({ duration_ms }) => percentile(duration_ms, 0.95)],
+  ["FIRST P50", "first_event_ms_p50", ({ first_event_ms }) => percentile(first_event_ms, 0.5)],
+  ["FIRST P95", "first_event_ms_p95", ({ first_event_ms }) => percentile(first_event_ms, 0.95)]
+]
+const estimated = ["ESTIMATED", "estimated_tokens", ({ tokens }: Totals) => tokens.estimated ?? 0] as const
+const cost = ["COST", "cost", ({ cost }: Totals) => (cost === undefined ? null : units(cost))] as const
+
+/** In tables, and in CSV, where every outcome has a column of its own. The last ones only where any record has such a thing. */
+const columnsOf = (total: Totals) => [
+  ...always,
+  ...(total.tokens.estimated === undefined ? [] : [estimated]),
+  ...(total.cost === undefined ? [] : [cost])
 ]
 
 const rowsOf = ({ by, groups, rest }: Summary): ReadonlyArray<Group> =>
@@ -128,23 +129,16 @@ const asCsv = (summary: Summary, names: KeyNames): string => {
   return [[...heads, ...columns.map(([, name]) => csvCell(name))], ...rows].map((row) => `${row.join(",")}\n`).join("")
 }
 
-const totalsJson = ({ duration, firstEvent, outcomes, ...totals }: Totals) => ({
-  requests: totals.requests,
-  outcomes: Object.fromEntries([...outcomes].sort(([left], [right]) => (left < right ? -1 : 1))),
-  refused: { "400": totals.refused400, "403": totals.refused403, "429": totals.refused429 },
-  tokens: {
-    input: totals.input,
-    cached: totals.cached,
-    cache_writes: totals.cacheWrites,
-    output: totals.output,
-    reasoning: totals.reasoning,
-    // What is undefined is not printed.
-    estimated: totals.estimated
-  },
-  flags: totals.flags,
-  duration_ms: { p50: percentile(duration, 0.5), p95: percentile(duration, 0.95) },
-  first_event_ms: { p50: percentile(firstEvent, 0.5), p95: percentile(firstEvent, 0.95) },
-  cost: totals.cost
+const percentiles = (counts: Uint32Array | undefined) => ({
+  p50: percentile(counts, 0.5),
+  p95: percentile(counts, 0.95)
+})
+/** What is undefined is not printed. */
+const totalsJson = (totals: Totals) => ({
+  ...totals,
+  outcomes: Object.fromEntries([...totals.outcomes].sort(([left], [right]) => (left < right ? -1 : 1))),
+  duration_ms: percentiles(totals.duration_ms),
+  first_event_ms: percentiles(totals.first_event_ms)
 })
 
 const asJson = (summary: Summary, names: KeyNames): string => {

@@ -5,26 +5,22 @@ import { canonicalTime, readRecord, type UsedRecord } from "./usedRecord.ts"
 /** Percentiles are right within 1 %. */
 export const times = makeHistogram({ smallest: 0.05, largest: 86_400_000, factor: 1.01 ** 2 })
 
-/** Sums of a group. */
+/** Sums of a group, by the names of the report in JSON. */
 export type Totals = ReturnType<typeof emptyTotals>
 
 const emptyTotals = () => ({
   requests: 0,
   outcomes: new Map<string, number>(),
-  input: 0,
-  cached: 0,
-  cacheWrites: 0,
-  output: 0,
-  reasoning: 0,
-  /** Input and output of requests whose tokens are an estimate; undefined where there are none. */
-  estimated: undefined as number | undefined,
+  /** What the gateway itself refused, by status. */
+  refused: { "400": 0, "403": 0, "429": 0 },
+  tokens: {
+    ...{ input: 0, cached: 0, cache_writes: 0, output: 0, reasoning: 0 },
+    /** Input and output of requests whose tokens are an estimate; undefined where there are none. */
+    estimated: undefined as number | undefined
+  },
   flags: 0,
-  // What the gateway itself refused, by status.
-  refused400: 0,
-  refused403: 0,
-  refused429: 0,
-  duration: times.empty(),
-  firstEvent: undefined as Uint32Array | undefined,
+  duration_ms: times.empty(),
+  first_event_ms: undefined as Uint32Array | undefined,
   /** Millionths; undefined when no record has one. */
   cost: undefined as number | undefined
 })
@@ -34,30 +30,30 @@ const count = (value: unknown): number => (typeof value === "number" && Number.i
 /** The gateway's own values are a closed set; other values in a file must not fill the memory. */
 const maxOutcomes = 64
 
+/** A cloud's own refusals have the outcome upstream_error. */
+const refusals = { "400": ["invalid"], "403": ["forbidden", "unauthenticated"], "429": ["rate_limited", "quota"] }
+
 const add = (totals: Totals, record: UsedRecord): void => {
-  const { cost, outcome, status, tokens } = record
+  const { cost, first_event_ms, outcome, status, tokens } = record
   totals.requests++
   const name = totals.outcomes.has(outcome) || totals.outcomes.size < maxOutcomes ? outcome : "other"
   totals.outcomes.set(name, (totals.outcomes.get(name) ?? 0) + 1)
+  for (const refused of ["400", "403", "429"] as const) {
+    if (status === Number(refused) && refusals[refused].includes(outcome)) totals.refused[refused]++
+  }
   if (tokens !== null) {
-    const input = count(tokens.input)
-    const output = count(tokens.output)
-    totals.input += input
-    totals.cached += count(tokens.cached)
-    totals.cacheWrites += count(tokens.cache_writes)
-    totals.output += output
-    totals.reasoning += count(tokens.reasoning)
-    if (tokens.estimated === true) totals.estimated = (totals.estimated ?? 0) + input + output
+    for (const name of ["input", "cached", "cache_writes", "output", "reasoning"] as const) {
+      totals.tokens[name] += count(tokens[name])
+    }
+    if (tokens.estimated === true) {
+      totals.tokens.estimated = (totals.tokens.estimated ?? 0) + count(tokens.input) + count(tokens.output)
+    }
   }
   totals.flags += record.counts.flags
-  // A cloud's own refusals have the outcome upstream_error.
-  if (status === 400 && outcome === "invalid") totals.refused400++
-  else if (status === 403 && (outcome === "forbidden" || outcome === "unauthenticated")) totals.refused403++
-  else if (status === 429 && (outcome === "rate_limited" || outcome === "quota")) totals.refused429++
-  times.add(totals.duration, record.duration_ms)
-  if (record.first_event_ms !== null) {
-    totals.firstEvent ??= times.empty()
-    times.add(totals.firstEvent, record.first_event_ms)
+  times.add(totals.duration_ms, record.duration_ms)
+  if (first_event_ms !== null) {
+    totals.first_event_ms ??= times.empty()
+    times.add(totals.first_event_ms, first_event_ms)
   }
   if (typeof cost === "number") totals.cost = (totals.cost ?? 0) + cost
 }
@@ -181,7 +177,6 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
     },
     /** Names something that is no line, such as the end of a cut archive. */
     damage,
-    records: () => total.requests,
     result: () => {
       const order = ({ values }: Group) => values.join("\u0000")
       const sorted = [...groups.values()].sort((left, right) =>

@@ -1,10 +1,10 @@
+import { stripVTControlCharacters } from "node:util"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { type Cause, ConfigProvider, Effect, Queue, Terminal } from "effect"
 import { Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import { chatCommand, converse } from "../../src/cli/chat.ts"
-import { plain } from "../../src/cli/transcript.ts"
 import { makeClient } from "../../src/EffectClient.ts"
 import { gateway } from "../support/gateway.ts"
 
@@ -44,7 +44,7 @@ const typed = (...lines: ReadonlyArray<string>) => {
         shown += text
       })
   })
-  return { terminal, shown: () => shown }
+  return { terminal, shown: () => stripVTControlCharacters(shown) }
 }
 
 const talk = (interactive: boolean, ...lines: ReadonlyArray<string>) =>
@@ -54,7 +54,7 @@ const talk = (interactive: boolean, ...lines: ReadonlyArray<string>) =>
       Effect.provide(FetchHttpClient.layer)
     )
     const { terminal, shown } = typed(...lines)
-    const result = yield* converse({ client, model: "claude-sonnet-4-5:il5", url, interactive, style: plain }).pipe(
+    const result = yield* converse({ client, model: "claude-sonnet-4-5:il5", url, interactive }).pipe(
       Effect.provideService(Terminal.Terminal, terminal),
       Effect.result
     )

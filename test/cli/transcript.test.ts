@@ -1,16 +1,8 @@
+import { stripVTControlCharacters as plain } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { usageNotice } from "../../src/api/usageNotice.ts"
 import { ApiError, type CompletionChunk, type GatewayHeaders, StreamError } from "../../src/Client.ts"
-import {
-  addChunk,
-  coloured,
-  emptyAnswer,
-  explainFailure,
-  footer,
-  greeting,
-  plain,
-  printable
-} from "../../src/cli/transcript.ts"
+import { addChunk, emptyAnswer, explainFailure, footer, greeting, printable } from "../../src/cli/transcript.ts"
 
 const headers: GatewayHeaders = {
   requestId: "req-1",
@@ -52,13 +44,13 @@ describe("an answer", () => {
 
   it("is followed by the boundary that served it, its usage and its request", () => {
     assert.strictEqual(
-      footer({ ...emptyAnswer, finish: "stop", usage }, headers, plain),
+      plain(footer({ ...emptyAnswer, finish: "stop", usage }, headers)),
       "served by bedrock/us-gov-west-1 at il5 · 12 tokens in, 34 out · request req-1"
     )
   })
 
   it("is followed by what needs attention", () => {
-    const lines = footer({ ...emptyAnswer, finish: "length", governance: { flags } }, headers, plain).split("\n")
+    const lines = plain(footer({ ...emptyAnswer, finish: "length", governance: { flags } }, headers)).split("\n")
     assert.deepEqual(lines.slice(1), [
       "The answer stopped at its token limit.",
       "Flagged: the call of fetch names https://a.example, 10.0.0.1."
@@ -73,7 +65,7 @@ describe("an answer", () => {
 
 describe("a conversation", () => {
   it("opens with the usage notice", () => {
-    const text = greeting("m:il5", "http://gateway", coloured)
+    const text = greeting("m:il5", "http://gateway")
     assert.include(text, usageNotice)
     assert.include(text, "m:il5 at http://gateway")
   })
@@ -99,6 +91,6 @@ describe("a conversation", () => {
     ],
     ["something else", new Error("x"), /is not this gateway.*\nCheck --url\./]
   ])("names the next step after %s", (_, error, expected) => {
-    assert.match(explainFailure(error, "http://g", plain), expected)
+    assert.match(plain(explainFailure(error, "http://g")), expected)
   })
 })

@@ -65,11 +65,11 @@ describe("a summary", () => {
       line(8, { tokens: null, status: 400, outcome: "upstream_error" })
     ])
     assert.deepInclude(total, {
-      ...{ requests: 8, input: 1, cached: 4, output: 2, reasoning: 3, flags: 2 },
-      ...{ refused400: 1, refused403: 2, refused429: 2, cost: undefined }
+      ...{ requests: 8, flags: 2, cost: undefined, refused: { "400": 1, "403": 2, "429": 2 } },
+      tokens: { input: 1, cached: 4, cache_writes: 0, output: 2, reasoning: 3, estimated: undefined }
     })
     assert.strictEqual(total.outcomes.get("upstream_error"), 2)
-    assert.approximately((total.firstEvent && times.percentile(total.firstEvent, 1)) ?? 0, 5, 0.05)
+    assert.approximately((total.first_event_ms && times.percentile(total.first_event_ms, 1)) ?? 0, 5, 0.05)
     assert.deepEqual(
       groups.map(({ totals, values }) => [values, totals.requests]),
       [
@@ -88,7 +88,7 @@ describe("a summary", () => {
       })
     const { groups, keyNames, total } = sum([later(1_500_000), later(1)], { by: ["team"] })
     assert.strictEqual(total.cost, 1_500_001)
-    assert.strictEqual(total.cacheWrites, 18)
+    assert.strictEqual(total.tokens.cache_writes, 18)
     assert.deepEqual([...keyNames], [["key_1", "App"]])
     assert.deepEqual(groups[0]?.values, ["red"])
   })
