@@ -117,7 +117,7 @@ export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, Fi
     Effect.mapError(
       (error) =>
         new FileError({
-          message: `${path} is not a key file: ${error.message.replace(/\s*\n\s*/g, " ")}. Name another in GATEWAY_KEYS_FILE, or mend it; keys are made with: npm run gateway -- keys create --name NAME`
+          message: `${path} is not a key file: ${error.message.replace(/\s*\n\s*/g, " ")}. Name another in GATEWAY_KEYS_FILE, or fix it; keys are made with: npm run gateway -- keys create --name NAME`
         })
     )
   )

@@ -11,8 +11,8 @@ import { type Charge, type Demand, Ledger, type LedgerError, type Standing } fro
 import { type Budget, budgetsOf } from "./limits.ts"
 import { makeWatch } from "./outage.ts"
 import { rateHeaders } from "./rateHeaders.ts"
-import { makeTally, type Note } from "./tally.ts"
-import { type Users, type Uses, usesOf } from "./uses.ts"
+import { makeUsageAccumulator, type Note } from "./usageAccumulator.ts"
+import { type UsageTotals, type Users, usageTotalsOf } from "./usageTotals.ts"
 
 /** Bytes of text that are about a token. */
 export const bytesPerToken = 4
@@ -72,7 +72,7 @@ export class Quota extends Context.Service<
     /** Adds what a request used to what no limit counts. Once for every request that was charged; does not wait. */
     readonly note: Note
     /** What these keys and teams have used. */
-    readonly uses: (users: Users) => Effect.Effect<Uses, LedgerError>
+    readonly usageTotals: (users: Users) => Effect.Effect<UsageTotals, LedgerError>
   }
 >()("gateway/access/Quota") {
   static readonly layer = (options: QuotaOptions): Layer.Layer<Quota, never, Ledger> =>
@@ -234,10 +234,11 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
     }
   })
 
-  const uses = (users: Users) => Effect.flatMap(Clock.currentTimeMillis, (now) => usesOf(ledger, users, now))
-  const note = yield* makeTally(
+  const usageTotals = (users: Users) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => usageTotalsOf(ledger, users, now))
+  const note = yield* makeUsageAccumulator(
     ledger,
     makeWatch("use", "What keys and teams without a quota use is written when it is back.")
   )
-  return Quota.of({ reserve, note, uses })
+  return Quota.of({ reserve, note, usageTotals })
 })

@@ -4,7 +4,7 @@ import { type Key, type KeyBook, readBook, type Team } from "./KeyFile.ts"
 import { minute } from "./keysCommand.ts"
 import type { Ledger, LedgerError } from "./Ledger.ts"
 import { money, orAll, orNone, table } from "./table.ts"
-import { type Use, type Uses, usesOf } from "./uses.ts"
+import { type UsageTotals, type Use, usageTotalsOf } from "./usageTotals.ts"
 
 export interface ListOptions {
   readonly json: boolean
@@ -20,14 +20,14 @@ const status = (key: Key, now: DateTime.Utc): string => {
 }
 
 /** The counts, or why there are none: then no count is shown, rather than 0. */
-const readUses = ({ spent }: ListOptions, book: KeyBook, now: DateTime.Utc) =>
-  Effect.result(usesOf({ spent }, book, DateTime.toEpochMillis(now)))
+const readTotals = ({ spent }: ListOptions, book: KeyBook, now: DateTime.Utc) =>
+  Effect.result(usageTotalsOf({ spent }, book, DateTime.toEpochMillis(now)))
 
-const reasonOf = (uses: Result.Result<Uses, LedgerError>): string | undefined =>
-  Result.isFailure(uses) ? uses.failure.message : undefined
+const reasonOf = (totals: Result.Result<UsageTotals, LedgerError>): string | undefined =>
+  Result.isFailure(totals) ? totals.failure.message : undefined
 
-const warning = (uses: Result.Result<Uses, LedgerError>): string => {
-  const reason = reasonOf(uses)
+const warning = (totals: Result.Result<UsageTotals, LedgerError>): string => {
+  const reason = reasonOf(totals)
   return reason === undefined ? "" : `\nWhat was used this month is not shown: ${reason}\n`
 }
 
@@ -55,12 +55,12 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
   const now = yield* DateTime.now
   const book = yield* readBook(file)
   const { keys } = book
-  const uses = yield* readUses(options, { ...book, teams: [] }, now)
-  const useAt = (n: number) => (Result.isSuccess(uses) ? uses.success.keys[n]?.use : undefined)
+  const totals = yield* readTotals(options, { ...book, teams: [] }, now)
+  const useAt = (n: number) => (Result.isSuccess(totals) ? totals.success.keys[n]?.use : undefined)
   if (options.json) {
     return asJson({
       keys: keys.map((key, n) => ({ ...shownKey(key), status: status(key, now), use: useAt(n) ?? null })),
-      unavailable: reasonOf(uses)
+      unavailable: reasonOf(totals)
     })
   }
   if (keys.length === 0) return `There are no keys in ${file}. Create one: npm run gateway -- keys create --name NAME\n`
@@ -79,7 +79,7 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
     orNone(key.monthlyTokens),
     ...useCells(useAt(n), key.dailyTokens)
   ])
-  return table([[...heads, "TOKENS/MONTH", ...useHeads], ...rows]) + warning(uses)
+  return table([[...heads, "TOKENS/MONTH", ...useHeads], ...rows]) + warning(totals)
 })
 
 const keysIn = ({ name }: Team, { keys }: KeyBook): number =>
@@ -90,12 +90,12 @@ export const listTeams = Effect.fnUntraced(function* (file: string, options: Lis
   const now = yield* DateTime.now
   const book = yield* readBook(file)
   const { teams } = book
-  const uses = yield* readUses(options, { keys: [], teams }, now)
-  const useAt = (n: number) => (Result.isSuccess(uses) ? uses.success.teams[n]?.use : undefined)
+  const totals = yield* readTotals(options, { keys: [], teams }, now)
+  const useAt = (n: number) => (Result.isSuccess(totals) ? totals.success.teams[n]?.use : undefined)
   if (options.json) {
     return asJson({
       teams: teams.map((team, n) => ({ ...team, keys: keysIn(team, book), use: useAt(n) ?? null })),
-      unavailable: reasonOf(uses)
+      unavailable: reasonOf(totals)
     })
   }
   if (teams.length === 0) return `There are no teams in ${file}. Create one: npm run gateway -- teams create NAME\n`
@@ -110,5 +110,5 @@ export const listTeams = Effect.fnUntraced(function* (file: string, options: Lis
     orNone(team.monthlyCost),
     ...useCells(useAt(n), team.dailyTokens)
   ])
-  return table([[...heads, ...useHeads], ...rows]) + warning(uses)
+  return table([[...heads, ...useHeads], ...rows]) + warning(totals)
 })

@@ -9,7 +9,6 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Clock, Duration, Effect, Layer, References } from "effect"
 import * as Redis from "effect/persistence/Redis"
-import { type Board, SharedBoard } from "./Board.ts"
 import {
   type Account,
   type Bucket,
@@ -20,6 +19,7 @@ import {
   Ledger,
   LedgerError
 } from "./Ledger.ts"
+import { SharedStatusBoard, type StatusBoard } from "./StatusBoard.ts"
 
 const prefix = "gateway:"
 const nameOf = (account: string): string => `${prefix}{${account}}`
@@ -202,23 +202,23 @@ const makeLedger = Effect.map(Redis.Redis, (redis) => {
 })
 
 const boardName = `${prefix}status`
-/** How long a note is valid, in milliseconds. */
+/** How long a post is valid, in milliseconds. */
 const boardMemory = 10_000
 
-/** Each process has a key of its own, which ends by itself; a sorted set has their names by the time they were written. */
-const makeBoard = Effect.map(Redis.Redis, (redis): Board => {
+/** Each process has a key of its own, which expires; a sorted set has their names by the time they were written. */
+const makeStatusBoard = Effect.map(Redis.Redis, (redis): StatusBoard => {
   const send = <A>(command: string, ...args: ReadonlyArray<string>) => bounded(redis.send<A>(command, ...args))
   const oldest = Effect.map(Clock.currentTimeMillis, (now) => String(now - boardMemory))
   return {
-    watch: Effect.asVoid(send("SET", `${boardName}:watched`, "1", "PX", String(boardMemory))),
-    watched: Effect.map(send<number>("EXISTS", `${boardName}:watched`), (count) => count === 1),
-    leave: Effect.fnUntraced(function* (id: string, text: string) {
+    markWatched: Effect.asVoid(send("SET", `${boardName}:watched`, "1", "PX", String(boardMemory))),
+    isWatched: Effect.map(send<number>("EXISTS", `${boardName}:watched`), (count) => count === 1),
+    post: Effect.fnUntraced(function* (id: string, text: string) {
       yield* send("SET", `${boardName}:of:${id}`, text, "PX", String(boardMemory))
       yield* send("ZADD", boardName, String(yield* Clock.currentTimeMillis), id)
       yield* send("ZREMRANGEBYSCORE", boardName, "-inf", yield* oldest)
       yield* send("PEXPIRE", boardName, String(boardMemory))
     }),
-    notes: Effect.gen(function* () {
+    posts: Effect.gen(function* () {
       const ids = yield* send<ReadonlyArray<string>>("ZRANGEBYSCORE", boardName, yield* oldest, "+inf")
       const texts = yield* Effect.forEach(ids, (id) => send<string | null>("GET", `${boardName}:of:${id}`), {
         concurrency: 16
@@ -284,7 +284,7 @@ export const probeRedis = (url: string) =>
 
 /** The ledger in the Redis at `url` (`GATEWAY_REDIS_URL`). */
 export const layerRedis = (url: string): Layer.Layer<Ledger, LedgerError> =>
-  Layer.merge(Layer.effect(Ledger, makeLedger), Layer.effect(SharedBoard, makeBoard)).pipe(
+  Layer.merge(Layer.effect(Ledger, makeLedger), Layer.effect(SharedStatusBoard, makeStatusBoard)).pipe(
     Layer.provide(layerConnection(url)),
     Layer.catch((error) =>
       Layer.effect(

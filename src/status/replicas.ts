@@ -1,6 +1,6 @@
 /** The states of replicas that share a Redis: each posts its own there while a status page is open, and only then. */
 import { Effect, Result } from "effect"
-import { SharedBoard } from "../access/Board.ts"
+import { SharedStatusBoard } from "../access/StatusBoard.ts"
 import type { ProcessState } from "./processState.ts"
 
 /** How often a process checks whether a page is open, and how often it then posts its state. */
@@ -16,13 +16,13 @@ const parse = (text: string): ReadonlyArray<ProcessState> =>
 /** What others posted; nothing without Redis, or while it is lost. */
 export const makeReplicas = (own: () => ProcessState) =>
   Effect.gen(function* () {
-    const board = yield* SharedBoard
+    const board = yield* SharedStatusBoard
     const none: ReadonlyArray<ProcessState> = []
     if (board === undefined) return Effect.succeed(none)
     const round = Effect.gen(function* () {
-      if (!(yield* board.watched)) return idle
+      if (!(yield* board.isWatched)) return idle
       const state = own()
-      yield* board.leave(state.instance, JSON.stringify(state))
+      yield* board.post(state.instance, JSON.stringify(state))
       return busy
     })
     const rounds = Effect.flatMap(
@@ -30,7 +30,7 @@ export const makeReplicas = (own: () => ProcessState) =>
       Effect.sleep
     )
     yield* Effect.forkScoped(Effect.forever(rounds))
-    return Effect.andThen(board.watch, board.notes).pipe(
+    return Effect.andThen(board.markWatched, board.posts).pipe(
       Effect.map((texts) => texts.flatMap(parse)),
       Effect.orElseSucceed(() => none)
     )

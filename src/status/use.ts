@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Keys } from "../access/Keys.ts"
 import { Quota } from "../access/Quota.ts"
-import type { Used } from "../access/uses.ts"
+import type { Used } from "../access/usageTotals.ts"
 import { steadyMillis } from "../wire/steady.ts"
 
 /** Undefined limits are none; use is null while the store cannot be read. */
@@ -62,7 +62,7 @@ export const makeUse = Effect.gen(function* () {
     readAt = now
     const book = keys.inForce()
     const users = { keys: first(book.keys), teams: first(book.teams) }
-    rows = yield* Effect.match(quota.uses(users), {
+    rows = yield* Effect.match(quota.usageTotals(users), {
       onFailure: () => {
         const unknown = (kind: Use["kind"], id: string, { monthlyTokens, name }: Limited & { readonly name: string }) =>
           ({ kind, id, name, used: null, limit: monthlyTokens }) satisfies Use

@@ -9,7 +9,7 @@ import { Quota } from "../../src/access/Quota.ts"
 import { RateLimit } from "../../src/access/RateLimit.ts"
 import { layerRedis } from "../../src/access/redisStore.ts"
 import { layerFile, layerMemory } from "../../src/access/sqliteStore.ts"
-import { usesOf } from "../../src/access/uses.ts"
+import { usageTotalsOf } from "../../src/access/usageTotals.ts"
 import type { CallerIdentity } from "../../src/api/Security.ts"
 import { hasRedis, type TestRedis, testRedis } from "./redis.ts"
 import { callerWith, usedBy, whole } from "./support.ts"
@@ -165,7 +165,7 @@ const conforms = (store: () => Store) => {
           { concurrency: "unbounded" }
         )
         assert.strictEqual(results.filter(Result.isSuccess).length, 10)
-        const { keys: used, teams } = yield* quota.uses({ keys, teams: [team] })
+        const { keys: used, teams } = yield* quota.usageTotals({ keys, teams: [team] })
         for (const { use } of used) {
           assert.isAtMost(use.monthlyTokens, 4 * 90)
           assert.strictEqual(use.dailyTokens, use.monthlyTokens)
@@ -201,14 +201,14 @@ const conforms = (store: () => Store) => {
         const team = { name: crypto.randomUUID(), monthlyTokens: 10 }
         const caller = callerWith({ team })
         yield* Effect.gen(function* () {
-          const { note, uses } = yield* Quota
+          const { note, usageTotals } = yield* Quota
           for (let n = 0; n < 10; n++) note(caller, Date.now(), 7, 3)
-          yield* Effect.repeat(Effect.delay(uses({ keys: [caller], teams: [team] }), "50 millis"), {
+          yield* Effect.repeat(Effect.delay(usageTotals({ keys: [caller], teams: [team] }), "50 millis"), {
             until: ({ keys }) => keys[0]?.use.monthlyTokens === 70
           })
           note(caller, Date.now(), 1, 0)
         }).pipe(Effect.provide(Quota.layer({ lease })))
-        const { keys, teams } = yield* usesOf(ledger, { keys: [caller], teams: [team] }, Date.now())
+        const { keys, teams } = yield* usageTotalsOf(ledger, { keys: [caller], teams: [team] }, Date.now())
         assert.deepStrictEqual(keys[0]?.use, { monthlyTokens: 71, dailyTokens: 0, monthlyCost: 30 })
         // The team's tokens have a limit: they are settled by each request.
         assert.deepStrictEqual(teams[0]?.use, { monthlyTokens: 0, dailyTokens: 0, monthlyCost: 30 })

@@ -14,8 +14,8 @@ export const callerWith = <L extends Partial<CallerIdentity>>(limits: L): Caller
 
 /** Tokens charged to a caller this month. */
 export const usedBy = (caller: CallerIdentity) =>
-  Effect.flatMap(Quota, ({ uses }) =>
-    Effect.map(uses({ keys: [caller], teams: [] }), ({ keys: [one] }) => one?.use.monthlyTokens)
+  Effect.flatMap(Quota, ({ usageTotals }) =>
+    Effect.map(usageTotals({ keys: [caller], teams: [] }), ({ keys: [one] }) => one?.use.monthlyTokens)
   )
 
 /** A request that takes so many tokens or none. */

@@ -5,7 +5,7 @@ import type { Key } from "../../src/access/KeyFile.ts"
 import { Keys } from "../../src/access/Keys.ts"
 import { LedgerError } from "../../src/access/Ledger.ts"
 import { Quota } from "../../src/access/Quota.ts"
-import { type Users, usesOf } from "../../src/access/uses.ts"
+import { type Users, usageTotalsOf } from "../../src/access/usageTotals.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import type { Outcome } from "../../src/model/Outcome.ts"
 import { requestable } from "../../src/model/Resolver.ts"
@@ -169,11 +169,11 @@ describe("use", () => {
         }
         let lost = false
         let reads = 0
-        const uses = (users: Users) => {
+        const usageTotals = (users: Users) => {
           reads++
           return lost
             ? Effect.fail(new LedgerError({ message: "lost" }))
-            : usesOf(
+            : usageTotalsOf(
                 { spent: (names) => Effect.succeed(names.map((name) => spent[name.replace(/:[\d-]+$/, "")] ?? 0)) },
                 users,
                 noon
@@ -186,7 +186,7 @@ describe("use", () => {
                 authenticate: () => assert.fail("no secret is needed"),
                 inForce: () => ({ keys, teams, since: 0 })
               }),
-              Layer.mock(Quota, { note: () => {}, uses })
+              Layer.mock(Quota, { note: () => {}, usageTotals })
             )
           )
         )

@@ -50,7 +50,10 @@ interface Batch {
 }
 
 /** What is left at the end of the scope is written then. */
-export const makeTally = Effect.fnUntraced(function* (ledger: Ledger["Service"], watch: ReturnType<typeof makeWatch>) {
+export const makeUsageAccumulator = Effect.fnUntraced(function* (
+  ledger: Ledger["Service"],
+  watch: ReturnType<typeof makeWatch>
+) {
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
   const monthOf = makeMonth()

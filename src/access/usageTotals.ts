@@ -23,7 +23,7 @@ export interface Used extends Limits {
   readonly use: Use
 }
 
-export interface Uses {
+export interface UsageTotals {
   readonly keys: ReadonlyArray<Used>
   readonly teams: ReadonlyArray<Used>
 }
@@ -42,11 +42,11 @@ const limitsIn = ({ requestsPerMinute, streams, monthlyTokens, dailyTokens }: Li
 })
 
 /** In one look at the store. `now` is in milliseconds since the epoch. */
-export const usesOf = (
+export const usageTotalsOf = (
   { spent }: Pick<Ledger["Service"], "spent">,
   { keys, teams }: Users,
   now: number
-): Effect.Effect<Uses, LedgerError> => {
+): Effect.Effect<UsageTotals, LedgerError> => {
   const month = monthAt(now)
   const today = dayAt(now)
   const accounts = (user: string) => [
