@@ -78,7 +78,7 @@ const status = ({ metricsPort }: GatewaySettings) =>
     ? Layer.empty
     : Layer.unwrap(
         Effect.map(
-          Effect.promise(() => import("./status/layer.ts")),
+          Effect.promise(() => import("./operators/status/layer.ts")),
           ({ statusLayer }) => statusLayer
         )
       )

@@ -4,6 +4,6 @@
  */
 import "./installed.js"
 
-const { run } = await import("./cli/run.ts")
+const { run } = await import("./operators/cli/run.ts")
 if (process.argv.length === 3 && process.argv[2] === "serve") run((await import("./serve.ts")).serve)
-else run((await import("./cli/commands.ts")).command)
+else run((await import("./operators/cli/commands.ts")).command)

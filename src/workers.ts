@@ -1,8 +1,8 @@
 /** Several processes that share the port (`GATEWAY_WORKERS`): the first process starts, replaces and stops them. */
 import cluster from "node:cluster"
 import { Data, Deferred, Duration, Effect, Option, Runtime, Schema } from "effect"
+import { relayStates } from "./operators/status/siblings.ts"
 import type { GatewaySettings } from "./Settings.ts"
-import { relayStates } from "./status/siblings.ts"
 import { steadyMillis } from "./wire/steady.ts"
 
 /** The first worker ended before it listened. It has printed why. */

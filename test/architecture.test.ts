@@ -38,9 +38,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   client: ["api", "wire"],
   governance: ["wire"],
   access: ["api", "model", "wire", "Settings.ts", "regularFile.ts", "watchFile.ts"],
-  usage: ["access", "wire"],
   telemetry: ["api", "model", "settings", "wire", "Settings.ts", "nodeHttp.ts", "sockets.ts"],
-  status: ["access", "api", "model", "telemetry", "wire", "Settings.ts", "fips.ts", "regularFile.ts"],
   dialect: ["api", "governance", "model", "wire"],
   provider: ["model", "settings", "stream", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
   stream: ["governance", "model", "wire"],
@@ -48,18 +46,10 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     ...["access", "api", "dialect", "governance", "model", "provider", "settings", "stream"],
     ...["telemetry", "wire", "Settings.ts", "fips.ts", "nodeHttp.ts"]
   ],
-  doctor: [
-    ...["access", "cli", "model", "provider", "settings", "surface", "wire"],
-    ...[
-      "Settings.ts",
-      "Telemetry.ts",
-      "fips.ts",
-      "listener.ts",
-      "proxy.ts",
-      "regularFile.ts",
-      "tlsPolicy.ts",
-      "unknownSettings.ts"
-    ]
+  operators: [
+    ...["access", "api", "model", "provider", "settings", "surface", "telemetry", "wire", "EffectClient.ts"],
+    ...["Settings.ts", "Telemetry.ts", "fips.ts", "listener.ts", "proxy.ts", "regularFile.ts", "serve.ts"],
+    ...["tlsPolicy.ts", "unknownSettings.ts"]
   ],
   sandbox: ["model", "wire", "nodeHttp.ts"]
 }
@@ -78,7 +68,7 @@ describe("the rooms", () => {
 
   it("are all known", () => {
     const top = [
-      ...["Client.ts", "EffectClient.ts", "Server.ts", "Telemetry.ts", "cli", "crash.ts", "listener.ts", "main.ts"],
+      ...["Client.ts", "EffectClient.ts", "Server.ts", "Telemetry.ts", "crash.ts", "listener.ts", "main.ts"],
       ...["npmParent.ts", "proxy.ts", "serve.ts", "serveHere.ts", "unknownSettings.ts", "drainOpenReplies.ts"],
       "workers.ts"
     ]

@@ -13,7 +13,7 @@ import { Ledger } from "../../src/access/Ledger.ts"
 import { RateLimit } from "../../src/access/RateLimit.ts"
 import { layerFile } from "../../src/access/sqliteStore.ts"
 import { UsageLog } from "../../src/access/UsageLog.ts"
-import { stateCheck, usageLogCheck } from "../../src/doctor/files.ts"
+import { stateCheck, usageLogCheck } from "../../src/operators/doctor/files.ts"
 import { record } from "../usage/records.ts"
 import { callerWith } from "./support.ts"
 

@@ -8,7 +8,7 @@ import { recordLine, UsageRecord, usageRecordOf } from "../../src/access/UsageRe
 import { GatewayError } from "../../src/model/GatewayError.ts"
 import { outcomeOf } from "../../src/model/Outcome.ts"
 import type { RequestFacts } from "../../src/model/RequestFacts.ts"
-import { makeChainChecking } from "../../src/usage/chainCheck.ts"
+import { makeChainChecking } from "../../src/operators/usage/chainCheck.ts"
 import { record } from "../usage/records.ts"
 
 const idsOf = (text: string): ReadonlyArray<string> =>

@@ -1,10 +1,10 @@
 import { assert, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { reportCatalog } from "../../src/cli/catalog.ts"
 import { clouds } from "../../src/model/Catalog.ts"
 import { shippedCatalog } from "../../src/model/CatalogStore.ts"
 import { bestSites } from "../../src/model/Partition.ts"
 import { makeIndex } from "../../src/model/Resolver.ts"
+import { reportCatalog } from "../../src/operators/cli/catalog.ts"
 import { paths } from "../model/paths.ts"
 
 const catalog = Result.getOrThrow(shippedCatalog)

@@ -4,8 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Cause, ConfigProvider, Effect, Queue, Terminal } from "effect"
 import { Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
-import { chatCommand, converse } from "../../src/cli/chat.ts"
 import { makeClient } from "../../src/EffectClient.ts"
+import { chatCommand, converse } from "../../src/operators/cli/chat.ts"
 import { gateway } from "../support/gateway.ts"
 
 const until = (holds: () => boolean) =>

@@ -2,7 +2,14 @@ import { stripVTControlCharacters as plain } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { usageNotice } from "../../src/api/usageNotice.ts"
 import { ApiError, type CompletionChunk, type GatewayHeaders, StreamError } from "../../src/Client.ts"
-import { addChunk, emptyAnswer, explainFailure, footer, greeting, printable } from "../../src/cli/transcript.ts"
+import {
+  addChunk,
+  emptyAnswer,
+  explainFailure,
+  footer,
+  greeting,
+  printable
+} from "../../src/operators/cli/transcript.ts"
 
 const headers: GatewayHeaders = {
   requestId: "req-1",

@@ -8,8 +8,8 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { makeChain } from "../../src/access/usageChain.ts"
-import { parseBound, parseBy } from "../../src/cli/usage.ts"
-import { checkFiles } from "../../src/usage/readFiles.ts"
+import { parseBound, parseBy } from "../../src/operators/cli/usage.ts"
+import { checkFiles } from "../../src/operators/usage/readFiles.ts"
 import { anchorLine, chained, line } from "../usage/records.ts"
 
 const main = join(import.meta.dirname, "../../src/main.ts")

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { type Head, lastHead, lineDigest, makeChain, noDigest } from "../../src/access/usageChain.ts"
-import { makeChainChecking, type Verdict } from "../../src/usage/chainCheck.ts"
-import { showVerdict } from "../../src/usage/report.ts"
+import { makeChainChecking, type Verdict } from "../../src/operators/usage/chainCheck.ts"
+import { showVerdict } from "../../src/operators/usage/report.ts"
 import { anchorLine, chained, line } from "./records.ts"
 
 /** Files by name, in the order in which they are given. */

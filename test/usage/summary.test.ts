@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { longestLine, makeLines } from "../../src/usage/lines.ts"
-import { showSummary } from "../../src/usage/report.ts"
-import { makeSumming, type SummaryOptions, times } from "../../src/usage/summary.ts"
+import { longestLine, makeLines } from "../../src/operators/usage/lines.ts"
+import { showSummary } from "../../src/operators/usage/report.ts"
+import { makeSumming, type SummaryOptions, times } from "../../src/operators/usage/summary.ts"
 import { chained, line } from "./records.ts"
 
 const sum = (lines: ReadonlyArray<string | undefined>, options: SummaryOptions = { by: ["key"] }) => {

@@ -1,9 +1,9 @@
 /** A process that sums that many usage records, and checks the chain of that many, without keeping them. */
 import { recordLine } from "../../src/access/UsageRecord.ts"
 import { makeChain } from "../../src/access/usageChain.ts"
-import { makeChainChecking } from "../../src/usage/chainCheck.ts"
-import { makeLines } from "../../src/usage/lines.ts"
-import { makeSumming } from "../../src/usage/summary.ts"
+import { makeChainChecking } from "../../src/operators/usage/chainCheck.ts"
+import { makeLines } from "../../src/operators/usage/lines.ts"
+import { makeSumming } from "../../src/operators/usage/summary.ts"
 import { record } from "./records.ts"
 
 const sums = Number(process.argv[2])

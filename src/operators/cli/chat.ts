@@ -1,0 +1,183 @@
+/** `chat`: a conversation with a model from the terminal, through the typed client (docs/operation.md#commands). */
+import { Config, Effect, Option, Pull, Queue, Redacted, Result, Stream, Terminal } from "effect"
+import { Command, Flag } from "effect/cli"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import { type ChatMessage, type Client, isModelName, type ModelName, makeClient } from "../../EffectClient.ts"
+import { isObject } from "../../wire/json.ts"
+import { type CommandName, helpText, type Line, parseLine, refuseModel, unknownCommand } from "./chatCommands.ts"
+import { CommandError, fail } from "./shared.ts"
+import { addChunk, bold, dim, emptyAnswer, explainFailure, footer, greeting, printable, textOf } from "./transcript.ts"
+
+export interface Conversation {
+  readonly client: Client
+  readonly model: ModelName
+  readonly url: string
+  /** A person at a terminal is greeted and prompted, and an error does not end the conversation. */
+  readonly interactive: boolean
+}
+
+/** What the next question is sent with. */
+interface State {
+  readonly model: ModelName
+  readonly system: string | undefined
+  readonly messages: ReadonlyArray<ChatMessage>
+}
+
+type Print = (text: string) => Effect.Effect<void>
+
+/** Waits for Ctrl-C. Keys are read one by one meanwhile, so that Ctrl-C reaches neither npm nor its shell, which would exit. */
+const interrupted = Effect.gen(function* () {
+  const terminal = yield* Terminal.Terminal
+  const keys = yield* terminal.readInput
+  yield* Queue.take(keys).pipe(
+    Effect.forever,
+    Pull.catchDone(() => Effect.void)
+  )
+}).pipe(Effect.scoped)
+
+/** The state after one question and its streamed answer, of which what has come is kept when a person ends it. */
+const ask = Effect.fnUntraced(function* (
+  { client, interactive }: Conversation,
+  { messages, model, system }: State,
+  question: string,
+  print: Print
+) {
+  const asked: ReadonlyArray<ChatMessage> = [...messages, { role: "user", content: question }]
+  let answer = emptyAnswer
+  const answered = Effect.gen(function* () {
+    const { body, headers } = yield* client.chat.completions({
+      model,
+      messages: system === undefined ? asked : [{ role: "system", content: system }, ...asked],
+      stream: true,
+      stream_options: { include_usage: true }
+    })
+    yield* Stream.runForEach(body, (chunk) => {
+      answer = addChunk(answer, chunk)
+      return print(printable(textOf(chunk)))
+    })
+    yield* print(`\n${footer(answer, headers)}\n`)
+  })
+  const stopped = Effect.andThen(
+    interrupted,
+    Effect.suspend(() => print(`\n${dim("Stopped.")}\n`))
+  )
+  yield* interactive ? Effect.raceFirst(answered, stopped) : answered
+  const kept = answer.text === "" ? messages : [...asked, { role: "assistant" as const, content: answer.text }]
+  return { model, system, messages: kept }
+})
+
+/** The state after a command; undefined ends the chat. */
+const runCommand = Effect.fnUntraced(function* (
+  { client }: Conversation,
+  state: State,
+  { argument, name }: { readonly name: CommandName; readonly argument: string },
+  reply: Print
+) {
+  switch (name) {
+    case "exit":
+      return undefined
+    case "clear":
+      yield* reply("The conversation is forgotten.")
+      return { ...state, messages: [] }
+    case "system":
+      yield* reply(argument === "" ? "There is no system message now." : "The system message is set.")
+      return { ...state, system: argument === "" ? undefined : argument }
+    case "model": {
+      const { body } = yield* client.models.list()
+      const available = body.data.map(({ id }) => id)
+      const refusal = refuseModel(argument, available)
+      if (refusal === undefined && isModelName(argument)) {
+        yield* reply(`${argument} answers from now on.`)
+        return { ...state, model: argument }
+      }
+      yield* reply(
+        argument === ""
+          ? `${state.model} answers. The key may use:\n  ${available.join("\n  ")}`
+          : (refusal ?? `${argument} has no level`)
+      )
+      return state
+    }
+    case "help":
+      yield* reply(helpText)
+      return state
+  }
+})
+
+/**
+ * Asks line by line until the input ends or, at a terminal, a line is empty. A turn that failed is forgotten. Commands are for
+ * a person: a piped line is always a question.
+ */
+export const converse = Effect.fnUntraced(function* (conversation: Conversation) {
+  const { model, url, interactive } = conversation
+  const terminal = yield* Terminal.Terminal
+  const print: Print = (text) => Effect.orDie(terminal.display(text))
+  const reply: Print = (text) => print(`${dim(printable(text))}\n`)
+  if (interactive) yield* print(greeting(model, url))
+  let state: State = { model, system: undefined, messages: [] }
+  while (true) {
+    if (interactive) yield* print("\n> ")
+    const typed = yield* Effect.option(terminal.readLine)
+    if (Option.isNone(typed)) return
+    const text = printable(typed.value)
+    if (text.trim() === "") {
+      if (interactive) return
+      continue
+    }
+    const line: Line = interactive ? parseLine(text) : { _tag: "Message", text }
+    if (line._tag === "Unknown") {
+      yield* reply(unknownCommand(line.name))
+      continue
+    }
+    const next = yield* Effect.result(
+      line._tag === "Message"
+        ? ask(conversation, state, line.text, print)
+        : runCommand(conversation, state, line, reply)
+    )
+    if (Result.isFailure(next)) {
+      const message = explainFailure(next.failure, url)
+      if (!interactive) return yield* fail(message)
+      yield* print(`\n${bold("Error:")} ${message}\n`)
+    } else if (next.success === undefined) return
+    else state = next.success
+  }
+})
+
+/** The sandbox answers at `/` that it is one, and its key is public. */
+const sandboxKey = (url: string) =>
+  HttpClient.get(new URL("/", url), { headers: { accept: "application/json" } }).pipe(
+    Effect.flatMap((reply) => Effect.orElseSucceed(reply.json, () => undefined)),
+    Effect.mapError((error) => new CommandError({ message: explainFailure(error, url) })),
+    Effect.filterOrFail(
+      (body) => isObject(body) && body.sandbox === true,
+      () => new CommandError({ message: "no key: give one with --key, or set GATEWAY_API_KEY" })
+    ),
+    Effect.as("sandbox-key")
+  )
+
+const flags = {
+  model: Flag.String("model").pipe(Flag.withDescription("the model ID: claude-sonnet-4-5:il5")),
+  url: Flag.String("url").pipe(Flag.withDescription("where the gateway is"), Flag.withDefault("http://127.0.0.1:8080")),
+  key: Flag.String("key").pipe(
+    Flag.withDescription("the API key; GATEWAY_API_KEY otherwise, and in the sandbox its own"),
+    Flag.withFallbackConfig(Config.NonEmptyString("GATEWAY_API_KEY")),
+    Flag.withDefault(undefined)
+  )
+}
+
+export const chatCommand = Command.make(
+  "chat",
+  flags,
+  Effect.fnUntraced(function* ({ model, url, key }) {
+    if (!isModelName(model)) {
+      const example = "write <base_model>:<level>, as in claude-sonnet-4-5:il5"
+      return yield* fail(`--model: ${JSON.stringify(model)} has no level; ${example}`)
+    }
+    if (!URL.canParse(url)) {
+      return yield* fail(`--url: ${JSON.stringify(url)} is not an address such as http://127.0.0.1:8080`)
+    }
+    const apiKey = Redacted.make(key ?? (yield* sandboxKey(url)))
+    const client = yield* makeClient({ baseUrl: url, apiKey })
+    const interactive = process.stdin.isTTY === true
+    yield* converse({ client, model, url, interactive })
+  }, Effect.provide(FetchHttpClient.layer))
+).pipe(Command.withDescription("Chat with a model from the terminal; piped lines are asked one by one"))

@@ -1,0 +1,29 @@
+/** `doctor`: what is wrong with this configuration, and how to fix it (docs/operation.md#doctor). */
+import { Console, Effect, Runtime, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { environment } from "../../Settings.ts"
+import { passed } from "../doctor/Finding.ts"
+import { reportJson, reportText } from "../doctor/report.ts"
+import { jsonFlag } from "./shared.ts"
+
+/** The report is printed already. */
+class Failed extends Schema.TaggedError<Failed>()("Failed", { message: Schema.String }) {
+  override readonly [Runtime.errorReported] = false
+}
+
+const live = Flag.Boolean("live").pipe(
+  Flag.withDescription("ask each deployment for one token, too; it costs that much"),
+  Flag.withDefault(false)
+)
+
+export const doctorCommand = Command.make(
+  "doctor",
+  { live, json: jsonFlag },
+  Effect.fnUntraced(function* ({ live, json }) {
+    // The checks load half of the gateway, which the other commands do not need.
+    const { examine } = yield* Effect.promise(() => import("../doctor/examine.ts"))
+    const findings = yield* examine(environment(), live)
+    yield* Console.log(json ? reportJson(findings) : reportText(findings))
+    if (!passed(findings)) return yield* new Failed({ message: "a check failed" })
+  })
+).pipe(Command.withDescription("Check this configuration, and say how to fix it; exits with 1 when a check fails"))

@@ -1,0 +1,108 @@
+/** `usage`: sums usage records, and checks their chain (docs/operation.md#commands). */
+import { Console, DateTime, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { readKeys } from "../../access/KeyFile.ts"
+import { parseTime } from "../../access/keyOptions.ts"
+import { makeChainChecking } from "../usage/chainCheck.ts"
+import { checkFiles, readFiles } from "../usage/readFiles.ts"
+import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
+import { dimensions, isDimension, makeSumming } from "../usage/summary.ts"
+import { fail, optionalText, print, settings } from "./shared.ts"
+
+/** Dimensions, as `--by` names them. */
+export const parseBy = (text: string) =>
+  Effect.forEach([...new Set(text.split(",").map((item) => item.trim()))], (item) =>
+    isDimension(item)
+      ? Effect.succeed(item)
+      : fail(`--by: ${JSON.stringify(item)} is none of ${dimensions.join(", ")}; several are separated by commas`)
+  )
+
+/** A date (its beginning, UTC) or a time, as `toISOString` writes it. */
+export const parseBound = Effect.fnUntraced(function* (option: string, text: string | undefined) {
+  if (text === undefined) return undefined
+  const time = parseTime(text)
+  return Option.isSome(time)
+    ? DateTime.formatIso(time.value)
+    : yield* fail(`--${option}: expected a date such as 2026-11-01 (UTC), or a time such as 2026-11-01T12:00:00Z`)
+})
+
+/** The files named, else the usage log. */
+const filesOf = Effect.fnUntraced(function* (named: ReadonlyArray<string>) {
+  if (named.length > 0) return named
+  const { gateway } = yield* settings
+  if (gateway.usageLog !== "stdout") return [gateway.usageLog]
+  return yield* fail(
+    "which records? GATEWAY_USAGE_LOG names no file here. Give files (.jsonl, .gz), or - for standard input: " +
+      "npm run gateway -- usage usage.jsonl"
+  )
+})
+
+/** Names of keys; without a readable key file there are none. */
+const keyNames = settings.pipe(
+  Effect.flatMap(({ gateway }) => readKeys(gateway.keysFile)),
+  Effect.map((keys): KeyNames => new Map(keys.map(({ id, name }) => [id, name]))),
+  Effect.catch((error) =>
+    Effect.as(Console.error(`gateway: keys have no names here: ${error.message}`), new Map<string, string>())
+  )
+)
+
+const files = Argument.String("FILE").pipe(
+  Argument.withDescription(
+    "usage records: .jsonl, .gz, or - for standard input; what GATEWAY_USAGE_LOG names otherwise"
+  ),
+  Argument.variadic()
+)
+
+const verify = Command.make(
+  "verify",
+  { files },
+  Effect.fnUntraced(function* (named) {
+    const { files, once } = yield* checkFiles(yield* filesOf(named.files))
+    const checking = makeChainChecking((file) => once.has(file))
+    // The log's heads first, so that every record can be compared with them. A pipe is read once.
+    const again = files.filter((file) => !once.has(file))
+    yield* readFiles(again, { line: checking.anchor, damage: () => {} })
+    yield* readFiles(files, { line: checking.add, damage: checking.damage })
+    const verdict = checking.result()
+    yield* print(showVerdict(verdict))
+    if (verdict.breaks > 0) return yield* fail(`the chain of usage records is broken (${verdict.breaks})`)
+  })
+).pipe(
+  Command.withDescription(
+    "Check that no usage record was changed, removed or moved; give the gateway's log (JSON) too, to compare"
+  )
+)
+
+const flags = {
+  files,
+  by: Flag.String("by").pipe(
+    Flag.withDescription(`what to sum by, separated by commas: ${dimensions.join(",")}`),
+    Flag.withDefault("key")
+  ),
+  from: optionalText("from", "records from then on: 2026-11-01 (UTC), or a time"),
+  to: optionalText("to", "records before then"),
+  format: Flag.Literals("format", formats).pipe(Flag.withDescription("how to print"), Flag.withDefault("table"))
+}
+
+export const usageCommand = Command.make(
+  "usage",
+  flags,
+  Effect.fnUntraced(function* ({ format, ...given }) {
+    const by = yield* parseBy(given.by)
+    const from = yield* parseBound("from", given.from)
+    const to = yield* parseBound("to", given.to)
+    if (from !== undefined && to !== undefined && from >= to) {
+      return yield* fail("--from must be before --to, which is not included")
+    }
+    const { files } = yield* checkFiles(yield* filesOf(given.files))
+    const summing = makeSumming({ by, from, to })
+    yield* readFiles(files, { line: summing.add, damage: summing.damage })
+    const summary = summing.result()
+    const names = by.includes("key") ? yield* keyNames : []
+    yield* print(showSummary(summary, format, new Map([...summary.keyNames, ...names])))
+    if (format === "csv" && summary.lines.damaged > 0) yield* Console.error(damageText(summary))
+  })
+).pipe(
+  Command.withDescription("Sum usage records: who used what, how much, how fast, and how it ended"),
+  Command.withSubcommands([verify])
+)

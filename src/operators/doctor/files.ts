@@ -1,0 +1,164 @@
+/** Checks of files: keys, certificates, and where records and counts are written. */
+import { X509Certificate } from "node:crypto"
+import { constants } from "node:fs"
+import { access, open, rm, stat, statfs, writeFile } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
+import { DateTime, Effect, Option, Result } from "effect"
+import { writeProblem } from "../../access/disk.ts"
+import { readIfExists } from "../../access/files.ts"
+import { parseKeys } from "../../access/KeyFile.ts"
+import { checkTlsFiles } from "../../listener.ts"
+import { readRegular } from "../../regularFile.ts"
+import type { GatewaySettings } from "../../Settings.ts"
+import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
+
+const attempt = <A>(promise: () => Promise<A>) =>
+  Effect.tryPromise({ try: promise, catch: (cause) => ({ message: writeProblem(cause) }) })
+
+/** What others may do with a file: those who can change the key file can give themselves a key. */
+const modeFound = (file: string, mayChange: typeof fail) =>
+  Effect.map(
+    attempt(() => stat(file)),
+    ({ mode }): ReadonlyArray<Found> => {
+      const changed = (mode & 0o022) !== 0
+      // Some systems have no modes.
+      if (process.platform === "win32" || (!changed && (mode & 0o004) === 0)) return []
+      const octal = (mode & 0o777).toString(8).padStart(4, "0")
+      const found = changed ? mayChange : warn
+      return [found(`${file}: others may ${changed ? "change" : "read"} it (mode ${octal})`, `chmod 600 ${file}`)]
+    }
+  )
+
+export const keysCheck = ({ keysFile }: GatewaySettings): Check =>
+  makeCheck(
+    "key file",
+    Effect.gen(function* () {
+      const create = "Create a key: npm run gateway -- keys create --name NAME"
+      const text = yield* readIfExists(keysFile)
+      if (text === undefined) return warn(`${keysFile} does not exist: no caller has a key`, create)
+      const keys = yield* parseKeys(keysFile, text)
+      const now = yield* DateTime.now
+      const { length } = keys.filter(
+        ({ expires, revoked }) =>
+          revoked === undefined && (expires === undefined || DateTime.isGreaterThan(expires, now))
+      )
+      return [
+        length === 0
+          ? warn(`${keysFile}: none of ${keys.length} keys works`, create)
+          : ok(`${keysFile}: ${length} of ${keys.length} keys work`),
+        ...(yield* modeFound(keysFile, fail))
+      ]
+    })
+  )
+
+/** Days before a certificate ends from which it is reported. */
+const soon = 30
+const day = 86_400_000
+
+const certificateFound = (file: string, bytes: Uint8Array, now: number): Found => {
+  const { subject, validFromDate, validToDate } = new X509Certificate(bytes)
+  const name = `${file} (${subject.replaceAll("\n", ", ") || "no subject"})`
+  const date = validToDate.toISOString().slice(0, 10)
+  const renew = "Renew it; the gateway reads the files again without a restart."
+  const left = validToDate.getTime() - now
+  if (left <= 0) return fail(`${name} expired on ${date}`, renew)
+  if (validFromDate.getTime() > now) {
+    return fail(`${name} is not valid yet`, "Check the clock of this machine, and the certificate.")
+  }
+  return left < soon * day
+    ? warn(`${name} expires on ${date}, in ${Math.ceil(left / day)} days`, renew)
+    : ok(`${name} is valid until ${date}`)
+}
+
+export const tlsCheck = (settings: GatewaySettings): Check =>
+  makeCheck(
+    "tls",
+    Effect.gen(function* () {
+      const files = yield* checkTlsFiles(settings)
+      if (files === undefined) return ok("off: TLS ends in front of the gateway")
+      const { bytes } = yield* readRegular(files.cert)
+      const now = DateTime.toEpochMillis(yield* DateTime.now)
+      return [certificateFound(files.cert, bytes, now), ...(yield* modeFound(files.key, warn))]
+    })
+  )
+
+const mebibyte = 1024 ** 2
+/** Free space below which records are in danger, in MiB. */
+const little = 1024
+const veryLittle = 100
+
+const exists = (path: string) => Effect.isSuccess(attempt(() => access(path)))
+
+/** The directory, or the nearest one above it that is there. */
+const existing = (directory: string): Effect.Effect<string> =>
+  Effect.flatMap(exists(directory), (found) =>
+    found || dirname(directory) === directory ? Effect.succeed(directory) : existing(dirname(directory))
+  )
+
+/** Only a write shows what a disk refuses: it is full, over its quota, read-only or broken. */
+const tryWriting = (directory: string) =>
+  attempt(async () => {
+    const path = join(directory, `.gateway-doctor-${crypto.randomUUID()}`)
+    try {
+      await writeFile(path, Buffer.alloc(4096), { flag: "wx", mode: 0o600, flush: true })
+    } finally {
+      await rm(path, { force: true })
+    }
+  })
+
+/** Appends nothing to what is there: a file, or a pipe or device, which has no space of its own. */
+const tryAppending = (file: string) =>
+  attempt(async () => {
+    const handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)
+    try {
+      await handle.write("")
+      return (await handle.stat()).isFile()
+    } finally {
+      await handle.close()
+    }
+  })
+
+const unwritable = (path: string, reason: string, setting: string) =>
+  fail(
+    `${path} cannot be written (${reason})`,
+    `Make room there and give this user the right to write, or set ${setting} to another place.`
+  )
+
+/** Whether a directory, or the one that it would be made in, can be written and has space. */
+const spaceFound = Effect.fnUntraced(function* (directory: string, purpose: string, setting: string) {
+  const at = yield* existing(directory)
+  const written = yield* Effect.result(tryWriting(at))
+  if (Result.isFailure(written)) return unwritable(at, written.failure.message, setting)
+  const { bavail, bsize } = yield* attempt(() => statfs(at))
+  const free = Math.floor((bavail * bsize) / mebibyte)
+  const message = `${directory}: ${free} MiB free`
+  if (free >= little) return ok(message)
+  return (free < veryLittle ? fail : warn)(`${message} for ${purpose}`, `Make room, or set ${setting} to another disk.`)
+})
+
+export const usageLogCheck = ({ usageLog }: Pick<GatewaySettings, "usageLog">): Check =>
+  makeCheck(
+    "usage log",
+    Effect.gen(function* () {
+      if (usageLog === "stdout") return ok("standard output")
+      const file = resolve(usageLog)
+      const directory = dirname(file)
+      if (yield* exists(file)) {
+        const appended = yield* Effect.result(tryAppending(file))
+        if (Result.isFailure(appended)) return unwritable(file, appended.failure.message, "GATEWAY_USAGE_LOG")
+        if (!appended.success) return ok(`${file}, which is no file`)
+      } else if (!(yield* exists(directory))) {
+        return fail(`${directory} does not exist`, "Make it, or set GATEWAY_USAGE_LOG to another file.")
+      }
+      return yield* spaceFound(directory, "usage records", "GATEWAY_USAGE_LOG")
+    })
+  )
+
+/** Where quotas are counted without Redis. */
+export const stateCheck = ({ redisUrl, stateDir }: Pick<GatewaySettings, "redisUrl" | "stateDir">): Check =>
+  makeCheck(
+    "state",
+    Option.isSome(redisUrl)
+      ? Effect.succeed(ok("quotas are counted in Redis"))
+      : spaceFound(resolve(stateDir), "counts of quotas", "GATEWAY_STATE_DIR")
+  )

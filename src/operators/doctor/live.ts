@@ -1,0 +1,109 @@
+/** `--live`: each deployment answers one token, in each of its regions. */
+import { Duration, Effect, Layer, Result } from "effect"
+import type { Catalog } from "../../model/Catalog.ts"
+import type { GatewayError } from "../../model/GatewayError.ts"
+import { requestable } from "../../model/Resolver.ts"
+import type { Entry } from "../../model/Route.ts"
+import { Attempts } from "../../provider/attempts.ts"
+import type { Attempt } from "../../provider/Provider.ts"
+import { Providers } from "../../provider/Providers.ts"
+import { Clouds, type GatewaySettings, Settings } from "../../Settings.ts"
+import { type CloudSettings, sitesOf } from "../../settings/clouds.ts"
+import { chat } from "../../surface/chat.ts"
+import { cloudProviders } from "../../surface/cloudProviders.ts"
+import { embeddings } from "../../surface/embeddings.ts"
+import type { Prepared } from "../../surface/Surface.ts"
+import { steadyMillis } from "../../wire/steady.ts"
+import { type Check, type Found, fail, makeCheck, ok } from "./Finding.ts"
+
+const prepare = ({ id, model: { family } }: Entry, route: Entry): Result.Result<Prepared, GatewayError> => {
+  const arrival = { id: crypto.randomUUID(), startedAt: 0, headers: {} }
+  if (family === "embedding") return embeddings.prepare({ model: id, input: "Hello" }, route, arrival)
+  // GPT models refuse fewer.
+  const max_tokens = family === "gpt" ? 16 : 1
+  return chat.prepare({ model: id, messages: [{ role: "user", content: "Hello" }], max_tokens }, route, arrival)
+}
+
+const overloaded = "The cloud is overloaded: check its status page, and try again."
+const byStatus: Readonly<Record<number, string>> = {
+  400: "Check the deployment's upstream model ID and API in the catalog.",
+  401: "The cloud refuses the credentials: read what `credentials` says above, and renew them.",
+  403: "The identity may not use this model: give it the role, and enable the model in the cloud's console.",
+  404: "The cloud has no such model there: check its ID in the catalog, the region, and whether access was granted.",
+  429: "The cloud's quota for this model is used up or zero: ask the cloud for more.",
+  503: overloaded,
+  529: overloaded
+}
+const byCode: Readonly<Record<string, string>> = {
+  certificate: "The certificate is not trusted: name a private CA in NODE_EXTRA_CA_CERTS.",
+  connect: "Check DNS, firewall and private endpoint.",
+  "connect-timeout": "Check firewall and private endpoint.",
+  credentials: "Give this process an identity: docs/operation.md#running says which.",
+  redirect: "Something between here and the cloud redirects: check the base URL and proxies.",
+  "content-type": "Something else than the cloud answers: check the base URL and proxies."
+}
+const fixOf = ({ code, upstreamStatus = 0 }: GatewayError): string =>
+  byStatus[upstreamStatus] ?? byCode[code ?? ""] ?? "Try again; if it stays, check the cloud's status page."
+
+const patience = Duration.seconds(30)
+/** In parallel: enough to be quick, few enough for small quotas. */
+const concurrency = 8
+
+const call = Effect.fnUntraced(function* (
+  entry: Entry,
+  region: string | undefined,
+  { cloudOf, providerOf }: Effect.Success<typeof cloudProviders>
+): Effect.fn.Return<Found> {
+  const { deployment } = entry
+  const route = region === undefined ? entry : { ...entry, deployment: { ...deployment, regions: [region] as const } }
+  const prepared = prepare(entry, route)
+  if (Result.isFailure(prepared)) return fail(`${entry.id}: ${prepared.failure.message}`, fixOf(prepared.failure))
+  const { bodies, operation } = prepared.success
+  const [body = {}] = bodies
+  const attempts: Array<Attempt> = []
+  const startedAt = yield* steadyMillis
+  const name = () => [`${entry.model.id} on ${cloudOf(route)}`, attempts.at(-1)?.region ?? []].flat().join("/")
+  const rest = { size: 0, keyId: undefined, parent: undefined, attempts, takeMemory: () => true, received: () => {} }
+  return yield* providerOf(route)
+    .send({ route, operation, body: () => body, ...rest })
+    .pipe(
+      Effect.tap(({ span }) => Effect.sync(() => span.end())),
+      Effect.andThen(steadyMillis),
+      Effect.map((now) => ok(`${name()} answered in ${now - startedAt} ms`)),
+      Effect.catch((error) => {
+        const status = error.upstreamStatus === undefined ? "" : ` (the cloud's status ${error.upstreamStatus})`
+        return Effect.succeed(fail(`${name()}: ${error.message}${status}`, fixOf(error)))
+      }),
+      Effect.timeoutOrElse({
+        duration: patience,
+        orElse: () =>
+          Effect.sync(() =>
+            fail(`${name()}: no answer within ${Duration.toSeconds(patience)} s`, "Check the cloud's status page.")
+          )
+      })
+    )
+})
+
+export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog): Check => {
+  // The first ID of each deployment, in each of its regions.
+  const entries = new Map<Entry["deployment"], Entry>()
+  for (const entry of requestable(catalog, sitesOf(clouds)).list) entries.getOrInsert(entry.deployment, entry)
+  const calls = [...entries.values()].flatMap((entry) =>
+    (entry.deployment.regions ?? [undefined]).map((region) => ({ entry, region }))
+  )
+  const layer = Providers.layer.pipe(
+    Layer.provide(Attempts.live),
+    Layer.provideMerge(Layer.succeed(Settings, settings)),
+    Layer.provideMerge(Layer.succeed(Clouds, clouds))
+  )
+  return makeCheck(
+    "live",
+    Effect.gen(function* () {
+      if (calls.length === 0) return ok("no deployment is served here")
+      const context = yield* Layer.build(layer)
+      const clouded = yield* Effect.provideContext(cloudProviders, context)
+      return yield* Effect.forEach(calls, ({ entry, region }) => call(entry, region, clouded), { concurrency })
+    }),
+    Duration.times(patience, Math.ceil(calls.length / concurrency) + 1)
+  )
+}

@@ -1,0 +1,111 @@
+/** Checks of the machine: ports, open files, FIPS. */
+import { readFile } from "node:fs/promises"
+import { createConnection, createServer } from "node:net"
+import { Effect, Option } from "effect"
+import { cryptoFacts, describeCrypto } from "../../fips.ts"
+import type { GatewaySettings } from "../../Settings.ts"
+import { type Check, fail, makeCheck, ok, warn } from "./Finding.ts"
+
+/** The error code of listening there, or undefined where it works. The port is given back. */
+const listenError = (host: string, port: number) =>
+  Effect.callback<string | undefined>((resume) => {
+    const server = createServer()
+    server.once("error", (error: NodeJS.ErrnoException) => resume(Effect.succeed(error.code ?? error.message)))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resume(Effect.undefined)))
+    return Effect.sync(() => void server.close())
+  })
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "may not be used by this user",
+  EADDRNOTAVAIL: "is not of an address of this machine",
+  ENOTFOUND: "has a host name that is not known"
+}
+
+/** What a gateway answers: one may be running while its setup is checked. */
+const gatewayPort = { setting: "GATEWAY_PORT", path: "/health", answer: /"government-model-gateway"/ }
+const metricsPort = { setting: "GATEWAY_METRICS_PORT", path: "/metrics", answer: /^gateway_/m }
+
+const isGateway = (host: string, port: number, { answer, path }: typeof gatewayPort) => {
+  const at = host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host
+  return Effect.promise((signal) =>
+    fetch(`http://${at}:${port}${path}`, { signal, redirect: "error" })
+      .then((response) => response.text())
+      .then((text) => answer.test(text))
+      .catch(() => false)
+  ).pipe(Effect.timeoutOrElse({ duration: "1 second", orElse: () => Effect.succeed(false) }))
+}
+
+const portFound = Effect.fnUntraced(function* (host: string, port: number, kind: typeof gatewayPort, tls: boolean) {
+  const { setting } = kind
+  const code = yield* listenError(host, port)
+  const name = `${host}:${port}`
+  if (code === undefined) return ok(port === 0 ? `${host}: a free port is picked` : `${name} is free`)
+  if (code !== "EADDRINUSE") {
+    return fail(
+      `${name} ${reasons[code] ?? code}`,
+      `Set ${setting} and ${setting.replace("PORT", "HOST")} to a port and an address that can be listened on.`
+    )
+  }
+  if (yield* isGateway(host, port, kind)) return ok(`${name}: a gateway is running there`)
+  const fix = `Stop what listens there, or set ${setting} to another port.`
+  // A request by TLS could need a client certificate.
+  return tls
+    ? warn(`${name} is taken`, `${fix} If this gateway is running, it is that.`)
+    : fail(`${name} is taken`, fix)
+})
+
+export const portsCheck = ({ host, metricsHost, port, tlsCert, workers, ...settings }: GatewaySettings): Check => {
+  const first = Option.getOrUndefined(settings.metricsPort)
+  // Each worker has a port of its own for its metrics, counted up from the first.
+  const slots = first === undefined ? 0 : first === 0 ? 1 : Math.min(workers, 64)
+  const ports = [
+    portFound(host, port, gatewayPort, Option.isSome(tlsCert)),
+    ...Array.from({ length: slots }, (_, slot) => portFound(metricsHost, (first ?? 0) + slot, metricsPort, false))
+  ]
+  return makeCheck("ports", Effect.all(ports))
+}
+
+/** A request takes a connection of its caller and one to a cloud. */
+export const filesLimitCheck = ({ maxInFlight, workers }: GatewaySettings): Check =>
+  makeCheck(
+    "open files",
+    Effect.promise(() => readFile("/proc/self/limits", "utf8").catch(() => "")).pipe(
+      Effect.map((text) => {
+        // Node raises the soft limit to the hard one when it starts, so this is what the gateway has.
+        const limit = /^Max open files\s+(\S+)/m.exec(text)?.[1]
+        if (limit === undefined) return ok("this system has no /proc/self/limits that says how many")
+        if (limit === "unlimited") return ok("no limit")
+        const needed = 2 * Math.ceil(maxInFlight / workers)
+        return Number(limit) < needed
+          ? warn(
+              `${limit} may be open, and GATEWAY_MAX_IN_FLIGHT takes up to ${needed} in each process`,
+              `Raise it (ulimit -n ${needed}, or LimitNOFILE), or set GATEWAY_MAX_IN_FLIGHT to ${Math.floor(Number(limit) / 2) * workers}.`
+            )
+          : ok(`${limit} may be open`)
+      })
+    )
+  )
+
+/** `required` is undefined where the settings cannot be read. */
+export const fipsCheck = (required: boolean | undefined): Check =>
+  makeCheck(
+    "fips",
+    Effect.sync(() => {
+      const facts = cryptoFacts()
+      return required === true && !facts.fips
+        ? fail(
+            `${describeCrypto(facts)}, and GATEWAY_FIPS is required: the start fails`,
+            "Name OpenSSL's FIPS module in OPENSSL_CONF and set NODE_OPTIONS=--force-fips: see docs/fips.md."
+          )
+        : ok(describeCrypto(facts))
+    })
+  )
+
+/** Succeeds where something accepts connections. */
+export const connects = (host: string, port: number) =>
+  Effect.callback<void, { readonly message: string }>((resume) => {
+    const socket = createConnection({ host, port })
+    socket.once("connect", () => resume(Effect.sync(() => void socket.destroy())))
+    socket.once("error", ({ message }) => resume(Effect.fail({ message })))
+    return Effect.sync(() => void socket.destroy())
+  })

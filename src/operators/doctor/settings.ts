@@ -1,0 +1,68 @@
+/** Checks of what the settings say: names, clouds, catalog, and what the partition table leaves out. */
+import { Effect, Option } from "effect"
+import { formatBoundary } from "../../model/Boundary.ts"
+import { clouds as allClouds } from "../../model/Catalog.ts"
+import { leftOutLines, loadCatalog } from "../../model/CatalogStore.ts"
+import { requestable } from "../../model/Resolver.ts"
+import type { Environment, GatewaySettings } from "../../Settings.ts"
+import { activeClouds, type CloudSettings, sitesOf } from "../../settings/clouds.ts"
+import { isLoopback } from "../../settings/fields.ts"
+import { settingNames, unknownSettingLines } from "../../unknownSettings.ts"
+import { type Check, fail, makeCheck, ok, warn } from "./Finding.ts"
+
+/** `problem`: why settings could not be read. */
+export const settingsCheck = (environment: Environment, problem: string | undefined): Check => {
+  const unknown = unknownSettingLines(environment).map((line) => warn(line, "Correct its name, or unset it."))
+  const known = settingNames()
+  const set = Object.keys(environment).filter((name) => known.has(name) && environment[name] !== "")
+  const first =
+    problem === undefined
+      ? ok(set.length === 0 ? "all are at their defaults" : `set: ${set.sort().join(", ")}`)
+      : fail(problem, "Correct it: docs/operation.md#settings has every setting. The other checks need it.")
+  return makeCheck("settings", Effect.succeed([first, ...unknown]))
+}
+
+/** Which clouds are active and where; and whether any is. */
+const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) => {
+  const choose = "Set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT."
+  if (activeClouds(clouds).size === 0) {
+    if (sandbox === "off") return fail("no cloud is configured, and GATEWAY_SANDBOX is off: the start fails", choose)
+    return sandbox === "auto" && !isLoopback(host)
+      ? fail(`no cloud is configured, and ${host} is not loopback: the start fails`, choose)
+      : warn("no cloud is configured: the sandbox starts", `${choose} For a trial nothing needs to be done.`)
+  }
+  const sites = sitesOf(clouds)
+  const found = allClouds.flatMap((cloud) => {
+    const { declared, place } = sites[cloud] ?? {}
+    if (place === undefined) return []
+    return [ok(`${cloud} at ${place}${declared === undefined ? "" : `, declared ${formatBoundary(declared)}`}`)]
+  })
+  return sandbox === "on" ? [...found, warn("GATEWAY_SANDBOX is on: they are not used", "Unset it.")] : found
+}
+export const cloudsCheck = (settings: GatewaySettings, clouds: CloudSettings): Check =>
+  makeCheck(
+    "clouds",
+    Effect.sync(() => cloudsFound(settings, clouds))
+  )
+
+/** The catalog and the IDs that it gives here. */
+export const catalogCheck = ({ catalogFile }: GatewaySettings, clouds: CloudSettings): Check =>
+  makeCheck(
+    "catalog",
+    loadCatalog(catalogFile).pipe(
+      Effect.map((catalog) => {
+        const { list, leftOut } = requestable(catalog, sitesOf(clouds))
+        const source = Option.getOrElse(catalogFile, () => "shipped")
+        const first =
+          list.length === 0 && activeClouds(clouds).size > 0
+            ? fail(
+                `${source}: no model ID can be served here`,
+                "See npm run gateway -- catalog check, and docs/operation.md#what-may-serve-what."
+              )
+            : ok(`${source}: ${catalog.models.length} models, ${list.length} IDs served here`)
+        const fix = "Use a region or endpoint that may serve these levels, or take them out of the catalog."
+        return [first, ...leftOutLines(leftOut).map((line) => warn(line, fix))]
+      }),
+      Effect.catch(({ message }) => Effect.succeed(fail(message, "Correct the file; catalog check FILE says more.")))
+    )
+  )

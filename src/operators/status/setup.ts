@@ -1,0 +1,67 @@
+/** The setup on the page: the deployments of the catalog, and what is in force since when. */
+import { X509Certificate } from "node:crypto"
+import { Effect, Option } from "effect"
+import { Keys } from "../../access/Keys.ts"
+import { service, version } from "../../api/version.ts"
+import { cryptoFacts } from "../../fips.ts"
+import { CatalogStore } from "../../model/CatalogStore.ts"
+import { readRegular } from "../../regularFile.ts"
+import { Clouds, Settings } from "../../Settings.ts"
+import { type DeploymentName, nameOf } from "./Activity.ts"
+
+export interface CatalogDeployment extends DeploymentName {
+  readonly levels: ReadonlyArray<string>
+}
+
+/** In milliseconds since the epoch; null where the certificate cannot be read. */
+const certificateEnd = (file: string): Effect.Effect<number | null> =>
+  readRegular(file).pipe(
+    Effect.flatMap(({ bytes }) => Effect.try(() => new X509Certificate(bytes).validToDate.getTime())),
+    Effect.orElseSucceed(() => null)
+  )
+
+export const makeSetup = Effect.gen(function* () {
+  const { catalogFile, keysFile, redisUrl, tlsCert } = yield* Settings
+  const { azure, bedrock, simulated: sandbox = false, vertex } = yield* Clouds
+  const catalog = yield* CatalogStore
+  const keys = yield* Keys
+  const regions: Readonly<Record<string, string | undefined>> = {
+    vertex: Option.getOrUndefined(vertex)?.location,
+    bedrock: Option.getOrUndefined(bedrock)?.region,
+    azure: Option.getOrUndefined(azure)?.region
+  }
+  const { fips } = cryptoFacts()
+
+  /** Times are in milliseconds since the epoch. */
+  const setup = Effect.gen(function* () {
+    const { keys: inForce, since } = keys.inForce()
+    return {
+      service,
+      version,
+      sandbox,
+      fips,
+      catalog: {
+        source: Option.getOrElse(catalogFile, () => "shipped catalog"),
+        since: catalog.since(),
+        ids: catalog.current().list.length
+      },
+      keys: { source: sandbox && inForce.length === 1 ? "sandbox" : keysFile, since, count: inForce.length },
+      store: Option.isSome(redisUrl) ? "Redis" : "this machine",
+      // Absent without TLS.
+      tlsUntil: Option.isSome(tlsCert) ? yield* certificateEnd(tlsCert.value) : undefined
+    }
+  })
+
+  /** In the catalog's order. */
+  const deployments = (): ReadonlyArray<CatalogDeployment> => {
+    const rows = new Map<string, DeploymentName & { readonly levels: Array<string> }>()
+    for (const { deployment, level, model } of catalog.current().list) {
+      for (const region of deployment.regions ?? [regions[deployment.cloud] ?? ""]) {
+        const name = { cloud: deployment.cloud, region, model: model.id }
+        rows.getOrInsert(nameOf(name), { ...name, levels: [] }).levels.push(level)
+      }
+    }
+    return [...rows.values()]
+  }
+  return { setup, deployments }
+})

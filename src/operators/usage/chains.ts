@@ -1,0 +1,184 @@
+/** Which records of a chain follow one another: its runs, in any order of reading, in bounded memory. */
+import type { Head, Link } from "../../access/usageChain.ts"
+import type { Place } from "./summary.ts"
+
+export interface Break {
+  readonly kind: "changed" | "missing" | "moved" | "unchained" | "damaged"
+  readonly place: Place
+  readonly instance?: string | undefined
+  /** The record, or the first and the last that miss. */
+  readonly seq?: number | undefined
+  readonly through?: number | undefined
+  readonly text: string
+}
+
+/** The record that a process's first one names, and what is known of it then: at the end it may be forgotten. */
+export interface Before extends Pick<Head, "instance" | "seq"> {
+  readonly digest: string | undefined
+  readonly place: Place | undefined
+}
+
+/** Records of a chain that follow one another. */
+export interface Run {
+  readonly first: number
+  readonly firstPrev: string
+  readonly after: string | undefined
+  readonly before: Before | undefined
+  readonly start: Place
+  last: number
+  digest: string
+  end: Place
+}
+
+/** The records of a chain that were read last, by number, each with the log's head of it: for what names them later. */
+type Recent = Map<number, { readonly digest: string; head?: string }>
+const maxRecent = 1024
+/** Chains whose last records are remembered: those that are written at the same time. */
+const maxRecentChains = 128
+
+export interface Chain {
+  readonly instance: string
+  /** Sorted, without overlaps. Intact, there is one. */
+  readonly runs: Array<Run>
+  current: Run | undefined
+  /** The last record in the file that is read. */
+  inFile: { readonly file: string; readonly seq: number } | undefined
+  /** The log's heads that have not been compared, by number. */
+  readonly heads: Map<number, string>
+  /** How many of those that were compared match. */
+  matched: number
+  /** Where the log names the chain: as which of all heads, and the last one's line. */
+  logged: { readonly first: number; readonly last: number; readonly place: Place } | undefined
+  records: number
+}
+
+export const maxChains = 10_000
+const maxRuns = 1000
+const maxHeads = 1_000_000
+
+export const showPlace = ({ file, line }: Place): string => `${file}:${line}`
+
+export const runOf = ({ runs }: Pick<Chain, "runs">, seq: number): Run | undefined =>
+  runs.find(({ first, last }) => first <= seq && seq <= last)
+
+export type Chains = ReturnType<typeof makeChains>
+
+/** All chains, as far as they were read. */
+export const makeChains = (report: (found: Break) => void) => {
+  const chains = new Map<string, Chain>()
+  const recents = new Map<string, Recent>()
+  let heads = 0
+
+  /** What is remembered of a chain; that of the chain that was read longest ago is forgotten. */
+  const recentOf = (instance: string): Recent => {
+    const recent: Recent = recents.get(instance) ?? new Map()
+    recents.delete(instance)
+    if (recents.size >= maxRecentChains) recents.delete(recents.keys().next().value ?? "")
+    recents.set(instance, recent)
+    return recent
+  }
+  const recentDigest = (instance: string, seq: number) => recents.get(instance)?.get(seq)?.digest
+
+  /** Undefined for more chains than can be followed. */
+  const chainOf = (instance: string): Chain | undefined => {
+    const found = chains.get(instance)
+    if (found !== undefined || chains.size >= maxChains) return found
+    const chain: Chain = {
+      ...{ instance, runs: [], heads: new Map(), matched: 0, records: 0 },
+      ...{ current: undefined, inFile: undefined, logged: undefined }
+    }
+    chains.set(instance, chain)
+    return chain
+  }
+
+  const beforeOf = (after = ""): Before | undefined => {
+    const [, instance, number] = /^([0-9a-f]{1,64}):([1-9]\d*)$/.exec(after) ?? []
+    const seq = Number(number)
+    if (instance === undefined || !Number.isSafeInteger(seq)) return undefined
+    return { instance, seq, digest: recentDigest(instance, seq), place: chains.get(instance)?.current?.end }
+  }
+
+  /** Compares a record that is remembered with the log's head of it. */
+  const compare = (chain: Chain, seq: number, place: Place): void => {
+    const { heads, instance } = chain
+    const head = heads.get(seq)
+    const record = recents.get(instance)?.get(seq)
+    if (head === undefined || record === undefined) return
+    heads.delete(seq)
+    record.head = head
+    const text = "differs from what the log names: it, or one before it, was changed"
+    if (head === record.digest) chain.matched++
+    else report({ kind: "changed", place, instance, seq, text })
+  }
+
+  /** A record that the next one was not linked to. */
+  const unlinked = (instance: string, { end, last }: Run, next: Place): void => {
+    const text = `is not the one that the next record (${showPlace(next)}) was linked to: it was changed, or the next one was`
+    report({ kind: "changed", place: end, instance, seq: last, text })
+  }
+
+  /** Joins a run with the one that follows it. */
+  const join = ({ instance, runs }: Chain, run: Run): Run => {
+    const at = runs.indexOf(run)
+    const next = runs[at + 1]
+    if (next?.first !== run.last + 1) return run
+    if (next.firstPrev !== run.digest) unlinked(instance, run, next.start)
+    const joined: Run = { ...run, last: next.last, digest: next.digest, end: next.end }
+    runs.splice(at, 2, joined)
+    return joined
+  }
+
+  /** Takes the next record that was read; false where it was read before, unchanged. */
+  const follow = (chain: Chain, { after, instance, prev, seq }: Link, digest: string, place: Place): boolean => {
+    const { inFile, runs } = chain
+    const recent = recentOf(instance)
+    if (recent.get(seq)?.digest === digest) return false
+    const found = (kind: Break["kind"], text: string) => {
+      report({ kind, place, instance, seq, text })
+      return true
+    }
+    let run = chain.current?.last === seq - 1 ? chain.current : runs.find(({ last }) => last === seq - 1)
+    const known = run === undefined ? runOf(chain, seq) : undefined
+    if (known !== undefined) {
+      return found("moved", `is there twice, with other contents or far apart (${showPlace(known.start)} ff.)`)
+    }
+    const before = inFile?.file === place.file ? inFile.seq : 0
+    if (seq < before) found("moved", `stands after record ${before}`)
+    chain.inFile = { file: place.file, seq: Math.max(seq, before) }
+    if (run === undefined) {
+      if (runs.length >= maxRuns) return found("missing", "stands alone, after too many gaps to follow")
+      const first = { first: seq, firstPrev: prev, after, before: beforeOf(after), start: place }
+      run = { ...first, last: seq, digest, end: place }
+      const at = runs.findIndex(({ first }) => first > seq)
+      runs.splice(at < 0 ? runs.length : at, 0, run)
+    } else {
+      if (run.digest !== prev) unlinked(instance, run, place)
+      Object.assign(run, { last: seq, digest, end: place })
+    }
+    chain.records++
+    recent.set(seq, { digest })
+    if (recent.size > maxRecent) recent.delete(recent.keys().next().value ?? 0)
+    compare(chain, seq, place)
+    chain.current = runs.length > 1 ? join(chain, run) : run
+    return true
+  }
+
+  /** Takes a head that the log names. */
+  const addHead = ({ digest, instance, seq }: Head, place: Place): void => {
+    const chain = heads < maxHeads ? chainOf(instance) : undefined
+    if (chain === undefined) return
+    heads++
+    chain.logged = { first: chain.logged?.first ?? heads, last: heads, place }
+    const earlier = recents.get(instance)?.get(seq)?.head ?? chain.heads.get(seq)
+    if (earlier === undefined) {
+      chain.heads.set(seq, digest)
+      // On standard input the log cannot be read first.
+      if (chain.current !== undefined) compare(chain, seq, chain.current.end)
+    } else if (earlier !== digest) {
+      const text = "has another digest in an earlier line of the log: one of the two lines was changed"
+      report({ kind: "changed", place, instance, seq, text })
+    }
+  }
+
+  return { all: chains, chainOf, follow, addHead, recentDigest }
+}

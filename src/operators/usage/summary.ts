@@ -1,0 +1,188 @@
+/** Sums usage records by what is asked for, in memory that does not grow with their number. */
+import { makeHistogram } from "../../wire/histogram.ts"
+import { canonicalTime, readRecord, type UsedRecord } from "./usedRecord.ts"
+
+/** Percentiles are right within 1 %. */
+export const times = makeHistogram({ smallest: 0.05, largest: 86_400_000, factor: 1.01 ** 2 })
+
+/** Sums of a group, by the names of the report in JSON. */
+export type Totals = ReturnType<typeof emptyTotals>
+
+const emptyTotals = () => ({
+  requests: 0,
+  outcomes: new Map<string, number>(),
+  /** What the gateway itself refused, by status. */
+  refused: { "400": 0, "403": 0, "429": 0 },
+  tokens: {
+    ...{ input: 0, cached: 0, cache_writes: 0, output: 0, reasoning: 0 },
+    /** Input and output of requests whose tokens are an estimate; undefined where there are none. */
+    estimated: undefined as number | undefined
+  },
+  flags: 0,
+  duration_ms: times.empty(),
+  first_event_ms: undefined as Uint32Array | undefined,
+  /** Millionths; undefined when no record has one. */
+  cost: undefined as number | undefined
+})
+
+const count = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : 0)
+
+/** The gateway's own values are a closed set; other values in a file must not fill the memory. */
+const maxOutcomes = 64
+
+/** A cloud's own refusals have the outcome upstream_error. */
+const refusals = { "400": ["invalid"], "403": ["forbidden", "unauthenticated"], "429": ["rate_limited", "quota"] }
+
+const add = (totals: Totals, record: UsedRecord): void => {
+  const { cost, first_event_ms, outcome, status, tokens } = record
+  totals.requests++
+  const name = totals.outcomes.has(outcome) || totals.outcomes.size < maxOutcomes ? outcome : "other"
+  totals.outcomes.set(name, (totals.outcomes.get(name) ?? 0) + 1)
+  for (const refused of ["400", "403", "429"] as const) {
+    if (status === Number(refused) && refusals[refused].includes(outcome)) totals.refused[refused]++
+  }
+  if (tokens !== null) {
+    for (const name of ["input", "cached", "cache_writes", "output", "reasoning"] as const) {
+      totals.tokens[name] += count(tokens[name])
+    }
+    if (tokens.estimated === true) {
+      totals.tokens.estimated = (totals.tokens.estimated ?? 0) + count(tokens.input) + count(tokens.output)
+    }
+  }
+  totals.flags += record.counts.flags
+  times.add(totals.duration_ms, record.duration_ms)
+  if (first_event_ms !== null) {
+    totals.first_event_ms ??= times.empty()
+    times.add(totals.first_event_ms, first_event_ms)
+  }
+  if (typeof cost === "number") totals.cost = (totals.cost ?? 0) + cost
+}
+
+/** What can be summed by. */
+const readers = {
+  key: (record) => record.key_id,
+  team: (record) => record.team ?? null,
+  // The base name; of a request that got no cloud, as the caller wrote it.
+  model: ({ deployment, model }) => deployment?.model ?? model?.replace(/:[^:]*$/, "") ?? null,
+  level: (record) => record.level,
+  cloud: (record) => record.deployment?.cloud ?? null,
+  surface: (record) => record.surface,
+  day: (_, time) => time.slice(0, 10)
+} satisfies Record<string, (record: UsedRecord, time: string) => string | null>
+
+export type Dimension = keyof typeof readers
+export const isDimension = (text: string): text is Dimension => Object.hasOwn(readers, text)
+export const dimensions = Object.keys(readers).filter(isDimension)
+
+export interface Group {
+  /** One for each dimension; null where the record has none. */
+  readonly values: ReadonlyArray<string | null>
+  readonly totals: Totals
+}
+
+/** Where a line is. */
+export interface Place {
+  readonly file: string
+  readonly line: number
+}
+
+export interface SummaryOptions {
+  readonly by: ReadonlyArray<Dimension>
+  /** Times as `toISOString` writes them: from (inclusive), to (exclusive). */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  /** Groups of their own; callers choose model names, so there is a bound. Default 20,000. */
+  readonly groups?: number | undefined
+}
+
+/** A failed batch is written again as a whole, so a repeated record is at most a batch behind. */
+const repeatWindow = 1024
+const maxInstances = 256
+
+/** Whether a chained record was read among the last of its chain. */
+const makeRepeats = () => {
+  const seen = new Map<string, Float64Array>()
+  return ({ instance, seq }: UsedRecord): boolean => {
+    if (typeof instance !== "string" || typeof seq !== "number") return false
+    const known = seen.get(instance)
+    if (known === undefined && seen.size >= maxInstances) seen.delete(seen.keys().next().value ?? "")
+    const ring = known ?? new Float64Array(repeatWindow)
+    seen.set(instance, ring)
+    const slot = seq % repeatWindow
+    if (ring[slot] === seq) return true
+    ring[slot] = seq
+    return false
+  }
+}
+
+const maxNamed = 5
+
+export type Summary = ReturnType<ReturnType<typeof makeSumming>["result"]>
+
+export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: SummaryOptions) => {
+  const groups = new Map<string, Group>()
+  const total = emptyTotals()
+  /** What came after the bound on groups. */
+  let rest: Totals | undefined
+  /** Names that records give their keys. */
+  const keyNames = new Map<string, string>()
+  const isRepeat = makeRepeats()
+  /** `other`: lines that are no records, such as log lines; `repeated`: written twice after a failed write, and counted once. */
+  const lines = { read: 0, damaged: 0, other: 0, repeated: 0 }
+  /** The first few. */
+  const damagedAt: Array<Place> = []
+
+  const damage = (place: Place): void => {
+    lines.damaged++
+    if (damagedAt.length < maxNamed) damagedAt.push(place)
+  }
+
+  const totalsOf = (record: UsedRecord, time: string): Totals => {
+    const values = by.map((dimension) => readers[dimension](record, time))
+    const key = JSON.stringify(values)
+    const found = groups.get(key)
+    if (found !== undefined) return found.totals
+    if (groups.size >= maxGroups) {
+      rest ??= emptyTotals()
+      return rest
+    }
+    const totals = emptyTotals()
+    groups.set(key, { values, totals })
+    return totals
+  }
+
+  return {
+    /** A line, its file and its number. */
+    add: (line: string | undefined, file: string, number: number) => {
+      lines.read++
+      // A failed write leaves half a line and an empty one at most.
+      if (line === "") return
+      const record = line === undefined ? "damaged" : readRecord(line)
+      if (record === "other") {
+        lines.other++
+        return
+      }
+      const time = record === "damaged" ? undefined : canonicalTime(record.time)
+      if (record === "damaged" || time === undefined) return damage({ file, line: number })
+      if (isRepeat(record)) {
+        lines.repeated++
+        return
+      }
+      if ((from !== undefined && time < from) || (to !== undefined && time >= to)) return
+      add(total, record)
+      add(totalsOf(record, time), record)
+      if (record.key_id !== null && typeof record.key_name === "string" && keyNames.size < maxGroups) {
+        keyNames.set(record.key_id, record.key_name)
+      }
+    },
+    /** Names something that is no line, such as the end of a cut archive. */
+    damage,
+    result: () => {
+      const order = ({ values }: Group) => values.join("\u0000")
+      const sorted = [...groups.values()].sort((left, right) =>
+        order(left) < order(right) ? -1 : order(left) > order(right) ? 1 : 0
+      )
+      return { by, from, to, groups: sorted, rest, total, keyNames, lines, damagedAt }
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/** What sums need of a usage record, read from its line. Fields that later releases add, or that older ones lack, may be absent. */
+import { Schema } from "effect"
+import { isObject } from "../../wire/isObject.ts"
+
+const Text = Schema.NullOr(Schema.String)
+const Fields = Schema.declare(isObject)
+
+const UsedRecord = Schema.Struct({
+  time: Schema.String,
+  request_id: Schema.String,
+  key_id: Text,
+  key_name: Schema.optional(Text),
+  team: Schema.optional(Text),
+  surface: Schema.String,
+  model: Text,
+  deployment: Schema.NullOr(Schema.Struct({ cloud: Schema.String, model: Schema.String })),
+  level: Text,
+  status: Schema.NullOr(Schema.Number),
+  outcome: Schema.String,
+  tokens: Schema.NullOr(Fields),
+  counts: Schema.Struct({ flags: Schema.Number }),
+  duration_ms: Schema.Number,
+  first_event_ms: Schema.NullOr(Schema.Number),
+  /** Millionths of the currency. */
+  cost: Schema.optional(Schema.NullOr(Schema.Number)),
+  instance: Schema.optional(Text),
+  seq: Schema.optional(Schema.NullOr(Schema.Number))
+})
+export type UsedRecord = typeof UsedRecord.Type
+
+const isUsed = Schema.is(UsedRecord)
+
+/** `other`: whole, but something else, such as a log line. `damaged`: cut, or no record of ours. */
+export const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return "damaged"
+  }
+  if (isUsed(value)) return value
+  // The gateway's log lines have a timestamp.
+  return isObject(value) && !("time" in value && "outcome" in value) ? "other" : "damaged"
+}
+
+/** The time as `toISOString` writes it, so that times can be compared as texts; undefined for what is no time. */
+export const canonicalTime = (time: string): string | undefined => {
+  if (time.length === 24 && time[10] === "T" && time[23] === "Z") return time
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+}
