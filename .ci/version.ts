@@ -10,7 +10,7 @@ const read = (file: string) => readFileSync(join(root, file), "utf8")
 
 /** Where else it stands: the file, and what comes before the version there. */
 export const places: ReadonlyArray<readonly [file: string, before: RegExp]> = [
-  ["src/api/version.ts", /^export const version = "/m],
+  ["src/contract/version.ts", /^export const version = "/m],
   ["src/client/package.json", /^ {2}"version": "/m],
   ["deploy/kubernetes/kustomization.yaml", /^ {4}newTag: /m],
   ["deploy/helm/Chart.yaml", /^version: /m],

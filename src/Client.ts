@@ -11,9 +11,7 @@
  * for await (const piece of stream.text) write(piece)
  * ```
  */
-export { ApiError, MessagesError } from "./api/ApiError.ts"
-export { usageNotice } from "./api/usageNotice.ts"
-export { version } from "./api/version.ts"
+
 export type { StreamedToolCall } from "./client/accumulate.ts"
 export type { CallOptions, PromiseClientOptions } from "./client/connection.ts"
 export type {
@@ -47,3 +45,6 @@ export type { GatewayHeaders } from "./client/headers.ts"
 export { isModelName, type Level, type ModelFor, type ModelName } from "./client/ModelName.ts"
 export type { RetryOptions } from "./client/policy.ts"
 export { createClient, type PromiseClient } from "./client/promises.ts"
+export { ApiError, MessagesError } from "./contract/ApiError.ts"
+export { usageNotice } from "./contract/usageNotice.ts"
+export { version } from "./contract/version.ts"

@@ -1,7 +1,5 @@
 /** The client for Effect programs, made from the contract. It holds no server code. */
-export { Api } from "./api/Api.ts"
-export { ErrorType } from "./api/Errors.ts"
-export { ApiKey, MessagesKey } from "./api/Security.ts"
+
 export * from "./Client.ts"
 export {
   type Client,
@@ -13,3 +11,6 @@ export {
   type RequestFailure,
   type WithModel
 } from "./client/GatewayClient.ts"
+export { Api } from "./contract/Api.ts"
+export { ErrorType } from "./contract/Errors.ts"
+export { ApiKey, MessagesKey } from "./contract/Security.ts"

@@ -1,10 +1,10 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Context, Data, Duration, Effect, Layer, Option } from "effect"
+import { leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
+import { requestable } from "./catalog/Resolver.ts"
 import { crash } from "./crash.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
-import { leftOutLines, loadCatalog } from "./model/CatalogStore.ts"
-import { requestable } from "./model/Resolver.ts"
 import { endWithNpm } from "./npmParent.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"

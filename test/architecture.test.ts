@@ -1,4 +1,4 @@
-/** The rooms of the house: no import runs back up, and none goes in a circle (docs/architecture.md#rooms). */
+/** The folders: no import runs back up, and none goes in a circle (docs/architecture.md#folders). */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -22,7 +22,7 @@ const graph = new Map(files.map((file) => [file, importsOf(file)]))
 /** The folder of a file, or for what lies beside the folders its own name. */
 const roomOf = (file: string): string => relative(root, file).split("/")[0] ?? ""
 
-/** What each room may import, beside itself. Everything else is above it. */
+/** What each folder may import, beside itself. Everything else is above it. */
 const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   wire: [],
   "regularFile.ts": [],
@@ -30,31 +30,27 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   "nodeHttp.ts": [],
   "sockets.ts": [],
   "tlsPolicy.ts": [],
-  model: ["wire", "regularFile.ts", "watchFile.ts"],
-  settings: ["model", "wire"],
-  "Settings.ts": ["model", "settings", "wire"],
+  catalog: ["wire", "regularFile.ts", "watchFile.ts"],
+  settings: ["catalog", "wire"],
+  "Settings.ts": ["catalog", "settings", "wire"],
   "fips.ts": ["Settings.ts"],
-  api: ["model", "wire"],
-  client: ["api", "wire"],
+  contract: ["catalog", "wire"],
+  client: ["contract", "wire"],
   governance: ["wire"],
-  access: ["api", "model", "wire", "Settings.ts", "regularFile.ts", "watchFile.ts"],
-  telemetry: ["api", "model", "settings", "wire", "Settings.ts", "nodeHttp.ts", "sockets.ts"],
-  dialect: ["api", "governance", "model", "wire"],
-  provider: ["model", "settings", "stream", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
-  stream: ["governance", "model", "wire"],
-  surface: [
-    ...["access", "api", "dialect", "governance", "model", "provider", "settings", "stream"],
-    ...["telemetry", "wire", "Settings.ts", "fips.ts", "nodeHttp.ts"]
+  vendors: ["catalog", "contract", "governance", "wire"],
+  limits: ["catalog", "contract", "wire", "Settings.ts", "regularFile.ts", "watchFile.ts"],
+  telemetry: ["catalog", "contract", "settings", "wire", "Settings.ts", "nodeHttp.ts", "sockets.ts"],
+  stream: ["catalog", "governance", "wire"],
+  cloud: ["catalog", "settings", "stream", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
+  surfaces: ["catalog", "cloud", "contract", "governance", "stream", "vendors", "wire"],
+  http: [
+    ...["catalog", "cloud", "contract", "governance", "limits", "settings", "stream", "surfaces", "telemetry"],
+    ...["vendors", "wire", "Settings.ts", "fips.ts", "nodeHttp.ts"]
   ],
-  operators: [
-    ...["access", "api", "model", "provider", "settings", "surface", "telemetry", "wire", "EffectClient.ts"],
-    ...["Settings.ts", "Telemetry.ts", "fips.ts", "listener.ts", "proxy.ts", "regularFile.ts", "serve.ts"],
-    ...["tlsPolicy.ts", "unknownSettings.ts"]
-  ],
-  sandbox: ["model", "wire", "nodeHttp.ts"]
+  sandbox: ["catalog", "stream", "wire", "nodeHttp.ts"]
 }
 
-describe("the rooms", () => {
+describe("the folders", () => {
   it.each(Object.entries(rooms))("%s imports only what lies below it", (room, below) => {
     const own = files.filter((file) => roomOf(file) === room)
     assert.isNotEmpty(own)
@@ -68,7 +64,16 @@ describe("the rooms", () => {
 
   it("are all known", () => {
     const top = [
-      ...["Client.ts", "EffectClient.ts", "Server.ts", "Telemetry.ts", "crash.ts", "listener.ts", "main.ts"],
+      ...[
+        "Client.ts",
+        "EffectClient.ts",
+        "operators",
+        "Server.ts",
+        "Telemetry.ts",
+        "crash.ts",
+        "listener.ts",
+        "main.ts"
+      ],
       ...["npmParent.ts", "proxy.ts", "serve.ts", "serveHere.ts", "unknownSettings.ts", "drainOpenReplies.ts"],
       "workers.ts"
     ]
@@ -81,10 +86,10 @@ describe("the rooms", () => {
 
   it("the contract takes only names of the model", () => {
     const taken = files
-      .filter((file) => roomOf(file) === "api")
+      .filter((file) => roomOf(file) === "contract")
       .flatMap((file) => graph.get(file) ?? [])
-      .filter((target) => roomOf(target) === "model")
-    assert.deepEqual([...new Set(taken.map((target) => relative(root, target)))], ["model/names.ts"])
+      .filter((target) => roomOf(target) === "catalog")
+    assert.deepEqual([...new Set(taken.map((target) => relative(root, target)))], ["catalog/names.ts"])
   })
 })
 

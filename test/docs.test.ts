@@ -74,16 +74,16 @@ describe("contributing", () => {
 
   it("a parameter is translated by every dialect of chat", () => {
     const named = steps("Add a parameter").join("\n")
-    const dialects = readdirSync(join(root, "src/dialect"), { withFileTypes: true }).filter((entry) =>
+    const dialects = readdirSync(join(root, "src/vendors"), { withFileTypes: true }).filter((entry) =>
       entry.isDirectory()
     )
     assert.isAtLeast(dialects.length, 4)
     // Embeddings are no chat.
-    for (const { name } of dialects) if (name !== "titan") assert.include(named, `src/dialect/${name}/request.ts`)
+    for (const { name } of dialects) if (name !== "titan") assert.include(named, `src/vendors/${name}/request.ts`)
   })
 
   it("a surface has the functions that the checklist names", () => {
-    const surface = readFileSync(join(root, "src/surface/Surface.ts"), "utf8")
+    const surface = readFileSync(join(root, "src/surfaces/Surface.ts"), "utf8")
     const protocol = readFileSync(join(root, "src/stream/Frame.ts"), "utf8")
     for (const name of ["counts", "prepare", "answer", "protocol"]) {
       assert.include(steps("Add a surface").join("\n"), `\`${name}\``)

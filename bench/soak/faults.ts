@@ -3,7 +3,7 @@
  * Each request ends in one of its promised ways, and has one usage record, which agrees.
  */
 import { setTimeout as sleep } from "node:timers/promises"
-import { hasOwnRedis, startRedis } from "../../test/access/redis.ts"
+import { hasOwnRedis, startRedis } from "../../test/limits/redis.ts"
 import { createKey } from "../gateway.ts"
 import { end } from "../processes.ts"
 import { type Ask, pick, startSandbox } from "./callers.ts"

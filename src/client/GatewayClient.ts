@@ -15,9 +15,9 @@
 import { Context, Effect, Layer, Redacted, type Schema, Stream } from "effect"
 import { type HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
-import { Api } from "../api/Api.ts"
-import { ApiError, MessagesError } from "../api/Errors.ts"
-import { ApiKey, MessagesKey } from "../api/Security.ts"
+import { Api } from "../contract/Api.ts"
+import { ApiError, MessagesError } from "../contract/Errors.ts"
+import { ApiKey, MessagesKey } from "../contract/Security.ts"
 import type * as Contract from "./contract.ts"
 import type { StreamError } from "./errors.ts"
 import {

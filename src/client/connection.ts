@@ -1,5 +1,5 @@
 /** Sends requests with `fetch`, retries where that helps, and reads the replies. */
-import { ApiError, type ErrorFields, MessagesError } from "../api/ApiError.ts"
+import { ApiError, type ErrorFields, MessagesError } from "../contract/ApiError.ts"
 import { isObject } from "../wire/isObject.ts"
 import type { operations } from "./contract.ts"
 import { ConnectionError, StreamError } from "./errors.ts"

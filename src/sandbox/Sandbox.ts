@@ -1,7 +1,7 @@
 /** Starts the three simulated clouds, and provides the settings of a gateway for them. */
 import { Context, Effect, Layer, Result } from "effect"
-import type { Catalog } from "../model/Catalog.ts"
-import { shippedCatalog } from "../model/CatalogStore.ts"
+import type { Catalog } from "../catalog/Catalog.ts"
+import { shippedCatalog } from "../catalog/CatalogStore.ts"
 import { type Access, newAccess } from "./cloud/access.ts"
 import { azure } from "./cloud/azure.ts"
 import { bedrock } from "./cloud/bedrock.ts"

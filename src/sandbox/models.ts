@@ -1,5 +1,5 @@
 /** The simulated models: those of a catalog. What it leaves open follows the model's generation, or the vendor's newest models. */
-import type { Catalog, Cloud, Deployment, Model } from "../model/Catalog.ts"
+import type { Catalog, Cloud, Deployment, Model } from "../catalog/Catalog.ts"
 
 /** Sources: Anthropic's and the clouds' documentation of extended and adaptive thinking. */
 const claude = (model: Model) => {

@@ -1,9 +1,9 @@
 /** The clouds' settings: where each is, what an address of the operator's own may serve, and with which credentials. */
 import { Config, Option, Result, Schema } from "effect"
-import { boundaryExample, parseBoundary } from "../model/Boundary.ts"
-import { clouds as allClouds, type Cloud } from "../model/Catalog.ts"
-import type { Authorization } from "../model/Level.ts"
-import { placesOf, rowOf, type Sites } from "../model/Partition.ts"
+import { boundaryExample, parseBoundary } from "../catalog/Boundary.ts"
+import { clouds as allClouds, type Cloud } from "../catalog/Catalog.ts"
+import type { Authorization } from "../catalog/Level.ts"
+import { placesOf, rowOf, type Sites } from "../catalog/Partition.ts"
 import { baseUrl, checked, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
 
 /** A place of Google's in the partition table; `global` would let requests be served anywhere. */

@@ -1,8 +1,8 @@
 /** What the boundary rests on beside the partition table: addresses of the operator's own. The start and the health check name them. */
 import { Option } from "effect"
-import { formatBoundary } from "../model/Boundary.ts"
-import type { Authorization } from "../model/Level.ts"
-import { isVendorHost } from "../model/Partition.ts"
+import { formatBoundary } from "../catalog/Boundary.ts"
+import type { Authorization } from "../catalog/Level.ts"
+import { isVendorHost } from "../catalog/Partition.ts"
 import type { CloudSettings } from "./clouds.ts"
 import { hostOf, isLoopback } from "./fields.ts"
 

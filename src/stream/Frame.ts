@@ -1,9 +1,10 @@
 /** What a streamed reply is made of on its way to the caller, and how a surface makes it. */
+
+import type { GatewayError } from "../catalog/GatewayError.ts"
+import type { Tokens } from "../catalog/Tokens.ts"
+import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
-import type { GatewayError } from "../model/GatewayError.ts"
-import type { Tokens } from "../model/Tokens.ts"
-import type { UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Event } from "../wire/Event.ts"
 import type { keepAlive } from "../wire/sse.ts"
 

@@ -1,6 +1,6 @@
 /** How long a streamed reply may take, and what fills its silence. */
 import { Cause, Duration, Effect, Exit, Fiber, Option, Queue, Scope, Stream } from "effect"
-import { GatewayError } from "../model/GatewayError.ts"
+import { GatewayError } from "../catalog/GatewayError.ts"
 import { keepAlive } from "../wire/sse.ts"
 import { Enough } from "./translate.ts"
 

@@ -1,6 +1,6 @@
 /** After its first frame a reply never fails: it ends with the surface's own error. */
 import { Cause, Effect, Option, Pull, Stream } from "effect"
-import { type GatewayError, internal } from "../model/GatewayError.ts"
+import { type GatewayError, internal } from "../catalog/GatewayError.ts"
 import type { Frame, Item } from "./Frame.ts"
 
 type Items = readonly [Item, ...Array<Item>]

@@ -1,6 +1,6 @@
 /** A streamed reply on its way from the cloud to the caller. */
 import type { Stream } from "effect"
-import type { GatewayError } from "../model/GatewayError.ts"
+import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Event } from "../wire/Event.ts"
 import { type DeadlineOptions, withDeadlines } from "./deadlines.ts"
 import { encode } from "./encode.ts"

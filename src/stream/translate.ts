@@ -1,8 +1,8 @@
 /** A cloud's events become a surface's frames, and their tool calls are collected. */
 import { Data, Exit } from "effect"
+import type { GatewayError } from "../catalog/GatewayError.ts"
+import { cut, type UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Accumulator } from "../governance/accumulate.ts"
-import type { GatewayError } from "../model/GatewayError.ts"
-import { cut, type UpstreamFault } from "../model/UpstreamFault.ts"
 import type { Event } from "../wire/Event.ts"
 import type { Frame, Progress, Protocol } from "./Frame.ts"
 import { type Step, stage } from "./stage.ts"

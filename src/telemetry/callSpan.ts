@@ -3,8 +3,8 @@
  * byte, at its error, or when it is given up; what is learned later, such as the usage, is still on it.
  */
 import { Clock, Effect, type Tracer } from "effect"
-import type { GatewayError } from "../model/GatewayError.ts"
-import type { Tokens } from "../model/Tokens.ts"
+import type { GatewayError } from "../catalog/GatewayError.ts"
+import type { Tokens } from "../catalog/Tokens.ts"
 import { type CallLabels, type CallRecorder, makeCallRecorders } from "./metrics.ts"
 import { endSpan, makeOpenSpan, startTimer } from "./spans.ts"
 

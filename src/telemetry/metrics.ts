@@ -4,9 +4,9 @@
  * never a request ID or anything a caller chose.
  */
 import { Context, Effect, Metric, type Scope } from "effect"
-import type { Outcome } from "../model/Outcome.ts"
-import type { RequestFacts } from "../model/RequestFacts.ts"
-import type { Tokens } from "../model/Tokens.ts"
+import type { Outcome } from "../catalog/Outcome.ts"
+import type { RequestFacts } from "../catalog/RequestFacts.ts"
+import type { Tokens } from "../catalog/Tokens.ts"
 
 type Labels = Readonly<Record<string, string>>
 

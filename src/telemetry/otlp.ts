@@ -28,7 +28,7 @@ import {
   type SpanExporter
 } from "@opentelemetry/sdk-trace-base"
 import { Effect, Layer, Tracer } from "effect"
-import { service, version } from "../api/version.ts"
+import { service, version } from "../contract/version.ts"
 import type { Environment } from "../Settings.ts"
 import { withoutQuotes } from "./logs.ts"
 import { unitOf } from "./metrics.ts"

@@ -1,7 +1,7 @@
 /** The log line of a request that is over. */
 import { Effect, Tracer } from "effect"
-import type { Outcome } from "../model/Outcome.ts"
-import type { RequestFacts } from "../model/RequestFacts.ts"
+import type { Outcome } from "../catalog/Outcome.ts"
+import type { RequestFacts } from "../catalog/RequestFacts.ts"
 
 /** Longest model ID that is kept, in characters: it is what the caller wrote. */
 const maxText = 256

@@ -1,11 +1,11 @@
 import { assert, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { clouds } from "../../src/model/Catalog.ts"
-import { shippedCatalog } from "../../src/model/CatalogStore.ts"
-import { bestSites } from "../../src/model/Partition.ts"
-import { makeIndex } from "../../src/model/Resolver.ts"
+import { clouds } from "../../src/catalog/Catalog.ts"
+import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { bestSites } from "../../src/catalog/Partition.ts"
+import { makeIndex } from "../../src/catalog/Resolver.ts"
 import { reportCatalog } from "../../src/operators/cli/catalog.ts"
-import { paths } from "../model/paths.ts"
+import { paths } from "../catalog/paths.ts"
 
 const catalog = Result.getOrThrow(shippedCatalog)
 

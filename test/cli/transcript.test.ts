@@ -1,7 +1,7 @@
 import { stripVTControlCharacters as plain } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { usageNotice } from "../../src/api/usageNotice.ts"
 import { ApiError, type CompletionChunk, type GatewayHeaders, StreamError } from "../../src/Client.ts"
+import { usageNotice } from "../../src/contract/usageNotice.ts"
 import {
   addChunk,
   emptyAnswer,

@@ -1,6 +1,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
+import { levels, type Level as ModelLevel } from "../../src/catalog/Level.ts"
 import {
   ApiError,
   type Client,
@@ -16,7 +17,6 @@ import {
   type ModelName,
   StreamError
 } from "../../src/EffectClient.ts"
-import { levels, type Level as ModelLevel } from "../../src/model/Level.ts"
 import { gateway } from "../support/gateway.ts"
 
 const user = (content: string) => [{ role: "user", content }] as const

@@ -42,9 +42,15 @@ describe("the client's modules", () => {
   const { files, packages } = reach("src/EffectClient.ts")
 
   it("are the contract and the client, nothing of the server's", () => {
-    assert.deepEqual([...new Set(files.map(dirname))].sort(), ["src", "src/api", "src/client", "src/model", "src/wire"])
-    const shared = files.filter((file) => /^src\/(model|wire)\//.test(file))
-    assert.deepEqual(shared.sort(), ["src/model/names.ts", "src/wire/isObject.ts", "src/wire/sse.ts"])
+    assert.deepEqual([...new Set(files.map(dirname))].sort(), [
+      "src",
+      "src/catalog",
+      "src/client",
+      "src/contract",
+      "src/wire"
+    ])
+    const shared = files.filter((file) => /^src\/(catalog|wire)\//.test(file))
+    assert.deepEqual(shared.sort(), ["src/catalog/names.ts", "src/wire/isObject.ts", "src/wire/sse.ts"])
     assert.isAbove(files.length, 12)
   })
 

@@ -1,14 +1,14 @@
 /** What the typed client lets nobody write: each of these is a mistake that a compiler can see. `tsc` judges them; nothing runs. */
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Result } from "effect"
-import { purposePaths } from "../../src/api/Api.ts"
 import type { MessageStreamEvent, ModelFor, PromiseClient, ResponseStreamEvent } from "../../src/Client.ts"
+import { clouds } from "../../src/catalog/Catalog.ts"
+import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { bestSites } from "../../src/catalog/Partition.ts"
+import { makeIndex } from "../../src/catalog/Resolver.ts"
 import { shippedModels } from "../../src/client/shippedModels.ts"
+import { purposePaths } from "../../src/contract/Api.ts"
 import type { Client } from "../../src/EffectClient.ts"
-import { clouds } from "../../src/model/Catalog.ts"
-import { shippedCatalog } from "../../src/model/CatalogStore.ts"
-import { bestSites } from "../../src/model/Partition.ts"
-import { makeIndex } from "../../src/model/Resolver.ts"
 
 declare const client: PromiseClient
 declare const effect: Client

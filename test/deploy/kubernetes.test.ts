@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { clouds } from "../../src/model/Catalog.ts"
-import { partition, rowOf } from "../../src/model/Partition.ts"
+import { clouds } from "../../src/catalog/Catalog.ts"
+import { partition, rowOf } from "../../src/catalog/Partition.ts"
 import {
   assertKnown,
   documentsOf,

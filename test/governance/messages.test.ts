@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
-import { messagesProtocol } from "../../src/surface/messagesStream.ts"
+import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
 
 const flagged = (...events: ReadonlyArray<object & { readonly type: string }>) => {
   const protocol = messagesProtocol("m")

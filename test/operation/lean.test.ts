@@ -43,7 +43,7 @@ describe("serve", () => {
       /\/src\/Client\.ts$/,
       /\/src\/sandbox\//,
       /httpApiScalar\.js$/,
-      /\/src\/surface\/reference\.ts$/,
+      /\/src\/http\/reference\.ts$/,
       // The folders of Effect of which one module is used.
       /\/effect\/dist\/(encoding|persistence|observability)\/index\.js$/,
       /\/node_modules\/(@?redis|@opentelemetry|@aws-sdk|@azure|google-auth-library)\//,

@@ -84,7 +84,7 @@ describe.concurrent("GATEWAY_WORKERS", () => {
   })
 
   it("records of several processes do not mix in one pipe, though its reader is slow", async () => {
-    const recorder = new URL("../access/recorder.ts", import.meta.url).pathname
+    const recorder = new URL("../limits/recorder.ts", import.meta.url).pathname
     const both = `"${process.execPath}" "${recorder}" 3000 & "${process.execPath}" "${recorder}" 3000 & wait`
     const child = spawn("sh", ["-c", both], { stdio: ["ignore", "pipe", "inherit"] })
     const closed = new Promise((resolve) => child.once("close", resolve))

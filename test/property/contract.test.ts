@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { ChatRequest } from "../../src/api/Chat.ts"
-import { CreateChatCompletion } from "../../src/api/ChatGroup.ts"
-import { CountRequest, MessagesRequest } from "../../src/api/Messages.ts"
-import { CountMessageTokens, CreateMessage } from "../../src/api/MessagesGroup.ts"
-import { ResponsesRequest } from "../../src/api/Responses.ts"
-import { CreateResponse } from "../../src/api/ResponsesGroup.ts"
+import { ChatRequest } from "../../src/contract/Chat.ts"
+import { CreateChatCompletion } from "../../src/contract/ChatGroup.ts"
+import { CountRequest, MessagesRequest } from "../../src/contract/Messages.ts"
+import { CountMessageTokens, CreateMessage } from "../../src/contract/MessagesGroup.ts"
+import { ResponsesRequest } from "../../src/contract/Responses.ts"
+import { CreateResponse } from "../../src/contract/ResponsesGroup.ts"
 
 /** Each endpoint has two schemas: the documented one, and the lean one that a request is judged by. */
 const pairs: ReadonlyArray<

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { jsonFenceFilter } from "../../src/dialect/claude/jsonFence.ts"
-import { ChunkWriter } from "../../src/dialect/completion.ts"
-import { sanitizeFilename } from "../../src/dialect/filename.ts"
-import { ReasoningFilter } from "../../src/dialect/gpt/reasoningTags.ts"
-import { adjustThinking } from "../../src/dialect/thinking.ts"
-import { efforts } from "../../src/model/Catalog.ts"
+import { efforts } from "../../src/catalog/Catalog.ts"
+import { jsonFenceFilter } from "../../src/vendors/claude/jsonFence.ts"
+import { ChunkWriter } from "../../src/vendors/completion.ts"
+import { sanitizeFilename } from "../../src/vendors/filename.ts"
+import { ReasoningFilter } from "../../src/vendors/gpt/reasoningTags.ts"
+import { adjustThinking } from "../../src/vendors/thinking.ts"
 import { isObject, type Json, type JsonObject, numberOf, objectOf } from "../../src/wire/json.ts"
 import {
   azure,
@@ -22,7 +22,7 @@ import {
   sonnet,
   sonnetBedrock,
   terra
-} from "../dialect/support.ts"
+} from "../vendors/support.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 const few = <S extends Schema.Top>(item: S) => Schema.Array(item).check(Schema.isMaxLength(6))

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { awsFrames } from "../../src/stream/awsFrames.ts"
 import { sse } from "../../src/stream/sse.ts"
-import { messagesProtocol } from "../../src/surface/messagesStream.ts"
+import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
 import {
   bedrockFrame,
   blockStart,

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { purposePaths } from "../../src/api/Api.ts"
-import { Catalog, Cloud, clouds, type Deployment } from "../../src/model/Catalog.ts"
-import { shippedCatalog } from "../../src/model/CatalogStore.ts"
-import { checkCatalog } from "../../src/model/checkCatalog.ts"
-import { authorizedLevels, type Level, levels } from "../../src/model/Level.ts"
-import { formatModelId, parseModelId } from "../../src/model/ModelId.ts"
-import { bestSites, forbids, type Site } from "../../src/model/Partition.ts"
-import { makeIndex } from "../../src/model/Resolver.ts"
-import type { Purpose } from "../../src/model/Route.ts"
+import { Catalog, Cloud, clouds, type Deployment } from "../../src/catalog/Catalog.ts"
+import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { checkCatalog } from "../../src/catalog/checkCatalog.ts"
+import { authorizedLevels, type Level, levels } from "../../src/catalog/Level.ts"
+import { formatModelId, parseModelId } from "../../src/catalog/ModelId.ts"
+import { bestSites, forbids, type Site } from "../../src/catalog/Partition.ts"
+import { makeIndex } from "../../src/catalog/Resolver.ts"
+import type { Purpose } from "../../src/catalog/Route.ts"
+import { purposePaths } from "../../src/contract/Api.ts"
 
 const purposes: ReadonlyArray<Purpose> = ["chat", "messages", "responses", "embeddings", "count"]
 const AnyLevel = Schema.Literals(levels)

@@ -12,7 +12,7 @@ interface Entry {
   readonly deployments: ReadonlyArray<object>
 }
 const shipped: { readonly models: ReadonlyArray<Entry> } = JSON.parse(
-  readFileSync(new URL("../../src/model/catalog.json", import.meta.url), "utf8")
+  readFileSync(new URL("../../src/catalog/catalog.json", import.meta.url), "utf8")
 )
 
 /** A model like one of the shipped catalog, under another name and on one cloud. */

@@ -1,7 +1,7 @@
 /** What the clouds refuse, and what they take, that no other test asks of them. */
 import { assert, layer } from "@effect/vitest"
 import { Array as Arr, Effect, Result } from "effect"
-import { shippedCatalog } from "../../src/model/CatalogStore.ts"
+import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { bedrock, claude, gemini, messageIn, open, openai, post, type Target } from "./support.ts"
 

@@ -1,19 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
-import type { Key } from "../../src/access/KeyFile.ts"
-import { Keys } from "../../src/access/Keys.ts"
-import { LedgerError } from "../../src/access/Ledger.ts"
-import { Quota } from "../../src/access/Quota.ts"
-import { type Users, usageTotalsOf } from "../../src/access/usageTotals.ts"
-import { shippedCatalog } from "../../src/model/CatalogStore.ts"
-import type { Outcome } from "../../src/model/Outcome.ts"
-import { requestable } from "../../src/model/Resolver.ts"
+import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import type { Outcome } from "../../src/catalog/Outcome.ts"
+import { requestable } from "../../src/catalog/Resolver.ts"
+import { RequestRecord } from "../../src/http/RequestRecord.ts"
+import type { Key } from "../../src/limits/KeyFile.ts"
+import { Keys } from "../../src/limits/Keys.ts"
+import { LedgerError } from "../../src/limits/Ledger.ts"
+import { Quota } from "../../src/limits/Quota.ts"
+import { type Users, usageTotalsOf } from "../../src/limits/usageTotals.ts"
 import { type Activity, makeActivity } from "../../src/operators/status/Activity.ts"
 import { hourOf, joinCounts, joinDeployments } from "../../src/operators/status/join.ts"
 import type { ProcessState } from "../../src/operators/status/processState.ts"
 import { makeUse, type Use } from "../../src/operators/status/use.ts"
-import { Observation } from "../../src/surface/Observation.ts"
 import { noSpan } from "../support/noSpan.ts"
 
 const [route] = requestable(Result.getOrThrow(shippedCatalog), {
@@ -39,7 +39,7 @@ interface Past {
 const record = (log: Activity["Service"], past: Past) => {
   const { endedAt, failure, first, flags = 0, outcome = "ok", region, surface = "chat", took = 100 } = past
   const startedAt = endedAt - took
-  const facts = new Observation({ id: "", startedAt, method: "POST", path: "/", source: "10.1.2.3", surface })
+  const facts = new RequestRecord({ id: "", startedAt, method: "POST", path: "/", source: "10.1.2.3", surface })
   facts.route = route
   const attempted = "region" in past ? region : "us-gov-west-1"
   if (attempted !== undefined)

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { hasRedis, testRedis } from "../access/redis.ts"
+import { hasRedis, testRedis } from "../limits/redis.ts"
 import { type Browser, hasBrowser, startBrowser } from "../support/browser.ts"
 import { open as post } from "../support/http.ts"
 import { type GatewayProcess, message, startProcess } from "../telemetry/support.ts"

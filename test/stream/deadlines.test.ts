@@ -2,7 +2,7 @@
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, Queue, Scope, Stream } from "effect"
 import { vi } from "vitest"
-import { GatewayError } from "../../src/model/GatewayError.ts"
+import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { type DeadlineOptions, withDeadlines } from "../../src/stream/deadlines.ts"
 import { Enough } from "../../src/stream/translate.ts"
 import { keepAlive } from "../../src/wire/sse.ts"

@@ -1,6 +1,6 @@
 /** Judges replies by the OpenAPI document: status, headers, body, every event of a stream. */
 import { OpenApi } from "effect/http-api"
-import { Api } from "../../src/api/Api.ts"
+import { Api } from "../../src/contract/Api.ts"
 import { type JsonSchema, makeJudge } from "./jsonSchema.ts"
 
 export interface Judged {

@@ -5,12 +5,12 @@ import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Context, Effect, Exit, Layer, Logger, Option, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
-import { loadCatalog } from "../../src/model/CatalogStore.ts"
+import { loadCatalog } from "../../src/catalog/CatalogStore.ts"
+import { Drain } from "../../src/http/Drain.ts"
 import { gatewayLayer } from "../../src/Server.ts"
 import { load } from "../../src/Settings.ts"
 import type { Call } from "../../src/sandbox/http.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
-import { Drain } from "../../src/surface/Drain.ts"
 
 export interface GatewayOptions {
   /**

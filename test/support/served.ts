@@ -1,16 +1,16 @@
 /** What the gateway does with a request before a cloud is asked, as the steps in which it does it. */
 import { Result } from "effect"
-import type { ApiError, MessagesError } from "../../src/api/Errors.ts"
-import { keepRead } from "../../src/dialect/jsonTexts.ts"
-import type { Route } from "../../src/model/Route.ts"
+import type { Route } from "../../src/catalog/Route.ts"
+import type { ApiError, MessagesError } from "../../src/contract/Errors.ts"
+import { adjustedHeaders } from "../../src/http/adjusted.ts"
+import { makeJudge } from "../../src/http/body.ts"
 import type { Progress } from "../../src/stream/Frame.ts"
-import { adjustedHeaders } from "../../src/surface/adjusted.ts"
-import { makeJudge } from "../../src/surface/body.ts"
-import { chat } from "../../src/surface/chat.ts"
-import { embeddings } from "../../src/surface/embeddings.ts"
-import { countTokens, messages } from "../../src/surface/messages.ts"
-import { responses } from "../../src/surface/responses.ts"
-import type { NamesModel, Prepared, Surface } from "../../src/surface/Surface.ts"
+import { chat } from "../../src/surfaces/chat.ts"
+import { embeddings } from "../../src/surfaces/embeddings.ts"
+import { countTokens, messages } from "../../src/surfaces/messages.ts"
+import { responses } from "../../src/surfaces/responses.ts"
+import type { NamesModel, Prepared, Surface } from "../../src/surfaces/Surface.ts"
+import { keepRead } from "../../src/vendors/jsonTexts.ts"
 import { newBudget } from "../../src/wire/budget.ts"
 import { isObject, maxNesting } from "../../src/wire/json.ts"
 import { SlicedParser } from "../../src/wire/slicedParser.ts"
@@ -26,7 +26,7 @@ import {
   sonnetBedrock,
   terra,
   titan
-} from "../dialect/support.ts"
+} from "../vendors/support.ts"
 import type { Step } from "./growth.ts"
 
 /** Runs all steps that a request passes; answers why it is refused, if it is. */

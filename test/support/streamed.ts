@@ -1,9 +1,9 @@
 /** What a caller gets of a cloud's events or bytes, by all the stages that serve it: nothing of it is recorded, and no time is over. */
 import { Duration, Effect, Stream } from "effect"
+import type { GatewayError } from "../../src/catalog/GatewayError.ts"
+import type { Tokens } from "../../src/catalog/Tokens.ts"
+import { faultError, framingError } from "../../src/cloud/fault.ts"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
-import type { GatewayError } from "../../src/model/GatewayError.ts"
-import type { Tokens } from "../../src/model/Tokens.ts"
-import { faultError, framingError } from "../../src/provider/fault.ts"
 import { decode } from "../../src/stream/decode.ts"
 import type { Progress, Protocol } from "../../src/stream/Frame.ts"
 import { governanceSoFar } from "../../src/stream/govern.ts"

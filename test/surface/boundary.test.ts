@@ -1,7 +1,7 @@
 /** Requests that would reach outside the boundary are refused before anything goes upstream, and what is left out is named. */
 import { assert, describe, it } from "@effect/vitest"
-import { GatewayError, type Reason } from "../../src/model/GatewayError.ts"
-import { errorHeaders } from "../../src/surface/wireError.ts"
+import { GatewayError, type Reason } from "../../src/catalog/GatewayError.ts"
+import { errorHeaders } from "../../src/surfaces/errorResponse.ts"
 import { chat, functionTool } from "../support/chat.ts"
 import { message } from "../support/claude.ts"
 import { eventsIn, post } from "../support/http.ts"

@@ -1,8 +1,8 @@
 /** Chat streams over every kind of upstream: order, and the same as unstreamed (docs/api.md#chat-stream). */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { cut } from "../../src/model/UpstreamFault.ts"
-import { chatProtocol } from "../../src/surface/chatStream.ts"
+import { cut } from "../../src/catalog/UpstreamFault.ts"
+import { chatProtocol } from "../../src/surfaces/chatStream.ts"
 import { chat, folded, foldedWhole } from "../support/chat.ts"
 import { kinds, saying, sixModels } from "../support/chatKinds.ts"
 import { calling, rounded, sharedChatStreams, tools } from "../support/chatStreams.ts"

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
-import { GatewayError } from "../../src/model/GatewayError.ts"
-import type { Operation } from "../../src/model/Route.ts"
+import { GatewayError } from "../../src/catalog/GatewayError.ts"
+import type { Operation } from "../../src/catalog/Route.ts"
 import {
   type Learned,
   learn,
@@ -11,10 +11,9 @@ import {
   refusedField,
   systemTurns,
   without
-} from "../../src/surface/refusedFields.ts"
+} from "../../src/surfaces/refusedFields.ts"
 import type { JsonObject } from "../../src/wire/json.ts"
 import { drops, strip } from "../../src/wire/strip.ts"
-import { sonnet, sonnetBedrock } from "../dialect/support.ts"
 import { bedrockFrame, message, saying, sseFrame, wholeMessage } from "../support/claude.ts"
 import {
   chunk,
@@ -27,6 +26,7 @@ import {
 } from "../support/fakeUpstream.ts"
 import { cloudsAt, type Gateway, startGateway } from "../support/gateway.ts"
 import { post } from "../support/http.ts"
+import { sonnet, sonnetBedrock } from "../vendors/support.ts"
 
 const refusal = (message: string) =>
   new GatewayError({ reason: "invalid", code: "upstream-invalid", upstreamStatus: 400, message })

@@ -10,7 +10,7 @@ import { post } from "../support/http.ts"
 
 const regions = ["us-east5", "us-central1", "us-west1"]
 const directory = mkdtempSync(join(tmpdir(), "regions-"))
-const shipped = JSON.parse(readFileSync(resolve(import.meta.dirname, "../../src/model/catalog.json"), "utf8"))
+const shipped = JSON.parse(readFileSync(resolve(import.meta.dirname, "../../src/catalog/catalog.json"), "utf8"))
 const isVertexClaude = (deployment: { readonly cloud: string; readonly api: string }) =>
   deployment.cloud === "vertex" && deployment.api === "messages"
 const [base] = shipped.models.filter(({ deployments }: { deployments: ReadonlyArray<never> }) =>

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { keepRead, readAhead } from "../../src/dialect/jsonTexts.ts"
+import { keepRead, readAhead } from "../../src/vendors/jsonTexts.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
 import { bedrockFrame, message, saying, sseFrame, wholeMessage } from "../support/claude.ts"
 import {

@@ -1,12 +1,11 @@
 /** What is kept of the tool calls of a stream is bounded, and holds up no other request when it is scanned (docs/api.md#tool-call-scan). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import { noRoom } from "../../src/catalog/GatewayError.ts"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
-import { noRoom } from "../../src/model/GatewayError.ts"
 import type { Progress, Protocol } from "../../src/stream/Frame.ts"
-import { chatProtocol } from "../../src/surface/chatStream.ts"
-import { messagesProtocol } from "../../src/surface/messagesStream.ts"
-import { chat, dialect, sonnet } from "../dialect/support.ts"
+import { chatProtocol } from "../../src/surfaces/chatStream.ts"
+import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
 import {
   blockStart,
   blockStop,
@@ -23,6 +22,7 @@ import { eventsIn, post } from "../support/http.ts"
 import { longestTurn } from "../support/longestTurn.ts"
 import { sharedUpstream } from "../support/shared.ts"
 import { replied } from "../support/streamed.ts"
+import { chat, dialect, sonnet } from "../vendors/support.ts"
 
 /** What a caller gets of these events, each in an array of its own. */
 const relayed = async <S extends Progress>(

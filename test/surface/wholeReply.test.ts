@@ -1,15 +1,15 @@
 /** A whole reply that is large holds up no other request, whatever its calls hold (docs/decisions.md#work-in-slices). */
 import { assert, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
-import type { Provider } from "../../src/provider/Provider.ts"
-import { chat as chatSurface } from "../../src/surface/chat.ts"
-import { messages } from "../../src/surface/messages.ts"
-import { Observation } from "../../src/surface/Observation.ts"
-import type { Prepared, Ready } from "../../src/surface/Surface.ts"
-import { makeWholeReply } from "../../src/surface/wholeReply.ts"
-import { chat, dialect, sonnet } from "../dialect/support.ts"
+import type { Provider } from "../../src/cloud/Provider.ts"
+import { RequestRecord } from "../../src/http/RequestRecord.ts"
+import { makeWholeReply } from "../../src/http/wholeReply.ts"
+import { chat as chatSurface } from "../../src/surfaces/chat.ts"
+import { messages } from "../../src/surfaces/messages.ts"
+import type { Prepared, Ready } from "../../src/surfaces/Surface.ts"
 import { longestTurn } from "../support/longestTurn.ts"
 import { noSpan } from "../support/noSpan.ts"
+import { chat, dialect, sonnet } from "../vendors/support.ts"
 
 /** The longest turn of what is done with a reply of these calls, and how many were flagged. */
 const served = async (surface: unknown, prepared: object, input: object) => {
@@ -18,7 +18,7 @@ const served = async (surface: unknown, prepared: object, input: object) => {
   const provider = {
     send: () => Effect.succeed({ bytes, body, span: noSpan })
   } as unknown as Provider["Service"]
-  const observation = new Observation({
+  const observation = new RequestRecord({
     id: "",
     startedAt: 0,
     method: "",

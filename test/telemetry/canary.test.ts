@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
-import { secretIn } from "../access/support.ts"
+import { secretIn } from "../limits/support.ts"
 import {
   blockStart,
   blockStop,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Yaml } from "effect/encoding"
-import { Outcome } from "../../src/model/Outcome.ts"
+import { Outcome } from "../../src/catalog/Outcome.ts"
 import { prometheusName } from "../../src/telemetry/metrics.ts"
 
 type Fields = Readonly<Record<string, ReturnType<typeof JSON.parse>>>

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
-import { Observation } from "../../src/surface/Observation.ts"
+import { RequestRecord } from "../../src/http/RequestRecord.ts"
 import { type MetricsBy, makeRecordRequest } from "../../src/telemetry/metrics.ts"
 
 const observation = (surface: "chat" | "messages" | "responses", team: string | undefined) => {
   const fields = { id: "r", startedAt: 0, method: "POST", path: "/", source: undefined, surface }
-  const made = new Observation(fields)
+  const made = new RequestRecord(fields)
   made.status = 200
   made.caller = { id: "key_1", name: "one", team: team === undefined ? undefined : { name: team } }
   return made

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { OpenApi } from "effect/http-api"
-import { Api } from "../../src/api/Api.ts"
+import { Api } from "../../src/contract/Api.ts"
 import { haveTools, toolFile } from "./tools.ts"
 
 const lint = (): number => {

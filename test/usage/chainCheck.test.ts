@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { type Head, lastHead, lineDigest, makeChain, noDigest } from "../../src/access/usageChain.ts"
+import { type Head, lastHead, lineDigest, makeChain, noDigest } from "../../src/limits/usageChain.ts"
 import { makeChainChecking, type Verdict } from "../../src/operators/usage/chainCheck.ts"
 import { showVerdict } from "../../src/operators/usage/report.ts"
 import { anchorLine, chained, line } from "./records.ts"

@@ -1,6 +1,6 @@
 /** Usage records for tests of what reads them. */
-import { recordLine, type UsageRecord } from "../../src/access/UsageRecord.ts"
-import { type Chain, type Head, makeChain } from "../../src/access/usageChain.ts"
+import { recordLine, type UsageRecord } from "../../src/limits/UsageRecord.ts"
+import { type Chain, type Head, makeChain } from "../../src/limits/usageChain.ts"
 
 export const record = (n: number, fields: Partial<UsageRecord> = {}): UsageRecord => ({
   time: new Date(Date.UTC(2026, 10, 21) + n).toISOString(),

@@ -1,6 +1,6 @@
 /** A process that sums that many usage records, and checks the chain of that many, without keeping them. */
-import { recordLine } from "../../src/access/UsageRecord.ts"
-import { makeChain } from "../../src/access/usageChain.ts"
+import { recordLine } from "../../src/limits/UsageRecord.ts"
+import { makeChain } from "../../src/limits/usageChain.ts"
 import { makeChainChecking } from "../../src/operators/usage/chainCheck.ts"
 import { makeLines } from "../../src/operators/usage/lines.ts"
 import { makeSumming } from "../../src/operators/usage/summary.ts"

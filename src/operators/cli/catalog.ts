@@ -1,11 +1,11 @@
 /** `catalog check`: what a catalog serves (docs/operation.md#commands). */
 import { Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
-import { table } from "../../access/table.ts"
-import { type Catalog, clouds } from "../../model/Catalog.ts"
-import { leftOutLines, loadCatalog } from "../../model/CatalogStore.ts"
-import { bestSites, type Sites } from "../../model/Partition.ts"
-import { requestable } from "../../model/Resolver.ts"
+import { type Catalog, clouds } from "../../catalog/Catalog.ts"
+import { leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
+import { bestSites, type Sites } from "../../catalog/Partition.ts"
+import { requestable } from "../../catalog/Resolver.ts"
+import { table } from "../../limits/table.ts"
 import { sitesOf } from "../../settings/clouds.ts"
 import { print, settings } from "./shared.ts"
 

@@ -1,5 +1,5 @@
 /** Lines of `chat` that are commands, not messages for the model (docs/operation.md#commands). */
-import { table } from "../../access/table.ts"
+import { table } from "../../limits/table.ts"
 import { nearest } from "../../wire/nearest.ts"
 
 const commands = {

@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { version } from "../../api/version.ts"
+import { version } from "../../contract/version.ts"
 import { catalogCommand } from "./catalog.ts"
 import { chatCommand } from "./chat.ts"
 import { doctorCommand } from "./doctor.ts"

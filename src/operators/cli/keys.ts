@@ -1,11 +1,11 @@
 /** `keys` and `teams`: who may call, and how much (docs/operation.md#keys). */
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { createKey, revokeKey, rotateKey } from "../../access/keysCommand.ts"
-import { listKeys, listTeams } from "../../access/listCommands.ts"
-import { spentIn } from "../../access/store.ts"
-import { createTeam, removeTeam, setTeam } from "../../access/teamsCommand.ts"
-import { loadCatalog } from "../../model/CatalogStore.ts"
+import { loadCatalog } from "../../catalog/CatalogStore.ts"
+import { createKey, revokeKey, rotateKey } from "../../limits/keysCommand.ts"
+import { listKeys, listTeams } from "../../limits/listCommands.ts"
+import { spentIn } from "../../limits/store.ts"
+import { createTeam, removeTeam, setTeam } from "../../limits/teamsCommand.ts"
 import { jsonFlag, optionalCount, optionalText, printing } from "./shared.ts"
 
 const id = Argument.String("ID").pipe(Argument.withDescription("the key's ID, as `keys list` shows it"))

@@ -1,8 +1,8 @@
 /** `usage`: sums usage records, and checks their chain (docs/operation.md#commands). */
 import { Console, DateTime, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { readKeys } from "../../access/KeyFile.ts"
-import { parseTime } from "../../access/keyOptions.ts"
+import { readKeys } from "../../limits/KeyFile.ts"
+import { parseTime } from "../../limits/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"

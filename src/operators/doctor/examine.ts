@@ -1,6 +1,6 @@
 /** Everything that `doctor` checks (docs/operation.md#doctor). */
 import { Config, Effect, Result } from "effect"
-import { loadCatalog } from "../../model/CatalogStore.ts"
+import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { applyProxyRule } from "../../proxy.ts"
 import { type Environment, load } from "../../Settings.ts"
 import { applyTlsPolicy } from "../../tlsPolicy.ts"

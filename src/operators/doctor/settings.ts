@@ -1,9 +1,9 @@
 /** Checks of what the settings say: names, clouds, catalog, and what the partition table leaves out. */
 import { Effect, Option } from "effect"
-import { formatBoundary } from "../../model/Boundary.ts"
-import { clouds as allClouds } from "../../model/Catalog.ts"
-import { leftOutLines, loadCatalog } from "../../model/CatalogStore.ts"
-import { requestable } from "../../model/Resolver.ts"
+import { formatBoundary } from "../../catalog/Boundary.ts"
+import { clouds as allClouds } from "../../catalog/Catalog.ts"
+import { leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
+import { requestable } from "../../catalog/Resolver.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { activeClouds, type CloudSettings, sitesOf } from "../../settings/clouds.ts"
 import { isLoopback } from "../../settings/fields.ts"

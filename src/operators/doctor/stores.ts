@@ -12,7 +12,7 @@ const oldest = 6
 
 const redisFound = Effect.fnUntraced(
   function* (url: string) {
-    const { probeRedis } = yield* Effect.promise(() => import("../../access/redisStore.ts"))
+    const { probeRedis } = yield* Effect.promise(() => import("../../limits/redisStore.ts"))
     const { latency, version } = yield* probeRedis(url)
     const message = `Redis ${version} answers in ${latency.toFixed(1)} ms, and runs the scripts`
     if (Number.parseInt(version, 10) < oldest) return warn(message, `Use Redis ${oldest} or later.`)

@@ -1,6 +1,6 @@
 /** The states of replicas that share a Redis: each posts its own there while a status page is open, and only then. */
 import { Effect, Result } from "effect"
-import { SharedStatusBoard } from "../../access/StatusBoard.ts"
+import { SharedStatusBoard } from "../../limits/StatusBoard.ts"
 import type { ProcessState } from "./processState.ts"
 
 /** How often a process checks whether a page is open, and how often it then posts its state. */

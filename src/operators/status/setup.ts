@@ -1,10 +1,10 @@
 /** The setup on the page: the deployments of the catalog, and what is in force since when. */
 import { X509Certificate } from "node:crypto"
 import { Effect, Option } from "effect"
-import { Keys } from "../../access/Keys.ts"
-import { service, version } from "../../api/version.ts"
+import { CatalogStore } from "../../catalog/CatalogStore.ts"
+import { service, version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
-import { CatalogStore } from "../../model/CatalogStore.ts"
+import { Keys } from "../../limits/Keys.ts"
 import { readRegular } from "../../regularFile.ts"
 import { Clouds, Settings } from "../../Settings.ts"
 import { type DeploymentName, nameOf } from "./Activity.ts"

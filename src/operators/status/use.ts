@@ -1,8 +1,8 @@
 /** What keys and teams used this month, and of which limits. */
 import { Effect } from "effect"
-import { Keys } from "../../access/Keys.ts"
-import { Quota } from "../../access/Quota.ts"
-import type { Used } from "../../access/usageTotals.ts"
+import { Keys } from "../../limits/Keys.ts"
+import { Quota } from "../../limits/Quota.ts"
+import type { Used } from "../../limits/usageTotals.ts"
 import { steadyMillis } from "../../wire/steady.ts"
 
 /** Undefined limits are none; use is null while the store cannot be read. */

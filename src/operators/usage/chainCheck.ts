@@ -2,7 +2,7 @@
  * Reads the lines of usage records, and checks their chains (usageChain): any number of files, in any order, in bounded memory.
  * Rotated files, restarts and several writers are links; a record that was changed, removed or moved is a break.
  */
-import { headOf, type Link, lineDigest, linkOf } from "../../access/usageChain.ts"
+import { headOf, type Link, lineDigest, linkOf } from "../../limits/usageChain.ts"
 import { type JsonObject, readObject } from "../../wire/json.ts"
 import { gapsOf } from "./chainGaps.ts"
 import { type Break, makeChains, maxChains, showPlace } from "./chains.ts"

@@ -1,5 +1,5 @@
 /** What is missing from the chains, or open, when all has been read: within a chain, at its ends, and between processes. */
-import { noDigest } from "../../access/usageChain.ts"
+import { noDigest } from "../../limits/usageChain.ts"
 import { type Before, type Break, type Chain, type Chains, type Run, runOf, showPlace } from "./chains.ts"
 
 /** A break, or the text of what only other files, or another order, could prove. */

@@ -1,5 +1,5 @@
 /** Which records of a chain follow one another: its runs, in any order of reading, in bounded memory. */
-import type { Head, Link } from "../../access/usageChain.ts"
+import type { Head, Link } from "../../limits/usageChain.ts"
 import type { Place } from "./summary.ts"
 
 export interface Break {

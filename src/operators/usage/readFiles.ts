@@ -5,7 +5,7 @@ import { pipeline, type Readable } from "node:stream"
 import { createGunzip } from "node:zlib"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, FileSystem, Stream } from "effect"
-import { FileError } from "../../access/files.ts"
+import { FileError } from "../../limits/files.ts"
 import { makeLines } from "./lines.ts"
 import type { Place } from "./summary.ts"
 

@@ -1,5 +1,5 @@
 /** Sums and verdicts, as a person, a spreadsheet or a program wants them. */
-import { table } from "../../access/table.ts"
+import { table } from "../../limits/table.ts"
 import { escapeControls } from "../../wire/escape.ts"
 import type { Verdict } from "./chainCheck.ts"
 import { type Dimension, type Group, type Place, type Summary, type Totals, times } from "./summary.ts"

@@ -1,0 +1,184 @@
+/**
+ * How often a call is tried, and where: once more when the connection failed before anything was sent, once more with new credentials,
+ * and once more in another region of the same deployment when one is at its limit. Never in another deployment. Each attempt has its
+ * own span.
+ */
+import { Cause, Context, Effect, Exit, Layer, Option, type Scope } from "effect"
+import { Headers, HttpBody, HttpClientRequest, type HttpClientResponse, UrlParams } from "effect/http"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import { type CallSpan, makeCallSpans } from "../telemetry/callSpan.ts"
+import { makeBreaker } from "./breaker.ts"
+import type { CallKind, Cloud } from "./Cloud.ts"
+import { spanOf } from "./callAttributes.ts"
+import { CurrentCall, makeClient } from "./client.ts"
+import { connections } from "./connections.ts"
+import type { AuthHeaders, CredentialError } from "./credentials/CredentialError.ts"
+import { faultError, retryAfterOf, statusFault, unexpected } from "./fault.ts"
+import type { Attempt, UpstreamCall } from "./Provider.ts"
+import { makeRegions } from "./regions.ts"
+import { type Target, targetOf } from "./Target.ts"
+import { clientError, isUnreachable, isUnsent } from "./transport.ts"
+
+/** An attempt that was answered with success; whoever reads the reply ends its span. */
+export interface Answer {
+  readonly response: HttpClientResponse.HttpClientResponse
+  readonly attempt: Attempt
+}
+
+type Answering = Effect.Effect<Answer, GatewayError, Scope.Scope>
+
+/** A region at its limit, or one that has no room for more. */
+const full: ReadonlySet<number | undefined> = new Set([429, 503, 529])
+const unauthorized: ReadonlySet<number | undefined> = new Set([401, 403])
+
+const credentialsUnavailable = (error: CredentialError, upstreamStatus?: number) =>
+  new GatewayError({
+    reason: "upstream",
+    message: "the gateway could not get credentials for the cloud that serves this model",
+    code: "credentials",
+    detail: error.message,
+    upstreamStatus
+  })
+
+/** Apart, because it lives as long as the reply. */
+const markSent = (attempt: Attempt) => () => {
+  attempt.sent = true
+}
+
+/** Ends the span of a call that fails or is given up. */
+export const endOnFailure =
+  (span: CallSpan) =>
+  <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+    Effect.onExit(effect, (exit) =>
+      Effect.sync(() => {
+        if (Exit.isSuccess(exit)) return
+        const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+        if (error === undefined) span.cancelled()
+        else span.fail(error)
+        span.end()
+      })
+    )
+
+/** Why a 200 cannot be what was asked for, by its headers; and redirects, which are not followed. */
+const refuseHead = (contentType: string, { headers, status }: HttpClientResponse.HttpClientResponse) => {
+  if (status >= 300 && status < 400) return unexpected("a redirect, which is not followed", "redirect", status)
+  const encoding = headers["content-encoding"] ?? "identity"
+  const promised = (headers["content-type"] ?? "").toLowerCase().startsWith(contentType) && encoding === "identity"
+  return status !== 200 || promised
+    ? undefined
+    : unexpected("a reply that is not what its API promises", "content-type")
+}
+
+const requestIdHeaders = ["x-amzn-requestid", "request-id", "apim-request-id", "x-request-id"]
+const requestIdOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
+  requestIdHeaders.flatMap((name) => headers[name]?.slice(0, 200) ?? [])[0]
+
+/** A call as it is sent, wherever it is. */
+export interface Printed {
+  readonly call: UpstreamCall
+  readonly kind: CallKind
+  readonly body: Uint8Array
+  /** Beside those of the credentials. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const requestOf = ({ url }: Target, headers: AuthHeaders, body: Uint8Array) =>
+  HttpClientRequest.makeWith(
+    "POST",
+    url.href,
+    UrlParams.empty,
+    Option.none(),
+    Headers.fromRecordUnsafe({ ...headers, "content-length": String(body.length) }),
+    HttpBody.uint8Array(body, "application/json")
+  )
+
+/** Makes the calls of one cloud; connections, breakers and what regions said of their limits are shared by all. */
+const makeAttempts = Effect.gen(function* () {
+  const client = yield* makeClient
+  const guarded = yield* makeBreaker
+  const openSpan = yield* makeCallSpans
+  const places = makeRegions()
+
+  return (cloud: Cloud) => {
+    const { auth, endpoint } = cloud
+
+    const ask = Effect.fnUntraced(function* (
+      { body, call, headers, kind }: Printed,
+      target: Target,
+      attempt: Attempt,
+      signedWith: (headers: AuthHeaders) => void
+    ) {
+      const { region, span } = attempt
+      const contentType = kind.stream ? cloud.framing(kind).contentType : "application/json"
+      const given = { "content-type": "application/json", accept: contentType, ...headers }
+      const signed = yield* Effect.mapError(auth.headers({ url: target.url, region, headers: given, body }), (error) =>
+        credentialsUnavailable(error)
+      )
+      signedWith(signed)
+      const sent = Effect.provideService(client.execute(requestOf(target, signed, body)), CurrentCall, {
+        sent: markSent(attempt),
+        take: call.takeMemory,
+        received: call.received
+      })
+      const response = yield* guarded(target.circuit, Effect.mapError(sent, clientError))
+      attempt.requestId = requestIdOf(response)
+      span.answered(target.address, response.status)
+      if (full.has(response.status)) places.full(call.route.deployment, region, retryAfterOf(response.headers))
+      const refused = refuseHead(contentType, response)
+      if (refused !== undefined) return yield* refused
+      if (response.status === 200) return { response, attempt }
+      // A refusal is one also when its words cannot be had.
+      const text = yield* Effect.orElseSucceed(response.text, () => "")
+      return yield* faultError(statusFault(response.status, response.headers, text), cloud.scrub(call.route))
+    })
+
+    /** Fails for any reply but a 200 of the promised type. */
+    return (printed: Printed): Answering => {
+      const { call, kind } = printed
+      let refused: AuthHeaders = {}
+      const signedWith = (headers: AuthHeaders) => {
+        refused = headers
+      }
+
+      const attempt = (region: string): Answering =>
+        Effect.suspend(() => {
+          const target = targetOf(cloud, kind, region)
+          const span = openSpan(spanOf(kind, target), call.parent)
+          const noted: Attempt = { region, span, sent: false, requestId: undefined, heardAt: 0 }
+          call.attempts.push(noted)
+          span.asked(region)
+          return endOnFailure(span)(ask(printed, target, noted, signedWith))
+        })
+
+      const renewed = (region: string): Answering =>
+        Effect.catch(attempt(region), (error) => {
+          if (auth.refresh === undefined || !unauthorized.has(error.upstreamStatus)) return Effect.fail(error)
+          const refreshed = Effect.mapError(auth.refresh(refused), (failure) =>
+            credentialsUnavailable(failure, error.upstreamStatus)
+          )
+          return Effect.andThen(refreshed, attempt(region))
+        })
+
+      const [first = "", second] = places.order(call.route.deployment, endpoint.regions(kind), call.keyId ?? "")
+      return Effect.catch(renewed(first), (error) => {
+        if (second !== undefined && (isUnreachable(error) || error.code === "circuit-open")) return renewed(second)
+        if (error.code === "connect") return renewed(first)
+        if (second === undefined || !full.has(error.upstreamStatus)) return Effect.fail(error)
+        // Where nothing comes of the other region, what the first one said stands.
+        return Effect.catchIf(renewed(second), isUnsent, () => Effect.fail(error))
+      })
+    }
+  }
+})
+
+export class Attempts extends Context.Service<Attempts, Effect.Success<typeof makeAttempts>>()(
+  "gateway/cloud/Attempts"
+) {
+  static readonly layer = Layer.effect(Attempts, makeAttempts)
+  /** With connections of its own. */
+  static readonly live = Attempts.layer.pipe(
+    Layer.provide(connections),
+    Layer.provide(CircuitBreaker.layerStoreMemory())
+  )
+}

@@ -1,0 +1,45 @@
+/** What the spans and metrics of upstream calls say, in the words of the OpenTelemetry GenAI conventions. */
+import type { Operation } from "../catalog/Route.ts"
+import type { CallSpanOptions, ResponseNames } from "../telemetry/callSpan.ts"
+import { type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import type { CallKind } from "./Cloud.ts"
+import type { Target } from "./Target.ts"
+
+/** Names of `gen_ai.operation.name`. */
+const operationNames: Readonly<Record<Operation, string>> = {
+  messages: "chat",
+  chat: "chat",
+  responses: "chat",
+  content: "generate_content",
+  count: "count_tokens",
+  embeddings: "embeddings"
+}
+
+/** `gen_ai.provider.name` of each cloud. */
+const providerNames = { vertex: "gcp.vertex_ai", bedrock: "aws.bedrock", azure: "azure.ai.openai" } as const
+
+/** What is known of a call from its start. */
+export const spanOf = ({ operation, route, stream }: CallKind, target: Target): CallSpanOptions => ({
+  operation: operationNames[operation],
+  provider: providerNames[route.deployment.cloud],
+  model: route.model.id,
+  address: target.address,
+  port: target.port,
+  level: route.level,
+  deployment: route.deployment.model,
+  stream
+})
+
+const shown = (value: unknown): string | undefined => textOf(value)?.slice(0, 100) || undefined
+
+/**
+ * `gen_ai.response.*` of a whole reply or of a stream's first event, in the words of any of the vendors. Only these fields of
+ * the vendors' own: nothing of what a model said.
+ */
+export const responseNames = (body: JsonObject): ResponseNames => {
+  const inner = objectOf(body.message ?? body.response ?? body)
+  return {
+    model: shown(inner.model) ?? shown(inner.modelVersion),
+    id: shown(inner.id) ?? shown(inner.responseId)
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * What a cloud's failure means to the caller, wherever the cloud said so: in a status, in a frame, or inside a reply that began
+ * well (docs/api.md#what-becomes-of-a-clouds-error). The one place where an upstream's words are freed of what is the operator's.
+ */
+import type { Headers } from "effect/http"
+import { type Code, GatewayError, type Reason } from "../catalog/GatewayError.ts"
+import {
+  isTimeout,
+  misshapen,
+  type Refused,
+  refused,
+  retryDelayOf,
+  type UpstreamFault
+} from "../catalog/UpstreamFault.ts"
+import type { FramingFailure } from "../wire/Event.ts"
+import { type JsonObject, objectOf } from "../wire/json.ts"
+import { brokenOff } from "./transport.ts"
+
+/** Longest message of an upstream that is passed on, in characters. */
+const maxMessage = 2_000
+
+/** Takes out of a message what belongs to the operator. */
+export type Scrub = (message: string) => string
+
+/** ARNs, Google resource paths, addresses and account numbers; and these names, each with what is shown in its place. */
+export const makeScrub =
+  (names: ReadonlyArray<readonly [name: string, shown: string]>): Scrub =>
+  (message) => {
+    const known = names.filter(([name]) => name.length > 2).sort(([a], [b]) => b.length - a.length)
+    let text = message
+      .slice(0, maxMessage)
+      .replace(/\barn:[a-z0-9-]*:[^\s'"`,;)]*/gi, "the deployment")
+      .replace(/\b(?:projects|deployments|locations|publishers)\/[^\s'"`,;)]*/gi, "the deployment")
+      .replace(/\bhttps?:\/\/[^\s'"`,;)]*/gi, "the upstream")
+      .replace(/\b\d{12}\b/g, "the account")
+    for (const [name, shown] of known) text = text.replaceAll(name, shown)
+    return text
+  }
+
+interface Meaning {
+  readonly reason: Reason
+  readonly code: Code
+  /** Undefined: the cloud's own words, scrubbed. */
+  readonly message?: string
+}
+
+const refusal: Meaning = { reason: "invalid", code: "upstream-invalid" }
+const lockedOut: Meaning = {
+  reason: "upstream",
+  code: "upstream-refused",
+  message: "the cloud that serves this model refused the gateway; its operator has to look at it"
+}
+const tooSlow: Meaning = { reason: "timeout", code: "upstream-timeout", message: "the model took too long" }
+const limited: Meaning = {
+  reason: "rate-limit",
+  code: "upstream-rate-limit",
+  message: "the cloud that serves this model is limiting requests to it; try again later"
+}
+const outage: Meaning = {
+  reason: "upstream",
+  code: "upstream-error",
+  message: "the cloud that serves this model failed; try again"
+}
+
+/** The one table from an upstream's status to ours; what is not here is an outage. */
+const meanings: ReadonlyMap<number, Meaning> = new Map([
+  [400, refusal],
+  [413, refusal],
+  [422, refusal],
+  [401, lockedOut],
+  [403, lockedOut],
+  [404, lockedOut],
+  [408, tooSlow],
+  [504, tooSlow],
+  [429, limited]
+])
+
+/** The failure as the caller may know it. */
+export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => {
+  if (fault._tag === "Broken") {
+    const { kind, message } = fault
+    return kind === "cut" ? brokenOff : new GatewayError({ reason: "upstream", message, code: kind })
+  }
+  const { status, message, retryAfter } = fault
+  const meaning = meanings.get(status) ?? outage
+  return new GatewayError({
+    reason: meaning.reason,
+    code: meaning.code,
+    message: meaning.message ?? (message === undefined ? "the model's API refused the request" : scrub(message)),
+    retryAfter: meaning === limited ? retryAfter : undefined,
+    upstreamStatus: status
+  })
+}
+
+const nonEmpty = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The error body of Anthropic, Google (also wrapped in an array), AWS, Azure or OpenAI. */
+const errorBody = (body: string): JsonObject => {
+  const json = parseJson(body)
+  return objectOf(Array.isArray(json) ? json[0] : json)
+}
+
+/** Its words. */
+const messageOf = (top: JsonObject): string | undefined =>
+  nonEmpty(objectOf(top.error).message) ?? nonEmpty(top.message) ?? nonEmpty(top.Message)
+
+/** Only a number of seconds is passed on. */
+export const retryAfterOf = (headers: Headers.Headers): number | undefined => {
+  const value = headers["retry-after"]
+  return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) : undefined
+}
+
+/** A reply whose status is no success. */
+export const statusFault = (status: number, headers: Headers.Headers, body: string): Refused => {
+  const top = errorBody(body)
+  const error = objectOf(top.error)
+  const exception = headers["x-amzn-errortype"]?.split(/[:,]/)[0]
+  const effective = exception === "ServiceQuotaExceededException" ? 429 : isTimeout(error) ? 504 : status
+  return refused(effective, messageOf(top), retryAfterOf(headers) ?? retryDelayOf(error))
+}
+
+/** The HTTP status that each exception frame of Bedrock stands for. */
+const exceptions: Readonly<Record<string, number>> = {
+  throttlingexception: 429,
+  modelnotreadyexception: 429,
+  servicequotaexceededexception: 429,
+  validationexception: 400,
+  modeltimeoutexception: 408,
+  serviceunavailableexception: 503,
+  internalserverexception: 500,
+  modelstreamerrorexception: 424
+}
+
+/** A stream that broke: a bad frame is the cloud's failure, an exception frame is a refusal with a delay. */
+export const framingError = (failure: FramingFailure, scrub: Scrub): GatewayError => {
+  if (failure._tag === "UpstreamException") {
+    const status = exceptions[failure.type.toLowerCase()] ?? failure.status ?? 500
+    return faultError(refused(status, failure.message), scrub)
+  }
+  return failure.kind === "truncated"
+    ? brokenOff
+    : new GatewayError({
+        reason: "upstream",
+        message: "the cloud that serves this model sent a stream that cannot be read",
+        code: failure.kind
+      })
+}
+
+/** What a cloud sent instead of a reply. `status`: with which it did. */
+export const unexpected = (what: string, code: "content-type" | "redirect" | "invalid-utf8", status?: number) =>
+  new GatewayError({
+    reason: "upstream",
+    message: `the cloud that serves this model sent ${what}`,
+    code,
+    upstreamStatus: status
+  })
+
+/** A 200 whose body is not what the API promises. */
+export const malformed = faultError(misshapen, (message) => message)

@@ -1,0 +1,54 @@
+/** The API key, and who it belongs to (docs/api.md#authentication). */
+import { Context } from "effect"
+import { HttpApiMiddleware } from "effect/http-api"
+import { KeyErrors, MessagesKeyErrors } from "./Errors.ts"
+
+/** What a key or a team may use. An absent limit is no limit. */
+export interface Limits {
+  readonly requestsPerMinute?: number | undefined
+  /** Streams at the same time. */
+  readonly streams?: number | undefined
+  /** Tokens in a UTC calendar month and in a UTC day, input and output together. */
+  readonly monthlyTokens?: number | undefined
+  readonly dailyTokens?: number | undefined
+}
+
+/** A team, whose limits all its keys share. */
+export interface TeamIdentity extends Limits {
+  readonly name: string
+  /** In whole units of the catalog's currency, in a UTC calendar month. */
+  readonly monthlyCost?: number | undefined
+}
+
+/** Who is calling, once the key is known to be good: what the key and its team may use, and never its secret. */
+export interface CallerIdentity extends Limits {
+  readonly id: string
+  readonly name: string
+  /** Base models, or the start of names and `*`. */
+  readonly models?: ReadonlyArray<string> | undefined
+  readonly levels?: ReadonlyArray<string> | undefined
+  readonly team?: TeamIdentity | undefined
+  readonly owner?: string | undefined
+  readonly tags?: Readonly<Record<string, string>> | undefined
+}
+export class Caller extends Context.Service<Caller, CallerIdentity>()("gateway/contract/Caller") {}
+
+/** The key as the document shows it. */
+export const securitySchemes = {
+  apiKey: { description: "The key that the operator gave you.", type: "apiKey", name: "x-api-key", in: "header" }
+}
+
+/**
+ * Every endpoint but `/health` wants the key in `x-api-key`; `Authorization` is ignored. The middleware reads the header itself:
+ * `HttpApiSecurity` would decode all headers by a schema for it, and take eleven operations of the runtime where this takes two.
+ */
+export class ApiKey extends HttpApiMiddleware.Service<ApiKey, { provides: Caller }>()("gateway/contract/ApiKey", {
+  error: KeyErrors,
+  requiredForClient: true
+}) {}
+
+/** The same key, refused in the shape of the messages endpoints. */
+export class MessagesKey extends HttpApiMiddleware.Service<MessagesKey, { provides: Caller }>()(
+  "gateway/contract/MessagesKey",
+  { error: MessagesKeyErrors, requiredForClient: true }
+) {}

@@ -1,0 +1,181 @@
+/**
+ * What the OpenAPI document says beyond the schemas: headers, and examples and streams in the way that generators of other
+ * languages read them.
+ */
+import type { Purpose } from "../catalog/names.ts"
+import { isObject } from "../wire/isObject.ts"
+import { statuses } from "./Errors.ts"
+import type { EndpointFacts } from "./facts.ts"
+import { headers, headersOf } from "./headers.ts"
+import { securitySchemes } from "./Security.ts"
+
+type Json = unknown
+type JsonObject = { [key: string]: Json }
+
+const object = (value: unknown): JsonObject => (isObject(value) ? value : {})
+const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
+
+const references = (names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+/** An event's data is JSON in a string; generators want the JSON, as the vendors' own documents give it. */
+const eventData = (schema: Json): ReadonlyArray<Json> => {
+  const { anyOf, properties, contentSchema } = object(schema)
+  if (Array.isArray(anyOf)) return anyOf.flatMap(eventData)
+  if (properties !== undefined) return eventData(object(properties).data)
+  return contentSchema === undefined ? [] : eventDataOf(contentSchema)
+}
+const eventDataOf = (schema: Json): ReadonlyArray<Json> => {
+  const { anyOf } = object(schema)
+  return Array.isArray(anyOf) ? anyOf : [schema]
+}
+
+const describeStream = (media: Json): JsonObject => {
+  const data = eventData(object(media).schema)
+  return {
+    schema: { description: "The data of one event.", ...(data.length === 1 ? { allOf: data } : { anyOf: data }) }
+  }
+}
+
+/** Names of the examples that a request schema gives, by what they show. */
+const exampleNames = (value: Json): readonly [name: string, summary: string] => {
+  if (object(value).stream === true) return ["stream", "As a stream"]
+  return object(value).tools === undefined ? ["question", "A request"] : ["tools", "With a tool"]
+}
+
+/** What a media type shows, from the examples of its schema: most tools look nowhere else. */
+const shown = (media: Json, schemas: JsonObject, name: (value: Json) => readonly [name: string, summary: string]) => {
+  const { $ref } = object(object(media).schema)
+  const { examples } = object(typeof $ref === "string" ? schemas[$ref.split("/").at(-1) ?? ""] : undefined)
+  if (!Array.isArray(examples)) return object(media)
+  const named = examples.map((value) => {
+    const [key, summary] = name(value)
+    return [key, { summary, value }]
+  })
+  return { ...object(media), examples: Object.fromEntries(named) }
+}
+
+const errorOf = (content: JsonObject, status: string): JsonObject => {
+  const json = object(content["application/json"])
+  const { type, message } = statuses[status] ?? {}
+  const messages = object(json.schema).$ref === "#/components/schemas/MessagesErrorBody"
+  return {
+    "application/json": { ...json, example: { ...(messages ? { type: "error" } : {}), error: { type, message } } }
+  }
+}
+
+const replyOf = (endpoint: EndpointFacts, schemas: JsonObject, status: string, given: Json): JsonObject => {
+  const reply = object(given)
+  const content = object(reply.content)
+  const own = endpoint.surface === undefined && status === "503"
+  const headers = references(headersOf(endpoint, status))
+  if (status !== "200" && !own) return { ...reply, headers, content: errorOf(content, status) }
+  const json = shown(content["application/json"], schemas, () => ["reply", "A reply"])
+  const stream = content["text/event-stream"]
+  return {
+    ...reply,
+    description: own
+      ? "The gateway is shutting down: send requests elsewhere."
+      : stream === undefined
+        ? "The reply."
+        : "The reply: JSON, or with `stream: true` server-sent events.",
+    headers,
+    content: {
+      "application/json": json,
+      ...(stream === undefined ? {} : { "text/event-stream": describeStream(stream) })
+    }
+  }
+}
+
+const operation = (endpoint: EndpointFacts, schemas: JsonObject, op: JsonObject): JsonObject => {
+  const body = object(op.requestBody)
+  const json = object(body.content)["application/json"]
+  return {
+    ...op,
+    security: endpoint.surface === undefined ? [] : [{ apiKey: [] }],
+    responses: Object.fromEntries(
+      Object.entries(object(op.responses)).map(([status, reply]) => [status, replyOf(endpoint, schemas, status, reply)])
+    ),
+    ...(op.requestBody === undefined
+      ? {}
+      : { requestBody: { ...body, content: { "application/json": shown(json, schemas, exampleNames) } } })
+  }
+}
+
+/** The same schemas, in the words that most tools expect. */
+const plain = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(plain)
+  if (!isObject(value)) return value
+  const out: JsonObject = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  // That other fields are allowed is a property of the object itself.
+  if (Array.isArray(out.allOf) && isObject(out.properties)) {
+    const others = out.allOf.filter((part) => !(isObject(part) && isEmpty(part.additionalProperties)))
+    out.additionalProperties = true
+    delete out.allOf
+    if (others.length > 0) out.allOf = others
+  }
+  // The bounds of a safe integer say nothing.
+  if (out.maximum === Number.MAX_SAFE_INTEGER) delete out.maximum
+  if (out.minimum === Number.MIN_SAFE_INTEGER) delete out.minimum
+  // Anything, or null, is anything.
+  if (Array.isArray(out.anyOf) && out.anyOf.some(isEmpty)) delete out.anyOf
+  if (out.type === "array" && out.items === undefined && out.prefixItems === undefined) out.items = {}
+  return out
+}
+
+/** Completes the document that the contract yields. */
+export const completeDocument =
+  (endpoints: () => ReadonlyMap<string, EndpointFacts>) =>
+  (document: JsonObject): JsonObject => {
+    const plainer = object(plain(document))
+    const components = object(plainer.components)
+    const known = endpoints()
+    const paths = Object.entries(object(plainer.paths)).map(([path, item]) => {
+      const facts = known.get(path)
+      if (facts === undefined) return [path, item]
+      const operations = Object.entries(object(item)).map(([method, op]) => [
+        method,
+        operation(facts, object(components.schemas), object(op))
+      ])
+      return [path, Object.fromEntries(operations)]
+    })
+    return {
+      ...plainer,
+      info: { ...object(plainer.info), contact: { name: "The operator of this gateway" } },
+      paths: Object.fromEntries(paths),
+      components: { ...components, headers, securitySchemes }
+    }
+  }
+
+/**
+ * The document of a gateway: the IDs that it serves are the examples of each `model`, and a request that shows another one
+ * shows the first of them. `ids` says which it serves for a purpose.
+ */
+export const withModels = (
+  document: JsonObject,
+  endpoints: ReadonlyMap<string, EndpointFacts>,
+  ids: (purpose: Purpose) => ReadonlyArray<string>
+): JsonObject => {
+  const whole = structuredClone(document)
+  const schemas = object(object(whole.components).schemas)
+  for (const [path, { purpose }] of endpoints) {
+    const served = purpose === undefined ? [] : ids(purpose)
+    const [first] = served
+    const media = object(
+      object(object(object(object(object(whole.paths)[path]).post).requestBody).content)["application/json"]
+    )
+    const name = object(media.schema).$ref
+    if (first === undefined || typeof name !== "string") continue
+    const schema = object(schemas[name.split("/").at(-1) ?? ""])
+    const model = object(object(schema.properties).model)
+    model.examples = served
+    const values = [
+      ...(Array.isArray(schema.examples) ? schema.examples : []),
+      ...Object.values(object(media.examples)).map((example) => object(example).value)
+    ]
+    for (const example of values.map(object)) {
+      if (!served.includes(String(example.model))) example.model = first
+    }
+  }
+  return whole
+}

@@ -1,0 +1,174 @@
+/**
+ * The runner of every surface, and the only place where a request waits: for its body, for the limits of keys that have them, for
+ * the cloud, for the pieces of a streamed reply. Between two waits everything is synchronous.
+ */
+import { Context, Effect, Layer, Result, type Scope } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { CatalogStore } from "../catalog/CatalogStore.ts"
+import type { GatewayError } from "../catalog/GatewayError.ts"
+import type { ApiError, MessagesError } from "../contract/Errors.ts"
+import { Caller } from "../contract/Security.ts"
+import { CloudQuota } from "../limits/CloudQuota.ts"
+import { Quota } from "../limits/Quota.ts"
+import { RateLimit } from "../limits/RateLimit.ts"
+import { Settings } from "../Settings.ts"
+import type { Progress } from "../stream/Frame.ts"
+import { makeRefusedFields, maxResent, refusedField, without } from "../surfaces/refusedFields.ts"
+import type { Arrival, NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
+import { inOneTurn } from "../wire/turns.ts"
+import { adjustedHeaders } from "./adjusted.ts"
+import { type Admitted, makeAdmission } from "./admission.ts"
+import { bodyReader } from "./body.ts"
+import { cloudProviders } from "./cloudProviders.ts"
+import { makeHold } from "./holdLimits.ts"
+import { CurrentRecord, type RequestRecord } from "./RequestRecord.ts"
+import { makeStreamReply } from "./streamReply.ts"
+import { makeEnds } from "./terminations.ts"
+import { makeWholeReply } from "./wholeReply.ts"
+
+/** What an endpoint does with a request. */
+export type Handler<E> = (
+  request: HttpServerRequest.HttpServerRequest
+) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
+
+const none: ReadonlyArray<never> = []
+const noFields: ReadonlySet<string> = new Set()
+
+/** Prepares a request without the fields that its cloud refuses. */
+type Prepare<P extends Prepared> = (fields: ReadonlySet<string>) => Effect.Effect<Ready<P>, GatewayError>
+type Sent = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope>
+
+export class Inference extends Context.Service<
+  Inference,
+  {
+    readonly handler: <
+      Request extends NamesModel,
+      P extends Prepared,
+      S extends Progress,
+      E extends ApiError | MessagesError
+    >(
+      surface: Surface<Request, P, S, E>
+    ) => Handler<E>
+  }
+>()("gateway/http/Inference") {
+  static readonly layer = Layer.effect(
+    Inference,
+    Effect.gen(function* () {
+      const settings = yield* Settings
+      const catalog = yield* CatalogStore
+      const { cloudOf, providerOf } = yield* cloudProviders
+      const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
+      const streamed = makeStreamReply(settings, yield* makeEnds)
+      const whole = makeWholeReply(settings)
+      const { admit, screened } = makeAdmission(catalog, settings)
+      const refusedFields = makeRefusedFields(() => performance.now())
+      const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
+
+      const handler = <
+        Request extends NamesModel,
+        P extends Prepared,
+        S extends Progress,
+        E extends ApiError | MessagesError
+      >(
+        surface: Surface<Request, P, S, E>
+      ): Handler<E> => {
+        const read = bodyReader(surface.schema, limits, surface.texts)
+        const { protocol } = surface
+
+        const prepared = (
+          request: Request,
+          { inputEstimate, route: resolved }: Admitted,
+          observation: RequestRecord,
+          headers: Arrival["headers"],
+          fields: ReadonlySet<string>
+        ): Result.Result<Ready<P>, GatewayError> => {
+          const { id, startedAt } = observation
+          const route = without(resolved, fields)
+          observation.route = route
+          return Result.flatMap(surface.prepare(request, route, { id, startedAt, headers }), (prepared_) => {
+            const more = refusedFields.known(route.deployment, prepared_).filter((field) => !fields.has(field))
+            if (more.length > 0) {
+              const all = new Set([...fields, ...more])
+              return prepared(request, { inputEstimate, route: resolved }, observation, headers, all)
+            }
+            if (prepared_.maxOutput !== undefined) observation.inputEstimate = inputEstimate
+            return Result.succeed({ route, prepared: prepared_ })
+          })
+        }
+
+        const call = (ready: Ready<P>, observation: RequestRecord): Sent => {
+          const { prepared, route } = ready
+          const { adjusted = none, stream, thinkingAdjusted = none } = prepared
+          observation.adjusted = adjusted.length + thinkingAdjusted.length
+          observation.cloud = cloudOf(route)
+          observation.changes = observation.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
+          const provider = providerOf(route)
+          return stream && protocol !== undefined
+            ? streamed({ protocol: protocol(prepared), prepared, route, provider, observation })
+            : whole({ surface, prepared, route, provider, observation })
+        }
+
+        /**
+         * Without a field that the cloud refuses by name, the request is sent again. `found`: those of this request, which are
+         * remembered only when the cloud has answered a request without them.
+         */
+        const send = (
+          ready: Ready<P>,
+          observation: RequestRecord,
+          prepare: Prepare<P>,
+          found: ReadonlyArray<string> = none
+        ): Sent => {
+          const sent = call(ready, observation)
+          const { prepared, route } = ready
+          if (route.deployment.api !== "messages") return sent
+          const learned = Effect.tap(sent, () => {
+            // A stream may have begun with a comment while the cloud is silent.
+            const answered = !observation.stream || observation.firstEventAt !== undefined
+            if (answered && found.length > 0) refusedFields.remember(route.deployment, prepared, found)
+            return Effect.void
+          })
+          if (found.length === maxResent) return learned
+          return Effect.catch(learned, (error) => {
+            const field = refusedField(error, prepared.bodies[0] ?? {})
+            // What was left out and is refused anyway cannot be helped.
+            if (field === undefined || route.refused?.has(field) === true) return Effect.fail(error)
+            // This cloud has seen the request, wherever the next attempt gets.
+            observation.answered()
+            observation.firstEventAt = undefined
+            return Effect.flatMap(prepare(new Set([...(route.refused ?? none), field])), (again) =>
+              send(again, observation, prepare, [...found, field])
+            )
+          })
+        }
+
+        return Effect.fnUntraced(
+          function* (request) {
+            const observation = yield* CurrentRecord
+            const caller = yield* Caller
+            const body = yield* read(request, observation)
+            const admitted = yield* Effect.fromResult(admit(surface, body, caller, observation))
+            yield* screened(surface, body)
+            const prepare: Prepare<P> = (fields) =>
+              Effect.flatMap(
+                inOneTurn(() => prepared(body, admitted, observation, request.headers, fields)),
+                Effect.fromResult
+              )
+            const ready = yield* prepare(noFields)
+            yield* hold(caller, observation, ready.prepared)
+            return yield* send(ready, observation, prepare)
+          },
+          Effect.catch((error: GatewayError) =>
+            Effect.flatMap(CurrentRecord, (observation) => {
+              observation.refuse(error)
+              if (observation.sent) observation.answered()
+              const refused = Effect.fail(surface.error(error))
+              return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
+            })
+          )
+        )
+      }
+
+      return Inference.of({ handler })
+    })
+  )
+}

@@ -1,0 +1,184 @@
+/**
+ * What one request came to. Whoever learns something writes it here; the usage record, the log line, the span and the metrics
+ * are made from it once, when the request is over (`RequestFacts`). It holds no payload.
+ */
+import { Context, type Tracer } from "effect"
+import type { ServedCloud } from "../catalog/Catalog.ts"
+import type { GatewayError } from "../catalog/GatewayError.ts"
+import { type Outcome, outcomeOf } from "../catalog/Outcome.ts"
+import type { RequestFacts } from "../catalog/RequestFacts.ts"
+import type { Route, SurfaceName } from "../catalog/Route.ts"
+import type { Tokens } from "../catalog/Tokens.ts"
+import type { Attempt } from "../cloud/Provider.ts"
+import type { CallerIdentity } from "../contract/Security.ts"
+import type { Reservation } from "../limits/Quota.ts"
+import { errorHeaders } from "../surfaces/errorResponse.ts"
+import { chargedCost, chargedTokens } from "./charge.ts"
+import type { MemoryBudget } from "./MemoryBudget.ts"
+import { servedHeaders } from "./servedHeaders.ts"
+
+export class RequestRecord implements RequestFacts {
+  readonly id: string
+  readonly startedAt: number
+  readonly method: string
+  readonly path: string
+  readonly source: string | undefined
+  readonly surface: SurfaceName | undefined
+  caller: CallerIdentity | undefined
+  modelId: string | undefined
+  route: Route | undefined
+  cloud: ServedCloud | undefined
+  status = 0
+  failure: string | undefined
+  outcome: Outcome | undefined
+  /** What is held of the key's quota. */
+  reservation: Reservation | undefined
+  /** Headers that the reply gets whatever it becomes: rate limits, and those of an error. */
+  replyHeaders: Readonly<Record<string, string>> = {}
+  /** Headers that say what was changed of the request on its way to a cloud. */
+  changes: Readonly<Record<string, string>> | undefined
+  /** The request's span, where there is tracing. */
+  span: Tracer.AnySpan | undefined
+  stream = false
+  streamEnd: RequestFacts["streamEnd"]
+  tokens: Tokens | undefined
+  finishReason: string | undefined
+  /** About how many tokens the input is; undefined where nothing is charged. */
+  inputEstimate: number | undefined
+  /** The calls to the cloud. */
+  readonly attempts: Array<Attempt> = []
+  bytesIn = 0
+  bytesOut = 0
+  tools = 0
+  images = 0
+  files = 0
+  flags = 0
+  adjusted = 0
+  events = 0
+  /** Whether a stream came to the cloud's own end, with its counts. */
+  counted = false
+  /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
+  received = 0
+  firstEventAt: number | undefined
+  private readonly begunAt = performance.now()
+  private readonly room: MemoryBudget | undefined
+  private held = 0
+
+  constructor(
+    fields: Pick<RequestFacts, "id" | "startedAt" | "method" | "path" | "source" | "surface">,
+    room?: MemoryBudget
+  ) {
+    this.room = room
+    this.id = fields.id
+    this.startedAt = fields.startedAt
+    this.method = fields.method
+    this.path = fields.path
+    this.source = fields.source
+    this.surface = fields.surface
+  }
+
+  /** Milliseconds since the epoch: the arrival, and what has passed since, also where the clock was set meanwhile. */
+  now(): number {
+    return this.startedAt + Math.round(performance.now() - this.begunAt)
+  }
+
+  /** Whether a cloud may have worked on the request. */
+  get sent(): boolean {
+    return this.attempts.some(({ sent }) => sent)
+  }
+
+  get region(): string | undefined {
+    return (this.attempts.findLast(({ sent }) => sent) ?? this.attempts.at(-1))?.region
+  }
+
+  get tried(): ReadonlyArray<string> {
+    return [...new Set(this.attempts.map(({ region }) => region))]
+  }
+
+  get upstreamRequestId(): string | undefined {
+    return this.attempts.at(-1)?.requestId
+  }
+
+  get keyId(): string | undefined {
+    return this.caller?.id
+  }
+
+  get keyName(): string | undefined {
+    return this.caller?.name
+  }
+
+  get team(): string | undefined {
+    return this.caller?.team?.name
+  }
+
+  get tags(): RequestFacts["tags"] {
+    return this.caller?.tags
+  }
+
+  get cost(): number | undefined {
+    return chargedCost(this, this.charged)
+  }
+
+  get charged(): Tokens | undefined {
+    return chargedTokens(this)
+  }
+
+  get quota(): RequestFacts["quota"] {
+    const { reservation } = this
+    return reservation === undefined ? undefined : { reserved: reservation.reserved, charged: reservation.charged() }
+  }
+
+  /** Takes room in memory for the body, or for a piece of it, and says whether there was any. */
+  admit(bytes: number): boolean {
+    this.held += bytes
+    return this.room === undefined || this.room.admit(bytes, this.held)
+  }
+
+  /** The same for what comes once the request is running; less than 0 gives room back. */
+  take(bytes: number): boolean {
+    this.held += bytes
+    return this.room === undefined || this.room.take(bytes, this.held)
+  }
+
+  /** Bytes that it has taken so far. */
+  get taken(): number {
+    return this.held
+  }
+
+  /** Gives back all room that was taken. */
+  release(): void {
+    this.take(-this.held)
+  }
+
+  /** The first failure counts. */
+  fail(error: GatewayError): void {
+    this.failure ??= error.code ?? error.reason
+    this.outcome ??= outcomeOf(error)
+  }
+
+  /** A cloud was asked: the reply says which, and what was changed of the request. */
+  answered(): void {
+    this.replyHeaders = { ...this.replyHeaders, ...servedHeaders(this), ...this.changes }
+  }
+
+  /** The request ends with this error, and with its headers. */
+  refuse(error: GatewayError): void {
+    this.fail(error)
+    this.replyHeaders = { ...this.replyHeaders, ...errorHeaders(error) }
+  }
+
+  /** Tokens of one reply, which may be one of several. */
+  count(tokens: Tokens): void {
+    const { tokens: before } = this
+    this.tokens =
+      before === undefined
+        ? tokens
+        : { ...tokens, input: before.input + tokens.input, output: before.output + tokens.output }
+  }
+}
+
+/** The request's own; set at the front door. */
+export const CurrentRecord = Context.Reference<RequestRecord>("gateway/http/CurrentRecord", {
+  defaultValue: () =>
+    new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: undefined })
+})

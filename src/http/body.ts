@@ -1,0 +1,184 @@
+/**
+ * Reads a request body as JSON: bounded in bytes, time, depth and size of its tree, so that no body can hold up other
+ * requests, and exact, so that what passes through is what was sent.
+ */
+import { isUtf8 } from "node:buffer"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Duration, Effect, Result, type Schema, SchemaIssue } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { GatewayError, invalid, noRoom } from "../catalog/GatewayError.ts"
+import { compiled } from "../contract/compiled.ts"
+import { issueWords, plainMessage } from "../contract/words.ts"
+import { ServerResponse } from "../nodeHttp.ts"
+import type { JsonText } from "../vendors/jsonTexts.ts"
+import { newBudget } from "../wire/budget.ts"
+import { parse, type Refusal } from "../wire/parse.ts"
+import { inOneTurn } from "../wire/turns.ts"
+import type { RequestRecord } from "./RequestRecord.ts"
+import { readTexts } from "./texts.ts"
+
+export interface BodyLimits {
+  readonly maxBytes: number
+  readonly timeout: Duration.Duration
+}
+
+/** Bytes of a body that have room before they come. */
+const unseen = 16 * 1024
+
+const mediaType = (request: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
+  if (request.headers["content-type"] === "application/json" && request.headers["content-encoding"] === undefined) {
+    return undefined
+  }
+  const [type = "", ...parameters] = (request.headers["content-type"] ?? "").toLowerCase().split(";")
+  const unsupported = (message: string) => new GatewayError({ reason: "media-type", message })
+  if (type.trim() !== "application/json") return unsupported("Content-Type must be application/json")
+  const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith("charset="))
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) return unsupported("the charset must be utf-8")
+  const encoding = request.headers["content-encoding"]
+  if (encoding !== undefined && encoding !== "identity") {
+    return unsupported("compressed bodies are not accepted: send the JSON without Content-Encoding")
+  }
+  return undefined
+}
+
+const tooLarge = (limit: number) =>
+  new GatewayError({ reason: "too-large", message: `the request body is larger than ${limit} bytes` })
+
+const tooSlow = new GatewayError({ reason: "timeout-caller", message: "the request body took too long" })
+const brokenOff = invalid("the request body was broken off")
+
+type Taking = Pick<RequestRecord, "admit" | "bytesIn">
+
+/** When it is this reply's turn on its connection: what is written before, Node puts behind the reply's head. */
+const sayContinue = (response: ReturnType<typeof NodeHttpServerRequest.toServerResponse>) => {
+  if (!(response instanceof ServerResponse)) return
+  const say = () => {
+    if (!response.headersSent) response.writeContinue()
+  }
+  if (response.socket === null) response.once("socket", say)
+  else say()
+}
+
+/** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
+const readBytes = (
+  request: HttpServerRequest.HttpServerRequest,
+  { maxBytes, timeout }: BodyLimits,
+  observation: Taking
+) =>
+  Effect.callback<Buffer, GatewayError>((resume) => {
+    const declared = Number(request.headers["content-length"] ?? 0)
+    if (declared > maxBytes) return resume(Effect.fail(tooLarge(maxBytes)))
+    // Of a larger one at most twice as much as has come: who sends nothing takes nothing from others.
+    let admitted = Math.min(declared, unseen)
+    if (!observation.admit(admitted)) return resume(Effect.fail(noRoom))
+    const incoming = NodeHttpServerRequest.toIncomingMessage(request)
+    const chunks: Array<Buffer> = []
+    let size = 0
+    let over = false
+    // The listeners stay: they go with the request, and taking them off costs as much as the rest of this.
+    const finish = (result: Effect.Effect<Buffer, GatewayError>) => {
+      if (over) return
+      over = true
+      clearTimeout(timer)
+      // The listeners live as long as the reply, which may be a long stream.
+      chunks.length = 0
+      resume(result)
+    }
+    const fits = (): boolean => {
+      if (size <= admitted) return true
+      const before = admitted
+      admitted = Math.max(size, Math.min(2 * size, declared))
+      return observation.admit(admitted - before)
+    }
+    const take = (chunk: Buffer) => {
+      if (over) return
+      size += chunk.length
+      if (size > maxBytes) finish(Effect.fail(tooLarge(maxBytes)))
+      else if (fits()) chunks.push(chunk)
+      else finish(Effect.fail(noRoom))
+    }
+    const end = () => {
+      const [only] = chunks
+      const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size)
+      finish(Effect.succeed(bytes))
+    }
+    const cut = () => finish(Effect.fail(brokenOff))
+    const timer = setTimeout(() => finish(Effect.fail(tooSlow)), Duration.toMillis(timeout))
+    incoming.on("data", take).on("end", end).on("error", cut).on("close", cut)
+    // A caller that asked first is told to go on; Node leaves that to us. In HTTP/1.0 there is no such answer.
+    if (request.headers.expect !== undefined && incoming.httpVersion === "1.1") {
+      sayContinue(NodeHttpServerRequest.toServerResponse(request))
+    }
+    return Effect.sync(() => {
+      over = true
+      clearTimeout(timer)
+    })
+  })
+
+/** What is wrong with the bytes, before they are looked into. */
+const refuseBytes = (bytes: Buffer): GatewayError | undefined => {
+  if (bytes.length === 0) return invalid("the request body is empty: it must be a JSON object")
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+    return invalid("the request body must not start with a byte order mark")
+  }
+  return isUtf8(bytes) ? undefined : invalid("the request body is not valid UTF-8")
+}
+
+/** Where and why a text is not taken; nothing of the text itself but names. */
+const refusalOf = ({ at, kind, message, path }: Refusal, bytes: Buffer): GatewayError =>
+  kind === "syntax"
+    ? invalid(`the request body is not valid JSON (at character ${bytes.toString("utf8", 0, at).length})`)
+    : invalid(`${path === "" ? "the request body" : path}: ${message}`)
+
+const issueText = SchemaIssue.makeFormatterStandardSchemaV1({ leafHook: issueWords })
+
+/** One line: where, and what would be right. The values themselves are never repeated. */
+const describe = (error: Schema.SchemaError): string => {
+  const [issue] = issueText(error.issue).issues
+  const path = (issue?.path ?? [])
+    .map((segment) => (typeof segment === "object" ? segment.key : segment))
+    .map((key, at) => (typeof key === "number" ? `[${key}]` : `${at === 0 ? "" : "."}${String(key).slice(0, 100)}`))
+    .join("")
+  const message = plainMessage(issue?.message ?? "is not valid").slice(0, 500)
+  return path === "" ? `the request body: ${message}` : `${path}: ${message}`
+}
+
+/** Judges a parsed body by the schema, and answers it as it was sent. */
+export const makeJudge = <A>(schema: Schema.ConstraintDecoder<unknown> & { readonly Type: A }) => {
+  const decode = compiled(schema)
+  return (value: unknown): Result.Result<A, GatewayError> => {
+    const decoded = decode(value)
+    return Result.isFailure(decoded) ? Result.fail(invalid(describe(decoded.failure))) : Result.succeed(value as A)
+  }
+}
+
+/**
+ * A reader of bodies of one schema, the endpoint's own. It answers the body as it was sent, not a copy, once the schema has
+ * accepted it: schemas of requests transform nothing. `HttpApiBuilder` would parse it with `JSON.parse`, which loses numbers of
+ * 64 bits, and would print the whole of it again.
+ */
+export const bodyReader = <A>(
+  schema: Schema.ConstraintDecoder<unknown> & { readonly Type: A },
+  limits: BodyLimits,
+  texts: ((request: A) => ReadonlyArray<JsonText>) | undefined = undefined
+) => {
+  const judge = makeJudge(schema)
+  const decoded = Effect.fnUntraced(function* (bytes: Buffer) {
+    const refused = refuseBytes(bytes)
+    if (refused !== undefined) return yield* refused
+    const budget = newBudget()
+    const value = yield* Effect.mapError(parse(bytes, budget), (refusal) => refusalOf(refusal, bytes))
+    const judged = yield* Effect.fromResult(yield* inOneTurn(() => judge(value)))
+    if (texts !== undefined) yield* readTexts(texts(judged), budget)
+    return judged
+  })
+  /** The observation learns the size, also of a body that is then refused. */
+  return (request: HttpServerRequest.HttpServerRequest, observation: Taking): Effect.Effect<A, GatewayError> => {
+    const unsupported = mediaType(request)
+    if (unsupported !== undefined) return Effect.fail(unsupported)
+    return Effect.flatMap(readBytes(request, limits, observation), (bytes) => {
+      observation.bytesIn = bytes.length
+      return decoded(bytes)
+    })
+  }
+}

@@ -1,0 +1,56 @@
+/** What a request is charged: what the cloud counted, or about what it cost the cloud (docs/decisions.md#limits-and-quotas). */
+
+import type { Outcome } from "../catalog/Outcome.ts"
+import { costOf } from "../catalog/prices.ts"
+import type { RequestFacts } from "../catalog/RequestFacts.ts"
+import type { Tokens } from "../catalog/Tokens.ts"
+import { bytesPerToken } from "../limits/Quota.ts"
+
+/** What is known of a request that is over. */
+interface Chargeable
+  extends Pick<
+    RequestFacts,
+    "events" | "outcome" | "route" | "status" | "stream" | "streamEnd" | "surface" | "tokens"
+  > {
+  /** About how many tokens the input is; undefined where nothing is charged. */
+  readonly inputEstimate: number | undefined
+  /** Whether a cloud may have worked on the request. */
+  readonly sent: boolean
+  /** Whether a stream came to the cloud's own end, with its counts. */
+  readonly counted: boolean
+  /** Bytes that the cloud has said: of whole replies as they came, of a stream its text, thinking and arguments of calls. */
+  readonly received: number
+}
+
+/** The caller gave up what the cloud was at, or the gateway did. */
+const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
+
+/** No count is of nothing where something was said, and no input is empty. */
+const isCount = ({ input, output }: Tokens, stream: boolean, bytes: number): boolean =>
+  output > 0 || (input > 0 && !(stream && bytes > 0))
+
+/**
+ * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is
+ * free. Where the cloud's count is missing, what it said is charged: an event is at least a token, and so are four bytes.
+ */
+export const chargedTokens = (observation: Chargeable): Tokens | undefined => {
+  const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = observation
+  if (inputEstimate === undefined || !sent) return tokens
+  // A vector is no output.
+  const bytes = surface === "embeddings" ? 0 : observation.received
+  const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
+  const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
+  if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, stream, bytes)) return tokens
+  // Also where a stream's first event is a failure.
+  if (!ended && !gaveUp && bytes === 0 && (events === 0 || status !== 200)) return tokens
+  // Streams begin with the count of their input; of several calls only those that ended have one.
+  const input = (stream && tokens?.input) || Math.max(tokens?.input ?? 0, inputEstimate)
+  const output = Math.max(tokens?.output ?? 0, events, Math.ceil(bytes / bytesPerToken))
+  return { ...tokens, input, output, estimated: true }
+}
+
+/** The same in millionths of the currency; undefined where nothing is charged or there are no prices. */
+export const chargedCost = ({ route }: Chargeable, tokens: Tokens | undefined): number | undefined => {
+  const prices = route?.deployment.prices
+  return prices === undefined || tokens === undefined ? undefined : costOf(prices, tokens)
+}

@@ -1,0 +1,25 @@
+/** Picks the provider of a route, among the clouds that are active, and says what the cloud is called. */
+import { Context, Effect } from "effect"
+import type { Cloud, ServedCloud } from "../catalog/Catalog.ts"
+import type { Route } from "../catalog/Route.ts"
+import { Provider } from "../cloud/Provider.ts"
+import { Providers } from "../cloud/Providers.ts"
+import { Clouds } from "../Settings.ts"
+import { activeClouds } from "../settings/clouds.ts"
+
+/** Built once, when a surface's layer is: the layers of the active clouds live as long as the server. */
+export const cloudProviders = Effect.gen(function* () {
+  const providers = yield* Providers
+  const active = new Map<Cloud, Provider["Service"]>()
+  const settings = yield* Clouds
+  for (const cloud of activeClouds(settings)) {
+    active.set(cloud, Context.get(yield* providers.contextEffect(cloud), Provider))
+  }
+  const cloudOf = ({ deployment: { cloud } }: Route): ServedCloud => (settings.simulated ? `sandbox-${cloud}` : cloud)
+  const providerOf = (route: Route): Provider["Service"] => {
+    const provider = active.get(route.deployment.cloud)
+    if (provider === undefined) throw new Error(`no provider for ${route.deployment.cloud}`) // the resolver answers active clouds only
+    return provider
+  }
+  return { cloudOf, providerOf }
+})

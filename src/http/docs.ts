@@ -1,0 +1,65 @@
+/** What needs no key: the page at `/`, and where they are public `/docs` and `/openapi.json` (docs/decisions.md#documents-without-a-key). */
+import { Effect, Layer, Scope } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { CatalogStore } from "../catalog/CatalogStore.ts"
+import { landingPage, landingPolicy, notice, welcome } from "./indexPage.ts"
+
+export interface DocsOptions {
+  /** Whether the documents are public; the usage notice always is. */
+  readonly docs: boolean
+  /** Whether the sandbox's key is filled in. */
+  readonly sandbox: boolean
+  /** Whether the gateway itself speaks TLS. */
+  readonly tls: boolean
+}
+
+const host = /^[A-Za-z0-9.-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:]+\](:\d{1,5})?$/
+/** The page is HTML unless JSON is what was asked for. */
+const wantsJson = (accept: string): boolean => accept.includes("application/json") && !accept.includes("text/html")
+
+const landing = ({ docs, sandbox, tls }: DocsOptions) =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const catalog = yield* CatalogStore
+      const page = Effect.gen(function* () {
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        const content = docs ? welcome(catalog.current().list, sandbox) : notice
+        const common = { "cache-control": "no-cache", vary: "accept" }
+        if (wantsJson(headers.accept ?? "")) return HttpServerResponse.jsonUnsafe(content, { headers: common })
+        const name = host.test(headers.host ?? "") ? headers.host : "localhost"
+        return HttpServerResponse.text(landingPage(content, `${tls ? "https" : "http"}://${name}`), {
+          contentType: "text/html; charset=utf-8",
+          headers: { ...common, "content-security-policy": landingPolicy, "referrer-policy": "no-referrer" }
+        })
+      })
+      yield* router.add("GET", "/", page)
+    })
+  )
+
+/** Loaded with the first request for one of them. A caller that leaves meanwhile does not stop that. */
+const reference = ({ sandbox }: DocsOptions) =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const catalog = yield* CatalogStore
+      const scope = yield* Effect.scope
+      const load = Effect.promise(() => import("./reference.ts")).pipe(
+        Effect.flatMap(({ makeReference }) => makeReference(catalog.current, sandbox)),
+        Scope.provide(scope),
+        Effect.uninterruptible
+      )
+      const loaded = yield* Effect.cached(load)
+      yield* router.add(
+        "GET",
+        "/openapi.json",
+        Effect.flatMap(loaded, ({ openapi }) => openapi)
+      )
+      yield* router.add(
+        "GET",
+        "/docs",
+        Effect.flatMap(loaded, ({ docs }) => docs)
+      )
+    })
+  )
+
+export const docsLayer = (options: DocsOptions) =>
+  options.docs ? Layer.merge(landing(options), reference(options)) : landing(options)

@@ -1,0 +1,88 @@
+/**
+ * The OpenAPI document and the interactive reference (Scalar), each one self-contained text. Imported when one of them is first
+ * asked for: they and what they are made from take 16 MiB.
+ */
+import { createHash } from "node:crypto"
+import { Effect, Result } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpApiScalar, OpenApi } from "effect/http-api"
+import type { Purpose } from "../catalog/names.ts"
+import type { Index } from "../catalog/Resolver.ts"
+import { Api, endpoints } from "../contract/Api.ts"
+import { withModels } from "../contract/document.ts"
+
+const hash = (script: string): string => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
+
+/**
+ * Scalar writes its styles as it runs, hence the one `unsafe-inline`. Its scripts are known by their hashes, and it can fetch from
+ * this gateway only.
+ */
+const referencePolicy = (html: string): string => {
+  const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script]) => hash(script ?? ""))
+  return `default-src 'none'; script-src ${scripts.join(" ")}; style-src 'unsafe-inline'; img-src 'self' data:; font-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+}
+
+const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
+  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
+
+/** The document, with the model IDs of a catalog as its examples. */
+const documentOf = ({ list, resolve }: Index): string => {
+  const servedFor = (purpose: Purpose) =>
+    list.map(({ id }) => id).filter((id) => Result.isSuccess(resolve(id, purpose)))
+  return JSON.stringify(withModels({ ...OpenApi.fromApi(Api) }, endpoints, servedFor))
+}
+
+/** Scalar's page has the document of the contract in it, as one line of script. */
+const embedded = /^(\s*content: )\{.*\}$/m
+const escaped = (json: string): string =>
+  json.replace(/[<>&\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
+const pageOf = (scalar: string, json: string): HttpServerResponse.HttpServerResponse => {
+  const html = scalar.replace(embedded, (_, start: string) => start + escaped(json))
+  return HttpServerResponse.html(html).pipe(
+    HttpServerResponse.setHeaders({
+      "content-security-policy": referencePolicy(html),
+      "referrer-policy": "no-referrer",
+      "cache-control": "no-cache"
+    })
+  )
+}
+
+const scalarApp = (sandbox: boolean) => {
+  const apiKey = sandbox ? { value: "sandbox-key" } : {}
+  const scalar = {
+    authentication: { preferredSecurityScheme: "apiKey", securitySchemes: { apiKey } },
+    withDefaultFonts: false,
+    hideClientButton: true,
+    hideModels: true,
+    showDeveloperTools: "never",
+    telemetry: false,
+    favicon: "data:,"
+  }
+  return HttpRouter.toHttpEffect(HttpApiScalar.layer(Api, { path: "/docs", scalar }))
+}
+
+/** Both are the same for everyone, and are made once for each catalog. */
+export const makeReference = (current: () => Index, sandbox: boolean) =>
+  Effect.map(scalarApp(sandbox), (scalar) => {
+    let of: Index | undefined
+    let json = ""
+    let page: HttpServerResponse.HttpServerResponse | undefined
+    const document = (): string => {
+      const index = current()
+      if (index !== of) {
+        json = documentOf(index)
+        page = undefined
+        of = index
+      }
+      return json
+    }
+    return {
+      openapi: Effect.sync(() => HttpServerResponse.text(document(), { contentType: "application/json" })),
+      docs: Effect.map(scalar, (response) => {
+        const json = document()
+        page ??= pageOf(textOf(response), json)
+        return page
+      })
+    }
+  })

@@ -1,0 +1,185 @@
+/**
+ * The front door: every request gets its ID and its observation, every reply the headers that all replies have, and what
+ * no route answers is answered here, in the shape of its path.
+ */
+import { TLSSocket } from "node:tls"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scope, Tracer } from "effect"
+import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { GatewayError, internal, invalid } from "../catalog/GatewayError.ts"
+import { endpoints } from "../contract/Api.ts"
+import { IncomingMessage } from "../nodeHttp.ts"
+import { Settings } from "../Settings.ts"
+import { errorReply, idHeaders } from "../surfaces/errorResponse.ts"
+import { makeRequestWatch } from "../telemetry/requestSpan.ts"
+import { makeSourceOf } from "./clientAddress.ts"
+import { Drain } from "./Drain.ts"
+import { makeFinish } from "./finishRequest.ts"
+import { MemoryBudget } from "./MemoryBudget.ts"
+import { CurrentRecord, RequestRecord } from "./RequestRecord.ts"
+
+/** The usage notice, and what is served where the operator allows it (`GATEWAY_DOCS`). */
+const documents: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"])
+
+const noRoute = (method: string, path: string): GatewayError => {
+  const allow = endpoints.get(path)?.method
+  if (allow !== undefined) {
+    return new GatewayError({
+      reason: "method",
+      message: `${method} is not allowed here: use ${allow}`,
+      headers: { allow }
+    })
+  }
+  const shown = path.slice(0, 100).replace(/[^\x20-\x7e]/g, "?")
+  return new GatewayError({
+    reason: "not-found",
+    message: `there is nothing at ${shown}; the endpoints are ${[...endpoints.keys()].join(", ")}`
+  })
+}
+
+const overloaded = new GatewayError({
+  reason: "overloaded",
+  message: "the gateway has as many requests in hand as it takes; try again in a moment",
+  retryAfter: 1
+})
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** What HTTP forbids and Node leaves to us, because its own refusals have no body and no ID. */
+const malformed = (request: Request): GatewayError | undefined => {
+  const { headers, httpVersion, rawHeaders } = NodeHttpServerRequest.toIncomingMessage(request)
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts++
+  }
+  if (hosts > 1) return invalid("there is more than one header Host")
+  if (httpVersion !== "1.1") return undefined
+  if (request.headers.host === undefined) return invalid("the header Host is missing")
+  return headers.expect === undefined || headers.expect.toLowerCase() === "100-continue" ? undefined : unexpected
+}
+
+const unexpected = new GatewayError({
+  reason: "expectation",
+  message: "the only expectation that is met is 100-continue"
+})
+
+const isHttps = ({ source }: Request): boolean =>
+  source instanceof IncomingMessage && source.socket instanceof TLSSocket
+
+/** The link to the usage notice that every reply carries (docs/api.md#usage-notice). */
+const link = '</>; rel="terms-of-service"'
+
+/** For callers that use TLS: for a year their browsers use nothing else. */
+const strictTransport = { "strict-transport-security": "max-age=31536000" }
+/** Replies must not be cached; pages have cache headers of their own. */
+const notStored = { "cache-control": "no-store" }
+
+export const frontDoor = HttpRouter.middleware(
+  Effect.gen(function* () {
+    const settings = yield* Settings
+    const finish = yield* makeFinish
+    const drain = yield* Drain
+    const watch = yield* makeRequestWatch
+    const clock = yield* Clock.Clock
+    const tls = Option.isSome(settings.tlsCert)
+    const sourceOf = makeSourceOf(settings.trustedProxies)
+    const room = new MemoryBudget()
+    let inFlight = 0
+
+    /** Why a request does not reach the router; undefined where it does. */
+    const turnAway = (request: Request, path: string): GatewayError | undefined => {
+      if (inFlight > settings.maxInFlight && path !== "/health") return overloaded
+      const refused = malformed(request)
+      if (refused !== undefined) return refused
+      // The router forgives slashes, capitals and escapes; a request that it served so would belong to no surface.
+      return endpoints.has(path) || documents.has(path) ? undefined : noRoute(request.method, path)
+    }
+
+    const finished = (observation: RequestRecord, reply: HttpServerResponse.HttpServerResponse) => {
+      observation.status = reply.status
+      if (!observation.stream) {
+        observation.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
+      }
+      return HttpServerResponse.setHeaders(reply, {
+        ...observation.replyHeaders,
+        ...idHeaders(observation.path, observation.id),
+        ...(drain.draining() ? { connection: "close" } : {}),
+        ...(tls ? strictTransport : {}),
+        ...("cache-control" in reply.headers ? {} : notStored),
+        link,
+        "x-content-type-options": "nosniff"
+      })
+    }
+
+    return (handler) =>
+      Effect.withFiber((fiber) => {
+        const outer = fiber.context
+        const request = Context.getUnsafe(outer, HttpServerRequest.HttpServerRequest)
+        const scope = Context.getUnsafe(outer, Scope.Scope)
+        const path = request.url.split("?", 1)[0] ?? "/"
+        const observation = new RequestRecord(
+          {
+            id: crypto.randomUUID(),
+            startedAt: clock.currentTimeMillisUnsafe(),
+            method: request.method,
+            path,
+            source: sourceOf(request),
+            surface: endpoints.get(path)?.surface
+          },
+          room
+        )
+        const watched = watch(observation, {
+          headers: request.headers,
+          https: isHttps(request)
+        })
+        const { leave, span } = watched
+        observation.span = span
+        inFlight++
+
+        const context = outer.pipe(
+          Context.add(References.CurrentLogAnnotations, { request_id: observation.id }),
+          Context.add(CurrentRecord, observation),
+          span === undefined ? identity : Context.add(Tracer.ParentSpan, span)
+        )
+        const over = (exit: Exit.Exit<unknown, unknown>) => {
+          inFlight--
+          const left = Exit.isFailure(exit)
+          const ended = drain.ended()
+          if (left && ended !== undefined) observation.fail(ended)
+          const response = NodeHttpServerRequest.toServerResponse(request)
+          // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`drainOpenReplies.ts`).
+          if (response.destroyed || response.writableLength === 0) observation.release()
+          else response.once("close", () => observation.release())
+          leave()
+          return finish(observation, left, observation.now(), watched)
+        }
+        const failed = (error: GatewayError) => {
+          observation.refuse(error)
+          return errorReply(path, error)
+        }
+        const refused = turnAway(request, path)
+        const answer =
+          refused === undefined
+            ? Effect.matchCauseEffect(
+                Effect.updateContext(handler, (_: Context.Context<never>) => context),
+                {
+                  onSuccess: (reply) => Effect.succeed(finished(observation, reply)),
+                  onFailure: (cause) => {
+                    if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+                    const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+                    return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+                      ? Effect.succeed(finished(observation, failed(noRoute(request.method, path))))
+                      : Effect.as(
+                          Effect.provideContext(Effect.logError("request failed", cause), context),
+                          finished(observation, failed(internal))
+                        )
+                  }
+                }
+              )
+            : Effect.succeed(finished(observation, failed(refused)))
+        return Effect.andThen(Scope.addFinalizerExit(scope, over), answer)
+      })
+  }),
+  { global: true }
+)

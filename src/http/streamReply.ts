@@ -1,0 +1,144 @@
+/**
+ * A streamed reply, and what is recorded of it. The first frame is awaited before the status is committed, so that a refusal keeps its
+ * status; after that the stream never fails, but ends in-band.
+ */
+import { Cause, Effect, Exit, Option, Pull, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
+import type { Provider } from "../cloud/Provider.ts"
+import { makeAccumulator } from "../governance/accumulate.ts"
+import type { GatewaySettings } from "../Settings.ts"
+import type { Progress, Protocol } from "../stream/Frame.ts"
+import { governanceSoFar, scanned } from "../stream/govern.ts"
+import { reply } from "../stream/reply.ts"
+import { singleUse } from "../stream/singleUse.ts"
+import type { Prepared } from "../surfaces/Surface.ts"
+import type { RequestRecord } from "./RequestRecord.ts"
+import type { makeEnds } from "./terminations.ts"
+
+export interface StreamReplyOptions<S extends Progress> {
+  readonly protocol: Protocol<S>
+  readonly prepared: Prepared
+  readonly route: Route
+  readonly provider: Provider["Service"]
+  readonly observation: RequestRecord
+}
+
+/** Characters that are kept of a stream, tool calls above all: as many as a whole reply may have bytes. */
+const mostKept = 32 * 1024 * 1024
+
+const tooLarge = new GatewayError({
+  reason: "upstream",
+  message: "the cloud that serves this model sent tool calls or thinking that are too large",
+  code: "too-large"
+})
+
+const response = {
+  contentType: "text/event-stream; charset=utf-8",
+  headers: { "x-accel-buffering": "no" }
+}
+
+type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
+
+export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof makeEnds>) =>
+  Effect.fnUntraced(function* <S extends Progress>(options: StreamReplyOptions<S>) {
+    const { protocol, prepared, route, provider, observation } = options
+    const fiber = yield* Effect.fiber
+    const state = protocol.initial()
+    const calls = makeAccumulator(limits.scanMode)
+    const ofRequest = observation.taken
+    const spanOf = () => observation.attempts.at(-1)?.span
+    const fail = (error: GatewayError) => {
+      observation.fail(error)
+      spanOf()?.fail(error)
+    }
+    observation.stream = true
+
+    /** The reply is over, either way: flags and tokens go to the record and the span. */
+    const settle = (exit: Exit.Exit<unknown, unknown>) => {
+      const { failure, finishReason, tokens } = protocol.summary(state)
+      observation.flags = calls.flags().length
+      observation.counted = state.end === "complete" && state.early !== true
+      observation.received = (state.bytes ?? 0) + (state.kept ?? 0)
+      observation.finishReason = finishReason
+      observation.tokens = tokens
+      const span = spanOf()
+      if (tokens !== undefined) span?.used(tokens, finishReason, observation.flags)
+      if (failure !== undefined) fail(failure)
+      if (Exit.isFailure(exit)) span?.cancelled()
+      span?.end()
+      observation.streamEnd ??= Exit.isFailure(exit)
+        ? "cancelled"
+        : observation.outcome === undefined
+          ? "complete"
+          : "error"
+    }
+
+    const bytes = reply(
+      provider.stream({
+        route,
+        operation: prepared.operation,
+        body: singleUse(prepared.bodies[0] ?? {}),
+        size: observation.bytesIn,
+        keyId: observation.keyId,
+        parent: observation.span,
+        attempts: observation.attempts,
+        takeMemory: (bytes) => observation.take(bytes),
+        received: () => {}
+      }),
+      {
+        protocol,
+        state,
+        calls,
+        onEvents: (count) => {
+          observation.events += count
+          if (observation.firstEventAt !== undefined) return
+          observation.firstEventAt = observation.now()
+          spanOf()?.firstToken()
+        },
+        hold: (more, all) => (all > mostKept ? tooLarge : observation.take(more) ? undefined : noRoom),
+        errorOf: (fault) => provider.faultError(route, fault),
+        heartbeat: limits.heartbeat,
+        idle: limits.streamIdleTimeout,
+        heardAt: () => observation.attempts.at(-1)?.heardAt ?? 0,
+        ceiling: limits.streamCeiling,
+        ended: endOf(observation.keyId ?? ""),
+        cutOff: Effect.sync(() => fiber.interruptUnsafe()),
+        lastFrames: (error) => {
+          fail(error)
+          observation.streamEnd = "error"
+          return [protocol.inBand(state, error, governanceSoFar(calls))].flat()
+        },
+        onWaiting: (more) => {
+          if (more > 0) observation.bytesOut += more
+          observation.take(more)
+        }
+      }
+    )
+    const pull = yield* Stream.toPull(bytes)
+    const first = yield* Pull.catchDone(pull, () => Effect.succeed([])).pipe(
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          if (Exit.isSuccess(exit)) return
+          const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+          if (error === undefined) return settle(exit)
+          spanOf()?.fail(error)
+          spanOf()?.end()
+        })
+      )
+    )
+    yield* Effect.addFinalizer((exit) =>
+      Effect.andThen(
+        scanned(calls),
+        Effect.sync(() => settle(exit))
+      )
+    )
+    observation.answered()
+    // The request has been sent, and is let go of.
+    observation.take(-ofRequest)
+    return HttpServerResponse.stream(
+      Stream.concat(Stream.fromIterable(first), Stream.fromPull(Effect.succeed(pull))),
+      response
+    )
+  })

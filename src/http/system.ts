@@ -1,0 +1,65 @@
+/** The model list and the health check. */
+import { Clock, Effect, Option, Result } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { CatalogStore } from "../catalog/CatalogStore.ts"
+import { Api } from "../contract/Api.ts"
+import { Caller } from "../contract/Security.ts"
+import { service, version } from "../contract/version.ts"
+import { cryptoFacts } from "../fips.ts"
+import { Keys, permits } from "../limits/Keys.ts"
+import { Clouds, Settings } from "../Settings.ts"
+import { declarationsOf, loopbacksOf } from "../settings/declarations.ts"
+import { Drain } from "./Drain.ts"
+
+/** Every ID that the caller can request, in catalog order (docs/api.md#model-list). */
+export const modelsLayer = HttpApiBuilder.group(
+  Api,
+  "models",
+  Effect.fn(function* (handlers) {
+    const catalog = yield* CatalogStore
+    return handlers.handle("list", () =>
+      Effect.map(Caller, (caller) => ({
+        object: "list" as const,
+        data: catalog
+          .current()
+          .list.filter(({ model, level }) => Result.isSuccess(permits(caller, { base: model.id, level })))
+          .map(({ id, created, ownedBy }) => ({ id, object: "model" as const, created, owned_by: ownedBy }))
+      }))
+    )
+  })
+)
+
+/**
+ * A caller with a key is told what the boundary depends on beside the partition table (docs/operation.md#what-may-serve-what).
+ */
+export const healthLayer = HttpApiBuilder.group(
+  Api,
+  "health",
+  Effect.fn(function* (handlers) {
+    const drain = yield* Drain
+    const keys = yield* Keys
+    const clock = yield* Clock.Clock
+    const { extraCaCerts } = yield* Settings
+    const clouds = yield* Clouds
+    const foundations = {
+      boundary: {
+        declared: Object.fromEntries(declarationsOf(clouds).map(({ setting, serves }) => [setting, serves])),
+        loopback: Object.fromEntries(loopbacksOf(clouds).map(({ servedBy, setting }) => [setting, servedBy])),
+        extra_certificates: Option.isSome(extraCaCerts)
+      },
+      crypto: cryptoFacts()
+    }
+    return handlers.handle("health", ({ request }) =>
+      Effect.sync(() => {
+        const draining = drain.draining()
+        const key = request.headers["x-api-key"]
+        const known = key !== undefined && Result.isSuccess(keys.authenticate(key, clock.currentTimeMillisUnsafe()))
+        return HttpServerResponse.jsonUnsafe(
+          { status: draining ? "draining" : "ok", service, version, ...(known ? foundations : {}) },
+          { status: draining ? 503 : 200 }
+        )
+      })
+    )
+  })
+)

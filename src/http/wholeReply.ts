@@ -1,0 +1,118 @@
+/** A whole reply: the calls that a request needs under one ceiling, and what each of them came to. */
+import { Effect, Result } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { GatewayError } from "../catalog/GatewayError.ts"
+import type { Body, Provider, Reply } from "../cloud/Provider.ts"
+import type { ApiError, MessagesError } from "../contract/Errors.ts"
+import { governanceOfCalls } from "../governance/flags.ts"
+import type { GatewaySettings } from "../Settings.ts"
+import { ceilingError } from "../stream/deadlines.ts"
+import type { Progress } from "../stream/Frame.ts"
+import type { Answer, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
+import { print } from "../wire/print.ts"
+import { inOneTurn, inSlices } from "../wire/turns.ts"
+import type { RequestRecord } from "./RequestRecord.ts"
+
+export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
+  readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
+  readonly provider: Provider["Service"]
+  readonly observation: RequestRecord
+}
+
+/** What a call came to goes to its span and to the request; several calls of a request add up. */
+const learn = (observation: RequestRecord, { span }: Reply, answer: Answer): void => {
+  const { failure, finishReason, flags, tokens } = answer
+  if (tokens !== undefined) {
+    observation.count(tokens)
+    span.used(tokens, finishReason, flags)
+  }
+  if (failure !== undefined) {
+    // What a cloud says of its own failure is no output.
+    observation.received = 0
+    observation.fail(failure)
+    span.fail(failure)
+  }
+  observation.finishReason = finishReason
+  observation.flags += flags
+  span.end()
+}
+
+type Limits = Pick<GatewaySettings, "embeddingsConcurrency" | "requestCeiling" | "scanMode">
+
+const json = { contentType: "application/json" }
+
+export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode }: Limits) => {
+  const read = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
+    const { observation, prepared, provider, route, surface } = options
+    if (surface.ahead !== undefined) yield* inSlices(surface.ahead(reply.body))
+    const said = yield* inOneTurn(() => surface.answer(prepared, reply))
+    if (Result.isFailure(said)) {
+      const error = provider.faultError(route, said.failure)
+      if (said.failure._tag === "Refused") observation.received = 0
+      reply.span.fail(error)
+      reply.span.end()
+      return yield* error
+    }
+    const { body, calls, ...summary } = said.success
+    const governance = yield* inSlices(governanceOfCalls(calls, scanMode))
+    const answer: Answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
+    learn(observation, reply, answer)
+    return answer
+  })
+
+  const ask = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body) => {
+    const { observation, prepared, provider, route } = options
+    const sent = provider.send({
+      route,
+      operation: prepared.operation,
+      body: () => body,
+      size: observation.bytesIn,
+      keyId: observation.keyId,
+      parent: observation.span,
+      attempts: observation.attempts,
+      takeMemory: (bytes) => observation.take(bytes),
+      received: (bytes) => {
+        observation.received += bytes
+      }
+    })
+    return Effect.flatMap(sent, (reply) => Effect.map(read(options, reply), (answer) => ({ answer, reply })))
+  }
+
+  const respond = ({ body }: Answer, size: number) => {
+    if (body instanceof Uint8Array) return Effect.succeed(HttpServerResponse.uint8Array(body, json))
+    if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, json))
+    return Effect.map(print(body, size), (printed) =>
+      typeof printed === "string"
+        ? HttpServerResponse.text(printed, json)
+        : HttpServerResponse.uint8Array(printed, json)
+    )
+  }
+
+  const answered = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
+    const { observation, prepared, surface } = options
+    const [only] = prepared.bodies
+    if (surface.join === undefined && only !== undefined) {
+      const { answer, reply } = yield* ask(options, only)
+      observation.answered()
+      return yield* respond(answer, reply.bytes.length)
+    }
+    const answers = yield* Effect.forEach(
+      prepared.bodies,
+      (body, at) => Effect.mapError(ask(options, body), (error) => surface.errorAt?.(error, at) ?? error),
+      { concurrency: embeddingsConcurrency }
+    )
+    observation.answered()
+    const joined = surface.join?.(
+      prepared,
+      answers.map(({ answer }) => answer)
+    )
+    return HttpServerResponse.text(String(joined?.body ?? ""), json)
+  })
+
+  /** The first call that fails ends the others. */
+  return <P extends Prepared>(options: WholeReplyOptions<P>) =>
+    Effect.timeoutOrElse(answered(options), {
+      duration: requestCeiling,
+      orElse: (): Effect.Effect<never, GatewayError> => Effect.fail(ceilingError)
+    })
+}

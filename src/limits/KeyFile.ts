@@ -1,0 +1,150 @@
+/** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
+import { hash, randomBytes } from "node:crypto"
+import { Effect, Schema } from "effect"
+import { levels } from "../catalog/Level.ts"
+import { FileError, readOwned, withLock, writeAtomic } from "./files.ts"
+
+const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
+const Count = Schema.Int.check(Schema.isGreaterThan(0))
+
+/** A base model name, or the start of one and `*`: `claude-*`, `gpt-5.1`, `*`. Compared exactly, case included. */
+export const ModelPattern = Schema.String.check(
+  Schema.isPattern(/^[^*\s,:]*\*?$/, {
+    message: "expected a base model name such as gpt-5.1, or a prefix such as claude-*"
+  }),
+  Schema.isNonEmpty()
+)
+
+const Name = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(200))
+
+/** An absent limit is no limit. */
+const limits = {
+  requestsPerMinute: Schema.optional(Count),
+  /** Streams at the same time. */
+  streams: Schema.optional(Count),
+  /** Tokens in a UTC calendar month and in a UTC day, input and output together. */
+  monthlyTokens: Schema.optional(Count),
+  dailyTokens: Schema.optional(Count)
+}
+
+/** The name of a team or of a tag. */
+export const ShortName = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+    message: "expected 1 to 64 letters, digits, '.', '_' and '-'"
+  })
+)
+/** Records carry them. */
+export const maxTags = 16
+export const Tags = Schema.Record(ShortName, Schema.String.check(Schema.isMaxLength(200))).check(
+  Schema.makeFilter((tags) => Object.keys(tags).length <= maxTags || `at most ${maxTags} tags`)
+)
+
+/** A team: its limits hold for all its keys together. */
+export const Team = Schema.Struct({
+  name: ShortName,
+  ...limits,
+  /** In whole units of the catalog's currency, in a UTC calendar month. */
+  monthlyCost: Schema.optional(Count.check(Schema.isLessThanOrEqualTo(1_000_000_000)))
+})
+export type Team = typeof Team.Type
+
+/** One key. Times are UTC, written as ISO 8601. Absent models or levels are all of them. */
+export const Key = Schema.Struct({
+  id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)),
+  name: Name,
+  /** SHA-256 of the secret, hex. The secret has 256 random bits, so it needs no salt and no slow hash. */
+  digest: Digest,
+  created: Schema.DateTimeUtcFromString,
+  /** When the usage notice was shown to whoever created the key (docs/api.md#usage-notice). */
+  acknowledged: Schema.DateTimeUtcFromString,
+  expires: Schema.optional(Schema.DateTimeUtcFromString),
+  revoked: Schema.optional(Schema.DateTimeUtcFromString),
+  team: Schema.optional(ShortName),
+  /** Who answers for it; for people. */
+  owner: Schema.optional(Name),
+  tags: Schema.optional(Tags),
+  models: Schema.optional(Schema.Array(ModelPattern).check(Schema.isMinLength(1))),
+  levels: Schema.optional(Schema.Array(Schema.Literals(levels)).check(Schema.isMinLength(1))),
+  ...limits,
+  /** The secret before the last rotation, which works until then. */
+  previous: Schema.optional(Schema.Struct({ digest: Digest, until: Schema.DateTimeUtcFromString }))
+})
+export type Key = typeof Key.Type
+
+const areUnique = (names: ReadonlyArray<string>): boolean => new Set(names).size === names.length
+
+const KeyFile = Schema.Struct({
+  version: Schema.Literal(1),
+  keys: Schema.Array(Key).check(
+    Schema.makeFilter((keys) => areUnique(keys.map(({ id }) => id)) || "two keys have the same id")
+  ),
+  teams: Schema.optional(
+    Schema.Array(Team).check(
+      Schema.makeFilter((teams) => areUnique(teams.map(({ name }) => name)) || "two teams have the same name")
+    )
+  )
+}).check(
+  // A misspelt team must not be read as one without limits.
+  Schema.makeFilter(({ keys, teams = [] }) => {
+    const key = keys.find(
+      ({ revoked, team }) => team !== undefined && revoked === undefined && !teams.some(({ name }) => name === team)
+    )
+    return key === undefined || `key ${key.id} is of team ${key.team}, which teams does not name`
+  })
+)
+
+/** What a key file says. */
+export interface KeyBook {
+  readonly keys: ReadonlyArray<Key>
+  readonly teams: ReadonlyArray<Team>
+}
+export const emptyBook: KeyBook = { keys: [], teams: [] }
+
+const KeyFileJson = Schema.fromJsonString(KeyFile)
+// A misspelt restriction must not be read as none, so unknown fields are refused.
+const decode = Schema.decodeUnknownEffect(KeyFileJson, { onExcessProperty: "error" })
+const encode = Schema.encodeSync(KeyFile)
+
+/** Hex SHA-256 of a secret. */
+export const digestOf = (secret: string): string => hash("sha256", secret, "hex")
+/** A new secret: `gmg_` and 32 random bytes in base64url. */
+export const newSecret = (): string => `gmg_${randomBytes(32).toString("base64url")}`
+
+/** The keys and teams in a file's text. */
+export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, FileError> =>
+  decode(text).pipe(
+    Effect.map(({ keys, teams = [] }) => ({ keys, teams })),
+    Effect.mapError(
+      (error) =>
+        new FileError({
+          message: `${path} is not a key file: ${error.message.replace(/\s*\n\s*/g, " ")}. Name another in GATEWAY_KEYS_FILE, or fix it; keys are made with: npm run gateway -- keys create --name NAME`
+        })
+    )
+  )
+
+/** The keys and teams of a file, none when there is no file. */
+export const readBook = Effect.fnUntraced(function* (path: string) {
+  const text = yield* readOwned(path)
+  return text === undefined ? emptyBook : yield* parseBook(path, text)
+})
+
+/** The keys alone. */
+export const parseKeys = (path: string, text: string): Effect.Effect<ReadonlyArray<Key>, FileError> =>
+  Effect.map(parseBook(path, text), ({ keys }) => keys)
+export const readKeys = (path: string) => Effect.map(readBook(path), ({ keys }) => keys)
+
+/** Changes a key file, one command at a time, and returns what `change` made beside it. */
+export const changeBook = <A, E, R>(
+  path: string,
+  change: (book: KeyBook) => Effect.Effect<{ readonly book: KeyBook; readonly result: A }, E, R>
+) =>
+  withLock(
+    path,
+    Effect.gen(function* () {
+      const { book, result } = yield* change(yield* readBook(path))
+      const { keys, teams } = book
+      const file = encode(teams.length === 0 ? { version: 1, keys } : { version: 1, keys, teams })
+      yield* writeAtomic(path, `${JSON.stringify(file, null, 2)}\n`)
+      return result
+    })
+  )

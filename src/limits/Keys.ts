@@ -1,0 +1,222 @@
+/** Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). */
+import { timingSafeEqual } from "node:crypto"
+import { Clock, Context, DateTime, Deferred, Duration, Effect, Layer, Result, Schedule } from "effect"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import type { Level } from "../catalog/Level.ts"
+import type { CallerIdentity } from "../contract/Security.ts"
+import { watchFile } from "../watchFile.ts"
+import { FileError, readOwned } from "./files.ts"
+import { digestOf, emptyBook, type Key, type KeyBook, parseBook } from "./KeyFile.ts"
+import { makeGrace } from "./keysGrace.ts"
+
+export type { Key } from "./KeyFile.ts"
+
+const unauthenticated = new GatewayError({
+  reason: "unauthenticated",
+  message: "The API key is missing or invalid. Send your key in the header x-api-key."
+})
+
+/** What a request wants to use: the base model name and the level of its ID. */
+export interface Use {
+  readonly base: string
+  readonly level: Level
+}
+
+const matches = (pattern: string, base: string): boolean =>
+  pattern.endsWith("*") ? base.startsWith(pattern.slice(0, -1)) : base === pattern
+
+/** Whether a key may use a model at a level; the failure (`forbidden`) names what it may use. Also the filter for lists. */
+export const permits = (
+  key: { readonly models?: ReadonlyArray<string> | undefined; readonly levels?: ReadonlyArray<string> | undefined },
+  { base, level }: Use
+): Result.Result<void, GatewayError> => {
+  const refuse = (what: string, allowed: ReadonlyArray<string>) =>
+    Result.fail(
+      new GatewayError({
+        reason: "forbidden",
+        message: `This API key may not use ${what}. It may use: ${allowed.join(", ")}. Ask the operator for more.`
+      })
+    )
+  if (key.models !== undefined && !key.models.some((pattern) => matches(pattern, base))) {
+    return refuse(`the model ${base}`, key.models)
+  }
+  if (key.levels !== undefined && !key.levels.includes(level)) return refuse(`the level ${level}`, key.levels)
+  return Result.void
+}
+
+const isActive = (key: Key, now: number): boolean =>
+  key.revoked === undefined && (key.expires === undefined || now < DateTime.toEpochMillis(key.expires))
+
+/** What the rest of the gateway knows of a key: nothing of its secrets. */
+const identityOf = (
+  { id, name, models, levels, owner, tags, requestsPerMinute, streams, monthlyTokens, dailyTokens, team }: Key,
+  teams: ReadonlyMap<string | undefined, KeyBook["teams"][number]>
+): CallerIdentity => ({
+  id,
+  name,
+  models,
+  levels,
+  owner,
+  tags,
+  requestsPerMinute,
+  streams,
+  monthlyTokens,
+  dailyTokens,
+  team: teams.get(team)
+})
+
+interface Secret {
+  readonly key: Key
+  readonly caller: CallerIdentity
+  /** The digest's hex, as bytes. */
+  readonly digest: Buffer
+  /** Milliseconds since the epoch. */
+  readonly until: number
+}
+
+const secretsOf = ({ keys, teams }: KeyBook): ReadonlyMap<string, Secret> => {
+  const byName = new Map(teams.map((team) => [team.name, team]))
+  return new Map(
+    keys.flatMap((key) => {
+      const caller = identityOf(key, byName)
+      const secretOf = (digest: string, until: number): readonly [digest: string, Secret] => [
+        digest,
+        { key, caller, digest: Buffer.from(digest), until }
+      ]
+      return [
+        secretOf(key.digest, Number.POSITIVE_INFINITY),
+        ...(key.previous === undefined
+          ? []
+          : [secretOf(key.previous.digest, DateTime.toEpochMillis(key.previous.until))])
+      ]
+    })
+  )
+}
+
+const indexById = (keys: ReadonlyArray<Key>): ReadonlyMap<string, Key> => new Map(keys.map((key) => [key.id, key]))
+
+const nobody = Buffer.from(digestOf(""))
+const refused: Result.Result<CallerIdentity, GatewayError> = Result.fail(unauthenticated)
+
+export interface KeysOptions {
+  /** The key file (`GATEWAY_KEYS_FILE`). */
+  readonly file: string
+  /** Time between two looks at the file; default 1 second. A revoked key stops working within it. */
+  readonly poll?: Duration.Input | undefined
+  /** How long the keys outlive a file that is gone or broken (`GATEWAY_KEYS_GRACE`); default 10 minutes. */
+  readonly grace?: Duration.Duration | undefined
+  /** Whether `sandbox-key` works too: a key without limits, which stands in no file. */
+  readonly sandbox?: boolean | undefined
+}
+
+const SANDBOX = "sandbox"
+const withSandbox = (book: KeyBook, now: DateTime.Utc): KeyBook => ({
+  ...book,
+  keys: [{ id: SANDBOX, name: SANDBOX, digest: digestOf("sandbox-key"), created: now, acknowledged: now }, ...book.keys]
+})
+
+export class Keys extends Context.Service<
+  Keys,
+  {
+    /**
+     * The key that has this secret. Every failure is the same error (`unauthenticated`), and takes the same work: a digest,
+     * one lookup and one comparison in constant time. The secret is neither kept nor logged. `now` is in milliseconds since
+     * the epoch.
+     */
+    readonly authenticate: (secret: string, now: number) => Result.Result<CallerIdentity, GatewayError>
+    /** Ends, within a poll, when the key is revoked, expired or removed, so that its running streams can be ended. */
+    readonly ended: (id: string) => Effect.Effect<void>
+    /** The keys and teams that are in force, and since when (milliseconds since the epoch). */
+    readonly inForce: () => KeyBook & { readonly since: number }
+  }
+>()("gateway/limits/Keys") {
+  /**
+   * The keys of a file, which is read again as long as the layer lives. A missing file is no keys, with a warning; a broken one
+   * fails the layer at the start. Later it is ignored, with an error line, until the grace is over: then no key works.
+   */
+  static readonly layer = ({
+    file,
+    poll = "1 second",
+    grace = Duration.minutes(10),
+    sandbox = false
+  }: KeysOptions): Layer.Layer<Keys, FileError> =>
+    Layer.effect(
+      Keys,
+      Effect.gen(function* () {
+        const text = yield* readOwned(file)
+        let known = text === undefined ? emptyBook : yield* parseBook(file, text)
+        const startedAt = yield* DateTime.now
+        const inForce = (book: KeyBook) => (sandbox ? withSandbox(book, startedAt) : book)
+        const { service, replace, tick } = make(inForce(known))
+        const use = (book: KeyBook) =>
+          Effect.andThen(
+            Effect.sync(() => replace(inForce(book))),
+            tick
+          )
+        if (text === undefined && !sandbox) {
+          yield* Effect.logWarning(
+            `There are no API keys: ${file} does not exist. Create a key: npm run gateway -- keys create --name NAME`
+          )
+        }
+        yield* watchFile({
+          read: readOwned(file),
+          initial: text,
+          every: poll,
+          take: Effect.fnUntraced(function* (latest) {
+            if (latest === undefined) return yield* new FileError({ message: `${file} is gone` })
+            known = yield* parseBook(file, latest)
+            yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: known.keys.length }))
+            yield* use(known)
+          }),
+          complaint: (message) =>
+            `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is mended.`,
+          looked: makeGrace({ file, grace, end: use(emptyBook), restore: Effect.suspend(() => use(known)) })
+        })
+        // Keys expire without a change of the file.
+        yield* tick.pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
+        return service
+      })
+    )
+}
+
+const make = (initial: KeyBook) => {
+  let current = initial
+  let secrets = secretsOf(initial)
+  let byId = indexById(initial.keys)
+  let since = Date.now()
+  const waiting = new Map<string, Deferred.Deferred<void>>()
+
+  const authenticate = (presented: string, now: number): Result.Result<CallerIdentity, GatewayError> => {
+    const digest = digestOf(presented)
+    const found = secrets.get(digest)
+    const same = timingSafeEqual(Buffer.from(digest), found?.digest ?? nobody)
+    return same && found !== undefined && now < found.until && isActive(found.key, now)
+      ? Result.succeed(found.caller)
+      : refused
+  }
+
+  const ended = (id: string) =>
+    Effect.suspend(() => {
+      const deferred = waiting.getOrInsertComputed(id, () => Deferred.makeUnsafe<void>())
+      return Deferred.await(deferred)
+    })
+
+  const tick = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    for (const [id, deferred] of waiting) {
+      const key = byId.get(id)
+      if (key !== undefined && isActive(key, now)) continue
+      waiting.delete(id)
+      yield* Deferred.succeed(deferred, undefined)
+    }
+  })
+
+  const replace = (book: KeyBook) => {
+    current = book
+    secrets = secretsOf(book)
+    byId = indexById(book.keys)
+    since = Date.now()
+  }
+  const inForce = () => ({ ...current, since })
+  return { service: Keys.of({ authenticate, ended, inForce }), replace, tick }
+}

@@ -1,0 +1,99 @@
+/**
+ * The store of limits: counted accounts that several requests draw on at once (tokens of a month, streams at a time), and
+ * buckets that fill up again (requests a minute).
+ *
+ * Each call is one atomic step over all accounts or buckets that it names, so that racing requests never pass a limit, of a key
+ * or of its team (docs/decisions.md#limits-and-quotas). Processes that share a store share the accounts.
+ */
+import { Context, Data, type Duration, type Effect } from "effect"
+
+/** The store cannot be reached or written. `message` is for the operator. */
+export class LedgerError extends Data.TaggedError("LedgerError")<{
+  readonly message: string
+  /** Whether the store may have done it all the same. */
+  readonly doubtful?: boolean | undefined
+}> {}
+
+export interface Account {
+  /** Unique in the store: `<key id>:2026-11`. */
+  readonly name: string
+  /** How long the store keeps the account after it was last used. */
+  readonly keep: Duration.Duration
+}
+
+/** What a request wants of one account. */
+export interface Demand {
+  readonly account: Account
+  /** What may be spent and held together. */
+  readonly limit: number
+  /** Held where it is free; else all that is free, if that is at least `least`. */
+  readonly amount: number
+  readonly least: number
+}
+
+export interface Hold {
+  /** Unique: names the hold when it is settled. */
+  readonly id: string
+  readonly demands: ReadonlyArray<Demand>
+  /** After this long the hold no longer counts, so that what a crashed process held comes back. */
+  readonly lease: Duration.Duration
+}
+
+/** An account as it stood before the hold. */
+export interface Standing {
+  readonly spent: number
+  /** By requests that run. */
+  readonly held: number
+}
+
+/** What a hold has of an account. */
+export interface Share extends Standing {
+  readonly amount: number
+}
+
+export interface Held {
+  /** False when one of the demands does not fit; then nothing is held. */
+  readonly granted: boolean
+  /** One for each demand, in their order. */
+  readonly shares: ReadonlyArray<Share>
+}
+
+/** What is charged to an account. */
+export interface Charge {
+  readonly account: Account
+  readonly amount: number
+}
+
+/** Holds a minute's worth, and fills up evenly. */
+export interface Bucket {
+  readonly name: string
+  /** What it holds when it is full. */
+  readonly limit: number
+}
+
+export interface Taken {
+  /** False when one of the buckets is empty; then nothing is taken. */
+  readonly granted: boolean
+  /** What each bucket holds now, fractions included, in their order. */
+  readonly left: ReadonlyArray<number>
+}
+
+export class Ledger extends Context.Service<
+  Ledger,
+  {
+    readonly hold: (hold: Hold) => Effect.Effect<Held, LedgerError>
+    /** Ends a hold and charges its accounts, also when its lease is over. Settling twice counts once. */
+    readonly settle: (id: string, charges: ReadonlyArray<Charge>) => Effect.Effect<void, LedgerError>
+    /** Charges accounts without a hold. `id` is the batch's own: the same batch counts once, however often it is sent. */
+    readonly charge: (id: string, charges: ReadonlyArray<Charge>) => Effect.Effect<void, LedgerError>
+    /** What was spent of each account, by name. */
+    readonly spent: (names: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<number>, LedgerError>
+    /** Takes one out of each bucket. */
+    readonly take: (buckets: ReadonlyArray<Bucket>) => Effect.Effect<Taken, LedgerError>
+  }
+>()("gateway/limits/Ledger") {}
+
+/** In which a bucket fills up, in milliseconds. */
+export const bucketWindow = 60_000
+/** How long a batch of charges is remembered, in milliseconds, so that one that is sent again counts once. */
+export const batchMemory = 600_000

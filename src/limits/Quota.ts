@@ -1,0 +1,244 @@
+/**
+ * What a key and its team may use in a month and in a day: tokens, and a cost (docs/api.md#authentication,
+ * docs/decisions.md#limits-and-quotas).
+ */
+import { Clock, Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
+import type { Prices } from "../catalog/Catalog.ts"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import { costOf } from "../catalog/prices.ts"
+import type { CallerIdentity } from "../contract/Security.ts"
+import { type Charge, type Demand, Ledger, type LedgerError, type Standing } from "./Ledger.ts"
+import { type Budget, budgetsOf } from "./limits.ts"
+import { rateHeaders } from "./rateHeaders.ts"
+import { makeWatch } from "./storeHealth.ts"
+import { makeUsageAccumulator, type Note } from "./usageAccumulator.ts"
+import { type UsageTotals, type Users, usageTotalsOf } from "./usageTotals.ts"
+
+/** Bytes of text that are about a token. */
+export const bytesPerToken = 4
+/** About what an image or a page of a file is charged. */
+const mediumTokens = 1600
+/** Output for which there must be room. */
+const leastOutput = 256
+/** More than any request uses, so that an absurd number from a cloud cannot overflow the count. */
+const mostUsed = 1e12
+/** Seconds to wait where running requests hold what is left. */
+const whileRunning = 5
+
+/** About how many tokens an input is. `media` is the number of images and files, whose bytes are no text. */
+export const estimateInput = (textBytes: number, media: number): number =>
+  Math.ceil(textBytes / bytesPerToken) + media * mediumTokens
+
+/** What a request asks for. */
+export interface Wanted {
+  /** Tokens of the input, about. */
+  readonly input: number
+  /** Tokens that the output may have. */
+  readonly output: number
+  /** Absent where the deployment has no prices. */
+  readonly prices?: Prices | undefined
+}
+
+export interface Reservation {
+  /** Tokens held for the request: as many as it may want, or less where less is left. */
+  readonly reserved: number
+  /** `x-ratelimit-*-tokens` of the reply, of the limit that is nearest to its end; none where only the cost is limited. */
+  readonly headers: Readonly<Record<string, string>>
+  /**
+   * Sets how many tokens the request has used so far, input and output, and what they cost in millionths. The last call counts;
+   * without one it is 0. After settling it changes nothing.
+   */
+  readonly use: (tokens: number, cost?: number) => void
+  /** Tokens that are charged so far; that were charged, once settled. */
+  readonly charged: () => number
+  /** Charges what was used and gives the rest back, once. The scope does it when nothing else has, whatever way out it takes. */
+  readonly settle: Effect.Effect<void>
+}
+
+export interface QuotaOptions {
+  /** The longest a request may last: what a crashed process held comes back after it. */
+  readonly lease: Duration.Input
+}
+
+export class Quota extends Context.Service<
+  Quota,
+  {
+    /**
+     * Holds what a request of the caller's may use until the scope closes, in every limit of the key and its team or in none.
+     * Fails with `quota` where it does not fit, with `forbidden` where a cost is limited and there are no prices, and with
+     * `overloaded` while the store is lost: a quota that cannot be counted is not given.
+     */
+    readonly reserve: (caller: CallerIdentity, wanted: Wanted) => Effect.Effect<Reservation, GatewayError, Scope.Scope>
+    /** Adds what a request used to what no limit counts. Once for every request that was charged; does not wait. */
+    readonly note: Note
+    /** What these keys and teams have used. */
+    readonly usageTotals: (users: Users) => Effect.Effect<UsageTotals, LedgerError>
+  }
+>()("gateway/limits/Quota") {
+  static readonly layer = (options: QuotaOptions): Layer.Layer<Quota, never, Ledger> =>
+    Layer.effect(Quota, make(Duration.fromInputUnsafe(options.lease)))
+}
+
+const unpriced = ({ name }: { readonly name: string }) =>
+  new GatewayError({
+    reason: "forbidden",
+    message: `The team ${name} has a limit on its cost, and this model has no price at this level. Ask the operator for a price in the catalog, or use another model.`
+  })
+
+const lost = new GatewayError({
+  reason: "overloaded",
+  message: "The quota of this API key cannot be checked at the moment. Try again shortly.",
+  retryAfter: 5,
+  code: "quota-store"
+})
+
+/** Amounts of a budget, as a person reads them. */
+const amounts = ({ unit }: Budget, currency: string | undefined) => {
+  const shown = (amount: number) => (unit === "cost" ? String(Math.floor(amount / 10_000) / 100) : String(amount))
+  return { shown, what: unit === "cost" ? (currency ?? "") : "tokens" }
+}
+
+interface Refusal {
+  readonly message: string
+  /** Undefined where no wait helps. */
+  readonly seconds: number | undefined
+}
+
+/** Why a demand does not fit, and when it will. */
+const explain = (budget: Budget, least: number, { held, spent }: Standing, currency: string | undefined): Refusal => {
+  const { limit, period, whose } = budget
+  const { shown, what } = amounts(budget, currency)
+  const all = `${shown(limit)} ${what} ${period.kind === "month" ? "of this month" : "of today"}`
+  const next = `The next ${period.kind} starts on ${period.next} (UTC).`
+  const free = Math.max(0, limit - spent)
+  const needs = `This request needs at least ${shown(least)} ${what}`
+  if (spent >= limit) return { message: `${whose.name} has used its ${all}. ${next}`, seconds: period.rest }
+  if (least > limit) {
+    return { message: `${needs}, more than all of ${whose.own} ${all}. Shorten it.`, seconds: undefined }
+  }
+  if (least > free) {
+    return {
+      message: `${needs}, and ${shown(free)} of ${whose.own} ${all} are left. Shorten it. ${next}`,
+      seconds: period.rest
+    }
+  }
+  return {
+    message: `${needs}, and running requests hold ${shown(held)} of the ${shown(free)} that are left of ${whose.own} ${all}. Try again when one has ended.`,
+    seconds: whileRunning
+  }
+}
+
+interface Priced extends Demand {
+  readonly budget: Budget
+}
+
+/** Input and output where there is room; at least the input and a short answer. */
+const demandOf = (budget: Budget, { input, output, prices }: Wanted): Priced => {
+  const short = Math.min(output, leastOutput)
+  const of = (tokens: number) =>
+    budget.unit === "tokens" || prices === undefined ? input + tokens : costOf(prices, { input, output: tokens })
+  return { budget, account: budget.account, limit: budget.limit, amount: of(output), least: of(short) }
+}
+
+/** Of what does not fit, that which takes the longest to. */
+const refusal = (demands: ReadonlyArray<Priced>, standings: ReadonlyArray<Standing>, currency: string | undefined) => {
+  let worst: (Refusal & { readonly budget: Budget; readonly left: number }) | undefined
+  for (const [n, { budget, least }] of demands.entries()) {
+    const standing = standings[n] ?? { spent: 0, held: 0 }
+    const left = Math.max(0, budget.limit - standing.spent - standing.held)
+    if (left >= least) continue
+    const why = explain(budget, least, standing, currency)
+    const longer = (why.seconds ?? Number.POSITIVE_INFINITY) > (worst?.seconds ?? Number.POSITIVE_INFINITY)
+    if (worst === undefined || longer || why.seconds === undefined) worst = { ...why, budget, left }
+  }
+  if (worst === undefined) return lost // a ledger that refuses names what does not fit
+  const { budget, left, message, seconds } = worst
+  return new GatewayError({
+    reason: "quota",
+    message,
+    retryAfter: seconds,
+    headers: budget.unit === "cost" ? {} : rateHeaders("tokens", budget.limit, left, budget.period.rest)
+  })
+}
+
+const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
+  const ledger = yield* Ledger
+  const scope = yield* Effect.scope
+  const watch = makeWatch("quota", "Requests of keys and teams with a quota are refused until it is back.")
+
+  // What was used must be charged, so settling is tried until the store is back; only the end of the process gives up, and logs
+  // it.
+  const settleLater = (id: string, charges: ReadonlyArray<Charge>) =>
+    ledger.settle(id, charges).pipe(
+      Effect.retry(Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")])),
+      Effect.onInterrupt(() =>
+        Effect.forEach(charges, ({ account, amount }) =>
+          amount === 0
+            ? Effect.void
+            : Effect.logError("What was used was not charged to the quota").pipe(
+                Effect.annotateLogs({ account: account.name, amount })
+              )
+        )
+      ),
+      Effect.forkIn(scope)
+    )
+
+  const reserve = Effect.fnUntraced(function* (caller: CallerIdentity, wanted: Wanted) {
+    const { team } = caller
+    if (team?.monthlyCost !== undefined && wanted.prices === undefined) return yield* unpriced(team)
+    const demands = budgetsOf(caller, yield* Clock.currentTimeMillis).map((budget) => demandOf(budget, wanted))
+    const id = crypto.randomUUID()
+    let used = 0
+    let cost = 0
+    let settled = false
+    const charges = () =>
+      demands.map(({ account, budget }): Charge => ({ account, amount: budget.unit === "cost" ? cost : used }))
+    const settle = Effect.suspend(() => {
+      if (settled) return Effect.void
+      settled = true
+      return Effect.catch(watch(ledger.settle(id, charges())), () => settleLater(id, charges()))
+    }).pipe(Effect.uninterruptible, Effect.asVoid)
+
+    const hold = watch(ledger.hold({ id, demands, lease })).pipe(
+      Effect.catch(({ doubtful }) =>
+        doubtful === true ? Effect.andThen(settleLater(id, charges()), Effect.fail(lost)) : Effect.fail(lost)
+      ),
+      Effect.filterOrFail(
+        ({ granted }) => granted,
+        ({ shares }) => refusal(demands, shares, wanted.prices?.currency)
+      )
+    )
+    const { shares } = yield* Effect.acquireRelease(hold, () => settle)
+    let reserved = wanted.input + wanted.output
+    let headers: Readonly<Record<string, string>> = {}
+    let fewest = Number.POSITIVE_INFINITY
+    for (const [n, { budget }] of demands.entries()) {
+      const { amount, held, spent } = shares[n] ?? { amount: 0, held: 0, spent: 0 }
+      const left = budget.limit - spent - held - amount
+      if (budget.unit === "cost") continue
+      reserved = Math.min(reserved, amount)
+      if (left >= fewest) continue
+      fewest = left
+      headers = rateHeaders("tokens", budget.limit, left, budget.period.rest)
+    }
+    return {
+      reserved,
+      headers,
+      use: (tokens: number, price = 0) => {
+        if (settled || !Number.isFinite(tokens)) return
+        used = Math.min(mostUsed, Math.max(0, Math.ceil(tokens)))
+        cost = Math.min(mostUsed, price)
+      },
+      charged: () => used,
+      settle
+    }
+  })
+
+  const usageTotals = (users: Users) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => usageTotalsOf(ledger, users, now))
+  const note = yield* makeUsageAccumulator(
+    ledger,
+    makeWatch("use", "What keys and teams without a quota use is written when it is back.")
+  )
+  return Quota.of({ reserve, note, usageTotals })
+})

@@ -1,0 +1,137 @@
+/** How often and how much at a time a key and its team may ask (docs/api.md#authentication). */
+import { Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import type { CallerIdentity } from "../contract/Security.ts"
+import { bucketWindow, type Demand, Ledger, type LedgerError, type Taken } from "./Ledger.ts"
+import { type Limit, limitsOf } from "./limits.ts"
+import { rateHeaders } from "./rateHeaders.ts"
+import { makeSqliteStore } from "./sqliteStore.ts"
+import { makeWatch } from "./storeHealth.ts"
+
+export interface RateLimitOptions {
+  /** The longest a stream may last (`GATEWAY_STREAM_CEILING`): a slot that a crashed process held is free after it. */
+  readonly streamCeiling: Duration.Input
+}
+
+type Headers = Readonly<Record<string, string>>
+
+export class RateLimit extends Context.Service<
+  RateLimit,
+  {
+    /**
+     * Takes one request out of the buckets of the key and its team, each of which holds a minute's requests; out of both or none.
+     * Returns the headers of the reply; fails with `rate-limit`, the same headers and the seconds to wait.
+     */
+    readonly take: (caller: CallerIdentity) => Effect.Effect<Headers, GatewayError>
+    /** Takes one of the streams of the key and its team until the scope closes; fails with `rate-limit` when all are in use. */
+    readonly stream: (caller: CallerIdentity) => Effect.Effect<void, GatewayError, Scope.Scope>
+  }
+>()("gateway/limits/RateLimit") {
+  /** Counts in the shared store, and in this process alone while that store is unavailable. */
+  static readonly layer = (options: RateLimitOptions): Layer.Layer<RateLimit, LedgerError, Ledger> =>
+    Layer.effect(
+      RateLimit,
+      Effect.gen(function* () {
+        const shared = yield* Ledger
+        const local = yield* makeSqliteStore(":memory:")
+        return RateLimit.of({
+          take: makeTake(shared, local),
+          stream: makeStream(shared, local, Duration.fromInputUnsafe(options.streamCeiling), yield* Effect.scope)
+        })
+      })
+    )
+}
+
+/** Seconds until a bucket holds so many. */
+const secondsUntil = (tokens: number, left: number, limit: number): number =>
+  Math.max(0, ((tokens - left) * bucketWindow) / limit / 1000)
+
+const exceeded = ({ limit, whose }: Limit, left: number) => {
+  const seconds = Math.max(1, Math.ceil(secondsUntil(1, left, limit)))
+  return new GatewayError({
+    reason: "rate-limit",
+    message: `${whose.name} may send ${limit} requests a minute. Try again in ${seconds} s.`,
+    retryAfter: seconds,
+    headers: rateHeaders("requests", limit, 0, secondsUntil(limit, left, limit))
+  })
+}
+
+/** Of so many the one that ranks lowest. */
+const lowest = (count: number, rank: (n: number) => number): number => {
+  let found = 0
+  for (let n = 1; n < count; n++) if (rank(n) < rank(found)) found = n
+  return found
+}
+
+const makeTake = (shared: Ledger["Service"], local: Ledger["Service"]) => {
+  const watch = makeWatch("rate-limit", "Requests a minute are counted by each process for itself.")
+  return (caller: CallerIdentity): Effect.Effect<Headers, GatewayError> => {
+    const limits = limitsOf(caller, "requestsPerMinute")
+    const buckets = limits.map(({ limit, user }) => ({ name: user, limit }))
+    const answer = ({ granted, left }: Taken): Effect.Effect<Headers, GatewayError> => {
+      const leftOf = (n: number) => left[n] ?? 0
+      const wait = (n: number) => secondsUntil(1, leftOf(n), limits[n]?.limit ?? 1)
+      const at = lowest(limits.length, granted ? leftOf : (n) => -wait(n))
+      const limit = limits[at]
+      if (limit === undefined) return Effect.succeed({})
+      if (!granted) return Effect.fail(exceeded(limit, leftOf(at)))
+      return Effect.succeed(
+        rateHeaders("requests", limit.limit, leftOf(at), secondsUntil(limit.limit, leftOf(at), limit.limit))
+      )
+    }
+    return Effect.flatMap(
+      Effect.catch(watch(shared.take(buckets)), () => Effect.orDie(local.take(buckets))),
+      answer
+    )
+  }
+}
+
+const noStream = (full: ReadonlyArray<Limit>) =>
+  new GatewayError({
+    reason: "rate-limit",
+    message: `${full
+      .map(({ limit, whose }) => `${whose.name} may run ${limit} ${limit === 1 ? "stream" : "streams"} at a time.`)
+      .join(" ")} Try again when one has ended.`,
+    retryAfter: 1
+  })
+
+const makeStream = (
+  shared: Ledger["Service"],
+  local: Ledger["Service"],
+  lease: Duration.Duration,
+  scope: Scope.Scope
+) => {
+  const watch = makeWatch("streams", "Streams at a time are counted by each process for itself.")
+  const keep = Duration.times(lease, 2)
+  return Effect.fnUntraced(function* (caller: CallerIdentity): Effect.fn.Return<void, GatewayError, Scope.Scope> {
+    const limits = limitsOf(caller, "streams")
+    const demands = limits.map(
+      ({ limit, user }): Demand => ({ account: { name: `${user}:streams`, keep }, limit, amount: 1, least: 1 })
+    )
+    const id = crypto.randomUUID()
+    const holdIn = (ledger: Ledger["Service"]) =>
+      Effect.map(ledger.hold({ id, demands, lease }), (held) => ({ held, ledger }))
+    const releaseIn = (ledger: Ledger["Service"]) =>
+      ledger.settle(
+        id,
+        demands.map(({ account }) => ({ account, amount: 0 }))
+      )
+    // A store that did not answer may hold a slot all the same.
+    const releaseLater = Effect.forkIn(Effect.retry(releaseIn(shared), Schedule.spaced("5 seconds")), scope)
+    const acquire = watch(holdIn(shared)).pipe(
+      Effect.catch(({ doubtful }) =>
+        Effect.andThen(doubtful === true ? releaseLater : Effect.void, Effect.orDie(holdIn(local)))
+      ),
+      Effect.filterOrFail(
+        ({ held }) => held.granted,
+        ({ held }) => noStream(limits.filter(({ limit }, n) => (held.shares[n]?.held ?? 0) >= limit))
+      )
+    )
+    // A slot that cannot be given back now comes back at the end of its lease. What the local count does says nothing of the
+    // store.
+    yield* Effect.acquireRelease(acquire, ({ ledger }) => {
+      const settle = releaseIn(ledger)
+      return Effect.ignore(ledger === shared ? watch(settle) : settle)
+    })
+  })
+}

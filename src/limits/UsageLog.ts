@@ -1,0 +1,217 @@
+/**
+ * Where usage records go: a file, or standard output (docs/operation.md#usage-records).
+ *
+ * A request never waits for it: records go through a bounded queue and are written in batches. A sink that fails is tried again
+ * every second. When the queue is full, and for what is left at the end, a record goes to standard error instead: it is not
+ * lost, an error line says so once, and `gateway_usage_records_total{to="stderr"}` counts it. What was queued is lost only if
+ * the process is killed.
+ *
+ * Records are chained where they are written, not in the request (usageChain); those on standard error are part of the chain.
+ * Its head is logged every minute in which it grew, and at the end.
+ */
+import * as fs from "node:fs"
+import {
+  type Cause,
+  Console,
+  Context,
+  type Duration,
+  Effect,
+  Fiber,
+  FileSystem,
+  Layer,
+  Metric,
+  Option,
+  Queue,
+  Schedule
+} from "effect"
+import { countDiskFailure, writeProblem } from "./disk.ts"
+import type { UsageRecord } from "./UsageRecord.ts"
+import { anchorOf, type Head, lastHead, makeChain } from "./usageChain.ts"
+
+/** Writes text after what was written before, or fails. */
+export type Sink = (text: string) => Effect.Effect<void, { readonly message: string }>
+
+const records = Metric.counter("gateway_usage_records_total", {
+  description:
+    "Usage records written, by where they went: to the log, or to stderr because the log could not take them",
+  incremental: true
+})
+const count = (to: "log" | "stderr", n: number) => Metric.update(Metric.withAttributes(records, { to }), n)
+
+export interface UsageLogOptions {
+  /** A file's path; standard output when undefined. */
+  readonly file?: string | undefined
+  /** Records that may wait for the sink; default 10,000. */
+  readonly capacity?: number | undefined
+  /** Time for what is queued when the layer is closed; default 5 seconds. */
+  readonly flush?: Duration.Input | undefined
+  /** Time between two log lines with the head of the chain; default 1 minute. */
+  readonly anchor?: Duration.Input | undefined
+}
+
+export class UsageLog extends Context.Service<
+  UsageLog,
+  {
+    /** Records a request; never throws. Successful token counts are not recorded (docs/operation.md#usage-records). */
+    readonly record: (record: UsageRecord) => void
+  }
+>()("gateway/limits/UsageLog") {
+  /** Keeps no records. */
+  static readonly none: Layer.Layer<UsageLog> = Layer.succeed(UsageLog, { record: () => {} })
+
+  /** Closing the layer writes what is queued. */
+  static readonly layer = (options: UsageLogOptions): Layer.Layer<UsageLog, never, FileSystem.FileSystem> =>
+    Layer.effect(
+      UsageLog,
+      Effect.gen(function* () {
+        if (options.file === undefined) return yield* makeUsageLog(stdoutSink, options)
+        return yield* makeUsageLog(yield* fileSink(options.file), options, yield* headIn(options.file))
+      })
+    )
+}
+
+/** Holds the longest record many times over. */
+const tailBytes = 65_536
+
+/** The last record of a file; undefined when there is none. A pipe or terminal has none, and is not read. */
+const headIn = (file: string): Effect.Effect<Head | undefined, never, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const { size, type } = yield* fileSystem.stat(file)
+    if (type !== "File") return undefined
+    const opened = yield* fileSystem.open(file)
+    yield* opened.seek(BigInt(Math.max(0, Number(size) - tailBytes)), "start")
+    return lastHead(new TextDecoder().decode(Option.getOrUndefined(yield* opened.readAlloc(tailBytes))))
+  }).pipe(
+    Effect.scoped,
+    Effect.orElseSucceed(() => undefined)
+  )
+
+/** Appends. The file is opened for each batch, so that one that was moved away for rotation is made again. Mode 0600. */
+const fileSink = (file: string): Effect.Effect<Sink, never, FileSystem.FileSystem> =>
+  Effect.map(
+    FileSystem.FileSystem,
+    (fileSystem) => (text) => fileSystem.writeFileString(file, text, { flag: "a", mode: 0o600 })
+  )
+
+/** Node's own stream would block the process while the reader of a pipe is stalled; this blocks a thread of the pool. */
+const writeStdout = (bytes: Uint8Array): Effect.Effect<void, { readonly message: string }> =>
+  Effect.callback<number, { readonly message: string }>((resume) => {
+    fs.write(1, bytes, (error, written) => {
+      if (error === null) resume(Effect.succeed(written))
+      else resume(error.code === "EAGAIN" ? Effect.delay(Effect.succeed(0), "10 millis") : Effect.fail(error))
+    })
+  }).pipe(Effect.flatMap((written) => (written < bytes.length ? writeStdout(bytes.subarray(written)) : Effect.void)))
+
+/**
+ * Several processes may share the pipe, which keeps only writes of at most 4096 bytes (PIPE_BUF) in one piece: whole lines up
+ * to that go together, and a line that is longer goes alone.
+ */
+const stdoutSink: Sink = (text) => {
+  const pieces: Array<string> = []
+  for (const line of text.split(/(?<=\n)/)) {
+    const last = pieces.at(-1)
+    if (last !== undefined && Buffer.byteLength(last) + Buffer.byteLength(line) <= 4096)
+      pieces.push(pieces.pop() + line)
+    else pieces.push(line)
+  }
+  return Effect.forEach(pieces, (piece) => writeStdout(new TextEncoder().encode(piece)), { discard: true })
+}
+
+/** Between two writes, in milliseconds: each opens, writes and closes the file in threads of the pool, however little it writes. */
+const patience = 60
+const pause = Effect.callback<void>((resume) => {
+  setTimeout(() => resume(Effect.void), patience)
+})
+
+/** A usage log on any sink; for tests, and for what `layer` does not know. */
+export const makeUsageLog = Effect.fnUntraced(function* (
+  sink: Sink,
+  { anchor = "1 minute", capacity = 10_000, flush = "5 seconds" }: Omit<UsageLogOptions, "file">,
+  before?: Head
+) {
+  const queue = yield* Queue.dropping<UsageRecord, Cause.Done>(capacity)
+  const chain = makeChain(before)
+  let trouble = false
+  let anchored = 0
+  let spilled = 0
+
+  const complain = (message: string) =>
+    Effect.suspend(() => {
+      if (trouble) return Effect.void
+      trouble = true
+      return Effect.logError(
+        `The usage log ${message}. Records that do not fit the queue go to standard error; they are part of the chain.`
+      )
+    })
+
+  /** The log line that a changed or removed record contradicts. */
+  const anchorHead = Effect.suspend(() => {
+    const head = chain.head()
+    if (head.seq === anchored) return Effect.void
+    anchored = head.seq
+    return Effect.logInfo("The usage records up to here").pipe(Effect.annotateLogs({ ...anchorOf(head) }))
+  })
+
+  /** Of chained lines. */
+  const spill = (lines: ReadonlyArray<string>) =>
+    Effect.suspend(() => {
+      if (lines.length === 0) return Effect.void
+      spilled += lines.length
+      return Effect.andThen(Console.error(lines.join("").trimEnd()), count("stderr", lines.length))
+    })
+
+  const tellSpilled = Effect.suspend(() =>
+    spilled === 0
+      ? Effect.void
+      : Effect.logError(
+          `${spilled} usage records went to standard error, with their places in the chain: keep it for usage verify`
+        ).pipe(Effect.annotateLogs({ usage_instance: chain.instance }))
+  )
+
+  const write = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
+    let torn = ""
+    // What a failed write left behind may be half a line, which must not swallow the next record.
+    yield* Effect.suspend(() => sink(torn + lines.join(""))).pipe(
+      Effect.tapError((error) => {
+        torn = "\n"
+        countDiskFailure("usage-log", error)
+        return complain(`cannot be written (${writeProblem(error)})`)
+      }),
+      Effect.retry(Schedule.spaced("1 second")),
+      Effect.onInterrupt(() => spill(lines))
+    )
+    yield* count("log", lines.length)
+    if (!trouble) return yield* pause
+    trouble = false
+    yield* Effect.logInfo("The usage log is written again.")
+  })
+
+  const writer = yield* Queue.takeBetween(queue, 1, 1000).pipe(
+    // Printed together: a request that is over has that much less to do, and what prints is still in the processor's cache.
+    Effect.flatMap((records) => write(records.map(chain.link))),
+    Effect.forever,
+    // The end of the queue, once it is empty.
+    Effect.ignore,
+    Effect.forkScoped
+  )
+  yield* anchorHead.pipe(Effect.delay(anchor), Effect.forever, Effect.forkScoped)
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      yield* Queue.end(queue)
+      yield* Effect.timeoutOption(Fiber.await(writer), flush)
+      yield* Fiber.interrupt(writer)
+      yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(chain.link))
+      yield* tellSpilled
+      yield* anchorHead
+    })
+  )
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  return UsageLog.of({
+    record: (record) => {
+      if (record.surface === "count_tokens" && record.outcome === "ok") return
+      if (!Queue.offerUnsafe(queue, record))
+        run(Effect.andThen(complain("cannot keep up"), spill([chain.link(record)])))
+    }
+  })
+})

@@ -1,0 +1,147 @@
+/** What the options of `keys` and `teams` may say, as they are typed (docs/operation.md#keys). */
+import { DateTime, Effect, Option, Schema } from "effect"
+import { isLevel, levels } from "../catalog/Level.ts"
+import type { Limits } from "../contract/Security.ts"
+import { nearest } from "../wire/nearest.ts"
+import { FileError } from "./files.ts"
+import { ModelPattern, maxTags, ShortName, type Team } from "./KeyFile.ts"
+
+export const fail = (message: string) => Effect.fail(new FileError({ message }))
+
+/** Parses an option that was given; an absent one stays undefined. */
+export const parseGiven = <A, B, E>(
+  value: A | undefined,
+  parse: (value: A) => Effect.Effect<B, E>
+): Effect.Effect<B | undefined, E> => (value === undefined ? Effect.undefined : parse(value))
+
+const list = (text: string): ReadonlyArray<string> => [...new Set(text.split(",").map((item) => item.trim()))]
+
+export const parseLevels = (text: string) =>
+  Effect.forEach(list(text), (level) =>
+    isLevel(level)
+      ? Effect.succeed(level)
+      : fail(`--levels: ${JSON.stringify(level)} is not a level. Levels: ${levels.join(", ")}`)
+  )
+
+const isModelPattern = Schema.is(ModelPattern)
+
+/** Models whose names are most like a pattern, a prefix with prefixes. */
+const near = (pattern: string, models: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (!pattern.endsWith("*")) return [nearest(pattern, models)].filter((model) => model !== undefined)
+  const prefix = pattern.slice(0, -1)
+  const meant = nearest(
+    prefix,
+    models.map((model) => model.slice(0, prefix.length))
+  )
+  return meant === undefined ? [] : [`${meant}*`]
+}
+
+/** `models`: the catalog's; a pattern that matches none of them is a typing error. Without them it is not looked up. */
+export const parseModels = (models: ReadonlyArray<string> | undefined) => (text: string) =>
+  Effect.forEach(list(text), (pattern) => {
+    if (!isModelPattern(pattern)) {
+      return fail(
+        `--models: ${JSON.stringify(pattern)} is neither a base model name (gpt-5.1) nor a prefix (claude-*). ` +
+          "Levels go into --levels."
+      )
+    }
+    const matches = (model: string) =>
+      pattern.endsWith("*") ? model.startsWith(pattern.slice(0, -1)) : model === pattern
+    if (models === undefined || models.some(matches)) return Effect.succeed(pattern)
+    const meant = near(pattern, models)
+    return fail(
+      `--models: ${JSON.stringify(pattern)} matches no model of the catalog. ${
+        meant.length > 0 ? `Is ${meant.join(" or ")} meant?` : `Its models: ${models.join(", ")}`
+      }`
+    )
+  })
+
+export const parseCount = (option: string) => (value: number) =>
+  Number.isSafeInteger(value) && value > 0
+    ? Effect.succeed(value)
+    : fail(`--${option}: expected a whole number above 0, such as --${option} 60`)
+
+const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** A date (00:00 UTC of that day), or a time in ISO 8601. */
+export const parseTime = (text: string): Option.Option<DateTime.DateTime> =>
+  // Date rolls 2027-02-31 over into March, so the date that it read is compared with the one that was written.
+  Option.filter(
+    isoTime.test(text) ? DateTime.make(text) : Option.none(),
+    () => new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().slice(0, 10) === text.slice(0, 10)
+  )
+
+const daysAhead = /^([1-9]\d{0,4})d$/
+
+/** A date, a time, or days from now. */
+export const parseExpires = (now: DateTime.Utc) => (text: string) => {
+  const days = daysAhead.exec(text)?.[1]
+  if (days !== undefined) return Effect.succeed(DateTime.add(now, { days: Number(days) }))
+  const time = parseTime(text)
+  if (Option.isNone(time)) {
+    return fail(
+      "--expires: expected a date such as 2027-01-31, a time such as 2027-01-31T17:00:00Z, or days from now such as 90d"
+    )
+  }
+  if (DateTime.toEpochMillis(time.value) <= DateTime.toEpochMillis(now)) {
+    return fail(`--expires: ${text} has passed already`)
+  }
+  return Effect.succeed(DateTime.toUtc(time.value))
+}
+
+/** A text that a person reads, on one line. */
+export const parseText = (option: string, what: string) => (text: string) => {
+  const trimmed = text.trim()
+  return trimmed === "" || trimmed.length > 200 || /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(trimmed)
+    ? fail(`--${option}: expected 1 to 200 characters that say ${what}`)
+    : Effect.succeed(trimmed)
+}
+
+export const isShortName = Schema.is(ShortName)
+
+/** `name=value`, each name once. */
+export const parseTags = Effect.fnUntraced(function* (texts: ReadonlyArray<string>) {
+  const tags: Record<string, string> = {}
+  for (const text of texts) {
+    const at = text.indexOf("=")
+    const name = text.slice(0, Math.max(at, 0))
+    if (!isShortName(name)) {
+      return yield* fail(
+        `--tag: expected name=value such as project=atlas, with a name of letters, digits, '.', '_' and '-'; not ${JSON.stringify(text)}`
+      )
+    }
+    if (Object.hasOwn(tags, name)) return yield* fail(`--tag: ${name} is given twice`)
+    tags[name] = yield* parseText("tag", `what ${name} is`)(text.slice(at + 1))
+  }
+  if (texts.length > maxTags) return yield* fail(`--tag: at most ${maxTags} tags`)
+  return texts.length === 0 ? undefined : tags
+})
+
+/** A team of the key file. */
+export const parseTeam = (teams: ReadonlyArray<Team>) => (name: string) => {
+  const names = teams.map((team) => team.name)
+  if (names.includes(name)) return Effect.succeed(name)
+  const meant = nearest(name, names)
+  const known = meant !== undefined ? `Is ${meant} meant? ` : names.length > 0 ? `Teams: ${names.join(", ")}. ` : ""
+  return fail(
+    `--team: there is no team ${JSON.stringify(name)}. ${known}Create one: npm run gateway -- teams create NAME`
+  )
+}
+
+/** Limits as they were typed. */
+export interface LimitOptions {
+  readonly rpm?: number | undefined
+  readonly streams?: number | undefined
+  readonly monthlyTokens?: number | undefined
+  readonly dailyTokens?: number | undefined
+}
+
+export const parseLimits = Effect.fnUntraced(function* (options: LimitOptions) {
+  const limits: Limits = {
+    requestsPerMinute: yield* parseGiven(options.rpm, parseCount("rpm")),
+    streams: yield* parseGiven(options.streams, parseCount("streams")),
+    monthlyTokens: yield* parseGiven(options.monthlyTokens, parseCount("monthly-tokens")),
+    dailyTokens: yield* parseGiven(options.dailyTokens, parseCount("daily-tokens"))
+  }
+  return limits
+})

@@ -1,0 +1,100 @@
+/**
+ * Use that no limit holds, so that it can be shown: keys and teams without quotas, and the costs of keys. It is added up in
+ * memory and written every second, beside the requests. A process that is killed loses the last second of it; what counts towards
+ * a limit is settled by each request (Quota).
+ */
+import { Effect, Fiber } from "effect"
+import type { CallerIdentity } from "../contract/Security.ts"
+import type { Account, Charge, Ledger } from "./Ledger.ts"
+import { accountOf, keyUser, monthAt, type Period, teamUser } from "./limits.ts"
+import type { makeWatch } from "./storeHealth.ts"
+
+/** The accounts that get no settlement. */
+const uncounted = (
+  { id, monthlyTokens, team }: CallerIdentity,
+  month: Period
+): { readonly tokens: ReadonlyArray<Account>; readonly cost: ReadonlyArray<Account> } => {
+  const key = keyUser(id)
+  const tokens = monthlyTokens === undefined ? [accountOf(key, month)] : []
+  const cost = [accountOf(key, month, true)]
+  if (team === undefined) return { tokens, cost }
+  const user = teamUser(team.name)
+  return {
+    tokens: team.monthlyTokens === undefined ? [...tokens, accountOf(user, month)] : tokens,
+    cost: team.monthlyCost === undefined ? [...cost, accountOf(user, month, true)] : cost
+  }
+}
+
+const dayLength = 86_400_000
+
+/** The month is looked up once a day, not with every request. */
+const makeMonth = () => {
+  let day = Number.NaN
+  let month = monthAt(0)
+  return (time: number): Period => {
+    const today = Math.floor(time / dayLength)
+    if (today !== day) {
+      day = today
+      month = monthAt(time)
+    }
+    return month
+  }
+}
+
+/** Adds what a request used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
+export type Note = (caller: CallerIdentity, startedAt: number, tokens: number, cost: number) => void
+
+interface Batch {
+  readonly id: string
+  readonly charges: ReadonlyArray<Charge>
+}
+
+/** What is left at the end of the scope is written then. */
+export const makeUsageAccumulator = Effect.fnUntraced(function* (
+  ledger: Ledger["Service"],
+  watch: ReturnType<typeof makeWatch>
+) {
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const scope = yield* Effect.scope
+  const monthOf = makeMonth()
+  const sums = new Map<string, { readonly account: Account; amount: number }>()
+  /** Sent again under its own name until the store has it, so that it counts once. */
+  let batch: Batch | undefined
+  let writing = false
+
+  const add = (account: Account, amount: number): void => {
+    const sum = sums.get(account.name)
+    if (sum === undefined) sums.set(account.name, { account, amount })
+    else sum.amount += amount
+  }
+  const write = Effect.suspend(() => {
+    if (batch === undefined && sums.size > 0) {
+      batch = { id: crypto.randomUUID(), charges: [...sums.values()] }
+      sums.clear()
+    }
+    if (batch === undefined) return Effect.void
+    return Effect.map(watch(ledger.charge(batch.id, batch.charges)), () => {
+      batch = undefined
+    })
+  }).pipe(Effect.ignore)
+  const writer = Effect.andThen(Effect.sleep("1 second"), write).pipe(
+    Effect.repeat({ while: () => batch !== undefined || sums.size > 0 }),
+    Effect.ensuring(
+      Effect.sync(() => {
+        writing = false
+      })
+    )
+  )
+  // A batch that waits, and what came after it.
+  yield* Effect.addFinalizer(() => Effect.andThen(write, write))
+
+  const note: Note = (caller, startedAt, tokens, cost) => {
+    const accounts = uncounted(caller, monthOf(startedAt))
+    if (tokens > 0) for (const account of accounts.tokens) add(account, tokens)
+    if (cost > 0) for (const account of accounts.cost) add(account, cost)
+    if (writing || sums.size === 0) return
+    writing = true
+    Fiber.runIn(run(writer), scope)
+  }
+  return note
+})

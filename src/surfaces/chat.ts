@@ -1,0 +1,98 @@
+/** The chat completions surface: one format for models of every vendor (docs/api.md#chat-completions). */
+import { Result } from "effect"
+import { internal, invalid } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
+import { ChatRequest } from "../contract/Chat.ts"
+import type { ApiError } from "../contract/Errors.ts"
+import { removed } from "../vendors/adjustments.ts"
+import { type Heading, renderCompletion } from "../vendors/completion.ts"
+import type { Dialect } from "../vendors/Dialect.ts"
+import { dialectOf } from "../vendors/dialects.ts"
+import { printInputs } from "../vendors/inputTexts.ts"
+import { jsonTexts } from "../vendors/jsonTexts.ts"
+import { reservedOutput } from "../vendors/reservedOutput.ts"
+import type { JsonObject } from "../wire/json.ts"
+import { type Strip, strip } from "../wire/strip.ts"
+import { type ChatState, chatProtocol } from "./chatStream.ts"
+import { refuseCloudFields } from "./cloudFields.ts"
+import { apiError } from "./errorResponse.ts"
+import { ownFields, refuseOutside } from "./inlineMedia.ts"
+import { type Counts, type Prepared, surface } from "./Surface.ts"
+
+interface PreparedChat extends Prepared {
+  readonly dialect: Dialect
+  readonly route: Route
+  readonly request: ChatRequest
+  readonly heading: Heading
+}
+
+const countsOf = ({ messages, tools }: ChatRequest): Counts => {
+  let images = 0
+  let files = 0
+  let mediaBytes = 0
+  for (const { content } of messages) {
+    if (!Array.isArray(content)) continue
+    for (const part of content) {
+      if (part.type === "image_url") {
+        images++
+        mediaBytes += part.image_url.url.length
+      } else if (part.type === "file") {
+        files++
+        mediaBytes += part.file.file_data?.length ?? 0
+      }
+    }
+  }
+  return { tools: tools?.length ?? 0, images, files, mediaBytes }
+}
+
+/** What is read by its schema and said anew by every dialect is not walked: the rest is forwarded as it came. */
+const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "response_format"])
+
+/** What of a request its reply is read by: neither the conversation nor the tools, which are not held while a stream runs. */
+const replied = (request: ChatRequest): ChatRequest => ({ ...request, messages: [], tools: null })
+
+/** The body as the deployment takes it; what it does not take is named, too. */
+const stripped = (body: JsonObject, fields: Strip, adjusted: ReadonlyArray<string>) => {
+  const gone: Array<string> = []
+  const bodies = [strip(body, fields, (path) => gone.push(removed(path)))]
+  return { bodies, adjusted: gone.length === 0 ? adjusted : [...adjusted, ...new Set(gone)] }
+}
+
+export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
+  purpose: "chat",
+  schema: ChatRequest,
+  error: apiError,
+  counts: countsOf,
+  tools: (request) => (request.tools ?? []).map(({ function: { name, parameters } }) => ({ name, schema: parameters })),
+  texts: jsonTexts,
+  prepare: (request, route, { id, startedAt }) => {
+    const dialect = dialectOf(route)
+    if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
+    const refusal = refuseCloudFields(request, ["store"]) ?? refuseOutside(request, readFields)
+    if (refusal !== undefined) return Result.fail(invalid(refusal))
+    return Result.map(dialect.request(request, route), ({ adjusted, body }) => ({
+      operation: route.deployment.api,
+      ...stripped(body, route.strip, adjusted),
+      stream: request.stream === true,
+      maxOutput: reservedOutput(body, route.model),
+      dialect,
+      route,
+      request: replied(request),
+      heading: { id: `chatcmpl-${id}`, created: Math.floor(startedAt / 1000), model: request.model }
+    }))
+  },
+  ahead: printInputs,
+  answer: ({ dialect, route, request, heading }, { body }) =>
+    Result.map(dialect.reply(body, route, request), (answer) => ({
+      calls: answer.toolCalls.map(({ id, function: { arguments: args, name } }) => ({ id, name, arguments: args })),
+      body: (governance) => renderCompletion(answer, { ...heading, governance }),
+      tokens: answer.usage,
+      finishReason: answer.finishReason
+    })),
+  protocol: ({ dialect, route, request, heading }) =>
+    chatProtocol({
+      makeReader: () => dialect.stream(route, request),
+      heading,
+      includeUsage: request.stream_options?.include_usage === true
+    })
+})

@@ -1,0 +1,99 @@
+/** The embeddings surface: one upstream call a string, side by side (docs/api.md#embeddings). */
+import { endianness } from "node:os"
+import { Result } from "effect"
+import { GatewayError, invalid } from "../catalog/GatewayError.ts"
+import { EmbeddingsRequest, embeddingLimits } from "../contract/Embeddings.ts"
+import type { ApiError } from "../contract/Errors.ts"
+import { maxTextBytes } from "../contract/fields.ts"
+import { nameUnsaid } from "../vendors/adjustments.ts"
+import { describeTooLong } from "../vendors/titan/faults.ts"
+import { reply } from "../vendors/titan/reply.ts"
+import { request } from "../vendors/titan/request.ts"
+import { apiError } from "./errorResponse.ts"
+import { type Prepared, surface } from "./Surface.ts"
+
+interface PreparedEmbeddings extends Prepared {
+  readonly base64: boolean
+  /** The composite ID that was asked for. */
+  readonly model: string
+}
+
+const read: ReadonlySet<string> = new Set(["model", "input", "encoding_format"])
+
+/** Vectors have one size, so to ask for it is to ask for nothing. */
+const unread = ({ dimensions, ...request }: EmbeddingsRequest): ReadonlyArray<string> => {
+  const adjusted: Array<string> = []
+  nameUnsaid(dimensions === embeddingLimits.dimensions ? request : { ...request, dimensions }, read, adjusted)
+  return adjusted
+}
+
+/** In the order of docs/decisions.md#order-of-embedding-checks: count, emptiness, size. */
+const refuseInput = (input: ReadonlyArray<string>): GatewayError | undefined => {
+  if (input.length === 0) return invalid("input: at least one string")
+  if (input.length > embeddingLimits.strings) {
+    return invalid(
+      `input: at most ${embeddingLimits.strings} strings; this has ${input.length}. Send them in several requests`
+    )
+  }
+  const empty = input.indexOf("")
+  if (empty !== -1) return invalid(`input[${empty}]: must not be empty`)
+  // An upper bound by the number of UTF-16 units spares most requests the count of bytes.
+  const units = input.reduce((sum, text) => sum + text.length, 0)
+  if (units * 3 <= maxTextBytes) return undefined
+  const bytes = input.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  return bytes > maxTextBytes
+    ? invalid(`input: at most 2 MiB of UTF-8 text in all; this has ${bytes} bytes`)
+    : undefined
+}
+
+/** Float32 values, the first byte the least, in base64 (docs/api.md#embeddings). */
+const base64Of = (embedding: ReadonlyArray<number>): string => {
+  const bytes = Buffer.from(new Float32Array(embedding).buffer)
+  return (endianness() === "LE" ? bytes : bytes.swap32()).toString("base64")
+}
+
+export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiError>({
+  purpose: "embeddings",
+  schema: EmbeddingsRequest,
+  error: apiError,
+  counts: () => ({ tools: 0, images: 0, files: 0, mediaBytes: 0 }),
+  prepare: (asked) => {
+    const { input: given, encoding_format, model } = asked
+    const input = typeof given === "string" ? [given] : given
+    const refused = refuseInput(input)
+    if (refused !== undefined) return Result.fail(refused)
+    return Result.succeed({
+      operation: "embeddings" as const,
+      bodies: input.map(request),
+      stream: false,
+      maxOutput: 0,
+      adjusted: unread(asked),
+      base64: encoding_format === "base64",
+      model
+    })
+  },
+  /** The JSON text of one vector. */
+  answer: ({ base64 }, { body }) =>
+    Result.map(reply(body), ({ embedding, tokens }) => ({
+      calls: [],
+      body: () => JSON.stringify(base64 ? base64Of(embedding) : embedding),
+      tokens: { input: tokens, output: 0 },
+      finishReason: undefined
+    })),
+  join: ({ model }, answers) => {
+    const data = answers.map(({ body }, index) => `{"object":"embedding","index":${index},"embedding":${body}}`)
+    const tokens = answers.reduce((sum, answer) => sum + (answer.tokens?.input ?? 0), 0)
+    const usage = `{"prompt_tokens":${tokens},"total_tokens":${tokens}}`
+    return {
+      body: `{"object":"list","data":[${data.join(",")}],"model":${JSON.stringify(model)},"usage":${usage}}`,
+      tokens: { input: tokens, output: 0 },
+      finishReason: undefined,
+      flags: 0
+    }
+  },
+  /** Only what the cloud says of a string is about that string; the others would have failed too. */
+  errorAt: (error, at) =>
+    error.reason === "invalid"
+      ? new GatewayError({ ...error, message: `input[${at}]: ${describeTooLong(error.message) ?? error.message}` })
+      : error
+})

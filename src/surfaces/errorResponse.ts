@@ -1,0 +1,70 @@
+/** The one place where a domain error becomes a wire error: status, `error.type` and headers (docs/api.md#errors). */
+import { HttpServerResponse } from "effect/http"
+import type { GatewayError, Reason } from "../catalog/GatewayError.ts"
+import { ApiError, apiErrorBody, type ErrorType, MessagesError, messagesErrorBody } from "../contract/Errors.ts"
+
+/** The messages endpoints have a body of their own; everything else shares one. */
+const isMessages = (path: string): boolean => path === "/v1/messages" || path.startsWith("/v1/messages/")
+
+const table: Readonly<Record<Reason, readonly [status: number, type: ErrorType]>> = {
+  invalid: [400, "invalid_request_error"],
+  unauthenticated: [403, "authentication_error"],
+  forbidden: [403, "permission_error"],
+  "not-found": [404, "not_found_error"],
+  method: [405, "invalid_request_error"],
+  "timeout-caller": [408, "invalid_request_error"],
+  "too-large": [413, "invalid_request_error"],
+  "media-type": [415, "invalid_request_error"],
+  expectation: [417, "invalid_request_error"],
+  "rate-limit": [429, "rate_limit_error"],
+  quota: [429, "rate_limit_error"],
+  internal: [500, "api_error"],
+  upstream: [502, "api_error"],
+  overloaded: [503, "api_error"],
+  timeout: [504, "api_error"]
+}
+
+/** An error of the general shape, as the contract declares it. */
+export const apiError = ({ reason, message }: GatewayError): ApiError => {
+  const [status, type] = table[reason]
+  return new ApiError({ status, type, message })
+}
+
+/** An error of the messages endpoints, where an unknown key is 401. */
+export const messagesError = ({ reason, message, details }: GatewayError): MessagesError => {
+  const [status, type] = table[reason]
+  return new MessagesError({ status: reason === "unauthenticated" ? 401 : status, type, message, details })
+}
+
+/** Statuses after which the same request may succeed. */
+const retryable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
+
+/** The longest wait, in seconds, that the vendors' client libraries accept. */
+const longestWait = 60
+
+/** A month that is used up ends with the next one, which no client waits for. */
+const shouldRetry = ({ reason, retryAfter }: GatewayError): boolean =>
+  reason === "quota" ? (retryAfter ?? Number.POSITIVE_INFINITY) <= longestWait : retryable.has(table[reason][0])
+
+/** Headers of the reply that an error becomes; the vendors' client libraries obey the first. */
+export const errorHeaders = (error: GatewayError): Readonly<Record<string, string>> => ({
+  "x-should-retry": String(shouldRetry(error)),
+  ...error.headers,
+  // The rest of a body that took too long is not waited for.
+  ...(error.reason === "timeout-caller" ? { connection: "close" } : {}),
+  ...(error.retryAfter === undefined ? {} : { "retry-after": String(Math.max(0, Math.ceil(error.retryAfter))) })
+})
+
+/** The reply of what no endpoint answers, in the shape of its path. */
+export const errorReply = (path: string, error: GatewayError): HttpServerResponse.HttpServerResponse => {
+  if (isMessages(path)) {
+    const wire = messagesError(error)
+    return HttpServerResponse.jsonUnsafe(messagesErrorBody(wire), { status: wire.status })
+  }
+  const wire = apiError(error)
+  return HttpServerResponse.jsonUnsafe(apiErrorBody(wire), { status: wire.status })
+}
+
+/** Headers that every reply of the path has. */
+export const idHeaders = (path: string, id: string): Readonly<Record<string, string>> =>
+  isMessages(path) ? { "x-request-id": id, "request-id": id } : { "x-request-id": id }

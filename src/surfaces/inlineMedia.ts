@@ -1,0 +1,159 @@
+/**
+ * The one walk over what a caller says, for every surface: a place that may hold a file or an image holds it inline, as base64
+ * of a type that is taken, or nothing (docs/api.md#inline-data-only). Whatever is not known to be inline is refused, so
+ * that no cloud is asked to fetch anything. Text is not looked into, and neither is what a caller's own tools say: the input of
+ * a call, the schema of a tool.
+ *
+ * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/budget`).
+ */
+import { mimes } from "../vendors/media.ts"
+import { type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+
+const images = mimes("image")
+const files = mimes("pdf")
+
+/** Longest head of a data URI that is looked at for its type. */
+const maxHead = 64
+const notBase64 = /[^A-Za-z0-9+/=]/
+/** Line breaks are what some encoders write; the vendor judges them. */
+const notBase64Lines = /[^A-Za-z0-9+/=\r\n]/
+
+const isDataUri = (value: Json, types: ReadonlyArray<string>): boolean => {
+  if (typeof value !== "string") return false
+  const comma = value.slice(0, maxHead).indexOf(",")
+  const head = comma < 0 ? "" : value.slice(0, comma)
+  return types.some((type) => head === `data:${type};base64`) && !notBase64.test(value.slice(comma + 1))
+}
+
+const dataUri = (what: string, types: ReadonlyArray<string>) => (value: Json) =>
+  isDataUri(value, types)
+    ? undefined
+    : `must be ${what} inline, as a data URI (data:<type>;base64,<bytes>, with type ${types.join(", ")}); URLs are not fetched`
+
+const nothing = (why: string) => () => why
+
+/** What a source may be, by its `type`. The blocks of a `content` source are walked like others. */
+const sources: Readonly<Record<string, (source: JsonObject) => boolean>> = {
+  base64: ({ media_type, data }) =>
+    typeof media_type === "string" &&
+    [...images, ...files].includes(media_type) &&
+    typeof data === "string" &&
+    !notBase64Lines.test(data),
+  text: ({ media_type, data }) =>
+    typeof data === "string" && (media_type === undefined || media_type === null || media_type === "text/plain"),
+  content: ({ content }) => typeof content === "string" || Array.isArray(content)
+}
+
+const inlineSource = (value: Json, holder: JsonObject): string | undefined => {
+  // Where a search result comes from is a text that the model may cite.
+  if (holder.type === "search_result" && typeof value === "string") return undefined
+  const source = objectOf(value)
+  const type = textOf(source.type) ?? ""
+  return Object.hasOwn(sources, type) && sources[type]?.(source) === true
+    ? undefined
+    : `must hold the data inline, as {"type":"base64","media_type":…,"data":…} with media_type ${[...images, ...files].join(", ")}; URL sources and stored files are not accepted`
+}
+
+type Rule = (value: Json, holder: JsonObject) => string | undefined
+
+/** What the places may hold, by the end of their name without separators and in small letters; the first that fits counts. */
+const places: ReadonlyArray<readonly [name: RegExp, rule: Rule]> = [
+  [/^(?:image|file|document|video|audio|media)?source$/, inlineSource],
+  [/imageurl$/, dataUri("an image", images)],
+  [/filedata$/, dataUri("a PDF", files)],
+  [/fileurl$/, nothing("not available, URLs are not fetched; send the data inline, as file_data")],
+  [/fileids?$/, nothing("not available, because nothing is stored; send the data inline")],
+  [/(?:vectorstore|container|connection)ids?$/, nothing("not available, because nothing is stored")],
+  [/(?:ur[il]s?|s3location)$/, nothing("not available, URLs are not fetched; send the data inline")],
+  [/^inputaudio$/, nothing("audio is not accepted")],
+  // Where tools belong they are read before, and are not walked.
+  [/^tools$/, nothing("tools are not read here; define them in the tools of the request")]
+]
+/** Longest end of a name that decides. */
+const maxName = 32
+
+/** What all of these names end in: most names are none of them, and bodies have many. */
+const suspect = /(?:source|ur[il]s?|data|ids?|location|audio|tools)[_-]*$/i
+
+const ruleOf = (key: string): Rule | undefined => {
+  if (!suspect.test(key.length > maxName ? key.slice(-maxName) : key)) return undefined
+  const name = key.slice(-maxName).toLowerCase().replace(/[_-]/g, "")
+  return places.find(([pattern]) => pattern.test(name))?.[1]
+}
+
+/** Fields of a native body that are the caller's own data, or read elsewhere. */
+export const ownFields: ReadonlySet<string> = new Set(["tools", "tool_choice", "metadata", "client_metadata"])
+
+/** Data by the type of what holds it: a call's input, a schema, and what the model cited. */
+const dataOf: ReadonlyMap<unknown, string> = new Map([
+  ["tool_use", "input"],
+  ["server_tool_use", "input"],
+  ["function_call", "arguments"],
+  ["custom_tool_call", "input"],
+  ["tool_search_call", "arguments"],
+  ["local_shell_call", "action"],
+  ["shell_call", "action"],
+  ["apply_patch_call", "operation"],
+  ["json_schema", "schema"],
+  ["output_text", "annotations"],
+  ["text", "citations"]
+])
+
+interface Node {
+  readonly value: object
+  readonly key: string
+  readonly inArray: boolean
+  readonly parent: Node | undefined
+}
+
+const maxPath = 300
+
+const pathOf = (node: Node, key: string): string => {
+  const parts: Array<string> = []
+  let inArray = Array.isArray(node.value)
+  let name = key
+  for (let at: Node | undefined = node; at !== undefined; at = at.parent) {
+    parts.push(inArray ? `[${name}]` : at.parent === undefined ? name.slice(0, 100) : `.${name.slice(0, 100)}`)
+    name = at.key
+    inArray = at.inArray
+  }
+  const path = parts.reverse().join("")
+  return path.length > maxPath ? `${path.slice(0, maxPath)}…` : path
+}
+
+/**
+ * Why a body may not leave, with the place of what is wrong; undefined where everything is inline.
+ *
+ * Keys are listed before they are read: over objects of many shapes V8 throws the compiled code of a `for (key in object)` away
+ * again and again, and the walk would stay interpreted.
+ */
+export const refuseOutside = (body: JsonObject, own = ownFields): string | undefined => {
+  const queue: Array<Node> = [{ value: body, key: "", inArray: false, parent: undefined }]
+  for (let head = 0; head < queue.length; head++) {
+    const node = queue[head] as Node
+    const { value: holder, parent } = node
+    if (Array.isArray(holder)) {
+      for (let index = 0; index < holder.length; index++) {
+        const value: Json = holder[index]
+        if (typeof value === "object" && value !== null) {
+          queue.push({ value, key: String(index), inArray: true, parent: node })
+        }
+      }
+      continue
+    }
+    const fields = holder as JsonObject
+    if (fields.type === "item_reference") {
+      return `${pathOf(parent ?? node, node.key)}: items cannot be referred to, because nothing is stored; send the item itself`
+    }
+    const data = parent === undefined ? undefined : dataOf.get(fields.type)
+    for (const key of Object.keys(fields)) {
+      const value = fields[key]
+      if (value === null || value === undefined) continue
+      if (key === data || (parent === undefined && own.has(key))) continue
+      const refusal = value === false ? undefined : ruleOf(key)?.(value, fields)
+      if (refusal !== undefined) return `${pathOf(node, key)}: ${refusal}`
+      if (typeof value === "object") queue.push({ value, key, inArray: false, parent: node })
+    }
+  }
+  return undefined
+}

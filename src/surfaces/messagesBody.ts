@@ -1,0 +1,176 @@
+/** What of a native messages body is read, refused, adjusted or removed before it goes upstream (docs/api.md#messages). */
+import { Result } from "effect"
+import { GatewayError, invalid } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
+import type { Body } from "../cloud/Provider.ts"
+import { mostNamed, removed } from "../vendors/adjustments.ts"
+import { foldSystem } from "../vendors/claude/systemTurns.ts"
+import { adjustThinking } from "../vendors/thinking.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { type Strip, sparing, strip } from "../wire/strip.ts"
+import { refuseCloudFields } from "./cloudFields.ts"
+import { refuseOutside } from "./inlineMedia.ts"
+import { formatted } from "./messagesFormat.ts"
+import { systemTurns } from "./refusedFields.ts"
+import { refuseServerTools, serverFields } from "./serverTools.ts"
+
+/**
+ * A conversation that the server holds. Taking the field away would lose the turns that the caller leaves out; this error
+ * is the vendor's own, at which its client libraries go on with whole conversations (docs/upstreams.md#message-threads).
+ */
+const threadUnsupported = new GatewayError({
+  reason: "invalid",
+  message: "thread: the gateway stores no conversations; send all messages with every request",
+  details: { error_code: "thread_unsupported_request", unsupported: ["thread"] }
+})
+
+export interface Media {
+  readonly images: number
+  readonly files: number
+  /** Bytes of their base64. */
+  readonly mediaBytes: number
+}
+
+/** A document may be text, whose bytes are the text's. */
+const encodedBytes = ({ source }: JsonObject): number => {
+  const { data, type } = objectOf(source)
+  return type === "base64" ? (textOf(data) ?? "").length : 0
+}
+
+const none: Media = { images: 0, files: 0, mediaBytes: 0 }
+const plus = (a: Media, b: Media): Media => ({
+  images: a.images + b.images,
+  files: a.files + b.files,
+  mediaBytes: a.mediaBytes + b.mediaBytes
+})
+
+const mediaOfBlocks = (blocks: Json | undefined): Media => {
+  let media = none
+  for (const block of arrayOf(blocks)) {
+    if (!isObject(block)) continue
+    if (block.type === "image") media = plus(media, { images: 1, files: 0, mediaBytes: encodedBytes(block) })
+    else if (block.type === "document") media = plus(media, { images: 0, files: 1, mediaBytes: encodedBytes(block) })
+    else if (block.type === "tool_result") media = plus(media, mediaOfBlocks(block.content))
+  }
+  return media
+}
+
+/** How many images and documents a request brings. */
+export const mediaOf = (request: JsonObject): Media => {
+  let media = none
+  for (const message of arrayOf(request.messages)) media = plus(media, mediaOfBlocks(objectOf(message).content))
+  return media
+}
+
+/** Betas of the body and of the header, each once. */
+const betasGiven = (body: JsonObject, header: string | undefined): ReadonlyArray<string> => [
+  ...new Set([
+    ...arrayOf(body.anthropic_beta).flatMap((beta) => textOf(beta) ?? []),
+    ...(header ?? "").split(",").map((beta) => beta.trim())
+  ])
+]
+
+/** Betas that a cloud knows by another name (docs/upstreams.md#betas). */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ["advanced-tool-use-2025-11-20", "tool-search-tool-2025-10-19"]
+])
+
+/** Fields that a beta brings: the catalog strips them, because without their beta they are refused. */
+const betaFields: ReadonlyArray<readonly [beta: string, fields: ReadonlyArray<string>]> = [
+  ["tool-search-tool-", ["tools[].defer_loading"]],
+  ["compact-", ["context_management"]],
+  ["context-management-", ["context_management"]],
+  ["fine-grained-tool-streaming-", ["tools[].eager_input_streaming"]]
+]
+
+/** What goes, but for what the betas that are sent bring, unless the cloud has refused it all the same. */
+const stripFor = ({ refused, strip }: Route, betas: ReadonlyArray<string>): Strip => {
+  let kept = strip
+  for (const [prefix, fields] of betaFields) {
+    if (!betas.some((beta) => beta.startsWith(prefix))) continue
+    for (const field of fields) if (refused?.has(field) !== true) kept = sparing(kept, field)
+  }
+  return kept
+}
+
+/** Fields that can make a difference to a count. */
+const counted = ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "anthropic_version"]
+
+export interface PreparedBody {
+  /** Without `stream`. */
+  readonly body: Body
+  /** Whether an instruction stands for the format of the answer. */
+  readonly emulated: boolean
+  /** For `x-gateway-adjusted`. */
+  readonly adjusted: ReadonlyArray<string>
+  /** For `x-gateway-thinking-adjusted`. */
+  readonly thinkingAdjusted: ReadonlyArray<string>
+}
+
+const saysNothing = (value: Json): boolean =>
+  value === null || (typeof value === "object" && Object.keys(value).length === 0)
+
+/** Names what messages that became part of another one held beside their text. */
+const nameLost = (before: JsonObject, after: JsonObject, adjusted: Set<string>): void => {
+  const kept = new Set(arrayOf(after.messages))
+  for (const given of arrayOf(before.messages)) {
+    const message = objectOf(given)
+    if (message.role !== "system" || kept.has(message)) continue
+    for (const name of Object.keys(message)) {
+      if (adjusted.size >= mostNamed) return
+      if (name === "role" || name === "content" || saysNothing(message[name] ?? null)) continue
+      adjusted.add(removed(`messages.${name}`))
+    }
+  }
+}
+
+/** Paths that the cloud has refused, without brackets. */
+const refusedPaths = ({ refused }: Route): ReadonlySet<string> =>
+  new Set([...(refused ?? [])].map((field) => field.replaceAll(/[[{].*?[\]}]/g, "")))
+
+export const prepareMessages = (
+  given: JsonObject,
+  route: Route,
+  options: { readonly betaHeader: string | undefined; readonly counting: boolean }
+): Result.Result<PreparedBody, GatewayError> => {
+  const { deployment, model } = route
+  if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
+  const refusal = refuseServerTools(given) ?? refuseCloudFields(given, serverFields) ?? refuseOutside(given)
+  if (refusal !== undefined) return Result.fail(invalid(refusal))
+  const asked = betasGiven(given, options.betaHeader)
+  const named = new Set(asked.map((beta) => otherNames.get(beta) ?? beta))
+  const betas = ((options.counting ? deployment.countBetas : deployment.betas) ?? []).filter((beta) => named.has(beta))
+  const adjusted = new Set<string>()
+  for (const beta of asked) {
+    if (adjusted.size >= mostNamed) break
+    if (beta !== "" && !betas.includes(otherNames.get(beta) ?? beta)) adjusted.add(removed(`anthropic-beta.${beta}`))
+  }
+  const { vendor_version, anthropic_version, anthropic_beta: _, model: __, thread: ___, stream: ____, ...rest } = given
+  const version = anthropic_version ?? vendor_version ?? undefined
+  if (version !== undefined && version !== (vendor_version ?? version)) adjusted.add(removed("vendor_version"))
+  const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
+  const { body: turned, folded } = foldSystem(
+    versioned,
+    deployment.systemTurns === true && route.refused?.has(systemTurns) !== true
+  )
+  if (folded) {
+    adjusted.add("messages.role:system->user")
+    nameLost(versioned, turned, adjusted)
+  }
+  const { body: shaped, emulated, adjusted: reworded } = formatted(turned, route.strip)
+  for (const change of reworded) adjusted.add(change)
+  const kept = options.counting
+    ? Object.fromEntries(Object.entries(shaped).filter(([key]) => counted.includes(key)))
+    : shaped
+  const { body, changes } = adjustThinking(kept, { model, deployment, betas, counting: options.counting })
+  const refused = refusedPaths(route)
+  const stripped = strip(body, stripFor(route, betas), (path, value) => {
+    if (!saysNothing(value) || refused.has(path)) adjusted.add(removed(path))
+  })
+  return Result.succeed({
+    body: betas.length === 0 ? stripped : { ...stripped, anthropic_beta: betas },
+    emulated,
+    adjusted: [...adjusted],
+    thinkingAdjusted: changes
+  })
+}

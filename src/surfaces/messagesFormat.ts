@@ -1,0 +1,98 @@
+/**
+ * `output_config.format` of a messages request where the deployment does not take it: an instruction stands for it, and a Markdown
+ * fence around the answer is taken off, as on the chat surface (docs/decisions.md#structured-output).
+ */
+import { changed, mostNamed, removed, unadjusted } from "../vendors/adjustments.ts"
+import { jsonFenceFilter } from "../vendors/claude/jsonFence.ts"
+import { jsonInstruction, takesFormat } from "../vendors/claude/structured.ts"
+import type { TextFilter } from "../vendors/textFilter.ts"
+import type { Event } from "../wire/Event.ts"
+import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../wire/json.ts"
+import type { Strip } from "../wire/strip.ts"
+
+export interface Formatted {
+  readonly body: JsonObject
+  /** Whether an instruction stands for the format. */
+  readonly emulated: boolean
+  /** For `x-gateway-adjusted`. */
+  readonly adjusted: ReadonlyArray<string>
+}
+
+/** `output_format` is the name that the format had as a beta. */
+export const formatted = (body: JsonObject, strip: Strip): Formatted => {
+  const config = objectOf(body.output_config)
+  const format = config.format ?? body.output_format
+  if (!isObject(format) || format.type !== "json_schema" || !isObject(format.schema)) {
+    return { body, emulated: false, adjusted: unadjusted }
+  }
+  const { output_format, ...rest } = body
+  const adjusted =
+    (config.format ?? undefined) !== undefined && isObject(output_format) ? [removed("output_format")] : []
+  if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false, adjusted }
+  const { format: _, ...others } = config
+  const { type, schema } = format
+  const unsaid = Object.keys(format).filter((name) => name !== "type" && name !== "schema")
+  const instruction = { type: "text", text: jsonInstruction(schema) }
+  const { output_config: __, ...plain } = rest
+  return {
+    emulated: true,
+    adjusted: [
+      ...adjusted,
+      changed("output_config.format", type, "instruction"),
+      ...unsaid.slice(0, mostNamed).map((name) => removed(`output_config.format.${name}`))
+    ],
+    body: {
+      ...plain,
+      ...(Object.keys(others).length === 0 ? {} : { output_config: others }),
+      system: [...systemBlocks(rest.system), instruction]
+    }
+  }
+}
+
+const systemBlocks = (system: Json | undefined): ReadonlyArray<Json> =>
+  typeof system === "string" ? (system === "" ? [] : [{ type: "text", text: system }]) : arrayOf(system)
+
+/** A whole message, without fences around its texts. */
+export const withoutFence = (message: JsonObject): JsonObject => ({
+  ...message,
+  content: arrayOf(message.content).map((block) => {
+    const text = isObject(block) && block.type === "text" ? textOf(block.text) : undefined
+    if (text === undefined) return block
+    const filter = jsonFenceFilter()
+    return { ...objectOf(block), text: filter.push(text) + filter.end() }
+  })
+})
+
+/** The same of a stream: its events, with the texts of each block filtered. It has state, made anew for each stream. */
+export const fenceRemover = (): ((events: ReadonlyArray<Event>) => ReadonlyArray<Event>) => {
+  const filters = new Map<number, TextFilter>()
+  const textDelta = (index: number, text: string): Event => ({
+    event: "content_block_delta",
+    data: JSON.stringify({ type: "content_block_delta", index, delta: { type: "text_delta", text } })
+  })
+  const changed = (event: Event): ReadonlyArray<Event> => {
+    if (!/text|content_block_stop/.test(event.data)) return [event]
+    const fields = readObject(event.data) ?? {}
+    const index = numberOf(fields.index) ?? -1
+    const filter = filters.get(index)
+    switch (fields.type) {
+      case "content_block_start":
+        if (objectOf(fields.content_block).type === "text") filters.set(index, jsonFenceFilter())
+        return [event]
+      case "content_block_delta": {
+        const text = textOf(objectOf(fields.delta).text)
+        if (filter === undefined || text === undefined) return [event]
+        const shown = filter.push(text)
+        return shown === "" ? [] : [textDelta(index, shown)]
+      }
+      case "content_block_stop": {
+        const left = filter?.end() ?? ""
+        filters.delete(index)
+        return left === "" ? [event] : [textDelta(index, left), event]
+      }
+      default:
+        return [event]
+    }
+  }
+  return (events) => events.flatMap(changed)
+}

@@ -1,0 +1,194 @@
+/**
+ * The messages stream: forwarded as it comes, but for the few events that the gateway must read (docs/api.md#messages-stream).
+ */
+
+import { unreadable } from "../catalog/UpstreamFault.ts"
+import { messagesErrorBody } from "../contract/Errors.ts"
+import type { CallPiece } from "../governance/accumulate.ts"
+import type { Governance } from "../governance/flags.ts"
+import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
+import { claudeFault } from "../vendors/claude/faults.ts"
+import { overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/usage.ts"
+import type { Event } from "../wire/Event.ts"
+import {
+  arrayOf,
+  isObject,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  readExactObject,
+  readObject,
+  textOf
+} from "../wire/json.ts"
+import { isEventName } from "../wire/sse.ts"
+import { messagesError } from "./errorResponse.ts"
+import { fenceRemover } from "./messagesFormat.ts"
+import { outputBytes } from "./outputBytes.ts"
+
+export interface MessagesState extends Progress {
+  bytes: number
+  /** Indexes of the content blocks that are tool calls and still open. */
+  readonly open: Set<number>
+  /** Counts of the beginning, and the totals since. */
+  start: JsonObject
+  totals: JsonObject
+  /** A `message_delta` without a count: it waits for the next one or the end, which may have one. */
+  waiting: JsonObject | undefined
+  stopReason: string | undefined
+  readonly unfence: ReturnType<typeof fenceRemover> | undefined
+}
+
+const governanceFrame = (governance: Governance): Frame => ({
+  event: "gateway_governance",
+  data: JSON.stringify({ type: "gateway_governance", x_gateway_governance: governance })
+})
+
+/** Bedrock adds its own metrics here, which are no part of the format. */
+const messageStop: Frame = {
+  event: "message_stop",
+  data: '{"type":"message_stop"}',
+  flagged: (governance) => [{ event: "message_stop", data: '{"type":"message_stop"}' }, governanceFrame(governance)]
+}
+
+/** A cheap look at data that is forwarded unread. */
+const looksLikeObject = (data: string) => data.startsWith("{") && data.endsWith("}")
+const string = (value: unknown): string => textOf(value) ?? ""
+
+/** Blocks that call a tool, whoever runs it. */
+export const isCall = ({ type }: JsonObject): boolean =>
+  type === "tool_use" || type === "server_tool_use" || type === "mcp_tool_use"
+
+/** What a block tells of a call, if it is one. */
+const called = (state: MessagesState, key: number, block: JsonObject): ReadonlyArray<CallPiece> => {
+  if (!isCall(block)) return []
+  state.open.add(key)
+  const start: CallPiece = { type: "start", key, id: string(block.id), name: string(block.name) }
+  return isObject(block.input) ? [start, { type: "input", key, value: block.input }] : [start]
+}
+
+/** Most of all events. */
+const delta = (state: MessagesState, event: string, data: string): Frame | undefined => {
+  const fields = readObject(data)
+  if (fields?.type !== event) return undefined
+  const { partial_json, text, thinking, type } = objectOf(fields.delta)
+  state.bytes += outputBytes(text, thinking, partial_json)
+  const key = numberOf(fields.index) ?? -1
+  return type === "input_json_delta" && state.open.has(key)
+    ? { event, data, calls: [{ type: "append", key, text: string(partial_json) }] }
+    : { event, data }
+}
+
+/** An event's name and its data say the same: clients go by either, and a call is looked for by the name. */
+const agrees = (name: string, data: string): boolean => {
+  const type = textOf(readObject(data)?.type)
+  return type === undefined || type === name
+}
+
+/** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
+const frameOf = (state: MessagesState, model: string, event: Event): Frame | undefined => {
+  const { data } = event
+  const name = event.event ?? string(readObject(data)?.type)
+  if (name !== "content_block_delta") return rareFrame(state, model, name, data)
+  const frame = delta(state, name, data)
+  if (frame === undefined) state.end = unreadable
+  return frame
+}
+
+/**
+ * The same of events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected,
+ * as those of objects that nobody holds for long.
+ */
+const rareFrame = (state: MessagesState, model: string, name: string, data: string): Frame | undefined => {
+  switch (name) {
+    case "message_start": {
+      const fields = readExactObject(data)
+      if (fields?.type !== name) break
+      const message = objectOf(fields.message)
+      state.start = overlayUsage({}, message.usage)
+      const calls = arrayOf(message.content).flatMap((block, at) => called(state, at, objectOf(block)))
+      const usage = message.usage ?? uncounted
+      const started = { event: name, data: JSON.stringify({ ...fields, message: { ...message, model, usage } }) }
+      return calls.length === 0 ? started : { ...started, calls }
+    }
+    case "content_block_start": {
+      const fields = readObject(data)
+      if (fields?.type !== name) break
+      const block = objectOf(fields.content_block)
+      state.bytes += outputBytes(block.text, block.thinking, block.input)
+      return { event: name, data, calls: called(state, numberOf(fields.index) ?? -1, block) }
+    }
+    case "content_block_stop": {
+      if (!data.includes(name)) break
+      if (state.open.size === 0) return { event: name, data }
+      const key = numberOf(readObject(data)?.index) ?? -1
+      return state.open.delete(key) ? { event: name, data, calls: [{ type: "end", key }] } : { event: name, data }
+    }
+    case "message_delta": {
+      const fields = readObject(data)
+      if (fields?.type !== name) break
+      state.totals = overlayUsage(state.totals, fields.usage)
+      state.stopReason = string(objectOf(fields.delta).stop_reason)
+      state.waiting = numberOf(state.totals.output_tokens) === undefined ? fields : undefined
+      return state.waiting === undefined ? { event: name, data } : undefined
+    }
+    case "message_stop":
+      state.totals = totalsAtEnd(state.start, state.totals, objectOf(readObject(data)))
+      state.end = "complete"
+      return messageStop
+    case "error":
+      state.end = claudeFault(objectOf(readObject(data)?.error))
+      return undefined
+    default:
+      if (isEventName(name) && looksLikeObject(data) && agrees(name, data))
+        return name === "" ? undefined : { event: name, data }
+  }
+  state.end = unreadable
+  return undefined
+}
+
+/** The counts that the format wants at the beginning, where the cloud has none yet: totals come later and take their place. */
+const uncounted = { input_tokens: 0, output_tokens: 0 }
+
+/** A `message_delta` that has waited, with the totals, where they came (docs/decisions.md#usage-counts). */
+const counted = ({ totals }: MessagesState, fields: JsonObject): Frame => {
+  const counts = Object.entries(totals).filter(([, count]) => typeof count === "number")
+  const usage = overlayUsage(Object.fromEntries(counts), fields.usage)
+  const withUsage = numberOf(totals.output_tokens) === undefined ? fields : { ...fields, usage }
+  return { event: "message_delta", data: JSON.stringify(withUsage) }
+}
+
+/** `model` is the base model, which the reply names in place of the upstream's. `fenced`: a fence around its texts is taken off. */
+export const messagesProtocol = (model: string, fenced = false): Protocol<MessagesState> => ({
+  initial: () => ({
+    end: undefined,
+    bytes: 0,
+    open: new Set(),
+    start: {},
+    totals: {},
+    waiting: undefined,
+    stopReason: undefined,
+    unfence: fenced ? fenceRemover() : undefined
+  }),
+  step: (state, events) => {
+    const frames: Array<Frame> = []
+    for (const event of state.unfence?.(events) ?? events) {
+      const { waiting } = state
+      const frame = frameOf(state, model, event)
+      if (waiting !== undefined && (waiting !== state.waiting || state.end === "complete")) {
+        frames.push(counted(state, waiting))
+      }
+      if (frame !== undefined) frames.push(frame)
+      if (state.end !== undefined) break
+    }
+    return [state, frames]
+  },
+  onHalt: () => [],
+  inBand: (_, error, governance) => {
+    const last: Frame = { event: "error", data: JSON.stringify(messagesErrorBody(messagesError(error))) }
+    return governance === undefined ? [last] : [governanceFrame(governance), last]
+  },
+  summary: ({ end, start, totals, stopReason }) => ({
+    tokens: tokensOf(end === "complete" ? totals : { ...start, ...totals }),
+    finishReason: stopReason
+  })
+})

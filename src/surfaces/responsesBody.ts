@@ -1,0 +1,130 @@
+/**
+ * What of a responses body is refused, removed or set before it goes upstream (docs/api.md#responses,
+ * docs/decisions.md#responses-surface).
+ */
+import { Result } from "effect"
+import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
+import type { ResponsesRequest } from "../contract/Responses.ts"
+import type { JsonText } from "../vendors/jsonTexts.ts"
+import { isObject, type Json, type JsonObject } from "../wire/json.ts"
+import { refuseCloudFields } from "./cloudFields.ts"
+import { refuseOutside } from "./inlineMedia.ts"
+import { buildChoice, buildTools, refuseTools, screened } from "./responsesTools.ts"
+import type { ScreenedTool } from "./Surface.ts"
+
+const encrypted = "reasoning.encrypted_content"
+
+/** An item that is nothing but an ID refers to one that the cloud would have kept. */
+const refuseReference = (items: ReadonlyArray<JsonObject>): string | undefined => {
+  const at = items.findIndex(({ id, role, type }) => (type ?? role ?? undefined) === undefined && id !== undefined)
+  return at < 0
+    ? undefined
+    : `input[${at}]: items cannot be referred to, because nothing is stored; send the item itself`
+}
+
+/** Fields and items that would have the cloud put what was said into an encrypted item, which does not leave. */
+const refuseSealed = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>): string | undefined => {
+  const { context_management } = body
+  const asked = Array.isArray(context_management) && context_management.length > 0
+  if (asked || isObject(context_management ?? undefined)) {
+    return "context_management: not available, because compacted items are encrypted and encrypted content is not passed on; shorten the input yourself"
+  }
+  const at = items.findIndex(({ type }) => type === "compaction" || type === "compaction_trigger")
+  return at < 0
+    ? undefined
+    : `input[${at}].type: ${JSON.stringify(items[at]?.type)} is not available, because encrypted content is not passed on; send the messages themselves`
+}
+
+/** Sampling is refused beside reasoning, so a request with sampling and no reasoning does not get the catalog's effort. */
+const samples = ({ temperature, top_p, top_logprobs }: ResponsesRequest): boolean =>
+  [temperature, top_p, top_logprobs].some((value) => value !== undefined && value !== null)
+
+/**
+ * Reasoning items came from here without their encrypted content, so the upstream could not use them; and it would miss
+ * them by the IDs of the items beside them.
+ */
+const withoutReasoning = (input: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
+  const kept = input.filter((item) => item.type !== "reasoning")
+  return kept.length === input.length ? input : kept.map(({ id: _, ...item }) => item)
+}
+
+const itemsOf = ({ input }: ResponsesRequest): ReadonlyArray<JsonObject> => (typeof input === "string" ? [] : input)
+
+/** Items of some types (`additional_tools`, `tool_search_output`) bring tools along; they are tools like the others. */
+export const screenedTools = (request: ResponsesRequest): ReadonlyArray<ScreenedTool> => [
+  ...screened(request.tools ?? undefined),
+  ...itemsOf(request).flatMap(({ tools }) => screened(tools))
+]
+
+/** The arguments of calls, which are passed on as they are. */
+export const callTexts = (request: ResponsesRequest): ReadonlyArray<JsonText> =>
+  itemsOf(request).flatMap(({ arguments: text }, at) =>
+    typeof text === "string" ? [{ text, path: `input[${at}].arguments`, optional: false }] : []
+  )
+
+/** Items without their tools, which are read apart from them. */
+const walked = (items: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
+  items.map((item) => {
+    if (item.tools === undefined) return item
+    const { tools: _, ...rest } = item
+    return rest
+  })
+
+export interface ResponsesBody {
+  readonly body: JsonObject
+  /** For `x-gateway-adjusted`. */
+  readonly adjusted: ReadonlyArray<string>
+}
+
+/** The body that is sent. */
+export const prepareResponses = (
+  request: ResponsesRequest,
+  route: Route
+): Result.Result<ResponsesBody, GatewayError> => {
+  const items = itemsOf(request)
+  const adjusted = new Set<string>()
+  const own = buildTools(request.tools ?? undefined, "tools", adjusted)
+  const brought = items.map(({ tools }, at) => buildTools(tools, `input[${at}].tools`, adjusted))
+  const choice = buildChoice(request.tool_choice, adjusted)
+  const refusal =
+    refuseCloudFields(request) ??
+    refuseReference(items) ??
+    refuseSealed(request, items) ??
+    refuseTools([...own.refused, ...brought.flatMap(({ refused }) => refused)]) ??
+    choice.refusal ??
+    refuseOutside(typeof request.input === "string" ? request : { ...request, input: walked(items) })
+  if (refusal !== undefined) return Result.fail(invalid(refusal))
+
+  const {
+    previous_response_id: _,
+    background: __,
+    conversation: ___,
+    prompt: ____,
+    tools: given,
+    tool_choice: _____,
+    include,
+    reasoning,
+    ...rest
+  } = request
+  const included = (include ?? []).filter((name) => name !== encrypted)
+  if (included.length < (include ?? []).length) adjusted.add(`include.${encrypted}:removed`)
+  if (items.some(({ type }) => type === "reasoning")) adjusted.add("input.reasoning:removed")
+  const effort = route.model.thinking.default
+  const unreasoned = (reasoning ?? undefined) === undefined && effort !== "none" && samples(request)
+  if (unreasoned) adjusted.add(`reasoning.effort:${effort}->unset`)
+  const rebuilt = items.map((item, at) =>
+    item.tools === undefined ? item : { ...item, tools: brought[at]?.tools ?? [] }
+  )
+  const body: { [key: string]: Json } = {
+    ...rest,
+    input: typeof request.input === "string" ? request.input : withoutReasoning(rebuilt),
+    store: false
+  }
+  if (!unreasoned) body.reasoning = { ...reasoning, effort: reasoning?.effort ?? effort }
+  // A list of which nothing is left is none.
+  if (Array.isArray(given) && (own.tools.length > 0 || given.length === 0)) body.tools = own.tools
+  if (choice.choice !== undefined) body.tool_choice = choice.choice
+  if (included.length > 0) body.include = included
+  return Result.succeed({ body, adjusted: [...adjusted] })
+}

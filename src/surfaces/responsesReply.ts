@@ -1,0 +1,99 @@
+/** A responses reply: the upstream's own bytes, unless something must be added or removed (docs/api.md#responses). */
+
+import { GatewayError } from "../catalog/GatewayError.ts"
+import type { Tokens } from "../catalog/Tokens.ts"
+import type { Scrub } from "../cloud/fault.ts"
+import type { Called } from "../governance/flags.ts"
+import type { Summary } from "../stream/Frame.ts"
+import { countedTokens, responsesNames } from "../vendors/openaiUsage.ts"
+import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
+import type { Said } from "./Surface.ts"
+
+const secretField = "encrypted_content"
+const sealedType = "compaction"
+
+const hidden = new RegExp(`${secretField}|${sealedType}`)
+
+/** Whether something may have to be taken out of a text of JSON. Two searches of a text take three times as long as this one. */
+export const mayHide = (text: string | Buffer): boolean =>
+  typeof text === "string" ? hidden.test(text) : text.includes(secretField) || text.includes(sealedType)
+
+/** An item that is nothing but its encrypted content, so that OpenAI's schema demands it: it is left out whole. */
+export const isSealed = (item: Json | undefined): boolean =>
+  isObject(item) && (item.type === sealedType || (typeof item[secretField] === "string" && item.type !== "reasoning"))
+
+/** An output item without its encrypted reasoning. */
+const exposed = ({ [secretField]: _, ...item }: JsonObject): JsonObject => item
+const exposedItem = (item: Json): Json => (isObject(item) ? exposed(item) : item)
+export const exposedResponse = (response: JsonObject): JsonObject =>
+  Array.isArray(response.output)
+    ? { ...response, output: response.output.filter((item) => !isSealed(item)).map(exposedItem) }
+    : response
+
+/** An event: its item, or the whole response that openings and ends carry. */
+export const exposedEvent = (event: JsonObject): JsonObject => ({
+  ...exposed(event),
+  ...(isObject(event.item) ? { item: exposed(event.item) } : {}),
+  ...(isObject(event.response) ? { response: exposedResponse(event.response) } : {})
+})
+
+/** Calls of tools that have no name of their own, and where they say what to do. */
+const unnamed: ReadonlyMap<unknown, { readonly name: string; readonly field: string }> = new Map([
+  ["local_shell_call", { name: "local_shell", field: "action" }],
+  ["shell_call", { name: "shell", field: "action" }],
+  ["apply_patch_call", { name: "apply_patch", field: "operation" }]
+])
+
+/** Arguments of a function call, the text that a custom tool is given, the commands of a shell, and patches. */
+export const callOf = (item: Json | undefined): Called | undefined => {
+  const fields = objectOf(item)
+  const { type, call_id, name, arguments: args, input } = fields
+  const own = unnamed.get(type)
+  if (own !== undefined) {
+    return { id: textOf(call_id) ?? "", name: own.name, input: fields[own.field] ?? {} }
+  }
+  if (type !== "function_call" && type !== "custom_tool_call") return undefined
+  return { id: textOf(call_id) ?? "", name: textOf(name) ?? "", arguments: textOf(args) ?? textOf(input) ?? "" }
+}
+
+/** The calls that a whole response holds. */
+export const callsOf = (response: JsonObject): ReadonlyArray<Called> =>
+  arrayOf(response.output).flatMap((item) => callOf(item) ?? [])
+
+const tokensOf = (usage: Json | undefined): Tokens | undefined =>
+  numberOf(objectOf(usage).input_tokens) === undefined ? undefined : countedTokens(usage, responsesNames)
+
+/** A failure in the cloud's words, freed of what is the operator's; undefined where nothing must go. */
+export const blamed = (response: JsonObject, scrub: Scrub): JsonObject | undefined => {
+  const { error } = response
+  const said = isObject(error) ? textOf(error.message) : undefined
+  const message = said === undefined ? said : scrub(said)
+  return message === said ? undefined : { ...response, error: { ...objectOf(error), message: message ?? null } }
+}
+
+/** A reply whose status is `failed`: it is passed on, but it is no success. */
+const failedReply = new GatewayError({ reason: "upstream", message: "the model failed", code: "upstream-error" })
+
+export const summarize = (response: JsonObject): Summary => {
+  const status = textOf(response.status)
+  return {
+    tokens: tokensOf(response.usage),
+    finishReason: status,
+    failure: status === "failed" ? failedReply : undefined
+  }
+}
+
+/** The answer of a whole reply; undefined for what is not a response. Its bytes stay as they came where nothing must change. */
+export const rewriteResponse = (bytes: Buffer, response: JsonObject, scrub: Scrub): Said | undefined => {
+  if (response.object !== "response") return undefined
+  const failed = blamed(response, scrub)
+  return {
+    ...summarize(response),
+    calls: callsOf(response),
+    body: (governance) => {
+      if (governance === undefined && failed === undefined && !mayHide(bytes)) return bytes
+      const shown = exposedResponse(failed ?? response)
+      return governance === undefined ? shown : { ...shown, x_gateway_governance: governance }
+    }
+  }
+}

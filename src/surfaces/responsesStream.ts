@@ -1,0 +1,228 @@
+/**
+ * The responses stream: forwarded as it comes, but for what carries calls or encrypted reasoning, and its end
+ * (docs/api.md#responses-stream).
+ */
+
+import { unreadable } from "../catalog/UpstreamFault.ts"
+import type { Scrub } from "../cloud/fault.ts"
+import type { CallPiece } from "../governance/accumulate.ts"
+import type { Called } from "../governance/flags.ts"
+import type { Frame, Progress, Protocol, Summary } from "../stream/Frame.ts"
+import { responsesFault } from "../vendors/responses/faults.ts"
+import type { Event } from "../wire/Event.ts"
+import { isObject, type JsonObject, numberOf, readExactObject, readObject, textOf } from "../wire/json.ts"
+import { isEventName } from "../wire/sse.ts"
+import { apiError } from "./errorResponse.ts"
+import { outputBytes } from "./outputBytes.ts"
+import {
+  blamed,
+  callOf,
+  callsOf,
+  exposedEvent,
+  exposedResponse,
+  isSealed,
+  mayHide,
+  summarize
+} from "./responsesReply.ts"
+
+export interface ResponsesState extends Progress {
+  bytes: number
+  /** Items of which anything was said before they were done. */
+  readonly begun: Set<number>
+  /** Items whose arguments have come, in pieces or whole. */
+  readonly withArguments: Set<number>
+  /** Places of items that are left out, as the upstream counts them, in order. */
+  readonly sealed: Array<number>
+  readonly scrub: Scrub
+  summary: Summary
+  /** The data of the last event that was passed on. */
+  lastData: string
+}
+
+const terminal: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.failed"])
+
+const keyOf = (fields: JsonObject): number => numberOf(fields.output_index) ?? -1
+
+/** What a call says, where it came in one piece, without deltas before it. */
+const whole = ({ withArguments }: ResponsesState, key: number, piece: CallPiece): ReadonlyArray<CallPiece> => {
+  if (withArguments.has(key)) return []
+  withArguments.add(key)
+  return [piece]
+}
+
+const saidBy = (key: number, call: Called): CallPiece =>
+  "input" in call ? { type: "input", key, value: call.input } : { type: "append", key, text: call.arguments }
+
+/** The whole response ends the stream; its flags, and those of calls that it does not repeat, ride on it. */
+const finish = (state: ResponsesState, name: string, data: string): Frame | undefined => {
+  const fields = readExactObject(data)
+  const given = fields?.response
+  if (fields === undefined || !isObject(given)) return broken(state)
+  const failed = blamed(given, state.scrub)
+  const response = failed ?? given
+  state.end = "complete"
+  state.summary = summarize(response)
+  const print = (shown: JsonObject): Frame => ({ event: name, data: JSON.stringify({ ...fields, response: shown }) })
+  const hidden = failed !== undefined || mayHide(data)
+  return {
+    ...(hidden ? print(exposedResponse(response)) : { event: name, data }),
+    calls: callsOf(response).map((call) => ({ type: "whole", call })),
+    flagged: (governance) => [
+      print({
+        ...exposedResponse(response),
+        x_gateway_governance: { flags: [...governance.flags].map((flag) => ({ ...flag })) }
+      })
+    ]
+  }
+}
+
+const broken = (state: ResponsesState): undefined => {
+  state.end = unreadable
+}
+
+/** An item that begins or is done, which may be a call. */
+const item = (state: ResponsesState, name: string, data: string): Frame | undefined => {
+  const fields = readExactObject(data)
+  if (fields === undefined) return broken(state)
+  if (name.endsWith("added") && isSealed(fields.item)) {
+    const place = keyOf(fields)
+    const at = countBelow(state.sealed, place)
+    if (state.sealed[at] !== place) state.sealed.splice(at, 0, place)
+    return undefined
+  }
+  const frame = { event: name, data: mayHide(data) ? JSON.stringify(exposedEvent(fields)) : data }
+  const call = callOf(fields.item)
+  if (call === undefined) return frame
+  const key = keyOf(fields)
+  const start: CallPiece = { type: "start", key, id: call.id, name: call.name }
+  return {
+    ...frame,
+    calls: name.endsWith("done") ? [start, ...whole(state, key, saidBy(key, call)), { type: "end", key }] : [start]
+  }
+}
+
+/** How many of the places, which are in order, are before this one. */
+const countBelow = (places: ReadonlyArray<number>, place: number): number => {
+  let [low, high] = [0, places.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((places[middle] ?? 0) < place) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Places without those that are left out: clients append item by item. Undefined for an event of an item that is. */
+const renumbered = ({ sealed }: ResponsesState, event: Event): Event | undefined => {
+  const fields = readExactObject(event.data)
+  const place = numberOf(fields?.output_index)
+  if (fields === undefined || place === undefined) return event
+  const before = countBelow(sealed, place)
+  if (sealed[before] === place) return undefined
+  return before === 0 ? event : { ...event, data: JSON.stringify({ ...fields, output_index: place - before }) }
+}
+
+/** As it came, without what it hides; undefined where it has no name, or is no object, which ends the stream. */
+const passed = (state: ResponsesState, name: string, data: string): Frame | undefined => {
+  if (!data.startsWith("{") || !data.endsWith("}")) return broken(state)
+  if (!mayHide(data)) return name === "" ? undefined : { event: name, data }
+  const fields = readExactObject(data)
+  return fields === undefined ? broken(state) : { event: name, data: JSON.stringify(exposedEvent(fields)) }
+}
+
+/** What a delta says, and an item that is done and had none. */
+const count = (state: ResponsesState, name: string, data: string): void => {
+  const isDelta = name.endsWith(".delta")
+  if (!isDelta && name !== "response.output_item.done") return
+  const fields = readObject(data) ?? {}
+  const key = keyOf(fields)
+  if (isDelta) state.begun.add(key)
+  else if (state.begun.has(key)) return
+  state.bytes += outputBytes(isDelta ? fields.delta : fields.item)
+}
+
+/** The frame of one event; undefined for one that says nothing to the caller, or that ends the stream with a fault. */
+const frameOf = (state: ResponsesState, { event, data }: Event): Frame | undefined => {
+  const name = event ?? textOf(readExactObject(data)?.type) ?? ""
+  count(state, name, data)
+  // Most of all events.
+  return name === "response.output_text.delta" ? passed(state, name, data) : rareFrame(state, name, data)
+}
+
+/** The same of events of which a reply has few. */
+const rareFrame = (state: ResponsesState, name: string, data: string): Frame | undefined => {
+  if (!isEventName(name)) return broken(state)
+  if (terminal.has(name)) return finish(state, name, data)
+  switch (name) {
+    case "response.compaction.compacting":
+      return undefined
+    case "error": {
+      const fields = readExactObject(data) ?? {}
+      state.end = responsesFault(isObject(fields.error) ? fields.error : fields)
+      return undefined
+    }
+    case "response.output_item.added":
+    case "response.output_item.done":
+      return item(state, name, data)
+    case "response.function_call_arguments.delta":
+    case "response.custom_tool_call_input.delta": {
+      const fields = readExactObject(data)
+      if (fields === undefined) return broken(state)
+      const key = keyOf(fields)
+      state.withArguments.add(key)
+      return { event: name, data, calls: [{ type: "append", key, text: textOf(fields.delta) ?? "" }] }
+    }
+    case "response.function_call_arguments.done":
+    case "response.custom_tool_call_input.done": {
+      const fields = readExactObject(data)
+      if (fields === undefined) return broken(state)
+      const text = textOf(fields.arguments) ?? textOf(fields.input) ?? ""
+      const key = keyOf(fields)
+      return { event: name, data, calls: whole(state, key, { type: "append", key, text }) }
+    }
+    default:
+      return passed(state, name, data)
+  }
+}
+
+/** `scrub` takes out of a failure's message what is the operator's. */
+export const responsesProtocol = (scrub: Scrub): Protocol<ResponsesState> => ({
+  initial: () => ({
+    end: undefined,
+    scrub,
+    bytes: 0,
+    begun: new Set(),
+    withArguments: new Set(),
+    sealed: [],
+    summary: { tokens: undefined, finishReason: undefined },
+    lastData: ""
+  }),
+  step: (state, events) => {
+    const frames: Array<Frame> = []
+    for (const event of events) {
+      const shown = state.sealed.length === 0 ? event : renumbered(state, event)
+      const frame = shown === undefined ? undefined : frameOf(state, shown)
+      if (frame !== undefined) frames.push(frame)
+      if (state.end !== undefined) break
+      state.lastData = event.data
+    }
+    return [state, frames]
+  },
+  onHalt: () => [],
+  inBand: ({ lastData }, error, governance) => {
+    const { type, message } = apiError(error)
+    const last = numberOf(readExactObject(lastData)?.sequence_number)
+    return {
+      event: "error",
+      data: JSON.stringify({
+        type: "error",
+        code: type,
+        message,
+        param: null,
+        sequence_number: last === undefined ? 0 : last + 1,
+        ...(governance === undefined ? {} : { x_gateway_governance: governance })
+      })
+    }
+  },
+  summary: ({ summary }) => summary
+})

@@ -1,0 +1,192 @@
+/**
+ * Tools of the responses format, judged by who executes them (docs/decisions.md#responses-surface). What goes upstream is built
+ * here, from fields that are known, so that no definition leaves which the screen has not read.
+ */
+import { mostNamed, removed } from "../vendors/adjustments.ts"
+import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import type { ScreenedTool } from "./Surface.ts"
+
+/** A tool as it may leave. */
+type Build = (tool: JsonObject) => JsonObject
+
+const pickOnly = (value: JsonObject, names: ReadonlyArray<string>): JsonObject =>
+  compact(Object.fromEntries(names.map((name) => [name, value[name] ?? undefined])))
+
+const pick =
+  (...names: ReadonlyArray<string>): Build =>
+  (tool) =>
+    pickOnly(tool, ["type", ...names])
+
+const customTool: Build = (tool) => ({
+  ...pick("name", "description", "defer_loading")(tool),
+  ...(isObject(tool.format) ? { format: pickOnly(tool.format, ["type", "syntax", "definition"]) } : {})
+})
+
+/** A shell of the caller's; its skills are texts that lie beside it. */
+const localShell: Build = ({ environment }) => {
+  const { skills } = objectOf(environment)
+  return {
+    type: "shell",
+    environment: {
+      type: "local",
+      ...(Array.isArray(skills)
+        ? { skills: skills.map((skill) => pickOnly(objectOf(skill), ["name", "description", "path"])) }
+        : {})
+    }
+  }
+}
+
+/** Tools that a namespace may hold. */
+const inner: Readonly<Record<string, Build>> = {
+  function: pick("name", "description", "parameters", "strict", "defer_loading"),
+  custom: customTool
+}
+const outer: Readonly<Record<string, Build>> = {
+  ...inner,
+  namespace: pick("name", "description"),
+  local_shell: pick(),
+  apply_patch: pick(),
+  shell: localShell
+}
+
+const buildOf = (tool: JsonObject, builds: typeof inner): Build | undefined => {
+  const type = textOf(tool.type) ?? ""
+  if (!Object.hasOwn(builds, type)) return undefined
+  if (type === "shell" && objectOf(tool.environment).type !== "local") return undefined
+  return builds[type]
+}
+
+/** A search that must not reach the web finds nothing inside the boundary: it is left out. */
+const isOfflineSearch = (tool: JsonObject): boolean =>
+  /^web_search(?:_|$)/.test(textOf(tool.type) ?? "") && tool.external_web_access === false
+
+const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(0, 80)
+
+interface Refused {
+  readonly path: string
+  readonly tool: JsonObject
+}
+
+export interface BuiltTools {
+  readonly tools: ReadonlyArray<JsonObject>
+  /** Those that run inside the cloud. */
+  readonly refused: ReadonlyArray<Refused>
+}
+
+/** Names fields that were given and do not leave: `tools.function.returns:removed`. */
+const nameLeft = (given: Json | undefined, built: Json | undefined, path: string, adjusted: Set<string>): void => {
+  if (given === built || adjusted.size >= mostNamed) return
+  if (Array.isArray(given)) {
+    const kept = arrayOf(built)
+    for (let at = 0; at < given.length; at++) nameLeft(given[at], kept[at], path, adjusted)
+    return
+  }
+  const [fields, kept] = [objectOf(given), objectOf(built)]
+  for (const name of Object.keys(fields)) {
+    if (adjusted.size >= mostNamed) return
+    if (fields[name] === null) continue
+    if (Object.hasOwn(kept, name)) nameLeft(fields[name], kept[name], `${path}.${name}`, adjusted)
+    else adjusted.add(removed(`${path}.${name}`))
+  }
+}
+
+/** The tools of one list, and what is wrong with them. `adjusted` takes what of them does not leave. */
+export const buildTools = (
+  given: Json | undefined,
+  path: string,
+  adjusted: Set<string>,
+  builds = outer
+): BuiltTools => {
+  const tools: Array<JsonObject> = []
+  const refused: Array<Refused> = []
+  for (const [at, value] of arrayOf(given).entries()) {
+    const tool = objectOf(value)
+    const here = `${path}[${at}]`
+    const build = buildOf(tool, builds)
+    if (isOfflineSearch(tool)) adjusted.add(`${tool.type}:removed`)
+    else if (build === undefined) refused.push({ path: here, tool })
+    else {
+      const held = tool.type === "namespace" ? buildTools(tool.tools, `${here}.tools`, adjusted, inner) : undefined
+      // Not spread into arguments: callers decide how many there are.
+      for (const one of held?.refused ?? []) refused.push(one)
+      const own = held === undefined ? undefined : { tools: held.tools }
+      const built: JsonObject = { ...build(tool), ...own }
+      tools.push(built)
+      // The type says what a tool may hold.
+      nameLeft(own === undefined ? tool : { ...tool, ...own }, built, `tools.${built.type}`, adjusted)
+    }
+  }
+  return { tools, refused }
+}
+
+/** All of them at once, so that a caller with several fixes its request once. */
+export const refuseTools = (refused: ReadonlyArray<Refused>): string | undefined => {
+  const [first] = refused
+  if (first === undefined) return undefined
+  const list = refused
+    .slice(0, 10)
+    .map(
+      ({ tool, path }) =>
+        `${path} is ${quoted(tool.type)}${textOf(tool.name) === undefined ? "" : ` (${quoted(tool.name)})`}`
+    )
+  return `${first.path}.type: only tools that the caller executes are available (function, custom, namespace, local_shell, apply_patch, and shell with a local environment), because others run inside the cloud and may reach outside the boundary; ${list.join(", ")}. Remove ${refused.length === 1 ? "it" : "them"}, or define functions`
+}
+
+/**
+ * What the screen reads of a list: functions, those of namespaces too. The chat format's nesting does not leave, but a caller
+ * that sends it wants to hear of the name and not of the shape.
+ */
+export const screened = (given: Json | undefined): ReadonlyArray<ScreenedTool> =>
+  arrayOf(given).flatMap((value) => {
+    const tool = objectOf(value)
+    const definitions =
+      tool.type === "function"
+        ? [tool, objectOf(tool.function)]
+        : tool.type === "namespace"
+          ? arrayOf(tool.tools)
+              .map(objectOf)
+              .filter(({ type }) => type === "function")
+          : []
+    return definitions.map(({ name, parameters }) => ({ name: textOf(name) ?? "", schema: parameters }))
+  })
+
+/** What a choice may name: tools that the caller executes. */
+const choices: Readonly<Record<string, ReadonlyArray<string>>> = {
+  function: ["type", "name", "namespace"],
+  custom: ["type", "name", "namespace"],
+  local_shell: ["type"],
+  apply_patch: ["type"],
+  shell: ["type"]
+}
+
+export interface BuiltChoice {
+  /** Undefined where none was given. */
+  readonly choice: Json | undefined
+  readonly refusal?: string | undefined
+}
+
+/** `tool_choice`, from what is known of it. `adjusted` takes what of it does not leave. */
+export const buildChoice = (given: Json | undefined, adjusted: Set<string>): BuiltChoice => {
+  if (!isObject(given)) return { choice: given ?? undefined }
+  const builtAs = (choice: JsonObject): BuiltChoice => {
+    nameLeft(given, choice, "tool_choice", adjusted)
+    return { choice }
+  }
+  const refuse = (path: string, type: Json | undefined): BuiltChoice => ({
+    choice: undefined,
+    refusal: `${path}.type: ${quoted(type)} names no tool that the caller executes; it may be ${Object.keys(choices).join(", ")} or allowed_tools`
+  })
+  const type = textOf(given.type) ?? ""
+  if (type === "allowed_tools") {
+    const tools: Array<JsonObject> = []
+    for (const [at, value] of arrayOf(given.tools).entries()) {
+      const tool = objectOf(value)
+      const kind = textOf(tool.type) ?? ""
+      if (!Object.hasOwn(choices, kind)) return refuse(`tool_choice.tools[${at}]`, tool.type)
+      tools.push(pickOnly(tool, choices[kind] ?? []))
+    }
+    return builtAs({ ...pickOnly(given, ["type", "mode"]), tools })
+  }
+  if (!Object.hasOwn(choices, type)) return refuse("tool_choice", given.type)
+  return builtAs(pickOnly(given, choices[type] ?? []))
+}

@@ -1,0 +1,100 @@
+/**
+ * A dialect says a chat completion in a vendor's words and reads the answer back. It is pure: what is said, never how it
+ * gets there.
+ */
+import type { Result } from "effect"
+import type { GatewayError } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
+import type { Tokens } from "../catalog/Tokens.ts"
+import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
+import type { ChatRequest } from "../contract/Chat.ts"
+import type { ToolCall } from "../contract/ChatMessage.ts"
+import type { FinishReason } from "../contract/ChatReply.ts"
+import type { Event } from "../wire/Event.ts"
+import type { Json, JsonObject } from "../wire/json.ts"
+
+/** A whole answer, in no one's format. */
+export interface Answer {
+  readonly id: string | undefined
+  readonly content: string | null
+  /** OpenAI's own field: what a model says instead of an answer that a schema asked for. */
+  readonly refusal?: string | undefined
+  readonly toolCalls: ReadonlyArray<ToolCall>
+  readonly finishReason: FinishReason
+  readonly usage: Tokens
+  /** What the vendor needs back with the message (`message.extra_content`). */
+  readonly extra: JsonObject | undefined
+  /** OpenAI's own: sources of parts of the text, as they came. */
+  readonly annotations?: ReadonlyArray<Json> | undefined
+  /** OpenAI's own: how likely the tokens were (`choices[].logprobs`), as it came. */
+  readonly logprobs?: JsonObject | undefined
+  readonly served?: Served | undefined
+}
+
+/** OpenAI's own: how the request was served, in fields of the completion itself. */
+export type Served = Readonly<Partial<Record<"service_tier" | "system_fingerprint", string>>>
+
+/** A piece of a streamed answer. `index` counts tool calls only, from 0. */
+export type Piece =
+  | { readonly type: "text"; readonly text: string; readonly logprobs?: JsonObject }
+  | { readonly type: "refusal"; readonly text: string; readonly logprobs?: JsonObject }
+  | { readonly type: "annotations"; readonly annotations: ReadonlyArray<Json> }
+  | {
+      readonly type: "call"
+      readonly index: number
+      readonly id: string
+      readonly name: string
+      /** `tool_calls[].extra_content` of this call. */
+      readonly extra?: JsonObject | undefined
+      /** `extra_content` of the message, on the first call. */
+      readonly messageExtra?: JsonObject | undefined
+    }
+  | { readonly type: "arguments"; readonly index: number; readonly text: string }
+  /** The call's arguments are complete. */
+  | { readonly type: "call-end"; readonly index: number }
+
+/** Takes pieces, as they are read: a list, or who says them. */
+export interface Pieces {
+  push(piece: Piece): unknown
+}
+
+/** What a stream comes to: known when the upstream's own terminal event has been seen. */
+export interface Ending {
+  readonly finishReason: FinishReason
+  readonly usage: Tokens | undefined
+  readonly served?: Served | undefined
+}
+
+/** Reads one stream. It has state, made anew for each stream; it is synchronous and never throws. */
+export interface StreamReader {
+  /** Adds the pieces of one event to `out`; answers how the upstream failed, if it did. */
+  step(event: Event, out: Pieces): UpstreamFault | undefined
+  /**
+   * Called once, at the upstream's end or after its terminal event; adds what is still missing. A stream without its terminal
+   * event is `cut`.
+   */
+  end(out: Pieces): Result.Result<Ending, UpstreamFault>
+  /** Whether the upstream's own terminal event has been seen, so that nothing more need be awaited. */
+  ended(): boolean
+  /** Whether the answer is complete although the upstream goes on, so that the call is to be ended. */
+  stopped?(): boolean
+  /** Bytes, about, that were kept so far, to be said with what comes later. */
+  kept?(): number
+  /** Tokens known so far, for the usage record of a stream that is cut. */
+  usage(): Tokens | undefined
+}
+
+/** What is sent upstream, and what of the request was changed for it. */
+export interface Said {
+  readonly body: JsonObject
+  /** In the caller's words, as `changed` and `removed` print them; `unadjusted` where nothing was changed. */
+  readonly adjusted: ReadonlyArray<string>
+}
+
+export interface Dialect {
+  /** Refusals name the message, part, tool or parameter. */
+  readonly request: (chat: ChatRequest, route: Route) => Result.Result<Said, GatewayError>
+  /** `body` is parsed exactly. `chat` is what was asked: an answer in JSON is then freed of the Markdown around it. */
+  readonly reply: (body: JsonObject, route: Route, chat?: ChatRequest) => Result.Result<Answer, UpstreamFault>
+  readonly stream: (route: Route, chat?: ChatRequest) => StreamReader
+}

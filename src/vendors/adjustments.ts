@@ -1,0 +1,77 @@
+/**
+ * What a dialect changed of a request, in the caller's words, for `x-gateway-adjusted` (docs/api.md#adjusted-requests): every
+ * parameter is honoured, translated or emulated, or it is named here.
+ */
+
+import type { Effort } from "../catalog/Catalog.ts"
+import type { ChatRequest } from "../contract/Chat.ts"
+import type { Json } from "../wire/json.ts"
+import { chosen } from "./schema.ts"
+
+/** Of a request that is said as it came. */
+export const unadjusted: ReadonlyArray<string> = Object.freeze([])
+
+/** How many changes are named: no request of use has so many, and to name each takes time. */
+export const mostNamed = 1000
+
+/** Longest name that is said whole; callers make up their own. */
+const maxName = 128
+
+/** A parameter that is not sent: `top_p:removed`; a nested one by its path without indexes: `messages.name:removed`. */
+export const removed = (name: string): string => `${name.slice(0, maxName)}:removed`
+
+/** A parameter that is sent with another value: `temperature:1.7->1`. What was not given is `unset`. */
+export const changed = (name: string, from: string | number | undefined, to: string | number): string =>
+  `${name}:${from ?? "unset"}->${to}`
+
+/** Values that ask for what happens anyway. */
+const idle: ReadonlyMap<string, ReadonlyArray<Json>> = new Map([
+  ["presence_penalty", [0]],
+  ["frequency_penalty", [0]],
+  ["top_logprobs", [0]],
+  ["n", [1]],
+  ["detail", ["auto"]],
+  ["service_tier", ["auto", "default"]]
+])
+
+const asksNothing = (name: string, value: Json): boolean =>
+  name === "parallel_tool_calls" ? value !== false : isIdle(name, value)
+
+export const isIdle = (name: string, value: unknown): boolean =>
+  value === null ||
+  value === false ||
+  (typeof value === "object" && Object.keys(value).length === 0) ||
+  (idle.get(name)?.includes(value as Json) ?? false) ||
+  (name === "modalities" && JSON.stringify(value) === '["text"]')
+
+/** Names every parameter that is given, asks for something, and is not among those that the dialect says. */
+export const nameUnsaid = (
+  request: { readonly [name: string]: Json | undefined },
+  said: ReadonlySet<string>,
+  adjusted: Array<string>
+): void => {
+  for (const name of Object.keys(request)) {
+    if (!said.has(name) && !asksNothing(name, request[name] ?? null)) adjusted.push(removed(name))
+  }
+}
+
+/** Names those of the parameters that are given and ask for something. */
+export const nameRemoved = (chat: ChatRequest, names: ReadonlyArray<string>, adjusted: Array<string>): void => {
+  for (const name of names) {
+    const value = chat[name]
+    if (value !== undefined && !asksNothing(name, value)) adjusted.push(removed(name))
+  }
+}
+
+/** An effort that was asked for and is not the one that is sent. */
+export const nameEffort = (chat: ChatRequest, effort: Effort, adjusted: Array<string>): void => {
+  const asked = chat.reasoning_effort
+  if (typeof asked === "string" && asked !== effort) adjusted.push(changed("reasoning_effort", asked, effort))
+}
+
+/** A forced choice of a tool that becomes `auto`. */
+export const nameForced = (chat: ChatRequest, adjusted: Array<string>): void => {
+  const choice = chosen(chat)
+  if (choice === "required") adjusted.push(changed("tool_choice", choice, "auto"))
+  else if (typeof choice === "object") adjusted.push(changed("tool_choice", choice.name, "auto"))
+}

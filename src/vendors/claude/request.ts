@@ -1,0 +1,170 @@
+/** Anthropic's Messages API, on Vertex and on Bedrock: what is asked (docs/upstreams.md#anthropic-messages). */
+import { Result } from "effect"
+import type { Route } from "../../catalog/Route.ts"
+import type { ChatRequest } from "../../contract/Chat.ts"
+import type { Tool } from "../../contract/ChatMessage.ts"
+import { compact, type JsonObject, numberOf, textOf } from "../../wire/json.ts"
+import { drops, type Strip } from "../../wire/strip.ts"
+import { changed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import type { Dialect } from "../Dialect.ts"
+import { firstCall, wantsOne } from "../oneCall.ts"
+import { nameUnread } from "../requestShape.ts"
+import { chosen, isBlank, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
+import { marked } from "./cache.ts"
+import { isEnforceable, jsonInstruction, takesFormat } from "./structured.ts"
+import { canThink, type Turn, toConversation, withoutThinking } from "./turns.ts"
+
+/** What this dialect says of a request; the rest is named. */
+const saidFields: ReadonlySet<string> = new Set([
+  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
+  ...["temperature", "top_p", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format", "user"]
+])
+
+/** Its words have no place for these. */
+const lost = new Set(["messages.name", "image_url.detail"] as const)
+
+export const request: Dialect["request"] = (chat, route) =>
+  Result.map(toConversation(chat), ({ system, turns, opened }) => {
+    const { model, deployment } = route
+    const adjusted: Array<string> = []
+    nameUnsaid(chat, saidFields, adjusted)
+    nameUnread(chat, { lost }, adjusted)
+    if (opened) adjusted.push("messages:assistant-first")
+    const { effort, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
+    nameEffort(chat, effort, adjusted)
+    if (chatMaxTokens(chat) === undefined) adjusted.push(changed("max_tokens", undefined, maxTokens))
+    const thinks = model.thinking.api !== "none" && effort !== "none"
+    const adaptive = model.thinking.api === "adaptive"
+    const format = formatFor(chat, route.strip, adjusted)
+    const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
+    // Bedrock refuses some values of it (docs/upstreams.md#request-metadata).
+    const named = deployment.cloud === "vertex"
+    if (typeof chat.user === "string" && !named) adjusted.push(removed("user"))
+    const { temperature, top_p } = sampling(chat, takes(model.sampling, thinks), adjusted)
+    const stops = stopsOf(chat).filter((sequence) => !isBlank(sequence))
+    const rules = { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted }
+    const { tools, tool_choice } = toolsFor(chat, turns, rules)
+    const body = compact({
+      max_tokens: maxTokens,
+      system: texts.length === 0 ? undefined : texts.some(isMarked) ? texts : texts.map(textIn).join("\n\n"),
+      messages: thinks ? turns : withoutThinking(turns),
+      temperature,
+      top_p,
+      stop_sequences: stops.length === 0 ? undefined : stops,
+      tools,
+      tool_choice,
+      thinking: thinks
+        ? adaptive
+          ? { type: "adaptive" }
+          : { type: "enabled", budget_tokens: budget }
+        : adaptive
+          ? { type: "disabled" }
+          : undefined,
+      output_config: adaptive && thinks ? { effort, ...format.config } : format.config,
+      metadata: typeof chat.user === "string" && named ? { user_id: chat.user } : undefined
+    })
+    return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
+  })
+
+/** The vendor refuses sequences of nothing but whitespace. */
+export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
+
+/** The vendor's temperature ends at 1, and newer models take only one of the two. */
+const sampling = (chat: ChatRequest, taken: boolean, adjusted: Array<string>): JsonObject => {
+  const [temperature, topP] = [numberOf(chat.temperature), numberOf(chat.top_p)]
+  if (temperature !== undefined && !taken) adjusted.push(removed("temperature"))
+  if (topP !== undefined && (!taken || temperature !== undefined)) adjusted.push(removed("top_p"))
+  if (!taken) return {}
+  if (temperature === undefined) return topP === undefined ? {} : { top_p: topP }
+  if (temperature > 1) adjusted.push(changed("temperature", temperature, 1))
+  return { temperature: Math.min(1, temperature) }
+}
+
+interface ToolRules {
+  /** Whether a forced choice is taken. */
+  readonly forcible: boolean
+  readonly strip: Strip
+  readonly adjusted: Array<string>
+}
+
+/** The vendor wants the tools that a history uses to be defined, also where none may be called any more. */
+const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: ToolRules): JsonObject => {
+  const tools = toolsOf(chat).map((given) => toolFor(given, rules))
+  if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, rules) })
+  nameForced(chat, rules.adjusted)
+  const names = calledIn(turns)
+  if (names === undefined) return {}
+  const input_schema = { type: "object", properties: {} }
+  return { tools: [...names].map((name) => ({ name, input_schema })), tool_choice: { type: "none" } }
+}
+
+/** The names of tools that were called; undefined where there are none. */
+const calledIn = (turns: ReadonlyArray<Turn>): ReadonlySet<string> | undefined => {
+  let names: Set<string> | undefined
+  for (const { content } of turns) {
+    for (const { name, type } of content) {
+      if (type === "tool_use" && typeof name === "string") names = (names ?? new Set()).add(name)
+    }
+  }
+  return names
+}
+
+const toolFor = (tool: Tool, { strip, adjusted }: ToolRules): JsonObject => {
+  const schema = parametersOf(tool)
+  const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && isEnforceable(schema)
+  if (tool.function.strict === true && !strict) adjusted.push(removed("tools.function.strict"))
+  return marked(
+    compact({
+      name: tool.function.name,
+      description: tool.function.description ?? undefined,
+      input_schema: schema,
+      strict: strict ? true : undefined
+    }),
+    tool.cache_control ?? tool.function.cache_control
+  )
+}
+
+/** Whether the deployment has refused to be asked for one call at a time. */
+export const refusesOne = ({ strip }: Pick<Route, "strip">): boolean =>
+  drops(strip, "tool_choice.disable_parallel_tool_use")
+
+/** A forced choice that the model does not take beside thinking becomes `auto` (docs/api.md#reasoning, rule 6). */
+const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules): JsonObject | undefined => {
+  const choice = chosen(chat)
+  if (choice === "none") return { type: "none" }
+  const alone = wantsOne(chat)
+  if (choice === undefined && !alone) return undefined
+  if (!forcible) nameForced(chat, adjusted)
+  if (alone && refusesOne({ strip })) adjusted.push(firstCall)
+  const kind =
+    choice === undefined || choice === "auto" || !forcible
+      ? { type: "auto" }
+      : choice === "required"
+        ? { type: "any" }
+        : { type: "tool", name: choice.name }
+  return alone && !refusesOne({ strip }) ? { ...kind, disable_parallel_tool_use: true } : kind
+}
+
+/**
+ * `response_format`: the vendor's own structured output where the deployment takes it and the schema is one that it can enforce;
+ * else an instruction, because a forced tool is refused beside thinking (docs/decisions.md#structured-output).
+ */
+const formatFor = (
+  chat: ChatRequest,
+  strip: Strip,
+  adjusted: Array<string>
+): { readonly config?: JsonObject; readonly instruction?: string } => {
+  const format = jsonFormat(chat)
+  if (format === undefined) return asText
+  const { schema } = format
+  if (schema !== undefined && takesFormat(strip) && isEnforceable(schema)) {
+    return { config: { format: { type: "json_schema", schema } } }
+  }
+  adjusted.push(changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction"))
+  return { instruction: jsonInstruction(schema) }
+}
+const asText = {}
+
+const isMarked = (block: JsonObject): boolean => block.cache_control !== undefined
+const textIn = (block: JsonObject): string => textOf(block.text) ?? ""

@@ -1,0 +1,182 @@
+/** A chat's messages as Claude's turns (docs/upstreams.md#anthropic-messages, docs/api.md#chat-messages). */
+import { createHash } from "node:crypto"
+import { Result } from "effect"
+import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
+import type { ChatRequest } from "../../contract/Chat.ts"
+import type { ChatMessage, ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
+import { type UserPart, userParts } from "../media.ts"
+import { assistantTexts, historyName, isBlank, opening, parseArguments } from "../schema.ts"
+import { marked, markedLast } from "./cache.ts"
+
+/** As the vendor takes it. */
+export interface Turn extends JsonObject {
+  readonly role: "user" | "assistant"
+  readonly content: ReadonlyArray<JsonObject>
+}
+
+export interface Conversation {
+  /** All system texts, in order, as blocks. */
+  readonly system: ReadonlyArray<JsonObject>
+  /** Alternating; tool results come first in theirs. */
+  readonly turns: ReadonlyArray<Turn>
+  /** Whether a turn of the user's was added before the first, because that was the assistant's. */
+  readonly opened: boolean
+}
+
+/** Fails with `invalid` (400) where a tool call's arguments are no JSON object. */
+export const toConversation = (chat: ChatRequest): Result.Result<Conversation, GatewayError> => {
+  const system: Array<JsonObject> = []
+  const turns: Array<OpenTurn> = []
+  const add = (role: Turn["role"], blocks: ReadonlyArray<JsonObject>) => {
+    if (blocks.length === 0) return
+    const last = turns.at(-1)
+    if (last?.role === role) for (const block of blocks) last.rest.push(block)
+    else turns.push({ role, results: [], rest: [...blocks] })
+  }
+  const addResult = (result: JsonObject) => {
+    const last = turns.at(-1)
+    if (last?.role === "user") last.results.push(result)
+    else turns.push({ role: "user", results: [result], rest: [] })
+  }
+  for (let index = 0; index < chat.messages.length; index++) {
+    const message = chat.messages[index]
+    switch (message?.role) {
+      case "system":
+      case "developer":
+        if (!isBlank(message.content)) system.push(marked(textBlock(message.content), message.cache_control))
+        break
+      case "user":
+        add("user", markedLast(userBlocks(message.content), message.cache_control))
+        break
+      case "tool":
+        addResult(marked(toolResult(message.tool_call_id, message.content), message.cache_control))
+        break
+      case "assistant": {
+        const blocks = assistantBlocks(message, index)
+        if (Result.isFailure(blocks)) return Result.fail(blocks.failure)
+        add("assistant", blocks.success)
+        break
+      }
+    }
+  }
+  if (turns.length > 0) {
+    const closed = turns.map(({ role, results, rest }) => ({
+      role,
+      content: results.length === 0 ? rest : [...results, ...rest]
+    }))
+    const opened = closed[0]?.role === "assistant"
+    const begun = opened ? [{ role: "user" as const, content: [textBlock(opening)] }, ...closed] : closed
+    return Result.succeed({ system, turns: trimPrefill(begun), opened })
+  }
+  return system.length === 0
+    ? Result.fail(invalid("messages: at least one message must have content"))
+    : // A conversation of instructions only is said by the user, because there must be a turn.
+      Result.succeed({ system: [], turns: [{ role: "user", content: system }], opened: false })
+}
+
+/** A turn that messages are still added to. Nothing is spread into arguments: callers decide how much there is. */
+interface OpenTurn {
+  readonly role: Turn["role"]
+  readonly results: Array<JsonObject>
+  readonly rest: Array<JsonObject>
+}
+
+const textBlock = (text: string): JsonObject => ({ type: "text", text })
+
+/** The vendor refuses texts of nothing but whitespace. */
+const userBlocks = (content: string | ReadonlyArray<ContentPart>): ReadonlyArray<JsonObject> => {
+  if (typeof content !== "string") return userParts(content).flatMap(userBlock)
+  return isBlank(content) ? [] : [textBlock(content)]
+}
+const userBlock = (part: UserPart): ReadonlyArray<JsonObject> => {
+  if (part.type === "text") return isBlank(part.text) ? [] : [marked(textBlock(part.text), part.cache)]
+  const source = { type: "base64", media_type: part.mime, data: part.data }
+  const block = part.type === "image" ? { type: "image", source } : { type: "document", source, title: part.filename }
+  return [marked(block, part.cache)]
+}
+
+const toolResult = (id: string, content: string): JsonObject => ({
+  type: "tool_result",
+  tool_use_id: vendorId(id),
+  ...(content === "" ? {} : { content })
+})
+
+/** The vendor takes letters, digits, `_` and `-`; other IDs become a digest, so that calls and results still match. */
+const vendorId = (id: string): string =>
+  /^[a-zA-Z0-9_-]+$/.test(id) ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`
+
+type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
+
+const assistantBlocks = (
+  message: AssistantMessage,
+  at: number
+): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
+  const blocks = assistantTexts(message).map(textBlock)
+  for (const [index, call] of message.tool_calls?.entries() ?? []) {
+    const input = parseArguments(call)
+    if (input === undefined) {
+      return Result.fail(
+        invalid(
+          `messages[${at}].tool_calls[${index}].function.arguments: must be a JSON object, at most 500 levels deep`
+        )
+      )
+    }
+    if (index > 0) for (const block of thinkingBlocks(call.extra_content)) blocks.push(block)
+    const use = { type: "tool_use", id: vendorId(call.id), name: historyName(call.function.name), input }
+    blocks.push(marked(use, call.cache_control))
+  }
+  if (blocks.length === 0) return Result.succeed(blocks)
+  const thinking = firstThinking(message)
+  const said = markedLast(blocks, message.cache_control)
+  return Result.succeed(thinking.length === 0 ? said : [...thinking, ...said])
+}
+
+export const isThinking = (block: JsonObject): boolean =>
+  block.type === "thinking" || block.type === "redacted_thinking"
+
+/** The signed blocks that a reply gave (`extra_content.anthropic.thinking_blocks`), exactly as they were. */
+const thinkingBlocks = (extra: Json | undefined): ReadonlyArray<JsonObject> =>
+  extra === undefined
+    ? noBlocks
+    : arrayOf(objectOf(objectOf(extra).anthropic).thinking_blocks)
+        .filter(isObject)
+        .filter(isThinking)
+const noBlocks: ReadonlyArray<JsonObject> = []
+
+const firstThinking = (message: AssistantMessage): ReadonlyArray<JsonObject> => {
+  const own = thinkingBlocks(message.extra_content)
+  const [call]: ReadonlyArray<ToolCall> = message.tool_calls ?? []
+  return own.length > 0 ? own : thinkingBlocks(call?.extra_content)
+}
+
+/** The vendor refuses a conversation that ends in an assistant's text with whitespace after it. */
+const trimPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
+  const last = turns.at(-1)
+  const block = last?.content.at(-1)
+  if (last?.role !== "assistant" || typeof block?.text !== "string") return turns
+  const content = [...last.content.slice(0, -1), { ...block, text: block.text.trimEnd() }]
+  return [...turns.slice(0, -1), { role: "assistant", content }]
+}
+
+/**
+ * Whether the model may think about these turns: while it thinks, the vendor wants the last assistant turn to begin with
+ * a thinking block when the turn is being continued, by tool results or as a prefill
+ * (docs/decisions.md#tool-loops-that-survive-thinking).
+ */
+export const canThink = (turns: ReadonlyArray<Turn>): boolean => {
+  const at = turns.findLastIndex((turn) => turn.role === "assistant")
+  const last = turns[at]
+  const [first] = last?.content ?? []
+  if (last === undefined || first === undefined || isThinking(first)) return true
+  return at < turns.length - 1 && !last.content.some((block) => block.type === "tool_use")
+}
+
+/** Turns for a request that does not think: the vendor refuses or ignores thinking blocks there. */
+export const withoutThinking = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> =>
+  turns.some(hasThinking)
+    ? turns.map((turn) =>
+        hasThinking(turn) ? { ...turn, content: turn.content.filter((block) => !isThinking(block)) } : turn
+      )
+    : turns
+const hasThinking = ({ content }: Turn): boolean => content.some(isThinking)

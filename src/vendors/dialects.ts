@@ -1,0 +1,88 @@
+/** Which dialect says a chat completion, and what no dialect says. */
+import { Result } from "effect"
+import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
+import type { ChatRequest } from "../contract/Chat.ts"
+import { isObject, objectOf } from "../wire/json.ts"
+import { reply as claudeReply } from "./claude/reply.ts"
+import { request as claudeRequest, unsaidStops as claudeStops, refusesOne } from "./claude/request.ts"
+import { stream as claudeStream } from "./claude/stream.ts"
+import type { Dialect } from "./Dialect.ts"
+import { reply as geminiReply } from "./gemini/reply.ts"
+import { request as geminiRequest, unsaidStops as geminiStops } from "./gemini/request.ts"
+import { stream as geminiStream } from "./gemini/stream.ts"
+import { reply as gptReply } from "./gpt/reply.ts"
+import { request as gptRequest, unsaidStops } from "./gpt/request.ts"
+import { stream as gptStream } from "./gpt/stream.ts"
+import { checkMedia } from "./media.ts"
+import { onlyFirst } from "./oneCall.ts"
+import { reply as responsesReply } from "./responses/reply.ts"
+import { request as responsesRequest } from "./responses/request.ts"
+import { stream as responsesStream } from "./responses/stream.ts"
+import { stopsOf } from "./schema.ts"
+import { stopping } from "./stops.ts"
+
+/** Of a parameter. Objects, because a map or a list of pairs makes one for each entry of each request that looks through it. */
+interface Said {
+  readonly name: string
+  readonly what: "boolean" | "string"
+}
+
+/** An unknown format would be dropped silently by the dialects that translate it. */
+const refuseFormat = ({ response_format: format }: ChatRequest): string | undefined => {
+  if (format === undefined || format === null) return undefined
+  const { json_schema, type } = objectOf(format)
+  if (type === "text" || type === "json_object") return undefined
+  if (type !== "json_schema") return "response_format: must be an object of type text, json_object or json_schema"
+  return isObject(objectOf(json_schema).schema)
+    ? undefined
+    : "response_format.json_schema.schema: must be a JSON Schema"
+}
+
+/** What is read here, and would be read as something else where it is of another kind. */
+const kinds: ReadonlyArray<Said> = [
+  { name: "logprobs", what: "boolean" },
+  { name: "parallel_tool_calls", what: "boolean" },
+  { name: "user", what: "string" }
+]
+
+const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> => {
+  for (const { name, what } of kinds) {
+    const value = chat[name] ?? undefined
+    if (value !== undefined && typeof value !== what) return Result.fail(invalid(`${name}: must be a ${what}`))
+  }
+  const format = refuseFormat(chat)
+  if (format !== undefined) return Result.fail(invalid(format))
+  return (chat.n ?? 1) === 1 ? Result.void : Result.fail(invalid("n: must be 1, there is one choice a request"))
+}
+
+/** Checks what holds for every vendor, so that nothing is translated before its media is known to be inline and small. */
+const checked = (dialect: Dialect): Dialect => ({
+  ...dialect,
+  request: (chat, route) => {
+    const parameters = checkParameters(chat)
+    if (Result.isFailure(parameters)) return Result.fail(parameters.failure)
+    const media = checkMedia(chat, route.model)
+    return Result.isFailure(media) ? Result.fail(media.failure) : dialect.request(chat, route)
+  }
+})
+
+const dialects = {
+  messages: checked(
+    stopping(onlyFirst({ request: claudeRequest, reply: claudeReply, stream: claudeStream }, refusesOne), claudeStops)
+  ),
+  // It has no word for one call at a time.
+  content: checked(
+    stopping(
+      onlyFirst({ request: geminiRequest, reply: geminiReply, stream: geminiStream }, () => true),
+      geminiStops
+    )
+  ),
+  chat: checked(stopping({ request: gptRequest, reply: gptReply, stream: gptStream }, unsaidStops)),
+  // Its API has no stop sequences.
+  responses: checked(stopping({ request: responsesRequest, reply: responsesReply, stream: responsesStream }, stopsOf))
+}
+
+/** The dialect of the API that serves the route; undefined for embeddings, which have none. */
+export const dialectOf = ({ deployment }: Route): Dialect | undefined =>
+  deployment.api === "embeddings" ? undefined : dialects[deployment.api]

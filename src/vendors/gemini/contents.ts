@@ -1,0 +1,167 @@
+/** A chat's messages as Gemini's contents (docs/upstreams.md#gemini, docs/api.md#chat-messages). */
+import { Result } from "effect"
+import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
+import type { ChatRequest } from "../../contract/Chat.ts"
+import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
+import { compact, type JsonObject, objectOf, parseObject, textOf } from "../../wire/json.ts"
+import { isObjectText, readAhead } from "../jsonTexts.ts"
+import { type UserPart, userParts } from "../media.ts"
+import { assistantTexts, opening, parseArguments } from "../schema.ts"
+
+export interface Contents {
+  readonly system: ReadonlyArray<JsonObject>
+  readonly contents: ReadonlyArray<JsonObject>
+  /** Whether a content of the user's was added before the first, because that was the model's. */
+  readonly opened: boolean
+}
+
+/** Documented value for a call whose signature is lost (docs/upstreams.md#thought-signatures). */
+const skipSignature = "skip_thought_signature_validator"
+
+interface Content {
+  readonly role: "user" | "model"
+  readonly parts: Array<JsonObject>
+}
+
+/** The calls of one turn: results go into one content right behind it, in the order of the calls. */
+interface Results {
+  readonly slots: Array<JsonObject | undefined>
+  readonly positions: Map<string, { readonly slot: number; readonly id: string | undefined; readonly name: string }>
+}
+
+/** Fails with `invalid` (400) for a result without its call, and for arguments that are no JSON object. */
+export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayError> => {
+  const system: Array<JsonObject> = []
+  const said: Array<Content | Results> = []
+  let results: Results | undefined
+  const add = (role: Content["role"], parts: ReadonlyArray<JsonObject>) => {
+    if (parts.length === 0) return
+    const last = said.at(-1)
+    if (last === undefined || !("role" in last) || last.role !== role) said.push({ role, parts: [...parts] })
+    // Not spread into arguments: callers decide how much there is.
+    else for (const part of parts) last.parts.push(part)
+  }
+  for (const [index, message] of chat.messages.entries()) {
+    switch (message.role) {
+      case "system":
+      case "developer":
+        if (message.content !== "") system.push({ text: message.content })
+        break
+      case "user":
+        add("user", withText(userParts(message.content).flatMap(userPart)))
+        break
+      case "assistant": {
+        const parts = assistantParts(message, `messages[${index}]`)
+        if (Result.isFailure(parts)) return Result.fail(parts.failure)
+        add("model", parts.success)
+        const calls = message.tool_calls ?? []
+        if (calls.length > 0) {
+          results = { slots: calls.map(() => undefined), positions: positionsOf(calls) }
+          said.push(results)
+        }
+        break
+      }
+      case "tool": {
+        const place = results?.positions.get(message.tool_call_id)
+        if (results === undefined || place === undefined) {
+          return Result.fail(
+            invalid(`messages[${index}].tool_call_id: the assistant message before it has no tool call with this ID`)
+          )
+        }
+        results.slots[place.slot] = {
+          functionResponse: compact({
+            id: place.id,
+            name: historyName(place.name),
+            response: responseOf(message)
+          })
+        }
+        break
+      }
+    }
+  }
+  const contents = said.flatMap((entry): ReadonlyArray<JsonObject> => {
+    if ("role" in entry) return [{ role: entry.role, parts: entry.parts }]
+    const parts = entry.slots.filter((slot) => slot !== undefined)
+    return parts.length === 0 ? [] : [{ role: "user", parts }]
+  })
+  if (contents.length > 0) {
+    const opened = contents[0]?.role === "model"
+    const begun = opened ? [{ role: "user", parts: [{ text: opening }] }, ...contents] : contents
+    return Result.succeed({ system, contents: begun, opened })
+  }
+  return system.length === 0
+    ? Result.fail(invalid("messages: at least one message must have content"))
+    : // A conversation of instructions only is said by the user, because there must be a turn.
+      Result.succeed({ system: [], contents: [{ role: "user", parts: system }], opened: false })
+}
+
+/**
+ * Gemini's function names begin with a letter or `_`. Callers' may begin with a digit or `-`, but never hold a `.`, so
+ * this prefix marks the ones that were changed.
+ */
+const aliasPrefix = "t."
+export const vendorName = (name: string): string => (/^[a-zA-Z_]/.test(name) ? name : `${aliasPrefix}${name}`)
+
+/** In a history there may be names that other vendors' models made up. */
+const historyName = (name: string): string => vendorName(name.replace(/[^a-zA-Z0-9_.:-]/g, "_").slice(0, 126))
+export const callerName = (name: string): string =>
+  name.startsWith(aliasPrefix) ? name.slice(aliasPrefix.length) : name
+
+const userPart = (part: UserPart): ReadonlyArray<JsonObject> =>
+  part.type === "text"
+    ? part.text === ""
+      ? []
+      : [{ text: part.text }]
+    : [{ inlineData: { mimeType: part.mime, data: part.data } }]
+
+/** Vertex refuses a turn of nothing but media. */
+const withText = (parts: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
+  parts.length === 0 || parts.some((part) => "text" in part) ? parts : [...parts, { text: " " }]
+
+type ToolMessage = Extract<ChatMessage, { readonly role: "tool" }>
+type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
+
+const assistantParts = (
+  message: AssistantMessage,
+  at: string
+): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
+  const parts: Array<JsonObject> = assistantTexts(message).map((text) => ({ text }))
+  for (const [index, call] of (message.tool_calls ?? []).entries()) {
+    const args = parseArguments(call)
+    if (args === undefined) {
+      return Result.fail(
+        invalid(`${at}.tool_calls[${index}].function.arguments: must be a JSON object, at most 500 levels deep`)
+      )
+    }
+    const signature = signatureOf(call) ?? (index === 0 ? skipSignature : undefined)
+    parts.push({
+      functionCall: compact({ id: vendorId(call), name: historyName(call.function.name), args }),
+      ...(signature === undefined ? {} : { thoughtSignature: signature })
+    })
+  }
+  return Result.succeed(parts)
+}
+
+/** Google's own field for it (docs/upstreams.md#thought-signatures, docs/decisions.md#tool-loops-that-survive-thinking). */
+const signatureOf = (call: ToolCall): string | undefined => {
+  const signature = textOf(objectOf(objectOf(call.extra_content).google).thought_signature)
+  return signature === "" ? undefined : signature
+}
+
+/**
+ * The vendor's own ID of a call, where it gave one (`callExtra` in its reply). Others are not sent: a cloud whose API has no such field
+ * refuses it (docs/upstreams.md#gemini).
+ */
+const vendorId = (call: ToolCall): string | undefined =>
+  textOf(objectOf(objectOf(call.extra_content).google).function_call_id)
+
+const positionsOf = (calls: ReadonlyArray<ToolCall>): Results["positions"] =>
+  new Map(calls.map((call, slot) => [call.id, { slot, id: vendorId(call), name: call.function.name }]))
+
+/** A result is an object as it is, or the output of one. */
+const responseOf = (message: ToolMessage): JsonObject => {
+  const { content } = message
+  if (!isObjectText(content)) return { output: content }
+  const read = readAhead(message)
+  return (read === undefined ? parseObject(content) : read.value) ?? { output: content }
+}

@@ -1,0 +1,105 @@
+/** Google's generateContent, on Vertex: what is answered as a whole. An event of a stream has the same shape. */
+import { Result } from "effect"
+import { type Broken, misshapen, unfinished } from "../../catalog/UpstreamFault.ts"
+import type { ToolCall } from "../../contract/ChatMessage.ts"
+import type { FinishReason } from "../../contract/ChatReply.ts"
+import { arrayOf, compact, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
+import { callId, makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
+import type { Dialect } from "../Dialect.ts"
+import { inputText, isPrintable } from "../inputTexts.ts"
+import { callerName } from "./contents.ts"
+import { finishOfReason } from "./finish.ts"
+import { readUsage } from "./usage.ts"
+
+export const reply: Dialect["reply"] = (body, route) => {
+  const broken = brokenIn(body)
+  if (broken !== undefined) return Result.fail(broken)
+  const finishReason = finishReasonOf(body)
+  if (finishReason === undefined && !Array.isArray(body.candidates)) return Result.fail(misshapen)
+  let text = ""
+  const toolCalls: Array<ToolCall> = []
+  for (const part of partsOf(body)) {
+    text += textIn(part)
+    const call = callIn(part)
+    if (call !== undefined) toolCalls.push(makeCall(call.id, call.name, call.args, call.extra))
+  }
+  return Result.succeed(
+    makeAnswer({
+      id: textOf(body.responseId),
+      text,
+      toolCalls,
+      finishReason: finishReason ?? "stop",
+      logprobs: readLogprobs(candidateOf(body).logprobsResult),
+      usage: readUsage(objectOf(body.usageMetadata), route) ?? noUsage
+    })
+  )
+}
+
+/** A token as OpenAI says it; the vendor says no bytes, and those of a part of a character cannot be told from its text. */
+const likelihood = (candidate: Json): JsonObject => {
+  const { token, logProbability } = objectOf(candidate)
+  return { token: textOf(token) ?? "", logprob: numberOf(logProbability) ?? 0, bytes: null }
+}
+
+/** How likely the tokens were, if the reply says so. The alternatives of each are in a list beside the chosen ones. */
+const readLogprobs = (result: Json | undefined): JsonObject | undefined => {
+  if (!isObject(result)) return undefined
+  const tops = arrayOf(result.topCandidates)
+  const content = arrayOf(result.chosenCandidates).map((chosen, index) => ({
+    ...likelihood(chosen),
+    top_logprobs: arrayOf(objectOf(tops[index]).candidates).map(likelihood)
+  }))
+  return { content, refusal: null }
+}
+
+const candidateOf = (body: JsonObject): JsonObject => objectOf(arrayOf(body.candidates)[0])
+export const partsOf = (body: JsonObject): ReadonlyArray<Json> => arrayOf(objectOf(candidateOf(body).content).parts)
+
+/** Summaries of thoughts are no content. */
+export const textIn = (part: Json): string => {
+  const { text, thought } = objectOf(part)
+  return thought === true ? "" : (textOf(text) ?? "")
+}
+
+export interface Call {
+  readonly id: string
+  readonly name: string
+  readonly args: string
+  readonly extra: JsonObject | undefined
+}
+
+/** A call arrives whole; its ID is ours where the vendor gave none. The call carries what the vendor needs back. */
+export const callIn = (part: Json): Call | undefined => {
+  const { functionCall, thoughtSignature } = objectOf(part)
+  if (!isObject(functionCall)) return undefined
+  const google = compact({
+    thought_signature: textOf(thoughtSignature),
+    function_call_id: textOf(functionCall.id) || undefined
+  })
+  return {
+    id: callId(textOf(functionCall.id) || newCallId()),
+    name: callerName(textOf(functionCall.name) ?? ""),
+    args: inputText(functionCall.args),
+    extra: Object.keys(google).length === 0 ? undefined : { google }
+  }
+}
+
+/** Why nothing of a body can be used: arguments too deep to be printed, or a finish reason that is a failure. */
+export const brokenIn = (body: JsonObject): Broken | undefined => {
+  for (const part of partsOf(body)) {
+    const { functionCall } = objectOf(part)
+    if (isObject(functionCall) && !isPrintable(functionCall.args)) return misshapen
+  }
+  const reason = textOf(candidateOf(body).finishReason)
+  return reason !== undefined && finishOfReason(reason) === "failed" ? unfinished(reason) : undefined
+}
+
+/** How the answer ended, if this says so: a finish reason, or a prompt that was blocked and has no candidate. */
+export const finishReasonOf = (body: JsonObject): FinishReason | undefined => {
+  const reason = textOf(candidateOf(body).finishReason)
+  if (reason !== undefined) {
+    const finish = finishOfReason(reason)
+    return finish === "failed" ? undefined : finish
+  }
+  return textOf(objectOf(body.promptFeedback).blockReason) === undefined ? undefined : "content_filter"
+}

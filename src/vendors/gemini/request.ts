@@ -1,0 +1,114 @@
+/** Google's generateContent, on Vertex: what is asked (docs/upstreams.md#gemini). */
+import { Result } from "effect"
+import type { Route } from "../../catalog/Route.ts"
+import type { ChatRequest } from "../../contract/Chat.ts"
+import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
+import { mostNamed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import type { Dialect } from "../Dialect.ts"
+import { firstCall, wantsOne } from "../oneCall.ts"
+import { nameUnread } from "../requestShape.ts"
+import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
+import { toContents, vendorName } from "./contents.ts"
+import { answerSchema, toolSchema } from "./schema.ts"
+
+/** What this dialect says of a request; the rest is named. */
+const saidFields: ReadonlySet<string> = new Set([
+  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens", "reasoning_effort"],
+  ...["temperature", "top_p", "stop", "seed", "presence_penalty", "frequency_penalty"],
+  ...["tools", "tool_choice", "parallel_tool_calls", "response_format"]
+])
+
+const likelyFields: ReadonlySet<string> = new Set([...saidFields, "logprobs", "top_logprobs"])
+
+/**
+ * Whether the reply will say how likely its tokens were: streams have no place for it (docs/upstreams.md#token-probabilities-of-gemini),
+ * and where the text is cut here, they would tell what came after it.
+ */
+const saysLikely = (chat: ChatRequest, { deployment }: Route): boolean =>
+  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && unsaidStops(chat).length === 0
+
+/** This vendor keeps prompts by itself, and has no place for the others. */
+const lost = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
+
+export const request: Dialect["request"] = (chat, route) =>
+  Result.map(toContents(chat), ({ system, contents, opened }) => {
+    const adjusted: Array<string> = []
+    nameUnsaid(chat, saysLikely(chat, route) ? likelyFields : saidFields, adjusted)
+    if (opened) adjusted.push("messages:assistant-first")
+    nameUnread(chat, { lost }, adjusted)
+    nameForced(chat, adjusted)
+    const tools = toolsOf(chat).map(declaration)
+    if (tools.length > 0 && wantsOne(chat)) adjusted.push(firstCall)
+    if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.push(removed("tools.function.strict"))
+    const body = compact({
+      contents,
+      systemInstruction: system.length === 0 ? undefined : { parts: system },
+      tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
+      // A forced choice is not translated (docs/api.md#reasoning, rule 7).
+      toolConfig:
+        tools.length === 0 ? undefined : { functionCallingConfig: { mode: chosen(chat) === "none" ? "NONE" : "AUTO" } },
+      generationConfig: generation(chat, route, adjusted)
+    })
+    return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
+  })
+
+const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): JsonObject => {
+  const { model } = route
+  const likely = saysLikely(chat, route)
+  const effort = chatEffort(chat, model)
+  nameEffort(chat, effort, adjusted)
+  const taken = takes(model.sampling, effort !== "none")
+  for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.push(removed(name))
+  const format = jsonFormat(chat)
+  const stops = stopsOf(chat).slice(0, maxStops)
+  return compact({
+    maxOutputTokens: chatMaxTokens(chat),
+    temperature: taken ? numberOf(chat.temperature) : undefined,
+    topP: taken ? numberOf(chat.top_p) : undefined,
+    stopSequences: stops.length === 0 ? undefined : stops,
+    seed: chat.seed ?? undefined,
+    presencePenalty: chat.presence_penalty ?? undefined,
+    frequencyPenalty: chat.frequency_penalty ?? undefined,
+    responseLogprobs: likely ? true : undefined,
+    logprobs: likely ? chat.top_logprobs || undefined : undefined,
+    responseMimeType: format === undefined ? undefined : "application/json",
+    responseJsonSchema:
+      format?.schema === undefined
+        ? undefined
+        : answerSchema(format.schema, (keyword) => {
+            if (adjusted.length < mostNamed) adjusted.push(removed(`response_format.${keyword}`))
+          }),
+    thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
+  })
+}
+
+/** Most stop sequences that the vendor takes (docs/upstreams.md#gemini). */
+const maxStops = 5
+export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).slice(maxStops)
+
+/** Google's levels end at high (docs/api.md#reasoning, rule 8). */
+const levels = {
+  none: "MINIMAL",
+  minimal: "MINIMAL",
+  low: "LOW",
+  medium: "MEDIUM",
+  high: "HIGH",
+  xhigh: "HIGH",
+  max: "HIGH"
+} as const
+
+/** Keywords that say parameters without `properties`. */
+const said = ["anyOf", "oneOf", "allOf", "$ref", "additionalProperties", "patternProperties"]
+
+/** A function without parameters has no schema: the vendor refuses an object without properties. */
+const declaration = (tool: ReturnType<typeof toolsOf>[number]): JsonObject => {
+  const parameters = toolSchema(parametersOf(tool))
+  const bare =
+    Object.keys(objectOf(parameters.properties)).length === 0 && !said.some((keyword) => keyword in parameters)
+  return compact({
+    name: vendorName(tool.function.name),
+    description: tool.function.description ?? undefined,
+    parametersJsonSchema: bare ? undefined : parameters
+  })
+}

@@ -1,0 +1,144 @@
+/**
+ * OpenAI's chat completions, on Azure and on Bedrock, for models of closed and of open weights
+ * (docs/upstreams.md#openai-formats).
+ */
+import { Result } from "effect"
+import type { Route } from "../../catalog/Route.ts"
+import type { ChatRequest } from "../../contract/Chat.ts"
+import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
+import { compact, type Json, type JsonObject, saying } from "../../wire/json.ts"
+import { changed, nameEffort, nameForced, nameRemoved, unadjusted } from "../adjustments.ts"
+import type { Dialect } from "../Dialect.ts"
+import { nameUnread } from "../requestShape.ts"
+import { chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
+
+/**
+ * Refused while the model thinks, where the catalog says so (docs/api.md#reasoning, rule 5, docs/upstreams.md#reasoning-models).
+ */
+const samplingFields = [
+  "temperature",
+  "top_p",
+  "presence_penalty",
+  "frequency_penalty",
+  "logprobs",
+  "top_logprobs",
+  "logit_bias"
+]
+/** The gateway's own business, or the store's, which is never used. */
+const ownFields: ReadonlySet<string> = new Set([
+  ...["model", "messages", "max_tokens", "max_completion_tokens", "stream", "stream_options", "store", "n"],
+  "reasoning_effort"
+])
+
+/** Those that would show tagged reasoning, or text that is cut off here, token by token. */
+const tokenFields = ["logprobs", "top_logprobs"]
+const toolFields = ["tools", "tool_choice", "parallel_tool_calls"]
+
+const none: ReadonlyArray<string> = []
+const stored = ["store"]
+
+/** Most stop sequences that the vendor takes (docs/upstreams.md#openai-formats). */
+const maxStops = 4
+
+/** Stop sequences are refused where sampling is, and above four; those are watched for here. */
+export const unsaidStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
+  stopsOf(chat).slice(takes(model.sampling, chatEffort(chat, model) !== "none") ? maxStops : 0)
+
+/** The vendor keeps prompts by itself. */
+const lost = new Set(["cache_control"] as const)
+
+export const request: Dialect["request"] = (chat, route) => {
+  const { model, deployment } = route
+  const adjusted: Array<string> = []
+  const effort = chatEffort(chat, model)
+  const thinks = effort !== "none"
+  const noTools = toolsOf(chat).length === 0
+  const taken = takes(model.sampling, thinks)
+  // Where the text is cut here, they would tell what came after it.
+  const untold = model.thinking.tagged === true || unsaidStops(chat, route).length > 0
+  const refused = taken ? (untold ? tokenFields : none) : samplingFields
+  nameRemoved(chat, refused, adjusted)
+  nameRemoved(chat, stored, adjusted)
+  nameEffort(chat, effort, adjusted)
+  nameUnread(chat, { lost, whole: ["response_format"] }, adjusted)
+  const forcible = takes(model.forcedToolChoice, thinks)
+  if (noTools || !forcible) nameForced(chat, adjusted)
+  // Not available with this effort (docs/upstreams.md#reasoning-models).
+  const alone = effort === "minimal" && !noTools
+  if (alone && chat.parallel_tool_calls === true) adjusted.push(changed("parallel_tool_calls", "true", "false"))
+  const keeps = (name: string): boolean =>
+    !ownFields.has(name) &&
+    !refused.includes(name) &&
+    (taken || name !== "stop") &&
+    !(noTools && toolFields.includes(name))
+  const body = compact({
+    // SDKs send null for what is absent, and the upstreams' schemas refuse it.
+    ...saying(chat, keeps),
+    ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
+    model: deployment.model,
+    messages: chat.messages.map(message),
+    tools: noTools ? undefined : toolsOf(chat).map(tool),
+    max_completion_tokens: chatMaxTokens(chat),
+    reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
+    ...(alone ? { parallel_tool_calls: false } : {}),
+    tool_choice: noTools ? undefined : isForced(chat) && !forcible ? "auto" : toolChoice(chat),
+    // Usage is always asked for, because records need it.
+    ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
+  })
+  return Result.succeed({ body, adjusted: adjusted.length === 0 ? unadjusted : adjusted })
+}
+
+/** Parameters that are given must be a schema of type object with properties (docs/upstreams.md#functions). */
+const tool = (tool: Tool): JsonObject => {
+  const { name, description, parameters, strict } = tool.function
+  return {
+    type: "function",
+    function: saying({ name, description, parameters: parameters && parametersOf(tool), strict })
+  }
+}
+
+/** Nothing but the name: a definition beside it is one that the screen has not read. */
+const toolChoice = (chat: ChatRequest): Json | undefined => {
+  const choice = chosen(chat)
+  return typeof choice === "object" ? { type: "function", function: choice } : choice
+}
+
+const isForced = (chat: ChatRequest): boolean => {
+  const choice = chosen(chat)
+  return choice === "required" || typeof choice === "object"
+}
+
+/** What a message may hold. SDKs keep notes of their own in it (`parsed`), and other vendors get theirs back in it. */
+const fields = ["role", "content", "name"]
+const messageFields: Readonly<Record<ChatMessage["role"], ReadonlySet<string>>> = {
+  system: new Set(fields),
+  developer: new Set(fields),
+  user: new Set(fields),
+  assistant: new Set([...fields, "refusal"]),
+  tool: new Set([...fields, "tool_call_id"])
+}
+
+/** `developer` and `system` are not mixed; nulls and empty lists are left out. */
+const message = (message: ChatMessage): JsonObject => {
+  const known = messageFields[message.role]
+  const said = saying(message, (name) => known.has(name))
+  if (message.role === "developer") said.role = "system"
+  if (Array.isArray(message.content)) said.content = message.content.map(part)
+  if (message.role === "assistant" && message.tool_calls?.length) said.tool_calls = message.tool_calls.map(toolCall)
+  return said
+}
+
+/** Only the fields of the vendor's own: callers of several vendors mark parts for the others (`cache_control`). */
+const part = (part: ContentPart): JsonObject => {
+  if (part.type === "text") return { type: "text", text: part.text }
+  if (part.type === "file") return part // no model of this dialect takes one
+  const { url, detail } = part.image_url
+  return { type: "image_url", image_url: compact({ url, detail: detail ?? undefined }) }
+}
+
+const toolCall = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
+  id,
+  type: "function",
+  function: { name: historyName(name), arguments: args }
+})

@@ -1,0 +1,131 @@
+/**
+ * Images and PDFs: inline data URIs only, checked before anything is translated (docs/api.md#images-and-pdfs,
+ * docs/api.md#limits). Bytes are never decoded as a whole: sizes follow from the base64's length, types from its first bytes.
+ */
+import { Result } from "effect"
+import type { Model } from "../catalog/Catalog.ts"
+import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
+import type { ChatRequest } from "../contract/Chat.ts"
+import type { ContentPart } from "../contract/ChatMessage.ts"
+import type { Json } from "../wire/json.ts"
+import { sanitizeFilename } from "./filename.ts"
+
+/** Per message; sizes in bytes decoded, and in base64 characters of images and files together (docs/decisions.md#sizes). */
+export const mediaLimits = { images: 20, files: 5, bytes: 3_500_000, base64: 4_718_592 } as const
+
+type Kind = Model["inputs"][number]
+
+/** A user's part, ready for a vendor's words: text, or base64 data of a known type. */
+export type UserPart = (
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image"; readonly mime: string; readonly data: string }
+  | { readonly type: "pdf"; readonly mime: string; readonly data: string; readonly filename: string }
+) & {
+  /** The part's own `cache_control`, as it came. */
+  readonly cache?: Json | undefined
+}
+
+/** What each type's bytes begin with. */
+const signatures: Readonly<Record<string, { readonly kind: Kind; readonly begins: (head: string) => boolean }>> = {
+  "image/jpeg": { kind: "image", begins: (head) => head.startsWith("\xff\xd8\xff") },
+  "image/png": { kind: "image", begins: (head) => head.startsWith("\x89PNG\r\n\x1a\n") },
+  "image/gif": { kind: "image", begins: (head) => /^GIF8[79]a/.test(head) },
+  "image/webp": { kind: "image", begins: (head) => head.startsWith("RIFF") && head.startsWith("WEBP", 8) },
+  "application/pdf": { kind: "pdf", begins: (head) => head.startsWith("%PDF-") }
+}
+/** The types that are taken. */
+export const mimes = (kind: Kind): ReadonlyArray<string> =>
+  Object.keys(signatures).filter((mime) => signatures[mime]?.kind === kind)
+const names: Readonly<Record<Kind, string>> = { image: "an image", pdf: "a PDF" }
+
+/** Longest head of a URI that is looked at for its type. */
+const maxHead = 64
+/** Base64 characters that hold every signature: 12 bytes. */
+const headChars = 16
+
+const shape = (kind: Kind): string => `data:<mime>;base64,<bytes>, with mime ${mimes(kind).join(", ")}`
+
+/**
+ * The data of a URI, or what is wrong with it. External URLs are refused, so that nothing is fetched
+ * (docs/api.md#inline-data-only).
+ */
+const readUri = (uri: string, kind: Kind): Result.Result<{ readonly mime: string; readonly data: string }, string> => {
+  if (!uri.startsWith("data:")) {
+    return Result.fail(`external URLs are not accepted: ${names[kind]} must be inline, as ${shape(kind)}`)
+  }
+  const comma = uri.slice(0, maxHead).indexOf(",")
+  const mime = comma < 0 ? "" : uri.slice("data:".length, comma - ";base64".length)
+  const known = Object.hasOwn(signatures, mime) ? signatures[mime] : undefined
+  if (known?.kind !== kind || uri.slice(0, comma) !== `data:${mime};base64`) {
+    return Result.fail(`${names[kind]} must have the form ${shape(kind)}, without parameters`)
+  }
+  const data = uri.slice(comma + 1)
+  const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0
+  const bytes = (data.length / 4) * 3 - padding
+  if (bytes > mediaLimits.bytes) {
+    return Result.fail(`${names[kind]} is at most ${mediaLimits.bytes} bytes, this one has ${Math.floor(bytes)}`)
+  }
+  if (data.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(padding === 0 ? data : data.slice(0, -padding))) {
+    return Result.fail("the bytes must be standard base64 with padding and no whitespace")
+  }
+  return known.begins(Buffer.from(data.slice(0, headChars), "base64").toString("latin1"))
+    ? Result.succeed({ mime, data })
+    : Result.fail(`the bytes are not ${mime}`)
+}
+
+const uriOf = (part: Exclude<ContentPart, { readonly type: "text" }>) =>
+  part.type === "image_url"
+    ? { kind: "image" as const, uri: part.image_url.url, field: "image_url.url" }
+    : { kind: "pdf" as const, uri: part.file.file_data, field: "file.file_data" }
+
+const accepted = (model: Model): string =>
+  model.inputs.length === 0
+    ? "text only"
+    : `text, ${model.inputs.map((input) => (input === "image" ? "images" : "PDFs")).join(" and ")}`
+
+const checkParts = (content: ReadonlyArray<ContentPart>, at: string, model: Model): string | undefined => {
+  const seen = { image: 0, pdf: 0, base64: 0 }
+  for (const [index, part] of content.entries()) {
+    if (part.type === "text") continue
+    const { kind, uri, field } = uriOf(part)
+    if (!model.inputs.includes(kind))
+      return `${at}[${index}]: ${model.id} does not take ${names[kind]}, it takes ${accepted(model)}`
+    seen[kind]++
+    if (seen.image > mediaLimits.images) return `${at}: at most ${mediaLimits.images} images a message`
+    if (seen.pdf > mediaLimits.files) return `${at}: at most ${mediaLimits.files} files a message`
+    const read = readUri(uri, kind)
+    if (Result.isFailure(read)) return `${at}[${index}].${field}: ${read.failure}`
+    seen.base64 += read.success.data.length
+    if (seen.base64 > mediaLimits.base64) {
+      return `${at}: at most ${mediaLimits.base64} base64 characters of images and files a message`
+    }
+  }
+  return undefined
+}
+
+/** Checks every part of every message; fails with `invalid` (400), naming the message and the part. */
+export const checkMedia = (chat: ChatRequest, model: Model): Result.Result<void, GatewayError> => {
+  for (let index = 0; index < chat.messages.length; index++) {
+    const message = chat.messages[index]
+    if (message?.role !== "user" || typeof message.content === "string") continue
+    const problem = checkParts(message.content, `messages[${index}].content`, model)
+    if (problem !== undefined) return Result.fail(invalid(problem))
+  }
+  return Result.void
+}
+
+/** The parts of a message that `checkMedia` has passed. */
+export const userParts = (content: string | ReadonlyArray<ContentPart>): ReadonlyArray<UserPart> =>
+  typeof content === "string"
+    ? [{ type: "text", text: content }]
+    : content.map((part): UserPart => {
+        const cache = part.cache_control
+        if (part.type === "text") return { type: "text", text: part.text, cache }
+        const { uri } = uriOf(part)
+        const comma = uri.indexOf(",")
+        const mime = uri.slice("data:".length, uri.indexOf(";"))
+        const data = uri.slice(comma + 1)
+        return part.type === "file"
+          ? { type: "pdf", mime, data, cache, filename: sanitizeFilename(part.file.filename) }
+          : { type: "image", mime, data, cache }
+      })

@@ -1,0 +1,129 @@
+/**
+ * OpenAI's responses API, for models that a cloud serves chat by it (docs/upstreams.md#responses-api): stateless, so that every
+ * turn is sent whole, and nothing that the API calls its own is asked for by a caller of chat.
+ */
+import { Result } from "effect"
+import type { Effort, Model } from "../../catalog/Catalog.ts"
+import type { ChatRequest } from "../../contract/Chat.ts"
+import type { Tool } from "../../contract/ChatMessage.ts"
+import { compact, type Json, type JsonObject, objectOf, saying } from "../../wire/json.ts"
+import { changed, nameEffort, nameForced, nameRemoved, nameUnsaid, unadjusted } from "../adjustments.ts"
+import type { Dialect } from "../Dialect.ts"
+import { nameUnread } from "../requestShape.ts"
+import { chosen, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
+import { inputOf } from "./input.ts"
+
+/** What both APIs take, by the same name. */
+const passed = ["metadata", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier"]
+const tokenFields = ["logprobs", "top_logprobs"]
+const samplingFields = ["temperature", "top_p", ...tokenFields]
+/** What is said here in other words, or is the gateway's own business; the rest is not the API's, and is named. */
+const said: ReadonlySet<string> = new Set([
+  ...passed,
+  ...["model", "messages", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens"],
+  ...samplingFields,
+  ...["reasoning_effort", "verbosity", "response_format", "stop"],
+  ...["tools", "tool_choice", "parallel_tool_calls"]
+])
+/** Smallest `max_output_tokens`. */
+const minOutput = 16
+
+/** The vendor keeps prompts by itself. */
+const lost = new Set(["cache_control", "messages.name"] as const)
+
+export const request: Dialect["request"] = (chat, { model, deployment }) => {
+  const adjusted: Array<string> = []
+  const effort = chatEffort(chat, model)
+  nameUnsaid(chat, said, adjusted)
+  nameEffort(chat, effort, adjusted)
+  nameUnread(chat, { lost }, adjusted)
+  const body = compact({
+    ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
+    model: deployment.model,
+    input: inputOf(chat.messages),
+    store: false,
+    reasoning: model.thinking.api === "effort" ? { effort } : undefined,
+    max_output_tokens: limitOf(chat, adjusted),
+    text: textFormat(chat),
+    ...sampling(chat, takes(model.sampling, effort !== "none"), adjusted),
+    ...tools(chat, model, effort, adjusted),
+    stream: chat.stream === true ? true : undefined
+  })
+  return Result.succeed({ body, adjusted: adjusted.length === 0 ? unadjusted : adjusted })
+}
+
+const limitOf = (chat: ChatRequest, adjusted: Array<string>): number | undefined => {
+  const limit = chatMaxTokens(chat)
+  if (limit === undefined || limit >= minOutput) return limit
+  adjusted.push(changed("max_tokens", limit, minOutput))
+  return minOutput
+}
+
+/** Refused while the model thinks, as in chat completions (docs/api.md#reasoning, rule 5). */
+const sampling = (chat: ChatRequest, taken: boolean, adjusted: Array<string>): JsonObject => {
+  const { temperature, top_p, logprobs, top_logprobs } = chat
+  if (!taken) {
+    nameRemoved(chat, samplingFields, adjusted)
+    return {}
+  }
+  // Where the text is cut here, they would tell what came after it.
+  const cut = stopsOf(chat).length > 0
+  if (cut) nameRemoved(chat, tokenFields, adjusted)
+  const asked = logprobs === true && !cut
+  if (!asked && !cut) nameRemoved(chat, ["top_logprobs"], adjusted)
+  return compact({
+    temperature: temperature ?? undefined,
+    top_p: top_p ?? undefined,
+    top_logprobs: asked ? (top_logprobs ?? undefined) : undefined,
+    include: asked ? ["message.output_text.logprobs"] : undefined
+  })
+}
+
+/** `response_format` and `verbosity`: the same words in another place. */
+const textFormat = (chat: ChatRequest): JsonObject | undefined => {
+  const { type, json_schema } = objectOf(chat.response_format)
+  const { name, description, schema, strict } = objectOf(json_schema)
+  const format =
+    type === "json_schema"
+      ? saying({ type, name, description, schema, strict })
+      : type === undefined || type === "text"
+        ? undefined
+        : { type }
+  const verbosity = chat.verbosity ?? undefined
+  return format === undefined && verbosity === undefined ? undefined : compact({ format, verbosity })
+}
+
+const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Array<string>): JsonObject => {
+  const given = toolsOf(chat)
+  const forcible = takes(model.forcedToolChoice, effort !== "none")
+  if (given.length === 0 || !forcible) nameForced(chat, adjusted)
+  if (given.length === 0) return {}
+  // Not available with this effort (docs/upstreams.md#reasoning-models).
+  const alone = effort === "minimal"
+  if (alone && chat.parallel_tool_calls === true) adjusted.push(changed("parallel_tool_calls", "true", "false"))
+  return compact({
+    tools: given.map(tool),
+    tool_choice: toolChoice(chat, forcible),
+    parallel_tool_calls: alone ? false : (chat.parallel_tool_calls ?? undefined)
+  })
+}
+
+/** The API's own default for `strict` is true, and chat's is false. */
+const tool = (tool: Tool): JsonObject => {
+  const { name, description, strict } = tool.function
+  return compact({
+    type: "function",
+    name,
+    description: description ?? undefined,
+    parameters: parametersOf(tool),
+    strict: strict ?? false
+  })
+}
+
+const toolChoice = (chat: ChatRequest, forcible: boolean): Json | undefined => {
+  const choice = chosen(chat)
+  if (choice === undefined || choice === "auto" || choice === "none") return choice
+  if (!forcible) return "auto"
+  return choice === "required" ? choice : { type: "function", name: choice.name }
+}

@@ -1,0 +1,175 @@
+/**
+ * Stop sequences that the vendor does not take are watched for here: the text ends before the first of them, and the call to the
+ * cloud with it (docs/decisions.md#stop-sequences).
+ */
+import { Result } from "effect"
+import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
+import type { Route } from "../catalog/Route.ts"
+import type { ChatRequest } from "../contract/Chat.ts"
+import type { Answer, Dialect, Piece, Pieces, StreamReader } from "./Dialect.ts"
+import type { TextFilter } from "./textFilter.ts"
+
+/** A text filter that comes to an end. */
+export interface StopFilter extends TextFilter {
+  /** Whether a sequence has come; nothing is shown after it. */
+  readonly stopped: () => boolean
+}
+
+/** For each place in a sequence, how much of its beginning is also the end of what stands before (Knuth, Morris, Pratt). */
+const bordersOf = (sequence: string): Int32Array => {
+  const borders = new Int32Array(sequence.length)
+  for (let at = 1, length = 0; at < sequence.length; at++) {
+    while (length > 0 && sequence[at] !== sequence[length]) length = borders[length - 1] ?? 0
+    if (sequence[at] === sequence[length]) length++
+    borders[at] = length
+  }
+  return borders
+}
+
+/**
+ * The sequence that is complete first ends the text; of two, the longer one. So where the text is cut changes nothing. At most the
+ * beginning of a sequence is held back. Time is linear in the text and in the sequences, none of which is empty.
+ */
+export const stopFilter = (sequences: ReadonlyArray<string>): StopFilter => {
+  const watches = sequences.map((sequence) => ({ sequence, borders: bordersOf(sequence), matched: 0 }))
+  let held = ""
+  let stopped = false
+
+  /** How much of a sequence the text so far ends with, at most; the whole of one stops. */
+  const read = (unit: string): number => {
+    let most = 0
+    for (const watch of watches) {
+      const { sequence, borders } = watch
+      while (watch.matched > 0 && sequence[watch.matched] !== unit) watch.matched = borders[watch.matched - 1] ?? 0
+      if (sequence[watch.matched] === unit) watch.matched++
+      if (watch.matched === sequence.length) {
+        most = stopped ? Math.max(most, watch.matched) : watch.matched
+        stopped = true
+      } else if (!stopped && watch.matched > most) most = watch.matched
+    }
+    return most
+  }
+
+  return {
+    push: (text) => {
+      if (stopped) return ""
+      const rest = held + text
+      let end = held.length
+      let most = end
+      while (end < rest.length && !stopped) most = read(rest[end++] ?? "")
+      held = stopped ? "" : rest.slice(end - most)
+      return rest.slice(0, end - most)
+    },
+    end: () => {
+      const rest = held
+      held = ""
+      for (const watch of watches) watch.matched = 0
+      return rest
+    },
+    stopped: () => stopped
+  }
+}
+
+/** Where the sequence that is complete first begins in a whole text, the longer one of two; -1 where there is none. */
+export const stopIn = (text: string, sequences: ReadonlyArray<string>): number => {
+  let start = -1
+  let end = text.length
+  for (const sequence of sequences) {
+    const at = text.slice(0, end).indexOf(sequence)
+    if (at < 0) continue
+    start = at + sequence.length < end || start < 0 ? at : Math.min(start, at)
+    end = at + sequence.length
+  }
+  return start
+}
+
+/** What was said before the sequence, and nothing that came after it. */
+const cutAnswer = (answer: Answer, sequences: ReadonlyArray<string>): Answer => {
+  const content = answer.content ?? ""
+  const start = stopIn(content, sequences)
+  return start < 0
+    ? answer
+    : { ...answer, content: content.slice(0, start), toolCalls: [], extra: undefined, finishReason: "stop" }
+}
+
+/** A reader that is at its end where the text is. */
+const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): StreamReader => {
+  const filter = stopFilter(sequences)
+  const heard: Array<Piece> = []
+  let calls = 0
+
+  const flush = (out: Pieces): void => {
+    const text = filter.end()
+    if (text !== "") out.push({ type: "text", text })
+  }
+  const pass = (out: Pieces): void => {
+    for (const piece of heard) {
+      if (filter.stopped()) break
+      if (piece.type === "text") {
+        const text = filter.push(piece.text)
+        if (text !== "") out.push({ type: "text", text })
+      } else {
+        // What was held back is text after all, and comes before what follows it.
+        flush(out)
+        if (piece.type === "call") calls++
+        out.push(piece)
+      }
+    }
+    heard.length = 0
+  }
+
+  return {
+    step: (event, out) => {
+      if (filter.stopped()) return undefined
+      const fault = reader.step(event, heard)
+      pass(out)
+      return filter.stopped() ? undefined : fault
+    },
+    end: (out) => {
+      if (filter.stopped()) {
+        // The vendor counts at its end: what it has said until here is no count of what was said.
+        return Result.succeed({ finishReason: calls > 0 ? "tool_calls" : "stop", usage: undefined })
+      }
+      const ended = reader.end(heard)
+      pass(out)
+      if (!filter.stopped()) flush(out)
+      return Result.map(ended, (ending) => (filter.stopped() ? { ...ending, finishReason: "stop" } : ending))
+    },
+    ended: () => filter.stopped() || reader.ended(),
+    stopped: filter.stopped,
+    kept: () => reader.kept?.() ?? 0,
+    usage: () => reader.usage()
+  }
+}
+
+/** Of what is watched for here: each sequence is compared with every character of an answer (docs/api.md#limits). */
+const limits = { sequences: 16, length: 1000 } as const
+
+const refuseStops = (sequences: ReadonlyArray<string>): GatewayError | undefined =>
+  sequences.length > limits.sequences || sequences.some(({ length }) => length > limits.length)
+    ? invalid(
+        `stop: this model takes at most ${limits.sequences} sequences of at most ${limits.length.toLocaleString("en-US")} characters`
+      )
+    : undefined
+
+/** The dialect with stop sequences that its request leaves out: `unsaid` says which. */
+export const stopping = (
+  dialect: Dialect,
+  unsaid: (chat: ChatRequest, route: Route) => ReadonlyArray<string>
+): Dialect => ({
+  ...dialect,
+  request: (chat, route) => {
+    const refusal = chat.stop ? refuseStops(unsaid(chat, route)) : undefined
+    return refusal === undefined ? dialect.request(chat, route) : Result.fail(refusal)
+  },
+  reply: (body, route, chat) => {
+    const sequences = chat === undefined ? [] : unsaid(chat, route)
+    const answer = dialect.reply(body, route, chat)
+    return sequences.length === 0 ? answer : Result.map(answer, (whole) => cutAnswer(whole, sequences))
+  },
+  stream: (route, chat) => {
+    const sequences = chat === undefined ? [] : unsaid(chat, route)
+    const reader = dialect.stream(route, chat)
+    return sequences.length === 0 ? reader : cutReader(reader, sequences)
+  }
+})

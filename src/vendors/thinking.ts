@@ -1,0 +1,156 @@
+/**
+ * Thinking: which effort, which budget, and what cannot be asked for beside it (docs/api.md#reasoning,
+ * docs/api.md#extended-thinking). Both surfaces that serve messages-format models follow these rules; everything is decided by
+ * the catalog's facts.
+ */
+
+import { type Deployment, type Effort, efforts, type Model } from "../catalog/Catalog.ts"
+import type { ChatRequest } from "../contract/Chat.ts"
+import { type Json, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
+
+/** The API's smallest thinking budget, and the room for output that a clamped budget leaves, in tokens. */
+export const minBudget = 1024
+/** Output tokens beside the budget when the caller sets no `max_tokens` (docs/api.md#reasoning, rule 3). */
+const outputRoom = 4096
+const interleavedBeta = "interleaved-thinking-2025-05-14"
+
+/** Thinking tokens of an effort (docs/api.md#reasoning). The two highest are OpenAI's and double it twice. */
+const budgets: Readonly<Record<Effort, number>> = {
+  none: 0,
+  minimal: 1024,
+  low: 1024,
+  medium: 8192,
+  high: 16_384,
+  xhigh: 32_768,
+  max: 65_536
+}
+
+type When = Model["sampling"]
+/** Whether a model takes something at `when`, given that it thinks or not. */
+export const takes = (when: When, thinks: boolean): boolean =>
+  when === "always" || (when === "without-thinking" && !thinks)
+
+/**
+ * The effort that a model has and that is nearest to the one wanted; of two as near, the higher. Only `none` becomes
+ * `none`; where a model cannot do without thinking, it becomes the lowest.
+ */
+export const nearestEffort = (wanted: Effort, model: Model): Effort => {
+  const has = model.thinking.efforts
+  if (wanted === "none") return has[0] ?? "none"
+  const distance = (effort: Effort) => Math.abs(efforts.indexOf(effort) - efforts.indexOf(wanted))
+  return has.reduce<Effort>(
+    (best, effort) => (best === "none" || distance(effort) <= distance(best) ? effort : best),
+    "none"
+  )
+}
+
+/** The effort of a chat request: the caller's, or the catalog's default. */
+export const chatEffort = (chat: ChatRequest, model: Model): Effort =>
+  nearestEffort(chat.reasoning_effort ?? model.thinking.default, model)
+
+/** The caller's limit on output tokens, under its new name or its old one. */
+export const chatMaxTokens = (chat: ChatRequest): number | undefined =>
+  chat.max_completion_tokens ?? chat.max_tokens ?? undefined
+
+/** How a messages-format model thinks in one chat request. `budget` is for budgeted models. */
+export interface ChatThinking {
+  readonly effort: Effort
+  readonly budget: number
+  readonly maxTokens: number
+}
+
+/**
+ * Budget and `max_tokens` of a chat request (docs/api.md#reasoning, rule 3). `able` is false where the request cannot be
+ * thought about, because a tool turn lacks its thinking blocks; a `max_tokens` of 1024 or less switches it off too.
+ */
+export const chatThinking = (chat: ChatRequest, model: Model, able: boolean): ChatThinking => {
+  const wanted = chatEffort(chat, model)
+  const asked = chatMaxTokens(chat)
+  const off = !able || model.thinking.api === "none" || (asked !== undefined && asked <= minBudget)
+  const effort = off && model.thinking.optional ? "none" : wanted
+  const maxTokens = asked ?? Math.min(budgets[effort] + outputRoom, model.maxOutputTokens)
+  const budget = Math.max(minBudget, Math.min(budgets[effort], maxTokens - minBudget))
+  return { effort, budget, maxTokens }
+}
+
+export interface ThinkingFacts {
+  readonly model: Model
+  readonly deployment: Deployment
+  /** The betas that are sent. */
+  readonly betas: ReadonlyArray<string>
+  /** Whether tokens are only counted: then `max_tokens` is not read. */
+  readonly counting: boolean
+}
+
+/** A body that the upstream takes, and what was changed, in ASCII, for `x-gateway-thinking-adjusted`. */
+export interface AdjustedThinking {
+  readonly body: JsonObject
+  readonly changes: ReadonlyArray<string>
+}
+
+/**
+ * Fits the `thinking` of a native messages body to the model (docs/api.md#extended-thinking, docs/decisions.md#messages-surface).
+ * The input is never changed; where nothing is adjusted, it is what comes back. A body whose `thinking` is no valid
+ * block is left for the upstream to judge.
+ *
+ * On models of the adaptive API an inference body is forwarded untouched, and a count is asked for without
+ * `thinking`, which adds no overhead there. No count carries `output_config`.
+ */
+export const adjustThinking = (body: JsonObject, facts: ThinkingFacts): AdjustedThinking => {
+  const { model, counting } = facts
+  if (model.thinking.api !== "budgeted") {
+    return { body: counting ? without(body, ["thinking", "output_config"]) : body, changes: [] }
+  }
+  const counted = counting ? without(body, ["output_config"]) : body
+  const asked = budgetAsked(body, model)
+  if (asked === undefined) return { body: counted, changes: [] }
+
+  const budget = fitBudget(asked.budget, body, facts)
+  if (budget === undefined) return { body: without(counted, ["thinking"]), changes: ["thinking:dropped"] }
+
+  const changes: Array<string> = []
+  if (asked.converted) changes.push("thinking:adaptive->enabled")
+  if (budget !== asked.budget) changes.push(`budget_tokens:${asked.budget}->${budget}`)
+
+  const refused = takes(model.sampling, true) ? [] : ["temperature", "top_p", "top_k"].filter((name) => name in body)
+  for (const name of refused) changes.push(`${name}:removed`)
+
+  const choice = objectOf(body.tool_choice)
+  const forced = (choice.type === "any" || choice.type === "tool") && !takes(model.forcedToolChoice, true)
+  if (forced) changes.push(`tool_choice:${choice.type}->auto`)
+  if (changes.length === 0) return { body: counted, changes }
+
+  const adjusted: { [key: string]: Json } = { ...without(counted, refused) }
+  adjusted.thinking = { ...objectOf(body.thinking), type: "enabled", budget_tokens: budget }
+  if (forced) adjusted.tool_choice = { ...without(choice, ["name"]), type: "auto" }
+  return { body: adjusted, changes }
+}
+
+/** The budget that a block asks for; an adaptive one asks by `output_config.effort` or the model's default. */
+const budgetAsked = (body: JsonObject, model: Model): { budget: number; converted: boolean } | undefined => {
+  const thinking = objectOf(body.thinking)
+  if (thinking.type === "adaptive") {
+    const named = efforts.find((effort) => effort !== "none" && effort === objectOf(body.output_config).effort)
+    const effort = nearestEffort(named ?? model.thinking.default, model)
+    return { budget: Math.max(minBudget, budgets[effort]), converted: true }
+  }
+  const budget = numberOf(thinking.budget_tokens)
+  return thinking.type === "enabled" && budget !== undefined && Number.isSafeInteger(budget)
+    ? { budget, converted: false }
+    : undefined
+}
+
+/** A budget that the upstream takes, or `undefined` where `max_tokens` cannot hold one. */
+const fitBudget = (asked: number, body: JsonObject, facts: ThinkingFacts): number | undefined => {
+  const budget = Math.max(minBudget, asked)
+  const maxTokens = numberOf(body.max_tokens)
+  const interleaved = facts.deployment.interleavedBudget === true && facts.betas.includes(interleavedBeta)
+  if (facts.counting || interleaved || maxTokens === undefined || budget < maxTokens) return budget
+  const clamped = maxTokens - minBudget
+  return clamped < minBudget ? undefined : clamped
+}
+
+const without = (body: JsonObject, names: ReadonlyArray<string>): JsonObject =>
+  names.some((name) => name in body)
+    ? Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)))
+    : body

@@ -1,0 +1,159 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, FileSystem, Layer, Logger, Option, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { clouds } from "../../src/catalog/Catalog.ts"
+import { CatalogStore, loadCatalog, shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { bestSites } from "../../src/catalog/Partition.ts"
+import { paths } from "./paths.ts"
+
+const { models } = Result.getOrThrow(shippedCatalog)
+const textOf = (...ids: ReadonlyArray<string>): string =>
+  JSON.stringify({ models: models.filter(({ id }) => ids.includes(id)) })
+
+const sites = bestSites(clouds)
+const Files = NodeFileSystem.layer
+
+/** A store on a file of its own, with what it logs. */
+const watched = (text: string, at = sites) =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const directory = yield* fs.makeTempDirectoryScoped()
+    const file = `${directory}/catalog.json`
+    yield* fs.writeFileString(file, text)
+    const logged: Array<{ readonly level: string; readonly text: string }> = []
+    const logger = Logger.make(({ logLevel, message }) => {
+      logged.push({ level: logLevel, text: String(message) })
+    })
+    const context = yield* Layer.build(
+      CatalogStore.layer({ file: Option.some(file), sites: at, paths }).pipe(Layer.provide(Logger.layer([logger])))
+    )
+    const { current } = Context.get(context, CatalogStore)
+    const bases = () => [...new Set(current().list.map(({ model }) => model.id))]
+    /** Passes the poll interval until something new is logged: the file system does not run on the test's clock. */
+    const nextLog = Effect.gen(function* () {
+      const before = logged.length
+      while (logged.length === before) {
+        yield* TestClock.adjust("2 seconds")
+        yield* TestClock.withLive(Effect.sleep("2 millis"))
+      }
+      return logged.at(-1) ?? assert.fail()
+    })
+    return { fs, directory, file, logged, bases, nextLog }
+  })
+
+describe("CatalogStore", () => {
+  it.effect("serves the shipped catalog", () =>
+    Effect.gen(function* () {
+      const { list } = (yield* CatalogStore).current()
+      assert.ok(list.some(({ id }) => id === "claude-opus-5:itar"))
+    }).pipe(Effect.provide(CatalogStore.layer({ file: Option.none(), sites, paths })), Effect.provide(Files))
+  )
+
+  it.effect("lists only what active clouds serve", () =>
+    Effect.gen(function* () {
+      const { list } = (yield* CatalogStore).current()
+      assert.deepStrictEqual([...new Set(list.map(({ deployment }) => deployment.cloud))], ["azure"])
+    }).pipe(
+      Effect.provide(CatalogStore.layer({ file: Option.none(), sites: bestSites(["azure"]), paths })),
+      Effect.provide(Files)
+    )
+  )
+
+  it.effect("takes a changed file, refuses a broken one and keeps the old", () =>
+    Effect.gen(function* () {
+      const { fs, file, bases, nextLog, logged } = yield* watched(textOf("gpt-5.1"))
+      assert.deepStrictEqual(bases(), ["gpt-5.1"])
+
+      yield* fs.writeFileString(file, textOf("gpt-5.1", "gpt-oss-120b"))
+      assert.deepInclude(yield* nextLog, { level: "Info" })
+      assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
+
+      yield* fs.writeFileString(file, `{"models":[{"id":"a"}]}`)
+      const refused = yield* nextLog
+      assert.strictEqual(refused.level, "Error")
+      for (const part of [file, "models[0].family: Missing key", "stays"]) assert.include(refused.text, part)
+      assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
+
+      const count = logged.length
+      for (let poll = 0; poll < 5; poll++) {
+        yield* TestClock.adjust("2 seconds")
+        yield* TestClock.withLive(Effect.sleep("5 millis"))
+      }
+      assert.strictEqual(logged.length, count, "a broken file is logged once")
+
+      yield* fs.remove(file)
+      assert.deepInclude(yield* nextLog, { level: "Error" })
+      assert.deepStrictEqual(bases(), ["gpt-5.1", "gpt-oss-120b"])
+
+      yield* fs.writeFileString(file, textOf("gpt-oss-120b"))
+      yield* nextLog
+      assert.deepStrictEqual(bases(), ["gpt-oss-120b"])
+    }).pipe(Effect.provide(Files))
+  )
+
+  it.effect("warns of IDs that a reloaded catalog claims and the table does not allow, and serves the rest", () =>
+    Effect.gen(function* () {
+      const { fs, file, bases, logged, nextLog } = yield* watched(textOf("gpt-5.1"), {
+        ...sites,
+        bedrock: { place: "us-east-1" }
+      })
+      yield* fs.writeFileString(file, textOf("gpt-5.1", "gpt-oss-120b", "titan-embed-text-v2"))
+      yield* nextLog
+      while (logged.length < 2) yield* nextLog
+      assert.deepStrictEqual(
+        logged.map(({ level }) => level),
+        ["Info", "Warn"]
+      )
+      const warning = logged.at(-1)?.text ?? ""
+      assert.match(warning, /^\d+ model IDs are not served: Bedrock region us-east-1 is not in the partition table/)
+      for (const id of ["gpt-oss-120b:il5", "titan-embed-text-v2:il5+itar"]) assert.include(warning, id)
+      assert.deepStrictEqual(bases(), ["gpt-5.1"])
+    }).pipe(Effect.provide(Files))
+  )
+
+  it.effect("follows a swapped symbolic link, as a mounted ConfigMap changes", () =>
+    Effect.gen(function* () {
+      const { fs, directory, file, bases, nextLog } = yield* watched(textOf("gpt-5.1"))
+      yield* fs.writeFileString(`${directory}/next.json`, textOf("gpt-oss-120b"))
+      yield* fs.symlink(`${directory}/next.json`, `${directory}/link`)
+      yield* fs.rename(`${directory}/link`, file)
+      yield* nextLog
+      assert.deepStrictEqual(bases(), ["gpt-oss-120b"])
+    }).pipe(Effect.provide(Files))
+  )
+
+  it.effect("a request that began under the old catalog keeps it", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* fs.makeTempFileScoped()
+      yield* fs.writeFileString(file, textOf("gpt-5.1"))
+      const context = yield* Layer.build(CatalogStore.layer({ file: Option.some(file), sites, paths }))
+      const { current } = Context.get(context, CatalogStore)
+      const old = current()
+      yield* fs.writeFileString(file, textOf("gpt-oss-120b"))
+      while (current() === old) {
+        yield* TestClock.adjust("2 seconds")
+        yield* TestClock.withLive(Effect.sleep("2 millis"))
+      }
+      assert.ok(Result.isSuccess(old.resolve("gpt-5.1:il5", "chat")))
+      assert.ok(Result.isFailure(current().resolve("gpt-5.1:il5", "chat")))
+    }).pipe(Effect.provide(Logger.layer([])), Effect.provide(Files))
+  )
+
+  it.effect("fails at start on a broken or missing file, and says why", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* fs.makeTempFileScoped()
+      yield* fs.writeFileString(file, `{"models":[{"id":"a"}]}`)
+      const broken = yield* Effect.flip(Layer.build(CatalogStore.layer({ file: Option.some(file), sites, paths })))
+      assert.strictEqual(broken._tag, "CatalogError")
+      assert.isAbove(broken.problems.length, 5)
+      for (const part of [file, "models[0].family: Missing key", "models[0].deployments"]) {
+        assert.include(broken.message, part)
+      }
+      const missing = yield* Effect.flip(loadCatalog(Option.some(`${file}.missing`)))
+      assert.include(missing.message, `${file}.missing`)
+    }).pipe(Effect.provide(Files))
+  )
+})

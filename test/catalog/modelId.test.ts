@@ -1,0 +1,59 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { type Authorization, authorizedLevels, levels } from "../../src/catalog/Level.ts"
+import { formatModelId, parseModelId } from "../../src/catalog/ModelId.ts"
+
+describe("levels", () => {
+  it("are the two ladders, itar, and each rung with itar", () => {
+    assert.deepStrictEqual(levels, [
+      ...["fedramp-low", "fedramp-moderate", "fedramp-high", "il2", "il4", "il5", "itar"],
+      ...["fedramp-low+itar", "fedramp-moderate+itar", "fedramp-high+itar", "il2+itar", "il4+itar", "il5+itar"]
+    ] as const)
+  })
+
+  const cases: ReadonlyArray<[name: string, authorization: Authorization, covered: ReadonlyArray<string>]> = [
+    ["nothing", {}, []],
+    ["a rung covers those before it", { fedramp: "fedramp-moderate" }, ["fedramp-low", "fedramp-moderate"]],
+    ["ladders are independent", { fedramp: "fedramp-low", impact: "il4" }, ["fedramp-low", "il2", "il4"]],
+    ["ladder", { impact: "il4", itar: "ladder" }, ["il2", "il4", "itar", "il2+itar", "il4+itar"]],
+    ["only", { impact: "il4", itar: "only" }, ["itar", "il2+itar", "il4+itar"]],
+    ["standalone", { impact: "il2", itar: "standalone" }, ["il2", "itar"]],
+    ["standalone alone", { itar: "standalone" }, ["itar"]]
+  ]
+  it.each(cases)("authorization: %s", (_, authorization, covered) => {
+    assert.deepStrictEqual<ReadonlyArray<string>>(authorizedLevels(authorization), covered)
+  })
+})
+
+describe("parseModelId", () => {
+  it("takes the level after the last colon", () => {
+    assert.deepStrictEqual(parseModelId("a:b:il5+itar"), Result.succeed({ base: "a:b", level: "il5+itar" }))
+  })
+
+  it.each(levels)("round-trips %s", (level) => {
+    const id = formatModelId({ base: "claude-opus-5", level })
+    assert.strictEqual(id, `claude-opus-5:${level}`)
+    assert.deepStrictEqual(parseModelId(id), Result.succeed({ base: "claude-opus-5", level }))
+  })
+
+  it.each([
+    ["", { problem: "bare", base: "" }],
+    ["claude-opus-5", { problem: "bare", base: "claude-opus-5" }],
+    ["claude-opus-5\uff1ail5", { problem: "bare", base: "claude-opus-5\uff1ail5" }],
+    [":il5", { problem: "empty-base", base: "", level: "il5" }],
+    [":", { problem: "unknown-level", base: "", level: "" }],
+    ["::", { problem: "unknown-level", base: ":", level: "" }],
+    ["m:", { problem: "unknown-level", base: "m", level: "" }],
+    ["m:il6", { problem: "unknown-level", base: "m", level: "il6" }],
+    ["m:IL5", { problem: "unknown-level", base: "m", level: "IL5" }],
+    ["m:il5 ", { problem: "unknown-level", base: "m", level: "il5 " }],
+    ["m: il5", { problem: "unknown-level", base: "m", level: " il5" }],
+    ["m:il5+itar+itar", { problem: "unknown-level", base: "m", level: "il5+itar+itar" }],
+    ["m:itar+il5", { problem: "unknown-level", base: "m", level: "itar+il5" }],
+    ["m:itar+itar", { problem: "unknown-level", base: "m", level: "itar+itar" }],
+    ["m:+itar", { problem: "unknown-level", base: "m", level: "+itar" }],
+    ["m:__proto__", { problem: "unknown-level", base: "m", level: "__proto__" }]
+  ] as const)("refuses %j", (text, problem) => {
+    assert.deepStrictEqual(parseModelId(text), Result.fail(problem))
+  })
+})

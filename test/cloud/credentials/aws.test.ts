@@ -1,0 +1,192 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Sha256 } from "@smithy/core/checksum"
+import { SignatureV4 } from "@smithy/signature-v4"
+import { Effect, Option, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { aws } from "../../../src/cloud/credentials/aws.ts"
+import { environment, together, tokenServer } from "./tokenServer.ts"
+
+const region = "us-gov-west-1"
+const host = `https://bedrock-runtime.${region}.amazonaws.com`
+
+/** Nothing of the machine's own AWS set-up. */
+const nothing = {
+  AWS_PROFILE: undefined,
+  AWS_ACCESS_KEY_ID: undefined,
+  AWS_SECRET_ACCESS_KEY: undefined,
+  AWS_SESSION_TOKEN: undefined,
+  AWS_WEB_IDENTITY_TOKEN_FILE: undefined,
+  AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: undefined,
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: undefined,
+  AWS_CONFIG_FILE: "/nonexistent",
+  AWS_SHARED_CREDENTIALS_FILE: "/nonexistent",
+  AWS_EC2_METADATA_DISABLED: "true"
+}
+
+const fixed = environment({
+  ...nothing,
+  AWS_ACCESS_KEY_ID: "AKIDEXAMPLE",
+  AWS_SECRET_ACCESS_KEY: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+  AWS_SESSION_TOKEN: "TOK"
+})
+
+const request = (url: string, headers: Record<string, string> = {}) => ({
+  url: new URL(url),
+  region,
+  headers,
+  body: Buffer.from('{"a":1}')
+})
+
+const container = (url: string) =>
+  environment({
+    ...nothing,
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: `${url}/creds`,
+    AWS_CONTAINER_AUTHORIZATION_TOKEN: "a"
+  })
+
+const role = (n: number, life = 3_600_000) => ({
+  json: {
+    AccessKeyId: `ASIA${n}`,
+    SecretAccessKey: `secret-${n}`,
+    Token: `session-${n}`,
+    Expiration: new Date(Date.now() + life).toISOString()
+  }
+})
+
+describe("aws", () => {
+  for (const [path, signature] of [
+    [
+      "/model/anthropic.claude-3-haiku-20240307-v1%3A0/invoke-with-response-stream",
+      "1d2a953639719d15cc976268f80e19628ce7c1c4f39e29182aa0fc22e684e07f"
+    ],
+    [
+      "/model/arn%3Aaws-us-gov%3Abedrock%3Aus-gov-west-1%3A123456789012%3Ainference-profile%2Fus-gov.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream",
+      "7b13a8acee2a6b5ddf31565c648dab16247fd894583c7db12ebe914e58f86e52"
+    ]
+  ] as const) {
+    it.effect(`signs ${path.slice(0, 30)}…`, () =>
+      Effect.gen(function* () {
+        yield* fixed
+        yield* TestClock.setTime(Date.UTC(2026, 0, 2, 3, 4, 5))
+        const { sign } = yield* aws({ region: "us-east-1", fips: true })
+        const expected = {
+          "x-amz-date": "20260102T030405Z",
+          "x-amz-security-token": "TOK",
+          authorization: `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260102/${region}/bedrock/aws4_request, SignedHeaders=host;x-amz-date;x-amz-security-token, Signature=${signature}`
+        }
+        assert.deepStrictEqual(yield* sign(request(host + path)), expected)
+      })
+    )
+  }
+
+  it.effect("signs with fixed keys as with the same ones from the chain", () =>
+    Effect.gen(function* () {
+      yield* fixed
+      const keys = {
+        accessKeyId: Redacted.make("AKIDEXAMPLE"),
+        secretAccessKey: Redacted.make("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
+        sessionToken: Option.some(Redacted.make("TOK"))
+      }
+      const given = yield* aws({ region, fips: true, keys })
+      const found = yield* aws({ region, fips: true })
+      const signed = yield* given.sign(request(`${host}/model/m/invoke`))
+      assert.deepStrictEqual(signed, yield* found.sign(request(`${host}/model/m/invoke`)))
+      yield* given.refresh(signed)
+      const lasting = yield* aws({ region, fips: true, keys: { ...keys, sessionToken: Option.none() } })
+      assert.notProperty(yield* lasting.sign(request(`${host}/model/m/invoke`)), "x-amz-security-token")
+    })
+  )
+
+  it.effect("signs the host that will be sent, and the caller's headers", () =>
+    Effect.gen(function* () {
+      yield* fixed
+      yield* TestClock.setTime(Date.UTC(2026, 0, 2, 3, 4, 5))
+      const { sign } = yield* aws({ region, fips: false })
+      const headers = { "content-type": "application/json", accept: "*/*" }
+      const signed = yield* sign(request("http://127.0.0.1:8123/model/m/invoke?b=2&a=1", headers))
+      assert.notProperty(signed, "host")
+      assert.strictEqual(signed["content-type"], "application/json")
+      const own = new SignatureV4({
+        service: "bedrock",
+        region,
+        sha256: Sha256,
+        applyChecksum: false,
+        credentials: {
+          accessKeyId: "AKIDEXAMPLE",
+          secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+          sessionToken: "TOK"
+        }
+      })
+      const again = yield* Effect.promise(() =>
+        own.sign(
+          {
+            method: "POST",
+            protocol: "http:",
+            hostname: "127.0.0.1",
+            path: "/model/m/invoke",
+            query: { a: "1", b: "2" },
+            headers: { ...headers, host: "127.0.0.1:8123" },
+            body: '{"a":1}'
+          },
+          { signingDate: new Date(Date.UTC(2026, 0, 2, 3, 4, 5)) }
+        )
+      )
+      assert.strictEqual(signed.authorization, again.headers.authorization)
+    })
+  )
+
+  it.live("sends a bearer key instead of a signature", () =>
+    Effect.gen(function* () {
+      const { sign, refresh } = yield* aws({ region, fips: true, bearerToken: Redacted.make("key") })
+      const headers = yield* sign(request(`${host}/model/m/invoke`, { accept: "*/*" }))
+      assert.deepStrictEqual(headers, { accept: "*/*", authorization: "Bearer key" })
+      yield* refresh(headers)
+    })
+  )
+
+  it.live("takes credentials from the container endpoint, once for all, and new ones when refused", () =>
+    Effect.gen(function* () {
+      const server = yield* tokenServer((_, n) => role(n))
+      yield* container(server.url)
+      const { sign, refresh } = yield* aws({ region, fips: true })
+      const one = sign(request(`${host}/model/m/invoke`))
+      const all = yield* together(one, 100)
+      assert.isTrue(all.every((headers) => headers["x-amz-security-token"] === "session-1"))
+      assert.strictEqual(server.requests.length, 1)
+      const refused = all[0] ?? {}
+      yield* together(refresh(refused), 100)
+      yield* refresh(refused)
+      const renewed = yield* one
+      assert.strictEqual(renewed["x-amz-security-token"], "session-2")
+      assert.strictEqual(server.requests.length, 2)
+      // What refuses new ones as well is no fault of theirs.
+      yield* together(refresh(renewed), 100)
+      yield* refresh(renewed)
+      assert.strictEqual(server.requests.length, 2)
+    })
+  )
+
+  it.live("replaces credentials early in the background, and serves the old ones while that fails", () =>
+    Effect.gen(function* () {
+      const server = yield* tokenServer((_, n) => (n === 1 ? role(n, 200_000) : { status: 400, json: {} }))
+      yield* container(server.url)
+      const { sign } = yield* aws({ region, fips: true })
+      const one = sign(request(`${host}/model/m/invoke`))
+      yield* one
+      assert.strictEqual((yield* one)["x-amz-security-token"], "session-1")
+      yield* Effect.sleep("50 millis")
+      assert.strictEqual((yield* one)["x-amz-security-token"], "session-1")
+      assert.isAbove(server.requests.length, 1)
+    })
+  )
+
+  it.live("says that the chain found nothing, without quoting the library", () =>
+    Effect.gen(function* () {
+      yield* environment({ ...nothing, AWS_WEB_IDENTITY_TOKEN_FILE: "/nonexistent/secret", AWS_ROLE_ARN: "secret" })
+      const { sign } = yield* aws({ region, fips: true })
+      const error = yield* Effect.flip(sign(request(`${host}/model/m/invoke`)))
+      assert.match(error.message, /^no credentials from the AWS default chain \(/)
+      assert.notInclude(JSON.stringify(error) + String(error.stack) + String(error.cause), "secret")
+    })
+  )
+})

@@ -1,0 +1,132 @@
+/**
+ * What a cloud's failure means to the caller, and what of its words the caller sees (docs/api.md#what-becomes-of-a-clouds-error).
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Headers } from "effect/http"
+import { cut, misshapen, refused, unfinished, unreadable } from "../../src/catalog/UpstreamFault.ts"
+import { faultError, framingError, makeScrub, statusFault } from "../../src/cloud/fault.ts"
+import { FramingError, UpstreamException } from "../../src/wire/Event.ts"
+
+const scrub = makeScrub([
+  ["secret-project", "the project"],
+  ["anthropic.claude-x-v1:0", "claude-x"],
+  ["", "nothing"]
+])
+
+const noHeaders = Headers.empty
+const retryAfter = (value: string) => Headers.fromInput({ "retry-after": value })
+
+describe("a fault", () => {
+  it.each([
+    [400, "invalid", "upstream-invalid"],
+    [413, "invalid", "upstream-invalid"],
+    [422, "invalid", "upstream-invalid"],
+    [401, "upstream", "upstream-refused"],
+    [403, "upstream", "upstream-refused"],
+    [404, "upstream", "upstream-refused"],
+    [408, "timeout", "upstream-timeout"],
+    [504, "timeout", "upstream-timeout"],
+    [429, "rate-limit", "upstream-rate-limit"],
+    [424, "upstream", "upstream-error"],
+    [500, "upstream", "upstream-error"],
+    [503, "upstream", "upstream-error"],
+    [529, "upstream", "upstream-error"]
+  ] as const)("of status %d is %s", (status, reason, code) => {
+    const error = faultError(refused(status, "words of secret-project", 7), scrub)
+    assert.deepInclude({ ...error }, { reason, code, upstreamStatus: status })
+    assert.strictEqual(error.retryAfter, status === 429 ? 7 : undefined)
+    assert.strictEqual(error.message.includes("words of the project"), reason === "invalid")
+    assert.notInclude(error.message, "secret-project")
+  })
+
+  it.each([
+    [cut, "cut"],
+    [misshapen, "shape"],
+    [unreadable, "event"],
+    [unfinished("OTHER"), "finish"]
+  ] as const)("that breaks a promise is the cloud's failure (%j)", (fault, code) => {
+    assert.deepInclude({ ...faultError(fault, scrub) }, { reason: "upstream", code })
+  })
+})
+
+describe("words that are passed on", () => {
+  it.each([
+    [
+      "no access to arn:aws-us-gov:bedrock:us-gov-west-1:123456789012:inference-profile/x here",
+      "no access to the deployment here"
+    ],
+    [
+      "projects/secret-project/locations/us-east5/publishers/anthropic/models/m was refused",
+      "the deployment was refused"
+    ],
+    ["deployments/gpt-private is busy", "the deployment is busy"],
+    ["see https://secret.example/a?b=c, please", "see the upstream, please"],
+    ["account 123456789012 is over", "account the account is over"],
+    ["Model anthropic.claude-x-v1:0 of secret-project", "Model claude-x of the project"]
+  ])("%s", (words, shown) => {
+    assert.strictEqual(faultError(refused(400, words), scrub).message, shown)
+  })
+
+  it("are cut", () => {
+    assert.isAtMost(faultError(refused(400, "x".repeat(100_000)), scrub).message.length, 2000)
+  })
+
+  it("are found in every vendor's error body", () => {
+    const words = (body: string) => statusFault(400, noHeaders, body).message
+    assert.strictEqual(words('{"type":"error","error":{"type":"e","message":"a"}}'), "a")
+    assert.strictEqual(words('[{"error":{"code":400,"message":"b"}}]'), "b")
+    assert.strictEqual(words('{"message":"c"}'), "c")
+    assert.strictEqual(words('{"Message":"d"}'), "d")
+    for (const body of ["", "<html>", "null", "[]", '{"error":"e"}', '{"message":""}']) {
+      assert.isUndefined(words(body), body)
+    }
+  })
+
+  it.each([
+    [{ error: { code: 499, status: "DEADLINE_EXCEEDED" } }, 499],
+    [[{ error: { status: "DEADLINE_EXCEEDED" } }], 500],
+    [{ type: "error", error: { type: "timeout_error" } }, 500]
+  ])("%j is a call that took too long, whatever its status", (body, status) => {
+    assert.strictEqual(
+      faultError(statusFault(status, noHeaders, JSON.stringify(body)), (text) => text).reason,
+      "timeout"
+    )
+  })
+
+  it.each([
+    ["34.07s", 35],
+    ["5s", 5],
+    ["soon", undefined],
+    ["-1s", undefined],
+    [7, undefined]
+  ])("Google's delay of %j", (retryDelay, expected) => {
+    const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo" }, { retryDelay }]
+    const body = JSON.stringify({ error: { code: 429, status: "RESOURCE_EXHAUSTED", details } })
+    assert.strictEqual(statusFault(429, noHeaders, body).retryAfter, expected)
+    assert.strictEqual(statusFault(429, retryAfter("9"), body).retryAfter, 9)
+  })
+})
+
+describe("a status", () => {
+  it("brings a delay only as a number of seconds", () => {
+    assert.strictEqual(statusFault(429, retryAfter("12"), "").retryAfter, 12)
+    for (const value of ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "1.5", "12345678"]) {
+      assert.isUndefined(statusFault(429, retryAfter(value), "").retryAfter, value)
+    }
+  })
+
+  it("of a quota at AWS is a rate limit", () => {
+    const headers = Headers.fromInput({ "x-amzn-errortype": "ServiceQuotaExceededException:http://x" })
+    assert.strictEqual(statusFault(400, headers, "").status, 429)
+  })
+})
+
+describe("a stream that breaks", () => {
+  it("is cut, unreadable, or refused in a frame", () => {
+    const framing = (kind: FramingError["kind"]) => framingError(new FramingError({ kind, message: "bytes" }), scrub)
+    assert.strictEqual(framing("truncated").code, "cut")
+    assert.strictEqual(framing("bad-frame").code, "bad-frame")
+    const exception = new UpstreamException({ type: "ThrottlingException", message: "arn:aws:x", status: undefined })
+    assert.deepInclude({ ...framingError(exception, scrub) }, { reason: "rate-limit", upstreamStatus: 429 })
+  })
+})

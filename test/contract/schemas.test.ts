@@ -1,0 +1,359 @@
+import { readFileSync } from "node:fs"
+import { assert, describe, it, vi } from "@effect/vitest"
+import { Result, Schema, SchemaIssue } from "effect"
+import { ChatRequest } from "../../src/contract/Chat.ts"
+import { chatLimits } from "../../src/contract/ChatMessage.ts"
+import { compiled } from "../../src/contract/compiled.ts"
+import { EmbeddingsRequest } from "../../src/contract/Embeddings.ts"
+import {
+  ApiError,
+  ApiErrorBody,
+  ApiErrors,
+  MessagesError,
+  MessagesErrorBody,
+  MessagesErrors
+} from "../../src/contract/Errors.ts"
+import { maxTextBytes } from "../../src/contract/fields.ts"
+import { CountRequest, MessagesRequest } from "../../src/contract/Messages.ts"
+import { ResponsesRequest } from "../../src/contract/Responses.ts"
+import { version } from "../../src/contract/version.ts"
+
+type Requests = Schema.ConstraintDecoder<unknown>
+const issues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+type Judge = (value: unknown) => Result.Result<unknown, Schema.SchemaError>
+
+/** Where the first problem is, and what; undefined when the schema accepts the value. */
+const issueOf = (judge: Judge, value: unknown) => {
+  const judged = judge(value)
+  return Result.isSuccess(judged) ? undefined : issues(judged.failure.issue).issues[0]
+}
+
+/** Where the first problem is, as `a.0.b`: said the same by the compiled schema, and by the schema as it is interpreted. */
+const problem = (schema: Requests, value: unknown): string | undefined => {
+  const found = issueOf(compiled(schema), value)
+  assert.deepStrictEqual(found, issueOf(Schema.decodeUnknownResult(schema), value))
+  return found === undefined ? undefined : (found.path ?? []).map(String).join(".")
+}
+const oddities: ReadonlyArray<unknown> = [
+  undefined,
+  null,
+  true,
+  -1.5,
+  "",
+  "x",
+  [],
+  [null],
+  {},
+  { type: "x" },
+  { role: "user" }
+]
+/** The value with something odd in the place of each of its parts. */
+const spoiled = (value: unknown): ReadonlyArray<unknown> => {
+  if (typeof value !== "object" || value === null) return oddities
+  const parts = Object.entries(value).slice(0, 20)
+  const copy = (key: string, part: unknown) =>
+    Array.isArray(value) ? value.with(Number(key), part) : { ...value, [key]: part }
+  return [...oddities, ...parts.flatMap(([key, part]) => spoiled(part).map((odd) => copy(key, odd)))]
+}
+
+type Row = readonly [what: string, value: unknown]
+type Refused = readonly [what: string, at: string, value: unknown]
+const table = (name: string, schema: Requests, accepted: ReadonlyArray<Row>, refused: ReadonlyArray<Refused>) =>
+  describe(name, () => {
+    it.each(accepted)("accepts %s", (_, value) => assert.isUndefined(problem(schema, value)))
+    it.each(refused)("refuses %s", (_, at, value) => assert.strictEqual(problem(schema, value), at))
+    it.each([
+      ["null", null],
+      ["a string", "{}"],
+      ["a list", []],
+      ["a number", 1]
+    ])("refuses %s as a body", (_, body) => assert.strictEqual(problem(schema, body), ""))
+    it.each(accepted)("says the same compiled, whatever is odd in %s", (_, value) => {
+      for (const odd of spoiled(value)) problem(schema, odd)
+    })
+    it("is compiled as a whole", () => {
+      const made = vi.spyOn(globalThis, "Function")
+      compiled(schema)(accepted[0]?.[1])
+      assert.include(made.mock.calls.flat().join(), '"model"')
+      made.mockRestore()
+    })
+  })
+
+const times = <A>(count: number, value: A): ReadonlyArray<A> => new Array(count).fill(value)
+const letters = (count: number) => "a".repeat(count)
+const hello = { role: "user", content: "Hello" }
+const chat = (fields: object) => ({ model: "m:il5", messages: [hello], ...fields })
+const says = (message: unknown) => chat({ messages: [message] })
+const user = (...parts: ReadonlyArray<unknown>) => says({ role: "user", content: parts })
+const call = (fields: object = {}) => ({
+  id: "c",
+  type: "function",
+  function: { name: "f", arguments: "{}" },
+  ...fields
+})
+const calls = (tool_calls: unknown, fields: object = {}) =>
+  says({ role: "assistant", content: null, tool_calls, ...fields })
+const answer = (fields: object) => says({ role: "tool", content: "x", tool_call_id: "c", ...fields })
+const tool = (fields: object) => chat({ tools: [{ type: "function", function: { name: "f", ...fields } }] })
+const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }
+const file = { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AA==" } }
+
+table(
+  "a chat request",
+  ChatRequest,
+  [
+    ["a question", chat({})],
+    ["unknown fields", chat({ seed: 1, response_format: { type: "json_object" } })],
+    [
+      "null for every optional field",
+      chat(
+        Object.fromEntries(
+          [
+            "temperature",
+            "top_p",
+            "max_tokens",
+            "max_completion_tokens",
+            "stream",
+            "stream_options",
+            "stop",
+            "tools",
+            "tool_choice",
+            "reasoning_effort"
+          ].map((name) => [name, null])
+        )
+      )
+    ],
+    [
+      "all roles",
+      chat({
+        messages: [
+          { role: "system", content: "s" },
+          { role: "developer", content: "d" },
+          hello,
+          { role: "assistant", content: "a" },
+          { role: "tool", content: "t", tool_call_id: "c" }
+        ]
+      })
+    ],
+    ["parts of every type", user({ type: "text", text: "x" }, image, file)],
+    ["a file without a name", user({ ...file, file: { file_data: "x" } })],
+    [`${chatLimits.messages} messages`, chat({ messages: times(chatLimits.messages, hello) })],
+    [
+      `${chatLimits.tools} tools`,
+      chat({ tools: times(chatLimits.tools, { type: "function", function: { name: "f" } }) })
+    ],
+    [`${chatLimits.toolCalls} tool calls`, calls(times(chatLimits.toolCalls, call()))],
+    [`a tool call ID of ${chatLimits.toolCallId}`, calls([call({ id: letters(chatLimits.toolCallId) })])],
+    [`a tool_call_id of ${chatLimits.toolCallId}`, answer({ tool_call_id: letters(chatLimits.toolCallId) })],
+    ["a tool name of 64", tool({ name: letters(64) })],
+    ["a tool name of every kind of character", tool({ name: "aZ09_-" })],
+    [`a description of ${chatLimits.description}`, tool({ description: letters(chatLimits.description) })],
+    ["a tool without parameters", tool({ parameters: null, description: null })],
+    ["content of 2 MiB", says({ role: "user", content: letters(maxTextBytes) })],
+    [
+      "content of 2 MiB in three-byte characters",
+      says({ role: "user", content: "世".repeat(Math.floor(maxTextBytes / 3)) })
+    ],
+    ["the ends of temperature and top_p", chat({ temperature: 2, top_p: 0 })],
+    ["stop as a string", chat({ stop: "x" })],
+    ["stop as a list", chat({ stop: ["x", "y"] })],
+    ["a tool choice by word", chat({ tool_choice: "required" })],
+    ["a tool choice by word in an object", chat({ tool_choice: { type: "auto" } })],
+    ["a tool choice by name", chat({ tool_choice: { type: "function", function: { name: "f" } } })],
+    ["every effort", chat({ reasoning_effort: "none" })]
+  ],
+  [
+    ["no model", "model", { messages: [hello] }],
+    ["an empty model", "model", chat({ model: "" })],
+    ["no messages", "messages", { model: "m:il5" }],
+    ["empty messages", "messages", chat({ messages: [] })],
+    [`${chatLimits.messages + 1} messages`, "messages", chat({ messages: times(chatLimits.messages + 1, hello) })],
+    ["an unknown role", "messages.0", says({ role: "robot", content: "x" })],
+    [
+      "parts in a system message",
+      "messages.0.content",
+      says({ role: "system", content: [{ type: "text", text: "x" }] })
+    ],
+    [
+      "parts in an assistant message",
+      "messages.0.content",
+      says({ role: "assistant", content: [{ type: "text", text: "x" }] })
+    ],
+    ["parts in a tool message", "messages.0.content", answer({ content: [{ type: "text", text: "x" }] })],
+    ["an assistant message that says nothing", "messages.0.content", says({ role: "assistant", content: null })],
+    ["user content of null", "messages.0.content", says({ role: "user", content: null })],
+    ["an unknown part", "messages.0.content.0", user({ type: "audio", audio: "x" })],
+    ["an image without a URL", "messages.0.content.0.image_url.url", user({ type: "image_url", image_url: {} })],
+    ["content over 2 MiB", "messages.0.content", says({ role: "user", content: letters(maxTextBytes + 1) })],
+    [
+      "content over 2 MiB in UTF-8 only",
+      "messages.0.content",
+      says({ role: "user", content: "世".repeat(Math.ceil((maxTextBytes + 1) / 3)) })
+    ],
+    ["system content over 2 MiB", "messages.0.content", says({ role: "system", content: letters(maxTextBytes + 1) })],
+    [`${chatLimits.toolCalls + 1} tool calls`, "messages.0.tool_calls", calls(times(chatLimits.toolCalls + 1, call()))],
+    [
+      "a tool call ID one too long",
+      "messages.0.tool_calls.0.id",
+      calls([call({ id: letters(chatLimits.toolCallId + 1) })])
+    ],
+    [
+      "tool arguments that are no string",
+      "messages.0.tool_calls.0.function.arguments",
+      calls([call({ function: { name: "f", arguments: {} } })])
+    ],
+    [
+      "a tool_call_id one too long",
+      "messages.0.tool_call_id",
+      answer({ tool_call_id: letters(chatLimits.toolCallId + 1) })
+    ],
+    ["a tool message without an ID", "messages.0.tool_call_id", says({ role: "tool", content: "x" })],
+    [
+      `${chatLimits.tools + 1} tools`,
+      "tools",
+      chat({ tools: times(chatLimits.tools + 1, { type: "function", function: { name: "f" } }) })
+    ],
+    ["a tool without a name", "tools.0.function.name", chat({ tools: [{ type: "function", function: {} }] })],
+    ["a tool name of 65", "tools.0.function.name", tool({ name: letters(65) })],
+    ["an empty tool name", "tools.0.function.name", tool({ name: "" })],
+    ["a tool name with a dot", "tools.0.function.name", tool({ name: "a.b" })],
+    ["a tool name with a newline at its end", "tools.0.function.name", tool({ name: "a\n" })],
+    [
+      "a description one too long",
+      "tools.0.function.description",
+      tool({ description: letters(chatLimits.description + 1) })
+    ],
+    ["parameters that are no object", "tools.0.function.parameters", tool({ parameters: "x" })],
+    ["a tool of another type", "tools.0.type", chat({ tools: [{ type: "web_search" }] })],
+    ["temperature above 2", "temperature", chat({ temperature: 2.01 })],
+    ["temperature below 0", "temperature", chat({ temperature: -0.01 })],
+    ["top_p above 1", "top_p", chat({ top_p: 1.01 })],
+    ["top_p below 0", "top_p", chat({ top_p: -0.01 })],
+    ["temperature as text", "temperature", chat({ temperature: "1" })],
+    ["max_tokens of 0", "max_tokens", chat({ max_tokens: 0 })],
+    ["max_tokens of 1.5", "max_tokens", chat({ max_tokens: 1.5 })],
+    ["max_completion_tokens below 0", "max_completion_tokens", chat({ max_completion_tokens: -1 })],
+    ["stream as text", "stream", chat({ stream: "true" })],
+    ["stop as a number", "stop", chat({ stop: 1 })],
+    ["an unknown tool choice", "tool_choice", chat({ tool_choice: "always" })],
+    ["an unknown effort", "reasoning_effort", chat({ reasoning_effort: "huge" })]
+  ]
+)
+
+const native = (fields: object) => ({ model: "m:il5", max_tokens: 1, messages: [hello], ...fields })
+table(
+  "a messages request",
+  MessagesRequest,
+  [
+    ["a question", native({})],
+    [
+      "whatever the model's own API takes",
+      native({
+        system: [{ type: "text", text: "x" }],
+        thinking: { type: "adaptive" },
+        metadata: { a: 1 },
+        temperature: 9
+      })
+    ],
+    ["messages of any shape", native({ messages: [{ role: "user", content: [{ type: "anything" }] }] })],
+    ["stream of null", native({ stream: null })]
+  ],
+  [
+    ["no model", "model", { max_tokens: 1, messages: [hello] }],
+    ["no messages", "messages", { model: "m:il5", max_tokens: 1 }],
+    ["empty messages", "messages", native({ messages: [] })],
+    ["no max_tokens", "max_tokens", { model: "m:il5", messages: [hello] }],
+    ["max_tokens of 0", "max_tokens", native({ max_tokens: 0 })],
+    ["max_tokens below 0", "max_tokens", native({ max_tokens: -1 })],
+    ["max_tokens of null", "max_tokens", native({ max_tokens: null })],
+    ["stream as text", "stream", native({ stream: "yes" })]
+  ]
+)
+
+table(
+  "a count request",
+  CountRequest,
+  [
+    ["a question without max_tokens", { model: "m:il5", messages: [hello] }],
+    ["max_tokens of any kind, which is ignored", native({ max_tokens: "many", output_config: 1 })]
+  ],
+  [
+    ["no model", "model", { messages: [hello] }],
+    ["empty messages", "messages", { model: "m:il5", messages: [] }]
+  ]
+)
+
+const responses = (fields: object) => ({ model: "m:il5", input: "Hello", ...fields })
+table(
+  "a responses request",
+  ResponsesRequest,
+  [
+    ["a question", responses({})],
+    [
+      "items",
+      responses({
+        input: [
+          { role: "user", content: "x" },
+          { type: "function_call_output", call_id: "c", output: "x" }
+        ]
+      })
+    ],
+    ["what the upstream validates", responses({ temperature: "x", max_output_tokens: -1, text: { format: 1 } })],
+    ["null for optional fields", responses({ tools: null, include: null, reasoning: null, stream: null })]
+  ],
+  [
+    ["no model", "model", { input: "x" }],
+    ["no input", "input", { model: "m:il5" }],
+    ["input as a number", "input", responses({ input: 1 })],
+    ["tools as an object", "tools", responses({ tools: {} })],
+    ["stream as text", "stream", responses({ stream: "true" })]
+  ]
+)
+
+const embeddings = (fields: object) => ({ model: "m:il5", input: "Hello", ...fields })
+table(
+  "an embeddings request",
+  EmbeddingsRequest,
+  [
+    ["a string", embeddings({})],
+    ["strings", embeddings({ input: ["a", "b"] })],
+    ["base64", embeddings({ encoding_format: "base64" })],
+    ["fields that are ignored", embeddings({ user: "u", dimensions: 12 })]
+  ],
+  [
+    ["no model", "model", { input: "x" }],
+    ["no input", "input", { model: "m:il5" }],
+    ["tokens", "input.0", embeddings({ input: [1, 2] })],
+    ["lists of tokens", "input.0", embeddings({ input: [[1, 2]] })],
+    ["another encoding", "encoding_format", embeddings({ encoding_format: "int8" })]
+  ]
+)
+
+describe("errors", () => {
+  const fields = { type: "api_error", message: "no" }
+  it("have one body a surface, and no more in it than type and message", () => {
+    const general = Schema.Union(ApiErrors)
+    const messages = Schema.Union(MessagesErrors)
+    for (const status of [400, 429, 504]) {
+      const more = { status, ...fields, requestId: "r", retryAfter: 1 }
+      assert.deepEqual(Schema.encodeSync(general)(new ApiError(more)), { error: fields })
+      assert.deepEqual(Schema.encodeSync(messages)(new MessagesError(more)), { type: "error", error: fields })
+    }
+  })
+
+  it("are told apart by their bodies", () => {
+    assert.isUndefined(problem(ApiErrorBody, { error: fields }))
+    assert.isUndefined(problem(MessagesErrorBody, { type: "error", error: fields }))
+    assert.strictEqual(problem(MessagesErrorBody, { error: fields }), "type")
+    assert.strictEqual(problem(ApiErrorBody, { error: { type: "x" } }), "error.message")
+    assert.strictEqual(problem(ApiErrorBody, {}), "error")
+  })
+})
+
+describe("the version", () => {
+  it("is the package's", () => {
+    const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
+    assert.strictEqual(version, manifest.version)
+  })
+})

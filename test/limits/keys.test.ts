@@ -1,0 +1,219 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric, Result } from "effect"
+import type { PlatformError } from "effect/PlatformError"
+import { TestClock } from "effect/testing"
+import type { CallerIdentity } from "../../src/contract/Security.ts"
+import { readKeys } from "../../src/limits/KeyFile.ts"
+import { Keys, permits } from "../../src/limits/Keys.ts"
+import { createKey, revokeKey, rotateKey } from "../../src/limits/keysCommand.ts"
+import { callerWith, eventually, keyFile, only, secretIn } from "./support.ts"
+
+const authenticate = Effect.fnUntraced(function* (secret: string) {
+  const keys = yield* Keys
+  return keys.authenticate(secret, yield* Clock.currentTimeMillis)
+})
+const accepts = (secret: string) => Effect.map(authenticate(secret), Result.isSuccess)
+
+const lines: Array<string> = []
+const logs = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+
+describe("Keys", () => {
+  it.effect("one error for every wrong key, which names the header and not the key", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      yield* TestClock.setTime(Date.UTC(2026, 10, 21))
+      const good = secretIn(yield* createKey(file, { name: "good" }))
+      const expiring = secretIn(yield* createKey(file, { name: "expiring", expires: "2026-11-22" }))
+      const revoked = secretIn(yield* createKey(file, { name: "revoked" }))
+      const id = (yield* readKeys(file)).find(({ name }) => name === "revoked")?.id ?? ""
+      yield* revokeKey(file, id)
+      yield* Effect.gen(function* () {
+        assert.strictEqual(Result.getOrThrow(yield* authenticate(good)).name, "good")
+        assert.isTrue(yield* accepts(expiring))
+        yield* TestClock.setTime(Date.UTC(2026, 10, 22))
+        const wrong = [
+          "",
+          "nobody",
+          `${good}, ${good}`,
+          `${good} `,
+          "x".repeat(100_000),
+          "clé\u0000",
+          "\ud800",
+          expiring,
+          revoked
+        ]
+        for (const secret of wrong) {
+          const error = Result.getOrThrow(Result.flip(yield* authenticate(secret)))
+          assert.deepStrictEqual(
+            [error.reason, error.message],
+            ["unauthenticated", "The API key is missing or invalid. Send your key in the header x-api-key."]
+          )
+        }
+        assert.isFalse(yield* accepts("sandbox-key"))
+      }).pipe(Effect.provide(Keys.layer({ file })))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.live("a revocation is seen within 5 seconds, and ends what waits for it", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      const secret = secretIn(yield* createKey(file, { name: "x" }))
+      yield* Effect.gen(function* () {
+        const keys = yield* Keys
+        const key = Result.getOrThrow(yield* authenticate(secret))
+        const ended = yield* Effect.forkChild(keys.ended(key.id), { startImmediately: true })
+        yield* Effect.sleep("1100 millis")
+        assert.isUndefined(ended.pollUnsafe())
+        yield* revokeKey(file, key.id)
+        yield* Effect.timeout(Fiber.join(ended), "5 seconds")
+        assert.isFalse(yield* accepts(secret))
+      }).pipe(Effect.provide(Keys.layer({ file })))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("an expiry ends what waits for it", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      yield* TestClock.setTime(Date.UTC(2026, 10, 21))
+      yield* createKey(file, { name: "x", expires: "2026-11-21T00:00:10Z" })
+      const { id } = yield* only(file)
+      yield* Effect.gen(function* () {
+        const ended = yield* Effect.forkChild((yield* Keys).ended(id), { startImmediately: true })
+        yield* eventually(Effect.sync(() => ended.pollUnsafe() !== undefined))
+        assert.isAtLeast(yield* Clock.currentTimeMillis, Date.UTC(2026, 10, 21, 0, 0, 10))
+      }).pipe(Effect.provide(Keys.layer({ file })))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a rotated key has two secrets until the grace is over", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      const old = secretIn(yield* createKey(file, { name: "x" }))
+      yield* Effect.gen(function* () {
+        const secret = secretIn(yield* rotateKey(file, (yield* only(file)).id, "1 hour"))
+        yield* eventually(accepts(secret))
+        assert.isTrue(yield* accepts(old))
+        yield* TestClock.adjust("1 hour")
+        assert.deepStrictEqual([yield* accepts(old), yield* accepts(secret)], [false, true])
+      }).pipe(Effect.provide(Keys.layer({ file })))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a missing file is no keys and a warning; a broken one leaves the old keys, with one log line", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      yield* Effect.gen(function* () {
+        assert.isFalse(yield* accepts("gmg_x"))
+        assert.isTrue(lines.some((line) => line.includes(file) && line.includes("keys create --name NAME")))
+        const secret = secretIn(yield* createKey(file, { name: "x" }))
+        yield* eventually(accepts(secret))
+        const logged = (text: string) => lines.filter((line) => line.includes(`${file} ${text}`)).length
+        yield* fs.writeFileString(file, "{")
+        yield* eventually(Effect.sync(() => logged("is not a key file") > 0))
+        assert.isTrue(yield* accepts(secret))
+        yield* fs.remove(file)
+        yield* eventually(Effect.sync(() => logged("is gone") > 0))
+        assert.isTrue(yield* accepts(secret))
+        assert.deepStrictEqual([logged("is not a key file"), logged("is gone")], [1, 1])
+      }).pipe(Effect.provide(Keys.layer({ file }).pipe(Layer.provide(logs))), Effect.provide(logs))
+      yield* fs.writeFileString(file, "{")
+      const exit = yield* Effect.exit(Effect.provide(accepts(""), Keys.layer({ file })))
+      assert.isTrue(Exit.isFailure(exit))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("the keys of a file that is gone or broken end after the grace, and come back with it", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      const secret = secretIn(yield* createKey(file, { name: "x" }))
+      const text = yield* fs.readFileString(file)
+      const up = Effect.map(Metric.snapshot, (metrics) =>
+        metrics.flatMap((metric) => (metric.id === "gateway_keys_file_up" ? [Object(metric.state).value] : []))
+      )
+      const said = (words: string) => lines.filter((line) => line.includes(file) && line.includes(words)).length
+      const ways: ReadonlyArray<Effect.Effect<void, PlatformError>> = [
+        fs.remove(file),
+        fs.writeFileString(file, "{"),
+        fs.chmod(file, 0o666)
+      ]
+      yield* Effect.gen(function* () {
+        for (const [at, spoil] of ways.entries()) {
+          assert.deepStrictEqual(yield* up, [1])
+          const ended = yield* Effect.forkChild((yield* Keys).ended((yield* only(file)).id))
+          yield* spoil
+          yield* eventually(Effect.map(up, ([value]) => value === 0))
+          assert.isTrue(yield* accepts(secret))
+          yield* TestClock.adjust("9 minutes")
+          assert.isTrue(yield* accepts(secret))
+          assert.strictEqual(said("API keys have ended"), at)
+          yield* TestClock.adjust("1 minute")
+          yield* eventually(Effect.map(accepts(secret), (accepted) => !accepted))
+          yield* Fiber.join(ended)
+          // The same text: nothing has changed since it was read.
+          yield* fs.writeFileString(file, text)
+          yield* fs.chmod(file, 0o600)
+          yield* eventually(accepts(secret))
+          assert.strictEqual(said("work again"), at + 1)
+        }
+      }).pipe(Effect.provide(Keys.layer({ file }).pipe(Layer.provide(logs))), Effect.provide(logs))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect.each([0o620, 0o602, 0o666])("a file of mode %o is refused, by commands too", (mode) =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      yield* createKey(file, { name: "x" })
+      yield* fs.chmod(file, mode)
+      const start = Effect.provide(accepts(""), Keys.layer({ file }))
+      for (const use of [Effect.asVoid(start), Effect.asVoid(createKey(file, { name: "y" }))]) {
+        const error = yield* Effect.flip(use)
+        assert.include(error.message, `${file} may be written by others than its owner (mode 0${mode.toString(8)})`)
+        assert.include(error.message, `chmod go-w ${file}`)
+      }
+      yield* fs.chmod(file, 0o644)
+      yield* Effect.provide(accepts(""), Keys.layer({ file }))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("the sandbox's key works beside those of the file, also of one that comes later", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      yield* Effect.gen(function* () {
+        assert.deepStrictEqual([yield* accepts("sandbox-key"), yield* accepts("")], [true, false])
+        const secret = secretIn(yield* createKey(file, { name: "own" }))
+        yield* TestClock.adjust("1 second")
+        yield* eventually(accepts(secret))
+        assert.isTrue(yield* accepts("sandbox-key"))
+      }).pipe(Effect.provide(Keys.layer({ file, sandbox: true })))
+      yield* Effect.map(accepts("sandbox-key"), assert.isFalse).pipe(Effect.provide(Keys.layer({ file })))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+})
+
+describe("permits", () => {
+  const verdict = (limits: Partial<CallerIdentity>, base: string, level: "il5" | "itar") =>
+    Result.match(permits(callerWith(limits), { base, level }), {
+      onSuccess: () => "yes",
+      onFailure: (error) => error.message
+    })
+
+  it("no restriction permits everything", () => {
+    assert.strictEqual(verdict({}, "gpt-5.1", "il5"), "yes")
+  })
+  it("names and prefixes are compared exactly, and a refusal names what is allowed", () => {
+    const models = ["claude-*", "gpt-5.1"]
+    assert.strictEqual(verdict({ models }, "claude-opus-5", "il5"), "yes")
+    assert.strictEqual(verdict({ models }, "gpt-5.1", "il5"), "yes")
+    assert.match(verdict({ models }, "gpt-5.1-mini", "il5"), /gpt-5\.1-mini.*claude-\*, gpt-5\.1/)
+    assert.match(verdict({ models }, "Claude-opus-5", "il5"), /may not use/)
+    assert.strictEqual(verdict({ models: ["*"] }, "gemini-3-flash", "il5"), "yes")
+  })
+  it("levels are compared exactly: itar is not il5", () => {
+    assert.strictEqual(verdict({ levels: ["il5"] }, "gpt-5.1", "il5"), "yes")
+    assert.match(verdict({ levels: ["il5"] }, "gpt-5.1", "itar"), /level itar.*il5/)
+  })
+})

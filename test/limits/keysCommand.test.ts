@@ -1,0 +1,184 @@
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, FileSystem } from "effect"
+import { TestClock } from "effect/testing"
+import { readBook, readKeys } from "../../src/limits/KeyFile.ts"
+import { createKey, revokeKey } from "../../src/limits/keysCommand.ts"
+import { LedgerError } from "../../src/limits/Ledger.ts"
+import { listKeys, listTeams } from "../../src/limits/listCommands.ts"
+import { createTeam, removeTeam, setTeam } from "../../src/limits/teamsCommand.ts"
+import { eventually, keyFile, only, secretIn } from "./support.ts"
+
+/** A store in which every account has as much as its name is long. */
+const spent = (names: ReadonlyArray<string>) => Effect.succeed(names.map((name) => name.length))
+const unread = () => Effect.fail(new LedgerError({ message: "set GATEWAY_REDIS_URL" }))
+const models = ["claude-sonnet-4-5", "claude-opus-4-5", "gpt-5.1", "gemini-3-pro"]
+
+describe("keys commands", () => {
+  it.effect("create prints a secret once and stores its digest, mode 0600", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      const text = yield* createKey(file, {
+        name: "team",
+        models: "claude-*,gpt-5.1",
+        levels: "il5,itar",
+        rpm: 60,
+        streams: 4,
+        monthlyTokens: 1000,
+        dailyTokens: 100,
+        expires: "2027-01-31",
+        owner: "A. Miller",
+        tags: ["project=atlas", "cost-center=a=b"]
+      })
+      const secret = secretIn(text)
+      assert.match(secret, /^gmg_[A-Za-z0-9_-]{43}$/)
+      assert.include(text, "government information system")
+      const stored = yield* fs.readFileString(file)
+      assert.notInclude(stored, secret)
+      assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
+      const key = yield* only(file)
+      assert.deepStrictEqual(
+        [key.models, key.levels, key.requestsPerMinute, key.streams, key.monthlyTokens],
+        [["claude-*", "gpt-5.1"], ["il5", "itar"], 60, 4, 1000]
+      )
+      assert.deepStrictEqual(key.tags, { project: "atlas", "cost-center": "a=b" })
+      const listed = yield* listKeys(file, { json: false, spent })
+      assert.include(listed, key.id)
+      assert.match(listed, /expires 2027-01-31 00:00 UTC +- +A. Miller /)
+      assert.match(listed, / 100 +1000 +27 +0.00 +24$/m)
+      const { keys, unavailable } = JSON.parse(yield* listKeys(file, { json: true, spent }))
+      assert.deepInclude(keys[0], {
+        name: "team",
+        owner: "A. Miller",
+        use: { monthlyTokens: 24, dailyTokens: 27, monthlyCost: 29 }
+      })
+      assert.deepStrictEqual([keys.length, unavailable, keys[0].digest], [1, undefined, undefined])
+      const blind = yield* listKeys(file, { json: false, spent: unread })
+      assert.match(blind, / 1000 +\? +\? +\?$/m)
+      assert.include(blind, "not shown: set GATEWAY_REDIS_URL")
+      const blindJson = JSON.parse(yield* listKeys(file, { json: true, spent: unread }))
+      assert.deepStrictEqual([blindJson.keys[0].use, blindJson.unavailable], [null, "set GATEWAY_REDIS_URL"])
+      assert.notInclude(listed, secret)
+      assert.notInclude(listed, key.digest)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("twenty creates at once keep twenty keys", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      const create = (n: number) => createKey(file, { name: `key ${n}` })
+      yield* TestClock.withLive(
+        Effect.forEach(
+          Array.from({ length: 20 }, (_, n) => n),
+          create,
+          { concurrency: "unbounded" }
+        )
+      )
+      const keys = yield* readKeys(file)
+      assert.strictEqual(new Set(keys.map(({ name }) => name)).size, 20)
+      const fs = yield* FileSystem.FileSystem
+      assert.deepStrictEqual(yield* fs.readDirectory(file.replace("/keys.json", "")), ["keys.json"])
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a lock that was left behind is named, and the file stays as it is", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      yield* fs.writeFileString(`${file}.lock`, "")
+      const create = yield* Effect.forkChild(Effect.flip(createKey(file, { name: "x" })), { startImmediately: true })
+      yield* eventually(Effect.sync(() => create.pollUnsafe() !== undefined))
+      assert.include((yield* Fiber.join(create)).message, `remove ${file}.lock`)
+      assert.isFalse(yield* fs.exists(file))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("errors say what would work", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      const message = (options: Omit<Parameters<typeof createKey>[1], "name">) =>
+        Effect.map(Effect.flip(createKey(file, { name: "x", ...options }, models)), (error) => error.message)
+      assert.include(yield* message({ levels: "il6" }), "il5")
+      assert.include(yield* message({ models: "gpt-5.1:il5" }), "--levels")
+      assert.include(yield* message({ models: "a*b" }), "claude-*")
+      assert.include(yield* message({ models: "" }), "claude-*")
+      assert.include(yield* message({ models: "gpt-5.1,claud-*" }), "Is claude* meant?")
+      assert.include(yield* message({ models: "gpt-51" }), "Is gpt-5.1 meant?")
+      assert.include(yield* message({ models: "mistral-large" }), "gemini-3-pro")
+      assert.include(yield* message({ team: "blue" }), "teams create")
+      assert.include(yield* message({ tags: ["project"] }), "name=value")
+      assert.include(yield* message({ tags: ["a=1", "a=2"] }), "twice")
+      assert.include(yield* message({ owner: "\u001b[2J" }), "--owner")
+      assert.include(yield* message({ rpm: 0 }), "--rpm 60")
+      assert.include(yield* message({ monthlyTokens: 1.5 }), "whole number")
+      yield* TestClock.setTime(Date.UTC(2026, 10, 21))
+      for (const expires of [
+        "2027-02-31",
+        "2027-02-31T00:00:00Z",
+        "soon",
+        "0d",
+        "31.01.2027",
+        "2026-11-20",
+        "2026-11-21"
+      ]) {
+        assert.match(yield* message({ expires }), /^--expires: .*(2027-01-31|passed)/)
+      }
+      assert.include((yield* Effect.flip(createKey(file, { name: " " }))).message, "--name")
+      assert.include((yield* Effect.flip(revokeKey(file, "nope"))).message, "keys list")
+      assert.include(yield* listKeys(file, { json: false, spent }), "keys create --name NAME")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a key ends on a date, at a time, or after days", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      yield* TestClock.setTime(Date.UTC(2026, 10, 21, 12))
+      for (const expires of ["2027-01-31", "2027-01-31T10:00:00.123Z", "2027-01-31T10:00:00+02:00", "90d"]) {
+        yield* createKey(file, { name: expires, expires })
+      }
+      const { keys } = JSON.parse(yield* listKeys(file, { json: true, spent }))
+      assert.deepStrictEqual(
+        keys.map(({ expires }: { readonly expires: string }) => expires),
+        ["2027-01-31T00:00:00.000Z", "2027-01-31T10:00:00.123Z", "2027-01-31T08:00:00.000Z", "2027-02-19T12:00:00.000Z"]
+      )
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("teams have limits, and keys", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      const failure = <E extends { readonly message: string }, R>(effect: Effect.Effect<unknown, E, R>) =>
+        Effect.map(Effect.flip(effect), ({ message }) => message)
+      assert.include(yield* listTeams(file, { json: false, spent }), "teams create NAME")
+      yield* createTeam(file, "blue", { rpm: 100, dailyTokens: 1000, monthlyCost: 200 })
+      assert.include(yield* failure(createTeam(file, "blue", {})), "teams set blue")
+      assert.include(yield* failure(createTeam(file, "a/b", {})), "letters, digits")
+      assert.include(yield* failure(createTeam(file, "red", { monthlyCost: 0 })), "--monthly-cost 60")
+      assert.include(yield* failure(createKey(file, { name: "x", team: "blu" })), "Is blue meant?")
+      const created = yield* createKey(file, { name: "x", team: "blue" })
+      const id = /key_\w+/.exec(created)?.[0] ?? ""
+      assert.match(yield* listTeams(file, { json: false, spent }), /^blue +1 +100 +- +1000 +- +200 +20 +0.00 +17$/m)
+      yield* setTeam(file, "blue", { monthlyTokens: 5 })
+      assert.deepStrictEqual((yield* readBook(file)).teams, [{ name: "blue", monthlyTokens: 5 }])
+      assert.include(yield* failure(setTeam(file, "red", {})), "teams list")
+      assert.include(yield* failure(removeTeam(file, "blue")), id)
+      yield* revokeKey(file, id)
+      yield* removeTeam(file, "blue")
+      assert.deepStrictEqual((yield* readBook(file)).teams, [])
+      assert.include(yield* failure(removeTeam(file, "blue")), "no team")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a misspelt restriction is refused", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      yield* createKey(file, { name: "x", levels: "il5" })
+      yield* fs.writeFileString(file, (yield* fs.readFileString(file)).replace('"levels"', '"level"'))
+      assert.include((yield* Effect.flip(readKeys(file))).message, "not a key file")
+      yield* fs.writeFileString(file, (yield* fs.readFileString(file)).replace('"level"', '"team": "blue", "levels"'))
+      assert.include((yield* Effect.flip(readKeys(file))).message, "is of team blue, which teams does not name")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+})

@@ -1,0 +1,115 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Logger, Metric, Schedule } from "effect"
+import { Ledger } from "../../src/limits/Ledger.ts"
+import { Quota } from "../../src/limits/Quota.ts"
+import { RateLimit } from "../../src/limits/RateLimit.ts"
+import { layerRedis } from "../../src/limits/redisStore.ts"
+import { hasOwnRedis, startRedis } from "./redis.ts"
+import { callerWith, usedBy, whole } from "./support.ts"
+
+const collect = (lines: Array<string>) => Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+
+const stores = (url: string, lines: Array<string>) =>
+  Layer.mergeAll(Quota.layer({ lease: "20 minutes" }), RateLimit.layer({ streamCeiling: "15 minutes" })).pipe(
+    Layer.provideMerge(layerRedis(url)),
+    Layer.provideMerge(collect(lines))
+  )
+
+const redisServer = Effect.acquireRelease(
+  Effect.promise(() => startRedis()),
+  (redis) => Effect.promise(redis.stop)
+)
+
+/** `gateway_access_store_up` of each use. */
+const storeUp = Effect.map(Metric.snapshot, (metrics) =>
+  Object.fromEntries(
+    metrics
+      .filter(({ id }) => id === "gateway_access_store_up")
+      .map(({ attributes, state }) => [attributes?.use, "value" in state ? Number(state.value) : undefined])
+  )
+)
+
+const soon = Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: 200 })))
+
+describe.skipIf(!hasOwnRedis)("Redis lost", () => {
+  it.live("quota fails closed, limits count locally, running requests end", () =>
+    Effect.gen(function* () {
+      const redis = yield* redisServer
+      const port = Number(new URL(redis.url).port)
+      const lines: Array<string> = []
+      yield* Effect.gen(function* () {
+        const quota = yield* Quota
+        const limit = yield* RateLimit
+        assert.deepStrictEqual(yield* storeUp, { quota: 1, "rate-limit": 1, streams: 1, use: 1 })
+        const key = callerWith({ monthlyTokens: 1000, requestsPerMinute: 2, streams: 1, use: 1 })
+        const running = yield* quota.reserve(key, whole(100))
+        yield* limit.take(key)
+        redis.process?.kill("SIGKILL")
+        yield* Effect.promise(redis.stop)
+
+        const error = yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(100))))
+        assert.deepStrictEqual([error.reason, error.retryAfter], ["overloaded", 5])
+        assert.strictEqual(error.code, "quota-store")
+        yield* limit.take(key)
+        yield* limit.take(key)
+        assert.strictEqual((yield* Effect.flip(limit.take(key))).reason, "rate-limit")
+        yield* Effect.scoped(Effect.andThen(limit.stream(key), Effect.flip(Effect.scoped(limit.stream(key)))))
+        running.use(40)
+        yield* running.settle
+        assert.strictEqual(lines.filter((line) => line.includes("is lost")).length, 3)
+        assert.deepStrictEqual(yield* storeUp, { quota: 0, "rate-limit": 0, streams: 0, use: 1 })
+        const shown = JSON.stringify(yield* Metric.snapshot)
+        assert.include(shown, "gateway_access_store_failures_total")
+
+        yield* Effect.acquireRelease(
+          Effect.promise(() => startRedis(port)),
+          (again) => Effect.promise(again.stop)
+        )
+        yield* soon(Effect.scoped(quota.reserve(key, whole(100))))
+        yield* limit.take(key)
+        assert.isTrue(lines.some((line) => line.includes("is back")))
+      }).pipe(Effect.provide(stores(redis.url, lines)))
+    })
+  )
+
+  it.live(
+    "a Redis that hangs counts as lost within two seconds, and what was used is charged when it answers again",
+    () =>
+      Effect.gen(function* () {
+        const redis = yield* redisServer
+        yield* Effect.gen(function* () {
+          const quota = yield* Quota
+          const key = callerWith({ monthlyTokens: 1000 })
+          const running = yield* quota.reserve(key, whole(100))
+          redis.process?.kill("SIGSTOP")
+          const start = performance.now()
+          const error = yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(100))))
+          assert.strictEqual(error.reason, "overloaded")
+          running.use(40)
+          yield* running.settle
+          assert.isBelow(performance.now() - start, 4000)
+          // Whether the slot was taken before the silence nobody knows: it comes back.
+          const streaming = callerWith({ streams: 1 })
+          const limit = yield* RateLimit
+          yield* Effect.scoped(limit.stream(streaming))
+          redis.process?.kill("SIGCONT")
+          yield* soon(Effect.filterOrFail(usedBy(key), (used) => used === 40))
+          yield* soon(Effect.scoped(limit.stream(streaming)))
+          // The retries may have reached the server more than once.
+          yield* Effect.sleep("300 millis")
+          assert.strictEqual(yield* usedBy(key), 40)
+        }).pipe(Effect.provide(stores(redis.url, [])))
+      })
+  )
+
+  it.live("says at the start that Redis cannot be reached, without its password", () =>
+    Effect.gen(function* () {
+      const redis = yield* redisServer
+      yield* Effect.promise(redis.stop)
+      const url = redis.url.replace("redis://", "redis://user:hunter2@")
+      const error = yield* Effect.flip(Effect.provide(Ledger, layerRedis(url)))
+      assert.include(error.message, "GATEWAY_REDIS_URL")
+      assert.notInclude(error.message, "hunter2")
+    })
+  )
+})

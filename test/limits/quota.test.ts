@@ -1,0 +1,178 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { Ledger, LedgerError } from "../../src/limits/Ledger.ts"
+import { estimateInput, Quota } from "../../src/limits/Quota.ts"
+import { layerMemory } from "../../src/limits/sqliteStore.ts"
+import { callerWith, usedBy, whole } from "./support.ts"
+
+const store = Quota.layer({ lease: "20 minutes" }).pipe(Layer.provideMerge(Layer.fresh(layerMemory)))
+
+describe("Quota", () => {
+  it.effect("every way out charges what was used, once, and gives the rest back", () =>
+    Effect.gen(function* () {
+      const quota = yield* Quota
+      const key = callerWith({ monthlyTokens: 1000 })
+      const use = (tokens: number) =>
+        Effect.map(quota.reserve(key, whole(900)), (reservation) => reservation.use(tokens))
+      yield* Effect.scoped(use(10))
+      yield* Effect.exit(Effect.scoped(Effect.andThen(use(20), Effect.fail("cut"))))
+      yield* Effect.exit(Effect.scoped(Effect.andThen(use(0), Effect.die("bug"))))
+      const stream = yield* Effect.forkChild(Effect.scoped(Effect.andThen(use(40), Effect.never)), {
+        startImmediately: true
+      })
+      assert.strictEqual((yield* Effect.flip(Effect.scoped(quota.reserve(key, whole(900))))).reason, "quota")
+      yield* Fiber.interrupt(stream)
+      assert.strictEqual(yield* usedBy(key), 70)
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("settling early is once; what comes later is not counted", () =>
+    Effect.gen(function* () {
+      const quota = yield* Quota
+      const key = callerWith({ monthlyTokens: 1000 })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const reservation = yield* quota.reserve(key, whole(300))
+          assert.strictEqual(reservation.reserved, 300)
+          reservation.use(10)
+          reservation.use(25)
+          yield* reservation.settle
+          reservation.use(500)
+          yield* reservation.settle
+          assert.strictEqual(reservation.charged(), 25)
+        })
+      )
+      assert.strictEqual(yield* usedBy(key), 25)
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a refusal says what it needs, what is left, and when to come back", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(Date.UTC(2026, 10, 30, 23, 0, 0))
+      const quota = yield* Quota
+      const key = callerWith({ monthlyTokens: 1000 })
+      const refusal = (tokens: number) => Effect.flip(Effect.scoped(quota.reserve(key, whole(tokens))))
+      const spend = (tokens: number) =>
+        Effect.scoped(Effect.map(quota.reserve(key, whole(tokens)), (reservation) => reservation.use(tokens)))
+
+      const never = yield* refusal(1001)
+      assert.deepStrictEqual([never.reason, never.retryAfter], ["quota", undefined])
+      assert.match(never.message, /at least 1001 tokens, more than all of this API key's 1000 tokens of this month/)
+
+      yield* spend(300)
+      const held = yield* Effect.scoped(Effect.andThen(quota.reserve(key, whole(600)), refusal(200)))
+      assert.strictEqual(held.retryAfter, 5)
+      assert.match(held.message, /at least 200 tokens, and running requests hold 600 of the 700 that are left/)
+      assert.strictEqual(held.headers?.["x-ratelimit-remaining-tokens"], "100")
+
+      const tooMuch = yield* refusal(701)
+      assert.strictEqual(tooMuch.retryAfter, 3600)
+      assert.match(
+        tooMuch.message,
+        /at least 701 tokens, and 700 of .* 1000 tokens of this month are left.* 2026-12-01/
+      )
+
+      yield* spend(700)
+      const empty = yield* refusal(1)
+      assert.strictEqual(empty.retryAfter, 3600)
+      assert.match(empty.message, /has used its 1000 tokens of this month.*2026-12-01/)
+      assert.deepStrictEqual(empty.headers, {
+        "x-ratelimit-limit-tokens": "1000",
+        "x-ratelimit-remaining-tokens": "0",
+        "x-ratelimit-reset-tokens": "1h0m0s"
+      })
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("of the output what is left is held, where the input and a short answer fit", () =>
+    Effect.gen(function* () {
+      const quota = yield* Quota
+      const key = callerWith({ monthlyTokens: 1000 })
+      const reserved = (input: number, output: number) =>
+        Effect.scoped(Effect.map(quota.reserve(key, { input, output }), (reservation) => reservation.reserved))
+      assert.strictEqual(yield* reserved(100, 500), 600)
+      assert.strictEqual(yield* reserved(100, 128_000), 1000)
+      assert.strictEqual(yield* reserved(744, 4096), 1000)
+      assert.strictEqual((yield* Effect.flip(reserved(745, 4096))).reason, "quota")
+      assert.strictEqual(yield* reserved(900, 100), 1000)
+      // What is used beyond the reservation is charged in full.
+      yield* Effect.scoped(
+        Effect.map(quota.reserve(key, { input: 500, output: 500 }), (reservation) => reservation.use(1200))
+      )
+      assert.strictEqual(yield* usedBy(key), 1200)
+      assert.match((yield* Effect.flip(reserved(1, 1))).message, /has used its 1000 tokens/)
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a new month starts from zero; a request belongs to the month in which it began", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(Date.UTC(2026, 11, 31, 23, 59, 59))
+      const quota = yield* Quota
+      const key = callerWith({ monthlyTokens: 1000 })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const reservation = yield* quota.reserve(key, whole(1000))
+          yield* TestClock.adjust("1 second")
+          reservation.use(900)
+          assert.strictEqual(
+            (yield* Effect.scoped(quota.reserve(key, whole(1000)))).headers["x-ratelimit-reset-tokens"],
+            "744h0m0s"
+          )
+        })
+      )
+      assert.strictEqual(yield* usedBy(key), 0)
+      yield* TestClock.setTime(Date.UTC(2026, 11, 31))
+      assert.strictEqual(yield* usedBy(key), 900)
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a reservation says what it holds, and its headers what is left", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(Date.UTC(2026, 10, 30, 23, 0, 0))
+      const reservation = yield* (yield* Quota).reserve(callerWith({ monthlyTokens: 1000 }), whole(300))
+      const headers = {
+        "x-ratelimit-limit-tokens": "1000",
+        "x-ratelimit-remaining-tokens": "700",
+        "x-ratelimit-reset-tokens": "1h0m0s"
+      }
+      assert.deepStrictEqual([reservation.reserved, reservation.headers], [300, headers])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a settlement that fails is tried until it works", () =>
+    Effect.gen(function* () {
+      let failures = 3
+      const settled: Array<number> = []
+      const ledger = Ledger.of({
+        hold: () => Effect.succeed({ granted: true, shares: [] }),
+        settle: (_, charges) =>
+          Effect.suspend(() => {
+            if (failures-- > 0) return Effect.fail(new LedgerError({ message: "lost" }))
+            settled.push(...charges.map(({ amount }) => amount))
+            return Effect.void
+          }),
+        charge: () => Effect.void,
+        spent: () => Effect.succeed([]),
+        take: () => Effect.succeed({ granted: true, left: [] })
+      })
+      yield* Effect.gen(function* () {
+        const quota = yield* Quota
+        yield* Effect.scoped(
+          Effect.map(quota.reserve(callerWith({ monthlyTokens: 10 }), whole(10)), (reservation) => reservation.use(7))
+        )
+        yield* TestClock.adjust(Duration.minutes(1))
+        assert.deepStrictEqual(settled, [7])
+      }).pipe(Effect.provide(Quota.layer({ lease: "1 minute" }).pipe(Layer.provide(Layer.succeed(Ledger, ledger)))))
+    })
+  )
+})
+
+it.each([
+  [0, 0, 0],
+  [1, 0, 1],
+  [40_000, 0, 10_000],
+  [401, 2, 3301]
+])("%d bytes of text and %d media are about %d tokens", (bytes, media, tokens) => {
+  assert.strictEqual(estimateInput(bytes, media), tokens)
+})

@@ -1,0 +1,63 @@
+import { spawn } from "node:child_process"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, FileSystem } from "effect"
+import { Ledger } from "../../src/limits/Ledger.ts"
+import { layerFile } from "../../src/limits/sqliteStore.ts"
+
+const account = { name: "a", keep: Duration.days(1) }
+const spender = new URL("spender.ts", import.meta.url).pathname
+
+/** Runs a spender, kills it once it has printed `killAfter` lines, and returns how many it printed. */
+const spend = (directory: string, times: number, killAfter = Number.POSITIVE_INFINITY) =>
+  Effect.callback<number>((resume) => {
+    const child = spawn(process.execPath, [spender, directory, String(times)], { stdio: ["ignore", "pipe", "inherit"] })
+    let lines = 0
+    child.stdout.on("data", (data) => {
+      lines += String(data).split("\n").length - 1
+      if (lines >= killAfter) child.kill("SIGKILL")
+    })
+    child.once("close", () => resume(Effect.succeed(lines)))
+  })
+
+const spent = Effect.flatMap(Ledger, (ledger) => Effect.map(ledger.spent([account.name]), ([spent = 0]) => spent))
+
+describe("counts in a file", () => {
+  it.live("a killed process loses nothing that it settled, and what it held comes back", () =>
+    Effect.gen(function* () {
+      const directory = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const printed = yield* spend(directory, 9000, 100)
+      yield* Effect.gen(function* () {
+        const used = yield* spent
+        // It may have been killed between a settlement and its line.
+        assert.isTrue(printed >= 100 && (used === printed || used === printed + 1), `${used} of ${printed}`)
+        const rest = 10_000 - used
+        const all = { id: "rest", demands: [{ account, amount: rest, least: rest, limit: 10_000 }], lease: "1 hour" }
+        const held = yield* (yield* Ledger).hold({ ...all, lease: Duration.hours(1) })
+        assert.deepStrictEqual(held, { granted: true, shares: [{ spent: used, held: 0, amount: rest }] })
+      }).pipe(Effect.provide(layerFile(directory)))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.live("processes that start together share the counts", () =>
+    Effect.gen(function* () {
+      const directory = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const each = yield* Effect.all(
+        [1, 2, 3].map(() => spend(directory, 200)),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(each, [200, 200, 200])
+      assert.strictEqual(yield* Effect.provide(spent, layerFile(directory)), 600)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.live("a file that is no database is refused by name", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* fs.makeTempDirectoryScoped()
+      yield* fs.writeFileString(`${directory}/quota.sqlite`, "x".repeat(5000))
+      const error = yield* Effect.flip(Effect.provide(spent, layerFile(directory)))
+      assert.match(error.message, /cannot open .*quota\.sqlite/)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+})

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "@effect/vitest"
+import { foldSystem } from "../../../src/vendors/claude/systemTurns.ts"
+import type { Json } from "../../../src/wire/json.ts"
+import { superlinear, type Work } from "../../support/growth.ts"
+
+const user = (content: Json) => ({ role: "user", content })
+const assistant = (content: Json) => ({ role: "assistant", content })
+const system = (content: Json) => ({ role: "system", content })
+const text = (text: string) => ({ type: "text", text })
+const reminder = (words: string) => text(`<system-reminder>\n${words}\n</system-reminder>`)
+const result = { type: "tool_result", tool_use_id: "t", content: "x" }
+
+describe("system messages among the others", () => {
+  it.each<[string, ReadonlyArray<Json>, ReadonlyArray<Json>]>([
+    ["between two of the user's", [user("a"), system("s"), user("b")], [user("a"), user([reminder("s"), text("b")])]],
+    [
+      "before the user",
+      [user("a"), assistant("b"), system("s"), user("c")],
+      [user("a"), assistant("b"), user([reminder("s"), text("c")])]
+    ],
+    [
+      "after results of tools",
+      [user("a"), assistant("b"), system("s"), user([result, text("c")])],
+      [user("a"), assistant("b"), user([result, reminder("s"), text("c")])]
+    ],
+    [
+      "before the assistant",
+      [user("a"), system("s"), assistant("b")],
+      [user([text("a"), reminder("s")]), assistant("b")]
+    ],
+    ["last", [user([text("a")]), system([text("s"), text("t")])], [user([text("a"), reminder("s"), reminder("t")])]],
+    [
+      "several",
+      [user("a"), assistant("b"), system("s"), system("t"), user("c")],
+      [user("a"), assistant("b"), user([reminder("s"), reminder("t"), text("c")])]
+    ],
+    [
+      "behind the assistant",
+      [user("a"), assistant("b"), system("s")],
+      [user("a"), assistant("b"), user([reminder("s")])]
+    ]
+  ])("%s", (_, messages, expected) => {
+    const before = structuredClone(messages)
+    expect(foldSystem({ messages }, false)).toEqual({ body: { messages: expected }, folded: true })
+    expect(messages).toEqual(before)
+  })
+
+  it("at the beginning become part of the system text, also where others are taken", () => {
+    const messages = [system("s"), user("a"), system("t")]
+    const begun = { system: [text("x"), text("s")], messages: [user("a"), system("t")] }
+    expect(foldSystem({ system: "x", messages }, true)).toEqual({ body: begun, folded: true })
+    const { body } = foldSystem({ messages }, false)
+    expect(body).toEqual({ system: [text("s")], messages: [user([text("a"), reminder("t")])] })
+  })
+
+  it("are the user's where there is nothing else", () => {
+    const { body } = foldSystem({ messages: [system("s")] }, false)
+    expect(body.messages).toEqual([user([text("s")])])
+  })
+
+  it("none change nothing", () => {
+    const body = { messages: [user("a")] }
+    expect(foldSystem(body, false)).toEqual({ body, folded: false })
+    const kept = { messages: [user("a"), system("s")] }
+    expect(foldSystem(kept, true)).toEqual({ body: kept, folded: false })
+  })
+
+  it.each([
+    ["before the user", (many: ReadonlyArray<Json>) => [assistant("b"), ...many, user("c")]],
+    ["behind the user", (many: ReadonlyArray<Json>) => [user("a"), ...many]],
+    ["behind the assistant", (many: ReadonlyArray<Json>) => [user("a"), assistant("b"), ...many]],
+    ["at the beginning", (many: ReadonlyArray<Json>) => [...many, user("c")]]
+  ])("many take time in proportion: %s", (_, among) => {
+    const folding =
+      (size: number): Work =>
+      (step) => {
+        const messages = among(Array.from({ length: size }, () => system("y")))
+        step("fold", () => foldSystem({ messages }, false))
+      }
+    expect(superlinear(folding, 2000)).toEqual([])
+  })
+})

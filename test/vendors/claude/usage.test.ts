@@ -1,0 +1,63 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { withoutMetrics } from "../../../src/catalog/invocationMetrics.ts"
+import { overlayUsage, tokensOf } from "../../../src/vendors/claude/usage.ts"
+import type { JsonObject } from "../../../src/wire/json.ts"
+import { hearStream, sonnetBedrock } from "../support.ts"
+
+it.each([
+  [{}, { input: 0, output: 0 }],
+  [
+    { input_tokens: "3", output_tokens: null },
+    { input: 0, output: 0 }
+  ],
+  [
+    { input_tokens: 3, output_tokens: 4 },
+    { input: 3, output: 4 }
+  ],
+  [
+    { input_tokens: 3, cache_read_input_tokens: 0, cache_creation_input_tokens: 5, output_tokens: 4 },
+    { input: 8, output: 4, cacheWrites: 5 }
+  ],
+  [
+    { input_tokens: 3, cache_read_input_tokens: 2, cache_creation_input_tokens: 5, output_tokens: 4 },
+    { input: 10, output: 4, cached: 2, cacheWrites: 5 }
+  ]
+])("%j counts %j", (usage, tokens) => expect(tokensOf(usage)).toStrictEqual(tokens))
+
+it.each([
+  [{ a: 1 }, undefined, { a: 1 }],
+  [{ a: 1 }, "x", { a: 1 }],
+  [
+    { a: 1, b: 2 },
+    { a: null, b: 3, c: 4 },
+    { a: 1, b: 3, c: 4 }
+  ],
+  [{ a: 5 }, { a: 0 }, { a: 0 }]
+])("%j, then %j, is %j", (before, after, expected) => expect(overlayUsage(before, after)).toEqual(expected))
+
+describe("Bedrock's own counts", () => {
+  const counts = { inputTokenCount: 5, outputTokenCount: 7, cacheReadInputTokenCount: 1 }
+  const metrics = { "amazon-bedrock-invocationMetrics": counts }
+
+  it("fill what the events of a stream do not count", () => {
+    const events = (usage: JsonObject) => [
+      { type: "message_start", message: { usage } },
+      { type: "message_stop", ...metrics }
+    ]
+    const usageOf = (usage: JsonObject) => Result.getOrThrow(hearStream(sonnetBedrock, events(usage))).ending.usage
+    expect(usageOf({})).toMatchObject({ input: 6, output: 7 })
+    expect(usageOf({ input_tokens: 50, output_tokens: null })).toMatchObject({ input: 51, output: 7 })
+    // What the beginning says of output is not what was said.
+    expect(usageOf({ input_tokens: 50, output_tokens: 1 })).toMatchObject({ input: 51, output: 7 })
+  })
+
+  it("fill the usage of a whole message, and are no part of it", () => {
+    expect(withoutMetrics({ type: "message", ...metrics })).toEqual({
+      type: "message",
+      usage: { input_tokens: 5, output_tokens: 7, cache_read_input_tokens: 1 }
+    })
+    const counted = { type: "message", usage: { input_tokens: 1, output_tokens: 2, cache_read_input_tokens: 0 } }
+    expect(withoutMetrics({ ...counted, ...metrics })).toEqual(counted)
+  })
+})

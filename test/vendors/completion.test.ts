@@ -1,0 +1,137 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { Completion, CompletionChunk } from "../../src/contract/ChatReply.ts"
+import { makeCall } from "../../src/vendors/answer.ts"
+import { ChunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
+import type { Answer, Piece } from "../../src/vendors/Dialect.ts"
+import { call, chunksOf } from "./support.ts"
+
+const heading = { id: "chatcmpl-1", created: 7, model: 'claude-"x":il2' }
+const tokens = { input: 1, output: 2 }
+const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
+const governance = {
+  flags: [{ tool_call_id: "x", tool_name: "f", destinations: ["https://a"], reason: "external_destination" as const }]
+}
+
+/** The chunks, checked against the contract; each is one line, as the `data` of an event is. */
+const parse = (texts: ReadonlyArray<string>) => {
+  for (const text of texts) expect(text).not.toMatch(/[\r\n]/)
+  const chunks = texts.map((text) => JSON.parse(text))
+  for (const chunk of chunks) Schema.decodeUnknownSync(CompletionChunk)(chunk)
+  return chunks
+}
+const deltas = (texts: ReadonlyArray<string>) => parse(texts).map((chunk) => chunk.choices[0].delta)
+
+describe("a completion", () => {
+  const answer: Answer = {
+    id: undefined,
+    content: "a",
+    toolCalls: [],
+    finishReason: "stop",
+    usage: tokens,
+    extra: undefined
+  }
+  it("says what there is, and nothing else", () => {
+    const plain = renderCompletion(answer, { ...heading, governance: undefined })
+    expect(JSON.parse(JSON.stringify(plain))).toStrictEqual({
+      ...heading,
+      object: "chat.completion",
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: "a", refusal: null },
+          logprobs: null,
+          finish_reason: "stop"
+        }
+      ],
+      usage
+    })
+  })
+
+  it("carries calls, what the vendor needs back, and the flag", () => {
+    const toolCalls = [makeCall("x", "f", "{}")]
+    const extra = { anthropic: { thinking_blocks: [] } }
+    const full = renderCompletion(
+      { ...answer, content: null, toolCalls, finishReason: "tool_calls", extra },
+      { ...heading, governance }
+    )
+    expect(full.choices[0]?.message).toEqual({
+      role: "assistant",
+      content: null,
+      refusal: null,
+      tool_calls: [call("x", "f", "{}")],
+      extra_content: extra
+    })
+    expect(full.x_gateway_governance).toEqual(governance)
+    Schema.decodeUnknownSync(Completion)(full)
+  })
+})
+
+describe("a stream of chunks", () => {
+  const ending = { finishReason: "tool_calls", usage: tokens } as const
+
+  it("says the role once and first, then the pieces, then one final chunk", () => {
+    const writer = new ChunkWriter({ ...heading, includeUsage: true })
+    expect(chunksOf(writer, [])).toEqual([])
+    expect(chunksOf(writer, [{ type: "call-end", index: 0 }])).toEqual([])
+    const extra = { google: { thought_signature: "s" } }
+    const pieces: ReadonlyArray<Piece> = [
+      { type: "text", text: "a" },
+      { type: "call", index: 0, id: "x", name: "f", extra, messageExtra: extra },
+      { type: "arguments", index: 0, text: '{"a":1}' }
+    ]
+    const texts = [
+      ...chunksOf(writer, pieces),
+      ...chunksOf(writer, [{ type: "refusal", text: "no" }]),
+      ...writer.finish(ending, governance)
+    ]
+    expect(deltas(texts)).toStrictEqual([
+      { role: "assistant" },
+      { content: "a" },
+      {
+        tool_calls: [
+          { index: 0, id: "x", type: "function", function: { name: "f", arguments: "" }, extra_content: extra }
+        ],
+        extra_content: extra
+      },
+      { tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] },
+      { refusal: "no" },
+      {}
+    ])
+    const chunks = parse(texts)
+    expect(chunks.at(-1)).toStrictEqual({
+      ...heading,
+      object: "chat.completion.chunk",
+      choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }],
+      usage,
+      x_gateway_governance: governance
+    })
+    for (const chunk of chunks) expect(chunk).toMatchObject({ ...heading, object: "chat.completion.chunk" })
+    for (const chunk of chunks.slice(0, -1)) expect(chunk.choices[0].finish_reason).toBeNull()
+  })
+
+  it("says the role where there is nothing else, and usage only when asked", () => {
+    const texts = new ChunkWriter({ ...heading, includeUsage: false }).finish(ending, undefined)
+    expect(deltas(texts)).toEqual([{ role: "assistant" }, {}])
+    expect(parse(texts).at(-1)).not.toHaveProperty("usage")
+    const uncounted = new ChunkWriter({ ...heading, includeUsage: true }).finish(
+      { ...ending, usage: undefined },
+      undefined
+    )
+    expect(parse(uncounted).at(-1)).not.toHaveProperty("usage")
+  })
+
+  it.each(["\n\ndata: [DONE]\n\n", '"}]}', "\r\n", "\u2028", "\ud800", "\0", ""])(
+    "keeps the text %j in its string",
+    (content) => {
+      const texts = chunksOf(new ChunkWriter({ ...heading, includeUsage: false }), [
+        { type: "text", text: content },
+        { type: "arguments", index: 0, text: content }
+      ])
+      expect(deltas(texts).slice(1)).toEqual([
+        { content },
+        { tool_calls: [{ index: 0, function: { arguments: content } }] }
+      ])
+    }
+  )
+})

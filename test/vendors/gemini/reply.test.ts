@@ -1,0 +1,90 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { misshapen, unfinished } from "../../../src/catalog/UpstreamFault.ts"
+import type { Json, JsonObject } from "../../../src/wire/json.ts"
+import { dialect, failureOf, flash, hear, hearStream } from "../support.ts"
+
+describe("replies", () => {
+  const candidate = (finishReason: string | undefined, ...parts: ReadonlyArray<JsonObject>): JsonObject => ({
+    candidates: [{ content: { role: "model", parts }, ...(finishReason === undefined ? {} : { finishReason }) }]
+  })
+
+  it.each([
+    ["STOP", "stop"],
+    ["MAX_TOKENS", "length"],
+    ["SAFETY", "content_filter"],
+    ["RECITATION", "content_filter"],
+    ["SPII", "content_filter"],
+    ["LANGUAGE", "content_filter"],
+    ["OTHER", "content_filter"],
+    ["UNHEARD_OF", "content_filter"]
+  ])("%s is %s, streamed and not", (reason, expected) => {
+    const body = candidate(reason, { text: "a" })
+    expect(hear(flash, body).finishReason).toBe(expected)
+    expect(Result.getOrThrow(hearStream(flash, [body])).ending.finishReason).toBe(expected)
+  })
+
+  it("say how likely their tokens were, as OpenAI says it", () => {
+    const a = { token: "a", tokenId: 0, logProbability: -0.5 }
+    const b = { token: "b", tokenId: 1, logProbability: -1.5 }
+    const logprobsOf = (logprobsResult: Json) =>
+      hear(flash, { candidates: [{ content: { parts: [{ text: "ab" }] }, finishReason: "STOP", logprobsResult }] })
+        .logprobs
+    const first = { token: "a", logprob: -0.5, bytes: null }
+    const second = { token: "b", logprob: -1.5, bytes: null }
+    expect(logprobsOf({ chosenCandidates: [a, b], topCandidates: [{ candidates: [a, b] }, {}] })).toEqual({
+      content: [
+        { ...first, top_logprobs: [first, second] },
+        { ...second, top_logprobs: [] }
+      ],
+      refusal: null
+    })
+    expect(logprobsOf({ chosenCandidates: [{ token: "a" }] })).toEqual({
+      content: [{ token: "a", logprob: 0, bytes: null, top_logprobs: [] }],
+      refusal: null
+    })
+    expect(logprobsOf(null)).toBeUndefined()
+  })
+
+  it.each([
+    "NO_IMAGE",
+    "FINISH_REASON_UNSPECIFIED",
+    "MALFORMED_FUNCTION_CALL",
+    "MALFORMED_RESPONSE",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS"
+  ])("%s is the upstream's failure, streamed and not", (reason) => {
+    const failures = [dialect(flash).reply(candidate(reason), flash), hearStream(flash, [candidate(reason)])]
+    for (const failure of failures.map(failureOf)) {
+      expect(failure).toEqual(unfinished(reason))
+    }
+  })
+
+  it("a blocked prompt is filtered content", () => {
+    const blocked = { promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 3 } }
+    expect(hear(flash, blocked)).toMatchObject({ content: null, finishReason: "content_filter", toolCalls: [] })
+    const heard = Result.getOrThrow(hearStream(flash, [blocked, { usageMetadata: { trafficType: "ON_DEMAND" } }]))
+    expect(heard).toMatchObject({ pieces: [], ending: { finishReason: "content_filter", usage: { input: 3 } } })
+  })
+
+  it("thoughts are counted but not shown", () => {
+    const body = {
+      ...candidate("STOP", { text: "hidden", thought: true }, { text: "a" }, { text: "", thoughtSignature: "s" }),
+      usageMetadata: {
+        promptTokenCount: 10,
+        toolUsePromptTokenCount: 1,
+        cachedContentTokenCount: 4,
+        candidatesTokenCount: 2,
+        thoughtsTokenCount: 5
+      }
+    }
+    const answer = hear(flash, body)
+    expect(answer.content).toBe("a")
+    expect(answer.usage).toEqual({ input: 11, output: 7, cached: 4, reasoning: 5 })
+  })
+
+  it.each([[{}], [{ candidates: null }], [{ candidates: "<html>" }], [{ usageMetadata: {} }]])(
+    "%j is no answer",
+    (body) => expect(failureOf(dialect(flash).reply(body, flash))).toEqual(misshapen)
+  )
+})

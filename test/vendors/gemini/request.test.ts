@@ -1,0 +1,293 @@
+import { describe, expect, it } from "@effect/vitest"
+import { answerSchema } from "../../../src/vendors/gemini/schema.ts"
+import { arrayOf, type Json, type JsonObject, objectOf } from "../../../src/wire/json.ts"
+import { adjusted, call, flash, hear, refusal, routeOf, say, tool } from "../support.ts"
+
+const user = (content: string) => ({ role: "user", content })
+const result = (tool_call_id: string, content: string) => ({ role: "tool", tool_call_id, content })
+const skip = "skip_thought_signature_validator"
+const contents = (...messages: ReadonlyArray<object>) => say(flash, { messages }).contents
+const config = (fields: object): JsonObject => {
+  const { thinkingConfig: _, ...rest } = say(flash, fields).generationConfig as { [key: string]: Json }
+  return rest
+}
+
+describe("contents", () => {
+  it("join roles and keep instructions apart", () => {
+    const body = say(flash, {
+      messages: [
+        { role: "system", content: "one" },
+        user("a"),
+        { role: "developer", content: "two" },
+        user("b"),
+        user(""),
+        { role: "assistant", content: "c" },
+        { role: "assistant", content: "d" }
+      ]
+    })
+    expect(body.systemInstruction).toEqual({ parts: [{ text: "one" }, { text: "two" }] })
+    expect(body.contents).toEqual([
+      { role: "user", parts: [{ text: "a" }, { text: "b" }] },
+      { role: "model", parts: [{ text: "c" }, { text: "d" }] }
+    ])
+  })
+
+  it("let the user begin where the history begins with the assistant", () => {
+    expect(contents({ role: "assistant", content: "Hello!" }, user("hi"))).toEqual([
+      { role: "user", parts: [{ text: "(The assistant speaks first.)" }] },
+      { role: "model", parts: [{ text: "Hello!" }] },
+      { role: "user", parts: [{ text: "hi" }] }
+    ])
+  })
+
+  it("say instructions as the user where there is nothing else", () => {
+    const body = say(flash, { messages: [{ role: "system", content: "go" }] })
+    expect(body).not.toHaveProperty("systemInstruction")
+    expect(body.contents).toEqual([{ role: "user", parts: [{ text: "go" }] }])
+    expect(refusal(flash, { messages: [user("")] }).message).toBe("messages: at least one message must have content")
+  })
+
+  it("give all results of a turn at once, in the order of the calls, without IDs", () => {
+    const signed = { google: { thought_signature: "c2ln" } }
+    expect(
+      contents(
+        user("a"),
+        { role: "assistant", content: "b", tool_calls: [call("x", "f", '{"n":1}', signed), call("y", "9g", "")] },
+        result("y", '{"deep":[1]}'),
+        user("and"),
+        result("x", "[1]")
+      )
+    ).toEqual([
+      { role: "user", parts: [{ text: "a" }] },
+      {
+        role: "model",
+        parts: [
+          { text: "b" },
+          { functionCall: { name: "f", args: { n: 1 } }, thoughtSignature: "c2ln" },
+          { functionCall: { name: "t.9g", args: {} } }
+        ]
+      },
+      {
+        role: "user",
+        parts: [
+          { functionResponse: { name: "f", response: { output: "[1]" } } },
+          { functionResponse: { name: "t.9g", response: { deep: [1] } } }
+        ]
+      },
+      { role: "user", parts: [{ text: "and" }] }
+    ])
+  })
+
+  it("send the skip value on the first call of each turn whose signature is lost", () => {
+    const turn = (id: string) => [
+      { role: "assistant", tool_calls: [call(id, "f", "{}"), call(`${id}2`, "f", "{}")] },
+      result(id, "1"),
+      result(`${id}2`, "1")
+    ]
+    const said = JSON.stringify(contents(user("a"), ...turn("x"), ...turn("y")))
+    expect(said.match(new RegExp(skip, "g"))).toHaveLength(2)
+    expect(said).toContain(`{"functionCall":{"name":"f","args":{}},"thoughtSignature":"${skip}"}`)
+  })
+
+  it.each([
+    [null],
+    ["x"],
+    [{ google: null }],
+    [{ google: { thought_signature: 1 } }],
+    [{ google: { thought_signature: "" } }]
+  ])("%j is no signature", (extra_content) => {
+    const message = { role: "assistant", tool_calls: [{ ...call("x", "f", "{}"), extra_content }] }
+    expect(JSON.stringify(contents(user("a"), message, result("x", "1")))).toContain(skip)
+  })
+
+  it("use the latest call where an ID comes again", () => {
+    const turn = (name: string) => [
+      { role: "assistant", tool_calls: [call("call_0", name, "{}")] },
+      result("call_0", name)
+    ]
+    expect(contents(user("a"), ...turn("f"), ...turn("g"))).toMatchObject([
+      {},
+      {},
+      { parts: [{ functionResponse: { name: "f", response: { output: "f" } } }] },
+      {},
+      { parts: [{ functionResponse: { name: "g", response: { output: "g" } } }] }
+    ])
+  })
+
+  it("refuse a result without its call, and arguments that are no object", () => {
+    expect(refusal(flash, { messages: [user("a"), result("x", "1")] }).message).toMatch(
+      /^messages\[1\]\.tool_call_id: /
+    )
+    const bad = { role: "assistant", tool_calls: [call("x", "f", "[1]")] }
+    expect(refusal(flash, { messages: [user("a"), bad] }).message).toBe(
+      "messages[1].tool_calls[0].function.arguments: must be a JSON object, at most 500 levels deep"
+    )
+  })
+})
+
+describe("parameters", () => {
+  it.each([
+    [{ max_tokens: 9 }, { maxOutputTokens: 9 }],
+    [{ max_completion_tokens: 9, max_tokens: 8 }, { maxOutputTokens: 9 }],
+    [
+      { temperature: 1.5, top_p: 0.5, seed: 3, presence_penalty: 0.1, frequency_penalty: 0.2 },
+      { temperature: 1.5, topP: 0.5, seed: 3, presencePenalty: 0.1, frequencyPenalty: 0.2 }
+    ],
+    [{ stop: "x" }, { stopSequences: ["x"] }],
+    [{ stop: ["x", ""] }, { stopSequences: ["x"] }],
+    [{ stop: null, seed: null, user: "u", logit_bias: {} }, {}],
+    [{ response_format: { type: "json_object" } }, { responseMimeType: "application/json" }],
+    [
+      {
+        response_format: { type: "json_schema", json_schema: { name: "x", schema: { type: "object", $schema: "x" } } }
+      },
+      { responseMimeType: "application/json", responseJsonSchema: { type: "object" } }
+    ],
+    [{ response_format: { type: "text" } }, {}]
+  ])("%j", (fields, expected) => expect(config(fields)).toEqual(expected))
+
+  it.each([
+    [undefined, "MEDIUM"],
+    ["none", "MINIMAL"],
+    ["minimal", "MINIMAL"],
+    ["low", "LOW"],
+    ["medium", "MEDIUM"],
+    ["high", "HIGH"],
+    ["xhigh", "HIGH"],
+    ["max", "HIGH"]
+  ])("effort %s is level %s", (effort, thinkingLevel) => {
+    const body = say(flash, { reasoning_effort: effort ?? null })
+    expect(body.generationConfig).toEqual({ thinkingConfig: { thinkingLevel } })
+  })
+
+  it("the lowest level a model has stands for none, and xhigh is never sent", () => {
+    const thinking = { ...flash.model.thinking, efforts: ["low", "high", "xhigh"] as const }
+    const route = routeOf("gemini-3-flash", "vertex", { thinking })
+    const level = (reasoning_effort: string) => say(route, { reasoning_effort }).generationConfig
+    expect(level("none")).toEqual({ thinkingConfig: { thinkingLevel: "LOW" } })
+    expect(level("max")).toEqual({ thinkingConfig: { thinkingLevel: "HIGH" } })
+  })
+
+  it.each([
+    [undefined, "AUTO"],
+    ["auto", "AUTO"],
+    ["required", "AUTO"],
+    [{ type: "function", function: { name: "f" } }, "AUTO"],
+    ["none", "NONE"]
+  ])("tool choice %j is %s", (choice, mode) => {
+    const body = say(flash, { tools: [tool("f")], tool_choice: choice ?? null })
+    expect(body.toolConfig).toEqual({ functionCallingConfig: { mode } })
+  })
+
+  it("no tools is no tool field", () => {
+    const body = say(flash, { tools: [], tool_choice: "none" })
+    expect(body).not.toHaveProperty("tools")
+    expect(body).not.toHaveProperty("toolConfig")
+  })
+
+  it.each([
+    ["f", "f"],
+    ["_f", "_f"],
+    ["1f", "t.1f"],
+    ["-f", "t.-f"]
+  ])("the name %s goes as %s and comes back", (name, sent) => {
+    const tools = say(flash, { tools: [tool(name)] }).tools
+    expect(tools).toEqual([{ functionDeclarations: [{ name: sent }] }])
+    const parts = [{ functionCall: { name: sent } }]
+    expect(hear(flash, { candidates: [{ content: { parts } }] }).toolCalls[0]?.function).toEqual({
+      name,
+      arguments: "{}"
+    })
+  })
+})
+
+describe("schemas", () => {
+  it.each<[JsonObject, JsonObject]>([
+    [{ type: "string", minLength: 1, pattern: "x", default: "y", $schema: "z", examples: [] }, { type: "string" }],
+    [{ const: 1 }, { enum: [1] }],
+    [
+      { type: "array", items: { type: "string", maxLength: 1 }, minItems: 1, uniqueItems: true },
+      { type: "array", items: { type: "string" }, minItems: 1 }
+    ],
+    [
+      { type: "object", properties: { pattern: { not: {} } }, additionalProperties: false },
+      { type: "object", properties: { pattern: {} }, additionalProperties: false }
+    ],
+    [{ anyOf: [{ type: "null" }, { const: "a" }] }, { anyOf: [{ type: "null" }, { enum: ["a"] }] }],
+    [
+      { definitions: { A: { pattern: "x" } }, properties: { a: { $ref: "#/definitions/A", description: "d" } } },
+      { $defs: { A: {} }, properties: { a: { $ref: "#/$defs/A" } } }
+    ],
+    [
+      {
+        allOf: [
+          { properties: { a: {} }, required: ["a"] },
+          { properties: { b: {} }, required: ["b", "a"] }
+        ]
+      },
+      { properties: { a: {}, b: {} }, required: ["a", "b"] }
+    ],
+    [{ properties: { ["__proto__"]: { type: "string" } } }, { properties: { ["__proto__"]: { type: "string" } } }]
+  ])("%j", (schema, expected) => {
+    const before = JSON.stringify(schema)
+    expect(answerSchema(schema, () => {})).toEqual(expected)
+    expect(JSON.stringify(schema)).toBe(before)
+  })
+
+  it("are bounded in depth", () => {
+    let schema: JsonObject = { type: "string" }
+    for (let depth = 0; depth < 10_000; depth++) schema = { items: schema }
+    expect(JSON.stringify(answerSchema(schema, () => {})).length).toBeLessThan(1000)
+  })
+})
+
+it("takes a tool's parameters as they are", () => {
+  const parameters = {
+    type: "object",
+    properties: { a: { type: "string", pattern: "^x", minLength: 1, default: "x", not: { const: "y" } } },
+    allOf: [{ required: ["a"] }]
+  }
+  const body = say(flash, { tools: [tool("f", { $schema: "http://json-schema.org/draft-07/schema#", ...parameters })] })
+  const [declared] = arrayOf(objectOf(arrayOf(body.tools)[0]).functionDeclarations)
+  expect(objectOf(declared).parametersJsonSchema).toEqual(parameters)
+})
+
+it("names what it leaves out of an answer's schema", () => {
+  const schema = { type: "object", $schema: "x", properties: { a: { type: "string", minLength: 1 } } }
+  const response_format = { type: "json_schema", json_schema: { name: "x", schema } }
+  expect(adjusted(flash, { response_format })).toEqual(["response_format.minLength:removed"])
+})
+
+describe("the vendor's own IDs of calls", () => {
+  const answered = (id: string | undefined) =>
+    hear(flash, {
+      candidates: [
+        {
+          content: { parts: [{ functionCall: { name: "f", args: {}, ...(id === undefined ? {} : { id }) } }] },
+          finishReason: "STOP"
+        }
+      ]
+    }).toolCalls
+  const replayed = (given: ReturnType<typeof answered>) => {
+    const messages = [
+      { role: "user", content: "a" },
+      { role: "assistant", content: null, tool_calls: given },
+      { role: "tool", tool_call_id: given[0]?.id, content: "x" }
+    ]
+    const [, model, user] = arrayOf(say(flash, { messages }).contents).map(objectOf)
+    const first = (content: JsonObject | undefined) => objectOf(arrayOf(content?.parts)[0])
+    return [objectOf(first(model).functionCall).id, objectOf(first(user).functionResponse).id]
+  }
+
+  it("go both ways, whatever their length", () => {
+    expect(answered("fc-1")[0]?.id).toBe("fc-1")
+    for (const id of ["fc-1", "x".repeat(400)]) expect(replayed(answered(id))).toEqual([id, id])
+    const [long] = answered("x".repeat(400))
+    expect(long?.id).toMatch(/^call_[0-9a-f]{48}$/)
+    expect(long?.id).toBe(answered("x".repeat(400))[0]?.id)
+  })
+
+  it("are not sent where there were none", () => {
+    for (const id of [undefined, ""]) expect(replayed(answered(id))).toEqual([undefined, undefined])
+  })
+})

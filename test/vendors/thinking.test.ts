@@ -1,0 +1,239 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Effort } from "../../src/catalog/Catalog.ts"
+import { adjustThinking, nearestEffort } from "../../src/vendors/thinking.ts"
+import type { JsonObject } from "../../src/wire/json.ts"
+import { azure, call, flash, opus, oss, routeOf, say, sonnet, sonnetBedrock, terra, tool } from "./support.ts"
+
+const enabled = (budget_tokens: number) => ({ type: "enabled", budget_tokens })
+
+describe("chat: effort and budget of a budgeted model (docs/api.md#reasoning, rule 3)", () => {
+  it.each([
+    [{}, enabled(8192), 12_288],
+    [{ reasoning_effort: "low" }, enabled(1024), 5120],
+    [{ reasoning_effort: "minimal" }, enabled(1024), 5120],
+    [{ reasoning_effort: "medium" }, enabled(8192), 12_288],
+    [{ reasoning_effort: "high" }, enabled(16_384), 20_480],
+    [{ reasoning_effort: "xhigh" }, enabled(16_384), 20_480],
+    [{ reasoning_effort: "max" }, enabled(16_384), 20_480],
+    [{ reasoning_effort: null, max_tokens: null }, enabled(8192), 12_288],
+    [{ reasoning_effort: "none" }, undefined, 4096],
+    [{ reasoning_effort: "none", max_tokens: 50_000 }, undefined, 50_000],
+    [{ max_tokens: 1024 }, undefined, 1024],
+    [{ max_tokens: 1 }, undefined, 1],
+    [{ max_tokens: 1025 }, enabled(1024), 1025],
+    [{ max_tokens: 2047 }, enabled(1024), 2047],
+    [{ max_tokens: 2048 }, enabled(1024), 2048],
+    [{ max_tokens: 2049 }, enabled(1025), 2049],
+    [{ max_tokens: 9216 }, enabled(8192), 9216],
+    [{ max_tokens: 9215 }, enabled(8191), 9215],
+    [{ max_tokens: 64_000 }, enabled(8192), 64_000],
+    [{ max_completion_tokens: 4096 }, enabled(3072), 4096],
+    [{ max_completion_tokens: 4096, max_tokens: 9 }, enabled(3072), 4096]
+  ])("%j", (fields, thinking, maxTokens) => {
+    const body = say(sonnet, fields)
+    expect(body.thinking).toEqual(thinking)
+    expect(body.max_tokens).toBe(maxTokens)
+    expect(body.output_config).toBeUndefined()
+  })
+
+  it("keeps the default within what the model can write", () => {
+    const body = say(routeOf("claude-sonnet-4-5", "vertex", { maxOutputTokens: 8192 }), { reasoning_effort: "high" })
+    expect([body.max_tokens, body.thinking]).toEqual([8192, enabled(7168)])
+  })
+})
+
+describe("chat: an adaptive model", () => {
+  it.each([
+    [{}, { type: "adaptive" }, { effort: "medium" }, 12_288],
+    [{ reasoning_effort: "minimal" }, { type: "adaptive" }, { effort: "low" }, 5120],
+    [{ reasoning_effort: "xhigh" }, { type: "adaptive" }, { effort: "xhigh" }, 36_864],
+    [{ reasoning_effort: "max" }, { type: "adaptive" }, { effort: "max" }, 69_632],
+    [{ reasoning_effort: "none" }, { type: "disabled" }, undefined, 4096],
+    [{ max_tokens: 1024 }, { type: "disabled" }, undefined, 1024],
+    [{ max_tokens: 1025 }, { type: "adaptive" }, { effort: "medium" }, 1025]
+  ])("%j", (fields, thinking, outputConfig, maxTokens) => {
+    const body = say(opus, fields)
+    expect(body.thinking).toEqual(thinking)
+    expect(body.output_config).toEqual(outputConfig)
+    expect(body.max_tokens).toBe(maxTokens)
+  })
+})
+
+describe("chat: sampling and forced tools (docs/api.md#reasoning, rules 5 and 6)", () => {
+  const asked = { temperature: 0.3, tools: [tool("a")], tool_choice: "required" }
+  it.each([
+    [sonnet, "low", undefined, { type: "auto" }],
+    [sonnet, "none", 0.3, { type: "any" }],
+    [opus, "low", undefined, { type: "auto" }],
+    [opus, "none", undefined, { type: "any" }],
+    [azure, "low", undefined, "required"],
+    [azure, "none", 0.3, "required"],
+    [terra, "low", undefined, "required"],
+    [terra, "none", 0.3, "required"],
+    [oss, "low", 0.3, "required"]
+  ])("%# effort %s", (route, reasoning_effort, temperature, choice) => {
+    const body = say(route, { ...asked, reasoning_effort })
+    expect(body.temperature).toBe(temperature)
+    expect(body.tool_choice).toEqual(choice)
+  })
+
+  it("a tool turn without its thinking is a turn without thinking", () => {
+    const messages = [
+      { role: "user", content: "hi" },
+      { role: "assistant", content: null, tool_calls: [call("a", "a", "{}")] },
+      { role: "tool", tool_call_id: "a", content: "1" }
+    ]
+    const body = say(sonnet, { ...asked, messages })
+    expect(body).not.toHaveProperty("thinking")
+    expect([body.temperature, body.tool_choice, body.max_tokens]).toEqual([0.3, { type: "any" }, 4096])
+    expect(say(opus, { ...asked, messages }).thinking).toEqual({ type: "disabled" })
+  })
+})
+
+describe("the nearest effort", () => {
+  const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const
+  const nearest = (route: typeof azure) => efforts.map((effort) => nearestEffort(effort, route.model))
+  it.each([
+    [azure, ["none", "low", "low", "medium", "high", "high", "high"]],
+    [terra, ["none", "low", "low", "medium", "high", "xhigh", "xhigh"]],
+    [oss, ["low", "low", "low", "medium", "high", "high", "high"]],
+    [flash, ["minimal", "minimal", "low", "medium", "high", "high", "high"]],
+    [
+      routeOf("gemini-3-flash", "vertex", {
+        thinking: { ...flash.model.thinking, efforts: ["low", "high"] as ReadonlyArray<Effort> }
+      }),
+      ["low", "low", "low", "high", "high", "high", "high"]
+    ]
+  ])("%#", (route, expected) => expect(nearest(route)).toEqual(expected))
+})
+
+describe("messages: budgeted models (docs/api.md#extended-thinking)", () => {
+  const adjust = (
+    body: JsonObject,
+    facts: { betas?: ReadonlyArray<string>; counting?: boolean } = {},
+    route = sonnet
+  ) => {
+    const before = JSON.stringify(body)
+    const adjusted = adjustThinking(body, {
+      model: route.model,
+      deployment: route.deployment,
+      betas: facts.betas ?? [],
+      counting: facts.counting ?? false
+    })
+    expect(JSON.stringify(body)).toBe(before)
+    return { ...adjusted, header: adjusted.changes.join(", ") }
+  }
+  const interleaved = ["interleaved-thinking-2025-05-14"]
+
+  it.each([
+    [32_000, 8192, 7168, "budget_tokens:32000->7168"],
+    [8192, 8192, 7168, "budget_tokens:8192->7168"],
+    [8191, 8192, 8191, ""],
+    [2048, 2048, 1024, "budget_tokens:2048->1024"],
+    [2047, 2047, undefined, "thinking:dropped"],
+    [1024, 1024, undefined, "thinking:dropped"],
+    [1024, 1025, 1024, ""],
+    [500, 1025, 1024, "budget_tokens:500->1024"],
+    [500, 1024, undefined, "thinking:dropped"],
+    [0, 8192, 1024, "budget_tokens:0->1024"],
+    [-5, 8192, 1024, "budget_tokens:-5->1024"]
+  ])("budget %i of %i", (budget, max_tokens, expected, header) => {
+    const adjusted = adjust({ max_tokens, messages: [], thinking: enabled(budget) })
+    expect(adjusted.body.thinking).toEqual(expected === undefined ? undefined : enabled(expected))
+    expect(adjusted.header).toBe(header)
+  })
+
+  it("removes sampling and forced tools beside thinking, and leaves them where it is dropped", () => {
+    const body = { max_tokens: 4096, temperature: 0.2, top_p: 0.9, top_k: 5, tool_choice: { type: "tool", name: "a" } }
+    expect(adjust({ ...body, thinking: enabled(2048) })).toMatchObject({
+      body: { max_tokens: 4096, tool_choice: { type: "auto" }, thinking: enabled(2048) },
+      header: "temperature:removed, top_p:removed, top_k:removed, tool_choice:tool->auto"
+    })
+    expect(Object.keys(adjust({ ...body, thinking: enabled(2048) }).body).sort()).toEqual([
+      "max_tokens",
+      "thinking",
+      "tool_choice"
+    ])
+    expect(adjust({ ...body, max_tokens: 1000, thinking: enabled(2048) })).toMatchObject({
+      body: { ...body, max_tokens: 1000 },
+      header: "thinking:dropped"
+    })
+  })
+
+  it("keeps what else a forced choice says", () => {
+    const tool_choice = { type: "any", disable_parallel_tool_use: true }
+    const adjusted = adjust({ max_tokens: 4096, tool_choice, thinking: enabled(2048) })
+    expect(adjusted.body.tool_choice).toEqual({ type: "auto", disable_parallel_tool_use: true })
+    expect(adjusted.header).toBe("tool_choice:any->auto")
+  })
+
+  it.each([
+    [{}],
+    [{ thinking: { type: "disabled" } }],
+    [{ thinking: null }],
+    [{ thinking: "yes" }],
+    [{ thinking: { type: "enabled" } }],
+    [{ thinking: { type: "enabled", budget_tokens: "many" } }]
+  ])("leaves %j as it is", (fields) => {
+    const body = { max_tokens: 500, temperature: 0.2, tool_choice: { type: "any" }, ...fields }
+    const adjusted = adjustThinking(body, { ...sonnet, betas: [], counting: false })
+    expect(adjusted.body).toBe(body)
+    expect(adjusted.changes).toEqual([])
+  })
+
+  it("honours a budget above max_tokens with the interleaved beta on cloud B only", () => {
+    const body = { max_tokens: 8192, thinking: enabled(32_000) }
+    expect(adjust(body, { betas: interleaved }, sonnetBedrock)).toMatchObject({ body, header: "" })
+    expect(adjust(body, { betas: interleaved }, sonnet).header).toBe("budget_tokens:32000->7168")
+    expect(adjust(body, { betas: ["other"] }, sonnetBedrock).header).toBe("budget_tokens:32000->7168")
+    expect(adjust({ ...body, max_tokens: 10 }, { betas: interleaved }, sonnetBedrock).header).toBe("")
+  })
+
+  it.each([
+    [undefined, 8192],
+    ["low", 1024],
+    ["high", 16_384],
+    ["max", 16_384],
+    ["unheard-of", 8192]
+  ])("makes an adaptive block of effort %s a budget", (effort, budget) => {
+    const body = {
+      max_tokens: 20_000,
+      thinking: { type: "adaptive" },
+      ...(effort ? { output_config: { effort } } : {})
+    }
+    expect(adjust(body)).toMatchObject({ body: { thinking: enabled(budget) }, header: "thinking:adaptive->enabled" })
+    expect(adjust(body, { counting: true }).body).toEqual({ max_tokens: 20_000, thinking: enabled(budget) })
+  })
+
+  it("fits the budget of an adaptive block too", () => {
+    const thinking = { type: "adaptive" }
+    expect(adjust({ max_tokens: 4096, thinking }).header).toBe("thinking:adaptive->enabled, budget_tokens:8192->3072")
+    expect(adjust({ max_tokens: 1500, thinking })).toMatchObject({ header: "thinking:dropped" })
+  })
+
+  it("does not read max_tokens for a count, and raises a small budget", () => {
+    const body = { max_tokens: 10, temperature: 1, tool_choice: { type: "any" }, output_config: { effort: "low" } }
+    expect(adjust({ ...body, thinking: enabled(32_000) }, { counting: true }).body).toEqual({
+      max_tokens: 10,
+      tool_choice: { type: "auto" },
+      thinking: enabled(32_000)
+    })
+    expect(adjust({ ...body, thinking: enabled(5) }, { counting: true }).body.thinking).toEqual(enabled(1024))
+  })
+
+  it("leaves adaptive models' inference untouched, and counts without thinking", () => {
+    const body = {
+      max_tokens: 10,
+      temperature: 1,
+      thinking: enabled(9),
+      tool_choice: { type: "any" },
+      output_config: {}
+    }
+    const facts = { ...opus, betas: [] }
+    expect(adjustThinking(body, { ...facts, counting: false }).body).toBe(body)
+    expect(adjustThinking(body, { ...facts, counting: true })).toEqual({
+      body: { max_tokens: 10, temperature: 1, tool_choice: { type: "any" } },
+      changes: []
+    })
+  })
+})
