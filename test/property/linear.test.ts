@@ -240,7 +240,7 @@ const countFor = ({ body }: Place): number => {
 
 const model = { model: "any:il5", max_tokens: 5000 }
 
-describe("four times as many take at most six times as long", () => {
+describe("four times as many take no more than linear time", () => {
   for (const [path, serve] of Object.entries(endpoints)) {
     it(path, { timeout: 240_000 }, () => {
       const own = more[path] ?? []
