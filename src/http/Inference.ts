@@ -78,34 +78,34 @@ export class Inference extends Context.Service<
         const prepared = (
           request: Request,
           { inputEstimate, route: resolved }: Admitted,
-          observation: RequestRecord,
+          record: RequestRecord,
           headers: Arrival["headers"],
           fields: ReadonlySet<string>
         ): Result.Result<Ready<P>, GatewayError> => {
-          const { id, startedAt } = observation
+          const { id, startedAt } = record
           const route = without(resolved, fields)
-          observation.route = route
+          record.route = route
           return Result.flatMap(surface.prepare(request, route, { id, startedAt, headers }), (prepared_) => {
             const more = refusedFields.known(route.deployment, prepared_).filter((field) => !fields.has(field))
             if (more.length > 0) {
               const all = new Set([...fields, ...more])
-              return prepared(request, { inputEstimate, route: resolved }, observation, headers, all)
+              return prepared(request, { inputEstimate, route: resolved }, record, headers, all)
             }
-            if (prepared_.maxOutput !== undefined) observation.inputEstimate = inputEstimate
+            if (prepared_.maxOutput !== undefined) record.inputEstimate = inputEstimate
             return Result.succeed({ route, prepared: prepared_ })
           })
         }
 
-        const call = (ready: Ready<P>, observation: RequestRecord): Sent => {
+        const call = (ready: Ready<P>, record: RequestRecord): Sent => {
           const { prepared, route } = ready
           const { adjusted = none, stream, thinkingAdjusted = none } = prepared
-          observation.adjusted = adjusted.length + thinkingAdjusted.length
-          observation.cloud = cloudOf(route)
-          observation.changes = observation.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
+          record.adjusted = adjusted.length + thinkingAdjusted.length
+          record.cloud = cloudOf(route)
+          record.changes = record.adjusted === 0 ? undefined : adjustedHeaders(adjusted, thinkingAdjusted)
           const provider = providerOf(route)
           return stream && protocol !== undefined
-            ? streamed({ protocol: protocol(prepared), prepared, route, provider, observation })
-            : whole({ surface, prepared, route, provider, observation })
+            ? streamed({ protocol: protocol(prepared), prepared, route, provider, record })
+            : whole({ surface, prepared, route, provider, record })
         }
 
         /**
@@ -114,16 +114,16 @@ export class Inference extends Context.Service<
          */
         const send = (
           ready: Ready<P>,
-          observation: RequestRecord,
+          record: RequestRecord,
           prepare: Prepare<P>,
           found: ReadonlyArray<string> = none
         ): Sent => {
-          const sent = call(ready, observation)
+          const sent = call(ready, record)
           const { prepared, route } = ready
           if (route.deployment.api !== "messages") return sent
           const learned = Effect.tap(sent, () => {
             // A stream may have begun with a comment while the cloud is silent.
-            const answered = !observation.stream || observation.firstEventAt !== undefined
+            const answered = !record.stream || record.firstEventAt !== undefined
             if (answered && found.length > 0) refusedFields.remember(route.deployment, prepared, found)
             return Effect.void
           })
@@ -133,34 +133,34 @@ export class Inference extends Context.Service<
             // What was left out and is refused anyway cannot be helped.
             if (field === undefined || route.refused?.has(field) === true) return Effect.fail(error)
             // This cloud has seen the request, wherever the next attempt gets.
-            observation.answered()
-            observation.firstEventAt = undefined
+            record.answered()
+            record.firstEventAt = undefined
             return Effect.flatMap(prepare(new Set([...(route.refused ?? none), field])), (again) =>
-              send(again, observation, prepare, [...found, field])
+              send(again, record, prepare, [...found, field])
             )
           })
         }
 
         return Effect.fnUntraced(
           function* (request) {
-            const observation = yield* CurrentRecord
+            const record = yield* CurrentRecord
             const caller = yield* Caller
-            const body = yield* read(request, observation)
-            const admitted = yield* Effect.fromResult(admit(surface, body, caller, observation))
+            const body = yield* read(request, record)
+            const admitted = yield* Effect.fromResult(admit(surface, body, caller, record))
             yield* screened(surface, body)
             const prepare: Prepare<P> = (fields) =>
               Effect.flatMap(
-                inOneTurn(() => prepared(body, admitted, observation, request.headers, fields)),
+                inOneTurn(() => prepared(body, admitted, record, request.headers, fields)),
                 Effect.fromResult
               )
             const ready = yield* prepare(noFields)
-            yield* hold(caller, observation, ready.prepared)
-            return yield* send(ready, observation, prepare)
+            yield* hold(caller, record, ready.prepared)
+            return yield* send(ready, record, prepare)
           },
           Effect.catch((error: GatewayError) =>
-            Effect.flatMap(CurrentRecord, (observation) => {
-              observation.refuse(error)
-              if (observation.sent) observation.answered()
+            Effect.flatMap(CurrentRecord, (record) => {
+              record.refuse(error)
+              if (record.sent) record.answered()
               const refused = Effect.fail(surface.error(error))
               return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
             })

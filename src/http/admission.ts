@@ -35,22 +35,22 @@ export const makeAdmission = (
     surface: Facts<Request>,
     request: Request,
     caller: CallerIdentity,
-    observation: RequestRecord
+    record: RequestRecord
   ): Result.Result<Admitted, GatewayError> => {
     const { tools, images, files, mediaBytes } = surface.counts(request)
-    observation.tools = tools
-    observation.images = images
-    observation.files = files
-    observation.modelId = request.model
+    record.tools = tools
+    record.images = images
+    record.files = files
+    record.modelId = request.model
     const resolved = catalog.current().resolve(request.model, surface.purpose)
     if (Result.isFailure(resolved)) return Result.fail(resolved.failure)
     const route = resolved.success
     const permitted = permits(caller, { base: route.model.id, level: route.level })
     if (Result.isFailure(permitted)) return Result.fail(permitted.failure)
-    observation.route = route
+    record.route = route
     return Result.succeed({
       route,
-      inputEstimate: estimateInput(Math.max(0, observation.bytesIn - mediaBytes), images + files)
+      inputEstimate: estimateInput(Math.max(0, record.bytesIn - mediaBytes), images + files)
     })
   },
 

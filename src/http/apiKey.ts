@@ -28,22 +28,22 @@ const check = <E extends ApiError | MessagesError>(wire: (error: GatewayError) =
     const clock = yield* Clock.Clock
     return <A, E2, R>(handler: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2, Exclude<R, Caller>> =>
       Effect.withFiber((fiber) => {
-        const observation = Context.get(fiber.context, CurrentRecord)
+        const record = Context.get(fiber.context, CurrentRecord)
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
         const refuse = (error: GatewayError) => {
-          observation.refuse(error)
+          record.refuse(error)
           return Effect.fail(wire(error))
         }
         const found = keys.authenticate(request.headers["x-api-key"] ?? "", clock.currentTimeMillisUnsafe())
         if (Result.isFailure(found)) return refuse(sentOnlyAuthorization(request) ? onlyAuthorization : found.failure)
         const caller = found.success
-        observation.caller = caller
+        record.caller = caller
         const go = Effect.provideService(handler, Caller, caller)
         if (!limitsRequests(caller)) return go
         return Effect.matchEffect(limit.take(caller), {
           onFailure: refuse,
           onSuccess: (headers) => {
-            observation.replyHeaders = headers
+            record.replyHeaders = headers
             return go
           }
         })

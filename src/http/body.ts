@@ -60,17 +60,13 @@ const sayContinue = (response: ReturnType<typeof NodeHttpServerRequest.toServerR
 }
 
 /** Reads the body off the socket. What is left of a refused one is thrown away by the server. */
-const readBytes = (
-  request: HttpServerRequest.HttpServerRequest,
-  { maxBytes, timeout }: BodyLimits,
-  observation: Taking
-) =>
+const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, timeout }: BodyLimits, record: Taking) =>
   Effect.callback<Buffer, GatewayError>((resume) => {
     const declared = Number(request.headers["content-length"] ?? 0)
     if (declared > maxBytes) return resume(Effect.fail(tooLarge(maxBytes)))
     // Of a larger one at most twice as much as has come: who sends nothing takes nothing from others.
     let admitted = Math.min(declared, unseen)
-    if (!observation.admit(admitted)) return resume(Effect.fail(noRoom))
+    if (!record.admit(admitted)) return resume(Effect.fail(noRoom))
     const incoming = NodeHttpServerRequest.toIncomingMessage(request)
     const chunks: Array<Buffer> = []
     let size = 0
@@ -88,7 +84,7 @@ const readBytes = (
       if (size <= admitted) return true
       const before = admitted
       admitted = Math.max(size, Math.min(2 * size, declared))
-      return observation.admit(admitted - before)
+      return record.admit(admitted - before)
     }
     const take = (chunk: Buffer) => {
       if (over) return
@@ -172,12 +168,12 @@ export const bodyReader = <A>(
     if (texts !== undefined) yield* readTexts(texts(judged), budget)
     return judged
   })
-  /** The observation learns the size, also of a body that is then refused. */
-  return (request: HttpServerRequest.HttpServerRequest, observation: Taking): Effect.Effect<A, GatewayError> => {
+  /** The record learns the size, also of a body that is then refused. */
+  return (request: HttpServerRequest.HttpServerRequest, record: Taking): Effect.Effect<A, GatewayError> => {
     const unsupported = mediaType(request)
     if (unsupported !== undefined) return Effect.fail(unsupported)
-    return Effect.flatMap(readBytes(request, limits, observation), (bytes) => {
-      observation.bytesIn = bytes.length
+    return Effect.flatMap(readBytes(request, limits, record), (bytes) => {
+      record.bytesIn = bytes.length
       return decoded(bytes)
     })
   }

@@ -33,11 +33,11 @@ const isCount = ({ input, output }: Tokens, stream: boolean, bytes: number): boo
  * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is
  * free. Where the cloud's count is missing, what it said is charged: an event is at least a token, and so are four bytes.
  */
-export const chargedTokens = (observation: Chargeable): Tokens | undefined => {
-  const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = observation
+export const chargedTokens = (record: Chargeable): Tokens | undefined => {
+  const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = record
   if (inputEstimate === undefined || !sent) return tokens
   // A vector is no output.
-  const bytes = surface === "embeddings" ? 0 : observation.received
+  const bytes = surface === "embeddings" ? 0 : record.received
   const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
   const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
   if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, stream, bytes)) return tokens

@@ -10,47 +10,47 @@ import type { RequestRecord } from "./RequestRecord.ts"
 
 /** Does nothing where neither the key nor its team has such limits, and the operator none with the cloud. */
 export const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) => {
-  const ofTokens = (caller: CallerIdentity, observation: RequestRecord, output: number) => {
+  const ofTokens = (caller: CallerIdentity, record: RequestRecord, output: number) => {
     const reserve = Effect.suspend(() =>
       quota.reserve(caller, {
-        input: observation.inputEstimate ?? 0,
+        input: record.inputEstimate ?? 0,
         output,
-        prices: observation.route?.deployment.prices
+        prices: record.route?.deployment.prices
       })
     )
     return Effect.flatMap(reserve, (reservation) => {
-      observation.reservation = reservation
-      observation.replyHeaders = { ...observation.replyHeaders, ...reservation.headers }
+      record.reservation = reservation
+      record.replyHeaders = { ...record.replyHeaders, ...reservation.headers }
       // Runs before the reservation is settled, and after a stream has said what it used.
       return Effect.addFinalizer(() => {
-        const { charged, cost } = observation
+        const { charged, cost } = record
         reservation.use((charged?.input ?? 0) + (charged?.output ?? 0), cost)
         return Effect.void
       })
     })
   }
 
-  const ofCloud = (caller: CallerIdentity, observation: RequestRecord, calls: number, output: number) =>
-    observation.route === undefined
+  const ofCloud = (caller: CallerIdentity, record: RequestRecord, calls: number, output: number) =>
+    record.route === undefined
       ? Effect.void
       : (cloud.take(
-          observation.route.deployment,
+          record.route.deployment,
           caller,
-          { requests: calls, tokens: (observation.inputEstimate ?? 0) + output },
+          { requests: calls, tokens: (record.inputEstimate ?? 0) + output },
           () => {
-            const { charged } = observation
+            const { charged } = record
             return charged === undefined ? undefined : charged.input + charged.output
           }
         ) ?? Effect.void)
 
   return Effect.fnUntraced(function* (
     caller: CallerIdentity,
-    observation: RequestRecord,
+    record: RequestRecord,
     { bodies, maxOutput, stream }: Prepared
   ) {
     if (stream && limitsStreams(caller)) yield* limit.stream(caller)
-    if (maxOutput !== undefined && limitsUse(caller)) yield* ofTokens(caller, observation, maxOutput)
+    if (maxOutput !== undefined && limitsUse(caller)) yield* ofTokens(caller, record, maxOutput)
     // Last: a request that waits here has all else that it needs.
-    yield* ofCloud(caller, observation, bodies.length, maxOutput ?? 0)
+    yield* ofCloud(caller, record, bodies.length, maxOutput ?? 0)
   })
 }

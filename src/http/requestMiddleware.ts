@@ -1,5 +1,5 @@
 /**
- * The front door: every request gets its ID and its observation, every reply the headers that all replies have, and what
+ * The front door: every request gets its ID and its record, every reply the headers that all replies have, and what
  * no route answers is answered here, in the shape of its path.
  */
 import { TLSSocket } from "node:tls"
@@ -96,14 +96,14 @@ export const frontDoor = HttpRouter.middleware(
       return endpoints.has(path) || documents.has(path) ? undefined : noRoute(request.method, path)
     }
 
-    const finished = (observation: RequestRecord, reply: HttpServerResponse.HttpServerResponse) => {
-      observation.status = reply.status
-      if (!observation.stream) {
-        observation.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
+    const finished = (record: RequestRecord, reply: HttpServerResponse.HttpServerResponse) => {
+      record.status = reply.status
+      if (!record.stream) {
+        record.bytesOut = "contentLength" in reply.body ? (reply.body.contentLength ?? 0) : 0
       }
       return HttpServerResponse.setHeaders(reply, {
-        ...observation.replyHeaders,
-        ...idHeaders(observation.path, observation.id),
+        ...record.replyHeaders,
+        ...idHeaders(record.path, record.id),
         ...(drain.draining() ? { connection: "close" } : {}),
         ...(tls ? strictTransport : {}),
         ...("cache-control" in reply.headers ? {} : notStored),
@@ -118,7 +118,7 @@ export const frontDoor = HttpRouter.middleware(
         const request = Context.getUnsafe(outer, HttpServerRequest.HttpServerRequest)
         const scope = Context.getUnsafe(outer, Scope.Scope)
         const path = request.url.split("?", 1)[0] ?? "/"
-        const observation = new RequestRecord(
+        const record = new RequestRecord(
           {
             id: crypto.randomUUID(),
             startedAt: clock.currentTimeMillisUnsafe(),
@@ -129,33 +129,33 @@ export const frontDoor = HttpRouter.middleware(
           },
           room
         )
-        const watched = watch(observation, {
+        const watched = watch(record, {
           headers: request.headers,
           https: isHttps(request)
         })
         const { leave, span } = watched
-        observation.span = span
+        record.span = span
         inFlight++
 
         const context = outer.pipe(
-          Context.add(References.CurrentLogAnnotations, { request_id: observation.id }),
-          Context.add(CurrentRecord, observation),
+          Context.add(References.CurrentLogAnnotations, { request_id: record.id }),
+          Context.add(CurrentRecord, record),
           span === undefined ? identity : Context.add(Tracer.ParentSpan, span)
         )
         const over = (exit: Exit.Exit<unknown, unknown>) => {
           inFlight--
           const left = Exit.isFailure(exit)
           const ended = drain.ended()
-          if (left && ended !== undefined) observation.fail(ended)
+          if (left && ended !== undefined) record.fail(ended)
           const response = NodeHttpServerRequest.toServerResponse(request)
           // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`drainOpenReplies.ts`).
-          if (response.destroyed || response.writableLength === 0) observation.release()
-          else response.once("close", () => observation.release())
+          if (response.destroyed || response.writableLength === 0) record.release()
+          else response.once("close", () => record.release())
           leave()
-          return finish(observation, left, observation.now(), watched)
+          return finish(record, left, record.now(), watched)
         }
         const failed = (error: GatewayError) => {
-          observation.refuse(error)
+          record.refuse(error)
           return errorReply(path, error)
         }
         const refused = turnAway(request, path)
@@ -164,20 +164,20 @@ export const frontDoor = HttpRouter.middleware(
             ? Effect.matchCauseEffect(
                 Effect.updateContext(handler, (_: Context.Context<never>) => context),
                 {
-                  onSuccess: (reply) => Effect.succeed(finished(observation, reply)),
+                  onSuccess: (reply) => Effect.succeed(finished(record, reply)),
                   onFailure: (cause) => {
                     if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
                     const error = Option.getOrUndefined(Cause.findErrorOption(cause))
                     return HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
-                      ? Effect.succeed(finished(observation, failed(noRoute(request.method, path))))
+                      ? Effect.succeed(finished(record, failed(noRoute(request.method, path))))
                       : Effect.as(
                           Effect.provideContext(Effect.logError("request failed", cause), context),
-                          finished(observation, failed(internal))
+                          finished(record, failed(internal))
                         )
                   }
                 }
               )
-            : Effect.succeed(finished(observation, failed(refused)))
+            : Effect.succeed(finished(record, failed(refused)))
         return Effect.andThen(Scope.addFinalizerExit(scope, over), answer)
       })
   }),

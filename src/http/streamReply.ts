@@ -22,7 +22,7 @@ export interface StreamReplyOptions<S extends Progress> {
   readonly prepared: Prepared
   readonly route: Route
   readonly provider: Provider["Service"]
-  readonly observation: RequestRecord
+  readonly record: RequestRecord
 }
 
 /** Characters that are kept of a stream, tool calls above all: as many as a whole reply may have bytes. */
@@ -43,36 +43,32 @@ type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeou
 
 export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof makeEnds>) =>
   Effect.fnUntraced(function* <S extends Progress>(options: StreamReplyOptions<S>) {
-    const { protocol, prepared, route, provider, observation } = options
+    const { protocol, prepared, route, provider, record } = options
     const fiber = yield* Effect.fiber
     const state = protocol.initial()
     const calls = makeAccumulator(limits.scanMode)
-    const ofRequest = observation.taken
-    const spanOf = () => observation.attempts.at(-1)?.span
+    const ofRequest = record.taken
+    const spanOf = () => record.attempts.at(-1)?.span
     const fail = (error: GatewayError) => {
-      observation.fail(error)
+      record.fail(error)
       spanOf()?.fail(error)
     }
-    observation.stream = true
+    record.stream = true
 
     /** The reply is over, either way: flags and tokens go to the record and the span. */
     const settle = (exit: Exit.Exit<unknown, unknown>) => {
       const { failure, finishReason, tokens } = protocol.summary(state)
-      observation.flags = calls.flags().length
-      observation.counted = state.end === "complete" && state.early !== true
-      observation.received = (state.bytes ?? 0) + (state.kept ?? 0)
-      observation.finishReason = finishReason
-      observation.tokens = tokens
+      record.flags = calls.flags().length
+      record.counted = state.end === "complete" && state.early !== true
+      record.received = (state.bytes ?? 0) + (state.kept ?? 0)
+      record.finishReason = finishReason
+      record.tokens = tokens
       const span = spanOf()
-      if (tokens !== undefined) span?.used(tokens, finishReason, observation.flags)
+      if (tokens !== undefined) span?.used(tokens, finishReason, record.flags)
       if (failure !== undefined) fail(failure)
       if (Exit.isFailure(exit)) span?.cancelled()
       span?.end()
-      observation.streamEnd ??= Exit.isFailure(exit)
-        ? "cancelled"
-        : observation.outcome === undefined
-          ? "complete"
-          : "error"
+      record.streamEnd ??= Exit.isFailure(exit) ? "cancelled" : record.outcome === undefined ? "complete" : "error"
     }
 
     const bytes = reply(
@@ -80,11 +76,11 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
         route,
         operation: prepared.operation,
         body: singleUse(prepared.bodies[0] ?? {}),
-        size: observation.bytesIn,
-        keyId: observation.keyId,
-        parent: observation.span,
-        attempts: observation.attempts,
-        takeMemory: (bytes) => observation.take(bytes),
+        size: record.bytesIn,
+        keyId: record.keyId,
+        parent: record.span,
+        attempts: record.attempts,
+        takeMemory: (bytes) => record.take(bytes),
         received: () => {}
       }),
       {
@@ -92,27 +88,27 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
         state,
         calls,
         onEvents: (count) => {
-          observation.events += count
-          if (observation.firstEventAt !== undefined) return
-          observation.firstEventAt = observation.now()
+          record.events += count
+          if (record.firstEventAt !== undefined) return
+          record.firstEventAt = record.now()
           spanOf()?.firstToken()
         },
-        hold: (more, all) => (all > mostKept ? tooLarge : observation.take(more) ? undefined : noRoom),
+        hold: (more, all) => (all > mostKept ? tooLarge : record.take(more) ? undefined : noRoom),
         errorOf: (fault) => provider.faultError(route, fault),
         heartbeat: limits.heartbeat,
         idle: limits.streamIdleTimeout,
-        heardAt: () => observation.attempts.at(-1)?.heardAt ?? 0,
+        heardAt: () => record.attempts.at(-1)?.heardAt ?? 0,
         ceiling: limits.streamCeiling,
-        ended: endOf(observation.keyId ?? ""),
+        ended: endOf(record.keyId ?? ""),
         cutOff: Effect.sync(() => fiber.interruptUnsafe()),
         lastFrames: (error) => {
           fail(error)
-          observation.streamEnd = "error"
+          record.streamEnd = "error"
           return [protocol.inBand(state, error, governanceSoFar(calls))].flat()
         },
         onWaiting: (more) => {
-          if (more > 0) observation.bytesOut += more
-          observation.take(more)
+          if (more > 0) record.bytesOut += more
+          record.take(more)
         }
       }
     )
@@ -134,9 +130,9 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
         Effect.sync(() => settle(exit))
       )
     )
-    observation.answered()
+    record.answered()
     // The request has been sent, and is let go of.
-    observation.take(-ofRequest)
+    record.take(-ofRequest)
     return HttpServerResponse.stream(
       Stream.concat(Stream.fromIterable(first), Stream.fromPull(Effect.succeed(pull))),
       response

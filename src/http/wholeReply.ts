@@ -16,24 +16,24 @@ import type { RequestRecord } from "./RequestRecord.ts"
 export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
   readonly provider: Provider["Service"]
-  readonly observation: RequestRecord
+  readonly record: RequestRecord
 }
 
 /** What a call came to goes to its span and to the request; several calls of a request add up. */
-const learn = (observation: RequestRecord, { span }: Reply, answer: Answer): void => {
+const learn = (record: RequestRecord, { span }: Reply, answer: Answer): void => {
   const { failure, finishReason, flags, tokens } = answer
   if (tokens !== undefined) {
-    observation.count(tokens)
+    record.count(tokens)
     span.used(tokens, finishReason, flags)
   }
   if (failure !== undefined) {
     // What a cloud says of its own failure is no output.
-    observation.received = 0
-    observation.fail(failure)
+    record.received = 0
+    record.fail(failure)
     span.fail(failure)
   }
-  observation.finishReason = finishReason
-  observation.flags += flags
+  record.finishReason = finishReason
+  record.flags += flags
   span.end()
 }
 
@@ -43,12 +43,12 @@ const json = { contentType: "application/json" }
 
 export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode }: Limits) => {
   const read = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
-    const { observation, prepared, provider, route, surface } = options
+    const { record, prepared, provider, route, surface } = options
     if (surface.ahead !== undefined) yield* inSlices(surface.ahead(reply.body))
     const said = yield* inOneTurn(() => surface.answer(prepared, reply))
     if (Result.isFailure(said)) {
       const error = provider.faultError(route, said.failure)
-      if (said.failure._tag === "Refused") observation.received = 0
+      if (said.failure._tag === "Refused") record.received = 0
       reply.span.fail(error)
       reply.span.end()
       return yield* error
@@ -56,23 +56,23 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     const { body, calls, ...summary } = said.success
     const governance = yield* inSlices(governanceOfCalls(calls, scanMode))
     const answer: Answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
-    learn(observation, reply, answer)
+    learn(record, reply, answer)
     return answer
   })
 
   const ask = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body) => {
-    const { observation, prepared, provider, route } = options
+    const { record, prepared, provider, route } = options
     const sent = provider.send({
       route,
       operation: prepared.operation,
       body: () => body,
-      size: observation.bytesIn,
-      keyId: observation.keyId,
-      parent: observation.span,
-      attempts: observation.attempts,
-      takeMemory: (bytes) => observation.take(bytes),
+      size: record.bytesIn,
+      keyId: record.keyId,
+      parent: record.span,
+      attempts: record.attempts,
+      takeMemory: (bytes) => record.take(bytes),
       received: (bytes) => {
-        observation.received += bytes
+        record.received += bytes
       }
     })
     return Effect.flatMap(sent, (reply) => Effect.map(read(options, reply), (answer) => ({ answer, reply })))
@@ -89,11 +89,11 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
   }
 
   const answered = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
-    const { observation, prepared, surface } = options
+    const { record, prepared, surface } = options
     const [only] = prepared.bodies
     if (surface.join === undefined && only !== undefined) {
       const { answer, reply } = yield* ask(options, only)
-      observation.answered()
+      record.answered()
       return yield* respond(answer, reply.bytes.length)
     }
     const answers = yield* Effect.forEach(
@@ -101,7 +101,7 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
       (body, at) => Effect.mapError(ask(options, body), (error) => surface.errorAt?.(error, at) ?? error),
       { concurrency: embeddingsConcurrency }
     )
-    observation.answered()
+    record.answered()
     const joined = surface.join?.(
       prepared,
       answers.map(({ answer }) => answer)

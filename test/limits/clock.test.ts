@@ -82,10 +82,10 @@ describe("a clock that is set back", () => {
   it("changes no duration", () => {
     const now = vi.spyOn(Date, "now").mockReturnValue(week)
     const fields = { id: "", startedAt: Date.now(), method: "", path: "", source: undefined, surface: undefined }
-    const observation = new RequestRecord(fields)
+    const record = new RequestRecord(fields)
     now.mockReturnValue(0)
-    assert.isAtLeast(observation.now(), week)
-    assert.isBelow(observation.now(), week + 60_000)
+    assert.isAtLeast(record.now(), week)
+    assert.isBelow(record.now(), week + 60_000)
     now.mockRestore()
   })
 

@@ -18,7 +18,7 @@ const served = async (surface: unknown, prepared: object, input: object) => {
   const provider = {
     send: () => Effect.succeed({ bytes, body, span: noSpan })
   } as unknown as Provider["Service"]
-  const observation = new RequestRecord({
+  const record = new RequestRecord({
     id: "",
     startedAt: 0,
     method: "",
@@ -29,9 +29,9 @@ const served = async (surface: unknown, prepared: object, input: object) => {
   const ready = { route: {}, prepared: { bodies: [{}], ...prepared } } as unknown as Ready<Prepared>
   const whole = makeWholeReply({ embeddingsConcurrency: 1, requestCeiling: Duration.minutes(1), scanMode: "spec" })
   const longest = await longestTurn(() =>
-    Effect.runPromise(whole({ surface: surface as typeof messages, provider, observation, ...ready } as never))
+    Effect.runPromise(whole({ surface: surface as typeof messages, provider, record, ...ready } as never))
   )
-  return { longest, flags: observation.flags }
+  return { longest, flags: record.flags }
 }
 
 it("is scanned in slices", { retry: 2 }, async () => {

@@ -3,7 +3,7 @@ import { Effect, Metric } from "effect"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
 import { type MetricsBy, makeRecordRequest } from "../../src/telemetry/metrics.ts"
 
-const observation = (surface: "chat" | "messages" | "responses", team: string | undefined) => {
+const facts = (surface: "chat" | "messages" | "responses", team: string | undefined) => {
   const fields = { id: "r", startedAt: 0, method: "POST", path: "/", source: undefined, surface }
   const made = new RequestRecord(fields)
   made.status = 200
@@ -19,8 +19,8 @@ describe("GATEWAY_METRICS_BY", () => {
   ] as const)("%s", ([by, surface, labels]: readonly [MetricsBy, "chat" | "messages" | "responses", object]) =>
     Effect.gen(function* () {
       const record = makeRecordRequest(by)
-      record(observation(surface, "blue"), "ok", 1, { input: 7, output: 3 })
-      record(observation(surface, "blue"), "quota", 1, undefined)
+      record(facts(surface, "blue"), "ok", 1, { input: 7, output: 3 })
+      record(facts(surface, "blue"), "quota", 1, undefined)
       const all = yield* Metric.snapshot
       const found = (id: string) => all.filter((metric) => metric.id === id).map(({ attributes }) => attributes ?? {})
       assert.deepInclude(found("gateway_requests_total"), { surface, status: "200", outcome: "ok", ...labels })
