@@ -16,6 +16,7 @@ import { singleUse } from "../stream/singleUse.ts"
 import type { Prepared } from "../surfaces/Surface.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 import type { makeEnds } from "./terminations.ts"
+import { upstreamCall } from "./upstreamCall.ts"
 
 export interface StreamReplyOptions<S extends Progress> {
   readonly protocol: Protocol<S>
@@ -71,47 +72,34 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
       record.streamEnd ??= Exit.isFailure(exit) ? "cancelled" : record.outcome === undefined ? "complete" : "error"
     }
 
-    const bytes = reply(
-      provider.stream({
-        route,
-        operation: prepared.operation,
-        body: singleUse(prepared.bodies[0] ?? {}),
-        size: record.bytesIn,
-        keyId: record.keyId,
-        parent: record.span,
-        attempts: record.attempts,
-        takeMemory: (bytes) => record.take(bytes),
-        received: () => {}
-      }),
-      {
-        protocol,
-        state,
-        calls,
-        onEvents: (count) => {
-          record.events += count
-          if (record.firstEventAt !== undefined) return
-          record.firstEventAt = record.now()
-          spanOf()?.firstToken()
-        },
-        hold: (more, all) => (all > mostKept ? tooLarge : record.take(more) ? undefined : noRoom),
-        errorOf: (fault) => provider.faultError(route, fault),
-        heartbeat: limits.heartbeat,
-        idle: limits.streamIdleTimeout,
-        heardAt: () => record.attempts.at(-1)?.heardAt ?? 0,
-        ceiling: limits.streamCeiling,
-        ended: endOf(record.keyId ?? ""),
-        cutOff: Effect.sync(() => fiber.interruptUnsafe()),
-        lastFrames: (error) => {
-          fail(error)
-          record.streamEnd = "error"
-          return [protocol.inBand(state, error, governanceSoFar(calls))].flat()
-        },
-        onWaiting: (more) => {
-          if (more > 0) record.bytesOut += more
-          record.take(more)
-        }
+    const bytes = reply(provider.stream(upstreamCall(options, singleUse(prepared.bodies[0] ?? {}))), {
+      protocol,
+      state,
+      calls,
+      onEvents: (count) => {
+        record.events += count
+        if (record.firstEventAt !== undefined) return
+        record.firstEventAt = record.now()
+        spanOf()?.firstToken()
+      },
+      hold: (more, all) => (all > mostKept ? tooLarge : record.take(more) ? undefined : noRoom),
+      errorOf: (fault) => provider.faultError(route, fault),
+      heartbeat: limits.heartbeat,
+      idle: limits.streamIdleTimeout,
+      heardAt: () => record.attempts.at(-1)?.heardAt ?? 0,
+      ceiling: limits.streamCeiling,
+      ended: endOf(record.keyId ?? ""),
+      cutOff: Effect.sync(() => fiber.interruptUnsafe()),
+      lastFrames: (error) => {
+        fail(error)
+        record.streamEnd = "error"
+        return [protocol.inBand(state, error, governanceSoFar(calls))].flat()
+      },
+      onWaiting: (more) => {
+        if (more > 0) record.bytesOut += more
+        record.take(more)
       }
-    )
+    })
     const pull = yield* Stream.toPull(bytes)
     const first = yield* Pull.catchDone(pull, () => Effect.succeed([])).pipe(
       Effect.onExit((exit) =>

@@ -12,6 +12,7 @@ import type { Answer, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { print } from "../wire/print.ts"
 import { inOneTurn, inSlices } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
+import { upstreamCall } from "./upstreamCall.ts"
 
 export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
   readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
@@ -61,20 +62,7 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
   })
 
   const ask = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body) => {
-    const { record, prepared, provider, route } = options
-    const sent = provider.send({
-      route,
-      operation: prepared.operation,
-      body: () => body,
-      size: record.bytesIn,
-      keyId: record.keyId,
-      parent: record.span,
-      attempts: record.attempts,
-      takeMemory: (bytes) => record.take(bytes),
-      received: (bytes) => {
-        record.received += bytes
-      }
-    })
+    const sent = options.provider.send(upstreamCall(options, () => body))
     return Effect.flatMap(sent, (reply) => Effect.map(read(options, reply), (answer) => ({ answer, reply })))
   }
 
