@@ -29,16 +29,19 @@ export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
         arrived()
         const events: Array<Event> = []
         let bytes = 0
+        let failure: FramingFailure | undefined
         for (const chunk of chunks) {
           bytes += chunk.length
           const decoded = decoder.feed(chunk)
           for (const event of decoded.events) events.push(event)
-          if (decoded.failure !== undefined) return step({ events, failure: decoded.failure })
+          failure = decoded.failure
+          if (failure !== undefined) break
         }
         if (!begun && events[0] !== undefined) {
           begun = true
           first(events[0])
         }
+        if (failure !== undefined) return step({ events, failure })
         const before = pending
         pending = events.length > 0 ? 0 : pending + bytes
         const refused = pending === before ? undefined : hold(pending - before)

@@ -34,6 +34,18 @@ const decoded = (reads: ReadonlyArray<ReadonlyArray<string>>, more: Partial<Opti
   return { arrays, end }
 }
 
+/** Fails with the first chunk that holds the beginning of an event. */
+const failing = (): Options["decoder"] => {
+  const decoder = sse()
+  return {
+    ...decoder,
+    feed: (chunk) => {
+      const { events } = decoder.feed(chunk)
+      return { events, failure: decoder.end().failure }
+    }
+  }
+}
+
 describe("the bytes of a cloud", () => {
   it("become one array of events for each read", () => {
     const reads = [["data: 1\n\ndata: 2\n\n", "data: 3\n\nda"], ["ta: 4\n"], ["\n"]]
@@ -44,15 +56,7 @@ describe("the bytes of a cloud", () => {
     const reads = [["data: 1\n\n"], ["data: 2\n\nda"]]
     assert.deepStrictEqual(decoded(reads), { arrays: ["1", "2"], end: "FramingError" })
     assert.deepStrictEqual(decoded(reads, {}, "cut"), { arrays: ["1", "2"], end: "transport: cut" })
-    const broken = sse()
-    const failing = {
-      ...broken,
-      feed: (chunk: Uint8Array) => {
-        const { events } = broken.feed(chunk)
-        return { events, failure: broken.end().failure }
-      }
-    }
-    assert.deepStrictEqual(decoded(reads, { decoder: failing }), { arrays: ["1", "2"], end: "FramingError" })
+    assert.deepStrictEqual(decoded(reads, { decoder: failing() }), { arrays: ["1", "2"], end: "FramingError" })
   })
 
   it("are noticed at each read, and with the first event", () => {
@@ -64,6 +68,8 @@ describe("the bytes of a cloud", () => {
     })
     assert.strictEqual(reads, 3)
     assert.deepStrictEqual(firsts, ["1"])
+    decoded([["data: 1\n\nda"]], { decoder: failing(), first: ({ data }) => firsts.push(data) })
+    assert.deepStrictEqual(firsts, ["1", "1"], "also when its framing fails in the same read")
   })
 
   it("of an event that is not complete take memory, which its end gives back", () => {
