@@ -89,6 +89,8 @@ const own = Config.all({
   tlsCert: optional("GATEWAY_TLS_CERT"),
   tlsKey: optional("GATEWAY_TLS_KEY"),
   tlsClientCa: optional("GATEWAY_TLS_CLIENT_CA"),
+  /** Allows plain HTTP on an address that other machines reach: something in front of the gateway ends TLS. */
+  plainHttp: Config.Boolean("GATEWAY_PLAIN_HTTP").pipe(Config.withDefault(false)),
   logLevel: Config.Literals(["trace", "debug", "info", "warn", "error", "none"], "GATEWAY_LOG_LEVEL").pipe(
     Config.withDefault("info" as const)
   ),

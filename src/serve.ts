@@ -6,6 +6,7 @@ import { requestable } from "./catalog/Resolver.ts"
 import { crash } from "./crash.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
 import { endWithNpm } from "./npmParent.ts"
+import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
 import { activeClouds, type CloudSettings, sitesOf } from "./settings/clouds.ts"
@@ -52,6 +53,7 @@ const loadWithSandbox = Effect.gen(function* () {
     const problem = `no cloud is configured, and ${host} is not a loopback address: ${setCloud}, or GATEWAY_SANDBOX=on to serve the sandbox there`
     return yield* new NoCloud({ message: [problem, ...unknownSettingLines(env)].join("; ") })
   }
+  yield* refusePlainHttp(loaded.gateway)
   // The clouds that a worker finds in its environment are the sandbox's already: the first process runs them.
   if (isWorker || sandbox === "off" || (sandbox === "auto" && configured)) {
     const simulated = isWorker && sandbox === "on"

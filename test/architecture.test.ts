@@ -72,7 +72,8 @@ describe("the folders", () => {
         "Telemetry.ts",
         "crash.ts",
         "listener.ts",
-        "main.ts"
+        "main.ts",
+        "plainHttp.ts"
       ],
       ...["npmParent.ts", "proxy.ts", "serve.ts", "serveHere.ts", "unknownSettings.ts", "drainOpenReplies.ts"],
       "workers.ts"

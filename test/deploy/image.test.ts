@@ -104,7 +104,9 @@ describe("the compose file", () => {
     const { build, environment, stop_grace_period, volumes } = services.gateway
     assert.isTrue(existsSync(join(root, "deploy", build.context, build.dockerfile)))
     assertKnown(environment)
+    for (const published of services.gateway.ports) assert.match(published, /^127\.0\.0\.1:/, "plain HTTP stays here")
     const settings = await settingsOf({ ...imageVariables(), ...environment })
+    assert.isTrue(settings.plainHttp, "the image listens on every address")
     assert.isAbove(
       Number.parseInt(stop_grace_period, 10),
       seconds(settings.drainDelay) + seconds(settings.drainTimeout) + 5

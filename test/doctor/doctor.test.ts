@@ -114,6 +114,19 @@ describe("doctor", () => {
       /^warn: .*none of 0.*\nwarn: .*others may read it \(mode 0644\) -> chmod 600/s
     ],
     ["broken keys", () => ({ GATEWAY_KEYS_FILE: file("broken.json", "{") }), "key file", /^fail: .*is not a key file/],
+    [
+      "plain HTTP",
+      () => ({ GATEWAY_HOST: "0.0.0.0" }),
+      "tls",
+      /^fail: plain HTTP on 0\.0\.0\.0.*-> Set GATEWAY_TLS_CERT/
+    ],
+    [
+      "plain HTTP behind a proxy",
+      () => ({ GATEWAY_HOST: "0.0.0.0", GATEWAY_PLAIN_HTTP: "true" }),
+      "tls",
+      /^ok: off: GATEWAY_PLAIN_HTTP is set/
+    ],
+    ["plain HTTP on loopback", () => ({}), "tls", /^ok: off: only this machine reaches 127\.0\.0\.1/],
     ["half of TLS", () => ({ GATEWAY_TLS_CERT: file("cert.pem", cert) }), "tls", /^fail: .*GATEWAY_TLS_KEY is not set/],
     [
       "a port that is taken",

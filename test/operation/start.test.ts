@@ -68,6 +68,13 @@ const cases: ReadonlyArray<Case> = [
     environment: () => ({ GATEWAY_HOST: "0.0.0.0", VERTEX_PROJET: "p" }),
     says: () => ["0.0.0.0 is not a loopback address", "GATEWAY_SANDBOX=on", "VERTEX_PROJET", "is VERTEX_PROJECT meant?"]
   },
+  ...["0.0.0.0", "::", "192.0.2.1"].map(
+    (host): Case => ({
+      what: `it is plain HTTP on ${host}`,
+      environment: () => ({ ...cloud, GATEWAY_HOST: host }),
+      says: () => [`plain HTTP on ${host}`, "GATEWAY_TLS_CERT", "GATEWAY_PLAIN_HTTP=true"]
+    })
+  ),
   {
     what: "a region leads to another host",
     environment: () => ({ BEDROCK_REGION: "x@127.0.0.1:18192/?" }),
@@ -296,6 +303,7 @@ describe("the start says", () => {
   it.concurrent("nothing of a setting that is one", async () => {
     const gateway = await serve({
       GATEWAY_HOST: "0.0.0.0",
+      GATEWAY_PLAIN_HTTP: "true",
       GATEWAY_SANDBOX: "on",
       GATEWAY_DOCS: "off",
       VERTEX_PROJET: "p"

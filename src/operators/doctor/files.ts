@@ -8,8 +8,10 @@ import { writeProblem } from "../../limits/disk.ts"
 import { readIfExists } from "../../limits/files.ts"
 import { parseKeys } from "../../limits/KeyFile.ts"
 import { checkTlsFiles } from "../../listener.ts"
+import { refusePlainHttp } from "../../plainHttp.ts"
 import { readRegular } from "../../regularFile.ts"
 import type { GatewaySettings } from "../../Settings.ts"
+import { isLoopback } from "../../settings/fields.ts"
 import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
 
 const attempt = <A>(promise: () => Promise<A>) =>
@@ -70,12 +72,29 @@ const certificateFound = (file: string, bytes: Uint8Array, now: number): Found =
     : ok(`${name} is valid until ${date}`)
 }
 
+const plainFound = (settings: GatewaySettings) =>
+  refusePlainHttp(settings).pipe(
+    Effect.as(
+      isLoopback(settings.host)
+        ? ok(`off: only this machine reaches ${settings.host}`)
+        : ok("off: GATEWAY_PLAIN_HTTP is set, so a proxy in front of the gateway ends TLS")
+    ),
+    Effect.catch(({ message }) =>
+      Effect.succeed(
+        fail(
+          `${message}; the start fails`,
+          "Set GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; docs/fips.md#tls has the versions."
+        )
+      )
+    )
+  )
+
 export const tlsCheck = (settings: GatewaySettings): Check =>
   makeCheck(
     "tls",
     Effect.gen(function* () {
       const files = yield* checkTlsFiles(settings)
-      if (files === undefined) return ok("off: TLS ends in front of the gateway")
+      if (files === undefined) return yield* plainFound(settings)
       const { bytes } = yield* readRegular(files.cert)
       const now = DateTime.toEpochMillis(yield* DateTime.now)
       return [certificateFound(files.cert, bytes, now), ...(yield* modeFound(files.key, warn))]
