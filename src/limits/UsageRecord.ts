@@ -8,7 +8,6 @@ import { Outcome } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import { surfaceNames } from "../catalog/Route.ts"
 import { escapeJson } from "../wire/escape.ts"
-import { isoTime } from "../wire/isoTime.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
@@ -94,7 +93,7 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
   const { surface, route, cloud, region, charged: tokens, quota, startedAt, firstEventAt } = facts
   if (surface === undefined) return undefined
   return {
-    time: isoTime(startedAt),
+    time: new Date(startedAt).toISOString(),
     request_id: facts.id,
     key_id: facts.keyId ?? null,
     key_name: facts.keyName,

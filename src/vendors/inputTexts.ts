@@ -1,6 +1,6 @@
 /** What vendors say of a call's input as JSON values, and chat as a text: printed at once, or for a large reply ahead and in slices. */
 import { arrayOf, isShallow, isShallowInSlices, type Json, type JsonObject, objectOf } from "../wire/json.ts"
-import { SlicedPrinter } from "../wire/slicedPrinter.ts"
+import { printPieces } from "../wire/print.ts"
 import type { Slices } from "../wire/slices.ts"
 
 /** Of inputs that were printed ahead; undefined for one that is nested too deep. */
@@ -26,14 +26,12 @@ const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | und
 ]
 
 function* printed(value: object): Slices<string> {
-  const print = new SlicedPrinter(value)
-  const parts: Array<string> = []
-  for (;;) {
-    const done = print.step()
-    for (const piece of print.pieces.splice(0)) parts.push(piece.toString("utf8"))
-    if (done) return parts.join("")
+  const pieces: Array<string> = []
+  for (const piece of printPieces(value)) {
+    pieces.push(piece)
     yield
   }
+  return pieces.join("")
 }
 
 /** Prints what calls in a reply are told; `inputText` then has it. */

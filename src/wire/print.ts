@@ -3,18 +3,101 @@
  * (docs/decisions.md#work-in-slices); the text is that of `JSON.stringify`.
  */
 import { Effect } from "effect"
-import { SlicedPrinter } from "./slicedPrinter.ts"
-import { inTurns } from "./turns.ts"
+import { isRaw } from "./exactNumber.ts"
+import type { Slices } from "./slices.ts"
+import { inSlices } from "./turns.ts"
 
-export { base64Json } from "./slicedPrinter.ts"
+/** JSON whose text goes into a JSON string as base64: how Bedrock wants a body inside a body. */
+class Base64Json {
+  readonly value: object
+  constructor(value: object) {
+    this.value = value
+  }
+  toJSON(): string {
+    return Buffer.from(JSON.stringify(this.value)).toString("base64")
+  }
+}
+
+/** Stands where its text does. */
+export const base64Json = (value: object): string => new Base64Json(value) as unknown as string
+
+/** Characters and values of one slice, each less than a millisecond. */
+const sliceCharacters = 64 * 1024
+const sliceValues = 2_000
+
+/** The text of a value in pieces, a slice of work each; no piece ends inside a character. */
+export function* printPieces(value: unknown): Generator<string, void, undefined> {
+  let text = ""
+  let values = 0
+  const take = (): string => {
+    const piece = text
+    text = ""
+    values = 0
+    return piece
+  }
+
+  function* write(value: unknown): Generator<string, void, undefined> {
+    if (++values >= sliceValues || text.length > sliceCharacters) yield take()
+    if (typeof value === "string" && value.length > sliceCharacters) {
+      text += '"'
+      for (let at = 0; at < value.length; ) {
+        let to = at + sliceCharacters
+        // A pair of surrogates is one character, and one alone is printed as an escape.
+        if (to < value.length && (value.charCodeAt(to - 1) & 0xfc00) === 0xd800) to--
+        text += JSON.stringify(value.slice(at, to)).slice(1, -1)
+        at = to
+        yield take()
+      }
+      text += '"'
+    } else if (typeof value !== "object" || value === null) text += JSON.stringify(value) ?? "null"
+    else if (isRaw(value)) text += value.rawJSON
+    else if (value instanceof Base64Json) {
+      text += '"'
+      let rest = Buffer.alloc(0)
+      for (const piece of printPieces(value.value)) {
+        const bytes = Buffer.concat([rest, Buffer.from(piece)])
+        // Three bytes are four characters.
+        const whole = bytes.length - (bytes.length % 3)
+        text += bytes.toString("base64", 0, whole)
+        rest = bytes.subarray(whole)
+        yield take()
+      }
+      text += `${rest.toString("base64")}"`
+    } else if (Array.isArray(value)) {
+      text += "["
+      for (let at = 0; at < value.length; at++) {
+        if (at > 0) text += ","
+        yield* write(value[at])
+      }
+      text += "]"
+    } else {
+      let before = "{"
+      for (const [name, field] of Object.entries(value)) {
+        if (field === undefined) continue
+        text += `${before}${JSON.stringify(name)}:`
+        before = ","
+        yield* write(field)
+      }
+      text += before === "{" ? "{}" : "}"
+    }
+  }
+
+  yield* write(value)
+  yield text
+}
+
+function* printed(value: unknown): Slices<Uint8Array<ArrayBuffer>> {
+  const pieces: Array<Buffer> = []
+  for (const piece of printPieces(value)) {
+    pieces.push(Buffer.from(piece))
+    yield
+  }
+  return Buffer.concat(pieces)
+}
 
 /** Bytes of text that the engine prints in about a millisecond. */
 const smallBytes = 256 * 1024
 
 /** `size`: about how many bytes the text will have, such as those of what it was made from. */
 export const print = (value: unknown, size: number): Effect.Effect<string | Uint8Array<ArrayBuffer>> =>
-  Effect.suspend((): Effect.Effect<string | Uint8Array<ArrayBuffer>> => {
-    if (size <= smallBytes) return Effect.succeed(JSON.stringify(value))
-    const printer = new SlicedPrinter(value)
-    return Effect.map(inTurns(printer.step), () => Buffer.concat(printer.pieces, printer.size))
-  })
+  size <= smallBytes ? Effect.sync(() => JSON.stringify(value)) : inSlices(printed(value))

@@ -13,8 +13,8 @@ import type { NamesModel, Prepared, Surface } from "../../src/surfaces/Surface.t
 import { keepRead } from "../../src/vendors/jsonTexts.ts"
 import { newBudget } from "../../src/wire/budget.ts"
 import { isObject, maxNesting } from "../../src/wire/json.ts"
+import { printPieces } from "../../src/wire/print.ts"
 import { SlicedParser } from "../../src/wire/slicedParser.ts"
-import { SlicedPrinter } from "../../src/wire/slicedPrinter.ts"
 import {
   azure,
   flash,
@@ -70,8 +70,8 @@ const serving = <
       const { adjusted = [], bodies, thinkingAdjusted = [] } = prepared.success
       step("name changes", () => adjustedHeaders(adjusted, thinkingAdjusted))
       for (const body of bodies) {
-        const print = new SlicedPrinter(body)
-        while (!step(`print for ${name}`, print.step));
+        const print = printPieces(body)
+        while (step(`print for ${name}`, () => print.next()).done !== true);
       }
     }
     return refusal

@@ -36,7 +36,7 @@ describe("the table of what outlives a request", () => {
 
   it("names every module that has such state of its own", () => {
     const state =
-      /^(?:export )?(?:let |const \w+(?:: (?!Readonly)[^=]+)? = (?:new (?:WeakMap|(?:Map|Set)(?:<[^(]*>)?\(\)|\w*Writer)|perObject\(|Buffer\.alloc\w*\((?!0)))/m
+      /^(?:export )?(?:let |const \w+(?:: (?!Readonly)[^=]+)? = (?:new (?:WeakMap|(?:Map|Set)(?:<[^(]*>)?\(\)|\w*Writer)|Buffer\.alloc\w*\((?!0)))/m
     // They serve no callers, or end with their command.
     const apart = /^src\/(?:sandbox|cli|client|doctor|usage)\//
     const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })

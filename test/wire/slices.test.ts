@@ -5,9 +5,8 @@ import { type Budget, maxDepth, maxFields, maxNameBytes, maxTokens, newBudget } 
 import { parseExact } from "../../src/wire/json.ts"
 import { measure } from "../../src/wire/measure.ts"
 import { parse, parseReply } from "../../src/wire/parse.ts"
-import { base64Json, print } from "../../src/wire/print.ts"
+import { base64Json, print, printPieces } from "../../src/wire/print.ts"
 import { SlicedParser } from "../../src/wire/slicedParser.ts"
-import { SlicedPrinter } from "../../src/wire/slicedPrinter.ts"
 
 const read = (text: string | Buffer, budget: Budget = newBudget()) => {
   const parser = new SlicedParser(Buffer.from(text), { budget })
@@ -16,13 +15,8 @@ const read = (text: string | Buffer, budget: Budget = newBudget()) => {
   const { refusal, value } = parser
   return { refusal, value, steps }
 }
-const printed = (value: unknown) => {
-  const printer = new SlicedPrinter(value)
-  while (!printer.step());
-  const bytes = Buffer.concat(printer.pieces)
-  assert.strictEqual(printer.size, bytes.length)
-  return bytes.toString()
-}
+const printed = (value: unknown) =>
+  Buffer.concat(Array.from(printPieces(value), (piece) => Buffer.from(piece))).toString()
 const same = (text: string) => {
   const { refusal, value } = read(text)
   assert.isUndefined(refusal, text.slice(0, 200))
