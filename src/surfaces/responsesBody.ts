@@ -9,6 +9,7 @@ import type { ResponsesRequest } from "../contract/Responses.ts"
 import type { JsonText } from "../vendors/jsonTexts.ts"
 import { isObject, type Json, type JsonObject } from "../wire/json.ts"
 import { refuseCloudFields } from "./cloudFields.ts"
+import { withoutAdded, withoutStored } from "./echoedItems.ts"
 import { refuseOutside } from "./inlineMedia.ts"
 import { buildChoice, buildTools, refuseTools, screened } from "./responsesTools.ts"
 import type { ScreenedTool } from "./Surface.ts"
@@ -39,15 +40,6 @@ const refuseSealed = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>):
 /** Sampling is refused beside reasoning, so a request with sampling and no reasoning does not get the catalog's effort. */
 const samples = ({ temperature, top_p, top_logprobs }: ResponsesRequest): boolean =>
   [temperature, top_p, top_logprobs].some((value) => value !== undefined && value !== null)
-
-/**
- * Reasoning items came from here without their encrypted content, so the upstream could not use them; and it would miss
- * them by the IDs of the items beside them.
- */
-const withoutReasoning = (input: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
-  const kept = input.filter((item) => item.type !== "reasoning")
-  return kept.length === input.length ? input : kept.map(({ id: _, ...item }) => item)
-}
 
 const itemsOf = ({ input }: ResponsesRequest): ReadonlyArray<JsonObject> => (typeof input === "string" ? [] : input)
 
@@ -82,8 +74,8 @@ export const prepareResponses = (
   request: ResponsesRequest,
   route: Route
 ): Result.Result<ResponsesBody, GatewayError> => {
-  const items = itemsOf(request)
   const adjusted = new Set<string>()
+  const items = withoutAdded(itemsOf(request), adjusted)
   const own = buildTools(request.tools ?? undefined, "tools", adjusted)
   const brought = items.map(({ tools }, at) => buildTools(tools, `input[${at}].tools`, adjusted))
   const choice = buildChoice(request.tool_choice, adjusted)
@@ -109,7 +101,6 @@ export const prepareResponses = (
   } = request
   const included = (include ?? []).filter((name) => name !== encrypted)
   if (included.length < (include ?? []).length) adjusted.add(`include.${encrypted}:removed`)
-  if (items.some(({ type }) => type === "reasoning")) adjusted.add("input.reasoning:removed")
   const effort = route.model.thinking.default
   const unreasoned = (reasoning ?? undefined) === undefined && effort !== "none" && samples(request)
   if (unreasoned) adjusted.add(`reasoning.effort:${effort}->unset`)
@@ -118,7 +109,7 @@ export const prepareResponses = (
   )
   const body: { [key: string]: Json } = {
     ...rest,
-    input: typeof request.input === "string" ? request.input : withoutReasoning(rebuilt),
+    input: typeof request.input === "string" ? request.input : withoutStored(rebuilt, adjusted),
     store: false
   }
   if (!unreasoned) body.reasoning = { ...reasoning, effort: reasoning?.effort ?? effort }

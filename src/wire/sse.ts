@@ -86,8 +86,11 @@ export interface SseEvent {
  */
 export const isEventName = (name: string): boolean => !/[\r\n\0]/.test(name)
 
-/** A comment in silence, which clients pass over, so that no proxy takes the connection for dead. */
-export const keepAlive = ": keep-alive\n\n"
+/**
+ * A comment in silence, which clients pass over, so that no proxy takes the connection for dead. One line, which joins the block of
+ * the next event: some readers take the empty line after a comment for an event without data (docs/api.md#comments-in-silence).
+ */
+export const keepAlive = ": keep-alive\n"
 
 const printEvent = ({ data, event }: SseEvent): string => {
   if (event !== undefined && !isEventName(event)) throw new Error("an event's name holds a line break")

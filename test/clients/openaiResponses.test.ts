@@ -33,9 +33,8 @@ const tool = {
 const callsIn = (output: ReadonlyArray<{ type: string }>) =>
   output.filter((item): item is ResponseFunctionToolCall => item.type === "function_call")
 
-/** The output as input, without the fields that the SDK's stream helper adds, which OpenAI's own API does not take either. */
-const echo = (output: ReadonlyArray<unknown>): ResponseInput =>
-  JSON.parse(JSON.stringify(output, (key, value) => (/^parsed(_arguments)?$/.test(key) ? undefined : value)))
+/** The output as it came out of the SDK, as input: with IDs, reasoning, and what its helpers add. */
+const echo = (output: ReadonlyArray<object>): ResponseInput => output as ResponseInput
 
 const failure = async (attempt: () => Promise<unknown>) => {
   try {
@@ -197,6 +196,25 @@ describe("a tool loop by function_call_output, with the whole output echoed", ()
       assert.strictEqual((await ask(input)).status, "completed")
     })
   }
+
+  it("three turns by the SDK's parsing helpers", async () => {
+    const format = { type: "json_schema" as const, name: "city", strict: true, schema: tool.parameters }
+    const parsed = { model, tools: [tool], text: { format } }
+    const input: ResponseInput = []
+    for (const [turn, city] of ["Bonn", "Oslo", "Rome"].entries()) {
+      input.push({ role: "user", content: `Weather? [sandbox: tool=get_weather args={"city":"${city}"}]` })
+      const stream = client.responses.stream({ ...parsed, input })
+      const called = turn === 1 ? await client.responses.parse({ ...parsed, input }) : await stream.finalResponse()
+      const [call] = callsIn(called.output)
+      assert.deepPropertyVal(call, "parsed_arguments", { city })
+      input.push(...echo(called.output))
+      input.push({ type: "function_call_output", call_id: call?.call_id ?? "", output: `{"city":"${city}"}` })
+      const { data, response } = await client.responses.parse({ ...parsed, input }).withResponse()
+      assert.hasAllKeys(data.output_parsed, ["city"])
+      assert.include(response.headers.get("x-gateway-adjusted"), "input.parsed_arguments:removed")
+      input.push(...echo(data.output))
+    }
+  })
 })
 
 describe("responses.stream", () => {

@@ -30,12 +30,34 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
   [
     "a reasoning item it did not store",
     { input: [user("a"), { type: "reasoning", id: "rs_1", summary: [] }] },
-    /Items are not persisted/,
+    /^Item with id 'rs_1' not found\. Items are not persisted when `store` is set to false\./,
     404
   ],
   [
+    "a message it did not store",
+    { input: [{ ...user("a"), id: "msg_1" }] },
+    /^Item with id 'msg_1' not found\. Items are not persisted/,
+    404
+  ],
+  [
+    "a call it did not store",
+    { input: [user("a"), { ...called, id: "fc_1" }, { type: "function_call_output", call_id: "call_1", output: "y" }] },
+    /^Item with id 'fc_1' not found\. Items are not persisted/,
+    404
+  ],
+  [
+    "what a library made of a call",
+    { input: [user("a"), { ...called, parsed_arguments: {} }] },
+    /^Unknown parameter: 'input\[1\]\.parsed_arguments'\.$/
+  ],
+  [
+    "what a library made of a text",
+    { input: [{ role: "assistant", content: [{ type: "output_text", text: "{}", annotations: [], parsed: {} }] }] },
+    /^Unknown parameter: 'input\[0\]\.content\[0\]\.parsed'\.$/
+  ],
+  [
     "a forged reasoning item",
-    { input: [user("a"), { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "AAAA" }] },
+    { input: [user("a"), { type: "reasoning", summary: [], encrypted_content: "AAAA" }] },
     /could not be verified/
   ],
   ["an item that is none", { input: ["a"] }, /Supported values are: 'user'/],
@@ -147,7 +169,8 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
         const [item] = (yield* post(openai("responses"), responses({ tools, input: ask }))).json.output
         assert.deepInclude(item, { type: `${type}_call`, status: "completed", [field]: { do: "it" } })
         const output = { type: `${type}_call_output`, call_id: item.call_id, output: "done" }
-        const next = (yield* post(openai("responses"), responses({ tools, input: [user("a"), item, output] }))).json
+        const { id: _, ...call } = item
+        const next = (yield* post(openai("responses"), responses({ tools, input: [user("a"), call, output] }))).json
         assert.include(next.output[0].content[0].text, `The tool ${type} answered: done.`)
       }
     })

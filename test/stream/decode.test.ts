@@ -96,6 +96,6 @@ it("bytes wait for the caller until the next are asked for, comments among them"
   const seen: Array<string | number> = []
   const stream = encode((bytes) => seen.push(bytes))(Stream.rechunk(Stream.fromIterable(items), 2))
   Effect.runSync(Stream.runForEach(stream, (bytes) => Effect.sync(() => seen.push(Buffer.from(bytes).toString()))))
-  const [first, last] = ["data: 1\n\n: keep-alive\n\n", "event: end\ndata: {}\n\n"]
+  const [first, last] = ["data: 1\n\n: keep-alive\n", "event: end\ndata: {}\n\n"]
   assert.deepStrictEqual(seen, [first.length, first, -first.length, last.length, last, -last.length])
 })

@@ -121,7 +121,7 @@ for (const { model, head, frame } of claudeClouds) {
       const started = Date.now()
       const got = await ask(model, hasty)
       brokenInBand(got, "api_error", /silent/)
-      assert.isAtLeast(got.text.match(/^: keep-alive\n\n/gm)?.length ?? 0, 3)
+      assert.isAtLeast(got.text.match(/^: keep-alive\n/gm)?.length ?? 0, 3)
       assert.isBelow(Date.now() - started, 2600)
       assert.isAtLeast(Date.now() - started, 290)
     })
@@ -130,14 +130,14 @@ for (const { model, head, frame } of claudeClouds) {
       upstream.use((socket) => socket.write(head))
       const got = await ask(model, hasty)
       brokenInBand(got, "api_error", /silent/)
-      assert.match(got.text, /^: keep-alive\n\n/)
+      assert.match(got.text, /^: keep-alive\n[^\n]/)
     })
 
     it("silence in the middle: heartbeats between events, then the idle limit, and the call is given up", async () => {
       upstream.use(send)
       const got = await ask(model, hasty)
       brokenInBand(got, "api_error", /silent/)
-      assert.isAtLeast(got.text.match(/^: keep-alive\n\n/gm)?.length ?? 0, 2)
+      assert.isAtLeast(got.text.match(/^: keep-alive\n/gm)?.length ?? 0, 2)
       assert.match(got.text, /"hel"/)
     })
 

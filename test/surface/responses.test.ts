@@ -379,16 +379,42 @@ describe("a tool loop", () => {
     assert.strictEqual(third.status, 200, third.text)
   })
 
-  it("items pass unchanged where no reasoning is among them", async () => {
-    const input = [{ role: "user", content: "Weather?" }, { ...call, id: "fc_1", status: "completed" }, output]
+  it("IDs go, because nothing is stored, and everything else of an item stays", async () => {
+    const question = { role: "user", content: "Weather?" }
+    const made = { ...call, status: "completed" }
+    const input = [
+      { ...question, id: "msg_1" },
+      { ...made, id: "fc_1" },
+      { ...output, id: null }
+    ]
     const got = await create(ask(input, { tools }))
     assert.strictEqual(got.status, 200, got.text)
-    assert.deepStrictEqual(sent().input, input)
+    assert.strictEqual(got.headers.get("x-gateway-adjusted"), "input.id:removed")
+    assert.deepStrictEqual(sent().input, [question, made, output])
+    await create(ask([{ type: "local_shell_call_output", id: "lsh_1", output: "ok" }]))
+    assert.strictEqual(sent().input[0].id, "lsh_1", "where nothing else says what it answers")
   })
 
-  it("a call_id where the item's ID belongs is the upstream's 400", async () => {
-    const input = [{ role: "user", content: "Weather?" }, { ...call, id: "call_1" }, output]
-    refused(await create(ask(input, { tools })), 400, "invalid_request_error", /input\[1\]\.id.*begins with 'fc'/)
+  const file = { url: "https://example.com", destination: "x" }
+  const added: ReadonlyArray<readonly [path: string, item: object]> = [
+    ["input.parsed_arguments", { ...call, parsed_arguments: file }],
+    ["input.created_by", { ...call, created_by: "entity_1" }],
+    ["input.provider_data", { ...call, provider_data: file }],
+    ["input.providerData", { ...call, providerData: file }],
+    [
+      "input.content.parsed",
+      { role: "assistant", content: [{ type: "output_text", text: "{}", annotations: [], parsed: file }] }
+    ]
+  ]
+  it.each(added)("%s, which a library added, is left out and named", async (path, item) => {
+    for (const twice of [[item], [item, item]]) {
+      const got = await create(ask([{ role: "user", content: "Weather?" }, ...twice], { tools }))
+      assert.strictEqual(got.headers.get("x-gateway-adjusted"), `${path}:removed`, got.text)
+      assert.notInclude(sentText(), "example.com")
+    }
+    const nothing = JSON.parse(JSON.stringify(item).replaceAll(JSON.stringify(file), "null"))
+    const got = await create(ask([nothing], { tools }))
+    if (JSON.stringify(nothing) !== JSON.stringify(item)) assert.isNull(got.headers.get("x-gateway-adjusted"))
   })
 
   it("an output without its call is the upstream's 400", async () => {

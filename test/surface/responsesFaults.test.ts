@@ -85,7 +85,7 @@ describe("a stream that fails", () => {
       socket.write(before.join(""))
     })
     const got = await create({ stream: true })
-    assert.include(got.text, ": keep-alive\n\n")
+    assert.include(got.text, "\n\n: keep-alive\n")
     failsAfter(eventsIn(got.text), begun.length, "api_error")
     await upstream.abandoned()
   })

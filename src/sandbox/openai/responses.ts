@@ -12,7 +12,7 @@ import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
 const { filterResults, logprob } = shared
-const { checkSampling, chosen, contentOf, effortOf, formatOf, imageOf, sampling, textPart, tokens, toolOf } = shared
+const { checkSampling, chosen, contentOf, effortOf, formatOf, imageOf, sampling, tokens, toolOf } = shared
 
 /** The text that `encrypted_content` signs. */
 const ENCRYPTED = "responses reasoning"
@@ -27,10 +27,16 @@ const kinds = {
 }
 type Kind = keyof typeof kinds
 
-/** The API does not take an item's ID for its `call_id`, nor the reverse. */
-const idOf = (prefix: string) => {
+const refuseLost = (id: unknown): never => {
+  const message = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
+  throw new Refusal({ status: 404, message, param: "input" })
+}
+
+/** The API does not take an item's ID for its `call_id`, nor the reverse; and here no item was ever stored. */
+const idOf = (prefix: string): Shape => {
   const wrong = (id: unknown) => `Invalid '{path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
-  return where(anything, (id) => stringOf(id).startsWith(prefix), wrong)
+  const known = where(anything, (id) => stringOf(id).startsWith(prefix), wrong)
+  return (value, path) => refuseLost(known(value, path))
 }
 
 const tooLong = ({ length }: string) =>
@@ -57,11 +63,9 @@ const outputOf = ({ prefix, named }: (typeof kinds)[Kind]): Shape<Message> => {
 
 const reasoned = { id: idOf("rs") }
 const reasoning = closed("type status summary content encrypted_content", reasoned, (item): Message => {
-  const { id, encrypted_content: secret } = item
-  const lost = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
-  if (secret === undefined) throw new Refusal({ status: 404, message: lost, param: "input" })
-  const valid = isSigned(ENCRYPTED, stringOf(secret))
-  insist({ [`The encrypted content for item ${stringOf(id)} could not be verified.`]: valid }, "input")
+  const { encrypted_content: secret } = item
+  if (secret === undefined) refuseLost("")
+  insist({ "The encrypted content could not be verified.": isSigned(ENCRYPTED, stringOf(secret)) }, "input")
   return { role: "assistant", parts: [{ thought: true }] }
 })
 
@@ -78,13 +82,18 @@ const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
     return closed("type status role phase", fields, ({ content: parts }) => ({ role, parts }))
   }
   const given = {
-    input_text: textPart,
-    input_image: (part: unknown, path: string) => imageOf(model, objectOf(part).image_url, `${path}.image_url`),
+    input_text: closed("type prompt_cache_breakpoint", { "text!": text }, ({ text }): Part => ({ text })),
+    input_image: closed("type image_url detail file_id prompt_cache_breakpoint", {}, ({ image_url: url }, path) =>
+      imageOf(model, url, `${path}.image_url`)
+    ),
     input_file: never("This model does not support file content types.")
   }
   const roles = {
     user: message("user", given),
-    assistant: message("assistant", { output_text: textPart, refusal: () => ({}) }),
+    assistant: message("assistant", {
+      output_text: closed("type annotations logprobs", { "text!": text }, ({ text }): Part => ({ text })),
+      refusal: closed("type refusal", {}, (): Part => ({}))
+    }),
     system: message("system", given),
     developer: message("system", given)
   }
