@@ -1,7 +1,6 @@
 /** Several processes that share the port (`GATEWAY_WORKERS`): the first process starts, replaces and stops them. */
 import cluster from "node:cluster"
 import { Data, Deferred, Duration, Effect, Option, Runtime, Schema } from "effect"
-import { relayStates } from "./operators/status/siblings.ts"
 import type { GatewaySettings } from "./Settings.ts"
 import { steadyMillis } from "./wire/steady.ts"
 
@@ -84,7 +83,6 @@ export const runWorkers = Effect.fnUntraced(function* <E, R>(options: WorkersOpt
   const { settings } = options
   const stopWithin = Duration.sum(Duration.sum(settings.drainDelay, settings.drainTimeout), patience)
   const first = yield* Deferred.make<number, WorkerFailed>()
-  if (Option.isSome(settings.metricsPort)) yield* relayStates
 
   const keep = Effect.fnUntraced(function* (slot: number, ready: Deferred.Deferred<number, WorkerFailed>) {
     if (slot > 0) yield* Deferred.await(first)

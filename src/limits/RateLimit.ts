@@ -5,7 +5,7 @@ import type { CallerIdentity } from "../contract/Security.ts"
 import { bucketWindow, type Demand, Ledger, type LedgerError, type Taken } from "./Ledger.ts"
 import { type Limit, limitsOf } from "./limits.ts"
 import { rateHeaders } from "./rateHeaders.ts"
-import { makeSqliteStore } from "./sqliteStore.ts"
+import { layerMemory } from "./sqliteStore.ts"
 import { makeWatch } from "./storeHealth.ts"
 
 export interface RateLimitOptions {
@@ -33,7 +33,7 @@ export class RateLimit extends Context.Service<
       RateLimit,
       Effect.gen(function* () {
         const shared = yield* Ledger
-        const local = yield* makeSqliteStore(":memory:")
+        const local = Context.get(yield* Layer.build(Layer.fresh(layerMemory)), Ledger)
         return RateLimit.of({
           take: makeTake(shared, local),
           stream: makeStream(shared, local, Duration.fromInputUnsafe(options.streamCeiling), yield* Effect.scope)

@@ -1,19 +1,16 @@
-/** Where replicas with a shared store post their state, for the status pages of the others. */
+/** Where processes that share a store post their state, for the status pages of the others. */
 import { Context, type Effect } from "effect"
 import type { LedgerError } from "./Ledger.ts"
 
-export interface StatusBoard {
-  /** Marks that a status page is open; valid for ten seconds. */
-  readonly markWatched: Effect.Effect<void, LedgerError>
-  /** Whether a page is open: otherwise nothing needs to be posted. */
-  readonly isWatched: Effect.Effect<boolean, LedgerError>
-  /** Replaces the post of the process with this ID; valid for ten seconds. */
-  readonly post: (id: string, text: string) => Effect.Effect<void, LedgerError>
-  /** The posts of all processes. */
-  readonly posts: Effect.Effect<ReadonlyArray<string>, LedgerError>
-}
+/** How long a post, and the mark that a page is open, are valid, in milliseconds. */
+export const boardMemory = 10_000
 
-/** Undefined without a store that replicas share. */
-export const SharedStatusBoard = Context.Reference<StatusBoard | undefined>("gateway/limits/StatusBoard", {
-  defaultValue: () => undefined
-})
+export class StatusBoard extends Context.Service<
+  StatusBoard,
+  {
+    /** The posts of all processes; marks that a status page is open. */
+    readonly read: Effect.Effect<ReadonlyArray<string>, LedgerError>
+    /** Replaces the post of the process with this ID where a page is open; answers whether one is. */
+    readonly post: (id: string, text: () => string) => Effect.Effect<boolean, LedgerError>
+  }
+>()("gateway/limits/StatusBoard") {}

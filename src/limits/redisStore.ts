@@ -19,7 +19,7 @@ import {
   Ledger,
   LedgerError
 } from "./Ledger.ts"
-import { SharedStatusBoard, type StatusBoard } from "./StatusBoard.ts"
+import { boardMemory, StatusBoard } from "./StatusBoard.ts"
 
 const prefix = "gateway:"
 const nameOf = (account: string): string => `${prefix}{${account}}`
@@ -202,30 +202,28 @@ const makeLedger = Effect.map(Redis.Redis, (redis) => {
 })
 
 const boardName = `${prefix}status`
-/** How long a post is valid, in milliseconds. */
-const boardMemory = 10_000
-
 /** Each process has a key of its own, which expires; a sorted set has their names by the time they were written. */
-const makeStatusBoard = Effect.map(Redis.Redis, (redis): StatusBoard => {
+const makeStatusBoard = Effect.map(Redis.Redis, (redis) => {
   const send = <A>(command: string, ...args: ReadonlyArray<string>) => bounded(redis.send<A>(command, ...args))
   const oldest = Effect.map(Clock.currentTimeMillis, (now) => String(now - boardMemory))
-  return {
-    markWatched: Effect.asVoid(send("SET", `${boardName}:watched`, "1", "PX", String(boardMemory))),
-    isWatched: Effect.map(send<number>("EXISTS", `${boardName}:watched`), (count) => count === 1),
-    post: Effect.fnUntraced(function* (id: string, text: string) {
-      yield* send("SET", `${boardName}:of:${id}`, text, "PX", String(boardMemory))
+  return StatusBoard.of({
+    post: Effect.fnUntraced(function* (id: string, text: () => string) {
+      if ((yield* send<number>("EXISTS", `${boardName}:watched`)) === 0) return false
+      yield* send("SET", `${boardName}:of:${id}`, text(), "PX", String(boardMemory))
       yield* send("ZADD", boardName, String(yield* Clock.currentTimeMillis), id)
       yield* send("ZREMRANGEBYSCORE", boardName, "-inf", yield* oldest)
       yield* send("PEXPIRE", boardName, String(boardMemory))
+      return true
     }),
-    posts: Effect.gen(function* () {
+    read: Effect.gen(function* () {
+      yield* send("SET", `${boardName}:watched`, "1", "PX", String(boardMemory))
       const ids = yield* send<ReadonlyArray<string>>("ZRANGEBYSCORE", boardName, yield* oldest, "+inf")
       const texts = yield* Effect.forEach(ids, (id) => send<string | null>("GET", `${boardName}:of:${id}`), {
         concurrency: 16
       })
       return texts.filter((text) => text !== null)
     })
-  }
+  })
 })
 
 /**
@@ -283,12 +281,11 @@ export const probeRedis = (url: string) =>
   )
 
 /** The ledger in the Redis at `url` (`GATEWAY_REDIS_URL`). */
-export const layerRedis = (url: string): Layer.Layer<Ledger, LedgerError> =>
-  Layer.merge(Layer.effect(Ledger, makeLedger), Layer.effect(SharedStatusBoard, makeStatusBoard)).pipe(
+export const layerRedis = (url: string): Layer.Layer<Ledger | StatusBoard, LedgerError> =>
+  Layer.merge(Layer.effect(Ledger, makeLedger), Layer.effect(StatusBoard, makeStatusBoard)).pipe(
     Layer.provide(layerConnection(url)),
     Layer.catch((error) =>
-      Layer.effect(
-        Ledger,
+      Layer.effectContext(
         Effect.fail(
           new LedgerError({ message: `cannot connect to the Redis at GATEWAY_REDIS_URL: ${reasonOf(error)}` })
         )

@@ -9,9 +9,10 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { Clock, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import { countDiskFailure, writeProblem } from "./disk.ts"
 import { batchMemory, bucketWindow, type Charge, type Demand, Ledger, LedgerError, type Share } from "./Ledger.ts"
+import { boardMemory, StatusBoard } from "./StatusBoard.ts"
 
 const schema = `
   PRAGMA journal_mode = WAL;
@@ -23,6 +24,7 @@ const schema = `
   CREATE INDEX IF NOT EXISTS hold_of_account ON hold (account, expires, amount);
   CREATE TABLE IF NOT EXISTS ended (name TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
   CREATE INDEX IF NOT EXISTS ended_at ON ended (at);
+  CREATE TABLE IF NOT EXISTS status (id TEXT PRIMARY KEY, text TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS bucket (key TEXT PRIMARY KEY, tokens REAL NOT NULL, refilled REAL NOT NULL) STRICT;
 `
 
@@ -188,16 +190,40 @@ const openFile = (path: string, readOnly: boolean) =>
     (database) => Effect.sync(() => database.close())
   )
 
-/** A ledger in a SQLite file, or in memory (`:memory:`); closed with the scope. */
-export const makeSqliteStore = Effect.fnUntraced(function* (path: string) {
+/** The name of the row that says that a page is open. */
+const watched = "watched"
+
+const makeStatusBoard = (database: DatabaseSync) => {
+  const forget = database.prepare("DELETE FROM status WHERE at < ?")
+  const put = database.prepare("INSERT OR REPLACE INTO status VALUES (?, ?, ?)")
+  const open = database.prepare("SELECT 1 FROM status WHERE id = ? AND at >= ?")
+  const posts = database.prepare("SELECT text FROM status WHERE id <> ? AND at >= ?")
+  return StatusBoard.of({
+    read: patiently(() => {
+      const now = Date.now()
+      put.run(watched, "", now)
+      return posts.all(watched, now - boardMemory).map(({ text }) => String(text))
+    }),
+    post: (id, text) =>
+      patiently(() => {
+        const now = Date.now()
+        if (open.get(watched, now - boardMemory) === undefined) return false
+        forget.run(now - boardMemory)
+        put.run(id, text(), now)
+        return true
+      })
+  })
+}
+
+const openStore = Effect.fnUntraced(function* (path: string) {
   const database = yield* openFile(path, false)
   // Processes that start together may meet while the file is made.
   yield* explain(path)(patiently(() => prepare(database, path)))
-  return make(database)
+  return Context.make(Ledger, make(database)).pipe(Context.add(StatusBoard, makeStatusBoard(database)))
 })
 
 /** Counts that end with the process: for the sandbox and tests. */
-export const layerMemory = Layer.effect(Ledger, makeSqliteStore(":memory:"))
+export const layerMemory = Layer.effectContext(openStore(":memory:"))
 
 export const quotaFile = (directory: string): string => join(directory, "quota.sqlite")
 
@@ -209,8 +235,7 @@ export const readSpent = (directory: string, names: ReadonlyArray<string>) =>
 
 /** Counts in `<directory>/quota.sqlite`, which is made when it is missing (`GATEWAY_STATE_DIR`). */
 export const layerFile = (directory: string) =>
-  Layer.effect(
-    Ledger,
+  Layer.effectContext(
     attempt(() => void mkdirSync(directory, { recursive: true, mode: 0o700 })).pipe(
       Effect.mapError(
         ({ message }) =>
@@ -218,6 +243,6 @@ export const layerFile = (directory: string) =>
             message: `cannot make the directory ${directory}: ${message}. Set GATEWAY_STATE_DIR to one that can be written, or GATEWAY_REDIS_URL to a Redis`
           })
       ),
-      Effect.andThen(makeSqliteStore(quotaFile(directory)))
+      Effect.andThen(openStore(quotaFile(directory)))
     )
   )

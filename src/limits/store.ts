@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { Ledger, LedgerError } from "./Ledger.ts"
+import type { StatusBoard } from "./StatusBoard.ts"
 import { layerFile, quotaFile, readSpent } from "./sqliteStore.ts"
 
 type StoreSettings = Pick<GatewaySettings, "redisUrl" | "stateDir">
@@ -30,7 +31,7 @@ const redisLayer = (url: Redacted.Redacted<string>) =>
   )
 
 /** Redis, which replicas share (`GATEWAY_REDIS_URL`), or a file that processes on one machine share (`GATEWAY_STATE_DIR`). */
-export const storeLayer = ({ redisUrl, stateDir }: StoreSettings): Layer.Layer<Ledger, LedgerError> =>
+export const storeLayer = ({ redisUrl, stateDir }: StoreSettings): Layer.Layer<Ledger | StatusBoard, LedgerError> =>
   Option.match(redisUrl, {
     onSome: (url) => Layer.tap(redisLayer(url), () => mark(stateDir)),
     onNone: () => Layer.tap(layerFile(stateDir), () => unmark(stateDir))

@@ -9,19 +9,39 @@ import { type Account, type Demand, Ledger, type LedgerError } from "../../src/l
 import { Quota } from "../../src/limits/Quota.ts"
 import { RateLimit } from "../../src/limits/RateLimit.ts"
 import { layerRedis } from "../../src/limits/redisStore.ts"
+import { StatusBoard } from "../../src/limits/StatusBoard.ts"
 import { layerFile, layerMemory } from "../../src/limits/sqliteStore.ts"
 import { usageTotalsOf } from "../../src/limits/usageTotals.ts"
 import { hasRedis, type TestRedis, testRedis } from "./redis.ts"
 import { callerWith, usedBy, whole } from "./support.ts"
 
-type Store = Layer.Layer<Ledger, LedgerError>
+type Store = Layer.Layer<Ledger | StatusBoard, LedgerError>
 
 const lease = Duration.minutes(20)
 const account = (): Account => ({ name: crypto.randomUUID(), keep: Duration.minutes(5) })
 
 /** What every store must do alike. */
 const conforms = (store: () => Store) => {
-  const run = <A, E>(effect: Effect.Effect<A, E, Ledger>) => Effect.suspend(() => Effect.provide(effect, store()))
+  const run = <A, E>(effect: Effect.Effect<A, E, Ledger | StatusBoard>) =>
+    Effect.suspend(() => Effect.provide(effect, store()))
+
+  it.live("keeps the last state of each process while a status page is open", () =>
+    run(
+      Effect.gen(function* () {
+        const board = yield* StatusBoard
+        assert.isFalse(yield* board.post("a", () => assert.fail("nobody looks")))
+        assert.deepStrictEqual(yield* board.read, [])
+        for (const [id, text] of [
+          ["a", "1"],
+          ["b", "2"],
+          ["a", "3"]
+        ] as const) {
+          assert.isTrue(yield* board.post(id, () => text))
+        }
+        assert.deepStrictEqual([...(yield* board.read)].sort(), ["2", "3"])
+      })
+    )
+  )
 
   it.live("holds all or nothing, settles once, and tells how the accounts stand", () =>
     run(

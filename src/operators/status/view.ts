@@ -5,7 +5,6 @@ import { hourOf, joinCounts, joinDeployments } from "./join.ts"
 import { type ProcessState, processState } from "./processState.ts"
 import { makeReplicas } from "./replicas.ts"
 import { type CatalogDeployment, makeSetup } from "./setup.ts"
-import { makeSiblings } from "./siblings.ts"
 import { makeUse } from "./use.ts"
 
 /** Those of the catalog in its order, then those that served and are not in it any more. */
@@ -31,12 +30,10 @@ export const makeView = (activity: Activity["Service"]) =>
     const { deployments, setup } = yield* makeSetup
     const use = yield* makeUse
     const own = () => processState(activity, Date.now())
-    const siblings = yield* makeSiblings(own)
     const replicas = yield* makeReplicas(own)
     return Effect.gen(function* () {
-      // Redis has a sibling's state too, but older: the sibling's own answer replaces it.
-      const others = [...(yield* replicas), ...(yield* siblings)]
-      const states = [...new Map([...others, own()].map((state) => [state.instance, state])).values()]
+      // This process's own post is older than its state.
+      const states = [...new Map([...(yield* replicas), own()].map((state) => [state.instance, state])).values()]
       const now = yield* Clock.currentTimeMillis
       const sum = (of: (state: ProcessState) => number) => states.reduce((total, state) => total + of(state), 0)
       return {
