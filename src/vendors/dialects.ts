@@ -21,6 +21,7 @@ import { request as responsesRequest } from "./responses/request.ts"
 import { stream as responsesStream } from "./responses/stream.ts"
 import { stopsOf } from "./schema.ts"
 import { stopping } from "./stops.ts"
+import { pairCalls } from "./toolTurns.ts"
 
 /** Of a parameter. Objects, because a map or a list of pairs makes one for each entry of each request that looks through it. */
 interface Said {
@@ -56,14 +57,24 @@ const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> =
   return (chat.n ?? 1) === 1 ? Result.void : Result.fail(invalid("n: must be 1, there is one choice a request"))
 }
 
-/** Checks what holds for every vendor, so that nothing is translated before its media is known to be inline and small. */
+/**
+ * What holds for every vendor: nothing is translated before its media is known to be inline and small, and before its tool calls are
+ * paired with their results.
+ */
 const checked = (dialect: Dialect): Dialect => ({
   ...dialect,
   request: (chat, route) => {
     const parameters = checkParameters(chat)
     if (Result.isFailure(parameters)) return Result.fail(parameters.failure)
     const media = checkMedia(chat, route.model)
-    return Result.isFailure(media) ? Result.fail(media.failure) : dialect.request(chat, route)
+    if (Result.isFailure(media)) return Result.fail(media.failure)
+    const paired = pairCalls(chat)
+    if (Result.isFailure(paired)) return Result.fail(paired.failure)
+    const said = dialect.request(paired.success.chat, route)
+    const { adjusted } = paired.success
+    return adjusted.length === 0
+      ? said
+      : Result.map(said, (request) => ({ ...request, adjusted: [...adjusted, ...request.adjusted] }))
   }
 })
 

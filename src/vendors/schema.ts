@@ -1,8 +1,7 @@
 /** What a caller asks for as JSON, and what its tools take. */
 import type { ChatRequest } from "../contract/Chat.ts"
-import type { ChatMessage, Tool, ToolCall } from "../contract/ChatMessage.ts"
-import { isObject, type Json, type JsonObject, objectOf, parseObject, textOf } from "../wire/json.ts"
-import { readAhead } from "./jsonTexts.ts"
+import type { ChatMessage, Tool } from "../contract/ChatMessage.ts"
+import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 /** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs). */
 export const parametersOf = (tool: Tool): JsonObject => {
@@ -23,14 +22,6 @@ export const chosen = ({
 
 /** In a history there may be names that a model made up; OpenAI's APIs take those that a tool may have. */
 export const historyName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed"
-
-/** A call's arguments as an object, without any where the text is empty; undefined where they are none. */
-export const parseArguments = (call: ToolCall): JsonObject | undefined => {
-  const { arguments: text } = call.function
-  if (isBlank(text)) return {}
-  const read = readAhead(call)
-  return read === undefined ? parseObject(text) : read.value
-}
 
 /** `response_format`: any JSON object, or JSON of a schema; undefined for text. */
 export interface JsonFormat {

@@ -24,10 +24,10 @@ const saidFields: ReadonlySet<string> = new Set([
 /** Its words have no place for these. */
 const lost = new Set(["messages.name", "image_url.detail"] as const)
 
-export const request: Dialect["request"] = (chat, route) =>
-  Result.map(toConversation(chat), ({ system, turns, opened }) => {
+export const request: Dialect["request"] = (chat, route) => {
+  const adjusted: Array<string> = []
+  return Result.map(toConversation(chat, adjusted), ({ system, turns, opened }) => {
     const { model, deployment } = route
-    const adjusted: Array<string> = []
     nameUnsaid(chat, saidFields, adjusted)
     nameUnread(chat, { lost }, adjusted)
     if (opened) adjusted.push("messages:assistant-first")
@@ -66,6 +66,7 @@ export const request: Dialect["request"] = (chat, route) =>
     })
     return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
+}
 
 /** The vendor refuses sequences of nothing but whitespace. */
 export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)

@@ -5,8 +5,9 @@ import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
+import { callInput } from "../callInput.ts"
 import { type UserPart, userParts } from "../media.ts"
-import { assistantTexts, historyName, isBlank, opening, parseArguments } from "../schema.ts"
+import { assistantTexts, historyName, isBlank, opening } from "../schema.ts"
 import { marked, markedLast } from "./cache.ts"
 
 /** As the vendor takes it. */
@@ -24,8 +25,11 @@ export interface Conversation {
   readonly opened: boolean
 }
 
-/** Fails with `invalid` (400) where a tool call's arguments are no JSON object. */
-export const toConversation = (chat: ChatRequest): Result.Result<Conversation, GatewayError> => {
+/** Fails with `invalid` (400) where nothing is said. Calls are paired with their results (`pairCalls`). */
+export const toConversation = (
+  chat: ChatRequest,
+  adjusted: Array<string>
+): Result.Result<Conversation, GatewayError> => {
   const system: Array<JsonObject> = []
   const turns: Array<OpenTurn> = []
   const add = (role: Turn["role"], blocks: ReadonlyArray<JsonObject>) => {
@@ -39,9 +43,8 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
     if (last?.role === "user") last.results.push(result)
     else turns.push({ role: "user", results: [result], rest: [] })
   }
-  for (let index = 0; index < chat.messages.length; index++) {
-    const message = chat.messages[index]
-    switch (message?.role) {
+  for (const message of chat.messages) {
+    switch (message.role) {
       case "system":
       case "developer":
         if (!isBlank(message.content)) system.push(marked(textBlock(message.content), message.cache_control))
@@ -52,12 +55,9 @@ export const toConversation = (chat: ChatRequest): Result.Result<Conversation, G
       case "tool":
         addResult(marked(toolResult(message.tool_call_id, message.content), message.cache_control))
         break
-      case "assistant": {
-        const blocks = assistantBlocks(message, index)
-        if (Result.isFailure(blocks)) return Result.fail(blocks.failure)
-        add("assistant", blocks.success)
+      case "assistant":
+        add("assistant", assistantBlocks(message, adjusted))
         break
-      }
     }
   }
   if (turns.length > 0) {
@@ -108,28 +108,18 @@ const vendorId = (id: string): string =>
 
 type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 
-const assistantBlocks = (
-  message: AssistantMessage,
-  at: number
-): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
+const assistantBlocks = (message: AssistantMessage, adjusted: Array<string>): ReadonlyArray<JsonObject> => {
   const blocks = assistantTexts(message).map(textBlock)
   for (const [index, call] of message.tool_calls?.entries() ?? []) {
-    const input = parseArguments(call)
-    if (input === undefined) {
-      return Result.fail(
-        invalid(
-          `messages[${at}].tool_calls[${index}].function.arguments: must be a JSON object, at most 500 levels deep`
-        )
-      )
-    }
+    const input = callInput(call, adjusted)
     if (index > 0) for (const block of thinkingBlocks(call.extra_content)) blocks.push(block)
     const use = { type: "tool_use", id: vendorId(call.id), name: historyName(call.function.name), input }
     blocks.push(marked(use, call.cache_control))
   }
-  if (blocks.length === 0) return Result.succeed(blocks)
+  if (blocks.length === 0) return blocks
   const thinking = firstThinking(message)
   const said = markedLast(blocks, message.cache_control)
-  return Result.succeed(thinking.length === 0 ? said : [...thinking, ...said])
+  return thinking.length === 0 ? said : [...thinking, ...said]
 }
 
 export const isThinking = (block: JsonObject): boolean =>

@@ -4,9 +4,10 @@ import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, parseObject, textOf } from "../../wire/json.ts"
+import { callInput } from "../callInput.ts"
 import { isObjectText, readAhead } from "../jsonTexts.ts"
 import { type UserPart, userParts } from "../media.ts"
-import { assistantTexts, opening, parseArguments } from "../schema.ts"
+import { assistantTexts, opening } from "../schema.ts"
 
 export interface Contents {
   readonly system: ReadonlyArray<JsonObject>
@@ -23,14 +24,16 @@ interface Content {
   readonly parts: Array<JsonObject>
 }
 
-/** The calls of one turn: results go into one content right behind it, in the order of the calls. */
+/** The calls of one turn, in one content: results go into one content right behind it, in the order of the calls. */
 interface Results {
+  readonly called: Array<JsonObject>
   readonly slots: Array<JsonObject | undefined>
   readonly positions: Map<string, { readonly slot: number; readonly id: string | undefined; readonly name: string }>
+  answered: boolean
 }
 
-/** Fails with `invalid` (400) for a result without its call, and for arguments that are no JSON object. */
-export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayError> => {
+/** Fails with `invalid` (400) where nothing is said. Calls are paired with their results (`pairCalls`). */
+export const toContents = (chat: ChatRequest, adjusted: Array<string>): Result.Result<Contents, GatewayError> => {
   const system: Array<JsonObject> = []
   const said: Array<Content | Results> = []
   let results: Results | undefined
@@ -41,7 +44,7 @@ export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayEr
     // Not spread into arguments: callers decide how much there is.
     else for (const part of parts) last.parts.push(part)
   }
-  for (const [index, message] of chat.messages.entries()) {
+  for (const message of chat.messages) {
     switch (message.role) {
       case "system":
       case "developer":
@@ -51,23 +54,30 @@ export const toContents = (chat: ChatRequest): Result.Result<Contents, GatewayEr
         add("user", withText(userParts(message.content).flatMap(userPart)))
         break
       case "assistant": {
-        const parts = assistantParts(message, `messages[${index}]`)
-        if (Result.isFailure(parts)) return Result.fail(parts.failure)
-        add("model", parts.success)
+        const parts = assistantParts(message, adjusted)
+        // Messages of the assistant's in a row are one turn.
+        const open = said.at(-1) === results && results?.answered === false ? results : undefined
+        if (open === undefined) add("model", parts)
+        else for (const part of parts) open.called.push(part)
         const calls = message.tool_calls ?? []
-        if (calls.length > 0) {
-          results = { slots: calls.map(() => undefined), positions: positionsOf(calls) }
+        if (calls.length === 0) break
+        if (open === undefined) {
+          const last = said.at(-1)
+          results = {
+            called: last !== undefined && "parts" in last ? last.parts : [],
+            slots: [],
+            positions: new Map(),
+            answered: false
+          }
           said.push(results)
         }
+        for (const call of calls) results?.positions.set(call.id, placeOf(call, results.slots.push(undefined) - 1))
         break
       }
       case "tool": {
         const place = results?.positions.get(message.tool_call_id)
-        if (results === undefined || place === undefined) {
-          return Result.fail(
-            invalid(`messages[${index}].tool_call_id: the assistant message before it has no tool call with this ID`)
-          )
-        }
+        if (results === undefined || place === undefined) break
+        results.answered = true
         results.slots[place.slot] = {
           functionResponse: compact({
             id: place.id,
@@ -121,25 +131,17 @@ const withText = (parts: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =
 type ToolMessage = Extract<ChatMessage, { readonly role: "tool" }>
 type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 
-const assistantParts = (
-  message: AssistantMessage,
-  at: string
-): Result.Result<ReadonlyArray<JsonObject>, GatewayError> => {
+const assistantParts = (message: AssistantMessage, adjusted: Array<string>): ReadonlyArray<JsonObject> => {
   const parts: Array<JsonObject> = assistantTexts(message).map((text) => ({ text }))
   for (const [index, call] of (message.tool_calls ?? []).entries()) {
-    const args = parseArguments(call)
-    if (args === undefined) {
-      return Result.fail(
-        invalid(`${at}.tool_calls[${index}].function.arguments: must be a JSON object, at most 500 levels deep`)
-      )
-    }
+    const args = callInput(call, adjusted)
     const signature = signatureOf(call) ?? (index === 0 ? skipSignature : undefined)
     parts.push({
       functionCall: compact({ id: vendorId(call), name: historyName(call.function.name), args }),
       ...(signature === undefined ? {} : { thoughtSignature: signature })
     })
   }
-  return Result.succeed(parts)
+  return parts
 }
 
 /** Google's own field for it (docs/upstreams.md#thought-signatures, docs/decisions.md#tool-loops-that-survive-thinking). */
@@ -155,8 +157,7 @@ const signatureOf = (call: ToolCall): string | undefined => {
 const vendorId = (call: ToolCall): string | undefined =>
   textOf(objectOf(objectOf(call.extra_content).google).function_call_id)
 
-const positionsOf = (calls: ReadonlyArray<ToolCall>): Results["positions"] =>
-  new Map(calls.map((call, slot) => [call.id, { slot, id: vendorId(call), name: call.function.name }]))
+const placeOf = (call: ToolCall, slot: number) => ({ slot, id: vendorId(call), name: call.function.name })
 
 /** A result is an object as it is, or the output of one. */
 const responseOf = (message: ToolMessage): JsonObject => {

@@ -31,9 +31,9 @@ const saysLikely = (chat: ChatRequest, { deployment }: Route): boolean =>
 /** This vendor keeps prompts by itself, and has no place for the others. */
 const lost = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
 
-export const request: Dialect["request"] = (chat, route) =>
-  Result.map(toContents(chat), ({ system, contents, opened }) => {
-    const adjusted: Array<string> = []
+export const request: Dialect["request"] = (chat, route) => {
+  const adjusted: Array<string> = []
+  return Result.map(toContents(chat, adjusted), ({ system, contents, opened }) => {
     nameUnsaid(chat, saysLikely(chat, route) ? likelyFields : saidFields, adjusted)
     if (opened) adjusted.push("messages:assistant-first")
     nameUnread(chat, { lost }, adjusted)
@@ -52,6 +52,7 @@ export const request: Dialect["request"] = (chat, route) =>
     })
     return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
+}
 
 const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): JsonObject => {
   const { model } = route

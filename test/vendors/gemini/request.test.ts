@@ -113,16 +113,6 @@ describe("contents", () => {
       { parts: [{ functionResponse: { name: "g", response: { output: "g" } } }] }
     ])
   })
-
-  it("refuse a result without its call, and arguments that are no object", () => {
-    expect(refusal(flash, { messages: [user("a"), result("x", "1")] }).message).toMatch(
-      /^messages\[1\]\.tool_call_id: /
-    )
-    const bad = { role: "assistant", tool_calls: [call("x", "f", "[1]")] }
-    expect(refusal(flash, { messages: [user("a"), bad] }).message).toBe(
-      "messages[1].tool_calls[0].function.arguments: must be a JSON object, at most 500 levels deep"
-    )
-  })
 })
 
 describe("parameters", () => {

@@ -1,0 +1,141 @@
+/**
+ * Tool calls and their results, paired the same way for every vendor (docs/api.md#tool-use). Vendors want each result behind its call,
+ * one result for a call, and no ID twice in a conversation. Callers keep IDs of several vendors, some of which count from 0 in each turn.
+ */
+import { createHash } from "node:crypto"
+import { Result } from "effect"
+import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
+import type { ChatRequest } from "../contract/Chat.ts"
+import type { ChatMessage, ToolCall } from "../contract/ChatMessage.ts"
+import { changed, unadjusted } from "./adjustments.ts"
+import { keepRead, readAhead } from "./jsonTexts.ts"
+
+type ToolMessage = Extract<ChatMessage, { readonly role: "tool" }>
+
+export interface Paired {
+  /** The request itself where nothing had to be changed. */
+  readonly chat: ChatRequest
+  readonly adjusted: ReadonlyArray<string>
+}
+
+/** A call of the turn that is open, and where its result stands. */
+interface Slot {
+  readonly id: string
+  result: number | undefined
+}
+/** Calls with the same ID, in order; `next` is the first without a result. */
+interface Slots {
+  readonly slots: Array<Slot>
+  next: number
+}
+
+export const repeatedId = changed("messages.tool_calls.id", "repeated", "unique")
+export const repeatedResult = changed("messages.tool_call_id", "repeated", "joined")
+
+/** IDs that calls came with, where they were made unique. */
+const given = new WeakMap<ToolCall, string>()
+export const givenId = (call: ToolCall): string => given.get(call) ?? call.id
+
+/** The call with another ID. What was read ahead of it stays with it. */
+const renamed = (call: ToolCall, id: string): ToolCall => {
+  const copy = { ...call, id }
+  given.set(copy, call.id)
+  const read = readAhead(call)
+  if (read !== undefined) keepRead(copy, read.value)
+  return copy
+}
+
+/** Two results as one: a text, also where one of them is an object. */
+const joined = (first: ToolMessage, second: ToolMessage): ToolMessage => {
+  const mark = second.cache_control ?? first.cache_control
+  const both = {
+    ...first,
+    content: `${first.content}\n\n${second.content}`,
+    ...(mark === undefined ? {} : { cache_control: mark })
+  }
+  keepRead(both, undefined)
+  return both
+}
+
+/** IDs of calls that no call before them has: the same ones in each request of a conversation, so that prompt caches hold. */
+const uniqueIds = () => {
+  const used = new Map<string, number>()
+  return (id: string): string => {
+    let count = used.get(id) ?? 0
+    let unique = id
+    while (used.has(unique)) {
+      unique = `call_${createHash("sha256").update(`${++count}:${id}`).digest("hex").slice(0, 24)}`
+    }
+    used.set(id, count)
+    if (unique !== id) used.set(unique, 0)
+    return unique
+  }
+}
+
+/**
+ * Fails with `invalid` (400) for a result whose call is not in the assistant's turn before it. Calls that repeat an ID get one of their
+ * own, and their results with them; several results of one call are joined, in order.
+ */
+export const pairCalls = (chat: ChatRequest): Result.Result<Paired, GatewayError> => {
+  const messages: Array<ChatMessage | undefined> = [...chat.messages]
+  const adjusted = new Set<string>()
+  const idOf = uniqueIds()
+  let open = new Map<string, Slots>()
+  /** Whether the open turn's calls are being answered: the next message of the assistant's begins a turn. */
+  let answering = false
+
+  const addCall = (call: ToolCall): ToolCall => {
+    const id = idOf(call.id)
+    const slots = open.get(call.id)
+    if (slots === undefined) open.set(call.id, { slots: [{ id, result: undefined }], next: 0 })
+    else slots.slots.push({ id, result: undefined })
+    if (id === call.id) return call
+    adjusted.add(repeatedId)
+    return renamed(call, id)
+  }
+
+  const addResult = (message: ToolMessage, at: number, { slots, next }: Slots): void => {
+    const slot = slots[next] ?? slots.at(-1)
+    if (slot === undefined) return
+    const result = slot.id === message.tool_call_id ? message : { ...message, tool_call_id: slot.id }
+    const before = slot.result === undefined ? undefined : messages[slot.result]
+    if (slot.result === undefined || before?.role !== "tool") {
+      slot.result = at
+      if (result === message) return
+      messages[at] = result
+      const read = readAhead(message)
+      if (read !== undefined) keepRead(result, read.value)
+      return
+    }
+    adjusted.add(repeatedResult)
+    messages[slot.result] = joined(before, result)
+    messages[at] = undefined
+  }
+
+  for (const [at, message] of chat.messages.entries()) {
+    if (message.role === "user") answering = true
+    else if (message.role === "assistant") {
+      if (answering) open = new Map()
+      answering = false
+      if (!message.tool_calls?.length) continue
+      const calls = message.tool_calls.map(addCall)
+      if (calls.some((call, index) => call !== message.tool_calls?.[index])) {
+        messages[at] = { ...message, tool_calls: calls }
+      }
+    } else if (message.role === "tool") {
+      answering = true
+      const slots = open.get(message.tool_call_id)
+      if (slots === undefined) {
+        const id = JSON.stringify(message.tool_call_id)
+        return Result.fail(
+          invalid(`messages[${at}].tool_call_id: the assistant message before it has no tool call with the ID ${id}`)
+        )
+      }
+      addResult(message, at, slots)
+      slots.next++
+    }
+  }
+  if (adjusted.size === 0) return Result.succeed({ chat, adjusted: unadjusted })
+  const kept = messages.filter((message) => message !== undefined)
+  return Result.succeed({ chat: { ...chat, messages: kept }, adjusted: [...adjusted] })
+}
