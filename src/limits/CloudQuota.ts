@@ -3,11 +3,11 @@
  * waits, or is refused with the time to try again, before the cloud would refuse it (docs/decisions.md#the-clouds-quota). Each
  * process counts for itself.
  */
-import { Context, Duration, Effect, Layer, type Scope } from "effect"
+import { Context, Duration, Effect, Equal, Layer, type Scope } from "effect"
 import type { Deployment } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
-import { FairBucket } from "./fairBucket.ts"
+import { makeFairBucket } from "./fairBucket.ts"
 import { keyUser, teamUser } from "./limits.ts"
 
 /** Requests that may wait for one deployment; of more, those of teams that have less than an equal share of the places may. */
@@ -66,121 +66,99 @@ interface Waiter extends Wanted {
   readonly resume: (effect: Effect.Effect<void, GatewayError>) => void
 }
 
-/** One deployment's. */
-class Line {
-  readonly quota: NonNullable<Deployment["quota"]>
-  private readonly buckets: ReadonlyArray<{ readonly bucket: FairBucket; readonly of: (load: Load) => number }>
+/** The requests for one deployment. */
+const makeLine = (quota: NonNullable<Deployment["quota"]>, share: number, longest: number, now: () => number) => {
+  const buckets = (["requests", "tokens"] as const).flatMap((unit) => {
+    const limit = quota[unit]
+    return limit === undefined ? [] : [{ unit, bucket: makeFairBucket(limit * share, now()) }]
+  })
   /** By team, in the order in which they are served next. */
-  private readonly teams = new Map<string, Array<Waiter>>()
-  private waiting = 0
-  private timer: NodeJS.Timeout | undefined
-  private readonly now: () => number
-  private readonly longest: number
-
-  constructor(quota: Line["quota"], share: number, longest: number, now: () => number) {
-    const { requests, tokens } = quota
-    const at = now()
-    this.quota = quota
-    this.now = now
-    this.longest = longest
-    this.buckets = [
-      ...(requests === undefined
-        ? []
-        : [{ bucket: new FairBucket(requests * share, at), of: ({ requests }: Load) => requests }]),
-      ...(tokens === undefined
-        ? []
-        : [{ bucket: new FairBucket(tokens * share, at), of: ({ tokens }: Load) => tokens }])
-    ]
-  }
-
-  readonly enter = (wanted: Wanted): Effect.Effect<void, GatewayError> =>
-    Effect.suspend(() => {
-      const wait = this.take(wanted)
-      if (wait === 0) return Effect.void
-      if (this.longest === 0 || this.isFull(wanted.team)) return Effect.fail(refusal(wait))
-      return Effect.callback<void, GatewayError>((resume) => {
-        const waiter: Waiter = { ...wanted, until: this.now() + this.longest, resume }
-        const queue = this.teams.get(wanted.team)
-        if (queue === undefined) this.teams.set(wanted.team, [waiter])
-        else queue.push(waiter)
-        this.waiting++
-        this.serve()
-        return Effect.sync(() => this.leave(waiter))
-      })
-    })
-
-  private isFull(team: string): boolean {
-    const own = this.teams.get(team)
-    const share = mostWaiting / (this.teams.size + (own === undefined ? 1 : 0))
-    return this.waiting >= mostWaiting && (own?.length ?? 0) >= share
-  }
-
-  /** The tokens that a request came to, less those it had taken. */
-  readonly correct = (wanted: Wanted, used: number): void => {
-    for (const { bucket, of } of this.buckets) {
-      const difference = of({ ...wanted, tokens: used }) - of(wanted)
-      if (difference !== 0) bucket.take(wanted.team, difference, this.now())
-    }
-    if (this.waiting > 0) this.serve()
-  }
+  const queues = new Map<string, Array<Waiter>>()
+  let waiting = 0
+  let timer: NodeJS.Timeout | undefined
 
   /** 0: taken. Else the milliseconds to wait, if no other request were waiting. */
-  private take(wanted: Wanted): number {
-    const now = this.now()
-    let wait = 0
-    for (const { bucket, of } of this.buckets) wait = Math.max(wait, bucket.wait(wanted.team, of(wanted), now))
-    if (wait === 0) for (const { bucket, of } of this.buckets) bucket.take(wanted.team, of(wanted), now)
+  const take = (wanted: Wanted): number => {
+    const at = now()
+    const wait = Math.max(0, ...buckets.map(({ bucket, unit }) => bucket.wait(wanted.team, wanted[unit], at)))
+    if (wait === 0) for (const { bucket, unit } of buckets) bucket.take(wanted.team, wanted[unit], at)
     return wait
   }
 
-  private leave(waiter: Waiter): void {
-    const queue = this.teams.get(waiter.team) ?? []
+  const leave = (waiter: Waiter): void => {
+    const queue = queues.get(waiter.team) ?? []
     const at = queue.indexOf(waiter)
     if (at < 0) return
     queue.splice(at, 1)
-    this.waiting--
-    if (queue.length === 0) this.teams.delete(waiter.team)
+    waiting--
+    if (queue.length === 0) queues.delete(waiter.team)
   }
 
   /** Admits requests that fit, teams in turn, and refuses those that have waited long enough. */
-  private readonly serve = (): void => {
-    clearTimeout(this.timer)
+  const serve = (): void => {
+    clearTimeout(timer)
     let soonest = Number.POSITIVE_INFINITY
     let served = true
     while (served) {
       served = false
       soonest = Number.POSITIVE_INFINITY
-      for (const [team, queue] of [...this.teams]) {
+      for (const [team, queue] of [...queues]) {
         const [first] = queue
         if (first === undefined) continue
-        const wait = this.take(first)
-        const left = first.until - this.now()
+        const wait = take(first)
+        const left = first.until - now()
         if (wait > 0 && left > 0) {
           soonest = Math.min(soonest, wait, left)
           continue
         }
-        this.leave(first)
+        leave(first)
         // A team that was served goes behind the others.
-        if (this.teams.delete(team)) this.teams.set(team, queue)
+        if (queues.delete(team)) queues.set(team, queue)
         first.resume(wait === 0 ? Effect.void : Effect.fail(refusal(wait)))
         served = true
       }
     }
-    if (this.waiting > 0) this.timer = setTimeout(this.serve, Math.max(1, soonest))
+    if (waiting > 0) timer = setTimeout(serve, Math.max(1, soonest))
   }
+
+  const isFull = (team: string): boolean => {
+    const own = queues.get(team)
+    const share = mostWaiting / (queues.size + (own === undefined ? 1 : 0))
+    return waiting >= mostWaiting && (own?.length ?? 0) >= share
+  }
+
+  const enter = (wanted: Wanted): Effect.Effect<void, GatewayError> =>
+    Effect.suspend(() => {
+      const wait = take(wanted)
+      if (wait === 0) return Effect.void
+      if (longest === 0 || isFull(wanted.team)) return Effect.fail(refusal(wait))
+      return Effect.callback<void, GatewayError>((resume) => {
+        const waiter: Waiter = { ...wanted, until: now() + longest, resume }
+        queues.getOrInsertComputed(wanted.team, () => []).push(waiter)
+        waiting++
+        serve()
+        return Effect.sync(() => leave(waiter))
+      })
+    })
+
+  /** The tokens that a request came to, less those it had taken. */
+  const correct = ({ team, tokens }: Wanted, used: number): void => {
+    const limited = buckets.find(({ unit }) => unit === "tokens")
+    if (used !== tokens) limited?.bucket.take(team, used - tokens, now())
+    if (waiting > 0) serve()
+  }
+  return { quota, enter, correct }
 }
 
 const make = ({ now = () => performance.now(), share, wait }: CloudQuotaOptions): CloudQuota["Service"] => {
-  const lines = new Map<string, Line>()
-  const longest = Duration.toMillis(wait)
+  const lines = new Map<string, ReturnType<typeof makeLine>>()
 
-  const lineOf = ({ cloud, model }: Deployment, quota: Line["quota"]): Line => {
+  const lineOf = ({ cloud, model }: Deployment, quota: NonNullable<Deployment["quota"]>) => {
     const name = `${cloud}/${model}`
     const known = lines.get(name)
     // A catalog that is read again keeps what was used, unless the quota is another.
-    if (known !== undefined && known.quota.requests === quota.requests && known.quota.tokens === quota.tokens)
-      return known
-    const line = new Line(quota, share, longest, now)
+    if (known !== undefined && Equal.equals(known.quota, quota)) return known
+    const line = makeLine(quota, share, Duration.toMillis(wait), now)
     lines.set(name, line)
     return line
   }

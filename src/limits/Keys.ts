@@ -6,21 +6,13 @@ import type { Level } from "../catalog/Level.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
 import { FileError, readOwned } from "./files.ts"
-import { digestOf, emptyBook, type Key, type KeyBook, parseBook } from "./KeyFile.ts"
+import { digestOf, emptyBook, type Key, type KeyBook, parseBook, type Team } from "./KeyFile.ts"
 import { makeGrace } from "./keysGrace.ts"
-
-export type { Key } from "./KeyFile.ts"
 
 const unauthenticated = new GatewayError({
   reason: "unauthenticated",
   message: "The API key is missing or invalid. Send your key in the header x-api-key."
 })
-
-/** What a request wants to use: the base model name and the level of its ID. */
-export interface Use {
-  readonly base: string
-  readonly level: Level
-}
 
 const matches = (pattern: string, base: string): boolean =>
   pattern.endsWith("*") ? base.startsWith(pattern.slice(0, -1)) : base === pattern
@@ -28,7 +20,7 @@ const matches = (pattern: string, base: string): boolean =>
 /** Whether a key may use a model at a level; the failure (`forbidden`) names what it may use. Also the filter for lists. */
 export const permits = (
   key: { readonly models?: ReadonlyArray<string> | undefined; readonly levels?: ReadonlyArray<string> | undefined },
-  { base, level }: Use
+  { base, level }: { readonly base: string; readonly level: Level }
 ): Result.Result<void, GatewayError> => {
   const refuse = (what: string, allowed: ReadonlyArray<string>) =>
     Result.fail(
@@ -49,8 +41,8 @@ const isActive = (key: Key, now: number): boolean =>
 
 /** What the rest of the gateway knows of a key: nothing of its secrets. */
 const identityOf = (
-  { id, name, models, levels, owner, tags, requestsPerMinute, streams, monthlyTokens, dailyTokens, team }: Key,
-  teams: ReadonlyMap<string | undefined, KeyBook["teams"][number]>
+  { id, name, models, levels, owner, tags, requestsPerMinute, streams, monthlyTokens, dailyTokens }: Key,
+  team: Team | undefined
 ): CallerIdentity => ({
   id,
   name,
@@ -62,7 +54,7 @@ const identityOf = (
   streams,
   monthlyTokens,
   dailyTokens,
-  team: teams.get(team)
+  team
 })
 
 interface Secret {
@@ -74,28 +66,22 @@ interface Secret {
   readonly until: number
 }
 
-const secretsOf = ({ keys, teams }: KeyBook): ReadonlyMap<string, Secret> => {
-  const byName = new Map(teams.map((team) => [team.name, team]))
-  return new Map(
-    keys.flatMap((key) => {
-      const caller = identityOf(key, byName)
-      const secretOf = (digest: string, until: number): readonly [digest: string, Secret] => [
-        digest,
-        { key, caller, digest: Buffer.from(digest), until }
-      ]
-      return [
-        secretOf(key.digest, Number.POSITIVE_INFINITY),
-        ...(key.previous === undefined
-          ? []
-          : [secretOf(key.previous.digest, DateTime.toEpochMillis(key.previous.until))])
-      ]
-    })
-  )
+/** A book, since when it is in force, and what requests look up in it. */
+const indexOf = (book: KeyBook) => {
+  const teams = new Map<string | undefined, Team>(book.teams.map((team) => [team.name, team]))
+  const secrets = new Map<string, Secret>()
+  for (const key of book.keys) {
+    const caller = identityOf(key, teams.get(key.team))
+    const add = (digest: string, until: number) =>
+      secrets.set(digest, { key, caller, digest: Buffer.from(digest), until })
+    add(key.digest, Number.POSITIVE_INFINITY)
+    if (key.previous !== undefined) add(key.previous.digest, DateTime.toEpochMillis(key.previous.until))
+  }
+  return { book, since: Date.now(), secrets, byId: new Map(book.keys.map((key) => [key.id, key])) }
 }
 
-const indexById = (keys: ReadonlyArray<Key>): ReadonlyMap<string, Key> => new Map(keys.map((key) => [key.id, key]))
-
-const nobody = Buffer.from(digestOf(""))
+/** What an unknown secret is compared with, so that it takes the same work. */
+const noDigest = Buffer.from(digestOf(""))
 const refused: Result.Result<CallerIdentity, GatewayError> = Result.fail(unauthenticated)
 
 export interface KeysOptions {
@@ -148,11 +134,7 @@ export class Keys extends Context.Service<
         const startedAt = yield* DateTime.now
         const inForce = (book: KeyBook) => (sandbox ? withSandbox(book, startedAt) : book)
         const { service, replace, tick } = make(inForce(known))
-        const use = (book: KeyBook) =>
-          Effect.andThen(
-            Effect.sync(() => replace(inForce(book))),
-            tick
-          )
+        const use = (book: KeyBook) => replace(inForce(book))
         if (text === undefined && !sandbox) {
           yield* Effect.logWarning(
             `There are no API keys: ${file} does not exist. Create a key: npm run gateway -- keys create --name NAME`
@@ -169,7 +151,7 @@ export class Keys extends Context.Service<
             yield* use(known)
           }),
           complaint: (message) =>
-            `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is mended.`,
+            `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is fixed.`,
           looked: makeGrace({ file, grace, end: use(emptyBook), restore: Effect.suspend(() => use(known)) })
         })
         // Keys expire without a change of the file.
@@ -180,43 +162,36 @@ export class Keys extends Context.Service<
 }
 
 const make = (initial: KeyBook) => {
-  let current = initial
-  let secrets = secretsOf(initial)
-  let byId = indexById(initial.keys)
-  let since = Date.now()
+  let index = indexOf(initial)
   const waiting = new Map<string, Deferred.Deferred<void>>()
 
   const authenticate = (presented: string, now: number): Result.Result<CallerIdentity, GatewayError> => {
     const digest = digestOf(presented)
-    const found = secrets.get(digest)
-    const same = timingSafeEqual(Buffer.from(digest), found?.digest ?? nobody)
+    const found = index.secrets.get(digest)
+    const same = timingSafeEqual(Buffer.from(digest), found?.digest ?? noDigest)
     return same && found !== undefined && now < found.until && isActive(found.key, now)
       ? Result.succeed(found.caller)
       : refused
   }
 
   const ended = (id: string) =>
-    Effect.suspend(() => {
-      const deferred = waiting.getOrInsertComputed(id, () => Deferred.makeUnsafe<void>())
-      return Deferred.await(deferred)
-    })
+    Effect.suspend(() => Deferred.await(waiting.getOrInsertComputed(id, () => Deferred.makeUnsafe<void>())))
 
   const tick = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     for (const [id, deferred] of waiting) {
-      const key = byId.get(id)
+      const key = index.byId.get(id)
       if (key !== undefined && isActive(key, now)) continue
       waiting.delete(id)
       yield* Deferred.succeed(deferred, undefined)
     }
   })
 
-  const replace = (book: KeyBook) => {
-    current = book
-    secrets = secretsOf(book)
-    byId = indexById(book.keys)
-    since = Date.now()
-  }
-  const inForce = () => ({ ...current, since })
+  const replace = (book: KeyBook) =>
+    Effect.suspend(() => {
+      index = indexOf(book)
+      return tick
+    })
+  const inForce = () => ({ ...index.book, since: index.since })
   return { service: Keys.of({ authenticate, ended, inForce }), replace, tick }
 }

@@ -46,21 +46,22 @@ export class RateLimit extends Context.Service<
 const secondsUntil = (tokens: number, left: number, limit: number): number =>
   Math.max(0, ((tokens - left) * bucketWindow) / limit / 1000)
 
-const exceeded = ({ limit, whose }: Limit, left: number) => {
+interface Standing extends Limit {
+  readonly left: number
+}
+
+const headersOf = ({ left, limit }: Standing): Headers =>
+  rateHeaders("requests", limit, left, secondsUntil(limit, left, limit))
+
+const exceeded = (standing: Standing) => {
+  const { left, limit, whose } = standing
   const seconds = Math.max(1, Math.ceil(secondsUntil(1, left, limit)))
   return new GatewayError({
     reason: "rate-limit",
     message: `${whose.name} may send ${limit} requests a minute. Try again in ${seconds} s.`,
     retryAfter: seconds,
-    headers: rateHeaders("requests", limit, 0, secondsUntil(limit, left, limit))
+    headers: headersOf(standing)
   })
-}
-
-/** Of so many the one that ranks lowest. */
-const lowest = (count: number, rank: (n: number) => number): number => {
-  let found = 0
-  for (let n = 1; n < count; n++) if (rank(n) < rank(found)) found = n
-  return found
 }
 
 const makeTake = (shared: Ledger["Service"], local: Ledger["Service"]) => {
@@ -69,15 +70,13 @@ const makeTake = (shared: Ledger["Service"], local: Ledger["Service"]) => {
     const limits = limitsOf(caller, "requestsPerMinute")
     const buckets = limits.map(({ limit, user }) => ({ name: user, limit }))
     const answer = ({ granted, left }: Taken): Effect.Effect<Headers, GatewayError> => {
-      const leftOf = (n: number) => left[n] ?? 0
-      const wait = (n: number) => secondsUntil(1, leftOf(n), limits[n]?.limit ?? 1)
-      const at = lowest(limits.length, granted ? leftOf : (n) => -wait(n))
-      const limit = limits[at]
-      if (limit === undefined) return Effect.succeed({})
-      if (!granted) return Effect.fail(exceeded(limit, leftOf(at)))
-      return Effect.succeed(
-        rateHeaders("requests", limit.limit, leftOf(at), secondsUntil(limit.limit, leftOf(at), limit.limit))
-      )
+      // The fewest left, or the longest wait.
+      const rank = (of: Standing) => (granted ? of.left : -secondsUntil(1, of.left, of.limit))
+      const [nearest] = limits
+        .map((limit, n): Standing => ({ ...limit, left: left[n] ?? 0 }))
+        .sort((a, b) => rank(a) - rank(b))
+      if (nearest === undefined) return Effect.succeed({})
+      return granted ? Effect.succeed(headersOf(nearest)) : Effect.fail(exceeded(nearest))
     }
     return Effect.flatMap(
       Effect.catch(watch(shared.take(buckets)), () => Effect.orDie(local.take(buckets))),

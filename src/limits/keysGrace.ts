@@ -16,31 +16,24 @@ export interface GraceOptions {
   readonly restore: Effect.Effect<void>
 }
 
-/** Told after every look at the file whether it could be read and used. */
+/** Takes, after every look at the file, whether it could be read and used. */
 export const makeGrace = ({ file, grace, end, restore }: GraceOptions) => {
-  let since: number | undefined
+  let brokenSince: number | undefined
   let ended = false
   const show = (value: number) => up.updateUnsafe(value, Context.empty())
   show(1)
-
-  const well = Effect.suspend(() => {
-    if (since === undefined) return Effect.void
-    since = undefined
-    show(1)
-    if (!ended) return Effect.void
-    ended = false
-    return Effect.andThen(Effect.logInfo(`${file} is mended, and its API keys work again.`), restore)
-  })
-
-  const broken = Effect.flatMap(steadyMillis, (now) => {
-    since ??= now
-    show(0)
-    if (ended || now - since < Duration.toMillis(grace)) return Effect.void
-    ended = true
-    return Effect.andThen(
-      end,
-      Effect.logError(`The API keys have ended: for ${Duration.format(grace)} ${file} could not be read or used.`)
-    )
-  })
-  return (isWell: boolean): Effect.Effect<void> => (isWell ? well : broken)
+  return (ok: boolean): Effect.Effect<void> =>
+    Effect.flatMap(steadyMillis, (now) => {
+      show(ok ? 1 : 0)
+      brokenSince = ok ? undefined : (brokenSince ?? now)
+      const over = brokenSince !== undefined && now - brokenSince >= Duration.toMillis(grace)
+      if (over === ended) return Effect.void
+      ended = over
+      return over
+        ? Effect.andThen(
+            end,
+            Effect.logError(`The API keys have ended: for ${Duration.format(grace)} ${file} could not be read or used.`)
+          )
+        : Effect.andThen(Effect.logInfo(`${file} can be read again, and its API keys work again.`), restore)
+    })
 }

@@ -25,22 +25,6 @@ const uncounted = (
   }
 }
 
-const dayLength = 86_400_000
-
-/** The month is looked up once a day, not with every request. */
-const makeMonth = () => {
-  let day = Number.NaN
-  let month = monthAt(0)
-  return (time: number): Period => {
-    const today = Math.floor(time / dayLength)
-    if (today !== day) {
-      day = today
-      month = monthAt(time)
-    }
-    return month
-  }
-}
-
 /** Adds what a request used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
 export type Note = (caller: CallerIdentity, startedAt: number, tokens: number, cost: number) => void
 
@@ -56,7 +40,6 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
 ) {
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
-  const monthOf = makeMonth()
   const sums = new Map<string, { readonly account: Account; amount: number }>()
   /** Sent again under its own name until the store has it, so that it counts once. */
   let batch: Batch | undefined
@@ -89,7 +72,7 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => Effect.andThen(write, write))
 
   const note: Note = (caller, startedAt, tokens, cost) => {
-    const accounts = uncounted(caller, monthOf(startedAt))
+    const accounts = uncounted(caller, monthAt(startedAt))
     if (tokens > 0) for (const account of accounts.tokens) add(account, tokens)
     if (cost > 0) for (const account of accounts.cost) add(account, cost)
     if (writing || sums.size === 0) return

@@ -9,7 +9,7 @@
  *   digest `prev` then is. So a restart is a link too, and what is cut off the end of a file shows when it is written again.
  */
 import { hash, randomBytes } from "node:crypto"
-import { isObject } from "../wire/json.ts"
+import { Schema } from "effect"
 import { recordLine, type UsageRecord } from "./UsageRecord.ts"
 
 /** SHA-256, hex, of a record's line without its line feed. */
@@ -50,26 +50,20 @@ export const makeChain = (before?: Head, instance: string = randomBytes(8).toStr
   }
 }
 
+const Seq = Schema.Int.check(Schema.isGreaterThan(0))
+
 /** What a record's line says of its place. */
-export interface Link {
-  readonly instance: string
-  readonly seq: number
-  readonly prev: string
-  readonly after?: string | undefined
-}
+const Link = Schema.Struct({
+  instance: Schema.String.check(Schema.isPattern(/^[0-9a-f]{1,64}$/)),
+  seq: Seq,
+  prev: Schema.String,
+  after: Schema.optional(Schema.String)
+})
+export type Link = typeof Link.Type
+const isLink = Schema.is(Link)
 
 /** The place of a record that was parsed; undefined for one that has none, or whose place makes no sense. */
-export const linkOf = (record: unknown): Link | undefined => {
-  if (!isObject(record)) return undefined
-  const { after, instance, prev, seq } = record
-  return typeof instance === "string" &&
-    /^[0-9a-f]{1,64}$/.test(instance) &&
-    Number.isSafeInteger(seq) &&
-    Number(seq) > 0 &&
-    typeof prev === "string"
-    ? { instance, seq: Number(seq), prev, after: typeof after === "string" ? after : undefined }
-    : undefined
-}
+export const linkOf = (record: unknown): Link | undefined => (isLink(record) ? record : undefined)
 
 /** The last whole record in the text at the end of a file. */
 export const lastHead = (text: string): Head | undefined => {
@@ -86,25 +80,15 @@ export const lastHead = (text: string): Head | undefined => {
 }
 
 /** The fields of the log line that anchors a chain: who changes records must change the log too. */
-export interface Anchor {
-  readonly usage_instance: string
-  readonly usage_seq: number
-  readonly usage_digest: string
-}
-export const anchorOf = ({ digest, instance, seq }: Head): Anchor => ({
+const Anchor = Schema.Struct({ usage_instance: Schema.String, usage_seq: Seq, usage_digest: Schema.String })
+const isAnchor = Schema.is(Anchor)
+
+export const anchorOf = ({ digest, instance, seq }: Head): typeof Anchor.Type => ({
   usage_instance: instance,
   usage_seq: seq,
   usage_digest: digest
 })
 
 /** The head in a log line that was parsed; undefined for any other line. */
-export const headOf = (line: unknown): Head | undefined => {
-  if (!isObject(line)) return undefined
-  const { usage_digest, usage_instance, usage_seq } = line
-  return typeof usage_instance === "string" &&
-    typeof usage_digest === "string" &&
-    Number.isSafeInteger(usage_seq) &&
-    Number(usage_seq) > 0
-    ? { instance: usage_instance, seq: Number(usage_seq), digest: usage_digest }
-    : undefined
-}
+export const headOf = (line: unknown): Head | undefined =>
+  isAnchor(line) ? { instance: line.usage_instance, seq: line.usage_seq, digest: line.usage_digest } : undefined

@@ -12,7 +12,7 @@ import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { makeBreaker } from "../../src/cloud/breaker.ts"
 import { makeTokenCache } from "../../src/cloud/credentials/Token.ts"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
-import { FairBucket } from "../../src/limits/fairBucket.ts"
+import { makeFairBucket } from "../../src/limits/fairBucket.ts"
 import { makeGrace } from "../../src/limits/keysGrace.ts"
 import { Ledger } from "../../src/limits/Ledger.ts"
 import { layerRedis } from "../../src/limits/redisStore.ts"
@@ -42,7 +42,7 @@ const bucket = { name: `b-${crypto.randomUUID()}`, limit: 2 }
 
 describe("a bucket from the future is full", () => {
   it("of a cloud's quota", () => {
-    const of = new FairBucket(60, week)
+    const of = makeFairBucket(60, week)
     of.take("a", 60, week)
     assert.isAbove(of.wait("a", 1, week), 0)
     assert.strictEqual(of.wait("a", 1, 0), 0)

@@ -4,11 +4,11 @@ import { Duration, Effect, Exit, Fiber, Scope } from "effect"
 import type { Deployment } from "../../src/catalog/Catalog.ts"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { CloudQuota } from "../../src/limits/CloudQuota.ts"
-import { FairBucket } from "../../src/limits/fairBucket.ts"
+import { makeFairBucket } from "../../src/limits/fairBucket.ts"
 
 /** Takes when it can, every so often, for so long; answers what each team got. */
 const play = (limit: number, every: Readonly<Record<string, number>>, forMs: number, from = 0) => {
-  const bucket = new FairBucket(limit, 0)
+  const bucket = makeFairBucket(limit, 0)
   const got: Record<string, number> = {}
   for (let now = 0; now < forMs; now += 50) {
     for (const [team, pause] of Object.entries(every)) {
@@ -22,7 +22,7 @@ const play = (limit: number, every: Readonly<Record<string, number>>, forMs: num
 
 describe("a bucket", () => {
   it("gives a minute's worth at once, and then what comes in", () => {
-    const bucket = new FairBucket(60, 0)
+    const bucket = makeFairBucket(60, 0)
     for (let n = 0; n < 60; n++) {
       assert.strictEqual(bucket.wait("a", 1, 0), 0)
       bucket.take("a", 1, 0)
@@ -33,7 +33,7 @@ describe("a bucket", () => {
   })
 
   it("lets through what is larger than itself when it is full", () => {
-    const bucket = new FairBucket(100, 0)
+    const bucket = makeFairBucket(100, 0)
     assert.strictEqual(bucket.wait("a", 1_000, 0), 0)
     bucket.take("a", 1_000, 0)
     assert.strictEqual(bucket.wait("a", 1, 60_000), 480_600)
