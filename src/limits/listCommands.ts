@@ -56,7 +56,7 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
   const book = yield* readBook(file)
   const { keys } = book
   const totals = yield* readTotals(options, { ...book, teams: [] }, now)
-  const useAt = (n: number) => (Result.isSuccess(totals) ? totals.success.keys[n]?.use : undefined)
+  const useAt = (n: number) => (Result.isSuccess(totals) ? totals.success.keys[n] : undefined)
   if (options.json) {
     return asJson({
       keys: keys.map((key, n) => ({ ...shownKey(key), status: status(key, now), use: useAt(n) ?? null })),
@@ -91,7 +91,7 @@ export const listTeams = Effect.fnUntraced(function* (file: string, options: Lis
   const book = yield* readBook(file)
   const { teams } = book
   const totals = yield* readTotals(options, { keys: [], teams }, now)
-  const useAt = (n: number) => (Result.isSuccess(totals) ? totals.success.teams[n]?.use : undefined)
+  const useAt = (n: number) => (Result.isSuccess(totals) ? totals.success.teams[n] : undefined)
   if (options.json) {
     return asJson({
       teams: teams.map((team, n) => ({ ...team, keys: keysIn(team, book), use: useAt(n) ?? null })),

@@ -1,6 +1,5 @@
-/** What every key and team has used of its limits (docs/operation.md#keys). */
+/** What every key and team has used (docs/operation.md#keys). */
 import { Effect } from "effect"
-import type { Limits, TeamIdentity } from "../contract/Security.ts"
 import type { Ledger, LedgerError } from "./Ledger.ts"
 import { accountOf, dayAt, keyUser, monthAt, teamUser } from "./limits.ts"
 
@@ -13,33 +12,16 @@ export interface Use {
   readonly monthlyCost: number
 }
 
-/** A key or a team with its limits and its use. */
-export interface Used extends Limits {
-  /** A key's ID, or a team's name. */
-  readonly id: string
-  readonly name: string
-  /** In whole units of the catalog's currency. */
-  readonly monthlyCost?: number | undefined
-  readonly use: Use
-}
-
-export interface UsageTotals {
-  readonly keys: ReadonlyArray<Used>
-  readonly teams: ReadonlyArray<Used>
-}
-
-/** Keys and teams, as the key file has them. */
 export interface Users {
-  readonly keys: ReadonlyArray<Limits & { readonly id: string; readonly name: string }>
-  readonly teams: ReadonlyArray<TeamIdentity>
+  readonly keys: ReadonlyArray<{ readonly id: string }>
+  readonly teams: ReadonlyArray<{ readonly name: string }>
 }
 
-const limitsIn = ({ requestsPerMinute, streams, monthlyTokens, dailyTokens }: Limits): Limits => ({
-  requestsPerMinute,
-  streams,
-  monthlyTokens,
-  dailyTokens
-})
+/** One for each user, in their order. */
+export interface UsageTotals {
+  readonly keys: ReadonlyArray<Use>
+  readonly teams: ReadonlyArray<Use>
+}
 
 /** In one look at the store. `now` is in milliseconds since the epoch. */
 export const usageTotalsOf = (
@@ -49,26 +31,17 @@ export const usageTotalsOf = (
 ): Effect.Effect<UsageTotals, LedgerError> => {
   const month = monthAt(now)
   const today = dayAt(now)
-  const accounts = (user: string) => [
+  const users = [...keys.map(({ id }) => keyUser(id)), ...teams.map(({ name }) => teamUser(name))]
+  const accounts = users.flatMap((user) => [
     accountOf(user, month).name,
     accountOf(user, today).name,
     accountOf(user, month, true).name
-  ]
-  const users = [...keys.map(({ id }) => keyUser(id)), ...teams.map(({ name }) => teamUser(name))]
-  return Effect.map(spent(users.flatMap(accounts)), (amounts) => {
-    const useAt = (n: number): Use => {
-      const [monthlyTokens = 0, dailyTokens = 0, monthlyCost = 0] = amounts.slice(3 * n)
+  ])
+  return Effect.map(spent(accounts), (amounts) => {
+    const uses = users.map((_, n): Use => {
+      const [monthlyTokens = 0, dailyTokens = 0, monthlyCost = 0] = amounts.slice(3 * n, 3 * n + 3)
       return { monthlyTokens, dailyTokens, monthlyCost }
-    }
-    return {
-      keys: keys.map((key, n) => ({ ...limitsIn(key), id: key.id, name: key.name, use: useAt(n) })),
-      teams: teams.map((team, n) => ({
-        ...limitsIn(team),
-        id: team.name,
-        name: team.name,
-        monthlyCost: team.monthlyCost,
-        use: useAt(keys.length + n)
-      }))
-    }
+    })
+    return { keys: uses.slice(0, keys.length), teams: uses.slice(keys.length) }
   })
 }

@@ -186,11 +186,11 @@ const conforms = (store: () => Store) => {
         )
         assert.strictEqual(results.filter(Result.isSuccess).length, 10)
         const { keys: used, teams } = yield* quota.usageTotals({ keys, teams: [team] })
-        for (const { use } of used) {
+        for (const use of used) {
           assert.isAtMost(use.monthlyTokens, 4 * 90)
           assert.strictEqual(use.dailyTokens, use.monthlyTokens)
         }
-        assert.deepStrictEqual(teams[0]?.use, { monthlyTokens: 900, dailyTokens: 0, monthlyCost: 720_000 })
+        assert.deepStrictEqual(teams[0], { monthlyTokens: 900, dailyTokens: 0, monthlyCost: 720_000 })
         const refusal = (key: CallerIdentity, tokens: number) =>
           Effect.map(Effect.flip(Effect.scoped(quota.reserve(key, { ...whole(tokens), prices }))), (error) => error)
         const other = callerWith({ team })
@@ -224,14 +224,14 @@ const conforms = (store: () => Store) => {
           const { note, usageTotals } = yield* Quota
           for (let n = 0; n < 10; n++) note(caller, Date.now(), 7, 3)
           yield* Effect.repeat(Effect.delay(usageTotals({ keys: [caller], teams: [team] }), "50 millis"), {
-            until: ({ keys }) => keys[0]?.use.monthlyTokens === 70
+            until: ({ keys }) => keys[0]?.monthlyTokens === 70
           })
           note(caller, Date.now(), 1, 0)
         }).pipe(Effect.provide(Quota.layer({ lease })))
         const { keys, teams } = yield* usageTotalsOf(ledger, { keys: [caller], teams: [team] }, Date.now())
-        assert.deepStrictEqual(keys[0]?.use, { monthlyTokens: 71, dailyTokens: 0, monthlyCost: 30 })
+        assert.deepStrictEqual(keys[0], { monthlyTokens: 71, dailyTokens: 0, monthlyCost: 30 })
         // The team's tokens have a limit: they are settled by each request.
-        assert.deepStrictEqual(teams[0]?.use, { monthlyTokens: 0, dailyTokens: 0, monthlyCost: 30 })
+        assert.deepStrictEqual(teams[0], { monthlyTokens: 0, dailyTokens: 0, monthlyCost: 30 })
       })
     )
   )

@@ -15,7 +15,7 @@ export const callerWith = <L extends Partial<CallerIdentity>>(limits: L): Caller
 /** Tokens charged to a caller this month. */
 export const usedBy = (caller: CallerIdentity) =>
   Effect.flatMap(Quota, ({ usageTotals }) =>
-    Effect.map(usageTotals({ keys: [caller], teams: [] }), ({ keys: [one] }) => one?.use.monthlyTokens)
+    Effect.map(usageTotals({ keys: [caller], teams: [] }), ({ keys: [one] }) => one?.monthlyTokens)
   )
 
 /** A request that takes so many tokens or none. */

@@ -1,8 +1,8 @@
 /** What keys and teams used this month, and of which limits. */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { Keys } from "../../limits/Keys.ts"
 import { Quota } from "../../limits/Quota.ts"
-import type { Used } from "../../limits/usageTotals.ts"
+import type { Use as Totals } from "../../limits/usageTotals.ts"
 import { steadyMillis } from "../../wire/steady.ts"
 
 /** Undefined limits are none; use is null while the store cannot be read. */
@@ -32,13 +32,17 @@ const isLimited = ({ monthlyTokens, monthlyCost }: Limited) => monthlyTokens !==
 const first = <A extends Limited>(users: ReadonlyArray<A>): ReadonlyArray<A> =>
   [...users.filter(isLimited), ...users.filter((user) => !isLimited(user))].slice(0, maxRows)
 
-const rowOf =
-  (kind: Use["kind"]) =>
-  ({ id, monthlyCost, monthlyTokens, name, use }: Used): Use => ({
-    ...{ kind, id, name, used: use.monthlyTokens, limit: monthlyTokens },
-    cost: use.monthlyCost === 0 && monthlyCost === undefined ? undefined : use.monthlyCost / 1_000_000,
-    costLimit: monthlyCost
-  })
+const rowOf = (
+  kind: Use["kind"],
+  id: string,
+  { monthlyCost, monthlyTokens, name }: Limited & { readonly name: string },
+  use: Totals | undefined
+): Use => ({
+  ...{ kind, id, name, used: use?.monthlyTokens ?? null, limit: monthlyTokens },
+  cost:
+    use === undefined || (use.monthlyCost === 0 && monthlyCost === undefined) ? undefined : use.monthlyCost / 1_000_000,
+  costLimit: monthlyCost
+})
 
 /** The part of the limit that is nearest to its end; without a limit, less than any. */
 const share = ({ cost = 0, costLimit, limit, used }: Use): number =>
@@ -62,20 +66,14 @@ export const makeUse = Effect.gen(function* () {
     readAt = now
     const book = keys.inForce()
     const users = { keys: first(book.keys), teams: first(book.teams) }
-    rows = yield* Effect.match(quota.usageTotals(users), {
-      onFailure: () => {
-        const unknown = (kind: Use["kind"], id: string, { monthlyTokens, name }: Limited & { readonly name: string }) =>
-          ({ kind, id, name, used: null, limit: monthlyTokens }) satisfies Use
-        return [
-          ...users.teams.filter(isLimited).map((team) => unknown("team", team.name, team)),
-          ...users.keys.filter(isLimited).map((key) => unknown("key", key.id, key))
-        ]
-      },
-      onSuccess: ({ keys, teams }) =>
-        [...teams.map(rowOf("team")), ...keys.map(rowOf("key"))]
-          .filter(({ costLimit, limit, used }) => used !== 0 || limit !== undefined || costLimit !== undefined)
-          .sort((a, b) => share(b) - share(a) || (b.used ?? 0) - (a.used ?? 0))
-    })
+    const totals = yield* Effect.option(quota.usageTotals(users))
+    const useOf = (kind: "keys" | "teams", n: number) => Option.getOrUndefined(totals)?.[kind][n]
+    rows = [
+      ...users.teams.map((team, n) => rowOf("team", team.name, team, useOf("teams", n))),
+      ...users.keys.map((key, n) => rowOf("key", key.id, key, useOf("keys", n)))
+    ]
+      .filter(({ costLimit, limit, used }) => (used ?? 0) > 0 || limit !== undefined || costLimit !== undefined)
+      .sort((a, b) => share(b) - share(a) || (b.used ?? 0) - (a.used ?? 0))
     return rows
   })
 })
