@@ -113,6 +113,8 @@ export const Deployment = Schema.Struct({
   responses: Schema.optionalKey(Schema.Boolean),
   /** Gemini: whether whole replies say how likely their tokens were (docs/upstreams.md#token-probabilities-of-gemini). */
   logprobs: Schema.optionalKey(Schema.Boolean),
+  /** Gemini: the largest `seed` that is taken; a larger one is folded into the range (docs/upstreams.md#sampling-parameters-of-gemini). */
+  maxSeed: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
   /** The ID that the count endpoint wants; absent: no counting on this deployment. */
   countModel: Schema.optionalKey(UpstreamId),
   /** Betas that may be sent with a message; others are removed. */

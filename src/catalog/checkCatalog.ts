@@ -29,8 +29,11 @@ const thinkingOf: Readonly<Record<Family, ReadonlyArray<Model["thinking"]["api"]
   embedding: ["none"]
 }
 
-/** Fields that mean nothing outside the messages API. */
-const messagesOnly = ["countModel", "betas", "countBetas", "interleavedBudget"] as const
+/** Fields that mean nothing outside one API. */
+const apiOnly = {
+  messages: ["countModel", "betas", "countBetas", "interleavedBudget"],
+  content: ["logprobs", "maxSeed"]
+} as const
 
 function* checkThinking({ family, thinking }: Model, at: string): Generator<string> {
   if (!thinkingOf[family].includes(thinking.api)) {
@@ -62,8 +65,10 @@ function* checkDeployment({ family, thinking }: Model, deployment: Deployment, a
     const problem = leadsOut(deployment[field] ?? "")
     if (problem !== undefined) yield `${at}.${field}: ${problem}`
   }
-  for (const field of messagesOnly) {
-    if (deployment[field] !== undefined && api !== "messages") yield `${at}.${field}: only for api messages`
+  for (const only of ["messages", "content"] as const) {
+    for (const field of api === only ? [] : apiOnly[only]) {
+      if (deployment[field] !== undefined) yield `${at}.${field}: only for api ${only}`
+    }
   }
   const unlisted = Object.keys(deployment.weights ?? {}).filter((region) => !deployment.regions?.includes(region))
   if (unlisted.length > 0) yield `${at}.weights: ${unlisted.join(", ")} is not among the regions`

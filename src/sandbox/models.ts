@@ -28,7 +28,9 @@ export type ClaudeModel = ReturnType<typeof claude>
 
 const gemini = ({ thinking, maxOutputTokens }: Model, { model, logprobs = false }: Deployment) => {
   const levels = thinking.efforts.map((effort) => effort.toUpperCase())
-  return { base: model, levels, logprobs, maxOutput: maxOutputTokens }
+  // Penalties ended with Gemini 2.0 (docs/upstreams.md#sampling-parameters-of-gemini).
+  const penalties = /^gemini-(?:1|2\.0)/.test(model)
+  return { base: model, levels, logprobs, penalties, maxOutput: maxOutputTokens }
 }
 export type GeminiModel = ReturnType<typeof gemini>
 

@@ -4,15 +4,15 @@ import { internal, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import { ChatRequest } from "../contract/Chat.ts"
 import type { ApiError } from "../contract/Errors.ts"
-import { removed } from "../vendors/adjustments.ts"
+import { isIdleField, leftOut } from "../vendors/adjustments.ts"
 import { type Heading, renderCompletion } from "../vendors/completion.ts"
 import type { Dialect } from "../vendors/Dialect.ts"
 import { dialectOf } from "../vendors/dialects.ts"
 import { printInputs } from "../vendors/inputTexts.ts"
 import { jsonTexts } from "../vendors/jsonTexts.ts"
 import { reservedOutput } from "../vendors/reservedOutput.ts"
-import type { JsonObject } from "../wire/json.ts"
-import { type Strip, strip } from "../wire/strip.ts"
+import type { Json, JsonObject } from "../wire/json.ts"
+import { plainPath, strip } from "../wire/strip.ts"
 import { type ChatState, chatProtocol } from "./chatStream.ts"
 import { refuseCloudFields } from "./cloudFields.ts"
 import { apiError } from "./errorResponse.ts"
@@ -51,10 +51,14 @@ const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "resp
 /** What of a request its reply is read by: neither the conversation nor the tools, which are not held while a stream runs. */
 const replied = (request: ChatRequest): ChatRequest => ({ ...request, messages: [], tools: null })
 
-/** The body as the deployment takes it; what it does not take is named, too. */
-const stripped = (body: JsonObject, fields: Strip, adjusted: ReadonlyArray<string>) => {
+/** The body as the deployment takes it; what it does not take is named, too, unless it asked for nothing. */
+const stripped = (body: JsonObject, { refused, strip: fields }: Route, adjusted: ReadonlyArray<string>) => {
   const gone: Array<string> = []
-  const bodies = [strip(body, fields, (path) => gone.push(removed(path)))]
+  const refusedPaths = new Set([...(refused ?? [])].map(plainPath))
+  const onDrop = (path: string, value: Json): void => {
+    if (refusedPaths.has(path) || !isIdleField(path, value)) gone.push(leftOut(path, value))
+  }
+  const bodies = [strip(body, fields, onDrop)]
   return { bodies, adjusted: gone.length === 0 ? adjusted : [...adjusted, ...new Set(gone)] }
 }
 
@@ -72,7 +76,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
     if (refusal !== undefined) return Result.fail(invalid(refusal))
     return Result.map(dialect.request(request, route), ({ adjusted, body }) => ({
       operation: route.deployment.api,
-      ...stripped(body, route.strip, adjusted),
+      ...stripped(body, route, adjusted),
       stream: request.stream === true,
       maxOutput: reservedOutput(body, route.model),
       dialect,

@@ -5,9 +5,10 @@ import type { Route } from "../catalog/Route.ts"
 import type { Body } from "../cloud/Provider.ts"
 import { mostNamed, removed } from "../vendors/adjustments.ts"
 import { foldSystem } from "../vendors/claude/systemTurns.ts"
+import { withOpaqueUser } from "../vendors/claude/userId.ts"
 import { adjustThinking } from "../vendors/thinking.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import { type Strip, sparing, strip } from "../wire/strip.ts"
+import { plainPath, type Strip, sparing, strip } from "../wire/strip.ts"
 import { refuseCloudFields } from "./cloudFields.ts"
 import { refuseOutside } from "./inlineMedia.ts"
 import { formatted } from "./messagesFormat.ts"
@@ -125,8 +126,7 @@ const nameLost = (before: JsonObject, after: JsonObject, adjusted: Set<string>):
 }
 
 /** Paths that the cloud has refused, without brackets. */
-const refusedPaths = ({ refused }: Route): ReadonlySet<string> =>
-  new Set([...(refused ?? [])].map((field) => field.replaceAll(/[[{].*?[\]}]/g, "")))
+const refusedPaths = ({ refused }: Route): ReadonlySet<string> => new Set([...(refused ?? [])].map(plainPath))
 
 export const prepareMessages = (
   given: JsonObject,
@@ -162,7 +162,8 @@ export const prepareMessages = (
   const kept = options.counting
     ? Object.fromEntries(Object.entries(shaped).filter(([key]) => counted.includes(key)))
     : shaped
-  const { body, changes } = adjustThinking(kept, { model, deployment, betas, counting: options.counting })
+  const addressed = withOpaqueUser(kept, (change) => adjusted.add(change))
+  const { body, changes } = adjustThinking(addressed, { model, deployment, betas, counting: options.counting })
   const refused = refusedPaths(route)
   const stripped = strip(body, stripFor(route, betas), (path, value) => {
     if (!saysNothing(value) || refused.has(path)) adjusted.add(removed(path))

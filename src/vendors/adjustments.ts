@@ -24,6 +24,54 @@ export const removed = (name: string): string => `${name.slice(0, maxName)}:remo
 export const changed = (name: string, from: string | number | undefined, to: string | number): string =>
   `${name}:${from ?? "unset"}->${to}`
 
+/** Fields of the vendors' bodies that chat calls by another name; by their paths without brackets. */
+const chatNames: ReadonlyMap<string, string> = new Map([
+  ["generationConfig.temperature", "temperature"],
+  ["generationConfig.topP", "top_p"],
+  ["generationConfig.seed", "seed"],
+  ["generationConfig.presencePenalty", "presence_penalty"],
+  ["generationConfig.frequencyPenalty", "frequency_penalty"],
+  ["generationConfig.stopSequences", "stop"],
+  ["generationConfig.responseLogprobs", "logprobs"],
+  ["generationConfig.logprobs", "top_logprobs"],
+  ["generationConfig.responseMimeType", "response_format"],
+  ["generationConfig.responseJsonSchema", "response_format"],
+  ["generationConfig.thinkingConfig", "reasoning_effort"],
+  ["generationConfig.thinkingConfig.thinkingLevel", "reasoning_effort"],
+  ["toolConfig", "tool_choice"],
+  ["toolConfig.functionCallingConfig", "tool_choice"],
+  ["toolConfig.functionCallingConfig.mode", "tool_choice"],
+  ["stop_sequences", "stop"],
+  ["metadata.user_id", "user"],
+  ["thinking", "reasoning_effort"],
+  ["output_config", "reasoning_effort"],
+  ["output_config.effort", "reasoning_effort"],
+  ["output_config.format", "response_format"],
+  ["tool_choice.disable_parallel_tool_use", "parallel_tool_calls"],
+  ["tools.strict", "tools.function.strict"],
+  ["tools.cache_control", "cache_control"],
+  ["system.cache_control", "cache_control"],
+  ["messages.content.cache_control", "cache_control"],
+  ["reasoning", "reasoning_effort"],
+  ["reasoning.effort", "reasoning_effort"],
+  ["text.format", "response_format"],
+  ["text.verbosity", "verbosity"],
+  ["include", "logprobs"]
+])
+
+/** What is named where a field of the vendor's body is left out: by its name on chat, with what the gateway does instead. */
+export const leftOut = (path: string, value: Json): string => {
+  const name = chatNames.get(path) ?? path
+  if (name === "stop") return changed(name, "sent", "watched")
+  return name === "parallel_tool_calls" && value !== true ? firstCall : removed(name)
+}
+
+/** Whether the field, where it is left out, asked for nothing. */
+export const isIdleField = (path: string, value: Json): boolean => isIdle(chatNames.get(path) ?? path, value)
+
+/** How one call at a time is named where the gateway sees to it, because calls of the model's may be left out. */
+export const firstCall = changed("parallel_tool_calls", "false", "first-call")
+
 /** Values that ask for what happens anyway. */
 const idle: ReadonlyMap<string, ReadonlyArray<Json>> = new Map([
   ["presence_penalty", [0]],

@@ -5,11 +5,7 @@
 import { Result } from "effect"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
-import { changed } from "./adjustments.ts"
 import type { Dialect, Piece, Pieces, StreamReader } from "./Dialect.ts"
-
-/** How it is named, because calls of the model's may be left out. */
-export const firstCall = changed("parallel_tool_calls", "false", "first-call")
 
 /** Whether a request wants no more than one call. */
 export const wantsOne = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false

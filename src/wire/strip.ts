@@ -27,6 +27,9 @@ interface Step {
 /** What an object says that it is: a block or a tool by its `type`, a message by its `role`; `?` where it says neither. */
 export const kindOf = ({ type, role }: JsonObject): string => textOf(type) ?? textOf(role) ?? "?"
 
+/** The path without brackets, as `OnDrop` has it. */
+export const plainPath = (path: string): string => path.replaceAll(/[[{].*?[\]}]/g, "")
+
 const stepsOf = (path: string): ReadonlyArray<Step> =>
   path.split(".").map((part) => {
     const [, key = "", bracket = "", kind = ""] = /^(.*?)(?:([[{])(.*)[\]}])?$/.exec(part) ?? []

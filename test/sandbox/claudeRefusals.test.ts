@@ -7,6 +7,22 @@ import { bedrock, claude, dataIn, messageIn, PNG, post } from "./support.ts"
 const closed = { type: "object", additionalProperties: false }
 const bounded = { type: "integer", minimum: 1 }
 
+/** So many strict tools, each with a closed schema. */
+const strictTools = (count: number, more: () => object) => ({
+  tools: Array.from({ length: count }, (_, at) => ({
+    name: `tool${at}`,
+    strict: true,
+    input_schema: { ...closed, ...more() }
+  }))
+})
+/** So many properties, in a schema. */
+const several =
+  (count: number, property: object, required = false) =>
+  () => {
+    const names = Array.from({ length: count }, (_, at) => `p${at}`)
+    return { properties: Object.fromEntries(names.map((name) => [name, property])), required: required ? names : [] }
+  }
+
 /** What is wrong with a body, and the words that the vendor refuses it with. */
 const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
   ["an unknown field", { foo: 1 }, /^foo: Extra inputs are not permitted$/],
@@ -132,7 +148,36 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
   [
     "a bound that cannot be enforced",
     { tools: [{ ...tools[0], strict: true, input_schema: { ...closed, properties: { a: bounded } } }] },
-    /^tools.0.custom.input_schema.properties.a: For 'integer' type, property 'minimum' is not supported$/
+    /^tools.0.custom: For 'integer' type, property 'minimum' is not supported$/
+  ],
+  ["21 strict tools", strictTools(21, () => ({})), /^Too many strict tools \(21\)/],
+  ["25 properties that may be missing", strictTools(5, several(5, {})), /too many optional parameters \(25\)/],
+  [
+    "17 properties of several types",
+    strictTools(1, several(17, { type: ["string", "null"] }, true)),
+    /too many parameters with union types \(17 parameters/
+  ],
+  [
+    "a reference among others",
+    strictTools(1, () => ({ allOf: [{ $ref: "#/$defs/a" }], $defs: { a: closed } })),
+    /^tools.0.custom: 'allOf' with '\$ref' is not supported$/
+  ],
+  [
+    "an open object without a type",
+    strictTools(1, several(1, { properties: {} })),
+    /^tools.0.custom: For 'object' type, 'additionalProperties' must be/
+  ],
+  ...["someone@example.gov", "id of someone@example.gov"].map(
+    (user_id) => [`the user ${user_id}`, { metadata: { user_id } }, /user_id appears to contain an email/] as const
+  ),
+  ...["+1 (202) 555-0100", "2025550100", "call 202-555-0100"].map(
+    (user_id) => [`the user ${user_id}`, { metadata: { user_id } }, /user_id appears to contain a phone/] as const
+  ),
+  ["a long user", { metadata: { user_id: "u".repeat(257) } }, /^metadata.user_id: String should have at most 256/],
+  [
+    "a mark on an empty text",
+    { messages: [user([{ type: "text", text: "", cache_control: { type: "ephemeral" } }])] },
+    /^messages.0.content.0.text: cache_control cannot be set for empty text blocks$/
   ],
   ["a tool that is none", { tools: ["a"] }, /^tools.0: Input should be a valid dictionary$/],
   ["an unknown tool", { tools: [{ type: "a", name: "a" }] }, /^tool type 'a' is not supported/],

@@ -21,6 +21,14 @@ const media = (mimeType: string, data: string) => ({
 const refused: ReadonlyArray<readonly [string, object, RegExp]> = [
   ["an unknown field", ask("a", { foo: 1 }), /Unknown name "foo": Cannot find field/],
   ["an unknown nested field", config({ foo: 1 }), /Unknown name "foo" at 'generation_config'/],
+  ...["presencePenalty", "frequencyPenalty"].map(
+    (name) => [`a ${name}`, config({ [name]: 0.5 }), /^Penalty is not enabled for this model$/] as const
+  ),
+  [
+    "a seed beyond 32 bits",
+    config({ seed: 2 ** 31 }),
+    /^Invalid value at 'generation_config.seed' \(TYPE_INT32\), 2147483648$/
+  ],
   ["contents that are no list", { contents: "a" }, /^Invalid value at 'contents'$/],
   ["an unknown field of a choice", ask("a", { toolConfig: { mode: "ANY" } }), /Unknown name "mode" at 'tool_config'/],
   [

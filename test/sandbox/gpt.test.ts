@@ -13,6 +13,7 @@ const image = (url: string) => user([{ type: "image_url", image_url: { url } }])
 
 const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedrock")?]> = [
   ["an unknown parameter", { foo: 1 }, /Unknown parameter: 'foo'/],
+  ["metadata of what is not stored", { metadata: { a: "b" } }, /'metadata' parameter is only allowed when 'store'/],
   ["max_tokens", { max_tokens: 5 }, /'max_tokens' is not supported/],
   [
     "too high a limit",

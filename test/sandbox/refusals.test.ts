@@ -69,7 +69,12 @@ const refused: ReadonlyArray<readonly [Target, body: unknown, message: RegExp]> 
         }
       })
     ),
-    /properties\.a\.items: For 'object' type/
+    /^tools\.0\.custom: For 'object' type/
+  ],
+  [
+    bedrock(govSonnet),
+    onVertex({ anthropic_version: "bedrock-2023-05-31", metadata: { user_id: '{"id":"a"}' } }),
+    /Request metadata contains a value that violates the regular expression/
   ]
 ]
 

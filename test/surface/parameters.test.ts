@@ -56,6 +56,11 @@ const stops = (stop: string | ReadonlyArray<string>, text: string): Row =>
 const answers = (_: string, json: Got["json"]) => json?.choices?.length === 1
 const schema = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false }
 const format = { type: "json_schema", json_schema: { name: "x", strict: true, schema } }
+const many = Object.fromEntries(Array.from({ length: 25 }, (_, at) => [`p${at}`, { type: "string" }]))
+const optional = {
+  type: "json_schema",
+  json_schema: { name: "x", schema: { ...schema, properties: many, required: [] } }
+}
 const marked = [
   { role: "user", content: [{ type: "text", text: "hi", cache_control: { type: "ephemeral", ttl: "1h" } }] }
 ]
@@ -72,6 +77,7 @@ const chatRows: ReadonlyArray<Row> = [
   stops(" ", "one END two"),
   stops(["Q1", "Q2", "Q3", "Q4", "END"], "one END two"),
   unthinking({ seed: 7 }),
+  unthinking({ seed: 5_000_000_000 }),
   unthinking({ presence_penalty: 1 }),
   unthinking({ frequency_penalty: 1 }),
   unthinking({ logit_bias: { 50256: -100 } }),
@@ -83,6 +89,7 @@ const chatRows: ReadonlyArray<Row> = [
   row({ n: 1 }, { seen: answers }),
   row({ n: 2 }),
   row({ user: "u" }),
+  row({ user: "u@example.gov" }),
   row({ reasoning_effort: "none" }, { beside: { max_tokens: 10_000 } }),
   row({ reasoning_effort: "low" }, { beside: { max_tokens: 10_000 } }),
   row({ reasoning_effort: "xhigh" }, { beside: { max_tokens: 10_000 } }),
@@ -99,6 +106,7 @@ const chatRows: ReadonlyArray<Row> = [
   withTools({ parallel_tool_calls: false }),
   row({ response_format: { type: "json_object" } }),
   row({ response_format: format }, { shown: "`response_format` with a schema" }),
+  row({ response_format: optional }, { shown: "`response_format` with 25 optional properties" }),
   row(
     { messages: marked },
     {
@@ -138,6 +146,7 @@ const messagesRows: ReadonlyArray<Row> = [
   row({ top_k: 5 }),
   row({ stop_sequences: ["END"] }),
   row({ metadata: { user_id: "u" } }),
+  row({ metadata: { user_id: "u@example.gov" } }),
   row({ metadata: { novel: 1 } }),
   row(thinking),
   row({ thinking: { type: "adaptive" } }),

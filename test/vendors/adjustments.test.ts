@@ -47,7 +47,9 @@ describe("what was adjusted", () => {
       { ...off, messages: [{ role: "assistant", content: "Hi." }] },
       ["messages:assistant-first"]
     ],
-    ["a user that Bedrock does not take", sonnetBedrock, { ...off, user: "u" }, ["user:removed"]],
+    ["a user on Bedrock", sonnetBedrock, { ...off, user: "u" }, []],
+    ["a user that has an address", sonnetBedrock, { ...off, user: "u@example.gov" }, ["user:plain->sha256"]],
+    ["a seed beyond the range", flash, { seed: 2 ** 31 }, ["seed:2147483648->0"]],
     [
       "a format that is an instruction",
       sonnet,

@@ -7,9 +7,10 @@ import { digest, signThinking } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { readTurn, type Tool, type Turn } from "../turn.ts"
 import * as messages from "./messages.ts"
+import { checkCompiled, enforced } from "./schemas.ts"
 
-const { cache, checkMessages, closed, dictionary, enforced, filled, insist, list } = messages
-const { matching, messagesOf, oneOf, typed, variant, where, whole } = messages
+const { cache, checkMessages, closed, dictionary, filled, insist, list } = messages
+const { matching, messagesOf, oneOf, typed, userId, variant, where, whole } = messages
 
 /** The platform of a request, and what came beside its body. */
 interface ClaudeContext {
@@ -44,7 +45,9 @@ const BUDGET = 29
 
 const serverTool = /^(?:web_search|bash|text_editor|computer|tool_search_tool|memory)_/
 
-const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<Tool> => {
+type ClaudeTool = Tool & { readonly strict?: boolean }
+
+const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<ClaudeTool> => {
   const fields = {
     "name!": matching(/^[a-zA-Z0-9_-]{1,128}$/),
     "input_schema!": dictionary,
@@ -54,8 +57,8 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<T
   }
   const custom = closed("type description", fields, ({ name, description, input_schema: schema, strict }, path) => {
     oneOf(["object"])(schema.type, `${path}.input_schema.type`)
-    if (strict === true) enforced(schema, `${path}.input_schema`)
-    return { name, description: stringOf(description), schema }
+    if (strict === true) enforced(schema, path)
+    return { name, description: stringOf(description), schema, strict: strict === true }
   })
   return (value, path) => {
     const { type, name, cache_control: marker } = dictionary(value, path)
@@ -111,7 +114,7 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
     top_p: answers && share,
     top_k: answers && anything,
     stop_sequences: answers && stops,
-    metadata: answers && closed("user_id"),
+    metadata: answers && closed("", { user_id: userId(platform) }),
     output_config: answers && (efforts.length > 0 || native) && closed("", output),
     stream: answers && platform === "vertex" && anything,
     anthropic_beta: answers && platform === "bedrock" && anything,
@@ -190,6 +193,9 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
   checkParameters(asked, context, strict)
   const { messages, tools = [], tool_choice: choice = "auto", system = [], forced, thinks } = asked
   const { format } = asked.output_config ?? {}
+  const strictTools = tools.filter((tool) => tool.strict === true)
+  const compiled = strictTools.map(({ schema }) => objectOf(schema))
+  checkCompiled(format === undefined ? compiled : [objectOf(format.schema), ...compiled], compiled.length)
   const budgeted = asked.thinking?.type === "enabled"
   checkMessages(messages, !thinks && model.version < 4.6, budgeted)
   const { turn, promptTokens } = readTurn(messages, {

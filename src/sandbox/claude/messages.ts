@@ -35,19 +35,25 @@ const integer = typed((value): value is number => Number.isInteger(value), "Inpu
 export const whole = (least: number): Shape<number> =>
   where(integer, (value) => value >= least, `Input should be greater than or equal to ${least}`)
 
-const unenforced =
-  /^(?:minimum|maximum|exclusive\w+|multipleOf|minLength|maxLength|pattern|maxItems|uniqueItems|oneOf|not|if|patternProperties)$/
+/** What looks like a person's address, of those that stand alone. */
+const email = /[^\s@]+@[^\s@]+\.[^\s@]+/
+const phone = /(?<![\w-])\+?\d[\d\s().-]{5,}\d(?![\w-])/
+const opaque = "Please send a uuid or hash value instead."
 
-/** A JSON Schema for `strict` tools and for `output_config.format`: closed objects, and only keywords that can be enforced. */
-export const enforced: Shape = (given, path) => {
-  const schema = objectOf(given)
-  const wrong = Object.keys(schema).find((keyword) => unenforced.test(keyword))
-  const open = schema.type === "object" && schema.additionalProperties !== false
-  insist({ "For 'object' type, 'additionalProperties' must be explicitly set to false": !open }, path)
-  insist({ [`For '${stringOf(schema.type)}' type, property '${wrong}' is not supported`]: wrong === undefined }, path)
-  if (isObject(schema.items)) enforced(schema.items, `${path}.items`)
-  for (const keyword of ["properties", "$defs"])
-    for (const [name, inner] of Object.entries(objectOf(schema[keyword]))) enforced(inner, `${path}.${keyword}.${name}`)
+/** Who a request is for. Bedrock takes some characters only. */
+export const userId = (platform: string): Shape<string> => {
+  const shape = where(text, ({ length }) => length <= 256, "String should have at most 256 characters")
+  return (value, path) => {
+    if (value === null) return ""
+    const id = shape(value, path)
+    insist({ [`user_id appears to contain an email address. ${opaque}`]: !email.test(id) }, path)
+    insist({ [`user_id appears to contain a phone number. ${opaque}`]: !phone.test(id) }, path)
+    insist({
+      "Request metadata contains a value that violates the regular expression [a-zA-Z0-9\\s:_@$#=/+,-.]{0,256}":
+        platform !== "bedrock" || /^[a-zA-Z0-9\s:_@$#=/+,\-.]*$/.test(id)
+    })
+    return id
+  }
 }
 
 export const cache: Shape = (value, path) => {
@@ -131,7 +137,13 @@ const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => 
   }
   const cites = (citations: unknown) => strict && role === "user" && arrayOf(citations).length > 0
   const uncited = where(anything, (value) => !cites(value), "Citations are not permitted in user messages")
-  const plain = closed("type", { ...shared, "text!": words, citations: uncited }, ({ text }): Part => ({ text }))
+  const worded = closed("type", { ...shared, "text!": words, citations: uncited }, ({ text }): Part => ({ text }))
+  const plain: Shape<Part> = (value, path) => {
+    const { cache_control: marker, text } = objectOf(value)
+    const empty = text === "" && isObject(marker)
+    insist({ "cache_control cannot be set for empty text blocks": !empty }, path)
+    return worded(value, path)
+  }
   const inner = listOf({ text: plain, ...blocks })
   const content: Shape<Json | undefined> = (value, path) => {
     if (typeof value !== "string" && value !== null) inner(value, path)

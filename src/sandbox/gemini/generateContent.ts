@@ -171,15 +171,22 @@ const REFUSED = "Unable to submit request because"
 const within = (least: number, most: number, message: string | ((value: unknown) => string)): Shape<number> =>
   typed((value): value is number => typeof value === "number" && value >= least && value <= most, message)
 
-const generation = ({ maxOutput }: GeminiModel) => {
+const isInt32 = (value: unknown): value is number => typeof value === "number" && value === (value | 0)
+
+const generation = ({ maxOutput, penalties }: GeminiModel) => {
   const tooMany = (limit: unknown) =>
     `${REFUSED} it has a maxOutputTokens value of ${printed(limit)} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`
   const heat = `${REFUSED} it has a temperature value outside the supported range. The supported range is from 0 (inclusive) to 2.0 (inclusive).`
+  // A penalty of nothing passes everywhere.
+  const penalty = where(anything, (value) => penalties || value === 0, "Penalty is not enabled for this model")
   const stops = `${REFUSED} it has too many stop sequences. The maximum is 5.`
   return closed(
-    "topK responseLogprobs responseMimeType responseSchema responseJsonSchema presencePenalty frequencyPenalty seed " +
-      "responseModalities mediaResolution audioTimestamp speechConfig",
+    "topK responseLogprobs responseMimeType responseSchema responseJsonSchema responseModalities mediaResolution " +
+      "audioTimestamp speechConfig",
     {
+      presencePenalty: penalty,
+      frequencyPenalty: penalty,
+      seed: typed(isInt32, (value) => `Invalid value at '{path}' (TYPE_INT32), ${printed(value)}`),
       logprobs: within(1, 20, `${REFUSED} logprobs is outside the supported range from 1 to 20.`),
       temperature: within(0, 2, heat),
       topP: within(0, 1, `${REFUSED} it has a topP value outside the supported range from 0 to 1.`),

@@ -114,6 +114,9 @@ const readChat = ({ body, model, azure }: shared.GptRequest) => {
     "The 'stream_options' parameter is only allowed when 'stream' is enabled.":
       asked.stream === true || asked.stream_options === undefined,
     [only("parallel_tool_calls")]: tools.length > 0 || asked.parallel_tool_calls === undefined,
+    // Azure follows OpenAI's own API here.
+    "The 'metadata' parameter is only allowed when 'store' is enabled.":
+      !azure || asked.store === true || asked.metadata === undefined,
     [only("tool_choice")]: tools.length > 0 || asked.tool_choice === undefined,
     "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.":
       format !== "json" || messages.some(({ parts }) => /json/i.test(textIn(parts)))

@@ -5,15 +5,16 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, numberOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import { changed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { changed, firstCall, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { firstCall, wantsOne } from "../oneCall.ts"
+import { wantsOne } from "../oneCall.ts"
 import { nameUnread } from "../requestShape.ts"
 import { chosen, isBlank, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
-import { marked } from "./cache.ts"
-import { isEnforceable, jsonInstruction, takesFormat } from "./structured.ts"
+import { losesMark, marked } from "./cache.ts"
+import { type Enforces, jsonInstruction, makeEnforces, takesFormat } from "./structured.ts"
 import { canThink, type Turn, toConversation, withoutThinking } from "./turns.ts"
+import { hashed, opaqueUser } from "./userId.ts"
 
 /** What this dialect says of a request; the rest is named. */
 const saidFields: ReadonlySet<string> = new Set([
@@ -27,23 +28,24 @@ const lost = new Set(["messages.name", "image_url.detail"] as const)
 export const request: Dialect["request"] = (chat, route) => {
   const adjusted: Array<string> = []
   return Result.map(toConversation(chat, adjusted), ({ system, turns, opened }) => {
-    const { model, deployment } = route
+    const { model } = route
     nameUnsaid(chat, saidFields, adjusted)
     nameUnread(chat, { lost }, adjusted)
     if (opened) adjusted.push("messages:assistant-first")
+    if (losesMark(chat)) adjusted.push(removed("cache_control"))
     const { effort, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
     nameEffort(chat, effort, adjusted)
     if (chatMaxTokens(chat) === undefined) adjusted.push(changed("max_tokens", undefined, maxTokens))
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"
-    const format = formatFor(chat, route.strip, adjusted)
+    const enforces = makeEnforces()
+    const format = formatFor(chat, { strip: route.strip, adjusted, enforces })
     const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
-    // Bedrock refuses some values of it (docs/upstreams.md#request-metadata).
-    const named = deployment.cloud === "vertex"
-    if (typeof chat.user === "string" && !named) adjusted.push(removed("user"))
+    const user = typeof chat.user === "string" ? opaqueUser(chat.user) : undefined
+    if (user !== chat.user && user !== undefined) adjusted.push(hashed("user"))
     const { temperature, top_p } = sampling(chat, takes(model.sampling, thinks), adjusted)
     const stops = stopsOf(chat).filter((sequence) => !isBlank(sequence))
-    const rules = { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted }
+    const rules = { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted, enforces }
     const { tools, tool_choice } = toolsFor(chat, turns, rules)
     const body = compact({
       max_tokens: maxTokens,
@@ -62,7 +64,7 @@ export const request: Dialect["request"] = (chat, route) => {
           ? { type: "disabled" }
           : undefined,
       output_config: adaptive && thinks ? { effort, ...format.config } : format.config,
-      metadata: typeof chat.user === "string" && named ? { user_id: chat.user } : undefined
+      metadata: user === undefined ? undefined : { user_id: user }
     })
     return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
@@ -82,11 +84,15 @@ const sampling = (chat: ChatRequest, taken: boolean, adjusted: Array<string>): J
   return { temperature: Math.min(1, temperature) }
 }
 
-interface ToolRules {
-  /** Whether a forced choice is taken. */
-  readonly forcible: boolean
+interface SchemaRules {
   readonly strip: Strip
   readonly adjusted: Array<string>
+  readonly enforces: Enforces
+}
+
+interface ToolRules extends SchemaRules {
+  /** Whether a forced choice is taken. */
+  readonly forcible: boolean
 }
 
 /** The vendor wants the tools that a history uses to be defined, also where none may be called any more. */
@@ -111,9 +117,9 @@ const calledIn = (turns: ReadonlyArray<Turn>): ReadonlySet<string> | undefined =
   return names
 }
 
-const toolFor = (tool: Tool, { strip, adjusted }: ToolRules): JsonObject => {
+const toolFor = (tool: Tool, { strip, adjusted, enforces }: ToolRules): JsonObject => {
   const schema = parametersOf(tool)
-  const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && isEnforceable(schema)
+  const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && enforces(schema, 1)
   if (tool.function.strict === true && !strict) adjusted.push(removed("tools.function.strict"))
   return marked(
     compact({
@@ -153,13 +159,12 @@ const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules)
  */
 const formatFor = (
   chat: ChatRequest,
-  strip: Strip,
-  adjusted: Array<string>
+  { strip, adjusted, enforces }: SchemaRules
 ): { readonly config?: JsonObject; readonly instruction?: string } => {
   const format = jsonFormat(chat)
   if (format === undefined) return asText
   const { schema } = format
-  if (schema !== undefined && takesFormat(strip) && isEnforceable(schema)) {
+  if (schema !== undefined && takesFormat(strip) && enforces(schema)) {
     return { config: { format: { type: "json_schema", schema } } }
   }
   adjusted.push(changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction"))

@@ -2,7 +2,7 @@
  * Structured output: the vendor's own where the deployment takes it, else an instruction
  * (docs/decisions.md#structured-output, docs/upstreams.md#structured-output-of-claude).
  */
-import { isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 
 /** Whether the deployment takes `output_config.format`. */
@@ -38,18 +38,65 @@ const definition = /^#\/(?:\$defs|definitions)\/[^/]+$/
 /** Levels of a schema that are looked into. */
 const maxDepth = 64
 
+/** What all schemas of a request may have together; beyond it the vendor refuses to compile them. */
+const limits = { strictTools: 20, optional: 24, unions: 16 }
+
 /** Whether the vendor can enforce the schema: objects are closed, nothing refers to itself, no keyword is outside its subset. */
-export const isEnforceable = (schema: JsonObject): boolean => isClosed(schema, 0) && !isRecursive(schema)
+const isEnforceable = (schema: JsonObject): boolean => isClosed(schema, 0) && !isRecursive(schema)
+
+/** Says of each schema of a request in turn whether it is enforced; `strictTools`: 1 for that of a tool. */
+export type Enforces = (schema: JsonObject, strictTools?: 0 | 1) => boolean
+
+/** Enforces the schemas of one request as long as they fit the limits together. */
+export const makeEnforces = (): Enforces => {
+  let used = { strictTools: 0, optional: 0, unions: 0 }
+  return (schema, strictTools = 0) => {
+    if (!isEnforceable(schema)) return false
+    const size = sizeOf(schema)
+    const sum = {
+      strictTools: used.strictTools + strictTools,
+      optional: used.optional + size.optional,
+      unions: used.unions + size.unions
+    }
+    const fits = sum.strictTools <= limits.strictTools && sum.optional <= limits.optional && sum.unions <= limits.unions
+    if (fits) used = sum
+    return fits
+  }
+}
+
+/** How many properties may be missing, and how many schemas have several types; those of a definition count once. */
+const sizeOf = (schema: Json): { readonly optional: number; readonly unions: number } => {
+  let [optional, unions] = [0, 0]
+  const open: Array<Json> = [schema]
+  for (const one of open) {
+    if (Array.isArray(one)) for (const inner of one) open.push(inner)
+    if (!isObject(one)) continue
+    const { anyOf, properties, required, type } = one
+    const needed = new Set(arrayOf(required))
+    optional += Object.keys(objectOf(properties)).filter((name) => !needed.has(name)).length
+    if (Array.isArray(anyOf) || Array.isArray(type)) unions++
+    for (const [keyword, value] of Object.entries(one)) {
+      if (values.has(keyword)) continue
+      if (maps.has(keyword)) for (const inner of Object.values(objectOf(value))) open.push(inner)
+      else open.push(value)
+    }
+  }
+  return { optional, unions }
+}
+
+const isOfObjects = ({ properties, type }: JsonObject): boolean =>
+  type === "object" || properties !== undefined || arrayOf(type).includes("object")
 
 const isClosed = (schema: Json, depth: number): boolean => {
   if (Array.isArray(schema)) return schema.every((item) => isClosed(item, depth + 1))
   if (!isObject(schema)) return true
   if (depth > maxDepth) return false
-  if (schema.type === "object" && schema.additionalProperties !== false) return false
+  if (isOfObjects(schema) && schema.additionalProperties !== false) return false
   return Object.entries(schema).every(([keyword, value]) => {
     if (refused.has(keyword)) return false
     if (keyword === "minItems") return value === 0 || value === 1
     if (keyword === "format") return formats.has(value)
+    if (keyword === "allOf" && arrayOf(value).some((part) => isObject(part) && "$ref" in part)) return false
     if (keyword === "enum") return Array.isArray(value) && value.every(isScalar)
     if (keyword === "$ref") return typeof value === "string" && definition.test(value)
     if (values.has(keyword)) return true

@@ -86,14 +86,21 @@ const textBlock = (text: string): JsonObject => ({ type: "text", text })
 
 /** The vendor refuses texts of nothing but whitespace. */
 const userBlocks = (content: string | ReadonlyArray<ContentPart>): ReadonlyArray<JsonObject> => {
-  if (typeof content !== "string") return userParts(content).flatMap(userBlock)
-  return isBlank(content) ? [] : [textBlock(content)]
+  if (typeof content === "string") return isBlank(content) ? [] : [textBlock(content)]
+  const blocks: Array<JsonObject> = []
+  for (const part of userParts(content)) {
+    const last = blocks.at(-1)
+    if (part.type !== "text" || !isBlank(part.text)) blocks.push(userBlock(part))
+    // Its mark goes to what stands before it: it asks for all up to there.
+    else if (last !== undefined && last.cache_control === undefined) blocks.splice(-1, 1, marked(last, part.cache))
+  }
+  return blocks
 }
-const userBlock = (part: UserPart): ReadonlyArray<JsonObject> => {
-  if (part.type === "text") return isBlank(part.text) ? [] : [marked(textBlock(part.text), part.cache)]
+const userBlock = (part: UserPart): JsonObject => {
+  if (part.type === "text") return marked(textBlock(part.text), part.cache)
   const source = { type: "base64", media_type: part.mime, data: part.data }
   const block = part.type === "image" ? { type: "image", source } : { type: "document", source, title: part.filename }
-  return [marked(block, part.cache)]
+  return marked(block, part.cache)
 }
 
 const toolResult = (id: string, content: string): JsonObject => ({

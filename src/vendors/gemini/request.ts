@@ -2,10 +2,19 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
-import { compact, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
-import { mostNamed, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
+import {
+  changed,
+  firstCall,
+  mostNamed,
+  nameEffort,
+  nameForced,
+  nameUnsaid,
+  removed,
+  unadjusted
+} from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { firstCall, wantsOne } from "../oneCall.ts"
+import { wantsOne } from "../oneCall.ts"
 import { nameUnread } from "../requestShape.ts"
 import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -68,7 +77,7 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): J
     temperature: taken ? numberOf(chat.temperature) : undefined,
     topP: taken ? numberOf(chat.top_p) : undefined,
     stopSequences: stops.length === 0 ? undefined : stops,
-    seed: chat.seed ?? undefined,
+    seed: seedFor(chat, route, adjusted),
     presencePenalty: chat.presence_penalty ?? undefined,
     frequencyPenalty: chat.frequency_penalty ?? undefined,
     responseLogprobs: likely ? true : undefined,
@@ -82,6 +91,20 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): J
           }),
     thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
   })
+}
+
+/** A seed beyond the range of the vendor's becomes the same one within it each time. */
+const seedFor = (chat: ChatRequest, { deployment }: Route, adjusted: Array<string>): Json | undefined => {
+  const seed = chat.seed ?? undefined
+  const most = deployment.maxSeed
+  const written = JSON.stringify(seed)
+  if (seed === undefined || most === undefined || !/^-?\d{1,400}$/.test(written)) return seed
+  const given = BigInt(written)
+  const size = BigInt(most) + 1n
+  if (given >= -size && given < size) return seed
+  const folded = Number(((given % size) + size) % size)
+  adjusted.push(changed("seed", written, folded))
+  return folded
 }
 
 /** Most stop sequences that the vendor takes (docs/upstreams.md#gemini). */

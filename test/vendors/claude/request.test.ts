@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { arrayOf, objectOf } from "../../../src/wire/json.ts"
 import {
   adjusted,
+  asked,
   call,
   chat,
   dialect,
@@ -35,7 +37,47 @@ describe("parameters", () => {
     })
   })
 
-  it("leave the user out on cloud B", () => expect(say(sonnetBedrock, { user: "u" })).not.toHaveProperty("metadata"))
+  const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
+  it.each([
+    ["u", true],
+    ["user_0a1b_account__session_550e8400-e29b-41d4-a716-446655440000", true],
+    ["550e8400-e29b-41d4-a716-446655440000", true],
+    ["u".repeat(256), true],
+    ["u".repeat(257), false],
+    ["someone@example.gov", false],
+    ["+1 (202) 555-0100", false],
+    ["2025550100", false],
+    ["202-555-0100", false],
+    ['{"id":"a"}', false],
+    ["J. Doe", false]
+  ])("say the user %j as it is: %s", (id, plain) => {
+    for (const route of [sonnet, sonnetBedrock]) {
+      expect(say(route, { user: id }).metadata).toEqual({ user_id: plain ? id : sha256(id) })
+    }
+  })
+
+  it("put the mark of an empty part on the one before it", () => {
+    const cache_control = { type: "ephemeral" }
+    const empty = { type: "text", text: " ", cache_control }
+    const sent = (content: ReadonlyArray<object>) => {
+      const { adjusted, body } = asked(sonnet, {
+        reasoning_effort: "none",
+        max_tokens: 9,
+        messages: [{ role: "user", content }]
+      })
+      return [body.messages, adjusted]
+    }
+    const of = (...content: ReadonlyArray<object>) => [{ role: "user", content }]
+    expect(sent([text("a"), empty, text("b")])).toEqual([of({ ...text("a"), cache_control }, text("b")), []])
+    const long = { ...text("a"), cache_control: { type: "ephemeral", ttl: "1h" } }
+    expect(sent([long, empty])).toEqual([of(long), []])
+    expect(sent([empty, text("b")])).toEqual([of(text("b")), ["cache_control:removed"]])
+    const messages = [
+      { role: "system", content: "", cache_control },
+      { role: "user", content: "b" }
+    ]
+    expect(adjusted(sonnet, { reasoning_effort: "none", max_tokens: 9, messages })).toEqual(["cache_control:removed"])
+  })
 
   it.each([
     [undefined, undefined, undefined],
@@ -104,6 +146,8 @@ describe("JSON answers", () => {
     expect(say(sonnet, { response_format: { type: "text" } })).not.toHaveProperty("system")
   })
 
+  const names = (count: number) => Array.from({ length: count }, (_, at) => `p${at}`)
+  const several = (count: number, schema: object) => Object.fromEntries(names(count).map((name) => [name, schema]))
   const closed = (fields: object) => ({ type: "object", additionalProperties: false, ...fields })
   it.each<[string, object, boolean]>([
     ["a closed object", closed({ properties: { a: { type: "string", enum: ["x"], format: "date" } } }), true],
@@ -122,10 +166,40 @@ describe("JSON answers", () => {
       closed({ $defs: { a: { anyOf: [{ $ref: "#/$defs/b" }] }, b: { anyOf: [{ $ref: "#/$defs/a" }] } } }),
       false
     ],
+    ["an open object without a type", closed({ properties: { a: { properties: {} } } }), false],
+    ["an open object or null", closed({ properties: { a: { type: ["object", "null"] } } }), false],
+    ["a reference among others", closed({ $defs: { a: {} }, allOf: [{ $ref: "#/$defs/a" }] }), false],
+    ["24 properties that may be missing", closed({ properties: several(24, {}) }), true],
+    ["25 properties that may be missing", closed({ properties: several(25, {}) }), false],
+    ["25 properties that may not", closed({ properties: several(25, {}), required: names(25) }), true],
+    ["16 unions", closed({ properties: several(16, { anyOf: [{}, {}] }) }), true],
+    ["17 unions", closed({ properties: several(17, { type: ["string", "null"] }), required: names(17) }), false],
     ["a schema elsewhere", closed({ properties: { a: { $ref: "https://example.com/a" } } }), false]
   ])("%s can be enforced: %s", (_, given, native) => {
     const response_format = { type: "json_schema", json_schema: { name: "x", strict: true, schema: given } }
     expect("format" in objectOf(say(opus, { response_format }).output_config)).toBe(native)
+  })
+
+  it("share the limits with strict tools, which lose the word beyond them", () => {
+    const strict = (count: number, schema: object) =>
+      names(count).map((name) => ({ type: "function", function: { name, strict: true, parameters: closed(schema) } }))
+    const taken = (fields: object) => {
+      const { adjusted, body } = asked(sonnetBedrock, { reasoning_effort: "none", max_tokens: 9, ...fields })
+      return [
+        arrayOf(body.tools).filter((tool) => objectOf(tool).strict === true).length,
+        "output_config" in body,
+        adjusted
+      ]
+    }
+    expect(taken({ tools: strict(20, {}) })).toEqual([20, false, []])
+    const gone = "tools.function.strict:removed"
+    expect(taken({ tools: strict(21, {}) })).toEqual([20, false, [gone]])
+    const response_format = {
+      type: "json_schema",
+      json_schema: { name: "x", schema: closed({ properties: several(20, {}) }) }
+    }
+    const tools = strict(3, { properties: several(2, {}) })
+    expect(taken({ response_format, tools })).toEqual([2, true, [gone]])
   })
 })
 
