@@ -4,15 +4,23 @@ import { createReadStream, existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { pipeline } from "node:stream/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { places, updated, version } from "../../.ci/version.ts"
+import { places, released, updated, version } from "../../.ci/version.ts"
 import { type Manifest, root, text, yaml } from "../support/deployFiles.ts"
 
 const manifest = JSON.parse(text("package.json"))
 const locked = JSON.parse(text("package-lock.json")).packages
 
 describe("the version", () => {
-  it.each(places)("stands in %s as in package.json", (file, before) => {
-    assert.strictEqual(updated(file, before), text(file))
+  it.each(places)("stands in %s as in package.json", (file, ours) => {
+    assert.strictEqual(updated(file, ours), text(file))
+    assert.notInclude(updated(file, ours, "98.7.6"), `"${version}"`, "no other place in the file")
+  })
+
+  it("takes the changelog's unreleased part, once", () => {
+    const changelog = "# Changelog\n\n## [Unreleased]\n\n- New\n\n## [0.1.0] - 2026-01-01\n"
+    const made = released(changelog, "1.2.3", "2026-12-01")
+    assert.include(made, "## [Unreleased]\n\n## [1.2.3] - 2026-12-01\n\n- New\n")
+    assert.strictEqual(released(made, "1.2.3", "2026-12-02"), made)
   })
 
   it("is written by npm when it changes", () => {
@@ -104,24 +112,26 @@ describe("Renovate", () => {
   })
 })
 
-describe("the workflow for public forges", () => {
-  const workflow = yaml(".github/workflows/ci.yml")
-  const steps: ReadonlyArray<Manifest> = Object.values<Manifest>(workflow.jobs).flatMap(({ steps }) => steps)
+describe("the workflows for public forges", () => {
+  const workflows = ["ci", "release"].map((name) => yaml(`.github/workflows/${name}.yml`))
+  const steps: ReadonlyArray<Manifest> = workflows.flatMap(({ jobs }) =>
+    Object.values<Manifest>(jobs).flatMap(({ steps }) => steps)
+  )
 
-  it("runs what is in .ci, and may only read", () => {
-    assert.deepStrictEqual(workflow.permissions, { contents: "read" })
+  it("run what is in .ci, and may only read where nothing else is stated", () => {
+    for (const { permissions } of workflows) assert.deepStrictEqual(permissions, { contents: "read" })
     const scripts = steps.flatMap(({ run = "" }) => run.match(/\.ci\/[\w-]+/g) ?? [])
-    assert.includeMembers(scripts, [".ci/run", ".ci/manifests", ".ci/image"])
+    assert.includeMembers(scripts, [".ci/run", ".ci/manifests", ".ci/image", ".ci/release"])
     for (const script of scripts) assert.isTrue(existsSync(join(root, script)), script)
   })
 
-  it("names the full version of each action", () => {
+  it("name the full version of each action", () => {
     for (const { uses } of steps) if (uses !== undefined) assert.match(uses, /@(v\d+\.\d+\.\d+|[0-9a-f]{40})$/)
   })
 
-  it("keeps the list of what is shipped", () => {
-    assert.include(text(".ci/run"), "npm run --silent sbom")
-    assert.match(manifest.scripts.sbom, /^npm sbom .*--sbom-format cyclonedx .*> sbom\.cdx\.json$/)
-    assert.isTrue(steps.some((step) => step.with?.path === "sbom.cdx.json"))
+  it("make a release in every run, sign it with a tag's, and keep its list of what is shipped", () => {
+    assert.include(text(".ci/run"), ".ci/release")
+    assert.isTrue(steps.some((step) => step.with?.path === "release/*.cdx.json"))
+    assert.isTrue(steps.some(({ run = "" }) => run.includes("cosign sign-blob") && run.includes("*.intoto.json")))
   })
 })

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { version } from "../../src/contract/version.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
 import { get } from "../support/http.ts"
 
@@ -24,7 +25,7 @@ describe("GET /health", () => {
       }
     })
     try {
-      const plain = { status: "ok", service: "government-model-gateway", version: "0.1.0" }
+      const plain = { status: "ok", service: "government-model-gateway", version }
       for (const headers of [{}, { "x-api-key": "wrong" }, { "x-api-key": "" }]) {
         const got = await get(`${gateway.url}/health`, headers)
         assert.deepStrictEqual([got.status, got.json], [200, plain])
