@@ -2,7 +2,7 @@
  * A streamed reply, and what is recorded of it. The first frame is awaited before the status is committed, so that a refusal keeps its
  * status; after that the stream never fails, but ends in-band.
  */
-import { Cause, Effect, Exit, Option, Pull, Stream } from "effect"
+import { Cause, Channel, Effect, Exit, Option, Pull, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
@@ -38,6 +38,17 @@ const tooLarge = new GatewayError({
 const response = {
   contentType: "text/event-stream; charset=utf-8",
   headers: { "x-accel-buffering": "no" }
+}
+
+/** Pulls what has been pulled already, then the rest. */
+const startingWith = <A, E>(first: A | undefined, rest: Pull.Pull<A, E>): Pull.Pull<A, E> => {
+  let held = first
+  return Effect.suspend(() => {
+    if (held === undefined) return rest
+    const value = held
+    held = undefined
+    return Effect.succeed(value)
+  })
 }
 
 type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
@@ -100,8 +111,8 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
         record.take(more)
       }
     })
-    const pull = yield* Stream.toPull(bytes)
-    const first = yield* Pull.catchDone(pull, () => Effect.succeed([])).pipe(
+    const pull = yield* Channel.toPullScoped(Stream.toChannel(bytes), yield* Effect.scope)
+    const first = yield* Pull.catchDone(pull, () => Effect.undefined).pipe(
       Effect.onExit((exit) =>
         Effect.sync(() => {
           if (Exit.isSuccess(exit)) return
@@ -121,8 +132,5 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
     record.answered()
     // The request has been sent, and is let go of.
     record.take(-ofRequest)
-    return HttpServerResponse.stream(
-      Stream.concat(Stream.fromIterable(first), Stream.fromPull(Effect.succeed(pull))),
-      response
-    )
+    return HttpServerResponse.stream(Stream.fromPull(Effect.succeed(startingWith(first, pull))), response)
   })

@@ -1,7 +1,8 @@
 /** How long a streamed reply may take, and what fills its silence. */
-import { Cause, Duration, Effect, Exit, Fiber, Option, Queue, Scope, Stream } from "effect"
+import { Cause, Channel, Duration, Effect, Exit, Fiber, Option, Scope, Stream } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { keepAlive } from "../wire/sse.ts"
+import { makeHandoff } from "./handoff.ts"
 import { Enough } from "./translate.ts"
 
 /** The whole of a request took too long. */
@@ -38,84 +39,74 @@ export interface DeadlineOptions {
 type Items<A> = readonly [A, ...Array<A>]
 
 /**
- * Two fibers a stream: one reads the cloud, at most one array ahead of the caller, and one is its clock. When the time is over the
+ * One fiber reads the cloud, at most one array ahead of the caller, and one is the clock of the stream. When the time is over the
  * first is interrupted, which ends the call, also while the caller does not read.
  */
 export const withDeadlines =
-  ({ ceiling, cutOff, ended, heardAt, heartbeat, idle }: DeadlineOptions) =>
+  (options: DeadlineOptions) =>
   <A>(self: Stream.Stream<A, GatewayError | Enough>): Stream.Stream<A | typeof keepAlive, GatewayError> =>
     Stream.unwrap(
       Effect.gen(function* () {
+        const { cutOff, ended, heardAt } = options
+        const ceiling = Duration.toMillis(options.ceiling)
+        const heartbeat = Duration.toMillis(options.heartbeat)
+        const idle = Duration.toMillis(options.idle)
         const now = () => performance.now()
         const scope = yield* Effect.scope
         const call = yield* Scope.fork(scope)
-        const queue = yield* Queue.bounded<Items<A | typeof keepAlive>, GatewayError | Cause.Done>(1)
+        const { end, give, offer, take } = makeHandoff<Items<A | typeof keepAlive>, GatewayError | Cause.Done>()
         const startedAt = now()
         let emittedAt = startedAt
         let waitingSince: number | undefined = startedAt
         const silentSince = () =>
           waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, heardAt())
 
-        const read = Effect.flatMap(Scope.provide(Stream.toPull(self), call), (pull) =>
-          Effect.forever(
-            Effect.flatMap(
-              Effect.suspend(() => {
-                waitingSince = now()
-                return pull
-              }),
-              (items) => {
-                waitingSince = undefined
-                emittedAt = now()
-                return Queue.offer(queue, items)
-              }
-            ),
-            { disableYield: true }
-          )
-        )
+        const read = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(self), call), (pull) => {
+          const begin = Effect.suspend(() => {
+            waitingSince = now()
+            return pull
+          })
+          const next = Effect.flatMap(begin, (items) => {
+            waitingSince = undefined
+            emittedAt = now()
+            return give(items)
+          })
+          return Effect.forever(next, { disableYield: true })
+        })
         const reader = yield* read.pipe(
           Effect.onExit((exit) => {
             waitingSince = undefined
             const cause = Exit.isFailure(exit) ? exit.cause : Cause.fail(Cause.Done())
             const error = Option.getOrUndefined(Cause.findErrorOption(cause))
             const done = error !== undefined && Cause.isDone(error)
-            return Scope.close(call, done ? Exit.void : Exit.failCause(cause)).pipe(
-              Effect.andThen(
-                Cause.hasInterruptsOnly(cause)
-                  ? Effect.void
-                  : done || error instanceof Enough
-                    ? Queue.end(queue)
-                    : Queue.failCause(queue, cause as Cause.Cause<GatewayError>)
+            return Effect.map(Scope.close(call, done ? Exit.void : Exit.failCause(cause)), () => {
+              if (Cause.hasInterruptsOnly(cause)) return
+              end(
+                error instanceof Enough ? Exit.fail(Cause.Done()) : Exit.failCause(cause as Cause.Cause<GatewayError>)
               )
-            )
+            })
           }),
           Effect.forkIn(scope, { startImmediately: true })
         )
 
-        /** Waits until the reply must be ended, and answers why; fills silence meanwhile. */
-        const watch: Effect.Effect<GatewayError> = Effect.gen(function* () {
-          for (;;) {
-            const idleAt = silentSince() + Duration.toMillis(idle)
-            const next = Math.min(
-              startedAt + Duration.toMillis(ceiling),
-              emittedAt + Duration.toMillis(heartbeat),
-              idleAt
-            )
-            const error = yield* Effect.timeoutOption(ended, Math.max(1, next - now()))
-            if (Option.isSome(error)) return error.value
-            const at = now()
-            if (at - startedAt >= Duration.toMillis(ceiling)) return ceilingError
-            if (at - silentSince() >= Duration.toMillis(idle)) return idleError
-            if (at - emittedAt < Duration.toMillis(heartbeat)) continue
+        /** Waits until the time is over, and answers why; fills silence meanwhile. */
+        const timeIsOver: Effect.Effect<GatewayError> = Effect.suspend(() => {
+          const at = now()
+          if (at - startedAt >= ceiling) return Effect.succeed(ceilingError)
+          if (at - silentSince() >= idle) return Effect.succeed(idleError)
+          if (at - emittedAt >= heartbeat) {
             emittedAt = at
-            if (Queue.sizeUnsafe(queue) === 0) Queue.offerUnsafe(queue, [keepAlive])
+            offer([keepAlive])
           }
+          const next = Math.min(startedAt + ceiling, silentSince() + idle, emittedAt + heartbeat)
+          return Effect.andThen(Effect.sleep(Math.max(1, next - at)), timeIsOver)
         })
-        yield* watch.pipe(
-          Effect.tap((error) => Fiber.interrupt(reader).pipe(Effect.andThen(Queue.fail(queue, error)))),
+        yield* Effect.raceFirst(ended, timeIsOver).pipe(
+          Effect.tap((error) => Effect.map(Fiber.interrupt(reader), () => end(Exit.fail(error)))),
           Effect.andThen(Effect.sleep(grace)),
           Effect.andThen(cutOff),
           Effect.forkIn(scope)
         )
-        return Stream.fromPull(Effect.succeed(Queue.take(queue)))
+        return Stream.fromPull(Effect.succeed(take))
       })
     )

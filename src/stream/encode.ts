@@ -1,9 +1,7 @@
 /** The bytes of a streamed reply: one buffer an array, so one write a network chunk. */
-import { Cause, Effect, Pull, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { printEvents } from "../wire/sse.ts"
 import type { Item } from "./Frame.ts"
-
-const encoder = new TextEncoder()
 
 /** `onWaiting` is called with how many more bytes wait for the caller, or fewer: an array is asked for when the last one has left. */
 export const encode =
@@ -16,20 +14,14 @@ export const encode =
           if (bytes !== waiting) onWaiting(bytes - waiting)
           waiting = bytes
         }
-        return Pull.matchEffect(
-          Effect.suspend(() => {
-            wait(0)
-            return upstream
-          }),
-          {
-            onSuccess: (array) => {
-              const bytes = encoder.encode(printEvents(array))
-              wait(bytes.length)
-              return Effect.succeed([bytes] as const)
-            },
-            onFailure: Effect.failCause,
-            onDone: () => Cause.done()
-          }
-        )
+        const next = Effect.suspend(() => {
+          wait(0)
+          return upstream
+        })
+        return Effect.map(next, (array) => {
+          const bytes = Buffer.from(printEvents(array))
+          wait(bytes.length)
+          return [bytes] as const
+        })
       })
     )

@@ -11,7 +11,7 @@ export const endInBand =
   (lastFrames: (error: GatewayError) => ReadonlyArray<Frame>) =>
   (self: Stream.Stream<Item, GatewayError>): Stream.Stream<Item, GatewayError> =>
     Stream.transformPull(self, (upstream) =>
-      Effect.sync(() => {
+      Effect.map(Effect.context(), (context) => {
         let begun = false
         let over = false
         const fail = (cause: Cause.Cause<GatewayError>): Pull.Pull<Items, GatewayError> => {
@@ -20,19 +20,17 @@ export const endInBand =
           const error = Option.getOrUndefined(Cause.findErrorOption(cause))
           const frames = lastFrames(error ?? internal)
           const last = isFilled(frames) ? Effect.succeed(frames) : Cause.done()
-          return error === undefined ? Effect.andThen(Effect.logError("a streamed reply failed", cause), last) : last
+          if (error !== undefined) return last
+          return Effect.andThen(Effect.provideContext(Effect.logError("a streamed reply failed", cause), context), last)
         }
-        return Effect.suspend(() =>
-          over
-            ? Cause.done()
-            : Pull.matchEffect(upstream, {
-                onSuccess: (items) => {
-                  begun = true
-                  return Effect.succeed<Items>(items)
-                },
-                onFailure: fail,
-                onDone: () => Cause.done()
-              })
-        )
+        const next = Pull.matchEffect(upstream, {
+          onSuccess: (items) => {
+            begun = true
+            return Effect.succeed<Items>(items)
+          },
+          onFailure: fail,
+          onDone: () => Cause.done()
+        })
+        return Effect.suspend(() => (over ? Cause.done() : next))
       })
     )

@@ -35,18 +35,14 @@ export const stage =
           if (exit !== undefined) end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
           return isFilled(emit) ? Effect.succeed(emit) : end
         }
-        const pull: Pull.Pull<Filled<B>, E2> = Effect.suspend(
-          () =>
-            end ??
-            Pull.matchEffect(upstream, {
-              onSuccess: (items) => pass(onArray(items)) ?? pull,
-              onFailure: (cause) => Effect.failCause(Cause.map(cause, onError)),
-              onDone: () => {
-                end = Cause.done()
-                return pass(onDone()) ?? end
-              }
-            })
-        )
-        return pull
+        const step: Pull.Pull<Filled<B>, E2> = Pull.matchEffect(upstream, {
+          onSuccess: (items) => pass(onArray(items)) ?? step,
+          onFailure: (cause) => Effect.failCause(Cause.map(cause, onError)),
+          onDone: () => {
+            end = Cause.done()
+            return pass(onDone()) ?? end
+          }
+        })
+        return Effect.suspend(() => end ?? step)
       })
     )

@@ -106,8 +106,7 @@ describe("in silence", () => {
     await pass(10_000)
     await say("a")
     await readOnce()
-    await readOnce()
-    assert.deepStrictEqual(got, [keepAlive, keepAlive, "a"])
+    assert.deepStrictEqual(got, [keepAlive, "a"])
   })
 })
 
@@ -152,7 +151,7 @@ describe("a cloud", () => {
   it("is read at most one array ahead of the caller", async () => {
     const { asked, got, leave, readOnce, say, seen } = await running()
     await say("a", "b", "c", "d", "e")
-    assert.strictEqual(asked(), 3, "one is read, one waits, and one is held")
+    assert.strictEqual(asked(), 2, "one is read, and one waits")
     for (let n = 0; n < 3; n++) await readOnce()
     assert.deepStrictEqual(got, ["a", "b", "c", "d"])
     assert.isUndefined(seen.closed)
