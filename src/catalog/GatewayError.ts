@@ -33,7 +33,7 @@ export type Reason =
  *   was ended; `quota-store` the store of quotas is lost; `cloud-quota` the operator's quota with a cloud is used up; `cancelled` a call that was given up.
  * - Of reaching a cloud: `connect`, `connect-timeout` before anything was sent; `connection`, `certificate`, `credentials`,
  *   `circuit-open`, `redirect`, `content-type`, `too-large`, `invalid-utf8`, `bad-frame`.
- * - Of what a cloud said: `upstream-invalid`, `upstream-refused`, `upstream-rate-limit`, `upstream-timeout`, `upstream-error`; and
+ * - Of what a cloud said: `content-filter` its safety system refused the prompt; `upstream-invalid`, `upstream-refused`, `upstream-rate-limit`, `upstream-timeout`, `upstream-error`; and
  *   `cut`, `shape`, `event`, `finish` (see `UpstreamFault`).
  */
 export type Code =
@@ -56,6 +56,7 @@ export type Code =
   | "too-large"
   | "invalid-utf8"
   | "bad-frame"
+  | "content-filter"
   | "upstream-invalid"
   | "upstream-refused"
   | "upstream-rate-limit"

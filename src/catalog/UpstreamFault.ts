@@ -13,6 +13,8 @@ export interface Refused {
   readonly message: string | undefined
   /** Seconds to wait, where the upstream said so. */
   readonly retryAfter?: number | undefined
+  /** A safety system refused the prompt. */
+  readonly filtered: boolean
 }
 
 /** What the upstream sent is not what its API promises. */
@@ -31,12 +33,15 @@ export interface Broken {
 
 export type UpstreamFault = Refused | Broken
 
-export const refused = (status: number, message: string | undefined, retryAfter?: number): Refused => ({
-  _tag: "Refused",
-  status,
-  message,
-  retryAfter
-})
+export const refused = (
+  status: number,
+  message: string | undefined,
+  retryAfter?: number,
+  filtered = false
+): Refused => ({ _tag: "Refused", status, message, retryAfter, filtered })
+
+/** How OpenAI's APIs say that a safety system refused the prompt, with the status 400 (docs/upstreams.md#azure-openai). */
+export const isFiltered = ({ code }: JsonObject): boolean => code === "content_filter"
 
 const broken = (kind: Broken["kind"], message: string): Broken => ({ _tag: "Broken", kind, message })
 

@@ -100,8 +100,8 @@ const decoders = {
 /** A refusal, with what the reply's headers say about it. */
 const annotate = <E>(error: E, { requestId, retryAfter }: GatewayHeaders): E => {
   if (!(error instanceof ApiError || error instanceof MessagesError)) return error
-  const { status, type, message, details } = error
-  const fields = { status, type, message, details, requestId, retryAfter }
+  const { status, type, code, message, details } = error
+  const fields = { status, type, code, message, details, requestId, retryAfter }
   return (error instanceof ApiError ? new ApiError(fields) : new MessagesError(fields)) as typeof error
 }
 

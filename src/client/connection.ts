@@ -58,7 +58,7 @@ const refusalOf = (
   { requestId, retryAfter }: GatewayHeaders,
   text: string
 ) => {
-  let fields: Pick<ErrorFields, "type" | "message" | "details"> = {
+  let fields: Pick<ErrorFields, "type" | "code" | "message" | "details"> = {
     type: "unexpected_reply",
     message: `what answers there is not the gateway, or another version of it (status ${status})`
   }
@@ -66,8 +66,12 @@ const refusalOf = (
     const body: unknown = JSON.parse(text)
     const error = isObject(body) ? body.error : undefined
     if (isObject(error) && typeof error.type === "string" && typeof error.message === "string") {
-      const { type, message, details } = error
-      fields = { type, message, ...(isObject(details) ? { details } : {}) }
+      const { type, code, message, details } = error
+      fields = {
+        ...{ type, message },
+        ...(typeof code === "string" ? { code } : {}),
+        ...(isObject(details) ? { details } : {})
+      }
     }
   } catch {}
   return new refusals[operation.refusal]({ status, ...fields, requestId, retryAfter })

@@ -25,6 +25,11 @@ export interface ApiErrorBody {
      * @example "max_tokens: must be a positive integer, from 1 to 9007199254740991"
      */
     readonly message: string
+    /**
+     * Only where the cloud's safety system refused the prompt.
+     * @example "content_filter"
+     */
+    readonly code?: string
   }
 }
 

@@ -5,6 +5,7 @@
 import type { Headers } from "effect/http"
 import { type Code, GatewayError, type Reason } from "../catalog/GatewayError.ts"
 import {
+  isFiltered,
   isTimeout,
   misshapen,
   type Refused,
@@ -45,6 +46,7 @@ interface Meaning {
 }
 
 const refusal: Meaning = { reason: "invalid", code: "upstream-invalid" }
+const filteredPrompt: Meaning = { reason: "invalid", code: "content-filter" }
 const lockedOut: Meaning = {
   reason: "upstream",
   code: "upstream-refused",
@@ -81,8 +83,8 @@ export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => 
     const { kind, message } = fault
     return kind === "cut" ? brokenOff : new GatewayError({ reason: "upstream", message, code: kind })
   }
-  const { status, message, retryAfter } = fault
-  const meaning = meanings.get(status) ?? outage
+  const { filtered, status, message, retryAfter } = fault
+  const meaning = filtered && status === 400 ? filteredPrompt : (meanings.get(status) ?? outage)
   return new GatewayError({
     reason: meaning.reason,
     code: meaning.code,
@@ -124,7 +126,7 @@ export const statusFault = (status: number, headers: Headers.Headers, body: stri
   const error = objectOf(top.error)
   const exception = headers["x-amzn-errortype"]?.split(/[:,]/)[0]
   const effective = exception === "ServiceQuotaExceededException" ? 429 : isTimeout(error) ? 504 : status
-  return refused(effective, messageOf(top), retryAfterOf(headers) ?? retryDelayOf(error))
+  return refused(effective, messageOf(top), retryAfterOf(headers) ?? retryDelayOf(error), isFiltered(error))
 }
 
 /** The HTTP status that each exception frame of Bedrock stands for. */

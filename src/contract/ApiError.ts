@@ -4,6 +4,8 @@ export interface ErrorFields {
   readonly status: number
   readonly type: string
   readonly message: string
+  /** `error.code`: the vendors' own word for what happened, where callers act on it. */
+  readonly code?: string | undefined
   /** What a client library reads of an error beside its message (messages endpoints). */
   readonly details?: Readonly<Record<string, unknown>> | undefined
   /** The gateway's ID of the request; clients know it from the reply's headers. */
@@ -16,14 +18,16 @@ abstract class Refusal extends Error {
   readonly status: number
   /** `error.type`: what a program decides by. */
   readonly type: string
+  readonly code: string | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly requestId: string | undefined
   readonly retryAfter: number | undefined
 
-  constructor({ status, type, message, details, requestId, retryAfter }: ErrorFields) {
+  constructor({ status, type, code, message, details, requestId, retryAfter }: ErrorFields) {
     super(message)
     this.status = status
     this.type = type
+    this.code = code
     this.details = details
     this.requestId = requestId
     this.retryAfter = retryAfter

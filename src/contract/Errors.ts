@@ -30,7 +30,12 @@ const detail = {
   )
 }
 const what = { description: "What went wrong." }
-const Detail = Schema.Struct(detail).annotate(what)
+const Detail = Schema.Struct({
+  ...detail,
+  code: Schema.optionalKey(
+    described(Schema.String, "Only where the cloud's safety system refused the prompt.", "content_filter")
+  )
+}).annotate(what)
 const MessagesDetail = Schema.Struct({
   ...detail,
   details: Schema.optionalKey(
@@ -51,7 +56,9 @@ export const MessagesErrorBody = Schema.Struct({ type: Schema.Literal("error"), 
 })
 
 /** An error's body, as it goes to the caller. */
-export const apiErrorBody = ({ type, message }: ApiError): typeof ApiErrorBody.Type => ({ error: { type, message } })
+export const apiErrorBody = ({ type, code, message }: ApiError): typeof ApiErrorBody.Type => ({
+  error: { type, message, ...(code === undefined ? {} : { code }) }
+})
 export const messagesErrorBody = ({ type, message, details }: MessagesError): typeof MessagesErrorBody.Type => ({
   type: "error",
   error: { type, message, ...(details === undefined ? {} : { details }) }

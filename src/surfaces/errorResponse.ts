@@ -25,9 +25,10 @@ const table: Readonly<Record<Reason, readonly [status: number, type: ErrorType]>
 }
 
 /** An error of the general shape, as the contract declares it. */
-export const apiError = ({ reason, message }: GatewayError): ApiError => {
+export const apiError = ({ code, reason, message }: GatewayError): ApiError => {
   const [status, type] = table[reason]
-  return new ApiError({ status, type, message })
+  // OpenAI's clients decide by this code.
+  return new ApiError({ status, type, message, code: code === "content-filter" ? "content_filter" : undefined })
 }
 
 /** An error of the messages endpoints, where an unknown key is 401. */

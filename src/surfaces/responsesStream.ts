@@ -210,13 +210,13 @@ export const responsesProtocol = (scrub: Scrub): Protocol<ResponsesState> => ({
   },
   onHalt: () => [],
   inBand: ({ lastData }, error, governance) => {
-    const { type, message } = apiError(error)
+    const { code, type, message } = apiError(error)
     const last = numberOf(readExactObject(lastData)?.sequence_number)
     return {
       event: "error",
       data: JSON.stringify({
         type: "error",
-        code: type,
+        code: code ?? type,
         message,
         param: null,
         sequence_number: last === undefined ? 0 : last + 1,

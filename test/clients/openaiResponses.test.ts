@@ -325,5 +325,6 @@ describe("errors are the SDK's own", () => {
   it("a blocked prompt is a 400", async () => {
     const error = await failure(() => client.responses.create({ model, input: "[sandbox: filter-prompt]" }))
     assert.instanceOf(error, OpenAI.BadRequestError)
+    assert.strictEqual(error.code, "content_filter")
   })
 })

@@ -1,6 +1,6 @@
 /**
  * Vendors that do it their way, in what they take and in what they stream (docs/decisions.md#tool-calls-of-gemini,
- * docs/decisions.md#geminis-schemas, docs/decisions.md#unknown-stop-reasons).
+ * docs/decisions.md#geminis-schemas, docs/decisions.md#finish-reasons).
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
@@ -121,7 +121,7 @@ describe("streams of vendors that do it their way", () => {
     assert.strictEqual(new Set(got.calls.map(({ id }) => id)).size, 3)
   })
 
-  it("Claude: unknown blocks, deltas, events and stop reasons are skipped", async () => {
+  it("Claude: unknown blocks, deltas and events are skipped, and an unknown stop reason is no success", async () => {
     const got = await hear("Claude on Vertex", [
       { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } },
       { type: "ping" },
@@ -137,14 +137,14 @@ describe("streams of vendors that do it their way", () => {
     ])
     assert.deepStrictEqual(
       [got.content, got.finishReason, got.usage.completion_tokens, got.done],
-      ["hi", "stop", 9, true]
+      ["hi", "content_filter", 9, true]
     )
   })
 
-  it("unknown finish reasons become a valid one, everywhere", async () => {
+  it("unknown finish reasons are no success, everywhere", async () => {
     assert.strictEqual(
       (await hear("GPT on Azure", [gpt({ content: "a" }), gpt({}, "brand_new"), "[DONE]"])).finishReason,
-      "stop"
+      "content_filter"
     )
     assert.strictEqual(
       (await hear("Gemini", [{ candidates: [{ content: { parts: [{ text: "a" }] }, finishReason: "NEW" }] }]))

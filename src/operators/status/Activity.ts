@@ -60,8 +60,8 @@ export interface ActivitySnapshot {
 const refusing: ReadonlySet<Outcome> = new Set([
   ...(["invalid", "unauthenticated", "forbidden", "rate_limited", "quota", "caller_timeout", "shed"] as const)
 ])
-/** Ended by the caller or the operator, not by a fault of the deployment. */
-const notFailed: ReadonlySet<Outcome> = new Set(["ok", "cancelled", "revoked", "drained"])
+/** Not by a fault of the deployment: answered, filtered, or ended by the caller or the operator. */
+const notFailed: ReadonlySet<Outcome> = new Set(["ok", "filtered", "cancelled", "revoked", "drained"])
 
 const increment = (counts: Map<string, number>, name: string, by: number) => {
   counts.set(name, (counts.get(name) ?? 0) + by)

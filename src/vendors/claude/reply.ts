@@ -1,12 +1,12 @@
 /** Anthropic's Messages API: what is answered as a whole (docs/upstreams.md#anthropic-messages). */
 import { Result } from "effect"
-import { type Broken, misshapen, unfinished } from "../../catalog/UpstreamFault.ts"
+import { misshapen } from "../../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ToolCall } from "../../contract/ChatMessage.ts"
-import type { FinishReason } from "../../contract/ChatReply.ts"
 import { arrayOf, isObject, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { callId, makeAnswer, makeCall, noUsage } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
+import { finishOfBody } from "../finish.ts"
 import { inputText, isPrintable } from "../inputTexts.ts"
 import { jsonFormat } from "../schema.ts"
 import { noFilter, type TextFilter } from "../textFilter.ts"
@@ -16,8 +16,8 @@ import { readUsage } from "./usage.ts"
 
 export const reply: Dialect["reply"] = (body, route, chat) => {
   if (!Array.isArray(body.content)) return Result.fail(misshapen)
-  const paused = pausedBy(textOf(body.stop_reason))
-  if (paused !== undefined) return Result.fail(paused)
+  const finished = finishOfBody(textOf(body.stop_reason), body)
+  if (Result.isFailure(finished)) return Result.fail(finished.failure)
   const filter = filterFor(chat)
   let text = ""
   let thinking: Array<JsonObject> = []
@@ -40,7 +40,7 @@ export const reply: Dialect["reply"] = (body, route, chat) => {
       id: textOf(body.id),
       text: filter.push(text) + filter.end(),
       toolCalls,
-      finishReason: finishReasonOf(textOf(body.stop_reason)),
+      finishReason: finished.success,
       usage: readUsage(objectOf(body.usage), route) ?? noUsage,
       extra
     })
@@ -54,19 +54,3 @@ export const filterFor = (chat: ChatRequest | undefined): TextFilter =>
 /** What the vendor wants back before a tool call: the signed blocks that came before it. */
 export const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefined =>
   blocks.length === 0 ? undefined : { anthropic: { thinking_blocks: blocks } }
-
-/**
- * A turn that waits for what was said to be sent back as it was, which chat cannot do. Only the vendor's own server tools pause one,
- * and those are refused (docs/upstreams.md#stop-reasons-of-claude).
- */
-export const pausedBy = (reason: string | undefined): Broken | undefined =>
-  reason === "pause_turn" ? unfinished(reason) : undefined
-
-export const finishReasonOf = (reason: string | undefined): FinishReason => finishReasons.get(reason ?? "") ?? "stop"
-
-const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
-  ["tool_use", "tool_calls"],
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["refusal", "content_filter"]
-])

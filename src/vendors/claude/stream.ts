@@ -3,13 +3,15 @@ import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
 import { cut, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import type { FinishReason } from "../../contract/ChatReply.ts"
 import type { Event } from "../../wire/Event.ts"
 import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, callId, finishOf } from "../answer.ts"
 import type { Dialect, Ending, Pieces, StreamReader } from "../Dialect.ts"
+import { finishOfWord, isGuarded } from "../finish.ts"
 import type { TextFilter } from "../textFilter.ts"
 import { claudeFault } from "./faults.ts"
-import { filterFor, finishReasonOf, pausedBy, thinkingExtra } from "./reply.ts"
+import { filterFor, thinkingExtra } from "./reply.ts"
 import { isThinking } from "./turns.ts"
 import { overlayUsage, readUsage, totalsAtEnd } from "./usage.ts"
 
@@ -30,7 +32,8 @@ class ClaudeReader implements StreamReader {
   private counts: JsonObject = {}
   private calls = 0
   private bytes = 0
-  private stopReason: string | undefined
+  private finish: FinishReason = "content_filter"
+  private guarded = false
   private over = false
 
   constructor(route: Route, filter: TextFilter) {
@@ -42,6 +45,7 @@ class ClaudeReader implements StreamReader {
     if (this.over) return undefined
     const fields = readObject(event.data)
     if (fields === undefined) return unreadable
+    this.guarded ||= isGuarded(fields)
     if (fields.type !== "content_block_delta") return this.stepRare(fields, out)
     this.delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)
     return undefined
@@ -63,8 +67,7 @@ class ClaudeReader implements StreamReader {
       case "message_delta":
         this.totals = overlayUsage(this.totals, fields.usage)
         this.counts = { ...this.start, ...this.totals }
-        this.stopReason = textOf(objectOf(fields.delta).stop_reason) ?? this.stopReason
-        return pausedBy(this.stopReason)
+        return this.conclude(textOf(objectOf(fields.delta).stop_reason))
       case "message_stop":
         this.counts = totalsAtEnd(this.start, this.totals, fields)
         this.over = true
@@ -80,7 +83,8 @@ class ClaudeReader implements StreamReader {
     addText(this.filter.end(), out)
     // A call that the vendor never closed is complete all the same.
     for (const at of this.open.keys()) this.stop(at, out)
-    return Result.succeed({ finishReason: finishOf(finishReasonOf(this.stopReason), this.calls), usage: this.usage() })
+    const finishReason = this.guarded ? "content_filter" : finishOf(this.finish, this.calls)
+    return Result.succeed({ finishReason, usage: this.usage() })
   }
 
   ended(): boolean {
@@ -93,6 +97,14 @@ class ClaudeReader implements StreamReader {
 
   usage(): Tokens | undefined {
     return readUsage(this.counts, this.route)
+  }
+
+  private conclude(reason: string | undefined): UpstreamFault | undefined {
+    if (reason === undefined) return undefined
+    const finished = finishOfWord(reason)
+    if (Result.isFailure(finished)) return finished.failure
+    this.finish = finished.success
+    return undefined
   }
 
   private begin(at: number, block: JsonObject, out: Pieces): void {

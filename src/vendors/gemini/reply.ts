@@ -1,21 +1,21 @@
 /** Google's generateContent, on Vertex: what is answered as a whole. An event of a stream has the same shape. */
 import { Result } from "effect"
-import { type Broken, misshapen, unfinished } from "../../catalog/UpstreamFault.ts"
+import { misshapen, type UpstreamFault } from "../../catalog/UpstreamFault.ts"
 import type { ToolCall } from "../../contract/ChatMessage.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { callId, makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
+import { finishOfWord } from "../finish.ts"
 import { inputText, isPrintable } from "../inputTexts.ts"
 import { callerName } from "./contents.ts"
-import { finishOfReason } from "./finish.ts"
 import { readUsage } from "./usage.ts"
 
 export const reply: Dialect["reply"] = (body, route) => {
-  const broken = brokenIn(body)
-  if (broken !== undefined) return Result.fail(broken)
-  const finishReason = finishReasonOf(body)
-  if (finishReason === undefined && !Array.isArray(body.candidates)) return Result.fail(misshapen)
+  const finished = finishIn(body)
+  if (Result.isFailure(finished)) return Result.fail(finished.failure)
+  if (finished.success === undefined && !Array.isArray(body.candidates)) return Result.fail(misshapen)
+  if (!hasPrintableCalls(body)) return Result.fail(misshapen)
   let text = ""
   const toolCalls: Array<ToolCall> = []
   for (const part of partsOf(body)) {
@@ -28,7 +28,8 @@ export const reply: Dialect["reply"] = (body, route) => {
       id: textOf(body.responseId),
       text,
       toolCalls,
-      finishReason: finishReason ?? "stop",
+      // Without a word of its end an answer is not known to be whole.
+      finishReason: finished.success ?? "content_filter",
       logprobs: readLogprobs(candidateOf(body).logprobsResult),
       usage: readUsage(objectOf(body.usageMetadata), route) ?? noUsage
     })
@@ -84,22 +85,16 @@ export const callIn = (part: Json): Call | undefined => {
   }
 }
 
-/** Why nothing of a body can be used: arguments too deep to be printed, or a finish reason that is a failure. */
-export const brokenIn = (body: JsonObject): Broken | undefined => {
-  for (const part of partsOf(body)) {
+/** Whether the arguments of every call can be printed: others are nested too deep. */
+export const hasPrintableCalls = (body: JsonObject): boolean =>
+  partsOf(body).every((part) => {
     const { functionCall } = objectOf(part)
-    if (isObject(functionCall) && !isPrintable(functionCall.args)) return misshapen
-  }
-  const reason = textOf(candidateOf(body).finishReason)
-  return reason !== undefined && finishOfReason(reason) === "failed" ? unfinished(reason) : undefined
-}
+    return !isObject(functionCall) || isPrintable(functionCall.args)
+  })
 
 /** How the answer ended, if this says so: a finish reason, or a prompt that was blocked and has no candidate. */
-export const finishReasonOf = (body: JsonObject): FinishReason | undefined => {
+export const finishIn = (body: JsonObject): Result.Result<FinishReason | undefined, UpstreamFault> => {
   const reason = textOf(candidateOf(body).finishReason)
-  if (reason !== undefined) {
-    const finish = finishOfReason(reason)
-    return finish === "failed" ? undefined : finish
-  }
-  return textOf(objectOf(body.promptFeedback).blockReason) === undefined ? undefined : "content_filter"
+  if (reason !== undefined) return finishOfWord(reason)
+  return Result.succeed(textOf(objectOf(body.promptFeedback).blockReason) === undefined ? undefined : "content_filter")
 }

@@ -2,14 +2,14 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import { cut, misshapen, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import type { Event } from "../../wire/Event.ts"
 import { isObject, type Json, readObject, readWrittenObject } from "../../wire/json.ts"
 import { addText, finishOf } from "../answer.ts"
 import type { Dialect, Ending, Pieces, StreamReader } from "../Dialect.ts"
 import { geminiFault } from "./faults.ts"
-import { brokenIn, callIn, finishReasonOf, partsOf, textIn } from "./reply.ts"
+import { callIn, finishIn, hasPrintableCalls, partsOf, textIn } from "./reply.ts"
 import { readUsage } from "./usage.ts"
 
 class GeminiReader implements StreamReader {
@@ -29,9 +29,10 @@ class GeminiReader implements StreamReader {
     if (isObject(body.error)) return geminiFault(body.error)
     // Counts come once, or as totals so far: the latest of each is right (docs/upstreams.md#gemini-usage).
     if (isObject(body.usageMetadata)) Object.assign(this.counts, body.usageMetadata)
-    const broken = brokenIn(body)
-    if (broken !== undefined) return broken
-    this.finish = finishReasonOf(body) ?? this.finish
+    const finished = finishIn(body)
+    if (Result.isFailure(finished)) return finished.failure
+    if (!hasPrintableCalls(body)) return misshapen
+    this.finish = finished.success ?? this.finish
     for (const part of partsOf(body)) this.say(part, out)
     return undefined
   }

@@ -2,10 +2,10 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { misshapen } from "../../catalog/UpstreamFault.ts"
-import type { FinishReason } from "../../contract/ChatReply.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { callId, makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
+import { finishOfBody } from "../finish.ts"
 import { noFilter, type TextFilter } from "../textFilter.ts"
 import { ReasoningFilter } from "./reasoningTags.ts"
 import { readUsage } from "./usage.ts"
@@ -14,6 +14,8 @@ export const reply: Dialect["reply"] = (body, route) => {
   const choice = objectOf(arrayOf(body.choices)[0])
   if (!isObject(choice.message)) return Result.fail(misshapen)
   const said = choice.message
+  const finished = finishOfBody(textOf(choice.finish_reason), body)
+  if (Result.isFailure(finished)) return Result.fail(finished.failure)
   const filter = filterFor(route)
   const toolCalls = arrayOf(said.tool_calls)
     .filter(isObject)
@@ -27,7 +29,7 @@ export const reply: Dialect["reply"] = (body, route) => {
       text: filter.push(textOf(said.content) ?? "") + filter.end(),
       refusal: textOf(said.refusal),
       toolCalls,
-      finishReason: finishReasonOf(textOf(choice.finish_reason)),
+      finishReason: finished.success,
       usage: readUsage(body.usage, route) ?? noUsage,
       annotations: Array.isArray(said.annotations) ? said.annotations : undefined,
       logprobs: readLogprobs(choice, route),
@@ -50,12 +52,3 @@ export const uniqueId = (id: Json | undefined, { model }: Route): string => {
     ? newCallId()
     : callId(given)
 }
-
-export const finishReasonOf = (reason: string | undefined): FinishReason => finishReasons.get(reason ?? "") ?? "stop"
-
-const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
-  ["length", "length"],
-  ["tool_calls", "tool_calls"],
-  ["function_call", "tool_calls"],
-  ["content_filter", "content_filter"]
-])

@@ -8,9 +8,10 @@ import type { Event } from "../../wire/Event.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
 import { addText, finishOf, servedOf } from "../answer.ts"
 import type { Dialect, Ending, Pieces, Served, StreamReader } from "../Dialect.ts"
+import { finishOfWord, isGuarded } from "../finish.ts"
 import type { TextFilter } from "../textFilter.ts"
 import { gptFault } from "./faults.ts"
-import { filterFor, finishReasonOf, readLogprobs, uniqueId } from "./reply.ts"
+import { filterFor, readLogprobs, uniqueId } from "./reply.ts"
 import { readUsage } from "./usage.ts"
 
 class GptReader implements StreamReader {
@@ -19,6 +20,7 @@ class GptReader implements StreamReader {
   /** Our index of each of the upstream's. */
   private readonly calls = new Map<number, number>()
   private finish: FinishReason | undefined
+  private guarded = false
   private tokens: Tokens | undefined
   private served: Served | undefined
   private over = false
@@ -41,7 +43,12 @@ class GptReader implements StreamReader {
     const choice = objectOf(arrayOf(chunk.choices)[0])
     const delta = objectOf(choice.delta)
     const reason = textOf(choice.finish_reason)
-    if (reason !== undefined) this.finish = finishReasonOf(reason)
+    if (reason !== undefined) {
+      const finished = finishOfWord(reason)
+      if (Result.isFailure(finished)) return finished.failure
+      this.finish = finished.success
+    }
+    this.guarded ||= isGuarded(chunk)
     this.served ??= servedOf(chunk)
     const logprobs = readLogprobs(choice, route)
     addText(filter.push(textOf(delta.content) ?? ""), out, logprobs)
@@ -57,7 +64,7 @@ class GptReader implements StreamReader {
     if (!this.over || this.finish === undefined) return Result.fail(cut)
     addText(this.filter.end(), out)
     for (const index of this.calls.values()) out.push({ type: "call-end", index })
-    const finishReason = finishOf(this.finish, this.calls.size)
+    const finishReason = this.guarded ? "content_filter" : finishOf(this.finish, this.calls.size)
     return Result.succeed({ finishReason, usage: this.tokens, served: this.served })
   }
 

@@ -1,10 +1,11 @@
 /** OpenAI's responses API: what is answered as a whole (docs/upstreams.md#responses-api). */
 import { Result } from "effect"
-import { misshapen, type UpstreamFault, unfinished } from "../../catalog/UpstreamFault.ts"
+import { misshapen, type UpstreamFault } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import { makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
+import { finishOfBody } from "../finish.ts"
 import { responsesFault } from "./faults.ts"
 import { readUsage } from "./usage.ts"
 
@@ -50,16 +51,13 @@ export const annotationsOf = ({ annotations }: JsonObject): ReadonlyArray<Json> 
     return type === "url_citation" ? [{ type, url_citation }] : []
   })
 
-/** What a response's status says: every other than these two is no answer. */
+/** What a response's status says: every other than the first two is no answer. */
 export const finishOf = (response: JsonObject): Result.Result<FinishReason, UpstreamFault> => {
   switch (response.status) {
     case "completed":
-      return Result.succeed("stop")
-    case "incomplete": {
-      const reason = textOf(objectOf(response.incomplete_details).reason)
-      if (reason === "max_output_tokens") return Result.succeed("length")
-      return reason === "content_filter" ? Result.succeed(reason) : Result.fail(unfinished("incomplete"))
-    }
+      return finishOfBody(response.status, response)
+    case "incomplete":
+      return finishOfBody(textOf(objectOf(response.incomplete_details).reason), response)
     case "failed":
       return Result.fail(responsesFault(objectOf(response.error)))
     default:

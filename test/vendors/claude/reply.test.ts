@@ -1,34 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { misshapen, unfinished } from "../../../src/catalog/UpstreamFault.ts"
-import { chat, dialect, eventOf, failureOf, flash, hear, hearStream, sonnet } from "../support.ts"
+import { misshapen } from "../../../src/catalog/UpstreamFault.ts"
+import { chat, dialect, failureOf, flash, hear, hearStream, sonnet } from "../support.ts"
 
 const text = (text: string) => ({ type: "text", text })
 /** Nested too deep for a recursive printer. */
 const deep = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`
 
 describe("replies", () => {
-  it.each([
-    ["end_turn", "stop"],
-    ["stop_sequence", "stop"],
-    ["max_tokens", "length"],
-    ["model_context_window_exceeded", "length"],
-    ["refusal", "content_filter"],
-    ["unheard_of", "stop"],
-    ["constructor", "stop"],
-    [null, "stop"]
-  ])("stop reason %s is %s", (stop_reason, expected) => {
-    expect(hear(sonnet, { content: [text("a")], stop_reason, usage: {} }).finishReason).toBe(expected)
-  })
-
-  it("are not whole where the turn is paused, streamed or not", () => {
-    const paused = unfinished("pause_turn")
-    const body = { content: [text("a")], stop_reason: "pause_turn", usage: {} }
-    expect(failureOf(dialect(sonnet).reply(body, sonnet))).toEqual(paused)
-    const event = { type: "message_delta", delta: { stop_reason: "pause_turn" }, usage: { output_tokens: 3 } }
-    expect(dialect(sonnet).stream(sonnet).step(eventOf(event), [])).toEqual(paused)
-  })
-
   it("count cached input as input, and no reasoning", () => {
     const usage = {
       input_tokens: 10,
@@ -73,7 +52,7 @@ describe("a JSON answer that was asked for in words", () => {
     [" \n", " \n"],
     ["", ""]
   ])("%j reads %j, streamed and not", (said, expected) => {
-    const reply = dialect(sonnet).reply({ content: [text(said)], usage: {} }, sonnet, asked)
+    const reply = dialect(sonnet).reply({ content: [text(said)], stop_reason: "end_turn", usage: {} }, sonnet, asked)
     expect(Result.getOrThrow(reply).content).toBe(expected)
     const events = [
       ...[...said].map((text) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })),

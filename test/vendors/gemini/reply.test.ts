@@ -1,27 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { misshapen, unfinished } from "../../../src/catalog/UpstreamFault.ts"
+import { misshapen } from "../../../src/catalog/UpstreamFault.ts"
 import type { Json, JsonObject } from "../../../src/wire/json.ts"
 import { dialect, failureOf, flash, hear, hearStream } from "../support.ts"
 
 describe("replies", () => {
   const candidate = (finishReason: string | undefined, ...parts: ReadonlyArray<JsonObject>): JsonObject => ({
     candidates: [{ content: { role: "model", parts }, ...(finishReason === undefined ? {} : { finishReason }) }]
-  })
-
-  it.each([
-    ["STOP", "stop"],
-    ["MAX_TOKENS", "length"],
-    ["SAFETY", "content_filter"],
-    ["RECITATION", "content_filter"],
-    ["SPII", "content_filter"],
-    ["LANGUAGE", "content_filter"],
-    ["OTHER", "content_filter"],
-    ["UNHEARD_OF", "content_filter"]
-  ])("%s is %s, streamed and not", (reason, expected) => {
-    const body = candidate(reason, { text: "a" })
-    expect(hear(flash, body).finishReason).toBe(expected)
-    expect(Result.getOrThrow(hearStream(flash, [body])).ending.finishReason).toBe(expected)
   })
 
   it("say how likely their tokens were, as OpenAI says it", () => {
@@ -44,20 +29,6 @@ describe("replies", () => {
       refusal: null
     })
     expect(logprobsOf(null)).toBeUndefined()
-  })
-
-  it.each([
-    "NO_IMAGE",
-    "FINISH_REASON_UNSPECIFIED",
-    "MALFORMED_FUNCTION_CALL",
-    "MALFORMED_RESPONSE",
-    "UNEXPECTED_TOOL_CALL",
-    "TOO_MANY_TOOL_CALLS"
-  ])("%s is the upstream's failure, streamed and not", (reason) => {
-    const failures = [dialect(flash).reply(candidate(reason), flash), hearStream(flash, [candidate(reason)])]
-    for (const failure of failures.map(failureOf)) {
-      expect(failure).toEqual(unfinished(reason))
-    }
   })
 
   it("a blocked prompt is filtered content", () => {

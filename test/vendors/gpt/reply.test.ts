@@ -33,17 +33,6 @@ describe("replies", () => {
     expect(hear(oss, choice({ content: "a" })).usage.reasoning).toBeUndefined()
   })
 
-  it.each([
-    ["stop", "stop"],
-    ["length", "length"],
-    ["content_filter", "content_filter"],
-    ["function_call", "tool_calls"],
-    ["unheard_of", "stop"],
-    ["constructor", "stop"]
-  ])("%s is %s", (reason, expected) =>
-    expect(hear(azure, choice({ content: "a" }, reason)).finishReason).toBe(expected)
-  )
-
   it("show a refusal", () => {
     expect(hear(azure, choice({ content: null, refusal: "no" }))).toMatchObject({ content: null, refusal: "no" })
   })

@@ -98,6 +98,6 @@ describe("streams", () => {
     [{ code: "DeploymentNotFound", message: "deployments/secret" }, 500]
   ])("the in-band error %j stands for %i", (error, status) => {
     const fault = failureOf(hearStream(azure, [delta({ content: "a" }), { error }]))
-    expect(fault).toEqual(refused(status, textOf(error.message)))
+    expect(fault).toEqual(refused(status, textOf(error.message), undefined, error.code === "content_filter"))
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { cut, misshapen, refused, unfinished, unreadable } from "../../../src/catalog/UpstreamFault.ts"
+import { cut, misshapen, refused, unreadable } from "../../../src/catalog/UpstreamFault.ts"
 import { responsesFault } from "../../../src/vendors/responses/faults.ts"
 import type { Json, JsonObject } from "../../../src/wire/json.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../../support/responses.ts"
@@ -79,8 +79,7 @@ describe("streams", () => {
       "a failure",
       { type: "response.failed", response: { error: { code: "server_error", message: "m" } } },
       refused(500, "m")
-    ],
-    ["an unknown end", { type: "response.incomplete", response: {} }, unfinished("incomplete")]
+    ]
   ])("%s after text is no success", (_, event, fault) => {
     expect(failureOf(hearStream(terra, events(textEvents(0, ["a"]), event)))).toEqual(fault)
   })
