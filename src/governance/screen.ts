@@ -1,6 +1,8 @@
 import { type Slices, sliceValues } from "../wire/slices.ts"
 import { foldCase, foldLetters } from "./fold.ts"
-import { makeNameReader, type Tick } from "./listedNames.ts"
+import { makeNameReader } from "./listedNames.ts"
+import { makeReferences, maxPlaces, maxText, references } from "./references.ts"
+import { childOf, entryOf, isHeld, isPattern, type Node, namesOf, type Pace, type Role, roleOf } from "./schemaNode.ts"
 
 /** The parameter names that describe an outbound destination (docs/api.md#tool-screen). */
 export const forbiddenNames: ReadonlyArray<string> = [
@@ -37,89 +39,8 @@ export interface ScreenRefusal {
 export const maxSchemaDepth = 256
 /** Objects and arrays in one tool's schema, at most; those inside plain values (`enum`, `default`, …) do not count. */
 export const maxSchemaNodes = 100_000
-/** Characters of one name or reference, and of all patterns for names, at most. */
-export const maxText = 16_384
+/** Characters of all patterns for names, at most. */
 export const maxPatterns = 262_144
-/** Places that a reference may lead to, at most: it is one, unless identifiers repeat. */
-export const maxPlaces = 16
-
-/**
- * How the content of a keyword is read. One that is not listed holds a schema, or an array of them, because a reference may point
- * into any:
- * - `properties`: keys are property names, values schemas
- * - `dependents`: the same, and a value may be a property name or a list of them
- * - `patterns`: keys are regular expressions over property names, values schemas
- * - `definitions`: keys name schemas, not properties, so that only the values are looked at
- * - `naming`: a schema that describes property names, so that its `enum`, `const` and `pattern` name properties
- * - `discriminator`: its `propertyName` names a property
- * - `mapping`: keys are values, and values references
- * - `value`: plain data
- */
-const keywords = {
-  schema: [],
-  properties: ["properties"],
-  dependents: ["dependentSchemas", "dependentRequired", "dependencies"],
-  patterns: ["patternProperties"],
-  definitions: ["$defs", "definitions"],
-  naming: ["propertyNames"],
-  discriminator: ["discriminator"],
-  mapping: [],
-  value: ["enum", "const", "default", "example", "examples"]
-}
-type Role = keyof typeof keywords
-const roles = new Map(
-  Object.entries(keywords).flatMap(([role, words]) => words.map((word): [string, Role] => [word, role as Role]))
-)
-/** Lists of property names. */
-const lists: ReadonlySet<string> = new Set(["required", "propertyOrdering"])
-
-interface Pace {
-  readonly tick: Tick
-  /** Characters of the patterns of all tools so far. */
-  patterns: number
-}
-
-interface Node {
-  readonly value: object
-  readonly role: Role
-  readonly depth: number
-  readonly key: string
-  readonly parent: Node | undefined
-  /** Reached by a reference into what is otherwise not read as a schema. */
-  readonly referred: boolean
-}
-
-const none: ReadonlyArray<string> = []
-const strings = (value: unknown): ReadonlyArray<string> =>
-  (Array.isArray(value) ? value : [value]).filter((entry) => typeof entry === "string")
-
-const isPattern = (role: Role, key: string): boolean => role === "patterns" || (role === "naming" && key === "pattern")
-
-/** The property names, or the patterns for them, that the entry `key: value` of a node brings up. */
-const namesOf = (role: Role, key: string, value: unknown): ReadonlyArray<string> => {
-  if (role === "properties" || role === "patterns") return [key]
-  if (role === "dependents") return [key, ...strings(value)]
-  if (role === "naming" && (key === "enum" || key === "const" || key === "pattern")) return strings(value)
-  if (role === "discriminator" && key === "propertyName") return strings(value)
-  return lists.has(key) && Array.isArray(value) && role !== "definitions" && role !== "mapping" ? strings(value) : none
-}
-
-const roleOf = ({ role, value }: Node, key: string): Role => {
-  // What lies within a value is a value, whatever its keys are called.
-  if (Array.isArray(value) || role === "value") return role
-  if (role === "discriminator" && key === "mapping") return "mapping"
-  // What a name must not be does not name it.
-  if (role === "naming") return roles.get(key) ?? (key === "not" ? "schema" : "naming")
-  return role === "schema" || role === "discriminator" ? (roles.get(key) ?? "schema") : "schema"
-}
-
-const entryOf = (value: object, key: string): unknown =>
-  Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined
-const isHeld = (value: unknown): value is object => typeof value === "object" && value !== null
-const childOf = (parent: Node, key: string, value: object, depth = 1): Node => {
-  const { referred } = parent
-  return { value, role: roleOf(parent, key), depth, key, parent, referred }
-}
 
 const pointer = (node: Node, key: string): string => {
   const keys = [key]
@@ -147,79 +68,6 @@ const refuse = (tool: string, kind: ScreenRefusal["kind"], path: string, paramet
   return { tool, parameter, path, kind, message: `Tool ${quote(tool)}: ${why[kind]}` }
 }
 
-/** Percent-decoded, where that gives text. */
-const decode = (text: string): string =>
-  text.replace(/(?:%[\da-f]{2})+/gi, (encoded) => {
-    try {
-      return decodeURIComponent(encoded)
-    } catch {
-      return encoded
-    }
-  })
-
-/** A reference: its URI in whole, where it is absolute, and the last segment, which is the same whatever it is relative to. */
-const parse = (reference: string) => {
-  const [, uri = "", fragment = ""] = /^([^#]*)#?(.*)$/s.exec(reference.trim()) ?? []
-  const end = uri.slice(-maxText)
-  const href = /^[a-z][a-z\d+.-]*:/i.test(uri) ? decode(URL.parse(end)?.href ?? end) : undefined
-  const segment = /(?:^|[/:])([^/:?]*)(?:\?.*)?$/s.exec(href ?? decode(end))?.[1]?.replace(/^\.\.?$/, "")
-  return { href, segment: uri === "" ? undefined : segment, fragment: decode(fragment.slice(0, maxText)) }
-}
-
-/** Where references may begin, by `#` and an anchor or by the last segment of an identifier. */
-type Places = Map<string, Array<{ readonly node: Node; readonly href: string | undefined }>>
-
-const references = ["$ref", "$dynamicRef", "$recursiveRef"]
-const anchors = ["$anchor", "$dynamicAnchor"]
-/** The second is of draft 4. */
-const identifiers = ["$id", "id"]
-const isResource = ({ parent, value }: Node): boolean =>
-  parent === undefined || identifiers.some((keyword) => typeof entryOf(value, keyword) === "string")
-
-/** The places in a schema and in the values that it holds. */
-function* placesIn(root: Node, { tick }: Pace): Slices<Places> {
-  const places: Places = new Map()
-  const add = (name: string, node: Node, href?: string) => {
-    const others = places.get(name) ?? []
-    others.push({ node, href })
-    places.set(name, others)
-  }
-  const stack = [root]
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    for (const keyword of [...anchors, ...identifiers]) {
-      const text = entryOf(node.value, keyword)
-      if (typeof text !== "string") continue
-      if (tick(text.length + 256)) yield
-      const { segment, fragment, href } = parse(anchors.includes(keyword) ? `#${text}` : text)
-      if (segment !== undefined) add(segment, node, href)
-      if (fragment !== "") add(`#${fragment}`, node)
-    }
-    for (const [key, value] of Object.entries(node.value)) {
-      if (isHeld(value)) stack.push(childOf(node, key, value))
-      if (tick()) yield
-    }
-  }
-  return places
-}
-
-/** What a JSON pointer leads to, with the role that the way there gives it. */
-function* follow(start: Node, pointer: string, { tick }: Pace): Slices<Node | undefined> {
-  let node = start
-  for (let from = 1; from > 0; ) {
-    const slash = pointer.indexOf("/", from)
-    const key = pointer
-      .slice(from, slash < 0 ? undefined : slash)
-      .replaceAll("~1", "/")
-      .replaceAll("~0", "~")
-    const value = entryOf(node.value, key)
-    if (!isHeld(value)) return undefined
-    node = childOf(node, key, value)
-    from = slash + 1
-    if (tick()) yield
-  }
-  return node
-}
-
 function* screenTool(tool: string, schema: object, mode: ScreenMode, pace: Pace): Slices<ScreenRefusal | undefined> {
   // Breadth first and without recursion: the outermost parameter is reported, and no depth overflows the stack.
   const root: Node = { value: schema, role: "schema", depth: 1, key: "", parent: undefined, referred: false }
@@ -230,43 +78,14 @@ function* screenTool(tool: string, schema: object, mode: ScreenMode, pace: Pace)
     seen[role] ??= new Set()
     return seen[role].size !== seen[role].add(value).size
   }
-  let places: Places | undefined
   const { inName, inPattern } = readers[mode]
   const { tick } = pace
-
-  /**
-   * Where a reference leads, in every way that it may be read: one without a URI begins at the whole schema and at each one around
-   * it that has an identifier, and relative URIs are compared by their last segment. Undefined where that is too much to read.
-   */
-  function* targetsOf(node: Node, reference: string): Slices<ReadonlyArray<Node> | undefined> {
-    if (reference.length > maxText) return undefined
-    if (tick(2 * (reference.length + node.depth))) yield
-    const { href, segment, fragment } = parse(reference)
-    const isAnchor = fragment !== "" && fragment[0] !== "/"
-    const starts: Array<Node> = []
-    if (segment !== undefined || isAnchor) places ??= yield* placesIn(root, pace)
-    if (segment === undefined) {
-      for (let at: Node | undefined = node; at !== undefined; at = at.parent) if (isResource(at)) starts.push(at)
-    } else {
-      for (const other of places?.get(segment) ?? []) {
-        if (href === undefined || other.href === undefined || href === other.href) starts.push(other.node)
-      }
-    }
-    const found = isAnchor && starts.length > 0 ? (places?.get(`#${fragment}`) ?? []).map(({ node }) => node) : starts
-    if (found.length > maxPlaces) return undefined
-    if (fragment[0] !== "/") return found
-    const targets: Array<Node> = []
-    for (const start of starts) {
-      const target = yield* follow(start, fragment, pace)
-      if (target !== undefined) targets.push(target)
-    }
-    return targets
-  }
+  const targetsOf = makeReferences(root, pace)
 
   for (const node of queue) {
     const inArray = Array.isArray(node.value)
     const isMapping = node.role === "mapping"
-    for (const key of isMapping ? Object.keys(node.value) : inArray ? none : references) {
+    for (const key of isMapping ? Object.keys(node.value) : inArray ? [] : references) {
       const reference = entryOf(node.value, key)
       if (typeof reference !== "string") continue
       const role = isMapping ? "schema" : node.role
@@ -282,7 +101,7 @@ function* screenTool(tool: string, schema: object, mode: ScreenMode, pace: Pace)
     for (const key of Object.keys(node.value)) {
       if (tick()) yield
       const value = (node.value as Record<string, unknown>)[key]
-      for (const name of inArray ? none : namesOf(node.role, key, value)) {
+      for (const name of inArray ? [] : namesOf(node.role, key, value)) {
         const spells = isPattern(node.role, key)
         if (spells) pace.patterns += name.length
         if (name.length > maxText || pace.patterns > maxPatterns) return refuse(tool, "too-large", pointer(node, key))

@@ -1,214 +1,11 @@
-import { isIPv6 } from "node:net"
-import {
-  alphanumerics,
-  backslash,
-  breaks,
-  type Characters,
-  characters,
-  colon,
-  farthest,
-  is,
-  quotes,
-  slash,
-  space,
-  unitAt
-} from "./characters.ts"
-import { isSuffix } from "./suffixes.ts"
+/** Where a URI ends, and in which ways it may be read. */
+import { breaks, characters, colon, farthest, is, unitAt } from "./characters.ts"
+import { longestHost, schemeStart, terminators, type Uri, uriAt, written } from "./uriStart.ts"
 
-const schemeCharacters = characters(/[a-z0-9+.-]/i) // RFC 3986, 3.1
-const letters = characters(/[a-z]/i)
-/** Spaces, controls, quotes and CJK punctuation beyond ASCII; letters and digits of any script end no URI. */
-const wideEnds = String.raw`\x80-\xa0\u1680\u2000-\u200a\u2018-\u202f\u205f\u3000-\u3020\uff01-\uff0f\uff1a-\uff20`
-/** What RFC 3986 keeps out of a URI, and the single quote, which in practice closes one. Braces stay: `https://{host}/`. */
-const terminators = characters(new RegExp(String.raw`[\0- \x7f"'<>\\^\`|${wideEnds}]`), 0x10000)
 /** Punctuation, and what is drawn as nothing: part of a URI, but not its last character. */
 const trailing = characters(/[.,;:!?*\xad\u200b\u200c\u200e\u200f\u2060\ufeff]|\u200d/, 0x10000)
 const openings = characters(/[([{]/)
 const closings = characters(/[)\]}]/)
-
-const longestScheme = 256
-
-/** Where the scheme before a colon starts, no earlier than `floor`; the colon itself when there is none. */
-const schemeStart = (text: string, floor: number, at: number): number => {
-  let start = at
-  const least = Math.max(floor, at - longestScheme)
-  while (start > least && is(schemeCharacters, unitAt(text, start - 1))) start--
-  while (start < at && !is(letters, unitAt(text, start))) start++
-  return start
-}
-
-/**
- * How the known schemes are read:
- * - `special`: as a WHATWG URL parser does, with one slash, none, or backslashes for two slashes
- * - `plain`: with two slashes; known, so that line breaks and quotes inside do not hide it
- */
-type Reading = "special" | "plain" | "mailto" | "data"
-
-const plainSchemes =
-  "ftps sftp tftp scp s3 gs file ssh git ldap ldaps telnet gopher smb nfs rsync svn imap imaps smtp smtps redis rediss " +
-  "amqp amqps mqtt mqtts mysql postgres postgresql mongodb rtsp abfs abfss wasbs hdfs grpc grpcs tcp udp"
-const known: ReadonlyMap<string, Reading> = new Map([
-  ...["http", "https", "ws", "wss", "ftp"].map((word): [string, Reading] => [word, "special"]),
-  ...plainSchemes.split(" ").map((word): [string, Reading] => [word, "plain"]),
-  ["mailto", "mailto"],
-  ["data", "data"]
-])
-const longestKnown = Math.max(...Array.from(known.keys(), (word) => word.length))
-const lastOfKnown = characters(new RegExp(`[${Array.from(known.keys(), (word) => word.at(-1)).join("")}]`, "i"))
-/** What a shell drops between a scheme and its colon. */
-const breaksAndQuotes = characters(/[\t\n\r\f\b"'`\x7f\\]/)
-
-/** The known scheme before a colon, without what is dropped, and where it starts. */
-const knownBefore = (
-  text: string,
-  floor: number,
-  at: number,
-  dropped: Characters
-): readonly [start: number, reading: Reading] | undefined => {
-  let best: readonly [number, Reading] | undefined
-  let word = ""
-  const least = Math.max(floor, at - farthest)
-  for (let start = at; start > least && word.length < longestKnown; ) {
-    const character = unitAt(text, --start)
-    if (is(dropped, character)) continue
-    if (!is(alphanumerics, character)) break
-    word = String.fromCharCode(character).toLowerCase() + word
-    const reading = known.get(word)
-    const before = start > floor ? unitAt(text, start - 1) : 0
-    if (reading !== undefined && !is(alphanumerics, before) && before !== 0x2b) best = [start, reading]
-  }
-  return best
-}
-
-const mediaTypes = String.raw`(?:application|audio|chemical|font|image|message|model|multipart|text|video|x-[\w-]{1,20})\/[\w!#$&^+.-]`
-/** `data:` counts before a media type, a parameter or the comma, so that `data:` in prose, in a list or in code does not. */
-const dataBody = new RegExp(
-  String.raw`^(?:${mediaTypes}|,[^\s"'<>\\^\`|\x7f]|;[a-z]| {1,8}${mediaTypes}+(?:;[^,\s]*)?,\S)`,
-  "i"
-)
-/** After a brace or a comma, `{data:x/y,…}`, it is code. */
-const anyType = /^[\w!#$&^+.-]+\/[\w!#$&^+.-]/
-
-const mailbox = /^[^\s"'<>\\^`|\x7f@]+@/
-const maxMailbox = 320
-
-/** Names that are hosts though nobody can register them, beside those that anyone can. */
-const ownNames = new Set(["localhost", "example", "test", "invalid", "local", "internal", "intranet", "home", "corp"])
-const authorityLike = new RegExp(String.raw`^(?:[\w.@%~+\t\n\r\f\b-]|[^\0-\x7f${wideEnds}]|[。．｡])+`)
-/** What may follow the host of a URL that has no slashes; `http:axios.get(x)` and `http:a.b=1` are something else. */
-const afterHost = characters(/[/?#:,;.!)\]}*]/)
-const numberLike = /^(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+)){0,3}$/i
-const nameLike = /^(?:localhost|[^.]+(?:\.[^.]+)*\.(?:[a-z][a-z0-9-]*[a-z0-9]|xn--[a-z0-9-]+))$/i
-const quotedUser = /^[^\s"'`\x7f@/?#][^\s"/?#@]*@(?:[\w-]+\.)+[\w-]*[a-z0-9]/i
-
-/** Whether a host stands right after `https:`. Prose, ports and code do not look like one. */
-const isHost = (text: string, start: number, from: number): boolean => {
-  const body = text.slice(from, from + longestHost)
-  const ipv6 = /^\[([^\]]+)\]/.exec(body)?.[1]
-  if (ipv6 !== undefined) return isIPv6(ipv6)
-  if (quotedUser.test(body)) return true
-  const run = authorityLike.exec(body)?.[0] ?? ""
-  const after = unitAt(text, from + run.length)
-  if (run === "" || !(is(terminators, after) || is(afterHost, after))) return false
-  // A user before the host, an escape or another script: nothing but a URL has these here.
-  if (/[^\0-\x7f]|%|.@/s.test(run)) return true
-  const host = written(run).replace(/\.+$/, "")
-  const isSecure = /^https/i.test(text.slice(start, start + 5))
-  const isPointed = after === slash || after === colon
-  if (numberLike.test(host)) {
-    if (!URL.canParse(`http:${host}`)) return false
-    // `https:8080` is a port and `http:1.1` a version.
-    return host.includes(".") ? isSecure || isPointed || !/^[0-3]\.\d$/.test(host) : /^0x|^\d{6}/i.test(host)
-  }
-  if (nameLike.test(host)) {
-    // `http:request.started` is an event; nobody calls one `https:…`.
-    const suffix = host.slice(host.lastIndexOf(".") + 1).toLowerCase()
-    return isSecure || isPointed || suffix.length <= 3 || ownNames.has(suffix) || isSuffix(suffix)
-  }
-  return after === slash && /^[a-z]/i.test(host) && (start === 0 || is(quotes, unitAt(text, start - 1)))
-}
-
-interface Uri {
-  readonly start: number
-  /** Where the part after the scheme and its slashes starts; a destination needs at least one character there. */
-  readonly body: number
-  /** Whether a host is in it. */
-  readonly authority: boolean
-}
-
-/** What a user may begin with, though no URI does. */
-const userStarts = characters(/[<>^|]/)
-/** After quotes that a shell drops: what nothing but a host begins with. */
-const quotedHost = /^(?:[\w-]+[.@:][\w$]|localhost|[[{$]|\d)/
-
-/** `/^https:\/\//i.test(x)`, `https:\/\/\w+`: the end or a part of a regular expression. */
-const isPattern = (text: string, body: number): boolean =>
-  (unitAt(text, body - 1) === backslash
-    ? /^[bdsw][+*?{\\.\]]/i
-    : /^[dgimsuvy]{1,4}(?![\w.@:/\\-])|^[dgimsuvy]{0,4}\.(?:test|exec)\(/
-  ).test(text.slice(body, body + 16))
-
-/** The URI whose scheme ends at the colon `at`, if any. */
-const uriAt = (text: string, floor: number, at: number): Uri | undefined => {
-  const next = unitAt(text, at + 1)
-  const last = at > floor ? unitAt(text, at - 1) : 0
-  const hasSlashes = next === slash && unitAt(text, at + 2) === slash
-  const start = hasSlashes ? schemeStart(text, floor, at) : at
-  // A single letter is a Windows drive.
-  const hasScheme = at - start > 1
-  if (hasScheme) {
-    const first = unitAt(text, at + 3)
-    const isWhole = !is(breaksAndQuotes, first) && first !== slash
-    if (isWhole && !is(breaks, start > floor ? unitAt(text, start - 1) : 0))
-      return { start, body: at + 3, authority: true }
-  }
-  // Cheap ways out, for most colons are none of this.
-  const isSpaced = next === space && ((last | 0x20) === 0x6f || (last | 0x20) === 0x61)
-  const mayFollow =
-    hasSlashes || isSpaced || !is(terminators, next) || is(breaksAndQuotes, next) || is(userStarts, next)
-  const mayBeQuoted = hasSlashes && !hasScheme
-  const mayPrecede = hasScheme || is(lastOfKnown, last) || is(mayBeQuoted ? breaksAndQuotes : breaks, last)
-  if (!mayFollow || !mayPrecede) return undefined
-  let slashes = 0
-  let quote = 0
-  let body = at + 1
-  for (; body - at < farthest; body++) {
-    const character = unitAt(text, body)
-    if (character === slash || character === backslash) slashes++
-    else if (is(quotes, character)) quote ||= body
-    // A line that begins after `'https://'` is another one.
-    else if (!is(breaks, character) || (quote > 0 && slashes > 1)) break
-  }
-  // Else the quotes are a part of the user, or of nothing.
-  if (quote > 0 && !(slashes > 0 && quotedHost.test(text.slice(body, body + longestHost)))) {
-    body = quote
-    slashes = text.slice(at, quote).replace(/[^/\\]/g, "").length
-  }
-  if (slashes % 2 === 1 && isPattern(text, body)) return undefined
-  const [first = start, reading] =
-    knownBefore(text, floor, at, breaks) ??
-    (mayBeQuoted ? knownBefore(text, floor, at, breaksAndQuotes) : undefined) ??
-    []
-  if (reading !== undefined && first <= start) {
-    if (reading === "special")
-      return slashes > 0 || isHost(text, first, body) ? { start: first, body, authority: true } : undefined
-    if (reading === "plain" && slashes > 1) return { start: first, body, authority: true }
-    if (reading !== "plain" && slashes === 0) {
-      const from = text.slice(body, body + maxMailbox).search(/[^ "'`\x7f]|$/) + body
-      const isWhole = reading === "mailto" && from === body && !/[\t\n\r\f\b]/.test(text.slice(first, body))
-      const isBody =
-        isWhole ||
-        (reading === "mailto" ? mailbox.test(text.slice(from, from + maxMailbox)) : isData(text, first, body))
-      return isBody ? { start: first, body: from, authority: false } : undefined
-    }
-  }
-  return hasScheme ? { start, body, authority: true } : undefined
-}
-
-const isData = (text: string, start: number, body: number): boolean => {
-  const rest = text.slice(body, body + longestHost)
-  return dataBody.test(rest) || (anyType.test(rest) && !"{,".includes(text.charAt(start - 1) || " "))
-}
 
 /** Where a URI ends; in `https://a,https://b` it ends at the comma. */
 export const uriEnd = (text: string, body: number): number => {
@@ -238,7 +35,6 @@ export const trimmedEnd = (text: string, start: number, end: number): number => 
 }
 
 const longestUser = 256
-const longestHost = 300
 
 /** Whether a body names anything: `https://[^\s]+` in a pattern does not. */
 const named = /[\w{%]|[^\0-\x7f]|\[::\]/
@@ -247,8 +43,6 @@ const hostStart = /^(?:[\w[{%$]|[^\0-\x7f])/
 const dottedHost = /^(?!["'`])(?:(?:[\w"'`-]|[^\0-\x7f])+(?:\.(?:[\w"'`-]|[^\0-\x7f])+)+|localhost|\[[0-9a-f:]+\])/i
 /** A host with a quote, a line break or a sign of another script inside. */
 const splitHost = /^[^\s()<>{}[\]|^\\,;=+&!*]*(?:[^\0-\x7f]|["'`])[\w.-]*\w\.?(?::\d+)?$|^[\w.-]*\w\.?(?::\d+)?$/
-
-const written = (text: string): string => text.replace(/[\t\n\r\f\b]+/g, "").replaceAll("\x7f", '"')
 
 /** The scheme and its slashes without what is dropped. */
 const headOf = (text: string, { start, body }: Uri): string => {

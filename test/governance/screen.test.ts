@@ -1,11 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  forbiddenNames,
-  maxSchemaDepth,
-  maxText,
-  type ScreenMode,
-  screen as slices
-} from "../../src/governance/screen.ts"
+import { maxText } from "../../src/governance/references.ts"
+import { forbiddenNames, maxSchemaDepth, type ScreenMode, screen as slices } from "../../src/governance/screen.ts"
 import { atOnce } from "../../src/wire/slices.ts"
 import { processorTime } from "../support/processorTime.ts"
 

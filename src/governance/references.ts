@@ -1,0 +1,118 @@
+/** Where the references of a schema lead (JSON Schema core, 8.2). */
+import type { Slices } from "../wire/slices.ts"
+import { childOf, entryOf, isHeld, type Node, type Pace } from "./schemaNode.ts"
+
+/** Characters of one name or reference, at most. */
+export const maxText = 16_384
+/** Places that a reference may lead to, at most: it is one, unless identifiers repeat. */
+export const maxPlaces = 16
+
+/** Percent-decoded, where that gives text. */
+const decode = (text: string): string =>
+  text.replace(/(?:%[\da-f]{2})+/gi, (encoded) => {
+    try {
+      return decodeURIComponent(encoded)
+    } catch {
+      return encoded
+    }
+  })
+
+/** A reference: its URI in whole, where it is absolute, and the last segment, which is the same whatever it is relative to. */
+const parse = (reference: string) => {
+  const [, uri = "", fragment = ""] = /^([^#]*)#?(.*)$/s.exec(reference.trim()) ?? []
+  const end = uri.slice(-maxText)
+  const href = /^[a-z][a-z\d+.-]*:/i.test(uri) ? decode(URL.parse(end)?.href ?? end) : undefined
+  const segment = /(?:^|[/:])([^/:?]*)(?:\?.*)?$/s.exec(href ?? decode(end))?.[1]?.replace(/^\.\.?$/, "")
+  return { href, segment: uri === "" ? undefined : segment, fragment: decode(fragment.slice(0, maxText)) }
+}
+
+/** Where references may begin, by `#` and an anchor or by the last segment of an identifier. */
+type Places = Map<string, Array<{ readonly node: Node; readonly href: string | undefined }>>
+
+export const references = ["$ref", "$dynamicRef", "$recursiveRef"]
+const anchors = ["$anchor", "$dynamicAnchor"]
+/** The second is of draft 4. */
+const identifiers = ["$id", "id"]
+const isResource = ({ parent, value }: Node): boolean =>
+  parent === undefined || identifiers.some((keyword) => typeof entryOf(value, keyword) === "string")
+
+/** The places in a schema and in the values that it holds. */
+function* placesIn(root: Node, { tick }: Pace): Slices<Places> {
+  const places: Places = new Map()
+  const add = (name: string, node: Node, href?: string) => {
+    const others = places.get(name) ?? []
+    others.push({ node, href })
+    places.set(name, others)
+  }
+  const stack = [root]
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    for (const keyword of [...anchors, ...identifiers]) {
+      const text = entryOf(node.value, keyword)
+      if (typeof text !== "string") continue
+      if (tick(text.length + 256)) yield
+      const { segment, fragment, href } = parse(anchors.includes(keyword) ? `#${text}` : text)
+      if (segment !== undefined) add(segment, node, href)
+      if (fragment !== "") add(`#${fragment}`, node)
+    }
+    for (const [key, value] of Object.entries(node.value)) {
+      if (isHeld(value)) stack.push(childOf(node, key, value))
+      if (tick()) yield
+    }
+  }
+  return places
+}
+
+/** What a JSON pointer leads to, with the role that the way there gives it. */
+function* follow(start: Node, pointer: string, { tick }: Pace): Slices<Node | undefined> {
+  let node = start
+  for (let from = 1; from > 0; ) {
+    const slash = pointer.indexOf("/", from)
+    const key = pointer
+      .slice(from, slash < 0 ? undefined : slash)
+      .replaceAll("~1", "/")
+      .replaceAll("~0", "~")
+    const value = entryOf(node.value, key)
+    if (!isHeld(value)) return undefined
+    node = childOf(node, key, value)
+    from = slash + 1
+    if (tick()) yield
+  }
+  return node
+}
+
+/** Reads the references of one schema. Its identifiers are looked for when the first reference names one. */
+export const makeReferences = (root: Node, pace: Pace) => {
+  const { tick } = pace
+  let places: Places | undefined
+
+  /**
+   * Where a reference leads, in every way that it may be read: one without a URI begins at the whole schema and at each one around
+   * it that has an identifier, and relative URIs are compared by their last segment. Undefined where that is too much to read.
+   */
+  function* targetsOf(node: Node, reference: string): Slices<ReadonlyArray<Node> | undefined> {
+    if (reference.length > maxText) return undefined
+    if (tick(2 * (reference.length + node.depth))) yield
+    const { href, segment, fragment } = parse(reference)
+    const isAnchor = fragment !== "" && fragment[0] !== "/"
+    const starts: Array<Node> = []
+    if (segment !== undefined || isAnchor) places ??= yield* placesIn(root, pace)
+    if (segment === undefined) {
+      for (let at: Node | undefined = node; at !== undefined; at = at.parent) if (isResource(at)) starts.push(at)
+    } else {
+      for (const other of places?.get(segment) ?? []) {
+        if (href === undefined || other.href === undefined || href === other.href) starts.push(other.node)
+      }
+    }
+    const found = isAnchor && starts.length > 0 ? (places?.get(`#${fragment}`) ?? []).map(({ node }) => node) : starts
+    if (found.length > maxPlaces) return undefined
+    if (fragment[0] !== "/") return found
+    const targets: Array<Node> = []
+    for (const start of starts) {
+      const target = yield* follow(start, fragment, pace)
+      if (target !== undefined) targets.push(target)
+    }
+    return targets
+  }
+
+  return targetsOf
+}
