@@ -1,10 +1,10 @@
+import { printText } from "../wire/print.ts"
 import { type Slices, sliceCharacters } from "../wire/slices.ts"
 import { addressEnd, bracketedIpv6, isAddress, numbersEnd, placeOf, wholeIpv6 } from "./address.ts"
 import { type Characters, colon, digits } from "./characters.ts"
 import { hiddenInBase64, undisguise } from "./disguise.ts"
 import type { Collector } from "./found.ts"
 import { bareHosts, shares } from "./hosts.ts"
-import { plainText } from "./plainText.ts"
 import { unescapeJson } from "./unescape.ts"
 import { makeUriReader, type Place } from "./uri.ts"
 
@@ -109,10 +109,7 @@ export function* collectArguments(json: string, mode: ScanMode, collector: Colle
   else yield* passStrict(text, yield* unescapeJson(json, 1, true), collector)
 }
 
-/** The destinations in tool input that is already parsed: the same as those of its JSON text. */
+/** The destinations in tool input that is already parsed: those of its JSON text. */
 export function* collectValue(value: unknown, mode: ScanMode, collector: Collector): Slices<void> {
-  const raw = yield* plainText(value)
-  const text = yield* unescapeJson(raw, maxEscapeLevels - 1, false)
-  if (mode === "spec") yield* pass(text, { found: collector.add })
-  else yield* passStrict(text, raw, collector)
+  yield* collectArguments(yield* printText(value), mode, collector)
 }

@@ -1,6 +1,6 @@
 /** What vendors say of a call's input as JSON values, and chat as a text: printed at once, or for a large reply ahead and in slices. */
 import { arrayOf, isShallow, isShallowInSlices, type Json, type JsonObject, objectOf } from "../wire/json.ts"
-import { printPieces } from "../wire/print.ts"
+import { printText } from "../wire/print.ts"
 import type { Slices } from "../wire/slices.ts"
 
 /** Of inputs that were printed ahead; undefined for one that is nested too deep. */
@@ -25,19 +25,10 @@ const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | und
   )
 ]
 
-function* printed(value: object): Slices<string> {
-  const pieces: Array<string> = []
-  for (const piece of printPieces(value)) {
-    pieces.push(piece)
-    yield
-  }
-  return pieces.join("")
-}
-
 /** Prints what calls in a reply are told; `inputText` then has it. */
 export function* printInputs(reply: JsonObject): Slices<void> {
   for (const input of inputsOf(reply)) {
     if (typeof input !== "object" || input === null) continue
-    texts.set(input, (yield* isShallowInSlices(input)) ? yield* printed(input) : undefined)
+    texts.set(input, (yield* isShallowInSlices(input)) ? yield* printText(input) : undefined)
   }
 }

@@ -25,19 +25,23 @@ export const base64Json = (value: object): string => new Base64Json(value) as un
 const sliceCharacters = 64 * 1024
 const sliceValues = 2_000
 
-/** The text of a value in pieces, a slice of work each; no piece ends inside a character. */
+/** The text of a value that is short and holds no other. */
+const plainText = (value: unknown): string | undefined => {
+  const isLong = typeof value === "string" && value.length > sliceCharacters
+  return isLong || (typeof value === "object" && value !== null) ? undefined : (JSON.stringify(value) ?? "null")
+}
+
+/** Writes one value: yields the writer of each value inside it, and nothing where a slice is full. */
+type Writer = Generator<Writer | undefined, void, undefined>
+
+/** The text of a value in pieces, a slice of work each; no piece ends inside a character. However deep it is, nothing recurses. */
 export function* printPieces(value: unknown): Generator<string, void, undefined> {
   let text = ""
   let values = 0
-  const take = (): string => {
-    const piece = text
-    text = ""
-    values = 0
-    return piece
-  }
 
-  function* write(value: unknown): Generator<string, void, undefined> {
-    if (++values >= sliceValues || text.length > sliceCharacters) yield take()
+  const isFull = (): boolean => ++values >= sliceValues || text.length > sliceCharacters
+
+  function* write(value: unknown): Writer {
     if (typeof value === "string" && value.length > sliceCharacters) {
       text += '"'
       for (let at = 0; at < value.length; ) {
@@ -46,10 +50,10 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
         if (to < value.length && (value.charCodeAt(to - 1) & 0xfc00) === 0xd800) to--
         text += JSON.stringify(value.slice(at, to)).slice(1, -1)
         at = to
-        yield take()
+        yield
       }
       text += '"'
-    } else if (typeof value !== "object" || value === null) text += JSON.stringify(value) ?? "null"
+    } else if (typeof value !== "object" || value === null) text += plainText(value) ?? ""
     else if (isRaw(value)) text += value.rawJSON
     else if (value instanceof Base64Json) {
       text += '"'
@@ -60,30 +64,56 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
         const whole = bytes.length - (bytes.length % 3)
         text += bytes.toString("base64", 0, whole)
         rest = bytes.subarray(whole)
-        yield take()
+        yield
       }
       text += `${rest.toString("base64")}"`
     } else if (Array.isArray(value)) {
       text += "["
       for (let at = 0; at < value.length; at++) {
+        if (isFull()) yield
         if (at > 0) text += ","
-        yield* write(value[at])
+        const plain = plainText(value[at])
+        if (plain === undefined) yield write(value[at])
+        else text += plain
       }
       text += "]"
     } else {
       let before = "{"
       for (const [name, field] of Object.entries(value)) {
         if (field === undefined) continue
+        if (isFull()) yield
         text += `${before}${JSON.stringify(name)}:`
         before = ","
-        yield* write(field)
+        const plain = plainText(field)
+        if (plain === undefined) yield write(field)
+        else text += plain
       }
       text += before === "{" ? "{}" : "}"
     }
   }
 
-  yield* write(value)
+  const open = [write(value)]
+  for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
+    const { done, value: inner } = last.next()
+    if (done === true) open.pop()
+    else if (inner !== undefined) open.push(inner)
+    else {
+      yield text
+      text = ""
+      values = 0
+    }
+  }
   yield text
+}
+
+/** The text of a value in one piece, printed in slices. */
+export function* printText(value: unknown): Slices<string> {
+  const pieces: Array<string> = []
+  for (const piece of printPieces(value)) {
+    pieces.push(piece)
+    yield
+  }
+  return pieces.join("")
 }
 
 function* printed(value: unknown): Slices<Uint8Array<ArrayBuffer>> {

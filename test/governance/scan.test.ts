@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { farthest } from "../../src/governance/characters.ts"
 import { undisguise } from "../../src/governance/disguise.ts"
 import { makeCollector, maxDestinationLength, maxDestinations } from "../../src/governance/found.ts"
-import { plainText } from "../../src/governance/plainText.ts"
 import { collectArguments, collectValue } from "../../src/governance/scan.ts"
 import { atOnce, type Slices, sliceCharacters, sliceValues } from "../../src/wire/slices.ts"
 import { flagCall } from "../support/flagCall.ts"
@@ -473,11 +472,13 @@ describe("scan: limits", () => {
     assert.isAtLeast(Math.min(...slices), text.length / (farthest + sliceCharacters))
   })
 
-  it("many values are written in slices", () => {
-    const values = Array.from({ length: 100_000 }, (_, at) => ({ at }))
-    const written = plainText(values)
-    assert.isAtLeast(slicesOf(written), values.length / sliceValues)
-    assert.strictEqual(atOnce(plainText(values)), JSON.stringify(values))
+  it("many values, and values inside each other, are read in slices", () => {
+    const many: unknown = Array.from({ length: 100_000 }, (_, at) => ({ at }))
+    const deep = Array.from({ length: 100_000 }).reduce<unknown>((inner) => [inner], "https://a.example")
+    for (const value of [many, deep]) {
+      assert.isAtLeast(slicesOf(collectValue(value, "spec", makeCollector())), 100_000 / sliceValues)
+    }
+    assert.deepStrictEqual(scanValue(deep), ["https://a.example"])
   })
 
   it("what is undone in slices is what is undone at once", () => {
