@@ -72,6 +72,19 @@ const access = (options: GatewayOptions) => {
   )
 }
 
+/** Tokens and client certificates, loaded only where the operator trusts some. */
+const identity = ({ identityFile }: GatewaySettings) =>
+  Option.match(identityFile, {
+    onNone: () => Layer.empty,
+    onSome: (file) =>
+      Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("./identity/identityLayer.ts")),
+          ({ identityLayer }) => identityLayer({ file })
+        )
+      )
+  })
+
 /** The page on the metrics port, loaded only where there is one. */
 const status = ({ metricsPort }: GatewaySettings) =>
   Option.isNone(metricsPort)
@@ -96,6 +109,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
     Layer.provide([Inference.layer, NodeHttpServer.layerHttpServices]),
     Layer.provide(Providers.layer),
     Layer.provide(Attempts.live),
+    Layer.provide(identity(settings)),
     Layer.provide(access(options)),
     Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, sites: sitesOf(clouds), paths: purposePaths })),
     Layer.provideMerge(Drain.layer),

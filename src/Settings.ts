@@ -42,6 +42,10 @@ const own = Config.all({
   catalogFile: optional("GATEWAY_CATALOG_FILE"),
   /** Where the key digests are. */
   keysFile: text("GATEWAY_KEYS_FILE").pipe(Config.withDefault("keys.json")),
+  /** Takes a key as `Authorization: Bearer` too, for tools that can set no other header. */
+  bearerKeys: Config.Boolean("GATEWAY_BEARER_KEYS").pipe(Config.withDefault(false)),
+  /** Whose tokens and client certificates are trusted beside keys. */
+  identityFile: optional("GATEWAY_IDENTITY_FILE"),
   /** How long the keys outlive a key file that is gone or broken. */
   keysGrace: duration("GATEWAY_KEYS_GRACE", minutes(10)),
   /** Shared limits and quotas. */

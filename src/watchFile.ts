@@ -6,6 +6,8 @@ export interface WatchOptions<A, E extends { readonly message: string }, R> {
   readonly read: Effect.Effect<A, E, R>
   /** What was read last. */
   readonly initial: A
+  /** Whether two reads are the same; `Equal.equals` unless set. */
+  readonly same?: ((one: A, other: A) => boolean) | undefined
   /** Between two looks. */
   readonly every: Duration.Input
   /** Takes what has changed, or fails where it cannot be used. */
@@ -23,6 +25,7 @@ export interface WatchOptions<A, E extends { readonly message: string }, R> {
 export const watchFile = <A, E extends { readonly message: string }, R>({
   read,
   initial,
+  same = Equal.equals,
   every,
   take,
   complaint,
@@ -33,7 +36,7 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
     let problem = ""
     const look = Effect.gen(function* () {
       const latest = yield* read
-      if (!Equal.equals(latest, taken)) {
+      if (!same(latest, taken)) {
         yield* take(latest)
         taken = latest
       }

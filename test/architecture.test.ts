@@ -39,12 +39,24 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   governance: ["wire"],
   vendors: ["catalog", "contract", "governance", "wire"],
   limits: ["catalog", "contract", "wire", "Settings.ts", "regularFile.ts", "watchFile.ts"],
+  identity: ["catalog", "contract", "limits", "settings", "wire", "regularFile.ts", "watchFile.ts"],
   telemetry: ["catalog", "contract", "settings", "wire", "Settings.ts", "nodeHttp.ts", "sockets.ts"],
   stream: ["catalog", "governance", "wire"],
   cloud: ["catalog", "settings", "stream", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
   surfaces: ["catalog", "cloud", "contract", "governance", "stream", "vendors", "wire"],
   http: [
-    ...["catalog", "cloud", "contract", "governance", "limits", "settings", "stream", "surfaces", "telemetry"],
+    ...[
+      "catalog",
+      "cloud",
+      "contract",
+      "governance",
+      "identity",
+      "limits",
+      "settings",
+      "stream",
+      "surfaces",
+      "telemetry"
+    ],
     ...["vendors", "wire", "Settings.ts", "fips.ts", "nodeHttp.ts"]
   ],
   sandbox: ["catalog", "stream", "wire", "nodeHttp.ts"]

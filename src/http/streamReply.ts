@@ -99,7 +99,7 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
       idle: limits.streamIdleTimeout,
       heardAt: () => record.attempts.at(-1)?.heardAt ?? 0,
       ceiling: limits.streamCeiling,
-      ended: endOf(record.keyId ?? ""),
+      ended: record.caller === undefined ? Effect.never : endOf(record.caller),
       cutOff: Effect.sync(() => fiber.interruptUnsafe()),
       lastFrames: (error) => {
         fail(error)

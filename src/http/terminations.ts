@@ -1,6 +1,8 @@
-/** Why a running stream may not go on: its key was revoked or has expired, or the server has to stop. */
-import { Deferred, Effect } from "effect"
+/** Why a running stream may not go on: its caller has lost its access, or the server has to stop. */
+import { Deferred, Effect, Option } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
+import type { CallerIdentity } from "../contract/Security.ts"
+import { Identity } from "../identity/Identity.ts"
 import { Keys } from "../limits/Keys.ts"
 import { Drain } from "./Drain.ts"
 
@@ -10,13 +12,20 @@ const revokedError = new GatewayError({
   code: "revoked"
 })
 
+const withdrawnError = new GatewayError({
+  reason: "forbidden",
+  message: "the token or certificate of this request no longer gives access",
+  code: "revoked"
+})
+
 /** One fiber a key with streams; each stream awaits what it answers. */
 export const makeEnds = Effect.gen(function* () {
   const keys = yield* Keys
+  const identity = Option.getOrUndefined(yield* Effect.serviceOption(Identity))
   const { expired } = yield* Drain
   const scope = yield* Effect.scope
   const ends = new Map<string, Deferred.Deferred<GatewayError>>()
-  return (keyId: string): Effect.Effect<GatewayError> =>
+  const ofKey = (keyId: string): Effect.Effect<GatewayError> =>
     Effect.suspend(() => {
       const known = ends.get(keyId)
       if (known !== undefined) return Deferred.await(known)
@@ -32,4 +41,10 @@ export const makeEnds = Effect.gen(function* () {
         Effect.andThen(Deferred.await(end))
       )
     })
+  return (caller: CallerIdentity): Effect.Effect<GatewayError> => {
+    const withdrawn = identity?.ended(caller)
+    return withdrawn === undefined
+      ? ofKey(caller.id)
+      : Effect.raceFirst(Deferred.await(expired), Effect.as(withdrawn, withdrawnError))
+  }
 })

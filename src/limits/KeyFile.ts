@@ -15,10 +15,10 @@ export const ModelPattern = Schema.String.check(
   Schema.isNonEmpty()
 )
 
-const Name = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(200))
+export const Name = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(200))
 
 /** An absent limit is no limit. */
-const limits = {
+export const limitFields = {
   requestsPerMinute: Schema.optional(Count),
   /** Streams at the same time. */
   streams: Schema.optional(Count),
@@ -42,7 +42,7 @@ export const Tags = Schema.Record(ShortName, Schema.String.check(Schema.isMaxLen
 /** A team: its limits hold for all its keys together. */
 export const Team = Schema.Struct({
   name: ShortName,
-  ...limits,
+  ...limitFields,
   /** In whole units of the catalog's currency, in a UTC calendar month. */
   monthlyCost: Schema.optional(Count.check(Schema.isLessThanOrEqualTo(1_000_000_000)))
 })
@@ -65,7 +65,7 @@ export const Key = Schema.Struct({
   tags: Schema.optional(Tags),
   models: Schema.optional(Schema.Array(ModelPattern).check(Schema.isMinLength(1))),
   levels: Schema.optional(Schema.Array(Schema.Literals(levels)).check(Schema.isMinLength(1))),
-  ...limits,
+  ...limitFields,
   /** The secret before the last rotation, which works until then. */
   previous: Schema.optional(Schema.Struct({ digest: Digest, until: Schema.DateTimeUtcFromString }))
 })

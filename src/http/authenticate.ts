@@ -1,0 +1,92 @@
+/**
+ * Who sent a request: by its key, and where the operator has set it so by a token or a client certificate (docs/identity.md).
+ * `x-api-key`, where it is sent, decides alone.
+ */
+import type { X509Certificate } from "node:crypto"
+import { TLSSocket } from "node:tls"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Clock, Effect, Option, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import type { CallerIdentity } from "../contract/Security.ts"
+import { parseCertificate } from "../identity/certificate.ts"
+import { Identity, isToken } from "../identity/Identity.ts"
+import { Keys } from "../limits/Keys.ts"
+import { Settings } from "../Settings.ts"
+import { makeIsIn, plainAddress } from "../settings/networks.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const unauthenticated = (message: string) => new GatewayError({ reason: "unauthenticated", message })
+
+/** A key in the wrong place is the commonest mistake, because most client libraries put it there by themselves. */
+const onlyAuthorization = unauthenticated(
+  'The API key is missing: Authorization is not read. Send your key in the header x-api-key; with an SDK, as default_headers={"x-api-key": "…"} (Python) or defaultHeaders: {"x-api-key": "…"} (TypeScript).'
+)
+
+/** Node takes the first of two, a proxy in front maybe the other. */
+const repeats = (request: Request, wanted: string): boolean => {
+  const { rawHeaders } = NodeHttpServerRequest.toIncomingMessage(request)
+  return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === wanted).length > 1
+}
+
+const repeated = (name: string) => Result.fail(unauthenticated(`there is more than one header ${name}`))
+
+const bearer = /^bearer +([^ ]+) *$/i
+
+/** The value of `Authorization: Bearer`; undefined where there is none. */
+const bearerOf = (request: Request): Result.Result<string | undefined, GatewayError> => {
+  const { authorization } = request.headers
+  if (authorization === undefined) return Result.succeed(undefined)
+  if (repeats(request, "authorization")) return repeated("Authorization")
+  return Result.succeed(bearer.exec(authorization)?.[1])
+}
+
+/** Bytes in a structured field: base64 between colons (RFC 9440, section 2.1; RFC 9651, section 3.3.5). */
+const bytesField = /^:([A-Za-z0-9+/]+=*):$/
+
+/** The certificate that a trusted proxy has verified and names in `Client-Cert`, or the one of this connection. */
+const certificateOf = (
+  request: Request,
+  isProxy: (address: string) => boolean
+): Result.Result<X509Certificate | undefined, GatewayError> => {
+  const field = request.headers["client-cert"]
+  const proxied = Option.exists(request.remoteAddress, (address) => isProxy(plainAddress(address)))
+  if (proxied && field !== undefined) {
+    if (repeats(request, "client-cert")) return repeated("Client-Cert")
+    const [, text] = bytesField.exec(field) ?? []
+    if (text === undefined) return Result.fail(unauthenticated("Client-Cert must be base64 between colons (RFC 9440)"))
+    return Result.mapError(parseCertificate(Buffer.from(text, "base64")), unauthenticated)
+  }
+  const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
+  return Result.succeed(socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined)
+}
+
+/** Made once; fails with `unauthenticated`, or as `Identity` does. */
+export const makeAuthenticate = Effect.gen(function* () {
+  const keys = yield* Keys
+  const clock = yield* Clock.Clock
+  const { bearerKeys, trustedProxies } = yield* Settings
+  const identity = yield* Effect.serviceOption(Identity)
+  const isProxy = Option.match(trustedProxies, { onNone: () => () => false, onSome: makeIsIn })
+  const byKey = (secret: string) => Effect.fromResult(keys.authenticate(secret, clock.currentTimeMillisUnsafe()))
+
+  /** Without a key in `x-api-key`. */
+  const otherwise = (request: Request): Effect.Effect<CallerIdentity, GatewayError> =>
+    Effect.gen(function* () {
+      const sent = yield* Effect.fromResult(bearerOf(request))
+      if (Option.isSome(identity)) {
+        if (sent !== undefined && isToken(sent)) return yield* identity.value.ofToken(sent)
+        const certificate = yield* Effect.fromResult(certificateOf(request, isProxy))
+        if (certificate !== undefined) return yield* identity.value.ofCertificate(certificate)
+      }
+      return yield* byKey(bearerKeys ? (sent ?? "") : "")
+    })
+
+  return (request: Request): Effect.Effect<CallerIdentity, GatewayError> => {
+    const secret = request.headers["x-api-key"] ?? ""
+    if (secret !== "") return byKey(secret)
+    if (Option.isSome(identity) || bearerKeys) return otherwise(request)
+    return request.headers.authorization === undefined ? byKey("") : Effect.fail(onlyAuthorization)
+  }
+})

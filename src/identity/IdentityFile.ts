@@ -1,0 +1,182 @@
+/** The file that says whose tokens and certificates are trusted, and what they may use (docs/identity.md#identity-file). It holds no secret. */
+import { createHash } from "node:crypto"
+import { dirname, resolve } from "node:path"
+import { Duration, Effect, Schema } from "effect"
+import { levels } from "../catalog/Level.ts"
+import { FileError, readOwned } from "../limits/files.ts"
+import { limitFields, ModelPattern, Name, ShortName, Tags } from "../limits/KeyFile.ts"
+import { readRegular } from "../regularFile.ts"
+import { isLoopback } from "../settings/fields.ts"
+
+/** Signature algorithms of tokens: those of FIPS 186-5 with keys of two parts. */
+export const algorithms = ["ES256", "ES384", "RS256", "PS256"] as const
+
+const NonEmpty = Schema.String.check(Schema.isNonEmpty())
+
+/** A value, or the start of values and `*`. Compared exactly, case included. */
+const Pattern = Schema.String.check(
+  Schema.isPattern(/^[^*]*\*?$/, { message: "expected a value, or the start of values and *" }),
+  Schema.isNonEmpty()
+)
+/** One of them is enough. */
+const Patterns = Schema.Union([Pattern, Schema.Array(Pattern).check(Schema.isMinLength(1))])
+export type Patterns = typeof Patterns.Type
+
+/** An https address, plain http on loopback, or a file beside the identity file. */
+const Jwks = NonEmpty.check(
+  Schema.makeFilter((source) => {
+    if (!isUrl(source)) return undefined
+    const { hostname, protocol } = new URL(source)
+    return protocol === "https:" || isLoopback(hostname) || "must be https, or a file"
+  })
+)
+export const isUrl = (source: string): boolean => /^https?:/i.test(source) && URL.canParse(source)
+
+/** Long enough for every clock and every token of people; what an issuer grants for longer is a static key. */
+const upTo = (most: Duration.Duration) =>
+  Schema.DurationFromString.check(
+    Schema.makeFilter((time) => Duration.isLessThanOrEqualTo(time, most) || `must be at most ${Duration.format(most)}`)
+  )
+
+export const Issuer = Schema.Struct({
+  /** The `iss` of its tokens, to the letter. */
+  issuer: NonEmpty,
+  /** The `aud` of its tokens: one of them is enough. */
+  audience: Schema.Union([NonEmpty, Schema.Array(NonEmpty).check(Schema.isMinLength(1))]),
+  jwks: Jwks,
+  algorithms: Schema.optional(Schema.Array(Schema.Literals(algorithms)).check(Schema.isMinLength(1))),
+  /** How far its clock may be from this machine's; a minute unless set. */
+  clockSkew: Schema.optional(upTo(Duration.minutes(5))),
+  /** The longest time between `iat` and `exp`; an hour unless set. */
+  maxLifetime: Schema.optional(upTo(Duration.days(1)))
+})
+export type Issuer = typeof Issuer.Type
+
+export const Authority = Schema.Struct({
+  name: ShortName,
+  /** A PEM file. Each certificate in it is trusted to issue certificates of callers. */
+  certificates: NonEmpty,
+  /** Files with the revocation lists of these authorities, PEM or DER. */
+  crl: Schema.optional(Schema.Union([NonEmpty, Schema.Array(NonEmpty)]))
+})
+
+/** What a rule gives. An absent limit is no limit; absent models or levels are all of them. */
+const grant = {
+  /** For records and pages; the token's `sub` or the certificate's common name unless set. */
+  name: Schema.optional(Name),
+  /** A team of the key file. */
+  team: Schema.optional(ShortName),
+  owner: Schema.optional(Name),
+  tags: Schema.optional(Tags),
+  models: Schema.optional(Schema.Array(ModelPattern).check(Schema.isMinLength(1))),
+  levels: Schema.optional(Schema.Array(Schema.Literals(levels)).check(Schema.isMinLength(1))),
+  ...limitFields
+}
+
+/** A rule for everybody says so: `{"sub": "*"}`. */
+const notEmpty = Schema.makeFilter(
+  (conditions: object) => Object.keys(conditions).length > 0 || "must name at least one condition"
+)
+
+export const TokenRule = Schema.Struct({
+  issuer: NonEmpty,
+  /** Claims by name, or by path as `realm_access/roles`. All must hold. */
+  claims: Schema.Record(NonEmpty, Patterns).check(notEmpty),
+  ...grant
+})
+export type TokenRule = typeof TokenRule.Type
+
+const CertificateRule = Schema.Struct({
+  authority: ShortName,
+  /** All must hold. */
+  certificate: Schema.Struct({
+    /** As `CN=host.example,O=Agency`, in the certificate's order. */
+    subject: Schema.optional(Patterns),
+    issuer: Schema.optional(Patterns),
+    serial: Schema.optional(Patterns),
+    upn: Schema.optional(Patterns),
+    uri: Schema.optional(Patterns),
+    dns: Schema.optional(Patterns),
+    email: Schema.optional(Patterns)
+  }).check(notEmpty),
+  ...grant
+})
+export type CertificateRule = typeof CertificateRule.Type
+export type Rule = TokenRule | CertificateRule
+
+const unique = (names: ReadonlyArray<string>): boolean => new Set(names).size === names.length
+
+const IdentityFile = Schema.Struct({
+  version: Schema.Literal(1),
+  issuers: Schema.optional(Schema.Array(Issuer)),
+  authorities: Schema.optional(Schema.Array(Authority)),
+  /** In order: the first that matches decides. */
+  rules: Schema.Array(Schema.Union([TokenRule, CertificateRule])).check(Schema.isMinLength(1))
+}).check(
+  Schema.makeFilter(({ authorities = [], issuers = [], rules }) => {
+    const issuerNames = issuers.map(({ issuer }) => issuer)
+    const authorityNames = authorities.map(({ name }) => name)
+    if (!unique(issuerNames)) return "two issuers have the same name"
+    if (!unique(authorityNames)) return "two authorities have the same name"
+    const astray = rules.find((rule) =>
+      "issuer" in rule ? !issuerNames.includes(rule.issuer) : !authorityNames.includes(rule.authority)
+    )
+    if (astray === undefined) return true
+    return "issuer" in astray
+      ? `a rule is about the issuer ${astray.issuer}, which issuers does not name`
+      : `a rule is about the authority ${astray.authority}, which authorities does not name`
+  })
+)
+export type IdentityFile = typeof IdentityFile.Type
+
+// A misspelt condition or restriction must not be read as none, so unknown fields are refused.
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(IdentityFile), { onExcessProperty: "error" })
+
+/** An identity file with what the files that it names hold. */
+export interface ReadIdentity {
+  readonly file: IdentityFile
+  /** By the name that the identity file gives them. */
+  readonly contents: ReadonlyMap<string, Buffer>
+  /** Changes with any of them. */
+  readonly digest: string
+}
+
+const listed = (value: string | ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
+  value === undefined ? [] : typeof value === "string" ? [value] : value
+
+/** The files that an identity file names. */
+const namesIn = ({ authorities = [], issuers = [] }: IdentityFile): ReadonlyArray<string> => [
+  ...issuers.flatMap(({ jwks }) => (isUrl(jwks) ? [] : [jwks])),
+  ...authorities.flatMap(({ certificates, crl }) => [certificates, ...listed(crl)])
+]
+
+export const crlsOf = ({ crl }: typeof Authority.Type): ReadonlyArray<string> => listed(crl)
+
+/** What an identity file says, without the files that it names. */
+export const parseIdentity = (path: string, text: string): Effect.Effect<IdentityFile, FileError> =>
+  Effect.mapError(
+    decode(text),
+    (error) => new FileError({ message: `${path} is not an identity file: ${error.message.replace(/\s*\n\s*/g, " ")}` })
+  )
+
+/** Reads an identity file and the files that it names; those are found from its own folder. */
+export const readIdentity = Effect.fnUntraced(function* (path: string) {
+  const text = yield* readOwned(path)
+  if (text === undefined) {
+    return yield* new FileError({
+      message: `${path} does not exist. Name another in GATEWAY_IDENTITY_FILE, or unset it`
+    })
+  }
+  const file = yield* parseIdentity(path, text)
+  const contents = new Map<string, Buffer>()
+  const digest = createHash("sha256").update(text)
+  for (const name of namesIn(file)) {
+    const { bytes } = yield* Effect.mapError(
+      readRegular(resolve(dirname(path), name)),
+      ({ message }) => new FileError({ message: `${path} names ${name}, which cannot be read: ${message}` })
+    )
+    contents.set(name, bytes)
+    digest.update(bytes)
+  }
+  return { file, contents, digest: digest.digest("hex") } satisfies ReadIdentity
+})

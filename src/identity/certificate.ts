@@ -1,0 +1,122 @@
+/** Client certificates: what they say of their subject, and whether an authority of the operator's stands behind them. */
+import { X509Certificate } from "node:crypto"
+import { Result } from "effect"
+import { plainSerial, type RevocationList } from "./crl.ts"
+
+export interface CertificateFields {
+  /** `CN=DOE.JANE.1234567890,O=Agency`: the attributes in the certificate's order, commas in values escaped. */
+  readonly subject: string
+  readonly issuer: string
+  /** Hexadecimal capitals, without leading zeros. */
+  readonly serial: string
+  /** Of the subject alternative name: user principal names, URIs (SPIFFE IDs), DNS names, e-mail addresses. */
+  readonly upn: ReadonlyArray<string>
+  readonly uri: ReadonlyArray<string>
+  readonly dns: ReadonlyArray<string>
+  readonly email: ReadonlyArray<string>
+  /** The common name, or the whole subject. */
+  readonly name: string
+}
+
+/** Node separates names by a comma and a blank, and quotes a name that could be read otherwise as JSON. */
+const alternativeName = /(?:^|, )([^:,"]+):("(?:[^"\\]|\\.)*"|[^,]*)/g
+
+const unquoted = (text: string): string => (text.startsWith('"') ? String(JSON.parse(text)) : text)
+
+export const fieldsOf = ({ issuer, serialNumber, subject, subjectAltName }: X509Certificate): CertificateFields => {
+  const names = [...(subjectAltName ?? "").matchAll(alternativeName)].map(
+    ([, kind = "", name = ""]) => [kind, unquoted(name)] as const
+  )
+  const of = (wanted: string) => names.flatMap(([kind, name]) => (kind === wanted ? [name] : []))
+  const lines = subject.split("\n")
+  return {
+    subject: lines.join(","),
+    issuer: issuer.split("\n").join(","),
+    serial: plainSerial(serialNumber),
+    upn: of("othername").flatMap((name) => (name.startsWith("UPN:") ? [name.slice(4)] : [])),
+    uri: of("URI"),
+    dns: of("DNS"),
+    email: of("email"),
+    name: lines.find((line) => line.startsWith("CN="))?.slice(3) ?? lines.join(",")
+  }
+}
+
+/** Certificates that are trusted to issue, each with its own revocation lists. */
+export interface Authority {
+  readonly name: string
+  readonly issuers: ReadonlyArray<{
+    readonly certificate: X509Certificate
+    readonly lists: ReadonlyArray<RevocationList>
+  }>
+  /** Whether a certificate whose issuer has no list in force is refused. */
+  readonly needsList: boolean
+}
+
+const clientAuth = "1.3.6.1.5.5.7.3.2"
+const weak = /sha-?1\b|md5/i
+
+const isInTime = ({ validFromDate, validToDate }: X509Certificate, now: number): boolean =>
+  validFromDate.getTime() <= now && now < validToDate.getTime()
+
+/** Why a certificate that one of the authority's has issued is refused; undefined where it is good. */
+const problemWith = (
+  certificate: X509Certificate,
+  { certificate: issuer, lists }: Authority["issuers"][number],
+  needsList: boolean,
+  now: number
+): string | undefined => {
+  if (!isInTime(certificate, now)) return "the client certificate has expired or is not valid yet"
+  if (!isInTime(issuer, now)) return "the authority of the client certificate has expired"
+  const { ca, keyUsage, signatureAlgorithm } = certificate
+  if (ca) return "the client certificate is an authority's"
+  if (keyUsage !== undefined && !keyUsage.includes(clientAuth)) return "the client certificate is not for clients"
+  if (weak.test(signatureAlgorithm ?? "")) return "the client certificate is signed with a weak digest"
+  const current = lists.filter(({ nextUpdate }) => now < nextUpdate)
+  if (needsList && current.length === 0)
+    return "the revocation list of the client certificate's authority is out of date"
+  const serial = plainSerial(certificate.serialNumber)
+  return current.some(({ revoked }) => revoked.has(serial)) ? "the client certificate has been revoked" : undefined
+}
+
+/** The names of the authorities that have issued the certificate, or why it is refused. `now`: milliseconds since the epoch. */
+export const authoritiesOf = (
+  certificate: X509Certificate,
+  authorities: ReadonlyArray<Authority>,
+  now: number
+): Result.Result<ReadonlyArray<string>, string> => {
+  const problems: Array<string> = []
+  const names = authorities.flatMap(({ issuers, name, needsList }) => {
+    const issuer = issuers.find(
+      ({ certificate: authority }) => certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
+    )
+    if (issuer === undefined) return []
+    const problem = problemWith(certificate, issuer, needsList, now)
+    if (problem === undefined) return [name]
+    problems.push(problem)
+    return []
+  })
+  if (names.length > 0) return Result.succeed(names)
+  return Result.fail(problems[0] ?? "the client certificate is of no authority that is trusted here")
+}
+
+const pem = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g
+
+/** The certificates of a PEM file, each of which must be an authority's. */
+export const parseAuthorities = (file: Buffer): Result.Result<ReadonlyArray<X509Certificate>, string> => {
+  const texts = file.toString("latin1").match(pem) ?? []
+  if (texts.length === 0) return Result.fail("it has no certificate (PEM)")
+  return Result.flatMap(
+    Result.try({
+      try: () => texts.map((text) => new X509Certificate(text)),
+      catch: () => "it has a broken certificate"
+    }),
+    (certificates) =>
+      certificates.every(({ ca }) => ca)
+        ? Result.succeed(certificates)
+        : Result.fail("it has a certificate that is not an authority's")
+  )
+}
+
+/** A certificate in DER. */
+export const parseCertificate = (der: Buffer): Result.Result<X509Certificate, string> =>
+  Result.try({ try: () => new X509Certificate(der), catch: () => "the client certificate cannot be read" })

@@ -1,0 +1,134 @@
+/**
+ * Certificate revocation lists (RFC 5280, section 5), in DER or PEM. Read here, because a library that makes an object of every
+ * element fails at the hundreds of thousands of entries that agencies' lists have (docs/decisions.md#identity).
+ */
+import { type KeyObject, verify } from "node:crypto"
+import { Result } from "effect"
+
+export interface RevocationList {
+  /** Serial numbers in hexadecimal capitals, without leading zeros. */
+  readonly revoked: ReadonlySet<string>
+  /** Milliseconds since the epoch, after which the list says nothing. */
+  readonly nextUpdate: number
+  readonly isSignedBy: (key: KeyObject) => boolean
+}
+
+/** An element of DER, by where its head, its content and its end are. */
+interface Element {
+  readonly tag: number
+  readonly at: number
+  readonly from: number
+  readonly to: number
+}
+
+class Malformed extends Error {}
+
+const refuse = (message: string): never => {
+  throw new Malformed(message)
+}
+
+const tags = { integer: 0x02, bits: 0x03, oid: 0x06, utcTime: 0x17, generalizedTime: 0x18, sequence: 0x30 } as const
+
+const elementAt = (bytes: Buffer, at: number, end: number): Element => {
+  const tag = bytes[at] ?? refuse("it ends too early")
+  const first = bytes[at + 1] ?? refuse("it ends too early")
+  const more = first < 0x80 ? 0 : first - 0x80
+  if (more > 4 || first === 0x80 || at + 2 + more > end) refuse("it is no DER")
+  const length = more === 0 ? first : bytes.readUIntBE(at + 2, more)
+  const from = at + 2 + more
+  return from + length > end ? refuse("it ends too early") : { tag, at, from, to: from + length }
+}
+
+/** Iterates, because a list may have more entries than an array of objects is good for. */
+function* childrenOf(bytes: Buffer, { from, to }: Element): Generator<Element> {
+  for (let at = from; at < to; ) {
+    const element = elementAt(bytes, at, to)
+    yield element
+    at = element.to
+  }
+}
+
+const hexOf = (bytes: Buffer, { from, to }: Element): string => bytes.toString("hex", from, to)
+
+/** As Node writes serial numbers. */
+export const plainSerial = (hex: string): string => hex.toUpperCase().replace(/^0+(?=.)/, "")
+
+const timeOf = (bytes: Buffer, { from, tag, to }: Element): number => {
+  const text = bytes.toString("latin1", from, to)
+  const [, year = "", month, day, hour, minute, second] =
+    /^(\d{2}|\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(text) ?? refuse("it has no time that is one")
+  const full = tag === tags.utcTime ? `${Number(year) < 50 ? "20" : "19"}${year}` : year
+  return Date.parse(`${full}-${month}-${day}T${hour}:${minute}:${second}Z`)
+}
+
+/** Object identifiers in hexadecimal, of the signatures that are taken: ECDSA and RSA (PKCS #1) with SHA-2. */
+const digests: Readonly<Record<string, string>> = {
+  "2a8648ce3d040302": "sha256",
+  "2a8648ce3d040303": "sha384",
+  "2a8648ce3d040304": "sha512",
+  "2a864886f70d01010b": "sha256",
+  "2a864886f70d01010c": "sha384",
+  "2a864886f70d01010d": "sha512"
+}
+
+const isTime = ({ tag }: Element): boolean => tag === tags.utcTime || tag === tags.generalizedTime
+
+/** What a critical extension says may not be passed over, and these lists are taken as a whole: no deltas, no parts. */
+const refuseCritical = (bytes: Buffer, extensions: Element): void => {
+  for (const list of childrenOf(bytes, extensions)) {
+    for (const extension of childrenOf(bytes, list)) {
+      const [, critical] = [...childrenOf(bytes, extension)]
+      if (critical?.tag === 0x01 && bytes[critical.from] !== 0) refuse("it is a delta, indirect or partial list")
+    }
+  }
+}
+
+const revokedIn = (bytes: Buffer, list: Element | undefined): ReadonlySet<string> => {
+  const revoked = new Set<string>()
+  if (list === undefined) return revoked
+  for (const entry of childrenOf(bytes, list)) {
+    revoked.add(plainSerial(hexOf(bytes, elementAt(bytes, entry.from, entry.to))))
+  }
+  return revoked
+}
+
+const read = (bytes: Buffer): RevocationList => {
+  const outer = elementAt(bytes, 0, bytes.length)
+  const [list, algorithm, signature] = [...childrenOf(bytes, outer)]
+  if (outer.tag !== tags.sequence || list === undefined || algorithm === undefined || signature?.tag !== tags.bits) {
+    return refuse("it is no revocation list")
+  }
+  const fields = [...childrenOf(bytes, list)].filter(({ tag }) => tag !== tags.integer)
+  // The signature's algorithm and the issuer's name come first; the signature itself says whose list it is.
+  const [, , thisUpdate, nextUpdate, ...rest] = fields
+  if (thisUpdate === undefined || !isTime(thisUpdate)) return refuse("it is no revocation list")
+  if (nextUpdate === undefined || !isTime(nextUpdate)) return refuse("it has no time of its next update")
+  const extensions = rest.find(({ tag }) => tag === 0xa0)
+  if (extensions !== undefined) refuseCritical(bytes, extensions)
+  const digest = digests[hexOf(bytes, elementAt(bytes, algorithm.from, algorithm.to))]
+  if (digest === undefined) return refuse("its signature is neither ECDSA nor RSA (PKCS #1) with SHA-2")
+  const [signed, value] = [bytes.subarray(list.at, list.to), bytes.subarray(signature.from + 1, signature.to)]
+  return {
+    revoked: revokedIn(
+      bytes,
+      rest.find(({ tag }) => tag === tags.sequence)
+    ),
+    nextUpdate: timeOf(bytes, nextUpdate),
+    isSignedBy: (key) => verify(digest, signed, key, value)
+  }
+}
+
+const pem = /-----BEGIN X509 CRL-----([A-Za-z0-9+/=\s]*)-----END X509 CRL-----/g
+
+/** The lists of one file; the failure says what is wrong with it. */
+export const parseRevocationLists = (file: Buffer): Result.Result<ReadonlyArray<RevocationList>, string> =>
+  Result.try({
+    try: () => {
+      if (file[0] === tags.sequence) return [read(file)]
+      const texts = [...file.toString("latin1").matchAll(pem)]
+      return texts.length === 0
+        ? refuse("it is no revocation list")
+        : texts.map(([, text = ""]) => read(Buffer.from(text, "base64")))
+    },
+    catch: (cause) => (cause instanceof Malformed ? cause.message : "it is no revocation list")
+  })

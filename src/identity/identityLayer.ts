@@ -1,0 +1,210 @@
+/** Judges tokens and certificates by the identity file, which is read again when it or a file that it names changes. */
+import type { X509Certificate } from "node:crypto"
+import { Clock, type Duration, Effect, Exit, Layer, Result, Scope } from "effect"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import type { CallerIdentity } from "../contract/Security.ts"
+import { FileError } from "../limits/files.ts"
+import { Keys } from "../limits/Keys.ts"
+import { watchFile } from "../watchFile.ts"
+import { type Authority, authoritiesOf, fieldsOf, parseAuthorities } from "./certificate.ts"
+import { parseRevocationLists, type RevocationList } from "./crl.ts"
+import { Identity } from "./Identity.ts"
+import {
+  crlsOf,
+  type IdentityFile,
+  type Issuer,
+  isUrl,
+  type ReadIdentity,
+  type Rule,
+  readIdentity
+} from "./IdentityFile.ts"
+import { type IssuerKeys, keysAt, keysInFile } from "./issuerKeys.ts"
+import { callerId, granted, ruleForCertificate, ruleForToken } from "./rules.ts"
+import { issuerOf, refusedToken, verifyToken } from "./token.ts"
+
+/** What an identity file comes to. */
+interface Trust {
+  readonly issuers: ReadonlyMap<string, { readonly issuer: Issuer; readonly keys: IssuerKeys }>
+  readonly authorities: ReadonlyArray<Authority>
+  readonly rules: ReadonlyArray<Rule>
+}
+
+const noRule = (subject: string) =>
+  new GatewayError({
+    reason: "forbidden",
+    message: `No rule of this gateway is for ${subject}. Ask the operator for one.`
+  })
+
+const noTeam = (team: string) =>
+  new GatewayError({
+    reason: "forbidden",
+    message: "The rule that holds for this caller names a team that does not exist. Ask the operator to create it.",
+    detail: `a rule of the identity file names the team ${team}, which the key file does not: npm run gateway -- teams create ${team}`
+  })
+
+const refusedCertificate = (why: string) =>
+  new GatewayError({
+    reason: "unauthenticated",
+    message: `No key was sent, and ${why}. Send a key in the header x-api-key, or a certificate that is trusted here.`
+  })
+
+const broken = (name: string) => (why: string) =>
+  new FileError({ message: `the identity file names ${name}, which cannot be used: ${why}` })
+
+const contentOf = ({ contents }: ReadIdentity, name: string): Buffer => contents.get(name) ?? Buffer.alloc(0)
+
+const authorityOf = Effect.fnUntraced(function* (
+  read: ReadIdentity,
+  authority: NonNullable<IdentityFile["authorities"]>[number]
+) {
+  const { certificates, name } = authority
+  const lists: Array<RevocationList> = []
+  for (const crl of crlsOf(authority)) {
+    const parsed = parseRevocationLists(contentOf(read, crl))
+    lists.push(...(yield* Effect.mapError(Effect.fromResult(parsed), broken(crl))))
+  }
+  const issuers = yield* Effect.mapError(
+    Effect.fromResult(parseAuthorities(contentOf(read, certificates))),
+    broken(certificates)
+  )
+  const signed = issuers.map((certificate) => ({
+    certificate,
+    lists: lists.filter(({ isSignedBy }) => isSignedBy(certificate.publicKey))
+  }))
+  if (signed.reduce((sum, issuer) => sum + issuer.lists.length, 0) < lists.length) {
+    return yield* broken(crlsOf(authority).join(", "))("a list is signed by none of the authority's certificates")
+  }
+  return { name, issuers: signed, needsList: lists.length > 0 } satisfies Authority
+})
+
+/** Fetched keys outlive a change of the file, by their address. */
+const makeAddresses = Effect.gen(function* () {
+  const outer = yield* Effect.scope
+  const known = new Map<string, { readonly keys: IssuerKeys; readonly scope: Scope.Closeable }>()
+  const keysOf = Effect.fnUntraced(function* (url: string) {
+    const before = known.get(url)
+    if (before !== undefined) return before.keys
+    const scope = yield* Scope.fork(outer)
+    const keys = yield* Scope.provide(keysAt(url), scope)
+    known.set(url, { keys, scope })
+    return keys
+  })
+  /** Fetches no more what no issuer names. */
+  const keepOnly = (urls: ReadonlySet<string>) =>
+    Effect.forEach(
+      [...known].filter(([url]) => !urls.has(url)),
+      ([url, { scope }]) => {
+        known.delete(url)
+        return Scope.close(scope, Exit.void)
+      },
+      { discard: true }
+    )
+  return { keysOf, keepOnly }
+})
+
+const makeTrust = Effect.map(makeAddresses, ({ keepOnly, keysOf }) =>
+  Effect.fnUntraced(function* (read: ReadIdentity) {
+    const { issuers = [], rules } = read.file
+    const authorities = yield* Effect.forEach(read.file.authorities ?? [], (authority) => authorityOf(read, authority))
+    const known = yield* Effect.forEach(issuers, (issuer) => {
+      const { jwks } = issuer
+      const keys = isUrl(jwks)
+        ? keysOf(jwks)
+        : Effect.try({
+            try: () => keysInFile(contentOf(read, jwks)),
+            catch: () => broken(jwks)("it is no JSON Web Key Set")
+          })
+      return Effect.map(keys, (keys) => [issuer.issuer, { issuer, keys }] as const)
+    })
+    yield* keepOnly(new Set(issuers.map(({ jwks }) => jwks)))
+    return { issuers: new Map(known), authorities, rules } satisfies Trust
+  })
+)
+
+export interface IdentityOptions {
+  /** `GATEWAY_IDENTITY_FILE` */
+  readonly file: string
+  /** Time between two looks at the file and those that it names; default 5 seconds. */
+  readonly poll?: Duration.Input | undefined
+}
+
+/** The file's rules, read again when it or a file that it names changes. A broken file fails the layer at the start; later it is refused whole. */
+export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
+  Layer.effect(
+    Identity,
+    Effect.gen(function* () {
+      const book = yield* Keys
+      const clock = yield* Clock.Clock
+      const build = yield* makeTrust
+      const first = yield* readIdentity(file)
+      let trust = yield* build(first)
+      const checks = new WeakMap<CallerIdentity, () => boolean>()
+      const open = new Set<{ readonly holds: () => boolean; readonly end: () => void }>()
+
+      const grant = (rule: Rule | undefined, id: string, name: string, subject: string) => {
+        if (rule === undefined) return Result.fail(noRule(subject))
+        const team = book.inForce().teams.find((candidate) => candidate.name === rule.team)
+        if (rule.team !== undefined && team === undefined) return Result.fail(noTeam(rule.team))
+        return Result.succeed(granted(rule, id, name, team))
+      }
+      const admitted = (given: () => Result.Result<CallerIdentity, GatewayError>) =>
+        Effect.map(Effect.fromResult(given()), (caller) => {
+          checks.set(caller, () => Result.isSuccess(given()))
+          return caller
+        })
+
+      const ofToken = Effect.fnUntraced(function* (token: string) {
+        const name = yield* Effect.fromResult(issuerOf(token))
+        const known = trust.issuers.get(name)
+        if (known === undefined) return yield* refusedToken("is of an issuer (iss) that is not trusted here")
+        const { sub, ...claims } = yield* verifyToken(token, known.issuer, known.keys)
+        return yield* admitted(() =>
+          grant(
+            ruleForToken(trust.rules, name, { ...claims, sub }),
+            callerId("jwt", name, sub),
+            sub,
+            "the subject of this token"
+          )
+        )
+      })
+
+      const ofCertificate = (certificate: X509Certificate) => {
+        const fields = fieldsOf(certificate)
+        const id = callerId("crt", fields.issuer, fields.subject)
+        return admitted(() => {
+          const issued = authoritiesOf(certificate, trust.authorities, clock.currentTimeMillisUnsafe())
+          if (Result.isFailure(issued)) return Result.fail(refusedCertificate(issued.failure))
+          return grant(
+            ruleForCertificate(trust.rules, issued.success, fields),
+            id,
+            fields.name,
+            "this client certificate"
+          )
+        })
+      }
+
+      const ended = (caller: CallerIdentity) => {
+        const holds = checks.get(caller)
+        if (holds === undefined) return undefined
+        return Effect.callback<void>((resume) => {
+          const entry = { holds, end: () => resume(Effect.void) }
+          open.add(entry)
+          return Effect.sync(() => void open.delete(entry))
+        })
+      }
+
+      yield* watchFile({
+        read: readIdentity(file),
+        initial: first,
+        same: (one, other) => one.digest === other.digest,
+        every: poll,
+        take: Effect.fnUntraced(function* (read) {
+          trust = yield* build(read)
+          for (const entry of [...open]) if (!entry.holds()) entry.end()
+          yield* Effect.logInfo(`identity file read from ${file}`)
+        }),
+        complaint: (message) => `${message}. The issuers, authorities and rules in force stay.`
+      })
+      return Identity.of({ ofToken, ofCertificate, ended })
+    })
+  )

@@ -1,0 +1,78 @@
+/** Which rule holds for a token or a certificate, and what it gives. Pure. */
+import { createHash } from "node:crypto"
+import type { CallerIdentity, TeamIdentity } from "../contract/Security.ts"
+import { isObject } from "../wire/isObject.ts"
+import type { CertificateFields } from "./certificate.ts"
+import type { CertificateRule, Patterns, Rule, TokenRule } from "./IdentityFile.ts"
+
+const matches = (patterns: Patterns, values: ReadonlyArray<string>): boolean =>
+  [patterns]
+    .flat()
+    .some((pattern) =>
+      pattern.endsWith("*") ? values.some((value) => value.startsWith(pattern.slice(0, -1))) : values.includes(pattern)
+    )
+
+const textsOf = (value: unknown): ReadonlyArray<string> => {
+  if (Array.isArray(value)) return value.flatMap((item) => (Array.isArray(item) ? [] : textsOf(item)))
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? [String(value)] : []
+}
+
+/** A claim by its name, which may have slashes, or else by its path. */
+const claimOf = (claims: Readonly<Record<string, unknown>>, name: string): unknown => {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  return name
+    .split("/")
+    .reduce<unknown>((value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined), claims)
+}
+
+export const ruleForToken = (
+  rules: ReadonlyArray<Rule>,
+  issuer: string,
+  claims: Readonly<Record<string, unknown>>
+): TokenRule | undefined =>
+  rules
+    .filter((rule) => "issuer" in rule)
+    .find(
+      (rule) =>
+        rule.issuer === issuer &&
+        Object.entries(rule.claims).every(([name, patterns]) => matches(patterns, textsOf(claimOf(claims, name))))
+    )
+
+/** `authorities`: the names of those that have issued the certificate. */
+export const ruleForCertificate = (
+  rules: ReadonlyArray<Rule>,
+  authorities: ReadonlyArray<string>,
+  fields: CertificateFields
+): CertificateRule | undefined =>
+  rules
+    .filter((rule) => "authority" in rule)
+    .find(({ authority, certificate: { dns, email, issuer, serial, subject, upn, uri } }) =>
+      authorities.includes(authority)
+        ? [
+            [subject, [fields.subject]] as const,
+            [issuer, [fields.issuer]] as const,
+            [serial, [fields.serial]] as const,
+            [upn, fields.upn] as const,
+            [uri, fields.uri] as const,
+            [dns, fields.dns] as const,
+            [email, fields.email] as const
+          ].every(([patterns, values]) => patterns === undefined || matches(patterns, values))
+        : false
+    )
+
+/** The ID of a caller without a key: the same for every token or certificate of one subject, and not to be guessed back. */
+export const callerId = (kind: "jwt" | "crt", issuer: string, subject: string): string =>
+  `${kind}_${createHash("sha256")
+    .update(JSON.stringify([issuer, subject]))
+    .digest("hex")
+    .slice(0, 24)}`
+
+/** Characters of a name that a token or certificate gives. */
+const maxName = 200
+
+/** What a rule gives to the subject with this ID and name. */
+export const granted = (rule: Rule, id: string, name: string, team: TeamIdentity | undefined): CallerIdentity => {
+  const { dailyTokens, levels, models, monthlyTokens, owner, requestsPerMinute, streams, tags } = rule
+  const shown = rule.name ?? name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?").slice(0, maxName)
+  return { id, name: shown, models, levels, owner, tags, requestsPerMinute, streams, monthlyTokens, dailyTokens, team }
+}

@@ -1,0 +1,92 @@
+/** Checks JSON Web Tokens (RFC 7519, RFC 8725) with jose; what is added here is which tokens are looked at, and in which words they are refused. */
+import { Duration, Effect, Result } from "effect"
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import { algorithms, type Issuer } from "./IdentityFile.ts"
+import type { IssuerKeys } from "./issuerKeys.ts"
+
+/** Longest token, in characters: those of directories with many groups are a few thousand. */
+const maxToken = 16 * 1024
+
+export const refusedToken = (why: string): GatewayError =>
+  new GatewayError({
+    reason: "unauthenticated",
+    message: `The token ${why}. Send a token of a trusted issuer as Authorization: Bearer, or a key in the header x-api-key.`
+  })
+
+/** Headers by which a token would name its own key, or ask for what is not understood here. */
+const ownKeys = ["jku", "jwk", "x5u", "x5c", "crit"]
+
+/** The issuer that a token names; whether it is that issuer's is not known yet. */
+export const issuerOf = (token: string): Result.Result<string, GatewayError> => {
+  if (token.length > maxToken) return Result.fail(refusedToken(`has more than ${maxToken} characters`))
+  const read = Result.try({
+    try: () => ({ header: decodeProtectedHeader(token), claims: decodeJwt(token) }),
+    catch: () => refusedToken("cannot be read")
+  })
+  return Result.flatMap(read, ({ claims, header }) => {
+    const own = ownKeys.find((name) => name in header)
+    if (own !== undefined) return Result.fail(refusedToken(`has the header ${own}, which is not taken`))
+    return typeof claims.iss === "string"
+      ? Result.succeed(claims.iss)
+      : Result.fail(refusedToken("names no issuer (iss)"))
+  })
+}
+
+/** What jose says, in words for the caller; nothing of the token is repeated. */
+const wordsOf = (cause: unknown): string => {
+  if (cause instanceof errors.JWTExpired) return "has expired"
+  if (cause instanceof errors.JWTClaimValidationFailed) {
+    if (cause.claim === "aud") return "is for another audience (aud)"
+    if (cause.claim === "nbf") return "is not valid yet (nbf)"
+    return `has no valid claim ${cause.claim}`
+  }
+  if (cause instanceof errors.JOSEAlgNotAllowed || cause instanceof errors.JOSENotSupported) {
+    return "is signed with an algorithm that is not taken"
+  }
+  if (cause instanceof errors.JWKSNoMatchingKey) return "is signed with a key that its issuer does not publish"
+  return "is not signed by its issuer"
+}
+
+const unavailable = new GatewayError({
+  reason: "overloaded",
+  message: "the keys of the token's issuer could not be fetched yet; try again in a moment",
+  retryAfter: 5
+})
+
+/** Seconds, both of them; a token without `iat` counts from now. */
+const lifetimeOf = ({ exp = 0, iat }: JWTPayload): number => exp - (iat ?? Date.now() / 1000)
+
+/** The claims of a token that this issuer has signed for this gateway. */
+export const verifyToken = Effect.fnUntraced(function* (
+  token: string,
+  { audience, clockSkew = Duration.minutes(1), issuer, maxLifetime = Duration.hours(1), ...rest }: Issuer,
+  { current, refresh }: IssuerKeys
+) {
+  const skew = Duration.toSeconds(clockSkew)
+  const options = {
+    algorithms: [...(rest.algorithms ?? algorithms)],
+    audience: [audience].flat(),
+    issuer,
+    clockTolerance: skew,
+    requiredClaims: ["exp", "sub"]
+  }
+  const verified = Effect.suspend(() => {
+    const keys = current()
+    return keys === undefined
+      ? Effect.fail(unavailable)
+      : Effect.tryPromise({ try: () => jwtVerify(token, keys, options), catch: (cause) => cause })
+  })
+  const { payload } = yield* verified.pipe(
+    Effect.catchIf(
+      (cause) => cause instanceof errors.JWKSNoMatchingKey,
+      () => Effect.andThen(refresh, verified)
+    ),
+    Effect.mapError((cause) => (cause instanceof GatewayError ? cause : refusedToken(wordsOf(cause))))
+  )
+  if (lifetimeOf(payload) > Duration.toSeconds(maxLifetime) + skew) {
+    return yield* refusedToken(`is valid for longer than ${Duration.format(maxLifetime)}`)
+  }
+  const { sub } = payload
+  return typeof sub === "string" && sub !== "" ? { ...payload, sub } : yield* refusedToken("has no subject (sub)")
+})

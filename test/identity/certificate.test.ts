@@ -1,0 +1,202 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import fc from "fast-check"
+import {
+  type Authority,
+  authoritiesOf,
+  fieldsOf,
+  parseAuthorities,
+  parseCertificate
+} from "../../src/identity/certificate.ts"
+import { parseRevocationLists } from "../../src/identity/crl.ts"
+import { makeAuthority } from "./certificates.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "gateway-certificates-"))
+const other = mkdtempSync(join(tmpdir(), "gateway-certificates-"))
+afterAll(() => {
+  for (const used of [folder, other]) rmSync(used, { recursive: true, force: true })
+})
+
+let agency: ReturnType<typeof makeAuthority>
+let stranger: ReturnType<typeof makeAuthority>
+beforeAll(() => {
+  agency = makeAuthority(folder, "Agency CA")
+  stranger = makeAuthority(other, "Agency CA")
+})
+
+/** After what the test makes has become valid. */
+const now = Date.now() + 60_000
+const authority = (lists: Authority["issuers"][number]["lists"] = []): ReadonlyArray<Authority> => [
+  {
+    name: "agency",
+    issuers: Result.getOrThrow(parseAuthorities(readFileSync(agency.pem))).map((certificate) => ({
+      certificate,
+      lists
+    })),
+    needsList: lists.length > 0
+  }
+]
+const listsOf = (bytes: Buffer) => Result.getOrThrow(parseRevocationLists(bytes))
+
+describe("a client certificate", () => {
+  it("says who its subject is, in every kind of name", () => {
+    const person = agency.issue("person", {
+      subject: "/O=Agency/CN=DOE.JANE.1234567890",
+      names: "otherName:1.3.6.1.4.1.311.20.2.3;UTF8:1234567890@mil,email:jane@agency.gov"
+    })
+    const workload = agency.issue("workload", {
+      subject: "/O=Agency, Office/CN=job",
+      names: "URI:spiffe://agency.gov/ns/a/sa/job,DNS:job.agency.gov,DNS:two.agency.gov"
+    })
+    assert.deepInclude(fieldsOf(person), {
+      subject: "CN=DOE.JANE.1234567890,O=Agency",
+      issuer: "O=Agency,CN=Agency CA",
+      serial: "1000",
+      upn: ["1234567890@mil"],
+      email: ["jane@agency.gov"],
+      uri: [],
+      name: "DOE.JANE.1234567890"
+    })
+    assert.deepInclude(fieldsOf(workload), {
+      subject: "CN=job,O=Agency\\, Office",
+      uri: ["spiffe://agency.gov/ns/a/sa/job"],
+      dns: ["job.agency.gov", "two.agency.gov"],
+      upn: []
+    })
+  })
+
+  it("cannot write one name so that it is read as two", () => {
+    // In a section of its configuration, OpenSSL takes commas for a part of the value.
+    writeFileSync(
+      agency.path("names.cnf"),
+      `${readFileSync(agency.path("ca.cnf"), "utf8")}
+[ext]
+extendedKeyUsage = clientAuth
+subjectAltName = @names
+[names]
+URI.1 = "spiffe://a, URI:spiffe://agency.gov/admin"
+otherName.1 = "1.3.6.1.4.1.311.20.2.3;UTF8:x, othername:UPN:admin@mil"
+`
+    )
+    agency.openssl(
+      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=forger"],
+      ...["-config", "names.cnf", "-extensions", "ext", "-keyout", "forger.key", "-out", "forger.pem"]
+    )
+    const forger = Result.getOrThrow(parseCertificate(readFileSync(agency.path("forger.pem"))))
+    assert.deepInclude(fieldsOf(forger), {
+      uri: ["spiffe://a, URI:spiffe://agency.gov/admin"],
+      upn: ["x, othername:UPN:admin@mil"]
+    })
+  })
+
+  it("is trusted where the authority has issued it, and for nothing else", () => {
+    const good = agency.issue("good", { subject: "/O=Agency/CN=good" })
+    const server = agency.issue("server", { subject: "/O=Agency/CN=server", usage: "serverAuth" })
+    const old = agency.issue("old", {
+      subject: "/O=Agency/CN=old",
+      days: { from: "20200101000000Z", to: "20210101000000Z" }
+    })
+    const early = agency.issue("early", {
+      subject: "/O=Agency/CN=early",
+      days: { from: "20980101000000Z", to: "20990101000000Z" }
+    })
+    const weak = agency.issue("weak", { subject: "/O=Agency/CN=weak", digest: "sha1" })
+    // An authority of the same name with another key.
+    const foreign = stranger.issue("foreign", { subject: "/O=Agency/CN=good" })
+    const [own] = Result.getOrThrow(parseAuthorities(readFileSync(agency.pem)))
+    if (own === undefined) return assert.fail("no authority")
+    const why = (certificate: typeof good) =>
+      Result.match(authoritiesOf(certificate, authority(), now), { onSuccess: String, onFailure: String })
+    assert.deepStrictEqual([good, server, old, early, weak, foreign, own].map(why), [
+      "agency",
+      "the client certificate is not for clients",
+      "the client certificate has expired or is not valid yet",
+      "the client certificate has expired or is not valid yet",
+      "the client certificate is signed with a weak digest",
+      "the client certificate is of no authority that is trusted here",
+      "the client certificate is an authority's"
+    ])
+  })
+
+  it("is refused when it was revoked, and when the list is out of date", () => {
+    const kept = agency.issue("kept", { subject: "/O=Agency/CN=kept" })
+    const lost = agency.issue("lost", { subject: "/O=Agency/CN=lost" })
+    agency.revoke("lost")
+    const lists = listsOf(agency.list("agency.crl"))
+    const why = (certificate: typeof kept, at: number) =>
+      Result.match(authoritiesOf(certificate, authority(lists), at), { onSuccess: String, onFailure: String })
+    assert.deepStrictEqual(
+      [why(kept, now), why(lost, now), why(kept, now + 6 * 86_400_000)],
+      [
+        "agency",
+        "the client certificate has been revoked",
+        "the revocation list of the client certificate's authority is out of date"
+      ]
+    )
+  })
+})
+
+describe("a revocation list", () => {
+  it("is read in PEM and in DER, and is its authority's", () => {
+    const pem = agency.list("both.crl")
+    agency.openssl("crl", "-in", "both.crl", "-outform", "DER", "-out", "both.der")
+    const [own] = Result.getOrThrow(parseAuthorities(readFileSync(agency.pem)))
+    const [foreign] = Result.getOrThrow(parseAuthorities(readFileSync(stranger.pem)))
+    if (own === undefined || foreign === undefined) return assert.fail("no authority")
+    const [first] = listsOf(pem)
+    const [second] = listsOf(readFileSync(agency.path("both.der")))
+    assert.deepStrictEqual(first?.revoked, second?.revoked)
+    assert.isTrue(first?.isSignedBy(own.publicKey))
+    assert.isFalse(first?.isSignedBy(foreign.publicKey))
+  })
+
+  it("may have a hundred thousand entries", () => {
+    const lines = Array.from(
+      { length: 100_000 },
+      (_, n) =>
+        `R\t401205214155Z\t261125214155Z\t${(0x100000 + n).toString(16).toUpperCase()}\tunknown\t/O=Agency/CN=x${n}\n`
+    )
+    const before = readFileSync(agency.path("index.txt"))
+    writeFileSync(agency.path("index.txt"), lines.join(""))
+    const bytes = agency.list("large.crl")
+    writeFileSync(agency.path("index.txt"), before)
+    const [list] = listsOf(bytes)
+    assert.strictEqual(list?.revoked.size, 100_000)
+    assert.isTrue(list?.revoked.has("100000"))
+    assert.isTrue(list?.revoked.has("11869F"))
+  })
+
+  it("is refused where it is cut, changed, or none", () => {
+    agency.list("whole.crl")
+    agency.openssl("crl", "-in", "whole.crl", "-outform", "DER", "-out", "whole.der")
+    const whole = readFileSync(agency.path("whole.der"))
+    const [own] = Result.getOrThrow(parseAuthorities(readFileSync(agency.pem)))
+    const [{ nextUpdate, revoked } = assert.fail("no list")] = listsOf(whole)
+    fc.assert(
+      fc.property(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
+        assert.isTrue(Result.isFailure(parseRevocationLists(whole.subarray(0, at))))
+        const changed = Buffer.from(whole)
+        changed[at] = (changed[at] ?? 0) ^ change
+        const parsed = parseRevocationLists(changed)
+        if (Result.isSuccess(parsed) && own !== undefined) {
+          // What is not signed, such as the bits that a signature leaves unused, says nothing.
+          for (const { isSignedBy, ...list } of parsed.success) {
+            if (isSignedBy(own.publicKey)) assert.deepStrictEqual(list, { revoked, nextUpdate })
+          }
+        }
+      })
+    )
+    for (const text of [
+      "",
+      "x",
+      "-----BEGIN X509 CRL-----\n-----END X509 CRL-----",
+      "0",
+      "\u0030\u0084\u00ff\u00ff\u00ff\u00ff"
+    ]) {
+      assert.isTrue(Result.isFailure(parseRevocationLists(Buffer.from(text, "latin1"))), JSON.stringify(text))
+    }
+  })
+})

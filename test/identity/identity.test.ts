@@ -1,0 +1,414 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Logger, Schedule } from "effect"
+import { UnsecuredJWT } from "jose"
+import { Identity } from "../../src/identity/Identity.ts"
+import { Authority, Issuer as IssuerFields, parseIdentity, TokenRule } from "../../src/identity/IdentityFile.ts"
+import { identityLayer } from "../../src/identity/identityLayer.ts"
+import { Keys } from "../../src/limits/Keys.ts"
+import { keysFileWith } from "../operation/keysFile.ts"
+import { root } from "../support/readme.ts"
+import {
+  type Algorithm,
+  type Issuer,
+  type Key,
+  makeKey,
+  seconds,
+  startIssuer,
+  type TokenOptions,
+  tokenOf
+} from "./issuer.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "gateway-identity-"))
+const keys = keysFileWith(folder, { some: {} }, [{ name: "atlas", requestsPerMinute: 7 }])
+const lines: Array<string> = []
+const logs = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+
+let issuer: Issuer
+let other: Issuer
+const signing = new Map<Algorithm, Key>()
+let stranger: Key
+beforeAll(async () => {
+  for (const alg of ["ES256", "ES384", "RS256", "PS256"] as const) signing.set(alg, await makeKey(alg, alg))
+  stranger = await makeKey("ES256", "ES256")
+  issuer = await startIssuer([...signing.values()])
+  other = await startIssuer([stranger])
+})
+afterAll(async () => {
+  await Promise.all([issuer.stop(), other.stop()])
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const keyOf = (alg: Algorithm): Key => signing.get(alg) ?? assert.fail(alg)
+
+let made = 0
+const writeIdentity = (content: unknown, file = join(folder, `identity-${made++}.json`)): string => {
+  writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
+  return file
+}
+const everybody = (more: object = {}) => ({
+  version: 1,
+  issuers: [{ issuer: issuer.url, audience: "gateway", jwks: issuer.jwks }],
+  rules: [{ issuer: issuer.url, claims: { sub: "*" } }],
+  ...more
+})
+
+/** Runs with the identities of a file, which is looked at every 20 ms. */
+const using = <A, E>(file: string, effect: Effect.Effect<A, E, Identity>) =>
+  effect.pipe(
+    Effect.provide(
+      identityLayer({ file, poll: "20 millis" }).pipe(
+        Layer.provide(Keys.layer({ file: keys.file })),
+        Layer.provide(NodeFileSystem.layer),
+        Layer.provide(logs)
+      )
+    )
+  )
+
+const ofToken = (token: string) => Effect.flatMap(Identity, (identity) => identity.ofToken(token))
+const signed = (options: TokenOptions = {}, key: Key = keyOf("ES256"), from = issuer.url) =>
+  Effect.promise(() => tokenOf(from, key, options))
+const caller = (options?: TokenOptions, key?: Key) => Effect.flatMap(signed(options, key), ofToken)
+const whyOf = (options?: TokenOptions, key?: Key) =>
+  Effect.map(Effect.flip(caller(options, key)), ({ message }) => message)
+/** The keys are fetched when the layer is made, which does not wait for them. */
+const fetched = Effect.exit(
+  Effect.retry(
+    Effect.suspend(() => caller()),
+    { while: ({ reason }) => reason === "overloaded", schedule: Schedule.spaced("5 millis") }
+  )
+)
+
+describe("a token", () => {
+  it.live.each(["ES256", "ES384", "RS256", "PS256"] as const)("signed with %s names its caller", (alg) =>
+    using(
+      writeIdentity(everybody()),
+      Effect.gen(function* () {
+        yield* fetched
+        const { id, name, team } = yield* caller({}, keyOf(alg))
+        assert.match(id, /^jwt_[0-9a-f]{24}$/)
+        assert.deepStrictEqual([name, team], ["job-1", undefined])
+      })
+    )
+  )
+
+  it.live("names the same caller each time, and another one of another issuer", () =>
+    using(
+      writeIdentity(
+        everybody({
+          issuers: [issuer, other].map(({ jwks, url }) => ({ issuer: url, audience: ["x", "gateway"], jwks })),
+          rules: [issuer, other].map(({ url }) => ({ issuer: url, claims: { sub: "*" } }))
+        })
+      ),
+      Effect.gen(function* () {
+        yield* fetched
+        const one = yield* caller()
+        const again = yield* caller({ claims: { iat: seconds() - 10 } })
+        const foreign = yield* Effect.retry(
+          Effect.flatMap(signed({}, stranger, other.url), ofToken),
+          Schedule.spaced("5 millis")
+        )
+        assert.strictEqual(again.id, one.id)
+        assert.notStrictEqual(foreign.id, one.id)
+      })
+    )
+  )
+
+  it.live("is refused in words, and with nothing of it repeated", () =>
+    using(
+      writeIdentity(
+        everybody({ issuers: [{ issuer: issuer.url, audience: "gateway", jwks: issuer.jwks, algorithms: ["ES256"] }] })
+      ),
+      Effect.gen(function* () {
+        yield* fetched
+        const now = seconds()
+        const [head = "", body = ""] = (yield* signed()).split(".")
+        const text = (json: object) => Buffer.from(JSON.stringify(json)).toString("base64url")
+        // The public key as the secret of an HMAC: what a verifier accepts that lets the token choose.
+        const { createHmac } = yield* Effect.promise(() => import("node:crypto"))
+        const hmacHead = text({ alg: "HS256", kid: "ES256" })
+        const hmac = createHmac("sha256", JSON.stringify(keyOf("ES256").jwk))
+          .update(`${hmacHead}.${body}`)
+          .digest("base64url")
+        const none = new UnsecuredJWT({ sub: "x" })
+          .setIssuer(issuer.url)
+          .setAudience("gateway")
+          .setExpirationTime("5m")
+          .encode()
+        const tokens: ReadonlyArray<readonly [token: string, why: RegExp]> = [
+          [none, /algorithm|cannot be read/],
+          [`${none}x`, /algorithm|cannot be read/],
+          [`${hmacHead}.${body}.${hmac}`, /algorithm/],
+          [`${head}.${body}.${"A".repeat(86)}`, /not signed by its issuer/],
+          [
+            `${head}.${text({ iss: issuer.url, aud: "gateway", sub: "admin", exp: now + 60 })}.${"A".repeat(86)}`,
+            /not signed/
+          ],
+          [yield* signed({}, keyOf("RS256")), /algorithm/],
+          [yield* signed({}, stranger), /not signed by its issuer/],
+          [yield* signed({ claims: { aud: "elsewhere" } }), /another audience/],
+          [yield* signed({ claims: { aud: undefined } }), /aud/],
+          [yield* signed({ claims: { exp: now - 120, iat: now - 200 } }), /expired/],
+          [yield* signed({ claims: { exp: undefined } }), /exp/],
+          [yield* signed({ claims: { nbf: now + 600 } }), /not valid yet/],
+          [yield* signed({ claims: { exp: now + 7200 } }), /longer than 1h/],
+          [yield* signed({ claims: { iat: undefined, exp: now + 7200 } }), /longer than 1h/],
+          [yield* signed({ claims: { sub: undefined } }), /sub/],
+          [yield* signed({ claims: { sub: "" } }), /sub/],
+          [yield* signed({ claims: { iss: undefined } }), /no issuer/],
+          [yield* signed({ claims: { iss: other.url } }), /not trusted/],
+          [yield* signed({ header: { jku: other.jwks } }), /header jku/],
+          [yield* signed({ header: { jwk: stranger.jwk } }, stranger), /header jwk/],
+          [yield* signed({ header: { x5u: other.url } }), /header x5u/],
+          [yield* signed({ header: { crit: ["exp"], exp: 1 } }), /header crit/],
+          [yield* signed({ header: { kid: "unknown" } }), /does not publish/],
+          [`${"A".repeat(65_536)}.e30.e30`, /more than 16384/]
+        ]
+        for (const [token, why] of tokens) {
+          const error = yield* Effect.flip(ofToken(token))
+          assert.strictEqual(error.reason, "unauthenticated", String(why))
+          assert.match(error.message, why)
+          assert.notInclude(error.message, "job-1")
+        }
+      })
+    )
+  )
+
+  it.live("within the skew of clocks is good", () =>
+    using(
+      writeIdentity(everybody()),
+      Effect.gen(function* () {
+        yield* fetched
+        yield* caller({ claims: { exp: seconds() - 50 } })
+        yield* caller({ claims: { nbf: seconds() + 50 } })
+        assert.match(yield* whyOf({ claims: { exp: seconds() - 70 } }), /expired/)
+      })
+    )
+  )
+})
+
+describe("the rules", () => {
+  const rules = [
+    { issuer: "", claims: { sub: "system:serviceaccount:atlas:*" }, name: "atlas", team: "atlas", levels: ["il5"] },
+    { issuer: "", claims: { "kubernetes.io/namespace": "survey" }, name: "survey", models: ["claude-*"], streams: 3 },
+    { issuer: "", claims: { groups: ["gateway-users", "gateway-admins"], ver: "2" }, tags: { via: "groups" } },
+    { issuer: "", claims: { "https://agency.gov/role": "reader" }, requestsPerMinute: 9 },
+    { issuer: "", claims: { gone: "*" }, team: "gone" }
+  ]
+  const file = () => writeIdentity(everybody({ rules: rules.map((rule) => ({ ...rule, issuer: issuer.url })) }))
+  const given: ReadonlyArray<readonly [claims: Record<string, unknown>, expected: object]> = [
+    [
+      { sub: "system:serviceaccount:atlas:runner" },
+      { name: "atlas", levels: ["il5"], team: { name: "atlas", requestsPerMinute: 7 } }
+    ],
+    // The shape of Kubernetes' projected service-account tokens.
+    [
+      {
+        sub: "system:serviceaccount:survey:default",
+        "kubernetes.io": {
+          namespace: "survey",
+          pod: { name: "p", uid: "u" },
+          serviceaccount: { name: "default", uid: "v" }
+        }
+      },
+      { name: "survey", models: ["claude-*"], streams: 3 }
+    ],
+    [
+      { sub: "p", groups: ["all", "gateway-admins"], ver: 2 },
+      { name: "p", tags: { via: "groups" } }
+    ],
+    [{ sub: "p", "https://agency.gov/role": "reader" }, { requestsPerMinute: 9 }]
+  ]
+
+  it.live("give what the first that matches says", () =>
+    using(
+      file(),
+      Effect.gen(function* () {
+        yield* fetched
+        for (const [claims, expected] of given) {
+          const got = yield* caller({ claims })
+          for (const [name, value] of Object.entries(expected)) assert.containSubset(got, { [name]: value })
+        }
+      })
+    )
+  )
+
+  it.live("refuse whom none is for, and a team that does not exist", () =>
+    using(
+      file(),
+      Effect.gen(function* () {
+        yield* fetched
+        const others: ReadonlyArray<Record<string, unknown>> = [
+          { sub: "system:serviceaccount:other:x" },
+          { sub: "x", groups: "gateway-user" },
+          { sub: "x", groups: ["gateway-users"] },
+          { sub: "x", groups: [["gateway-users"]], ver: 2 },
+          { sub: "x", "kubernetes.io": "survey" },
+          { sub: "x", gone: null },
+          { sub: "x", constructor: { name: "x" } }
+        ]
+        for (const claims of others) {
+          const error = yield* Effect.flip(caller({ claims }))
+          assert.deepStrictEqual(
+            [error.reason, error.message],
+            ["forbidden", "No rule of this gateway is for the subject of this token. Ask the operator for one."]
+          )
+        }
+        const error = yield* Effect.flip(caller({ claims: { gone: "x" } }))
+        assert.strictEqual(error.reason, "forbidden")
+        assert.match(error.detail ?? "", /teams create gone/)
+      })
+    )
+  )
+})
+
+describe("the keys of an issuer", () => {
+  it.live("stay while it is down, and a new one is asked for once a minute", () =>
+    Effect.gen(function* () {
+      const first = yield* Effect.promise(() => makeKey("ES256", "first"))
+      const next = yield* Effect.promise(() => makeKey("ES256", "next"))
+      const own = yield* Effect.promise(() => startIssuer([first]))
+      const file = writeIdentity({
+        version: 1,
+        issuers: [{ issuer: own.url, audience: "gateway", jwks: own.jwks }],
+        rules: [{ issuer: own.url, claims: { sub: "*" } }]
+      })
+      yield* using(
+        file,
+        Effect.gen(function* () {
+          const from = (key: Key) => Effect.flatMap(signed({}, key, own.url), ofToken)
+          yield* Effect.retry(from(first), Schedule.spaced("5 millis"))
+          own.answer(503)
+          own.publish([next])
+          const errors = yield* Effect.all(
+            Array.from({ length: 20 }, () => Effect.flip(from(next))),
+            { concurrency: "unbounded" }
+          )
+          for (const { message } of errors) assert.match(message, /does not publish/)
+          assert.isAtMost(own.asked(), 2)
+          yield* from(first)
+        })
+      )
+      yield* Effect.promise(own.stop)
+    })
+  )
+
+  it.live("that is down from the start is 503, and does not hold up the start; redirects are not followed", () =>
+    Effect.gen(function* () {
+      const own = yield* Effect.promise(() => startIssuer([]))
+      own.answer(302)
+      const file = writeIdentity({
+        version: 1,
+        issuers: [{ issuer: own.url, audience: "gateway", jwks: own.jwks }],
+        rules: [{ issuer: own.url, claims: { sub: "*" } }]
+      })
+      const error = yield* using(file, Effect.flip(Effect.flatMap(signed({}, stranger, own.url), ofToken)))
+      assert.deepStrictEqual([error.reason, error.retryAfter], ["overloaded", 5])
+      assert.isAtMost(own.asked(), 1)
+      yield* Effect.promise(own.stop)
+    })
+  )
+
+  it.live("may stand in a file beside the identity file", () =>
+    Effect.gen(function* () {
+      writeFileSync(join(folder, "jwks.json"), JSON.stringify({ keys: [keyOf("ES256").jwk] }))
+      const file = writeIdentity(
+        everybody({ issuers: [{ issuer: issuer.url, audience: "gateway", jwks: "jwks.json" }] })
+      )
+      assert.strictEqual((yield* using(file, caller())).name, "job-1")
+    })
+  )
+})
+
+describe("the identity file", () => {
+  it.live("is read again, ends streams whose rule is gone, and is refused whole when it is broken", () =>
+    Effect.gen(function* () {
+      const file = writeIdentity(everybody())
+      yield* using(
+        file,
+        Effect.gen(function* () {
+          const identity = yield* Identity
+          yield* fetched
+          const one = yield* caller()
+          const two = yield* caller({ claims: { sub: "job-2" } })
+          const [ended, going] = [identity.ended(one), identity.ended(two)]
+          if (ended === undefined || going === undefined) return assert.fail("callers with tokens can end")
+          const stream = yield* Effect.forkChild(ended, { startImmediately: true })
+          const kept = yield* Effect.forkChild(going, { startImmediately: true })
+          writeIdentity("{", file)
+          yield* Effect.sleep("100 millis")
+          yield* caller()
+          assert.isTrue(lines.some((line) => line.includes("stay") && line.includes(file)))
+          writeIdentity(everybody({ rules: [{ issuer: issuer.url, claims: { sub: "job-2" } }] }), file)
+          yield* Effect.timeout(Fiber.join(stream), "2 seconds")
+          assert.isUndefined(kept.pollUnsafe())
+          assert.match(yield* whyOf(), /No rule/)
+          yield* caller({ claims: { sub: "job-2" } })
+        })
+      )
+    })
+  )
+
+  const wrong: ReadonlyArray<readonly [what: string, content: () => unknown, why: RegExp]> = [
+    ["no JSON", () => "[", /not an identity file/],
+    ["a misspelt field", () => ({ ...everybody(), rule: [] }), /rule/],
+    [
+      "a misspelt restriction",
+      () => everybody({ rules: [{ issuer: issuer.url, claims: { sub: "*" }, level: ["il5"] }] }),
+      /level/
+    ],
+    ["no condition", () => everybody({ rules: [{ issuer: issuer.url, claims: {} }] }), /at least one condition/],
+    ["a star inside", () => everybody({ rules: [{ issuer: issuer.url, claims: { sub: "a*b" } }] }), /start of values/],
+    [
+      "a rule of no issuer",
+      () => everybody({ rules: [{ issuer: "x", claims: { sub: "*" } }] }),
+      /issuers does not name/
+    ],
+    [
+      "a rule of no authority",
+      () => everybody({ rules: [{ authority: "x", certificate: { upn: "*" } }] }),
+      /authorities does not name/
+    ],
+    ["two issuers", () => everybody({ issuers: [1, 2].map(() => everybody().issuers[0]) }), /same name/],
+    ["HS256", () => everybody({ issuers: [{ ...everybody().issuers[0], algorithms: ["HS256"] }] }), /ES256/],
+    ["a year", () => everybody({ issuers: [{ ...everybody().issuers[0], maxLifetime: "365 days" }] }), /at most/],
+    [
+      "plain HTTP",
+      () => everybody({ issuers: [{ ...everybody().issuers[0], jwks: "http://issuer.example/keys" }] }),
+      /https/
+    ],
+    ["a missing file", () => everybody({ issuers: [{ ...everybody().issuers[0], jwks: "none.json" }] }), /none\.json/],
+    [
+      "an authority that is none",
+      () => everybody({ authorities: [{ name: "a", certificates: "jwks.json" }] }),
+      /jwks\.json, which cannot be used: it has no certificate/
+    ]
+  ]
+  it.live.each(wrong)("with %s fails the start", ([, content, why]) =>
+    Effect.gen(function* () {
+      writeFileSync(join(folder, "jwks.json"), "{}")
+      const error = yield* Effect.flip(using(writeIdentity(content()), Identity))
+      assert.match(error.message, why)
+    })
+  )
+})
+
+describe("the document", () => {
+  const text = readFileSync(join(root, "docs/identity.md"), "utf8")
+  const examples = [...text.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = ""]) => text)
+
+  it.effect("shows identity files that are taken", () =>
+    Effect.gen(function* () {
+      assert.lengthOf(examples, 4)
+      for (const text of examples) yield* parseIdentity("docs/identity.md", text)
+    })
+  )
+
+  it("names every field", () => {
+    const fields = [IssuerFields, Authority, TokenRule].flatMap((schema) => Object.keys(schema.fields))
+    for (const field of fields) assert.include(text, `\`${field}\``)
+  })
+})
