@@ -121,6 +121,8 @@ export const Deployment = Schema.Struct({
   betas: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
   /** Betas that may be sent with a count. */
   countBetas: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  /** Whether the request itself may carry `cache_control`; elsewhere its last block is marked (docs/upstreams.md#automatic-caching). */
+  automaticCaching: Schema.optionalKey(Schema.Boolean),
   /** Whether system messages may stand between the other messages (docs/upstreams.md#system-messages). */
   systemTurns: Schema.optionalKey(Schema.Boolean),
   /** Whether a budget above `max_tokens` is honoured with the interleaved-thinking beta. */
@@ -162,5 +164,32 @@ export const Model = Schema.Struct({
 })
 export type Model = typeof Model.Type
 
-export const Catalog = Schema.Struct({ models: Schema.NonEmptyArray(Model) })
+/** What belongs to a beta of the messages format: where the beta is not sent, it goes too (docs/upstreams.md#betas). */
+export const Beta = Schema.Struct({
+  /** The beta's name, or how the names of all its versions begin. */
+  name: Schema.NonEmptyString,
+  /** Its names on the vendor's own API. */
+  aliases: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  /** Paths of fields, as `Deployment.strip` has them; `a.b=text` is a value. */
+  fields: Schema.optionalKey(
+    Schema.Array(
+      Schema.String.check(
+        Schema.isPattern(/^\w+(\[\])?(\.\w+(\[\])?)*(=\w+)?$/, {
+          message: "a field of a beta is a path like a.b, tools[].c or a.b=text"
+        })
+      )
+    )
+  ),
+  /** How the types of its tools begin. */
+  tools: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  /** Types of its blocks. */
+  blocks: Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
+})
+export type Beta = typeof Beta.Type
+
+export const Catalog = Schema.Struct({
+  models: Schema.NonEmptyArray(Model),
+  /** Absent: those of the shipped catalog. */
+  betas: Schema.optionalKey(Schema.Array(Beta))
+})
 export type Catalog = typeof Catalog.Type

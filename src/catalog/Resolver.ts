@@ -4,6 +4,7 @@
  */
 import { Result } from "effect"
 import { compileStrip } from "../wire/strip.ts"
+import { shippedBetas, stripPaths } from "./betas.ts"
 import type { Catalog } from "./Catalog.ts"
 import { explainUnresolved, explainWrongKind, type Paths, takes } from "./explain.ts"
 import { type GatewayError, invalid } from "./GatewayError.ts"
@@ -34,10 +35,11 @@ const countingUnavailable = "Token counting is not yet available for this model.
 /** Every ID of the catalog, bound to the first deployment that is authorized for its level. */
 const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
   const bound = new Map<string, Entry>()
+  const { betas = shippedBetas } = catalog
   for (const model of catalog.models) {
     const candidates = model.deployments.map((deployment) => ({
       deployment,
-      strip: compileStrip(deployment.strip),
+      strip: compileStrip(stripPaths(deployment, betas)),
       levels: new Set(authorizedLevels(deployment.authorization))
     }))
     for (const level of levels) {
@@ -45,7 +47,7 @@ const bind = (catalog: Catalog): ReadonlyMap<string, Entry> => {
       const id = formatModelId({ base: model.id, level })
       if (found === undefined || bound.has(id)) continue
       const { deployment, strip } = found
-      bound.set(id, { id, created: model.created, ownedBy: model.ownedBy, model, level, deployment, strip })
+      bound.set(id, { id, created: model.created, ownedBy: model.ownedBy, model, level, deployment, strip, betas })
     }
   }
   return bound
@@ -91,9 +93,9 @@ export const makeIndex = (catalog: Catalog, sites: Sites, paths: Paths): Index =
     const entry = served.get(id)
     if (entry === undefined) return Result.fail(invalid(explainUnresolved(id, purpose, known)))
     if (!takes(purpose, entry)) return Result.fail(invalid(explainWrongKind(purpose, entry, paths)))
-    const { model, level, deployment, strip } = entry
+    const { model, level, deployment, strip, betas } = entry
     if (purpose === "count" && deployment.countModel === undefined) return Result.fail(invalid(countingUnavailable))
-    return Result.succeed({ id, model, level, deployment, strip })
+    return Result.succeed({ id, model, level, deployment, strip, betas })
   }
   return { resolve, list, leftOut }
 }

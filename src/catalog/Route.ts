@@ -1,7 +1,7 @@
 /** What the resolver reads and answers: who serves a request, and at which level. */
 
 import type { Strip } from "../wire/strip.ts"
-import type { Deployment, Model } from "./Catalog.ts"
+import type { Beta, Deployment, Model } from "./Catalog.ts"
 import type { Level } from "./Level.ts"
 
 export { type Operation, type Purpose, type SurfaceName, surfaceNames } from "./names.ts"
@@ -15,8 +15,10 @@ export interface Entry {
   readonly model: Model
   readonly level: Level
   readonly deployment: Deployment
-  /** The fields that the deployment's API refuses (`Deployment.strip`). */
+  /** The fields that the deployment's API refuses (`Deployment.strip`), and those of betas. */
   readonly strip: Strip
+  /** What belongs to betas. */
+  readonly betas: ReadonlyArray<Beta>
 }
 
 export interface Route {
@@ -25,8 +27,10 @@ export interface Route {
   readonly model: Model
   readonly level: Level
   readonly deployment: Deployment
-  /** The fields that the deployment's API refuses (`Deployment.strip`). */
+  /** The fields that the deployment's API refuses (`Deployment.strip`), and those of betas. */
   readonly strip: Strip
+  /** What belongs to betas. */
+  readonly betas: ReadonlyArray<Beta>
   /** Of these, what it refuses of this request and the catalog does not know (`surface/refusedFields.ts`). */
   readonly refused?: ReadonlySet<string> | undefined
 }

@@ -62,7 +62,8 @@ const places: ReadonlyArray<readonly [name: RegExp, rule: Rule]> = [
   [/imageurl$/, dataUri("an image", images)],
   [/filedata$/, dataUri("a PDF", files)],
   [/fileurl$/, nothing("not available, URLs are not fetched; send the data inline, as file_data")],
-  [/fileids?$/, nothing("not available, because nothing is stored; send the data inline")],
+  // No profile is a file.
+  [/(?<!pro)fileids?$/, nothing("not available, because nothing is stored; send the data inline")],
   [/(?:vectorstore|container|connection)ids?$/, nothing("not available, because nothing is stored")],
   [/(?:ur[il]s?|s3location)$/, nothing("not available, URLs are not fetched; send the data inline")],
   [/^inputaudio$/, nothing("audio is not accepted")],

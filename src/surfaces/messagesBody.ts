@@ -8,10 +8,13 @@ import { foldSystem } from "../vendors/claude/systemTurns.ts"
 import { withOpaqueUser } from "../vendors/claude/userId.ts"
 import { adjustThinking } from "../vendors/thinking.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import { plainPath, type Strip, sparing, strip } from "../wire/strip.ts"
+import { plainPath, strip } from "../wire/strip.ts"
+import { cacheLastBlock } from "./automaticCache.ts"
 import { refuseCloudFields } from "./cloudFields.ts"
 import { refuseOutside } from "./inlineMedia.ts"
+import { applyBetas } from "./messagesBetas.ts"
 import { formatted } from "./messagesFormat.ts"
+import { mergeTurns } from "./messageTurns.ts"
 import { systemTurns } from "./refusedFields.ts"
 import { refuseServerTools, serverFields } from "./serverTools.ts"
 
@@ -63,39 +66,20 @@ export const mediaOf = (request: JsonObject): Media => {
   return media
 }
 
-/** Betas of the body and of the header, each once. */
-const betasGiven = (body: JsonObject, header: string | undefined): ReadonlyArray<string> => [
-  ...new Set([
-    ...arrayOf(body.anthropic_beta).flatMap((beta) => textOf(beta) ?? []),
-    ...(header ?? "").split(",").map((beta) => beta.trim())
-  ])
-]
-
-/** Betas that a cloud knows by another name (docs/upstreams.md#betas). */
-const otherNames: ReadonlyMap<string, string> = new Map([
-  ["advanced-tool-use-2025-11-20", "tool-search-tool-2025-10-19"]
-])
-
-/** Fields that a beta brings: the catalog strips them, because without their beta they are refused. */
-const betaFields: ReadonlyArray<readonly [beta: string, fields: ReadonlyArray<string>]> = [
-  ["tool-search-tool-", ["tools[].defer_loading"]],
-  ["compact-", ["context_management"]],
-  ["context-management-", ["context_management"]],
-  ["fine-grained-tool-streaming-", ["tools[].eager_input_streaming"]]
-]
-
-/** What goes, but for what the betas that are sent bring, unless the cloud has refused it all the same. */
-const stripFor = ({ refused, strip }: Route, betas: ReadonlyArray<string>): Strip => {
-  let kept = strip
-  for (const [prefix, fields] of betaFields) {
-    if (!betas.some((beta) => beta.startsWith(prefix))) continue
-    for (const field of fields) if (refused?.has(field) !== true) kept = sparing(kept, field)
-  }
-  return kept
-}
-
-/** Fields that can make a difference to a count. */
+/** Fields that can make a difference to a count, and those that make none: others are named where they go. */
 const counted = ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "anthropic_version"]
+const uncounted = new Set(
+  "max_tokens temperature top_p top_k stop_sequences metadata cache_control service_tier speed".split(" ")
+)
+
+/** What of a body is counted. */
+const countedOf = (body: JsonObject, adjusted: Set<string>): JsonObject => {
+  for (const name of Object.keys(body)) {
+    if (counted.includes(name) || uncounted.has(name) || saysNothing(body[name] ?? null)) continue
+    if (adjusted.size < mostNamed) adjusted.add(removed(name))
+  }
+  return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
+}
 
 export interface PreparedBody {
   /** Without `stream`. */
@@ -137,15 +121,10 @@ export const prepareMessages = (
   if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
   const refusal = refuseServerTools(given) ?? refuseCloudFields(given, serverFields) ?? refuseOutside(given)
   if (refusal !== undefined) return Result.fail(invalid(refusal))
-  const asked = betasGiven(given, options.betaHeader)
-  const named = new Set(asked.map((beta) => otherNames.get(beta) ?? beta))
-  const betas = ((options.counting ? deployment.countBetas : deployment.betas) ?? []).filter((beta) => named.has(beta))
   const adjusted = new Set<string>()
-  for (const beta of asked) {
-    if (adjusted.size >= mostNamed) break
-    if (beta !== "" && !betas.includes(otherNames.get(beta) ?? beta)) adjusted.add(removed(`anthropic-beta.${beta}`))
-  }
-  const { vendor_version, anthropic_version, anthropic_beta: _, model: __, thread: ___, stream: ____, ...rest } = given
+  const allowed = (options.counting ? deployment.countBetas : deployment.betas) ?? []
+  const { betas, body: plain, strip: stripped } = applyBetas(given, route, allowed, options.betaHeader, adjusted)
+  const { vendor_version, anthropic_version, model: _, thread: __, stream: ___, ...rest } = plain
   const version = anthropic_version ?? vendor_version ?? undefined
   if (version !== undefined && version !== (vendor_version ?? version)) adjusted.add(removed("vendor_version"))
   const versioned: JsonObject = version === undefined ? rest : { ...rest, anthropic_version: version }
@@ -157,19 +136,19 @@ export const prepareMessages = (
     adjusted.add("messages.role:system->user")
     nameLost(versioned, turned, adjusted)
   }
-  const { body: shaped, emulated, adjusted: reworded } = formatted(turned, route.strip)
+  const merged = mergeTurns(turned, adjusted)
+  const cached = options.counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)
+  const { body: shaped, emulated, adjusted: reworded } = formatted(cached, route.strip)
   for (const change of reworded) adjusted.add(change)
-  const kept = options.counting
-    ? Object.fromEntries(Object.entries(shaped).filter(([key]) => counted.includes(key)))
-    : shaped
+  const kept = options.counting ? countedOf(shaped, adjusted) : shaped
   const addressed = withOpaqueUser(kept, (change) => adjusted.add(change))
   const { body, changes } = adjustThinking(addressed, { model, deployment, betas, counting: options.counting })
   const refused = refusedPaths(route)
-  const stripped = strip(body, stripFor(route, betas), (path, value) => {
+  const sent = strip(body, stripped, (path, value) => {
     if (!saysNothing(value) || refused.has(path)) adjusted.add(removed(path))
   })
   return Result.succeed({
-    body: betas.length === 0 ? stripped : { ...stripped, anthropic_beta: betas },
+    body: betas.length === 0 ? sent : { ...sent, anthropic_beta: betas },
     emulated,
     adjusted: [...adjusted],
     thinkingAdjusted: changes

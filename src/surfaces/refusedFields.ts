@@ -6,6 +6,7 @@
  * The memory is shared by all callers, and a refusal quotes the caller. So a refusal is read only where it is the vendor's whole
  * sentence and names a place of the body that was sent, and what is remembered holds for that place in objects of the same kinds.
  */
+import { stripPaths } from "../catalog/betas.ts"
 import type { Deployment } from "../catalog/Catalog.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
@@ -97,7 +98,7 @@ const holds = (body: JsonObject, fields: ReadonlyArray<string>): boolean => stri
 export const without = (route: Route, fields: ReadonlySet<string>): Route =>
   fields.size === 0
     ? route
-    : { ...route, refused: fields, strip: compileStrip([...(route.deployment.strip ?? []), ...fields]) }
+    : { ...route, refused: fields, strip: compileStrip([...stripPaths(route.deployment, route.betas), ...fields]) }
 
 export interface Learned {
   readonly deployment: Deployment

@@ -1,6 +1,6 @@
 /**
  * Removes fields from JSON, by paths: `a.b` inside objects, `a[].b` in every element of an array; `a{kind}.b` and `a[kind].b` only
- * in objects of that kind (`kindOf`).
+ * in objects of that kind (`kindOf`); `a.b=text` only where the field is that text.
  */
 import { isObject, type Json, type JsonObject, textOf } from "./json.ts"
 
@@ -11,6 +11,8 @@ export type OnDrop = (path: string, value: Json) => void
 export interface Strip {
   /** Fields that go. */
   readonly drop: ReadonlyArray<string>
+  /** Fields that go where they are this text. */
+  readonly dropIf: ReadonlyArray<{ readonly key: string; readonly text: string }>
   /** What stands before a field of `drop` in its path, without brackets: `tools.`. */
   readonly before: string
   /** Fields that are looked into. */
@@ -22,6 +24,8 @@ interface Step {
   readonly elements: boolean
   /** Undefined: any. */
   readonly kind: string | undefined
+  /** What the last field of a path must be; undefined: anything. */
+  readonly text: string | undefined
 }
 
 /** What an object says that it is: a block or a tool by its `type`, a message by its `role`; `?` where it says neither. */
@@ -32,16 +36,18 @@ export const plainPath = (path: string): string => path.replaceAll(/[[{].*?[\]}]
 
 const stepsOf = (path: string): ReadonlyArray<Step> =>
   path.split(".").map((part) => {
-    const [, key = "", bracket = "", kind = ""] = /^(.*?)(?:([[{])(.*)[\]}])?$/.exec(part) ?? []
-    return { key, elements: bracket === "[", kind: kind === "" ? undefined : kind }
+    const [, key = "", bracket = "", kind = "", text] = /^(.*?)(?:([[{])(.*)[\]}])?(?:=(.*))?$/.exec(part) ?? []
+    return { key, elements: bracket === "[", kind: kind === "" ? undefined : kind, text }
   })
 
 const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>, before = ""): Strip => {
   const deeper = new Map<string, { step: Step; rest: Array<ReadonlyArray<Step>> }>()
   const drop: Array<string> = []
+  const dropIf: Array<Strip["dropIf"][number]> = []
   for (const [step, ...rest] of paths) {
     if (step === undefined) continue
-    if (rest.length === 0) drop.push(step.key)
+    if (rest.length === 0 && step.text !== undefined) dropIf.push({ key: step.key, text: step.text })
+    else if (rest.length === 0) drop.push(step.key)
     else {
       const name = JSON.stringify(step)
       const known = deeper.get(name) ?? { step, rest: [] }
@@ -50,7 +56,7 @@ const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>, before = ""): Strip =
     }
   }
   const into = [...deeper.values()].map(({ step, rest }) => ({ ...step, inner: treeOf(rest, `${before}${step.key}.`) }))
-  return { drop, before, into }
+  return { drop, dropIf, before, into }
 }
 
 export const compileStrip = (paths: ReadonlyArray<string> = []): Strip => treeOf(paths.map(stepsOf))
@@ -60,7 +66,12 @@ export const sparing = (fields: Strip, path: string): Strip => spare(fields, ste
 
 const spare = (fields: Strip, [step, ...rest]: ReadonlyArray<Step>): Strip => {
   if (step === undefined) return fields
-  if (rest.length === 0) return { ...fields, drop: fields.drop.filter((key) => key !== step.key) }
+  const { key, text } = step
+  if (rest.length === 0) {
+    return text === undefined
+      ? { ...fields, drop: fields.drop.filter((one) => one !== key) }
+      : { ...fields, dropIf: fields.dropIf.filter((one) => one.key !== key || one.text !== text) }
+  }
   const into = fields.into.map((one) =>
     isSame(one, step) && one.kind === step.kind ? { ...one, inner: spare(one.inner, rest) } : one
   )
@@ -78,7 +89,7 @@ const goes = ({ drop, into }: Strip, [step, ...rest]: ReadonlyArray<Step>): bool
 /**
  * The object without the fields; never changed itself, and shared where nothing goes. One walk, whatever the number of paths.
  */
-export const strip = (fields: JsonObject, { drop, before, into }: Strip, onDrop?: OnDrop): JsonObject => {
+export const strip = (fields: JsonObject, { drop, dropIf, before, into }: Strip, onDrop?: OnDrop): JsonObject => {
   let result = fields
   for (const key of drop) {
     if (!Object.hasOwn(fields, key)) continue
@@ -86,6 +97,11 @@ export const strip = (fields: JsonObject, { drop, before, into }: Strip, onDrop?
       result = Object.fromEntries(Object.entries(fields).filter(([name]) => !drop.includes(name)))
     }
     onDrop?.(before + key, fields[key] ?? null)
+  }
+  for (const { key, text } of dropIf) {
+    if (result[key] !== text) continue
+    result = without(result, key)
+    onDrop?.(before + key, text)
   }
   for (const step of into) {
     const { key } = step

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
+import { shippedBetas, stripPaths } from "../../src/catalog/betas.ts"
 import { type Cloud, clouds } from "../../src/catalog/Catalog.ts"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
@@ -32,7 +33,8 @@ describe("resolve", () => {
       level: "il4",
       model,
       deployment: model.deployments[1] ?? assert.fail("no such deployment"),
-      strip: compileStrip(model.deployments[1]?.strip)
+      strip: compileStrip(stripPaths(model.deployments[1] ?? assert.fail(), shippedBetas)),
+      betas: shippedBetas
     })
   })
 

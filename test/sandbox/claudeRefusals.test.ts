@@ -127,6 +127,34 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
     { system: [{ type: "text", text: "a", cache_control: { type: "ephemeral", scope: "global" } }] },
     /scope: Extra inputs/
   ],
+  [
+    "a search among tools without its beta",
+    { tools: [{ type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" }] },
+    /^tools\.0: Input tag 'tool_search_tool_regex_20251119' found using 'type' does not match any of the expected tags/
+  ],
+  [
+    "what a search found without its beta",
+    {
+      tools,
+      messages: [user("a"), call, user([{ ...result, content: [{ type: "tool_reference", tool_name: "a" }] }])]
+    },
+    /^messages\.2\.content\.0\.tool_result\.content\.0: Input tag 'tool_reference' found using 'type' does not match/
+  ],
+  [
+    "a display it has not",
+    { thinking: { ...thinking, display: "all" } },
+    /^thinking\.enabled\.display: Input should be/
+  ],
+  [
+    "updates without their beta",
+    { thinking: { ...thinking, display: "updates" } },
+    /^thinking\.enabled\.display: Input should be 'summarized' or 'omitted'$/
+  ],
+  [
+    "a mark of the request itself",
+    { cache_control: { type: "ephemeral" } },
+    /^cache_control: Extra inputs are not permitted$/
+  ],
   ["a deferred tool", { tools: [{ ...tools[0], defer_loading: true }] }, /tools.0.custom.defer_loading: Extra inputs/],
   ["a block of no type", { messages: [user([{ type: "sound" }])] }, /^messages.0.content.0: Input tag 'sound' found/],
   [
@@ -220,6 +248,11 @@ layer(Sandbox.layer({ pace: 0 }))("what simulated Claude refuses", (it) => {
       assert.strictEqual((yield* send("interleaved-thinking-2025-05-14", SONNET, wide)).status, 200)
       const deferred = { tools: [{ ...tools[0], defer_loading: true }] }
       assert.strictEqual((yield* send("tool-search-tool-2025-10-19", SONNET, deferred)).status, 200)
+      const found = [{ type: "tool_reference", tool_name: "look_up" }]
+      const messages = [user("a"), call, user([{ ...result, content: found }])]
+      assert.strictEqual((yield* send("tool-search-tool-2025-10-19", SONNET, { ...deferred, messages })).status, 200)
+      const updates = { thinking: { ...thinking, display: "updates" } }
+      assert.strictEqual((yield* send("thinking-display-updates-2026-08-18", SONNET, updates)).status, 200)
       assert.strictEqual((yield* send("context-management-2025-06-27", SONNET, { context_management: {} })).status, 200)
       const { max_tokens: _, ...counted } = { ...body(), model: SONNET }
       const count = (beta: string) => post(claude("count-tokens"), counted, { "anthropic-beta": beta })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { compileStrip, drops, strip } from "../../src/wire/strip.ts"
+import { compileStrip, drops, sparing, strip } from "../../src/wire/strip.ts"
 
 describe("stripping", () => {
   const body = {
@@ -14,7 +14,9 @@ describe("stripping", () => {
     [["a.b"], { ...body, a: { c: 2 } }],
     [["list[].x.y"], { ...body, list: [{ x: { z: 2 } }, "text", { x: "text" }, {}] }],
     [["a.b", "a.c"], { list: body.list, kept: body.kept }],
-    [["list[].x"], { ...body, list: [{}, "text", {}, {}] }]
+    [["list[].x"], { ...body, list: [{}, "text", {}, {}] }],
+    [["list[].x=other", "a=text", "a.b=1"], body],
+    [["list[].x=text"], { ...body, list: [{ x: { y: 1, z: 2 } }, "text", {}, {}] }]
   ])("%j", (paths, expected) => {
     const before = structuredClone(body)
     const gone: Array<string> = []
@@ -27,6 +29,12 @@ describe("stripping", () => {
     const gone: Array<string> = []
     strip(body, compileStrip(["a.b", "a.c", "list[].x.y", "kept"]), (path) => gone.push(path))
     expect(gone).toEqual(["kept", "a.b", "a.c", "list.x.y"])
+  })
+
+  it("spares a field whose text would take it", () => {
+    const fields = compileStrip(["list[].x=text", "list[].x=other", "a.b"])
+    expect(strip(body, sparing(sparing(fields, "list[].x=text"), "a.b"))).toBe(body)
+    expect(strip(body, sparing(fields, "list[].x=other"))).not.toBe(body)
   })
 
   it.each([

@@ -1,6 +1,7 @@
 /** Routes of the shipped catalog, and short ways through a dialect. */
 import { readFileSync } from "node:fs"
 import { Result, Schema } from "effect"
+import { shippedBetas, stripPaths } from "../../src/catalog/betas.ts"
 import { Catalog, type Cloud, type Model } from "../../src/catalog/Catalog.ts"
 import type { GatewayError } from "../../src/catalog/GatewayError.ts"
 import type { Route } from "../../src/catalog/Route.ts"
@@ -29,7 +30,8 @@ export const routeOf = (id: string, cloud?: Cloud, facts: Partial<Model> = {}): 
     model: { ...found, ...facts },
     level: "il2",
     deployment,
-    strip: compileStrip(deployment.strip)
+    strip: compileStrip(stripPaths(deployment, shippedBetas)),
+    betas: shippedBetas
   }
 }
 

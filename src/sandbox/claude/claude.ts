@@ -43,6 +43,9 @@ const versions = { vertex: "vertex-2023-10-16", bedrock: "bedrock-2023-05-31" }
 const TOOLS = { free: 346, forced: 313 }
 const BUDGET = 29
 
+const TOOL_SEARCH = "tool-search-tool-2025-10-19"
+const UPDATES = "thinking-display-updates-2026-08-18"
+
 const serverTool = /^(?:web_search|bash|text_editor|computer|tool_search_tool|memory)_/
 
 type ClaudeTool = Tool & { readonly strict?: boolean }
@@ -52,7 +55,7 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
     "name!": matching(/^[a-zA-Z0-9_-]{1,128}$/),
     "input_schema!": dictionary,
     cache_control: cache,
-    defer_loading: betas.includes("tool-search-tool-2025-10-19") && anything,
+    defer_loading: betas.includes(TOOL_SEARCH) && anything,
     strict: (platform === "vertex" || version < 4.7) && anything
   }
   const custom = closed("type description", fields, ({ name, description, input_schema: schema, strict }, path) => {
@@ -67,16 +70,23 @@ const toolOf = ({ platform, model: { version }, betas }: ClaudeContext): Shape<C
     if (marker !== undefined) cache(marker, `${path}.custom.cache_control`)
     const known = serverTool.test(kind) && !(platform === "bedrock" && kind.startsWith("web_search"))
     insist({ [`tool type '${kind}' is not supported for this model`]: known })
+    const unsearched = `Input tag '${kind}' found using 'type' does not match any of the expected tags: 'bash_20250124', 'custom'`
+    insist({ [unsearched]: betas.includes(TOOL_SEARCH) || !kind.startsWith("tool_search_tool_") }, path)
     return { name: stringOf(name), description: kind, schema: {} }
   }
 }
 
 type Thinking = { readonly type?: unknown; readonly display?: unknown; readonly budget_tokens?: number }
-const thinking = variant<Thinking>("type", {
-  adaptive: closed("type display"),
-  disabled: closed("type"),
-  enabled: closed("type display", { "budget_tokens!": whole(1024) })
-})
+const thinkingOf = (betas: ReadonlyArray<string>) => {
+  const display = betas.includes(UPDATES)
+    ? oneOf(["summarized", "omitted", "updates"], "'summarized', 'omitted' or 'updates'")
+    : oneOf(["summarized", "omitted"], "'summarized' or 'omitted'")
+  return variant<Thinking>("type", {
+    adaptive: closed("type", { display }),
+    disabled: closed("type"),
+    enabled: closed("type", { display, "budget_tokens!": whole(1024) })
+  })
+}
 const choice = variant<Turn["choice"]>("type", {
   auto: closed("type disable_parallel_tool_use", {}, () => "auto"),
   any: closed("type disable_parallel_tool_use", {}, () => "required"),
@@ -103,11 +113,11 @@ const requestOf = (context: ClaudeContext, strict: boolean) => {
   const native = platform === "bedrock" ? version >= 4.5 && version < 4.7 : version >= 4.6
   const output = { effort: efforts.length > 0 && oneOf(efforts), format: native && format }
   const fields = {
-    "messages!": messagesOf(strict, platform === "vertex" && version >= 4.8),
+    "messages!": messagesOf(strict, platform === "vertex" && version >= 4.8, betas.includes(TOOL_SEARCH)),
     "max_tokens!": answers && whole(1),
     model: !answers && anything,
     system,
-    thinking,
+    thinking: thinkingOf(betas),
     tools: list(toolOf(context)),
     tool_choice: choice,
     temperature: answers && share,

@@ -113,18 +113,29 @@ const blocks: Readonly<Record<string, Shape<Part>>> = {
   tool_use: closed("type caller", called, ({ id, name, input }) => ({
     call: { id, name, json: JSON.stringify(input) }
   })),
-  thinking: closed("type thinking signature", shared, ({ thinking, signature }, path) =>
+  thinking: closed("type thinking signature", {}, ({ thinking, signature }, path) =>
     signedThought(path, "`signature` in `thinking`", thinking, signature)
   ),
-  redacted_thinking: closed("type data", shared, ({ data }, path) =>
+  redacted_thinking: closed("type data", {}, ({ data }, path) =>
     signedThought(path, "`data` in `redacted_thinking`", "redacted", data)
   )
 }
 
-/** The types of blocks that only one role may send. */
-const places = { user: ["image", "document", "tool_result"], assistant: ["tool_use", "thinking", "redacted_thinking"] }
+/** Blocks of the search among tools, which come with its beta. */
+const nothing = (): Part => ({})
+const found = closed("type", { ...shared, "tool_name!": text }, nothing)
+const searches: typeof blocks = {
+  server_tool_use: closed("type caller", called, nothing),
+  tool_search_tool_result: closed("type", { ...shared, "tool_use_id!": text, "content!": dictionary }, nothing)
+}
 
-const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => {
+/** The types of blocks that only one role may send. */
+const places = {
+  user: ["image", "document", "tool_result"],
+  assistant: ["tool_use", "thinking", "redacted_thinking", "server_tool_use", "tool_search_tool_result"]
+}
+
+const blocksOf = (role: string, strict: boolean, searching: boolean): Shape<ReadonlyArray<Part>> => {
   const listOf = (shapes: typeof blocks): Shape<ReadonlyArray<Part>> => {
     const shape = variant("type", shapes)
     return list((value, path) => {
@@ -144,7 +155,7 @@ const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => 
     insist({ "cache_control cannot be set for empty text blocks": !empty }, path)
     return worded(value, path)
   }
-  const inner = listOf({ text: plain, ...blocks })
+  const inner = listOf({ text: plain, ...blocks, ...(searching && { tool_reference: found }) })
   const content: Shape<Json | undefined> = (value, path) => {
     if (typeof value !== "string" && value !== null) inner(value, path)
     return value
@@ -153,16 +164,26 @@ const blocksOf = (role: string, strict: boolean): Shape<ReadonlyArray<Part>> => 
   const tool_result = closed("type tool_use_id is_error", answer, ({ tool_use_id: id, content }) => ({
     result: { id: stringOf(id), content }
   }))
-  const outer = listOf({ text: plain, ...blocks, tool_result })
+  const outer = listOf({ text: plain, ...blocks, tool_result, ...(searching && searches) })
   return (value, path) => outer(typeof value === "string" ? [{ type: "text", text: value }] : value, path)
 }
 
-/** Each message for its own. `strict`: API version 2026-10-21. `systemTurns`: system messages may follow a user's turn. */
-export const messagesOf = (strict: boolean, systemTurns: boolean): Shape<ReadonlyArray<Message>> => {
+/**
+ * Each message for its own. `strict`: API version 2026-10-21. `systemTurns`: system messages may follow a user's turn.
+ * `searching`: with the beta of the search among tools.
+ */
+export const messagesOf = (
+  strict: boolean,
+  systemTurns: boolean,
+  searching: boolean
+): Shape<ReadonlyArray<Message>> => {
   const two = ["user", "assistant"] as const
   const role = systemTurns ? oneOf([...two, "system"]) : oneOf(two, "'user' or 'assistant'")
   const messageOf = (side: string) =>
-    closed("", { "role!": role, "content!": blocksOf(side, strict) }, ({ role, content: parts }) => ({ role, parts }))
+    closed("", { "role!": role, "content!": blocksOf(side, strict, searching) }, ({ role, content: parts }) => ({
+      role,
+      parts
+    }))
   const [user, assistant] = [messageOf("user"), messageOf("assistant")]
   return list((value, path) => {
     const { role, content } = objectOf(value)
