@@ -10,3 +10,32 @@ export interface Tokens {
   /** The upstream has not counted the whole reply: about what it was. */
   readonly estimated?: boolean | undefined
 }
+
+/** Bytes of text that are about one token. */
+export const bytesPerToken = 4
+
+/** What came of a cloud. */
+export interface Received {
+  readonly stream: boolean
+  /** Of a stream. */
+  readonly events: number
+  /** Of a whole reply as it came; of a stream its text, thinking and arguments of calls. */
+  readonly bytes: number
+  /** About how many tokens the input is. */
+  readonly inputEstimate: number
+}
+
+/** Whether the cloud has counted a whole reply: no count is of nothing where something was said, and no input is empty. */
+export const isCount = ({ input, output }: Tokens, { bytes, stream }: Received): boolean =>
+  output > 0 || (input > 0 && !(stream && bytes > 0))
+
+/**
+ * About what came: an event is at least a token, and so are four bytes (docs/decisions.md#limits-and-quotas). `soFar`: as far as the
+ * cloud had counted it; streams begin with the count of their input.
+ */
+export const estimateOf = (soFar: Tokens | undefined, received: Received): Tokens => {
+  const { bytes, events, inputEstimate, stream } = received
+  const input = (stream && soFar?.input) || Math.max(soFar?.input ?? 0, inputEstimate)
+  const output = Math.max(soFar?.output ?? 0, events, Math.ceil(bytes / bytesPerToken))
+  return { ...soFar, input, output, estimated: true }
+}

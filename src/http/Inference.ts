@@ -85,15 +85,18 @@ export class Inference extends Context.Service<
           const { id, startedAt } = record
           const route = without(resolved, fields)
           record.route = route
-          return Result.flatMap(surface.prepare(request, route, { id, startedAt, headers }), (prepared_) => {
-            const more = refusedFields.known(route.deployment, prepared_).filter((field) => !fields.has(field))
-            if (more.length > 0) {
-              const all = new Set([...fields, ...more])
-              return prepared(request, { inputEstimate, route: resolved }, record, headers, all)
+          return Result.flatMap(
+            surface.prepare(request, route, { id, startedAt, headers, inputEstimate }),
+            (prepared_) => {
+              const more = refusedFields.known(route.deployment, prepared_).filter((field) => !fields.has(field))
+              if (more.length > 0) {
+                const all = new Set([...fields, ...more])
+                return prepared(request, { inputEstimate, route: resolved }, record, headers, all)
+              }
+              if (prepared_.maxOutput !== undefined) record.inputEstimate = inputEstimate
+              return Result.succeed({ route, prepared: prepared_ })
             }
-            if (prepared_.maxOutput !== undefined) record.inputEstimate = inputEstimate
-            return Result.succeed({ route, prepared: prepared_ })
-          })
+          )
         }
 
         const call = (ready: Ready<P>, record: RequestRecord): Sent => {

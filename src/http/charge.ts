@@ -3,8 +3,7 @@
 import type { Outcome } from "../catalog/Outcome.ts"
 import { costOf } from "../catalog/prices.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
-import type { Tokens } from "../catalog/Tokens.ts"
-import { bytesPerToken } from "../limits/Quota.ts"
+import { estimateOf, isCount, type Tokens } from "../catalog/Tokens.ts"
 
 /** What is known of a request that is over. */
 interface Chargeable
@@ -25,13 +24,9 @@ interface Chargeable
 /** The caller gave up what the cloud was at, or the gateway did. */
 const abandoned: ReadonlySet<Outcome> = new Set(["cancelled", "timeout", "idle", "drained", "revoked"])
 
-/** No count is of nothing where something was said, and no input is empty. */
-const isCount = ({ input, output }: Tokens, stream: boolean, bytes: number): boolean =>
-  output > 0 || (input > 0 && !(stream && bytes > 0))
-
 /**
  * Undefined where nothing is charged: nothing was sent, the cloud refused or failed before it said anything, or the endpoint is
- * free. Where the cloud's count is missing, what it said is charged: an event is at least a token, and so are four bytes.
+ * free. Where the cloud's count is missing, what it said is charged: the estimate that its caller got, where there was one.
  */
 export const chargedTokens = (record: Chargeable): Tokens | undefined => {
   const { counted, events, inputEstimate, outcome, sent, status, stream, streamEnd, surface, tokens } = record
@@ -40,13 +35,12 @@ export const chargedTokens = (record: Chargeable): Tokens | undefined => {
   const bytes = surface === "embeddings" ? 0 : record.received
   const ended = outcome === undefined && status > 0 && (streamEnd === undefined || streamEnd === "complete")
   const gaveUp = !ended && (streamEnd === "cancelled" || outcome === undefined || abandoned.has(outcome))
-  if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, stream, bytes)) return tokens
+  const received = { bytes, events, inputEstimate, stream }
+  if (tokens?.estimated === true) return tokens
+  if (tokens !== undefined && (stream ? counted : !gaveUp) && isCount(tokens, received)) return tokens
   // Also where a stream's first event is a failure.
   if (!ended && !gaveUp && bytes === 0 && (events === 0 || status !== 200)) return tokens
-  // Streams begin with the count of their input; of several calls only those that ended have one.
-  const input = (stream && tokens?.input) || Math.max(tokens?.input ?? 0, inputEstimate)
-  const output = Math.max(tokens?.output ?? 0, events, Math.ceil(bytes / bytesPerToken))
-  return { ...tokens, input, output, estimated: true }
+  return estimateOf(tokens, received)
 }
 
 /** The same in millionths of the currency; undefined where nothing is charged or there are no prices. */

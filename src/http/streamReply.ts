@@ -75,12 +75,14 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
       record.received = (state.bytes ?? 0) + (state.kept ?? 0)
       record.finishReason = finishReason
       record.tokens = tokens
-      const span = spanOf()
-      if (tokens !== undefined) span?.used(tokens, finishReason, record.flags)
       if (failure !== undefined) fail(failure)
+      record.streamEnd ??= Exit.isFailure(exit) ? "cancelled" : record.outcome === undefined ? "complete" : "error"
+      const span = spanOf()
+      // One count for one request: the span and its metric have what is recorded and charged.
+      const { charged } = record
+      if (charged !== undefined) span?.used(charged, finishReason, record.flags)
       if (Exit.isFailure(exit)) span?.cancelled()
       span?.end()
-      record.streamEnd ??= Exit.isFailure(exit) ? "cancelled" : record.outcome === undefined ? "complete" : "error"
     }
 
     const bytes = reply(provider.stream(upstreamCall(options, singleUse(prepared.bodies[0] ?? {}))), {

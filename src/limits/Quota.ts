@@ -6,6 +6,7 @@ import { Clock, Context, Duration, Effect, Layer, Schedule, type Scope } from "e
 import type { Prices } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { costOf } from "../catalog/prices.ts"
+import { bytesPerToken } from "../catalog/Tokens.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { type Charge, type Demand, Ledger, type LedgerError, type Standing } from "./Ledger.ts"
 import { type Budget, budgetsOf } from "./limits.ts"
@@ -14,8 +15,6 @@ import { makeWatch } from "./storeHealth.ts"
 import { makeUsageAccumulator, type Note } from "./usageAccumulator.ts"
 import { type UsageTotals, type Users, usageTotalsOf } from "./usageTotals.ts"
 
-/** Bytes of text that are about a token. */
-export const bytesPerToken = 4
 /** About what an image or a page of a file is charged. */
 const mediumTokens = 1600
 /** Output for which there must be room. */

@@ -38,7 +38,7 @@ export interface Progress {
   early?: boolean
   /** Bytes of text, thinking and arguments of calls so far: about what the output was. */
   bytes?: number
-  /** Bytes of the reply, about, that were kept so far, to be said with what comes later. */
+  /** Bytes of the reply, about, that came so far and were not said: kept for what comes later, or cut off. */
   kept?: number
 }
 

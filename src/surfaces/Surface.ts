@@ -18,6 +18,8 @@ export interface Arrival {
   /** Milliseconds since the epoch. */
   readonly startedAt: number
   readonly headers: Readonly<Record<string, string | undefined>>
+  /** About how many tokens the input is. */
+  readonly inputEstimate: number
 }
 
 /** A tool definition as the screen reads it. */

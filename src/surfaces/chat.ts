@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import { internal, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
+import { estimateOf, isCount } from "../catalog/Tokens.ts"
 import { ChatRequest } from "../contract/Chat.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { isIdleField, leftOut } from "../vendors/adjustments.ts"
@@ -24,6 +25,7 @@ interface PreparedChat extends Prepared {
   readonly route: Route
   readonly request: ChatRequest
   readonly heading: Heading
+  readonly inputEstimate: number
 }
 
 const countsOf = ({ messages, tools }: ChatRequest): Counts => {
@@ -69,7 +71,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
   counts: countsOf,
   tools: (request) => (request.tools ?? []).map(({ function: { name, parameters } }) => ({ name, schema: parameters })),
   texts: jsonTexts,
-  prepare: (request, route, { id, startedAt }) => {
+  prepare: (request, route, { id, inputEstimate, startedAt }) => {
     const dialect = dialectOf(route)
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
     const refusal = refuseCloudFields(request, ["store"]) ?? refuseOutside(request, readFields)
@@ -82,21 +84,27 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
       dialect,
       route,
       request: replied(request),
-      heading: { id: `chatcmpl-${id}`, created: Math.floor(startedAt / 1000), model: request.model }
+      heading: { id: `chatcmpl-${id}`, created: Math.floor(startedAt / 1000), model: request.model },
+      inputEstimate
     }))
   },
   ahead: printInputs,
-  answer: ({ dialect, route, request, heading }, { body }) =>
-    Result.map(dialect.reply(body, route, request), (answer) => ({
-      calls: answer.toolCalls.map(({ id, function: { arguments: args, name } }) => ({ id, name, arguments: args })),
-      body: (governance) => renderCompletion(answer, { ...heading, governance }),
-      tokens: answer.usage,
-      finishReason: answer.finishReason
-    })),
-  protocol: ({ dialect, route, request, heading }) =>
+  answer: ({ dialect, route, request, heading, inputEstimate }, { body, bytes }) =>
+    Result.map(dialect.reply(body, route, request), (answer) => {
+      const received = { stream: false, events: 0, bytes: bytes.length, inputEstimate }
+      const usage = isCount(answer.usage, received) ? answer.usage : estimateOf(answer.usage, received)
+      return {
+        calls: answer.toolCalls.map(({ id, function: { arguments: args, name } }) => ({ id, name, arguments: args })),
+        body: (governance) => renderCompletion({ ...answer, usage }, { ...heading, governance }),
+        tokens: usage,
+        finishReason: answer.finishReason
+      }
+    }),
+  protocol: ({ dialect, route, request, heading, inputEstimate }) =>
     chatProtocol({
       makeReader: () => dialect.stream(route, request),
       heading,
+      inputEstimate,
       includeUsage: request.stream_options?.include_usage === true
     })
 })

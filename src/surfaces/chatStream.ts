@@ -1,5 +1,6 @@
 /** The chat stream: a vendor's events become chunks, and the flags ride on the final one (docs/api.md#chat-stream). */
 import { Result } from "effect"
+import { estimateOf, isCount, type Tokens } from "../catalog/Tokens.ts"
 import { apiErrorBody } from "../contract/Errors.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
@@ -30,10 +31,13 @@ const none: ReadonlyArray<Frame> = []
 export class ChatState implements Progress, Pieces {
   readonly reader: StreamReader
   readonly writer: ChunkWriter
+  readonly inputEstimate: number
   end: Progress["end"]
   early = false
   bytes = 0
   kept = 0
+  /** Events of the cloud so far. */
+  events = 0
   /** Nothing has been said yet. */
   silent = true
   ending: Ending | undefined
@@ -41,9 +45,10 @@ export class ChatState implements Progress, Pieces {
   private completed: Array<CallPiece> = []
   private frames: Array<Frame> | undefined
 
-  constructor(reader: StreamReader, writer: ChunkWriter) {
+  constructor(reader: StreamReader, writer: ChunkWriter, inputEstimate: number) {
     this.reader = reader
     this.writer = writer
+    this.inputEstimate = inputEstimate
   }
 
   /** Says the role, once. */
@@ -76,6 +81,13 @@ export class ChatState implements Progress, Pieces {
     return frames
   }
 
+  /** What the reply used, as the cloud counted it at its end; about as much as came, where it has not. */
+  usage(counted: Tokens | undefined): Tokens {
+    const { bytes, events, inputEstimate, reader } = this
+    const received = { stream: true, events, bytes: bytes + (reader.kept?.() ?? 0), inputEstimate }
+    return counted !== undefined && isCount(counted, received) ? counted : estimateOf(reader.usage(), received)
+  }
+
   /** A frame that tells governance of a call, and of those that were complete before it. */
   frameOf(data: string, call?: CallPiece): Frame {
     if (call === undefined && this.completed.length === 0) return { data }
@@ -96,7 +108,7 @@ const finish = (state: ChatState): void => {
     return
   }
   for (const piece of pieces) state.push(piece)
-  const ending = ended.success
+  const ending = { ...ended.success, usage: state.usage(ended.success.usage) }
   state.ending = ending
   // An answer of no words has empty content and not none, so that what clients assemble can be given back.
   if (state.silent) state.push({ type: "text", text: "" })
@@ -115,14 +127,16 @@ const finish = (state: ChatState): void => {
 export const chatProtocol = (options: {
   readonly makeReader: () => StreamReader
   readonly heading: Heading
+  readonly inputEstimate: number
   readonly includeUsage: boolean
 }): Protocol<ChatState> => ({
   initial: () => {
     const writer = new ChunkWriter({ ...options.heading, includeUsage: options.includeUsage })
-    return new ChatState(options.makeReader(), writer)
+    return new ChatState(options.makeReader(), writer, options.inputEstimate)
   },
   step: (state, events) => {
     const { reader } = state
+    state.events += events.length
     for (const event of events) {
       const fault = reader.step(event, state)
       if (fault !== undefined) {

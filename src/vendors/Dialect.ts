@@ -78,7 +78,7 @@ export interface StreamReader {
   ended(): boolean
   /** Whether the answer is complete although the upstream goes on, so that the call is to be ended. */
   stopped?(): boolean
-  /** Bytes, about, that were kept so far, to be said with what comes later. */
+  /** Bytes, about, that came so far and were not said: kept for what comes later, or cut off. */
   kept?(): number
   /** Tokens known so far, for the usage record of a stream that is cut. */
   usage(): Tokens | undefined

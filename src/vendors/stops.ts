@@ -97,20 +97,21 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
   const filter = stopFilter(sequences)
   const heard: Array<Piece> = []
   let calls = 0
+  let withheld = 0
 
-  const flush = (out: Pieces): void => {
-    const text = filter.end()
-    if (text !== "") out.push({ type: "text", text })
+  const show = (text: string, out: Pieces): void => {
+    if (text === "") return
+    withheld -= Buffer.byteLength(text)
+    out.push({ type: "text", text })
   }
   const pass = (out: Pieces): void => {
     for (const piece of heard) {
-      if (filter.stopped()) break
       if (piece.type === "text") {
-        const text = filter.push(piece.text)
-        if (text !== "") out.push({ type: "text", text })
-      } else {
+        withheld += Buffer.byteLength(piece.text)
+        show(filter.push(piece.text), out)
+      } else if (!filter.stopped()) {
         // What was held back is text after all, and comes before what follows it.
-        flush(out)
+        show(filter.end(), out)
         if (piece.type === "call") calls++
         out.push(piece)
       }
@@ -132,12 +133,12 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
       }
       const ended = reader.end(heard)
       pass(out)
-      if (!filter.stopped()) flush(out)
+      if (!filter.stopped()) show(filter.end(), out)
       return Result.map(ended, (ending) => (filter.stopped() ? { ...ending, finishReason: "stop" } : ending))
     },
     ended: () => filter.stopped() || reader.ended(),
     stopped: filter.stopped,
-    kept: () => reader.kept?.() ?? 0,
+    kept: () => (reader.kept?.() ?? 0) + withheld,
     usage: () => reader.usage()
   }
 }

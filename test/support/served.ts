@@ -61,7 +61,7 @@ const serving = <
     for (const route of routes) {
       const name = `${route.model.id} on ${route.deployment.cloud}`
       const prepared = step(`prepare for ${name}`, () =>
-        surface.prepare(request, route, { id: "id", startedAt: 0, headers })
+        surface.prepare(request, route, { id: "id", startedAt: 0, headers, inputEstimate: 0 })
       )
       if (Result.isFailure(prepared)) {
         refusal = prepared.failure.message

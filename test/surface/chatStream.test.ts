@@ -154,6 +154,7 @@ it("says nothing of what a reader still had when its stream turns out to be brok
       usage: () => undefined
     }),
     heading: { id: "c", created: 1, model: "m:il2" },
+    inputEstimate: 1,
     includeUsage: false
   })
   const state = initial()

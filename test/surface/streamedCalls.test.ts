@@ -93,6 +93,7 @@ it("thinking that is kept for a call takes room as well", async () => {
   const protocol = chatProtocol({
     makeReader: () => dialect(sonnet).stream(sonnet, chat({})),
     heading: { id: "c", created: 0, model: "m" },
+    inputEstimate: 1,
     includeUsage: false
   })
   const thinking = {

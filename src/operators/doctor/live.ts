@@ -17,7 +17,7 @@ import { steadyMillis } from "../../wire/steady.ts"
 import { type Check, type Found, fail, makeCheck, ok } from "./Finding.ts"
 
 const prepare = ({ id, model: { family } }: Entry, route: Entry): Result.Result<Prepared, GatewayError> => {
-  const arrival = { id: crypto.randomUUID(), startedAt: 0, headers: {} }
+  const arrival = { id: crypto.randomUUID(), startedAt: 0, headers: {}, inputEstimate: 0 }
   if (family === "embedding") return embeddings.prepare({ model: id, input: "Hello" }, route, arrival)
   // GPT models refuse fewer.
   const max_tokens = family === "gpt" ? 16 : 1
