@@ -24,7 +24,8 @@ import { storeLayer } from "./limits/store.ts"
 import { UsageLog } from "./limits/UsageLog.ts"
 import { listenerLayer } from "./listener.ts"
 import { Clouds, type GatewaySettings, Settings } from "./Settings.ts"
-import { type CloudSettings, sitesOf } from "./settings/clouds.ts"
+import { sitesOf } from "./settings/addresses.ts"
+import type { CloudSettings } from "./settings/clouds.ts"
 
 /** The endpoints, and the documents about them where they are public. */
 const routes = ({ docs, sandbox, settings }: GatewayOptions) =>

@@ -1,50 +1,35 @@
 /** The one domain error. Each surface turns it into its own wire format in one place. */
 import { Data } from "effect"
 
-/**
- * Why a request cannot be served. `message` is for the caller: what is wrong, where, and what would work; never a
- * credential, an upstream ID or a stack.
- *
- * - `invalid` 400, `unauthenticated` 401/403 by surface, `forbidden` 403, `not-found` 404, `method` 405, `timeout-caller` 408,
- *   `too-large` 413, `media-type` 415, `expectation` 417, `rate-limit` 429, `quota` 429, `internal` 500, `upstream` 502,
- *   `overloaded` 503, `timeout` 504.
- */
+/** Why a request cannot be served, and the status that says so. */
 export type Reason =
-  | "invalid"
-  | "unauthenticated"
-  | "forbidden"
-  | "not-found"
-  | "method"
-  | "timeout-caller"
-  | "too-large"
-  | "media-type"
-  | "expectation"
-  | "rate-limit"
-  | "quota"
-  | "internal"
-  | "upstream"
-  | "overloaded"
-  | "timeout"
+  | "invalid" // 400
+  | "unauthenticated" // 401 or 403, by surface
+  | "forbidden" // 403
+  | "not-found" // 404
+  | "method" // 405
+  | "timeout-caller" // 408
+  | "too-large" // 413
+  | "media-type" // 415
+  | "expectation" // 417
+  | "rate-limit" // 429
+  | "quota" // 429
+  | "internal" // 500
+  | "upstream" // 502
+  | "overloaded" // 503
+  | "timeout" // 504
 
-/**
- * What exactly happened, for records, spans and whoever decides by it. A request's code is that of its first failure.
- *
- * - Of ours: `screen` a tool that names a destination; `ceiling`, `idle` the deadlines; `revoked`, `drained` why a running stream
- *   was ended; `quota-store` the store of quotas is lost; `cloud-quota` the operator's quota with a cloud is used up; `cancelled` a call that was given up.
- * - Of reaching a cloud: `connect`, `connect-timeout` before anything was sent; `connection`, `certificate`, `credentials`,
- *   `circuit-open`, `redirect`, `content-type`, `too-large`, `invalid-utf8`, `bad-frame`.
- * - Of what a cloud said: `content-filter` its safety system refused the prompt; `upstream-invalid`, `upstream-refused`, `upstream-rate-limit`, `upstream-timeout`, `upstream-error`; and
- *   `cut`, `shape`, `event`, `finish` (see `UpstreamFault`).
- */
+/** What exactly happened, for records and spans, and for code that decides by it. A request's code is that of its first failure. */
 export type Code =
-  | "screen"
-  | "ceiling"
+  | "screen" // a tool that names a destination
+  | "ceiling" // the deadlines of a request and of a stream's silence
   | "idle"
-  | "revoked"
+  | "revoked" // why a running stream was ended
   | "drained"
-  | "quota-store"
-  | "cloud-quota"
-  | "cancelled"
+  | "quota-store" // the store of quotas is lost
+  | "cloud-quota" // the operator's quota with a cloud is used up
+  | "cancelled" // a call that was given up
+  // Of reaching a cloud; the first two before anything was sent.
   | "connect"
   | "connect-timeout"
   | "connection"
@@ -56,17 +41,20 @@ export type Code =
   | "too-large"
   | "invalid-utf8"
   | "bad-frame"
-  | "content-filter"
+  // Of a cloud's answer.
+  | "content-filter" // its safety system refused the prompt
   | "upstream-invalid"
   | "upstream-refused"
   | "upstream-rate-limit"
   | "upstream-timeout"
   | "upstream-error"
+  // As in `UpstreamFault`.
   | "cut"
   | "shape"
   | "event"
   | "finish"
 
+/** `message` is for the caller: what is wrong, where, and what would work; never a credential, an upstream ID or a stack. */
 export class GatewayError extends Data.TaggedError("GatewayError")<{
   readonly reason: Reason
   readonly message: string

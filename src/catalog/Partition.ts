@@ -82,16 +82,22 @@ export interface Site {
 /** The sites of the active clouds. */
 export type Sites = { readonly [C in Cloud]?: Site | undefined }
 
-/** A place of each cloud that may serve the most. */
-const best: Readonly<Record<Cloud, string>> = {
-  vertex: "us-east5",
-  bedrock: "us-gov-west-1",
-  azure: "resource.openai.azure.us"
+interface Words {
+  /** A place that may serve the most. */
+  readonly best: string
+  readonly place: string
+  /** The setting of an address of the operator's own. */
+  readonly address: string
+}
+const words: Readonly<Record<Cloud, Words>> = {
+  vertex: { best: "us-east5", place: "Vertex location", address: "VERTEX_BASE_URL" },
+  bedrock: { best: "us-gov-west-1", place: "Bedrock region", address: "BEDROCK_BASE_URL" },
+  azure: { best: "resource.openai.azure.us", place: "Azure endpoint", address: "AZURE_OPENAI_ENDPOINT" }
 }
 
 /** The clouds in the places of the table that may serve the most, to show what a catalog holds. */
 export const bestSites = (clouds: Iterable<Cloud>): Sites =>
-  Object.fromEntries([...clouds].map((cloud): [Cloud, Site] => [cloud, { place: best[cloud] }]))
+  Object.fromEntries([...clouds].map((cloud): [Cloud, Site] => [cloud, { place: words[cloud].best }]))
 
 /** How inference profiles begin that serve from several regions: `us.`, `global.`, `us-gov.`; no vendor's name is so short. */
 const profileOf = (segment: string): string | undefined =>
@@ -125,18 +131,6 @@ export const placesServing = (deployment: Deployment, site: Site): ReadonlyArray
   return [...(deployment.regions ?? [site.place]), count, ...named].filter((place) => place !== undefined)
 }
 
-const kinds: Readonly<Record<Cloud, string>> = {
-  vertex: "Vertex location",
-  bedrock: "Bedrock region",
-  azure: "Azure endpoint"
-}
-
-const addresses: Readonly<Record<Cloud, string>> = {
-  vertex: "VERTEX_BASE_URL",
-  bedrock: "BEDROCK_BASE_URL",
-  azure: "AZURE_OPENAI_ENDPOINT"
-}
-
 const only = (authorization: Authorization): string => {
   const tops = formatBoundary(authorization)
   return tops === "" ? "nothing" : `only ${tops}`
@@ -151,22 +145,23 @@ const covers = (authorization: Authorization, level: Level): boolean => authoriz
  */
 export const forbids = (deployment: Deployment, level: Level, site: Site): string | undefined => {
   const { cloud } = deployment
+  const { address, place: kind } = words[cloud]
   const host = site.host !== undefined && isVendorHost(site.host) ? site.host : undefined
   const led = host === undefined ? undefined : placeOfHost(cloud, host)
   if (host !== undefined && led === undefined) {
-    return `${addresses[cloud]} leads to ${host}, which is not in the partition table and may serve nothing`
+    return `${address} leads to ${host}, which is not in the partition table and may serve nothing`
   }
   for (const place of placesServing(deployment, site)) {
     const row = rowOf(cloud, place)
     if (row === undefined && cloud === "azure" && site.declared !== undefined && !isVendorHost(place)) continue
-    if (row === undefined) return `${kinds[cloud]} ${place} is not in the partition table and may serve nothing`
+    if (row === undefined) return `${kind} ${place} is not in the partition table and may serve nothing`
     if (!covers(row.authorization, level)) {
-      return `${kinds[cloud]} ${place} may serve ${only(row.authorization)}`
+      return `${kind} ${place} may serve ${only(row.authorization)}`
     }
-    if (led !== undefined && led !== place) return `${addresses[cloud]} leads to ${led} and not to ${place}`
+    if (led !== undefined && led !== place) return `${address} leads to ${led} and not to ${place}`
   }
   if (site.declared !== undefined && !covers(site.declared, level)) {
-    return `${addresses[cloud]}_BOUNDARY declares ${only(site.declared)}`
+    return `${address}_BOUNDARY declares ${only(site.declared)}`
   }
   return undefined
 }

@@ -9,7 +9,7 @@ import { service, version } from "../contract/version.ts"
 import { cryptoFacts } from "../fips.ts"
 import { Keys, permits } from "../limits/Keys.ts"
 import { Clouds, Settings } from "../Settings.ts"
-import { declarationsOf, loopbacksOf } from "../settings/declarations.ts"
+import { declarationsOf, loopbacksOf } from "../settings/addresses.ts"
 import { Drain } from "./Drain.ts"
 
 /** Every ID that the caller can request, in catalog order (docs/api.md#model-list). */

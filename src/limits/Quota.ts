@@ -105,24 +105,24 @@ interface Refusal {
 
 /** Why a demand does not fit, and when it will. */
 const explain = (budget: Budget, least: number, { held, spent }: Standing, currency: string | undefined): Refusal => {
-  const { limit, period, whose } = budget
+  const { limit, period, owner } = budget
   const { shown, what } = amounts(budget, currency)
   const all = `${shown(limit)} ${what} ${period.kind === "month" ? "of this month" : "of today"}`
   const next = `The next ${period.kind} starts on ${period.next} (UTC).`
   const free = Math.max(0, limit - spent)
   const needs = `This request needs at least ${shown(least)} ${what}`
-  if (spent >= limit) return { message: `${whose.name} has used its ${all}. ${next}`, seconds: period.rest }
+  if (spent >= limit) return { message: `${owner.name} has used its ${all}. ${next}`, seconds: period.rest }
   if (least > limit) {
-    return { message: `${needs}, more than all of ${whose.own} ${all}. Shorten it.`, seconds: undefined }
+    return { message: `${needs}, more than all of ${owner.possessive} ${all}. Shorten it.`, seconds: undefined }
   }
   if (least > free) {
     return {
-      message: `${needs}, and ${shown(free)} of ${whose.own} ${all} are left. Shorten it. ${next}`,
+      message: `${needs}, and ${shown(free)} of ${owner.possessive} ${all} are left. Shorten it. ${next}`,
       seconds: period.rest
     }
   }
   return {
-    message: `${needs}, and running requests hold ${shown(held)} of the ${shown(free)} that are left of ${whose.own} ${all}. Try again when one has ended.`,
+    message: `${needs}, and running requests hold ${shown(held)} of the ${shown(free)} that are left of ${owner.possessive} ${all}. Try again when one has ended.`,
     seconds: whileRunning
   }
 }

@@ -54,11 +54,11 @@ const headersOf = ({ left, limit }: Standing): Headers =>
   rateHeaders("requests", limit, left, secondsUntil(limit, left, limit))
 
 const exceeded = (standing: Standing) => {
-  const { left, limit, whose } = standing
+  const { left, limit, owner } = standing
   const seconds = Math.max(1, Math.ceil(secondsUntil(1, left, limit)))
   return new GatewayError({
     reason: "rate-limit",
-    message: `${whose.name} may send ${limit} requests a minute. Try again in ${seconds} s.`,
+    message: `${owner.name} may send ${limit} requests a minute. Try again in ${seconds} s.`,
     retryAfter: seconds,
     headers: headersOf(standing)
   })
@@ -89,7 +89,7 @@ const noStream = (full: ReadonlyArray<Limit>) =>
   new GatewayError({
     reason: "rate-limit",
     message: `${full
-      .map(({ limit, whose }) => `${whose.name} may run ${limit} ${limit === 1 ? "stream" : "streams"} at a time.`)
+      .map(({ limit, owner }) => `${owner.name} may run ${limit} ${limit === 1 ? "stream" : "streams"} at a time.`)
       .join(" ")} Try again when one has ended.`,
     retryAfter: 1
   })

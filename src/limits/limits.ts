@@ -7,18 +7,18 @@ import type { Account } from "./Ledger.ts"
 export const keyUser = (id: string): string => id
 export const teamUser = (name: string): string => `team/${name}`
 
-/** Whose limit it is, as an error says it. */
-export interface Whose {
+/** The holder of a limit, as errors name it. */
+export interface LimitOwner {
   /** `This API key`, `The team blue`. */
   readonly name: string
   /** Within a sentence, with an s. */
-  readonly own: string
+  readonly possessive: string
 }
-const theKey: Whose = { name: "This API key", own: "this API key's" }
-const theTeam = (name: string): Whose => ({ name: `The team ${name}`, own: `the team ${name}'s` })
+const theKey: LimitOwner = { name: "This API key", possessive: "this API key's" }
+const theTeam = (name: string): LimitOwner => ({ name: `The team ${name}`, possessive: `the team ${name}'s` })
 
 export interface Limit {
-  readonly whose: Whose
+  readonly owner: LimitOwner
   /** The user's name in the store. */
   readonly user: string
   readonly limit: number
@@ -26,9 +26,9 @@ export interface Limit {
 
 type Simple = "requestsPerMinute" | "streams" | "monthlyTokens" | "dailyTokens"
 
-const limitOf = (of: Limits | undefined, what: Simple, user: string, whose: Whose): ReadonlyArray<Limit> => {
+const limitOf = (of: Limits | undefined, what: Simple, user: string, owner: LimitOwner): ReadonlyArray<Limit> => {
   const limit = of?.[what]
-  return limit === undefined ? [] : [{ whose, user, limit }]
+  return limit === undefined ? [] : [{ owner, user, limit }]
 }
 
 /** The limits of one kind, the key's first. */
@@ -92,7 +92,7 @@ const costBudget = (team: TeamIdentity | undefined, period: Period): ReadonlyArr
   if (team?.monthlyCost === undefined) return []
   const user = teamUser(team.name)
   const limit = team.monthlyCost * millionths
-  return [{ whose: theTeam(team.name), user, limit, account: accountOf(user, period, true), period, unit: "cost" }]
+  return [{ owner: theTeam(team.name), user, limit, account: accountOf(user, period, true), period, unit: "cost" }]
 }
 
 /** What a request of the caller's has to fit. */

@@ -3,7 +3,7 @@ import { Config, Option, Result, Schema } from "effect"
 import { boundaryExample, parseBoundary } from "../catalog/Boundary.ts"
 import { clouds as allClouds, type Cloud } from "../catalog/Catalog.ts"
 import type { Authorization } from "../catalog/Level.ts"
-import { placesOf, rowOf, type Sites } from "../catalog/Partition.ts"
+import { placesOf, rowOf } from "../catalog/Partition.ts"
 import { baseUrl, checked, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
 
 /** A place of Google's in the partition table; `global` would let requests be served anywhere. */
@@ -142,28 +142,6 @@ export interface CloudSettings {
 
 export const activeClouds = (clouds: CloudSettings): ReadonlySet<Cloud> =>
   new Set(allClouds.filter((cloud) => clouds[cloud]._tag === "Some"))
-
-/** Where the active clouds are reached, for the partition table. */
-export const sitesOf = ({ vertex, bedrock, azure }: CloudSettings): Sites => ({
-  ...(Option.isSome(vertex) && {
-    vertex: {
-      place: vertex.value.location,
-      host: Option.getOrUndefined(Option.map(vertex.value.baseUrl, hostOf)),
-      countPlace: Option.getOrUndefined(vertex.value.countLocation),
-      declared: Option.getOrUndefined(vertex.value.boundary)
-    }
-  }),
-  ...(Option.isSome(bedrock) && {
-    bedrock: {
-      place: bedrock.value.region,
-      host: Option.getOrUndefined(Option.map(bedrock.value.baseUrl, hostOf)),
-      declared: Option.getOrUndefined(bedrock.value.boundary)
-    }
-  }),
-  ...(Option.isSome(azure) && {
-    azure: { place: hostOf(azure.value.endpoint), declared: Option.getOrUndefined(azure.value.boundary) }
-  })
-})
 
 /** A cloud is active when its first variable is set; the rest of it must then be right. */
 const when = <A>(name: string, config: Config.Config<A>) =>

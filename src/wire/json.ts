@@ -72,12 +72,8 @@ export function* isShallowInSlices(value: Json | undefined): Slices<boolean> {
 /** The same at once. */
 export const isShallow = (value: Json | undefined): boolean => atOnce(isShallowInSlices(value))
 
-interface Source {
-  readonly source?: string
-}
-
 /** Integers beyond 2^53 and numbers beyond the range keep their text. */
-const exactNumber = (_key: string, value: unknown, context?: Source): unknown =>
+const exactNumber = (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
   typeof value === "number" && isInexact(value) ? exactNumberOf(context?.source ?? "null") : value
 
 /**
@@ -93,28 +89,21 @@ const unusualNumber = /(?:^|[[,:\s-])(?:\d{16}|\d+(?:\.\d+)?[eE])/
 export const parseExact = (text: string): unknown =>
   unusualNumber.test(text) ? JSON.parse(text, exactNumber) : JSON.parse(text)
 
-const attempt = (parse: (text: string) => unknown, text: string): unknown => {
+/** The object that a text is; undefined where it is none. Numbers are JavaScript's, or as `parse` reads them. */
+export const readObject = (text: string, parse: (text: string) => unknown = JSON.parse): JsonObject | undefined => {
   try {
-    return parse(text)
+    const value = parse(text)
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
 }
 
-/** The object that a text is; undefined where it is none. Numbers are JavaScript's. */
-export const readObject = (text: string): JsonObject | undefined => {
-  const value = attempt(JSON.parse, text)
-  return isObject(value) ? value : undefined
-}
-
-/** The object that a text is, with every number as it was written; undefined where it is none. */
-export const readExactObject = (text: string): JsonObject | undefined => {
-  const value = attempt(parseExact, text)
-  return isObject(value) ? value : undefined
-}
+/** The same with the numbers that JavaScript cannot hold as they were written. */
+export const readExactObject = (text: string): JsonObject | undefined => readObject(text, parseExact)
 
 /** Numbers that JavaScript would print otherwise than they were written keep their text: `1.0`, `1e3`. */
-const writtenNumber = (_key: string, value: unknown, context?: Source): unknown =>
+const writtenNumber = (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
   typeof value === "number" && context?.source !== undefined && String(value) !== context.source
     ? rawJson(context.source)
     : value
@@ -130,10 +119,7 @@ export const parseWritten = (text: string): unknown =>
   reprinted.test(text) ? JSON.parse(text, writtenNumber) : JSON.parse(text)
 
 /** The same of an object; undefined where the text is none. */
-export const readWrittenObject = (text: string): JsonObject | undefined => {
-  const value = attempt(parseWritten, text)
-  return isObject(value) ? value : undefined
-}
+export const readWrittenObject = (text: string): JsonObject | undefined => readObject(text, parseWritten)
 
 /** The object that a text of a caller is, exactly: undefined, too, where it is nested too deep to be printed. */
 export const parseObject = (text: string): JsonObject | undefined => {

@@ -6,7 +6,7 @@ import { leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
 import { bestSites, type Sites } from "../../catalog/Partition.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import { table } from "../../limits/table.ts"
-import { sitesOf } from "../../settings/clouds.ts"
+import { sitesOf } from "../../settings/addresses.ts"
 import { print, settings } from "./shared.ts"
 
 /** Every ID that may be requested from these sites with what serves it, how many there are, and what is left out. */

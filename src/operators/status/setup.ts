@@ -7,6 +7,7 @@ import { cryptoFacts } from "../../fips.ts"
 import { Keys } from "../../limits/Keys.ts"
 import { readRegular } from "../../regularFile.ts"
 import { Clouds, Settings } from "../../Settings.ts"
+import { addressesOf } from "../../settings/addresses.ts"
 import { type DeploymentName, nameOf } from "./Activity.ts"
 
 export interface CatalogDeployment extends DeploymentName {
@@ -22,14 +23,11 @@ const certificateEnd = (file: string): Effect.Effect<number | null> =>
 
 export const makeSetup = Effect.gen(function* () {
   const { catalogFile, keysFile, redisUrl, tlsCert } = yield* Settings
-  const { azure, bedrock, simulated: sandbox = false, vertex } = yield* Clouds
+  const clouds = yield* Clouds
+  const sandbox = clouds.simulated
   const catalog = yield* CatalogStore
   const keys = yield* Keys
-  const regions: Readonly<Record<string, string | undefined>> = {
-    vertex: Option.getOrUndefined(vertex)?.location,
-    bedrock: Option.getOrUndefined(bedrock)?.region,
-    azure: Option.getOrUndefined(azure)?.region
-  }
+  const regions = new Map(addressesOf(clouds).map(({ cloud, region }) => [cloud, region]))
   const { fips } = cryptoFacts()
 
   /** Times are in milliseconds since the epoch. */
@@ -56,7 +54,7 @@ export const makeSetup = Effect.gen(function* () {
   const deployments = (): ReadonlyArray<CatalogDeployment> => {
     const rows = new Map<string, DeploymentName & { readonly levels: Array<string> }>()
     for (const { deployment, level, model } of catalog.current().list) {
-      for (const region of deployment.regions ?? [regions[deployment.cloud] ?? ""]) {
+      for (const region of deployment.regions ?? [regions.get(deployment.cloud) ?? ""]) {
         const name = { cloud: deployment.cloud, region, model: model.id }
         rows.getOrInsert(nameOf(name), { ...name, levels: [] }).levels.push(level)
       }
