@@ -21,16 +21,8 @@ export interface Entry {
   readonly betas: ReadonlyArray<Beta>
 }
 
-export interface Route {
-  /** The composite ID as the caller wrote it. */
-  readonly id: string
-  readonly model: Model
-  readonly level: Level
-  readonly deployment: Deployment
-  /** The fields that the deployment's API refuses (`Deployment.strip`), and those of betas. */
-  readonly strip: Strip
-  /** What belongs to betas. */
-  readonly betas: ReadonlyArray<Beta>
-  /** Of these, what it refuses of this request and the catalog does not know (`surface/refusedFields.ts`). */
+/** The entry of a request; its `id` is as the caller wrote it. */
+export interface Route extends Pick<Entry, "id" | "model" | "level" | "deployment" | "strip" | "betas"> {
+  /** Of these, what it refuses of this request and the catalog does not know (`surfaces/refusedFields.ts`). */
   readonly refused?: ReadonlySet<string> | undefined
 }

@@ -4,20 +4,8 @@
  */
 import { isObject, type Json, type JsonObject, textOf } from "./json.ts"
 
-/** Told of each field that went: its path without brackets, and what it held. */
+/** Gets each field that went: its path without brackets, and what it held. */
 export type OnDrop = (path: string, value: Json) => void
-
-/** Paths, taken apart once into a tree. */
-export interface Strip {
-  /** Fields that go. */
-  readonly drop: ReadonlyArray<string>
-  /** Fields that go where they are this text. */
-  readonly dropIf: ReadonlyArray<{ readonly key: string; readonly text: string }>
-  /** What stands before a field of `drop` in its path, without brackets: `tools.`. */
-  readonly before: string
-  /** Fields that are looked into. */
-  readonly into: ReadonlyArray<Step & { readonly inner: Strip }>
-}
 
 interface Step {
   readonly key: string
@@ -27,6 +15,10 @@ interface Step {
   /** What the last field of a path must be; undefined: anything. */
   readonly text: string | undefined
 }
+type Path = ReadonlyArray<Step>
+
+/** Paths, taken apart once: those of outer fields first. */
+export type Strip = ReadonlyArray<Path>
 
 /** What an object says that it is: a block or a tool by its `type`, a message by its `role`; `?` where it says neither. */
 export const kindOf = ({ type, role }: JsonObject): string => textOf(type) ?? textOf(role) ?? "?"
@@ -34,107 +26,63 @@ export const kindOf = ({ type, role }: JsonObject): string => textOf(type) ?? te
 /** The path without brackets, as `OnDrop` has it. */
 export const plainPath = (path: string): string => path.replaceAll(/[[{].*?[\]}]/g, "")
 
-const stepsOf = (path: string): ReadonlyArray<Step> =>
+const pathOf = (path: string): Path =>
   path.split(".").map((part) => {
     const [, key = "", bracket = "", kind = "", text] = /^(.*?)(?:([[{])(.*)[\]}])?(?:=(.*))?$/.exec(part) ?? []
     return { key, elements: bracket === "[", kind: kind === "" ? undefined : kind, text }
   })
 
-const treeOf = (paths: ReadonlyArray<ReadonlyArray<Step>>, before = ""): Strip => {
-  const deeper = new Map<string, { step: Step; rest: Array<ReadonlyArray<Step>> }>()
-  const drop: Array<string> = []
-  const dropIf: Array<Strip["dropIf"][number]> = []
-  for (const [step, ...rest] of paths) {
-    if (step === undefined) continue
-    if (rest.length === 0 && step.text !== undefined) dropIf.push({ key: step.key, text: step.text })
-    else if (rest.length === 0) drop.push(step.key)
-    else {
-      const name = JSON.stringify(step)
-      const known = deeper.get(name) ?? { step, rest: [] }
-      known.rest.push(rest)
-      deeper.set(name, known)
-    }
-  }
-  const into = [...deeper.values()].map(({ step, rest }) => ({ ...step, inner: treeOf(rest, `${before}${step.key}.`) }))
-  return { drop, dropIf, before, into }
-}
-
-export const compileStrip = (paths: ReadonlyArray<string> = []): Strip => treeOf(paths.map(stepsOf))
+export const compileStrip = (paths: ReadonlyArray<string> = []): Strip =>
+  paths.map(pathOf).sort((left, right) => left.length - right.length)
 
 /** The same fields but one, which stays. */
-export const sparing = (fields: Strip, path: string): Strip => spare(fields, stepsOf(path))
-
-const spare = (fields: Strip, [step, ...rest]: ReadonlyArray<Step>): Strip => {
-  if (step === undefined) return fields
-  const { key, text } = step
-  if (rest.length === 0) {
-    return text === undefined
-      ? { ...fields, drop: fields.drop.filter((one) => one !== key) }
-      : { ...fields, dropIf: fields.dropIf.filter((one) => one.key !== key || one.text !== text) }
-  }
-  const into = fields.into.map((one) =>
-    isSame(one, step) && one.kind === step.kind ? { ...one, inner: spare(one.inner, rest) } : one
-  )
-  return { ...fields, into }
+export const sparing = (fields: Strip, path: string): Strip => {
+  const spared = JSON.stringify(pathOf(path))
+  return fields.filter((other) => JSON.stringify(other) !== spared)
 }
 
-const isSame = (one: Step, other: Step): boolean => one.key === other.key && one.elements === other.elements
-
 /** Whether the field at the path goes, itself or with what holds it; from objects of any kind. */
-export const drops = (fields: Strip, path: string): boolean => goes(fields, stepsOf(path))
+export const drops = (fields: Strip, path: string): boolean => {
+  const asked = pathOf(path)
+  return fields.some((steps) =>
+    steps.every(({ elements, key, text }, n) => {
+      const step = asked[n]
+      const isLast = n === steps.length - 1
+      return key === step?.key && (isLast ? text === undefined : elements === step.elements)
+    })
+  )
+}
 
-const goes = ({ drop, into }: Strip, [step, ...rest]: ReadonlyArray<Step>): boolean =>
-  step !== undefined && (drop.includes(step.key) || into.some((one) => isSame(one, step) && goes(one.inner, rest)))
+/** The object without the fields; never changed itself, and shared where nothing goes. */
+export const strip = (fields: JsonObject, paths: Strip, onDrop: OnDrop = () => {}): JsonObject =>
+  paths.reduce((left, path) => {
+    const name = path.map(({ key }) => key).join(".")
+    return remove(left, path, (value) => onDrop(name, value))
+  }, fields)
 
-/**
- * The object without the fields; never changed itself, and shared where nothing goes. One walk, whatever the number of paths.
- */
-export const strip = (fields: JsonObject, { drop, dropIf, before, into }: Strip, onDrop?: OnDrop): JsonObject => {
-  let result = fields
-  for (const key of drop) {
-    if (!Object.hasOwn(fields, key)) continue
-    if (result === fields) {
-      result = Object.fromEntries(Object.entries(fields).filter(([name]) => !drop.includes(name)))
-    }
-    onDrop?.(before + key, fields[key] ?? null)
+const remove = (fields: JsonObject, [step, ...rest]: Path, onDrop: (value: Json) => void): JsonObject => {
+  if (step === undefined || !Object.hasOwn(fields, step.key)) return fields
+  const { elements, key, kind, text } = step
+  const child = fields[key] ?? null
+  if (rest.length === 0) {
+    if (text !== undefined && text !== child) return fields
+    onDrop(child)
+    return without(fields, key)
   }
-  for (const { key, text } of dropIf) {
-    if (result[key] !== text) continue
-    result = without(result, key)
-    onDrop?.(before + key, text)
-  }
-  for (const step of into) {
-    const { key } = step
-    if (!Object.hasOwn(result, key)) continue
-    const child = result[key]
-    const changed = step.elements ? stripAll(child, step, onDrop) : stripOne(child, step, onDrop)
-    if (changed === undefined || changed === child) continue
-    // An object of which nothing is left says nothing.
-    if (isObject(changed) && Object.keys(changed).length === 0) result = without(result, key)
-    else result = { ...result, [key]: changed }
-  }
-  return result
+  const inside = (value: Json): Json =>
+    isObject(value) && (kind === undefined || kind === kindOf(value)) ? remove(value, rest, onDrop) : value
+  const changed = elements ? mapShared(child, inside) : inside(child)
+  if (changed === child) return fields
+  // An object of which nothing is left says nothing.
+  return isObject(changed) && Object.keys(changed).length === 0 ? without(fields, key) : { ...fields, [key]: changed }
 }
 
 const without = (fields: JsonObject, key: string): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => name !== key))
 
-type Inner = Pick<Strip["into"][number], "inner" | "kind">
-
-const stripOne = (value: Json | undefined, { inner, kind }: Inner, onDrop?: OnDrop): Json | undefined =>
-  isObject(value) && (kind === undefined || kind === kindOf(value)) ? strip(value, inner, onDrop) : value
-
 /** The same array when nothing changed. */
-const stripAll = (value: Json | undefined, inner: Inner, onDrop?: OnDrop): Json | undefined => {
+const mapShared = (value: Json, change: (item: Json) => Json): Json => {
   if (!Array.isArray(value)) return value
-  const items: ReadonlyArray<Json> = value
-  let changed: Array<Json> | undefined
-  for (let at = 0; at < items.length; at++) {
-    const item = items[at]
-    const next = stripOne(item, inner, onDrop)
-    if (next === undefined || next === item) continue
-    changed ??= [...items]
-    changed[at] = next
-  }
-  return changed ?? value
+  const changed = value.map(change)
+  return changed.some((item, at) => item !== value[at]) ? changed : value
 }
