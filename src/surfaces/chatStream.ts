@@ -58,7 +58,7 @@ export class ChatState implements Progress, Pieces {
   }
 
   push(piece: Piece): void {
-    this.silent = false
+    if (piece.type !== "extra") this.silent = false
     if ("text" in piece) this.bytes += Buffer.byteLength(piece.text)
     if (piece.type === "call-end") {
       this.completed.push({ type: "end", key: piece.index })

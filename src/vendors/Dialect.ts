@@ -46,12 +46,15 @@ export type Piece =
       readonly name: string
       /** `tool_calls[].extra_content` of this call. */
       readonly extra?: JsonObject | undefined
-      /** `extra_content` of the message, on the first call. */
-      readonly messageExtra?: JsonObject | undefined
     }
   | { readonly type: "arguments"; readonly index: number; readonly text: string }
   /** The call's arguments are complete. */
   | { readonly type: "call-end"; readonly index: number }
+  /**
+   * `extra_content` of the message: whole, once, and last, because clients differ in how they join the pieces of what they do not know.
+   * OpenAI's for JavaScript keeps the last one, and its for Python fails at a second list.
+   */
+  | { readonly type: "extra"; readonly extra: JsonObject }
 
 /** Takes pieces, as they are read: a list, or who says them. */
 export interface Pieces {

@@ -106,12 +106,13 @@ const deltaOf = (piece: Piece): string | undefined => {
     case "arguments":
       return `{"tool_calls":[{"index":${piece.index},"function":{"arguments":${JSON.stringify(piece.text)}}}]}`
     case "call": {
-      const { index, id, name, extra, messageExtra } = piece
+      const { index, id, name, extra } = piece
       return JSON.stringify({
-        tool_calls: [{ index, id, type: "function", function: { name, arguments: "" }, extra_content: extra }],
-        extra_content: messageExtra
+        tool_calls: [{ index, id, type: "function", function: { name, arguments: "" }, extra_content: extra }]
       })
     }
+    case "extra":
+      return JSON.stringify({ extra_content: piece.extra })
     case "call-end":
       return undefined
   }

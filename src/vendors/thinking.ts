@@ -55,22 +55,27 @@ export const chatMaxTokens = (chat: ChatRequest): number | undefined =>
 /** How a messages-format model thinks in one chat request. `budget` is for budgeted models. */
 export interface ChatThinking {
   readonly effort: Effort
+  /** The caller's or the default one, before what a budget needs. */
+  readonly wanted: Effort
   readonly budget: number
   readonly maxTokens: number
 }
 
 /**
- * Budget and `max_tokens` of a chat request (docs/api.md#reasoning, rule 3). `able` is false where the request cannot be
- * thought about, because a tool turn lacks its thinking blocks; a `max_tokens` of 1024 or less switches it off too.
+ * Budget and `max_tokens` of a chat request (docs/api.md#reasoning, rule 3). A budget needs more than 1,024 tokens in `max_tokens`, and is
+ * refused where the turn that goes on lacks its thinking (`able` is false): there a budgeted model does not think. Adaptive ones have no
+ * budget and take such turns (docs/upstreams.md#anthropic-messages).
  */
 export const chatThinking = (chat: ChatRequest, model: Model, able: boolean): ChatThinking => {
+  const { api, optional } = model.thinking
   const wanted = chatEffort(chat, model)
   const asked = chatMaxTokens(chat)
-  const off = !able || model.thinking.api === "none" || (asked !== undefined && asked <= minBudget)
-  const effort = off && model.thinking.optional ? "none" : wanted
+  const fits = able && (asked === undefined || asked > minBudget)
+  const off = api === "none" || (api === "budgeted" && !fits)
+  const effort = off && optional ? "none" : wanted
   const maxTokens = asked ?? Math.min(budgets[effort] + outputRoom, model.maxOutputTokens)
   const budget = Math.max(minBudget, Math.min(budgets[effort], maxTokens - minBudget))
-  return { effort, budget, maxTokens }
+  return { effort, wanted, budget, maxTokens }
 }
 
 export interface ThinkingFacts {

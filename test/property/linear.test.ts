@@ -123,6 +123,28 @@ const more: Readonly<Record<string, ReadonlyArray<Place>>> = {
         ]
       })
     },
+    ...["x", "x".repeat(1000)].map((content) => ({
+      name: `places of ${content.length} characters`,
+      body: (count: number) => ({
+        messages: [
+          ...hi,
+          {
+            role: "assistant",
+            content,
+            extra_content: {
+              anthropic: {
+                thinking_blocks: many(count, () => ({ type: "thinking", thinking: "x", signature: "y" })),
+                order: many(count, (at) => [
+                  { type: "thinking" },
+                  { type: "text", length: at === 0 ? content.length : 0 },
+                  { type: "tool_use", id: "x" }
+                ]).flat()
+              }
+            }
+          }
+        ]
+      })
+    })),
     { name: "stop sequences", body: (count) => ({ messages: hi, stop: many(count, (at) => `s${at}`) }) },
     ...withTexts("a system text", (content) => ({ messages: [{ role: "system", content }, ...hi] })),
     ...withTexts("a text", (content) => ({ messages: [user(content)] })),

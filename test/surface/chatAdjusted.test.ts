@@ -32,7 +32,7 @@ describe("an adjusted request", () => {
       const refused = chat(model, "[sandbox: status=400]", { seed: 1, max_tokens: 50, stream })
       const got = await post(`${gateway.url}/v1/chat/completions`, refused)
       assert.strictEqual(got.status, 400)
-      assert.strictEqual(got.headers.get("x-gateway-adjusted"), "seed:removed")
+      assert.strictEqual(got.headers.get("x-gateway-adjusted"), "seed:removed, reasoning_effort:unset->none")
       const wrong = await post(`${gateway.url}/v1/chat/completions`, { ...refused, stop: 7 })
       assert.isNull(wrong.headers.get("x-gateway-adjusted"))
     })

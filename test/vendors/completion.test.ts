@@ -77,8 +77,9 @@ describe("a stream of chunks", () => {
     const extra = { google: { thought_signature: "s" } }
     const pieces: ReadonlyArray<Piece> = [
       { type: "text", text: "a" },
-      { type: "call", index: 0, id: "x", name: "f", extra, messageExtra: extra },
-      { type: "arguments", index: 0, text: '{"a":1}' }
+      { type: "call", index: 0, id: "x", name: "f", extra },
+      { type: "arguments", index: 0, text: '{"a":1}' },
+      { type: "extra", extra }
     ]
     const texts = [
       ...chunksOf(writer, pieces),
@@ -91,10 +92,10 @@ describe("a stream of chunks", () => {
       {
         tool_calls: [
           { index: 0, id: "x", type: "function", function: { name: "f", arguments: "" }, extra_content: extra }
-        ],
-        extra_content: extra
+        ]
       },
       { tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] },
+      { extra_content: extra },
       { refusal: "no" },
       {}
     ])

@@ -2,7 +2,20 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Effort } from "../../src/catalog/Catalog.ts"
 import { adjustThinking, nearestEffort } from "../../src/vendors/thinking.ts"
 import type { JsonObject } from "../../src/wire/json.ts"
-import { azure, call, flash, opus, oss, routeOf, say, sonnet, sonnetBedrock, terra, tool } from "./support.ts"
+import {
+  azure,
+  call,
+  flash,
+  opus,
+  oss,
+  asked as request,
+  routeOf,
+  say,
+  sonnet,
+  sonnetBedrock,
+  terra,
+  tool
+} from "./support.ts"
 
 const enabled = (budget_tokens: number) => ({ type: "enabled", budget_tokens })
 
@@ -49,7 +62,8 @@ describe("chat: an adaptive model", () => {
     [{ reasoning_effort: "xhigh" }, { type: "adaptive" }, { effort: "xhigh" }, 36_864],
     [{ reasoning_effort: "max" }, { type: "adaptive" }, { effort: "max" }, 69_632],
     [{ reasoning_effort: "none" }, { type: "disabled" }, undefined, 4096],
-    [{ max_tokens: 1024 }, { type: "disabled" }, undefined, 1024],
+    [{ max_tokens: 1024 }, { type: "adaptive" }, { effort: "medium" }, 1024],
+    [{ max_tokens: 1 }, { type: "adaptive" }, { effort: "medium" }, 1],
     [{ max_tokens: 1025 }, { type: "adaptive" }, { effort: "medium" }, 1025]
   ])("%j", (fields, thinking, outputConfig, maxTokens) => {
     const body = say(opus, fields)
@@ -86,7 +100,65 @@ describe("chat: sampling and forced tools (docs/api.md#reasoning, rules 5 and 6)
     const body = say(sonnet, { ...asked, messages })
     expect(body).not.toHaveProperty("thinking")
     expect([body.temperature, body.tool_choice, body.max_tokens]).toEqual([0.3, { type: "any" }, 4096])
-    expect(say(opus, { ...asked, messages }).thinking).toEqual({ type: "disabled" })
+  })
+})
+
+describe("chat: a tool loop of a client that keeps no thinking", () => {
+  const extra = { anthropic: { thinking_blocks: [{ type: "thinking", thinking: "hm", signature: "s" }] } }
+  const user = { role: "user", content: "hi" }
+  const result = (tool_call_id: string) => ({ role: "tool", tool_call_id, content: "1" })
+  const calls = (id: string, extra_content?: object) => ({
+    role: "assistant",
+    content: null,
+    tool_calls: [call(id, "f", "{}")],
+    ...(extra_content === undefined ? {} : { extra_content })
+  })
+  const said = { role: "assistant", content: "done" }
+
+  const loops: ReadonlyArray<readonly [string, ReadonlyArray<object>, boolean]> = [
+    ["a call without its thinking", [user, calls("a"), result("a")], false],
+    ["the same with words of the user's", [user, calls("a"), result("a"), user], false],
+    ["a call with its thinking", [user, calls("a", extra), result("a")], true],
+    ["a loop that began with thinking", [user, calls("a", extra), result("a"), calls("b"), result("b")], true],
+    ["a loop that began without", [user, calls("a"), result("a"), calls("b"), result("b")], false],
+    [
+      "a new loop behind one with thinking",
+      [user, calls("a", extra), result("a"), said, user, calls("b"), result("b")],
+      false
+    ],
+    ["words of the user's within a loop", [user, calls("a", extra), result("a"), user, calls("b"), result("b")], false],
+    ["a turn that is over", [user, calls("a"), result("a"), said, user], true],
+    ["no history", [user], true]
+  ]
+
+  it.each(loops)(
+    "%s: a budgeted model thinks where the vendor takes it, and else it is named",
+    (_, messages, thinks) => {
+      const { adjusted, body } = request(sonnet, { messages })
+      expect(body.thinking !== undefined).toBe(thinks)
+      expect(adjusted.includes("reasoning_effort:unset->none")).toBe(!thinks)
+      const asking = request(sonnet, { messages, reasoning_effort: "high" })
+      expect(asking.body.thinking !== undefined).toBe(thinks)
+      expect(asking.adjusted.includes("reasoning_effort:high->none")).toBe(!thinks)
+      expect(request(sonnet, { messages, reasoning_effort: "none" }).adjusted.join()).not.toContain("reasoning_effort")
+    }
+  )
+
+  it.each(loops)("%s: an adaptive model thinks", (_, messages) => {
+    for (const max_tokens of [undefined, 4096, 1024, 16]) {
+      const { adjusted, body } = request(opus, { messages, ...(max_tokens === undefined ? {} : { max_tokens }) })
+      expect(body.thinking).toEqual({ type: "adaptive" })
+      expect(body.output_config).toEqual({ effort: "medium" })
+      expect(adjusted.join()).not.toContain("reasoning_effort")
+    }
+  })
+
+  it("a budget that does not fit is named for the default effort too", () => {
+    expect(request(sonnet, { max_tokens: 1024 }).adjusted).toContain("reasoning_effort:unset->none")
+    expect(request(sonnet, { max_tokens: 1025 }).adjusted.join()).not.toContain("reasoning_effort")
+    expect(request(sonnet, { max_tokens: 1024, reasoning_effort: "low" }).adjusted).toContain(
+      "reasoning_effort:low->none"
+    )
   })
 })
 

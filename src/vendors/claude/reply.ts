@@ -11,7 +11,7 @@ import { inputText, isPrintable } from "../inputTexts.ts"
 import { jsonFormat } from "../schema.ts"
 import { noFilter, type TextFilter } from "../textFilter.ts"
 import { jsonFenceFilter } from "./jsonFence.ts"
-import { isThinking } from "./turns.ts"
+import { isThinking, OrderWriter } from "./order.ts"
 import { readUsage } from "./usage.ts"
 
 export const reply: Dialect["reply"] = (body, route, chat) => {
@@ -19,30 +19,40 @@ export const reply: Dialect["reply"] = (body, route, chat) => {
   const finished = finishOfBody(textOf(body.stop_reason), body)
   if (Result.isFailure(finished)) return Result.fail(finished.failure)
   const filter = filterFor(chat)
+  const order = new OrderWriter()
   let text = ""
+  let last: ReturnType<OrderWriter["text"]> | undefined
+  const show = (shown: string): void => {
+    text += shown
+    if (last !== undefined) last.length += shown.length
+  }
   let thinking: Array<JsonObject> = []
-  let extra: JsonObject | undefined
   const toolCalls: Array<ToolCall> = []
   for (const block of arrayOf(body.content)) {
     if (!isObject(block)) continue
-    if (block.type === "text") text += textOf(block.text) ?? ""
-    else if (isThinking(block)) thinking.push(block)
-    else if (block.type === "tool_use") {
+    if (block.type === "text") {
+      last = order.text(block)
+      show(filter.push(textOf(block.text) ?? ""))
+    } else if (isThinking(block)) {
+      order.thinking(block)
+      thinking.push(block)
+    } else if (block.type === "tool_use") {
       if (!isPrintable(block.input)) return Result.fail(misshapen)
-      const own = thinkingExtra(thinking)
+      const id = callId(textOf(block.id) ?? "")
+      order.call(block, id)
+      toolCalls.push(makeCall(id, textOf(block.name) ?? "", inputText(block.input), thinkingExtra(thinking)))
       thinking = []
-      if (toolCalls.length === 0) extra = own
-      toolCalls.push(makeCall(callId(textOf(block.id) ?? ""), textOf(block.name) ?? "", inputText(block.input), own))
     }
   }
+  show(filter.end())
   return Result.succeed(
     makeAnswer({
       id: textOf(body.id),
-      text: filter.push(text) + filter.end(),
+      text,
       toolCalls,
       finishReason: finished.success,
       usage: readUsage(objectOf(body.usage), route) ?? noUsage,
-      extra
+      extra: order.extra()
     })
   )
 }
@@ -51,6 +61,6 @@ export const reply: Dialect["reply"] = (body, route, chat) => {
 export const filterFor = (chat: ChatRequest | undefined): TextFilter =>
   chat === undefined || jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter()
 
-/** What the vendor wants back before a tool call: the signed blocks that came before it. */
+/** The signed blocks that came before a call, on the call itself: some callers keep no more than that. */
 export const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefined =>
   blocks.length === 0 ? undefined : { anthropic: { thinking_blocks: blocks } }

@@ -33,8 +33,10 @@ export const request: Dialect["request"] = (chat, route) => {
     nameUnread(chat, { lost }, adjusted)
     if (opened) adjusted.push("messages:assistant-first")
     if (losesMark(chat)) adjusted.push(removed("cache_control"))
-    const { effort, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
-    nameEffort(chat, effort, adjusted)
+    const { effort, wanted, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
+    // The default one is named too where it cannot be had.
+    if (effort === wanted) nameEffort(chat, effort, adjusted)
+    else adjusted.push(changed("reasoning_effort", chat.reasoning_effort ?? undefined, effort))
     if (chatMaxTokens(chat) === undefined) adjusted.push(changed("max_tokens", undefined, maxTokens))
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"

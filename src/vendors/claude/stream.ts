@@ -11,8 +11,8 @@ import type { Dialect, Ending, Pieces, StreamReader } from "../Dialect.ts"
 import { finishOfWord, isGuarded } from "../finish.ts"
 import type { TextFilter } from "../textFilter.ts"
 import { claudeFault } from "./faults.ts"
+import { isThinking, OrderWriter } from "./order.ts"
 import { filterFor, thinkingExtra } from "./reply.ts"
-import { isThinking } from "./turns.ts"
 import { overlayUsage, readUsage, totalsAtEnd } from "./usage.ts"
 
 /** A content block that is being streamed. */
@@ -26,6 +26,9 @@ class ClaudeReader implements StreamReader {
   /** By the vendor's index. */
   private readonly open = new Map<number, Open>()
   private thinking: Array<JsonObject> = []
+  private readonly order = new OrderWriter()
+  /** The text that is shown now. */
+  private text: ReturnType<OrderWriter["text"]> | undefined
   /** Counts of the beginning, the totals since, and what they come to. */
   private start: JsonObject = {}
   private totals: JsonObject = {}
@@ -80,9 +83,11 @@ class ClaudeReader implements StreamReader {
 
   end(out: Pieces): Result.Result<Ending, UpstreamFault> {
     if (!this.over) return Result.fail(cut)
-    addText(this.filter.end(), out)
-    // A call that the vendor never closed is complete all the same.
+    this.show(this.filter.end(), out)
+    // A block that the vendor never closed is complete anyway.
     for (const at of this.open.keys()) this.stop(at, out)
+    const extra = this.order.extra()
+    if (extra !== undefined) out.push({ type: "extra", extra })
     const finishReason = this.guarded ? "content_filter" : finishOf(this.finish, this.calls)
     return Result.succeed({ finishReason, usage: this.usage() })
   }
@@ -108,29 +113,34 @@ class ClaudeReader implements StreamReader {
   }
 
   private begin(at: number, block: JsonObject, out: Pieces): void {
-    if (block.type === "text") addText(this.filter.push(textOf(block.text) ?? ""), out)
-    else if (isThinking(block)) this.open.set(at, { type: "thinking", block: { ...block } })
-    else if (block.type === "tool_use") this.call(at, block, out)
+    if (block.type === "text") {
+      this.text = this.order.text(block)
+      this.show(this.filter.push(textOf(block.text) ?? ""), out)
+    } else if (isThinking(block)) {
+      const thinking = { ...block }
+      this.order.thinking(thinking)
+      this.open.set(at, { type: "thinking", block: thinking })
+    } else if (block.type === "tool_use") this.call(at, block, out)
   }
 
   private call(at: number, block: JsonObject, out: Pieces): void {
     const index = this.calls++
+    const id = callId(textOf(block.id) ?? "")
     const extra = thinkingExtra(this.thinking)
+    this.order.call(block, id)
     this.thinking = []
     this.open.set(at, { type: "call", index, input: isShallow(block.input) ? block.input : {}, empty: true })
-    out.push({
-      type: "call",
-      index,
-      id: callId(textOf(block.id) ?? ""),
-      name: textOf(block.name) ?? "",
-      extra,
-      messageExtra: index === 0 ? extra : undefined
-    })
+    out.push({ type: "call", index, id, name: textOf(block.name) ?? "", extra })
+  }
+
+  private show(text: string, out: Pieces): void {
+    if (this.text !== undefined) this.text.length += text.length
+    addText(text, out)
   }
 
   private delta(at: number, change: JsonObject, out: Pieces): void {
     if (change.type === "text_delta") {
-      addText(this.filter.push(textOf(change.text) ?? ""), out)
+      this.show(this.filter.push(textOf(change.text) ?? ""), out)
       return
     }
     const target = this.open.get(at)

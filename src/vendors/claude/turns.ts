@@ -9,6 +9,7 @@ import { callInput } from "../callInput.ts"
 import { type UserPart, userParts } from "../media.ts"
 import { assistantTexts, historyName, isBlank, opening } from "../schema.ts"
 import { marked, markedLast } from "./cache.ts"
+import { inOrder, isThinking } from "./order.ts"
 
 /** As the vendor takes it. */
 export interface Turn extends JsonObject {
@@ -115,22 +116,39 @@ const vendorId = (id: string): string =>
 
 type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 
-const assistantBlocks = (message: AssistantMessage, adjusted: Array<string>): ReadonlyArray<JsonObject> => {
-  const blocks = assistantTexts(message).map(textBlock)
-  for (const [index, call] of message.tool_calls?.entries() ?? []) {
-    const input = callInput(call, adjusted)
-    if (index > 0) for (const block of thinkingBlocks(call.extra_content)) blocks.push(block)
-    const use = { type: "tool_use", id: vendorId(call.id), name: historyName(call.function.name), input }
-    blocks.push(marked(use, call.cache_control))
-  }
-  if (blocks.length === 0) return blocks
-  const thinking = firstThinking(message)
-  const said = markedLast(blocks, message.cache_control)
-  return thinking.length === 0 ? said : [...thinking, ...said]
+const toolUse = (call: ToolCall, adjusted: Array<string>): JsonObject => {
+  const { id, function: called } = call
+  const use = { type: "tool_use", id: vendorId(id), name: historyName(called.name), input: callInput(call, adjusted) }
+  return marked(use, call.cache_control)
 }
 
-export const isThinking = (block: JsonObject): boolean =>
-  block.type === "thinking" || block.type === "redacted_thinking"
+/** In the order that the message brings, or else in the best that there is. */
+const assistantBlocks = (message: AssistantMessage, adjusted: Array<string>): ReadonlyArray<JsonObject> => {
+  const texts = assistantTexts(message).map(textBlock)
+  const call = (call: ToolCall) => toolUse(call, adjusted)
+  const blocks = inOrder(message, { texts, call, thinkingOf: thinkingOfCall }, adjusted)
+  return markedLast(blocks ?? bestOrder(message, texts, call), message.cache_control)
+}
+
+/** Thinking first, then the texts, and each call behind its own thinking; nothing where there is nothing but thinking. */
+const bestOrder = (
+  message: AssistantMessage,
+  texts: ReadonlyArray<JsonObject>,
+  toBlock: (call: ToolCall) => JsonObject
+): ReadonlyArray<JsonObject> => {
+  const calls: ReadonlyArray<ToolCall> = message.tool_calls ?? []
+  if (texts.length === 0 && calls.length === 0) return noBlocks
+  const [first, ...others] = calls
+  // Callers that keep the calls as they came keep more of the order.
+  const own = calls.some((call) => thinkingOfCall(call).length > 0) ? noBlocks : thinkingBlocks(message.extra_content)
+  const thinking = own.length > 0 || first === undefined ? own : thinkingOfCall(first)
+  const blocks = first === undefined ? [...thinking, ...texts] : [...thinking, ...texts, toBlock(first)]
+  for (const call of others) {
+    for (const thought of thinkingOfCall(call)) blocks.push(thought)
+    blocks.push(toBlock(call))
+  }
+  return blocks
+}
 
 /** The signed blocks that a reply gave (`extra_content.anthropic.thinking_blocks`), exactly as they were. */
 const thinkingBlocks = (extra: Json | undefined): ReadonlyArray<JsonObject> =>
@@ -141,11 +159,7 @@ const thinkingBlocks = (extra: Json | undefined): ReadonlyArray<JsonObject> =>
         .filter(isThinking)
 const noBlocks: ReadonlyArray<JsonObject> = []
 
-const firstThinking = (message: AssistantMessage): ReadonlyArray<JsonObject> => {
-  const own = thinkingBlocks(message.extra_content)
-  const [call]: ReadonlyArray<ToolCall> = message.tool_calls ?? []
-  return own.length > 0 ? own : thinkingBlocks(call?.extra_content)
-}
+const thinkingOfCall = (call: ToolCall): ReadonlyArray<JsonObject> => thinkingBlocks(call.extra_content)
 
 /** The vendor refuses a conversation that ends in an assistant's text with whitespace after it. */
 const trimPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
@@ -157,16 +171,20 @@ const trimPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
 }
 
 /**
- * Whether the model may think about these turns: while it thinks, the vendor wants the last assistant turn to begin with
- * a thinking block when the turn is being continued, by tool results or as a prefill
- * (docs/decisions.md#tool-loops-that-survive-thinking).
+ * Whether a model with a budget may think about these turns. The vendor refuses it where the assistant's turn goes on, by results of its
+ * tools or as a prefill, and has not begun with thinking. A loop of tools is one turn: the messages behind its first have thinking only
+ * where the model thinks between calls (docs/upstreams.md#anthropic-messages).
  */
 export const canThink = (turns: ReadonlyArray<Turn>): boolean => {
-  const at = turns.findLastIndex((turn) => turn.role === "assistant")
-  const last = turns[at]
-  const [first] = last?.content ?? []
-  if (last === undefined || first === undefined || isThinking(first)) return true
-  return at < turns.length - 1 && !last.content.some((block) => block.type === "tool_use")
+  const last = turns.findLastIndex(({ role }) => role === "assistant")
+  const goesOn = last === turns.length - 1 || turns[last]?.content.some(({ type }) => type === "tool_use") === true
+  if (last < 0 || !goesOn) return true
+  for (let at = last; at >= 0; at -= 2) {
+    const [first] = turns[at]?.content ?? []
+    if (first === undefined || isThinking(first)) return true
+    if (turns[at - 1]?.content.every(({ type }) => type === "tool_result") !== true) return false
+  }
+  return false
 }
 
 /** Turns for a request that does not think: the vendor refuses or ignores thinking blocks there. */

@@ -73,7 +73,7 @@ describe("streams", () => {
     expect(folded(heard).calls).toEqual([{ name: "f", extra: undefined, arguments: '{"a":1' }])
   })
 
-  it("gather thinking for the first call", () => {
+  it("gather thinking for the call behind it, and for the message", () => {
     const delta = (change: object) => ({ type: "content_block_delta", index: 0, delta: change })
     const heard = Result.getOrThrow(
       hearStream(sonnet, [
@@ -91,7 +91,9 @@ describe("streams", () => {
       ])
     )
     const extra = { anthropic: { thinking_blocks: [thinking, redacted] } }
-    expect(heard.pieces[0]).toEqual({ type: "call", index: 0, id: "t2", name: "f", extra, messageExtra: extra })
+    expect(heard.pieces[0]).toEqual({ type: "call", index: 0, id: "t2", name: "f", extra })
+    const order = [{ type: "thinking" }, { type: "redacted_thinking" }, { type: "tool_use", id: "t2" }]
+    expect(heard.pieces.at(-1)).toEqual({ type: "extra", extra: { anthropic: { ...extra.anthropic, order } } })
     expect(JSON.stringify(heard.pieces)).not.toContain('"text":"hm')
   })
 

@@ -157,12 +157,23 @@ describe("signed blocks", () => {
     expect(say(sonnet, { messages: turn(message) }).thinking).toBeUndefined()
   })
 
-  it("go out with tool calls only, each before its call, streamed and not", () => {
+  it("go out on the call behind them, and in order on the message", () => {
     const content = [thinking, redacted, text("t"), use, { ...thinking, thinking: "2" }, { ...use, id: "y" }]
     const answer = hear(sonnet, { content, stop_reason: "tool_use", usage: {} })
     const second = { anthropic: { thinking_blocks: [{ ...thinking, thinking: "2" }] } }
-    expect(answer.extra).toEqual(extra)
     expect(answer.toolCalls.map((call) => call.extra_content)).toEqual([extra, second])
-    expect(hear(sonnet, { content: [thinking, text("t")], usage: {} }).extra).toBeUndefined()
+    expect(answer.extra).toEqual({
+      anthropic: {
+        thinking_blocks: [thinking, redacted, { ...thinking, thinking: "2" }],
+        order: [
+          { type: "thinking" },
+          { type: "redacted_thinking" },
+          { type: "text", length: 1 },
+          { type: "tool_use", id: "x" },
+          { type: "thinking" },
+          { type: "tool_use", id: "y" }
+        ]
+      }
+    })
   })
 })

@@ -1,0 +1,184 @@
+/**
+ * The order of a turn's blocks, which a chat message has no place for: it goes to the caller and comes back with the message, as
+ * `extra_content.anthropic` (docs/decisions.md#tool-loops-that-survive-thinking). `thinking_blocks` has the thinking as it came, and `order`
+ * has every block by its type: the next of these, a text by its length, a call by its ID. Texts and calls are the message's own, so what
+ * the caller has changed is never undone.
+ */
+import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
+import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
+import { changed, removed } from "../adjustments.ts"
+import { isBlank } from "../schema.ts"
+import { givenId } from "../toolTurns.ts"
+
+type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
+
+export const isThinking = (block: JsonObject): boolean =>
+  block.type === "thinking" || block.type === "redacted_thinking"
+
+/** Largest order with its thinking that travels, in bytes of JSON. */
+const maxBytes = 1024 * 1024
+/** What stands in place of a larger one. */
+const omitted = "omitted"
+
+interface TextPlace extends JsonObject {
+  readonly type: "text"
+  length: number
+}
+
+/** Fields of a block that say something and that a chat message has no place for. */
+const others = (block: JsonObject, known: ReadonlySet<string>): { [key: string]: Json } => {
+  const kept: { [key: string]: Json } = {}
+  for (const [name, value] of Object.entries(block)) {
+    if (!known.has(name) && value !== null && !(Array.isArray(value) && value.length === 0)) kept[name] = value
+  }
+  return kept
+}
+const ofText = new Set(["type", "text", "length"])
+const ofCall = new Set(["type", "id", "name", "input"])
+
+/** Notes the blocks of one answer as they come. It has state, made anew for each answer. */
+export class OrderWriter {
+  private readonly places: Array<JsonObject> = []
+  private readonly thoughts: Array<JsonObject> = []
+
+  /** A text, which grows by what the caller is shown of it, in UTF-16 units. */
+  text(block: JsonObject): TextPlace {
+    const place: TextPlace = { type: "text", length: 0, ...others(block, ofText) }
+    this.places.push(place)
+    return place
+  }
+
+  /** The block may still grow. */
+  thinking(block: JsonObject): void {
+    this.places.push({ type: block.type ?? null })
+    this.thoughts.push(block)
+  }
+
+  /** `id` as the caller gets it. */
+  call(block: JsonObject, id: string): void {
+    this.places.push({ type: "tool_use", id, ...others(block, ofCall) })
+  }
+
+  /** `extra_content` of the message; undefined where the message alone says the order: one text, and the calls after it. */
+  extra(): JsonObject | undefined {
+    const order = this.places.filter((place) => place.type !== "text" || place.length !== 0)
+    const plain = order.every(
+      (place, at) => !isThinking(place) && (place.type !== "text" || at === 0) && Object.keys(place).length === 2
+    )
+    if (plain) return undefined
+    const whole = this.thoughts.length === 0 ? { order } : { thinking_blocks: this.thoughts, order }
+    return { anthropic: this.isShort() && isSmall(whole) ? whole : { order: omitted } }
+  }
+
+  /** A bound on the time that it takes to see how large the order is. */
+  private isShort(): boolean {
+    let length = this.places.length
+    for (const thought of this.thoughts) {
+      for (const value of Object.values(thought)) length += textOf(value)?.length ?? 0
+      if (length > maxBytes) return false
+    }
+    return length <= maxBytes
+  }
+}
+
+const isSmall = (extra: JsonObject): boolean => Buffer.byteLength(JSON.stringify(extra)) <= maxBytes
+
+/** What a message says, as blocks of the vendor's. */
+export interface SaidBlocks {
+  readonly texts: ReadonlyArray<JsonObject>
+  readonly call: (call: ToolCall) => JsonObject
+  /** Thinking that stands on the call alone. */
+  readonly thinkingOf: (call: ToolCall) => ReadonlyArray<JsonObject>
+}
+
+/** Names what could not be sent as it came. */
+const overLimit = changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
+const atEnd = removed("messages.extra_content.anthropic.thinking_blocks")
+const name = (entry: string, adjusted: Array<string>): void => {
+  if (!adjusted.includes(entry)) adjusted.push(entry)
+}
+
+/** The order that a message brings, with its thinking in its places; undefined where it brings none that fits to that. */
+const placesOf = (message: AssistantMessage, adjusted: Array<string>): ReadonlyArray<JsonObject> | undefined => {
+  const { order, thinking_blocks } = objectOf(objectOf(message.extra_content).anthropic)
+  if (order === omitted) name(overLimit, adjusted)
+  const places = arrayOf(order).filter(isObject)
+  if (places.length === 0) return undefined
+  const thoughts = arrayOf(thinking_blocks).filter(isObject).filter(isThinking)
+  let next = 0
+  const filled = places.map((place) => (isThinking(place) ? (thoughts[next++] ?? place) : place))
+  return next === thoughts.length ? filled : undefined
+}
+
+const lengthOf = (place: JsonObject): number => (place.type === "text" ? (numberOf(place.length) ?? -1) : 0)
+
+/** The text in pieces of these lengths; undefined where it is not the text that they were taken of, as after a change. */
+const cutAt = (message: AssistantMessage, places: ReadonlyArray<JsonObject>): ReadonlyArray<string> | undefined => {
+  const text = typeof message.content === "string" ? message.content : ""
+  const pieces: Array<string> = []
+  let at = 0
+  for (const place of places) {
+    if (place.type !== "text") continue
+    const length = lengthOf(place)
+    if (!Number.isSafeInteger(length) || length < 0) return undefined
+    pieces.push(text.slice(at, at + length))
+    at += length
+  }
+  return at === text.length && typeof message.refusal !== "string" ? pieces : undefined
+}
+
+/**
+ * The blocks of a message that brings their order; undefined where it brings none. Calls that the caller has left out go with the thinking
+ * before them, and those that it has added come last. A text that was changed stands whole where the first one was. The vendor refuses a
+ * message that ends in thinking, which only an answer that was cut does (docs/upstreams.md#anthropic-messages).
+ */
+export const inOrder = (
+  message: AssistantMessage,
+  said: SaidBlocks,
+  adjusted: Array<string>
+): ReadonlyArray<JsonObject> | undefined => {
+  const places = placesOf(message, adjusted)
+  if (places === undefined) return undefined
+  const pieces = cutAt(message, places)
+  const calls = new Map<string, ToolCall>()
+  for (const call of message.tool_calls ?? []) if (!calls.has(givenId(call))) calls.set(givenId(call), call)
+  const sent = new Set<ToolCall>()
+  const blocks: Array<JsonObject> = []
+  let thoughts: Array<JsonObject> = []
+  const add = (block: JsonObject): void => {
+    for (const thought of thoughts) blocks.push(thought)
+    thoughts = []
+    blocks.push(block)
+  }
+  /** Whether the text still has to be said whole. */
+  let whole = pieces === undefined
+  const addWhole = (): void => {
+    if (whole) for (const text of said.texts) add(text)
+    whole = false
+  }
+  let piece = 0
+  for (const place of places) {
+    if (isThinking(place)) thoughts.push(place)
+    else if (place.type === "text") {
+      const text = pieces?.[piece++]
+      if (text === undefined) addWhole()
+      else if (!isBlank(text)) add({ type: "text", text, ...others(place, ofText) })
+    } else if (place.type === "tool_use") {
+      const call = calls.get(textOf(place.id) ?? "")
+      if (call === undefined || sent.has(call)) thoughts = []
+      else {
+        addWhole()
+        sent.add(call)
+        add({ ...said.call(call), ...others(place, ofCall) })
+      }
+    }
+  }
+  addWhole()
+  for (const call of message.tool_calls ?? []) {
+    if (sent.has(call)) continue
+    for (const thought of said.thinkingOf(call)) thoughts.push(thought)
+    add(said.call(call))
+  }
+  if (thoughts.length > 0) name(atEnd, adjusted)
+  return blocks
+}
