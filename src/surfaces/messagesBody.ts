@@ -6,7 +6,7 @@ import type { Body } from "../cloud/Provider.ts"
 import { mostNamed, removed } from "../vendors/adjustments.ts"
 import { foldSystem } from "../vendors/claude/systemTurns.ts"
 import { withOpaqueUser } from "../vendors/claude/userId.ts"
-import { adjustThinking } from "../vendors/thinking.ts"
+import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { plainPath, strip } from "../wire/strip.ts"
 import { cacheLastBlock } from "./automaticCache.ts"
@@ -142,7 +142,8 @@ export const prepareMessages = (
   for (const change of reworded) adjusted.add(change)
   const kept = options.counting ? countedOf(shaped, adjusted) : shaped
   const addressed = withOpaqueUser(kept, (change) => adjusted.add(change))
-  const { body, changes } = adjustThinking(addressed, { model, deployment, betas, counting: options.counting })
+  const sampled = withoutSampling(addressed, model, adjusted)
+  const { body, changes } = adjustThinking(sampled, { model, deployment, betas, counting: options.counting })
   const refused = refusedPaths(route)
   const sent = strip(body, stripped, (path, value) => {
     if (!saysNothing(value) || refused.has(path)) adjusted.add(removed(path))

@@ -7,6 +7,7 @@
 import { type Deployment, type Effort, efforts, type Model } from "../catalog/Catalog.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { type Json, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
+import { removed } from "./adjustments.ts"
 
 /** The API's smallest thinking budget, and the room for output that a clamped budget leaves, in tokens. */
 export const minBudget = 1024
@@ -78,6 +79,8 @@ export const chatThinking = (chat: ChatRequest, model: Model, able: boolean): Ch
   return { effort, wanted, budget, maxTokens }
 }
 
+const samplingFields = ["temperature", "top_p", "top_k"]
+
 export interface ThinkingFacts {
   readonly model: Model
   readonly deployment: Deployment
@@ -98,13 +101,15 @@ export interface AdjustedThinking {
  * The input is never changed; where nothing is adjusted, it is what comes back. A body whose `thinking` is no valid
  * block is left for the upstream to judge.
  *
- * On models of the adaptive API an inference body is forwarded untouched, and a count is asked for without
- * `thinking`, which adds no overhead there. No count carries `output_config`.
+ * On models of the adaptive API adaptive thinking is forwarded untouched and a budget becomes the effort that is nearest to it; a
+ * count is asked for without `thinking`, which adds no overhead there. No count carries `output_config`.
  */
 export const adjustThinking = (body: JsonObject, facts: ThinkingFacts): AdjustedThinking => {
   const { model, counting } = facts
   if (model.thinking.api !== "budgeted") {
-    return { body: counting ? without(body, ["thinking", "output_config"]) : body, changes: [] }
+    return counting
+      ? { body: without(body, ["thinking", "output_config"]), changes: [] }
+      : adaptiveThinking(body, model)
   }
   const counted = counting ? without(body, ["output_config"]) : body
   const asked = budgetAsked(body, model)
@@ -117,7 +122,7 @@ export const adjustThinking = (body: JsonObject, facts: ThinkingFacts): Adjusted
   if (asked.converted) changes.push("thinking:adaptive->enabled")
   if (budget !== asked.budget) changes.push(`budget_tokens:${asked.budget}->${budget}`)
 
-  const refused = takes(model.sampling, true) ? [] : ["temperature", "top_p", "top_k"].filter((name) => name in body)
+  const refused = takes(model.sampling, true) ? [] : samplingFields.filter((name) => name in body)
   for (const name of refused) changes.push(`${name}:removed`)
 
   const choice = objectOf(body.tool_choice)
@@ -129,6 +134,38 @@ export const adjustThinking = (body: JsonObject, facts: ThinkingFacts): Adjusted
   adjusted.thinking = { ...objectOf(body.thinking), type: "enabled", budget_tokens: budget }
   if (forced) adjusted.tool_choice = { ...without(choice, ["name"]), type: "auto" }
   return { body: adjusted, changes }
+}
+
+/** A block with a budget as the adaptive API takes it; everything else as it came. */
+const adaptiveThinking = (body: JsonObject, model: Model): AdjustedThinking => {
+  const { budget_tokens, ...thinking } = objectOf(body.thinking)
+  const budget = numberOf(budget_tokens)
+  const adaptive = model.thinking.api === "adaptive" && thinking.type === "enabled" && Number.isSafeInteger(budget)
+  if (!adaptive || budget === undefined) return { body, changes: [] }
+  const changes = ["thinking:enabled->adaptive"]
+  const config = objectOf(body.output_config)
+  const adjusted: { [key: string]: Json } = { ...body, thinking: { ...thinking, type: "adaptive" } }
+  if ((config.effort ?? undefined) === undefined) {
+    const affordable = efforts.findLast((effort) => effort !== "none" && budgets[effort] <= budget)
+    const effort = nearestEffort(affordable ?? "low", model)
+    adjusted.output_config = { ...config, effort }
+    changes.push(`budget_tokens:${budget}->${effort}`)
+  }
+  const choice = objectOf(body.tool_choice)
+  const forced = (choice.type === "any" || choice.type === "tool") && !takes(model.forcedToolChoice, true)
+  if (forced) {
+    adjusted.tool_choice = { ...without(choice, ["name"]), type: "auto" }
+    changes.push(`tool_choice:${choice.type}->auto`)
+  }
+  return { body: adjusted, changes }
+}
+
+/** Sampling of a native body, where the model never takes it. `adjusted` takes what goes. */
+export const withoutSampling = (body: JsonObject, { sampling }: Model, adjusted: Set<string>): JsonObject => {
+  if (sampling !== "never") return body
+  const given = samplingFields.filter((name) => name in body)
+  for (const name of given) if (body[name] !== null) adjusted.add(removed(name))
+  return without(body, given)
 }
 
 /** The budget that a block asks for; an adaptive one asks by `output_config.effort` or the model's default. */

@@ -113,6 +113,15 @@ describe.each(models)("%s", (model) => {
     assert.sameMembers(named, [`anthropic-beta.${beta}:removed`, `${field}:removed`])
   })
 
+  it("thinking and sampling are as the model takes them", async () => {
+    const asked = { thinking: { type: "enabled", budget_tokens: 1024 }, temperature: 1, top_k: null }
+    const { body, named } = await create(message(model, "hi", asked))
+    const adaptive = !model.includes("sonnet-4-5")
+    assert.strictEqual(body.thinking.type, adaptive ? "adaptive" : "enabled")
+    assert.deepStrictEqual(named, adaptive ? ["temperature:removed"] : [])
+    assert.doesNotHaveAnyKeys(body, ["temperature", "top_k"])
+  })
+
   it("blocks of a beta that is not there go, and messages of which nothing is left", async () => {
     const added = { type: "tool_addition", tool: { type: "tool_reference", name: "get_weather" } }
     const messages = [user(text("a")), { role: "system", content: [added] }, user(text("b"))]

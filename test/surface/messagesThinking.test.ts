@@ -158,11 +158,10 @@ describe("models of the adaptive API", () => {
       assert.deepStrictEqual(body.output_config, extra.output_config)
     })
 
-    it(`${model}: a budgeted block is for its API to judge`, async () => {
-      const got = await create(message(model, "hi", { thinking: enabled(4000) }))
-      assert.strictEqual(got.status, 400)
-      assert.isNull(got.headers.get("x-gateway-thinking-adjusted"))
-      assert.deepStrictEqual(sent().thinking, enabled(4000))
+    it(`${model}: a budget becomes an effort`, async () => {
+      const change = "thinking:enabled->adaptive, budget_tokens:4000->low"
+      const body = await adjusted(model, { thinking: enabled(4000) }, change)
+      assert.deepStrictEqual([body.thinking, body.output_config], [{ type: "adaptive" }, { effort: "low" }])
     })
   }
 

@@ -293,19 +293,58 @@ describe("messages: budgeted models (docs/api.md#extended-thinking)", () => {
     expect(adjust({ ...body, thinking: enabled(5) }, { counting: true }).body.thinking).toEqual(enabled(1024))
   })
 
-  it("leaves adaptive models' inference untouched, and counts without thinking", () => {
+  it("forwards adaptive thinking untouched, and counts without it", () => {
     const body = {
       max_tokens: 10,
-      temperature: 1,
-      thinking: enabled(9),
+      thinking: { type: "adaptive" },
       tool_choice: { type: "any" },
-      output_config: {}
+      output_config: { effort: "low" }
     }
     const facts = { ...opus, betas: [] }
     expect(adjustThinking(body, { ...facts, counting: false }).body).toBe(body)
-    expect(adjustThinking(body, { ...facts, counting: true })).toEqual({
-      body: { max_tokens: 10, temperature: 1, tool_choice: { type: "any" } },
-      changes: []
+    for (const thinking of [body.thinking, enabled(9)]) {
+      expect(adjustThinking({ ...body, thinking }, { ...facts, counting: true })).toEqual({
+        body: { max_tokens: 10, tool_choice: { type: "any" } },
+        changes: []
+      })
+    }
+  })
+
+  it.each([
+    [9, "low"],
+    [1024, "low"],
+    [8191, "low"],
+    [8192, "medium"],
+    [16_384, "high"],
+    [31_999, "high"],
+    [32_768, "xhigh"],
+    [200_000, "max"]
+  ])("makes an effort of a budget of %i on adaptive models: %s", (budget, effort) => {
+    expect(adjust({ max_tokens: 10, thinking: { ...enabled(budget), display: "omitted" } }, {}, opus)).toEqual({
+      body: { max_tokens: 10, thinking: { type: "adaptive", display: "omitted" }, output_config: { effort } },
+      changes: ["thinking:enabled->adaptive", `budget_tokens:${budget}->${effort}`],
+      header: `thinking:enabled->adaptive, budget_tokens:${budget}->${effort}`
     })
   })
+
+  it("keeps the effort that is there, and frees a forced tool", () => {
+    const config = { output_config: { effort: "xhigh", format: {} } }
+    const forced = { tool_choice: { type: "tool", name: "f", disable_parallel_tool_use: true } }
+    expect(adjust({ ...config, ...forced, thinking: enabled(1024) }, {}, opus)).toMatchObject({
+      body: {
+        ...config,
+        thinking: { type: "adaptive" },
+        tool_choice: { type: "auto", disable_parallel_tool_use: true }
+      },
+      header: "thinking:enabled->adaptive, tool_choice:tool->auto"
+    })
+  })
+
+  it.each([{ type: "enabled" }, { type: "enabled", budget_tokens: "9" }, { type: "disabled" }, null])(
+    "leaves %j to the vendor",
+    (thinking) => {
+      const body = { thinking }
+      expect(adjust(body, {}, opus).body).toBe(body)
+    }
+  )
 })
