@@ -4,6 +4,7 @@
  */
 import { availableParallelism } from "node:os"
 import { Config, ConfigProvider, Context, Duration, Effect, Option, Redacted, Schema } from "effect"
+import { setGlobalProxyFromEnv } from "./nodeHttp.ts"
 import { type CloudSettings, cloudsConfig } from "./settings/clouds.ts"
 import {
   checked,
@@ -159,7 +160,10 @@ const own = Config.all({
 })
 
 const gateway = Config.flatMap(own, (settings) => {
-  const { redisInsecure, redisUrl } = settings
+  const { httpsProxy, redisInsecure, redisUrl } = settings
+  if (Option.isSome(httpsProxy) && typeof setGlobalProxyFromEnv !== "function") {
+    return refuse(`GATEWAY_HTTPS_PROXY needs Node 24.14 or later, or 26; this is ${process.version}`)
+  }
   const plain = Option.filter(
     Option.map(redisUrl, (url) => new URL(Redacted.value(url))),
     ({ hostname, protocol }) => protocol === "redis:" && !isLoopback(hostname)

@@ -32,7 +32,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   "tlsPolicy.ts": [],
   catalog: ["wire", "regularFile.ts", "watchFile.ts"],
   settings: ["catalog", "wire"],
-  "Settings.ts": ["catalog", "settings", "wire"],
+  "Settings.ts": ["catalog", "settings", "wire", "nodeHttp.ts"],
   "fips.ts": ["Settings.ts"],
   contract: ["catalog", "wire"],
   client: ["contract", "wire"],

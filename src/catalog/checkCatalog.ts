@@ -3,6 +3,7 @@
  * so that a mistake is refused when the catalog is read and not found by a caller.
  */
 import { Result, Schema, SchemaIssue } from "effect"
+import { getOrInsert } from "../wire/getOrInsert.ts"
 import { Catalog, type Cloud, type Deployment, efforts, type Family, type Model } from "./Catalog.ts"
 import { authorizedLevels } from "./Level.ts"
 import { leadsOut } from "./Partition.ts"
@@ -116,7 +117,7 @@ function* checkQuotas({ models }: Catalog): Generator<string> {
   for (const [index, { deployments }] of models.entries()) {
     for (const [at, { cloud, model, quota }] of deployments.entries()) {
       if (quota === undefined) continue
-      const known = first.getOrInsert(`${cloud}/${model}`, quota)
+      const known = getOrInsert(first, `${cloud}/${model}`, () => quota)
       if (known.requests !== quota.requests || known.tokens !== quota.tokens) {
         yield `models[${index}].deployments[${at}].quota: ${model} on ${cloud} has another quota before it; give both the same`
       }

@@ -7,6 +7,7 @@ import { Context, Duration, Effect, Equal, Layer, type Scope } from "effect"
 import type { Deployment } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
+import { getOrInsert } from "../wire/getOrInsert.ts"
 import { makeFairBucket } from "./fairBucket.ts"
 import { keyUser, teamUser } from "./limits.ts"
 
@@ -134,7 +135,7 @@ const makeLine = (quota: NonNullable<Deployment["quota"]>, share: number, longes
       if (longest === 0 || isFull(wanted.team)) return Effect.fail(refusal(wait))
       return Effect.callback<void, GatewayError>((resume) => {
         const waiter: Waiter = { ...wanted, until: now() + longest, resume }
-        queues.getOrInsertComputed(wanted.team, () => []).push(waiter)
+        getOrInsert(queues, wanted.team, () => []).push(waiter)
         waiting++
         serve()
         return Effect.sync(() => leave(waiter))

@@ -5,6 +5,7 @@ import { GatewayError } from "../catalog/GatewayError.ts"
 import type { Level } from "../catalog/Level.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
+import { getOrInsert } from "../wire/getOrInsert.ts"
 import { FileError, readOwned } from "./files.ts"
 import { digestOf, emptyBook, type Key, type KeyBook, parseBook, type Team } from "./KeyFile.ts"
 import { makeGrace } from "./keysGrace.ts"
@@ -175,7 +176,7 @@ const make = (initial: KeyBook) => {
   }
 
   const ended = (id: string) =>
-    Effect.suspend(() => Deferred.await(waiting.getOrInsertComputed(id, () => Deferred.makeUnsafe<void>())))
+    Effect.suspend(() => Deferred.await(getOrInsert(waiting, id, () => Deferred.makeUnsafe<void>())))
 
   const tick = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis

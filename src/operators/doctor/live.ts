@@ -14,6 +14,7 @@ import type { CloudSettings } from "../../settings/clouds.ts"
 import { chat } from "../../surfaces/chat.ts"
 import { embeddings } from "../../surfaces/embeddings.ts"
 import type { Prepared } from "../../surfaces/Surface.ts"
+import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { steadyMillis } from "../../wire/steady.ts"
 import { type Check, type Found, fail, makeCheck, ok } from "./Finding.ts"
 
@@ -88,7 +89,7 @@ const call = Effect.fnUntraced(function* (
 export const liveCheck = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog): Check => {
   // The first ID of each deployment, in each of its regions.
   const entries = new Map<Entry["deployment"], Entry>()
-  for (const entry of requestable(catalog, sitesOf(clouds)).list) entries.getOrInsert(entry.deployment, entry)
+  for (const entry of requestable(catalog, sitesOf(clouds)).list) getOrInsert(entries, entry.deployment, () => entry)
   const calls = [...entries.values()].flatMap((entry) =>
     (entry.deployment.regions ?? [undefined]).map((region) => ({ entry, region }))
   )

@@ -8,6 +8,7 @@ import { Keys } from "../../limits/Keys.ts"
 import { readRegular } from "../../regularFile.ts"
 import { Clouds, Settings } from "../../Settings.ts"
 import { addressesOf } from "../../settings/addresses.ts"
+import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { type DeploymentName, nameOf } from "./Activity.ts"
 
 export interface CatalogDeployment extends DeploymentName {
@@ -56,7 +57,7 @@ export const makeSetup = Effect.gen(function* () {
     for (const { deployment, level, model } of catalog.current().list) {
       for (const region of deployment.regions ?? [regions.get(deployment.cloud) ?? ""]) {
         const name = { cloud: deployment.cloud, region, model: model.id }
-        rows.getOrInsert(nameOf(name), { ...name, levels: [] }).levels.push(level)
+        getOrInsert(rows, nameOf(name), () => ({ ...name, levels: [] })).levels.push(level)
       }
     }
     return [...rows.values()]

@@ -6,6 +6,7 @@ import { createGunzip } from "node:zlib"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, FileSystem, Stream } from "effect"
 import { FileError } from "../../limits/files.ts"
+import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { makeLines } from "./lines.ts"
 import type { Place } from "./summary.ts"
 
@@ -29,7 +30,7 @@ export interface Reader {
 export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   const fs = yield* FileSystem.FileSystem
   const byPath = new Map<string, string>()
-  for (const name of names) byPath.getOrInsert(name === "-" ? name : resolve(name), name)
+  for (const name of names) getOrInsert(byPath, name === "-" ? name : resolve(name), () => name)
   const files = [...byPath.values()]
   const once = new Set(["-"])
   for (const file of files.filter((name) => name !== "-")) {

@@ -2,6 +2,8 @@
  * Structured output: the vendor's own where the deployment takes it, else an instruction
  * (docs/decisions.md#structured-output, docs/upstreams.md#structured-output-of-claude).
  */
+
+import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 
@@ -135,7 +137,7 @@ const isRecursive = (schema: JsonObject): boolean => {
     for (const other of others) {
       if (!references.has(other)) continue
       unsettled++
-      referring.getOrInsertComputed(other, () => []).push(name)
+      getOrInsert(referring, other, () => []).push(name)
     }
     open.set(name, unsettled)
   }
