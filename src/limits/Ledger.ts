@@ -84,8 +84,6 @@ export class Ledger extends Context.Service<
     readonly hold: (hold: Hold) => Effect.Effect<Held, LedgerError>
     /** Ends a hold and charges its accounts, also when its lease is over. Settling twice counts once. */
     readonly settle: (id: string, charges: ReadonlyArray<Charge>) => Effect.Effect<void, LedgerError>
-    /** Charges accounts without a hold. `id` is the batch's own: the same batch counts once, however often it is sent. */
-    readonly charge: (id: string, charges: ReadonlyArray<Charge>) => Effect.Effect<void, LedgerError>
     /** What was spent of each account, by name. */
     readonly spent: (names: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<number>, LedgerError>
     /** Takes one out of each bucket. */
@@ -95,5 +93,3 @@ export class Ledger extends Context.Service<
 
 /** In which a bucket fills up, in milliseconds. */
 export const bucketWindow = 60_000
-/** How long a batch of charges is remembered, in milliseconds, so that one that is sent again counts once. */
-export const batchMemory = 600_000

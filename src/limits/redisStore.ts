@@ -9,16 +9,7 @@
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Clock, Duration, Effect, Layer, References } from "effect"
 import * as Redis from "effect/persistence/Redis"
-import {
-  type Account,
-  type Bucket,
-  batchMemory,
-  bucketWindow,
-  type Charge,
-  type Hold,
-  Ledger,
-  LedgerError
-} from "./Ledger.ts"
+import { type Account, type Bucket, bucketWindow, type Charge, type Hold, Ledger, LedgerError } from "./Ledger.ts"
 import { boardMemory, StatusBoard } from "./StatusBoard.ts"
 
 const prefix = "gateway:"
@@ -69,13 +60,11 @@ return answer
   }
 ).withReturnType<ReadonlyArray<number>>()
 
-const chargeOf = ({ account, amount }: Charge) => [amount, millis(account.keep)]
-
 const settleScript = Redis.script(
   (id: string, charges: ReadonlyArray<Charge>) => [
     ...charges.flatMap(({ account }) => keysOf(account)),
     id,
-    ...charges.flatMap(chargeOf)
+    ...charges.flatMap(({ account, amount }) => [amount, millis(account.keep)])
   ],
   {
     numberOfKeys: (_, charges) => 2 * charges.length,
@@ -91,26 +80,6 @@ for n = 1, #KEYS / 2 do
     redis.call("HINCRBY", account, "spent", ARGV[2 * n])
     redis.call("PEXPIRE", account, ARGV[2 * n + 1])
   end
-end
-return 1
-`
-  }
-).withReturnType<number>()
-
-const chargeScript = Redis.script(
-  (id: string, charges: ReadonlyArray<Charge>) => [
-    `${prefix}batch:${id}`,
-    ...charges.map(({ account }) => nameOf(account.name)),
-    batchMemory,
-    ...charges.flatMap(chargeOf)
-  ],
-  {
-    numberOfKeys: (_, charges) => 1 + charges.length,
-    lua: `
-if not redis.call("SET", KEYS[1], 1, "NX", "PX", ARGV[1]) then return 0 end
-for n = 2, #KEYS do
-  redis.call("HINCRBY", KEYS[n], "spent", ARGV[2 * n - 2])
-  redis.call("PEXPIRE", KEYS[n], ARGV[2 * n - 1])
 end
 return 1
 `
@@ -176,7 +145,6 @@ const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>): Effect.Effect<A
 const makeLedger = Effect.map(Redis.Redis, (redis) => {
   const hold = redis.eval(holdScript)
   const settle = redis.eval(settleScript)
-  const charge = redis.eval(chargeScript)
   const take = redis.eval(takeScript)
   return Ledger.of({
     hold: (request) =>
@@ -188,7 +156,6 @@ const makeLedger = Effect.map(Redis.Redis, (redis) => {
         })
       })),
     settle: (id, charges) => Effect.asVoid(bounded(settle(id, charges))),
-    charge: (id, charges) => Effect.asVoid(bounded(charge(id, charges))),
     spent: (names) =>
       Effect.forEach(
         names,

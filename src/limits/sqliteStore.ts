@@ -11,7 +11,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import { countDiskFailure, writeProblem } from "./disk.ts"
-import { batchMemory, bucketWindow, type Charge, type Demand, Ledger, LedgerError, type Share } from "./Ledger.ts"
+import { bucketWindow, type Demand, Ledger, LedgerError, type Share } from "./Ledger.ts"
 import { boardMemory, StatusBoard } from "./StatusBoard.ts"
 
 const schema = `
@@ -22,8 +22,6 @@ const schema = `
     id TEXT PRIMARY KEY, account TEXT NOT NULL, amount INTEGER NOT NULL, expires INTEGER NOT NULL, process INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX IF NOT EXISTS hold_of_account ON hold (account, expires, amount);
-  CREATE TABLE IF NOT EXISTS ended (name TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-  CREATE INDEX IF NOT EXISTS ended_at ON ended (at);
   CREATE TABLE IF NOT EXISTS status (id TEXT PRIMARY KEY, text TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS bucket (key TEXT PRIMARY KEY, tokens REAL NOT NULL, refilled REAL NOT NULL) STRICT;
 `
@@ -103,8 +101,6 @@ const make = (database: DatabaseSync) => {
     "INSERT INTO account VALUES (?, ?) ON CONFLICT DO UPDATE SET spent = spent + excluded.spent"
   )
   const spent = spentOf(database)
-  const forget = database.prepare("DELETE FROM ended WHERE at < ?")
-  const end = database.prepare("INSERT OR IGNORE INTO ended VALUES (?, ?)")
   const bucket = database.prepare("SELECT tokens, refilled FROM bucket WHERE key = ?")
   const fill = database.prepare("INSERT OR REPLACE INTO bucket VALUES (?, ?, ?)")
 
@@ -151,12 +147,6 @@ const make = (database: DatabaseSync) => {
             spend.run(account.name, amount)
           }
         }
-      }),
-    charge: (id, charges: ReadonlyArray<Charge>) =>
-      atomic((now) => {
-        forget.run(now - batchMemory)
-        if (Number(end.run(id, now).changes) === 0) return
-        for (const { account, amount } of charges) spend.run(account.name, amount)
       }),
     spent: (names) => patiently(() => spent(names)),
     take: (buckets) =>

@@ -3,7 +3,7 @@
  * memory and written every second, beside the requests. A process that is killed loses the last second of it; what counts towards
  * a limit is settled by each request (Quota).
  */
-import { Effect, Fiber } from "effect"
+import { Duration, Effect, Fiber } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Account, Charge, Ledger } from "./Ledger.ts"
 import { accountOf, keyUser, monthAt, type Period, teamUser } from "./limits.ts"
@@ -31,7 +31,12 @@ export type Note = (caller: CallerIdentity, startedAt: number, tokens: number, c
 interface Batch {
   readonly id: string
   readonly charges: ReadonlyArray<Charge>
+  /** Whether the store has its hold, which the settlement ends: so it counts once, however often it is sent. */
+  held: boolean
 }
+
+/** Of a hold that holds nothing; its settlement counts after it, too. */
+const lease = Duration.minutes(1)
 
 /** What is left at the end of the scope is written then. */
 export const makeUsageAccumulator = Effect.fnUntraced(function* (
@@ -41,7 +46,7 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const scope = yield* Effect.scope
   const sums = new Map<string, { readonly account: Account; amount: number }>()
-  /** Sent again under its own name until the store has it, so that it counts once. */
+  /** Sent again until the store has it. */
   let batch: Batch | undefined
   let writing = false
 
@@ -50,15 +55,18 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
     if (sum === undefined) sums.set(account.name, { account, amount })
     else sum.amount += amount
   }
-  const write = Effect.suspend(() => {
+  const write = Effect.gen(function* () {
     if (batch === undefined && sums.size > 0) {
-      batch = { id: crypto.randomUUID(), charges: [...sums.values()] }
+      batch = { id: crypto.randomUUID(), charges: [...sums.values()], held: false }
       sums.clear()
     }
-    if (batch === undefined) return Effect.void
-    return Effect.map(watch(ledger.charge(batch.id, batch.charges)), () => {
-      batch = undefined
-    })
+    if (batch === undefined) return
+    const { charges, held, id } = batch
+    const demands = charges.map(({ account }) => ({ account, limit: Number.MAX_SAFE_INTEGER, amount: 0, least: 0 }))
+    if (!held) yield* watch(ledger.hold({ id, demands, lease }))
+    batch.held = true
+    yield* watch(ledger.settle(id, charges))
+    batch = undefined
   }).pipe(Effect.ignore)
   const writer = Effect.andThen(Effect.sleep("1 second"), write).pipe(
     Effect.repeat({ while: () => batch !== undefined || sums.size > 0 }),

@@ -152,7 +152,6 @@ describe("Quota", () => {
             settled.push(...charges.map(({ amount }) => amount))
             return Effect.void
           }),
-        charge: () => Effect.void,
         spent: () => Effect.succeed([]),
         take: () => Effect.succeed({ granted: true, left: [] })
       })

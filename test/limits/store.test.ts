@@ -14,9 +14,12 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 const account = { name: "a:2026-11", keep: Duration.minutes(5) }
 /** What a gateway does with these settings. */
 const spend = (settings: Parameters<typeof storeLayer>[0]) =>
-  Effect.flatMap(Ledger, ({ charge }) => charge(crypto.randomUUID(), [{ account, amount: 7 }])).pipe(
-    Effect.provide(storeLayer(settings))
-  )
+  Effect.gen(function* () {
+    const { hold, settle } = yield* Ledger
+    const id = crypto.randomUUID()
+    yield* hold({ id, demands: [{ account, limit: 100, amount: 0, least: 0 }], lease: Duration.minutes(1) })
+    yield* settle(id, [{ account, amount: 7 }])
+  }).pipe(Effect.provide(storeLayer(settings)))
 
 describe("what a command reads beside the gateway", () => {
   it.live.skipIf(!hasOwnRedis)("is what the gateway counted, or why it is not known; never 0 instead", () =>

@@ -97,7 +97,7 @@ const conforms = (store: () => Store) => {
     )
   )
 
-  it.live("charges a batch once, however often it is sent", () =>
+  it.live("charges more than was held, once, however often it is settled", () =>
     run(
       Effect.gen(function* () {
         const ledger = yield* Ledger
@@ -106,9 +106,9 @@ const conforms = (store: () => Store) => {
           { account: a, amount: 7 },
           { account: b, amount: 3_000_000_000_000 }
         ]
-        yield* ledger.charge(a.name, charges)
-        yield* ledger.charge(a.name, charges)
-        yield* ledger.charge(b.name, charges)
+        const demands = charges.map(({ account }) => ({ account, limit: 2 ** 53 - 1, amount: 0, least: 0 }))
+        for (const id of [a.name, b.name]) yield* ledger.hold({ id, demands, lease })
+        for (const id of [a.name, a.name, b.name]) yield* ledger.settle(id, charges)
         assert.deepStrictEqual(yield* ledger.spent([a.name, b.name]), [14, 6_000_000_000_000])
       })
     )
