@@ -84,7 +84,9 @@ export const Prices = Schema.Struct({
   output: Price,
   /** Input read from a prompt cache, and written to one; as `input` where they are absent. */
   cacheRead: Schema.optionalKey(Price),
-  cacheWrite: Schema.optionalKey(Price)
+  cacheWrite: Schema.optionalKey(Price),
+  /** Input that a cache keeps for an hour; twice `input` where it is absent. */
+  cacheWrite1h: Schema.optionalKey(Price)
 })
 export type Prices = typeof Prices.Type
 

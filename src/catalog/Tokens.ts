@@ -7,6 +7,8 @@ export interface Tokens {
   readonly cached?: number | undefined
   /** Input that was written to a prompt cache. */
   readonly cacheWrites?: number | undefined
+  /** Of `cacheWrites`: what the cache keeps for an hour, and not for five minutes. */
+  readonly cacheWrites1h?: number | undefined
   /** The upstream has not counted the whole reply: about what it was. */
   readonly estimated?: boolean | undefined
 }

@@ -18,14 +18,16 @@ const partOf = (part: bigint, rest: bigint): bigint => (part < rest ? part : res
  * Millionths of the currency. A price is that of a million tokens, so it is that of one token in millionths. Exact, and rounded
  * half up once.
  */
-export const costOf = (prices: Prices, { input, output, cached, cacheWrites }: Tokens): number => {
+export const costOf = (prices: Prices, { input, output, cached, cacheWrites, cacheWrites1h }: Tokens): number => {
   const all = whole(input)
   const read = partOf(whole(cached), all)
   const written = partOf(whole(cacheWrites), all - read)
+  const hourly = partOf(whole(cacheWrites1h), written)
   const sum =
     (all - read - written) * exact(prices.input) +
     read * exact(prices.cacheRead ?? prices.input) +
-    written * exact(prices.cacheWrite ?? prices.input) +
+    (written - hourly) * exact(prices.cacheWrite ?? prices.input) +
+    hourly * (prices.cacheWrite1h === undefined ? 2n * exact(prices.input) : exact(prices.cacheWrite1h)) +
     whole(output) * exact(prices.output)
   return Number((sum + BigInt(scale / 2)) / BigInt(scale))
 }

@@ -52,6 +52,8 @@ export const UsageRecord = Schema.Struct({
       /** Of the input: what came from a prompt cache, and what was written to one. */
       cached: Schema.optional(Count),
       cache_writes: Schema.optional(Count),
+      /** Of what was written: for an hour; the rest is for five minutes. */
+      cache_writes_1h: Schema.optional(Count),
       /** Set where the cloud has not counted the whole reply: then the output is at least a quarter of what it said, in bytes. */
       estimated: Schema.optional(Schema.Boolean)
     })
@@ -122,6 +124,7 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
             reasoning: tokens.reasoning,
             cached: tokens.cached,
             cache_writes: tokens.cacheWrites,
+            cache_writes_1h: tokens.cacheWrites1h,
             estimated: tokens.estimated
           },
     cost: facts.cost,

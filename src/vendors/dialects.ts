@@ -1,9 +1,11 @@
 /** Which dialect says a chat completion, and what no dialect says. */
 import { Result } from "effect"
+import type { Model } from "../catalog/Catalog.ts"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, objectOf } from "../wire/json.ts"
+import { changed } from "./adjustments.ts"
 import { reply as claudeReply } from "./claude/reply.ts"
 import { request as claudeRequest, unsaidStops as claudeStops, refusesOne } from "./claude/request.ts"
 import { stream as claudeStream } from "./claude/stream.ts"
@@ -21,6 +23,7 @@ import { request as responsesRequest } from "./responses/request.ts"
 import { stream as responsesStream } from "./responses/stream.ts"
 import { stopsOf } from "./schema.ts"
 import { stopping } from "./stops.ts"
+import { chatMaxTokens } from "./thinking.ts"
 import { pairCalls } from "./toolTurns.ts"
 
 /** Of a parameter. Objects, because a map or a list of pairs makes one for each entry of each request that looks through it. */
@@ -57,6 +60,15 @@ const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> =
   return (chat.n ?? 1) === 1 ? Result.void : Result.fail(invalid("n: must be 1, there is one choice a request"))
 }
 
+/** No model takes a limit beyond its largest output (docs/api.md#adjusted-requests). */
+const limited = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: Array<string>): ChatRequest => {
+  const asked = chatMaxTokens(chat) ?? 0
+  if (asked <= most) return chat
+  const name = chat.max_completion_tokens == null ? "max_tokens" : "max_completion_tokens"
+  adjusted.push(changed(name, asked, most))
+  return { ...chat, [name]: most }
+}
+
 /**
  * What holds for every vendor: nothing is translated before its media is known to be inline and small, and before its tool calls are
  * paired with their results.
@@ -70,8 +82,8 @@ const checked = (dialect: Dialect): Dialect => ({
     if (Result.isFailure(media)) return Result.fail(media.failure)
     const paired = pairCalls(chat)
     if (Result.isFailure(paired)) return Result.fail(paired.failure)
-    const said = dialect.request(paired.success.chat, route)
-    const { adjusted } = paired.success
+    const adjusted = [...paired.success.adjusted]
+    const said = dialect.request(limited(paired.success.chat, route.model, adjusted), route)
     return adjusted.length === 0
       ? said
       : Result.map(said, (request) => ({ ...request, adjusted: [...adjusted, ...request.adjusted] }))

@@ -12,6 +12,19 @@ describe("the cost of tokens, in millionths", () => {
     ["input and output", usd, { input: 1000, output: 200 }, 6000],
     ["a cache without prices of its own", usd, { input: 1000, cached: 500, cacheWrites: 100, output: 0 }, 3000],
     ["a cache with prices", cached, { input: 1000, cached: 500, cacheWrites: 100, output: 0 }, 1200 + 150 + 375],
+    [
+      "an hour of a cache at twice the input",
+      cached,
+      { input: 1000, cacheWrites: 300, cacheWrites1h: 200, output: 0 },
+      2100 + 375 + 1200
+    ],
+    [
+      "an hour of a cache at a price of its own",
+      { ...cached, cacheWrite1h: 5 },
+      { input: 1000, cacheWrites: 300, cacheWrites1h: 200, output: 0 },
+      2100 + 375 + 1000
+    ],
+    ["an hour that is more than was written", cached, { input: 10, cacheWrites: 10, cacheWrites1h: 50, output: 0 }, 60],
     ["half up", cached, { input: 5, cached: 5, output: 0 }, 2],
     ["half up, of the sum alone", { ...usd, input: 0.25, output: 0.25 }, { input: 1, output: 1 }, 1],
     ["less than half", { ...usd, input: 0.4 }, { input: 1, output: 0 }, 0],

@@ -72,6 +72,7 @@ const chatRows: ReadonlyArray<Row> = [
   row({ top_p: 0.5 }),
   unthinking({ top_p: 0.5 }),
   row({ max_tokens: 3000 }),
+  row({ max_tokens: 1_000_000 }),
   row({ max_completion_tokens: 3000 }),
   stops("END", "one END two"),
   stops(" ", "one END two"),

@@ -26,11 +26,13 @@ export const totalsAtEnd = (start: JsonObject, totals: JsonObject, last: JsonObj
 export const tokensOf = (usage: JsonObject): Tokens => {
   const cached = numberOf(usage.cache_read_input_tokens) ?? 0
   const written = numberOf(usage.cache_creation_input_tokens) ?? 0
+  const hourly = numberOf(objectOf(usage.cache_creation).ephemeral_1h_input_tokens) ?? 0
   return {
     input: (numberOf(usage.input_tokens) ?? 0) + cached + written,
     output: numberOf(usage.output_tokens) ?? 0,
     ...(cached > 0 ? { cached } : {}),
-    ...(written > 0 ? { cacheWrites: written } : {})
+    ...(written > 0 ? { cacheWrites: written } : {}),
+    ...(hourly > 0 ? { cacheWrites1h: hourly } : {})
   }
 }
 

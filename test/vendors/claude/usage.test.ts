@@ -22,6 +22,15 @@ it.each([
   [
     { input_tokens: 3, cache_read_input_tokens: 2, cache_creation_input_tokens: 5, output_tokens: 4 },
     { input: 10, output: 4, cached: 2, cacheWrites: 5 }
+  ],
+  [
+    {
+      input_tokens: 3,
+      cache_creation_input_tokens: 5,
+      cache_creation: { ephemeral_5m_input_tokens: 1, ephemeral_1h_input_tokens: 4 },
+      output_tokens: 4
+    },
+    { input: 8, output: 4, cacheWrites: 5, cacheWrites1h: 4 }
   ]
 ])("%j counts %j", (usage, tokens) => expect(tokensOf(usage)).toStrictEqual(tokens))
 
