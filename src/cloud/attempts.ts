@@ -5,7 +5,6 @@
  */
 import { Cause, Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { Headers, HttpBody, HttpClientRequest, type HttpClientResponse, UrlParams } from "effect/http"
-import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { type CallSpan, makeCallSpans } from "../telemetry/callSpan.ts"
 import { makeBreaker } from "./breaker.ts"
@@ -177,8 +176,5 @@ export class Attempts extends Context.Service<Attempts, Effect.Success<typeof ma
 ) {
   static readonly layer = Layer.effect(Attempts, makeAttempts)
   /** With connections of its own. */
-  static readonly live = Attempts.layer.pipe(
-    Layer.provide(connections),
-    Layer.provide(CircuitBreaker.layerStoreMemory())
-  )
+  static readonly live = Attempts.layer.pipe(Layer.provide(connections))
 }

@@ -1,9 +1,16 @@
 /** Keeps calls from a cloud's region that has been failing, and tries it with one call every few seconds. */
-import { Cause, Clock, Effect, Exit, Metric, Option, Stream } from "effect"
+import { Cause, Clock, Effect, Exit, Metric, Option } from "effect"
 import type { HttpClientResponse } from "effect/http"
-import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { GatewayError } from "../catalog/GatewayError.ts"
-import { steadyClock } from "../wire/steady.ts"
+import { steadyMillisOf } from "../wire/steady.ts"
+
+type Response = HttpClientResponse.HttpClientResponse
+type State = "Closed" | "Open" | "HalfOpen"
+type Outcome = "success" | "failure" | "ignored"
+
+/** Failures in a row that open a circuit, and how long it then stays open, in milliseconds. */
+const mostFailures = 10
+const openFor = 5_000
 
 const transitions = Metric.counter("gateway_breaker_transitions_total", {
   description: "Transitions of the circuit breakers, by cloud, region and new state",
@@ -13,10 +20,10 @@ const open = Metric.gauge("gateway_breaker_open", {
   description: "1 while a circuit breaker keeps calls from a cloud's region, or tries it with one"
 })
 
-const note = ({ key, to }: CircuitBreaker.Transition): Effect.Effect<void> =>
-  Effect.logWarning(`circuit ${key} is ${to.toLowerCase()}`).pipe(
-    Effect.andThen(Metric.update(Metric.withAttributes(transitions, { circuit: key, state: to }), 1)),
-    Effect.andThen(Metric.update(Metric.withAttributes(open, { circuit: key }), to === "Closed" ? 0 : 1))
+const note = (circuit: string, state: State): Effect.Effect<void> =>
+  Effect.logWarning(`circuit ${circuit} is ${state.toLowerCase()}`).pipe(
+    Effect.andThen(Metric.update(Metric.withAttributes(transitions, { circuit, state }), 1)),
+    Effect.andThen(Metric.update(Metric.withAttributes(open, { circuit }), state === "Closed" ? 0 : 1))
   )
 
 const down: ReadonlySet<number> = new Set([502, 503])
@@ -25,43 +32,90 @@ const down: ReadonlySet<number> = new Set([502, 503])
  * Only what says that the cloud cannot be reached or is down opens a circuit, which all callers share: neither refusals nor what
  * took too long (504), which one request may bring about.
  */
-const classify = (exit: Exit.Exit<HttpClientResponse.HttpClientResponse, GatewayError>): CircuitBreaker.Outcome => {
+const classify = (exit: Exit.Exit<Response, GatewayError>): Outcome => {
   if (Exit.isSuccess(exit)) {
     const { status } = exit.value
-    if (status === 504) return CircuitBreaker.ignored
-    return down.has(status) ? CircuitBreaker.failure() : CircuitBreaker.success
+    if (status === 504) return "ignored"
+    return down.has(status) ? "failure" : "success"
   }
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return error?.reason === "upstream" ? CircuitBreaker.failure() : CircuitBreaker.ignored
+  return error?.reason === "upstream" ? "failure" : "ignored"
 }
 
-const refusal = (error: CircuitBreaker.CircuitBreakerError) =>
+const refusal = (retryAfter: number) =>
   new GatewayError({
     reason: "upstream",
     message: "the cloud that serves this model has been failing; try again in a few seconds",
     code: "circuit-open",
-    retryAfter: error.reason._tag === "CircuitOpen" ? 5 : 1
+    retryAfter
   })
+const isOpen = refusal(openFor / 1000)
+const isTried = refusal(1)
 
-export const makeBreaker = Effect.gen(function* () {
-  const { admit, record, state } = yield* CircuitBreaker.CircuitBreakerStore
-  const clock = yield* steadyClock
-  const steadily = Effect.provideService(Clock.Clock, clock)
-  const breaker = yield* Effect.provideService(
-    CircuitBreaker.make({ tripPolicy: CircuitBreaker.consecutive(10), openDuration: "5 seconds" }),
-    CircuitBreaker.CircuitBreakerStore,
-    {
-      admit: (key) => steadily(admit(key)),
-      record: (outcome) => steadily(record(outcome)),
-      state: (key) => steadily(state(key))
+/** One cloud's region. A call that began in an earlier state changes nothing when it ends. */
+const makeCircuit = (now: () => number) => {
+  let state: State = "Closed"
+  let failures = 0
+  let openUntil = 0
+  /** Whether a call is trying a circuit that was open. */
+  let tried = false
+  /** Another object in each state. */
+  let era = {}
+  const become = (next: State): State => {
+    state = next
+    era = {}
+    failures = 0
+    tried = false
+    if (next === "Open") openUntil = now() + openFor
+    return next
+  }
+  return {
+    /** Why no call is let through. */
+    refuse: () => {
+      if (tried) return isTried
+      return state === "Open" && now() < openUntil ? isOpen : undefined
+    },
+    /** A call begins: the new state, if there is one, and what to end the call with. */
+    begin: () => {
+      const changed = state === "Open" ? become("HalfOpen") : undefined
+      tried = state === "HalfOpen"
+      return { changed, of: era }
+    },
+    /** It has ended: the new state, if there is one. */
+    end: (of: object, outcome: Outcome): State | undefined => {
+      if (of !== era) return undefined
+      tried = false
+      if (outcome === "ignored") return undefined
+      if (state === "HalfOpen") return become(outcome === "success" ? "Closed" : "Open")
+      failures = outcome === "success" ? 0 : failures + 1
+      return failures < mostFailures ? undefined : become("Open")
     }
-  )
-  yield* Effect.forkScoped(Stream.runForEach(breaker.transitions, note))
-  return <R>(
-    key: string,
-    call: Effect.Effect<HttpClientResponse.HttpClientResponse, GatewayError, R>
-  ): Effect.Effect<HttpClientResponse.HttpClientResponse, GatewayError, R> =>
-    Effect.mapError(breaker.execute(call, { key, classify }), (error) =>
-      error instanceof GatewayError ? error : refusal(error)
-    )
+  }
+}
+
+/** Made once. Calls of one circuit are let through or refused together. */
+export const makeBreaker = Effect.map(Clock.Clock, (clock) => {
+  const circuits = new Map<string, ReturnType<typeof makeCircuit>>()
+  const circuitOf = (key: string) => {
+    const circuit = circuits.get(key) ?? makeCircuit(() => steadyMillisOf(clock))
+    circuits.set(key, circuit)
+    return circuit
+  }
+  const noted = (key: string, changed: State | undefined) => (changed === undefined ? Effect.void : note(key, changed))
+
+  return <R>(key: string, call: Effect.Effect<Response, GatewayError, R>): Effect.Effect<Response, GatewayError, R> =>
+    Effect.suspend(() => {
+      const circuit = circuitOf(key)
+      let begun: object | undefined
+      const asked = Effect.suspend(() => {
+        const refused = circuit.refuse()
+        if (refused !== undefined) return Effect.fail(refused)
+        const { changed, of } = circuit.begin()
+        begun = of
+        return changed === undefined ? call : Effect.andThen(note(key, changed), call)
+      })
+      return Effect.onExit(asked, (exit) =>
+        begun === undefined ? Effect.void : noted(key, circuit.end(begun, classify(exit)))
+      )
+    })
 })

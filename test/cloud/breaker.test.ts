@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { HttpClientRequest, HttpClientResponse } from "effect/http"
-import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { makeBreaker } from "../../src/cloud/breaker.ts"
@@ -10,10 +9,7 @@ const down = new GatewayError({ reason: "upstream", message: "down" })
 const refused = new GatewayError({ reason: "invalid", message: "refused" })
 const answered = HttpClientResponse.fromWeb(HttpClientRequest.get("http://x"), new Response())
 
-const scoped = <A, E>(effect: Effect.Effect<A, E, CircuitBreaker.CircuitBreakerStore>) =>
-  Effect.provide(effect, CircuitBreaker.layerStoreMemory())
-
-const breaker = Effect.map(Effect.scoped(makeBreaker), (guarded) => {
+const breaker = Effect.map(makeBreaker, (guarded) => {
   let asked = 0
   const call = (outcome: Effect.Effect<typeof answered, GatewayError>) =>
     Effect.exit(
@@ -42,94 +38,82 @@ const breaker = Effect.map(Effect.scoped(makeBreaker), (guarded) => {
 
 describe("a circuit", () => {
   it.effect("opens after ten failures in a row, and not before", () =>
-    scoped(
-      Effect.gen(function* () {
-        const { fail, isOpen, succeed } = yield* breaker
-        for (let time = 0; time < 3; time++) {
-          yield* fail(9)
-          assert.isTrue(Exit.isSuccess(yield* succeed))
-        }
-        yield* fail(10)
-        yield* isOpen("an open circuit lets nothing through")
-      })
-    )
+    Effect.gen(function* () {
+      const { fail, isOpen, succeed } = yield* breaker
+      for (let time = 0; time < 3; time++) {
+        yield* fail(9)
+        assert.isTrue(Exit.isSuccess(yield* succeed))
+      }
+      yield* fail(10)
+      yield* isOpen("an open circuit lets nothing through")
+    })
   )
 
   it.effect("is tried with one call after five seconds, and closes if that goes well", () =>
-    scoped(
-      Effect.gen(function* () {
-        const { fail, isOpen, succeed } = yield* breaker
-        yield* fail(10)
-        yield* TestClock.adjust("5 seconds")
-        assert.isTrue(Exit.isSuccess(yield* succeed))
-        yield* fail(9)
-        assert.isTrue(Exit.isSuccess(yield* succeed), "what was counted before it opened is forgotten")
-        yield* fail(10)
-        yield* TestClock.adjust("5 seconds")
-        yield* fail(1)
-        yield* isOpen("a trial that fails opens it again")
-      })
-    )
+    Effect.gen(function* () {
+      const { fail, isOpen, succeed } = yield* breaker
+      yield* fail(10)
+      yield* TestClock.adjust("5 seconds")
+      assert.isTrue(Exit.isSuccess(yield* succeed))
+      yield* fail(9)
+      assert.isTrue(Exit.isSuccess(yield* succeed), "what was counted before it opened is forgotten")
+      yield* fail(10)
+      yield* TestClock.adjust("5 seconds")
+      yield* fail(1)
+      yield* isOpen("a trial that fails opens it again")
+    })
   )
 
   it.effect("counts neither refusals nor calls that were given up", () =>
-    scoped(
-      Effect.gen(function* () {
-        const { call, fail, succeed } = yield* breaker
-        yield* fail(9)
-        yield* call(Effect.fail(refused))
-        yield* call(Effect.interrupt)
-        yield* call(Effect.succeed({ ...answered, status: 504 }))
-        assert.isTrue(Exit.isSuccess(yield* succeed))
-        for (const status of [400, 429, 504]) {
-          yield* Effect.repeat(call(Effect.succeed({ ...answered, status })), { times: 20 })
-        }
-        assert.isTrue(Exit.isSuccess(yield* succeed))
-      })
-    )
+    Effect.gen(function* () {
+      const { call, fail, succeed } = yield* breaker
+      yield* fail(9)
+      yield* call(Effect.fail(refused))
+      yield* call(Effect.interrupt)
+      yield* call(Effect.succeed({ ...answered, status: 504 }))
+      assert.isTrue(Exit.isSuccess(yield* succeed))
+      for (const status of [400, 429, 504]) {
+        yield* Effect.repeat(call(Effect.succeed({ ...answered, status })), { times: 20 })
+      }
+      assert.isTrue(Exit.isSuccess(yield* succeed))
+    })
   )
 
   it.effect("is tried by the next caller when the one that tried it has left, or was refused", () =>
-    scoped(
-      Effect.gen(function* () {
-        for (const outcome of [Effect.interrupt, Effect.fail(refused), Effect.succeed({ ...answered, status: 504 })]) {
-          const { call, fail, succeed } = yield* breaker
-          yield* fail(10)
-          yield* TestClock.adjust("5 seconds")
-          yield* call(outcome)
-          assert.isTrue(Exit.isSuccess(yield* succeed))
-          assert.isTrue(Exit.isSuccess(yield* succeed))
-        }
-      })
-    )
+    Effect.gen(function* () {
+      for (const outcome of [Effect.interrupt, Effect.fail(refused), Effect.succeed({ ...answered, status: 504 })]) {
+        const { call, fail, succeed } = yield* breaker
+        yield* fail(10)
+        yield* TestClock.adjust("5 seconds")
+        yield* call(outcome)
+        assert.isTrue(Exit.isSuccess(yield* succeed))
+        assert.isTrue(Exit.isSuccess(yield* succeed))
+      }
+    })
   )
 
   it.effect("counts calls that were under way when the first one failed", () =>
-    scoped(
-      Effect.gen(function* () {
-        const { call, isOpen } = yield* breaker
-        const gate = yield* Deferred.make<typeof answered, GatewayError>()
-        const waiting = yield* Effect.forEach(Array.from({ length: 10 }), () =>
-          Effect.forkChild(call(Deferred.await(gate)), { startImmediately: true })
-        )
-        yield* Deferred.fail(gate, down)
-        yield* Fiber.awaitAll(waiting)
-        yield* isOpen("ten at once open it as well")
-      })
-    )
+    Effect.gen(function* () {
+      const { call, isOpen } = yield* breaker
+      const gate = yield* Deferred.make<typeof answered, GatewayError>()
+      const waiting = yield* Effect.forEach(Array.from({ length: 10 }), () =>
+        Effect.forkChild(call(Deferred.await(gate)), { startImmediately: true })
+      )
+      yield* Deferred.fail(gate, down)
+      yield* Fiber.awaitAll(waiting)
+      yield* isOpen("ten at once open it as well")
+    })
   )
 
   it.effect("is not closed by what began before it opened", () =>
-    scoped(
-      Effect.gen(function* () {
-        const { call, fail, isOpen } = yield* breaker
-        const gate = yield* Deferred.make<typeof answered>()
-        const late = yield* Effect.forkChild(call(Deferred.await(gate)), { startImmediately: true })
-        yield* fail(10)
-        yield* Deferred.succeed(gate, answered)
-        assert.isTrue(Exit.isSuccess(yield* Fiber.join(late)))
-        yield* isOpen()
-      })
-    )
+    Effect.gen(function* () {
+      const { call, fail, isOpen } = yield* breaker
+      const gate = yield* Deferred.make<typeof answered>()
+      const late = yield* Effect.forkChild(call(Deferred.await(gate)), { startImmediately: true })
+      yield* fail(10)
+      yield* Deferred.succeed(gate, answered)
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(late)))
+      yield* isOpen()
+    })
   )
 })

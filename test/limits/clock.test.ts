@@ -4,7 +4,6 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Exit, Redacted } from "effect"
 import { HttpClientRequest, HttpClientResponse } from "effect/http"
-import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import { TestClock } from "effect/testing"
 import { createClient } from "redis"
 import { vi } from "vitest"
@@ -124,7 +123,7 @@ describe("a clock that is set back", () => {
         yield* TestClock.adjust("5 seconds")
         assert.isTrue(Exit.isSuccess(yield* fine))
       })
-    ).pipe(Effect.provide(CircuitBreaker.layerStoreMemory()))
+    )
   )
 
   it.effect("does not let keys outlive the grace of their file", () =>
