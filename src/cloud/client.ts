@@ -7,229 +7,26 @@
  */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import type Undici from "@effect/platform-node/Undici"
-import { Cause, Context, Effect, Exit, Inspectable, Option, Pipeable, type Pull, Scope, Stream } from "effect"
-import {
-  Cookies,
-  Headers,
-  HttpBody,
-  HttpClient,
-  HttpClientError,
-  HttpClientRequest,
-  HttpClientResponse,
-  HttpIncomingMessage,
-  UrlParams
-} from "effect/http"
-import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
+import { Context, Effect, Option, Scope } from "effect"
+import { Headers, HttpBody, HttpClient, HttpClientError, HttpClientRequest, UrlParams } from "effect/http"
 import { singleUse } from "../stream/singleUse.ts"
+import { abandoned, type Head, Response, type WholeContext } from "./Response.ts"
 
-/** What a call may use, and what is told of it while it runs. */
-export interface CallContext {
+/** What a call may use, and what is called while it runs. */
+export interface CallContext extends WholeContext {
   /** The first byte of the request is about to be sent. */
   readonly sent: () => void
-  /** Takes memory for bytes of a whole reply, and says whether there was any. */
-  readonly take: (bytes: number) => boolean
-  /** So many bytes have come of a whole reply that began as a success. */
-  readonly received: (bytes: number) => void
 }
 
 export const CurrentCall = Context.Reference<CallContext>("gateway/cloud/CurrentCall", {
   defaultValue: () => ({ sent: () => {}, take: () => true, received: () => {} })
 })
 
-/** Largest whole reply, and largest error reply, in bytes. */
-const maxReplyBytes = 32 * 1024 * 1024
-const maxErrorBytes = 64 * 1024
-/** Bytes that wait for a reader before the cloud has to. */
-const maxWaiting = 16 * 1024
 /** Bodies above this many bytes are given to undici as an iterable: it holds a whole one until the reply has ended. */
 const heldBytes = 4 * 1024
-/** How long a reply that is not read to its end may take to end, in milliseconds. */
-const afterwards = 1_000
-
-const abandoned = new GatewayError({ reason: "upstream", message: "the call was given up", code: "cancelled" })
-const tooLarge = new GatewayError({
-  reason: "upstream",
-  message: "the cloud that serves this model sent a reply that is too large",
-  code: "too-large"
-})
 
 type Request = HttpClientRequest.HttpClientRequest
 type Failure = HttpClientError.HttpClientError
-type Chunks = [Uint8Array, ...Array<Uint8Array>]
-
-const isFilled = (chunks: Array<Uint8Array>): chunks is Chunks => chunks.length > 0
-
-/** A reply whose head has come: undici pushes its body, and one reader pulls it, as a stream or whole. */
-class Response extends Inspectable.Class implements HttpClientResponse.HttpClientResponse {
-  readonly [HttpIncomingMessage.TypeId]: typeof HttpIncomingMessage.TypeId = HttpIncomingMessage.TypeId
-  readonly [HttpClientResponse.TypeId]: typeof HttpClientResponse.TypeId = HttpClientResponse.TypeId
-  readonly request: Request
-  readonly status: number
-  readonly headers: Headers.Headers
-  private readonly controller: Undici.Dispatcher.DispatchController
-  private readonly call: Pick<CallContext, "received" | "take">
-  private chunks: Array<Uint8Array> = []
-  private size = 0
-  /** Most bytes of a body that is read whole. */
-  private limit: number | undefined
-  private ended: Exit.Exit<void, Failure> | undefined
-  private discarding: NodeJS.Timeout | undefined
-  private resume: (() => void) | undefined
-  private notifying = false
-
-  constructor(
-    request: Request,
-    status: number,
-    headers: Headers.Headers,
-    controller: Undici.Dispatcher.DispatchController,
-    call: Pick<CallContext, "received" | "take">
-  ) {
-    super()
-    this.request = request
-    this.status = status
-    this.headers = headers
-    this.controller = controller
-    this.call = call
-  }
-
-  push(chunk: Uint8Array): void {
-    if (this.ended !== undefined || this.discarding !== undefined) return
-    this.chunks.push(chunk)
-    this.size += chunk.length
-    if (this.limit !== undefined) this.admit(chunk.length)
-    else {
-      if (this.size > maxWaiting && this.resume === undefined) this.controller.pause()
-      this.notify()
-    }
-  }
-
-  end(failure?: unknown): void {
-    clearTimeout(this.discarding)
-    this.ended ??= failure === undefined ? Exit.void : Exit.fail(this.failed(failure))
-    this.notify()
-  }
-
-  /** Nothing more of it is read. */
-  close(exit: Exit.Exit<unknown, unknown>): void {
-    if (this.ended !== undefined || this.discarding !== undefined) return
-    this.chunks = []
-    if (Exit.isFailure(exit)) this.destroy(abandoned)
-    else {
-      this.discarding = setTimeout(() => this.destroy(abandoned), afterwards)
-      this.controller.resume()
-    }
-  }
-
-  /** Arrays of what one read of the socket brought. */
-  get stream() {
-    return Stream.fromPull(Effect.succeed(this.pull))
-  }
-
-  /** At most 32 MiB of a success, and 64 KiB of anything else. */
-  get arrayBuffer() {
-    return Effect.suspend(() => {
-      this.limit = this.status === 200 ? maxReplyBytes : maxErrorBytes
-      this.admit(this.size)
-      this.controller.resume()
-      return this.whole
-    })
-  }
-
-  get text() {
-    return Effect.map(this.arrayBuffer, (bytes) => new TextDecoder().decode(bytes))
-  }
-  get json() {
-    return Effect.flatMap(this.text, (text) => Effect.try({ try: () => JSON.parse(text), catch: this.failed }))
-  }
-  get urlParamsBody() {
-    return Effect.map(this.text, (text) => UrlParams.fromInput(new URLSearchParams(text)))
-  }
-  get formData() {
-    return Effect.fail(this.failed("forms are not read"))
-  }
-  get upgrade() {
-    return Effect.fail(this.failed("connections are not upgraded"))
-  }
-  get url() {
-    return this.request.url
-  }
-  get cookies() {
-    return Cookies.empty
-  }
-  get remoteAddress() {
-    return Option.none()
-  }
-  pipe() {
-    // biome-ignore lint/complexity/noArguments: Effect's own way to pipe
-    return Pipeable.pipeArguments(this, arguments)
-  }
-  toJSON() {
-    return HttpIncomingMessage.inspect(this, { _id: "HttpClientResponse", status: this.status })
-  }
-
-  private readonly pull: Pull.Pull<Chunks, Failure> = Effect.suspend(() => {
-    const { chunks } = this
-    if (isFilled(chunks)) {
-      this.chunks = []
-      this.size = 0
-      if (this.ended === undefined) this.controller.resume()
-      return Effect.succeed(chunks)
-    }
-    if (this.ended === undefined) return Effect.andThen(this.wait, this.pull)
-    return Exit.isSuccess(this.ended) ? Cause.done() : Effect.failCause(this.ended.cause)
-  })
-
-  private readonly whole: Effect.Effect<ArrayBuffer, Failure> = Effect.suspend(() => {
-    if (this.ended === undefined) return Effect.andThen(this.wait, this.whole)
-    if (Exit.isFailure(this.ended)) return Effect.failCause(this.ended.cause)
-    const bytes = new Uint8Array(this.size)
-    let at = 0
-    for (const chunk of this.chunks) {
-      bytes.set(chunk, at)
-      at += chunk.length
-    }
-    return Effect.succeed(bytes.buffer)
-  })
-
-  private readonly wait: Effect.Effect<void> = Effect.callback((resume) => {
-    this.resume = () => resume(Effect.void)
-    return Effect.sync(() => {
-      this.resume = undefined
-    })
-  })
-
-  /** Notifies the reader once undici has parsed one read of the socket. */
-  private notify(): void {
-    if (this.notifying || this.resume === undefined) return
-    if (this.limit !== undefined && this.ended === undefined) return
-    this.notifying = true
-    queueMicrotask(() => {
-      this.notifying = false
-      const { resume } = this
-      this.resume = undefined
-      resume?.()
-    })
-  }
-
-  /** More bytes of a body that is read whole. */
-  private admit(bytes: number): void {
-    if (this.status === 200) this.call.received(bytes)
-    if (this.limit !== undefined && this.size > this.limit) this.destroy(tooLarge)
-    else if (bytes > 0 && !this.call.take(bytes)) this.destroy(noRoom)
-  }
-
-  private destroy(error: GatewayError): void {
-    if (this.ended !== undefined) return
-    this.chunks = []
-    this.end(error)
-    this.controller.abort(error)
-  }
-
-  private readonly failed = (cause: unknown): Failure =>
-    new HttpClientError.HttpClientError({
-      reason: new HttpClientError.DecodeError({ request: this.request, response: this, cause })
-    })
-}
 
 /** The headers of a reply that the gateway looks at; everything else stays behind. */
 const kept = [
@@ -259,23 +56,28 @@ function* sentOnce(body: () => Uint8Array): Generator<Uint8Array> {
   yield body()
 }
 
-/** Requests have their whole address in `url`. */
-const optionsOf = (request: Request): Undici.Dispatcher.DispatchOptions => {
-  const { headers, method } = request
-  const url = new URL(request.url)
-  const to = { origin: url.origin, path: url.pathname + url.search, method, headersTimeout: 0, bodyTimeout: 0 }
-  if (request.body._tag !== "Uint8Array") return { ...to, headers, body: null }
-  const { body } = request.body
-  if (body.length <= heldBytes) return { ...to, headers, body }
-  // undici takes any iterable of bytes, which its types do not say.
-  return { ...to, headers, body: sentOnce(singleUse(body)) as unknown as Uint8Array }
+/** undici takes any iterable of bytes, which its types do not say. */
+type Options = Omit<Undici.Dispatcher.DispatchOptions, "body"> & {
+  readonly body: Uint8Array | Iterable<Uint8Array> | null
 }
+
+/** Requests have their whole address in `url`. */
+const optionsOf = ({ body, headers, method, url }: Request): Options => {
+  const { origin, pathname, search } = new URL(url)
+  const to = { origin, path: pathname + search, method, headers, headersTimeout: 0, bodyTimeout: 0 }
+  if (body._tag !== "Uint8Array") return { ...to, body: null }
+  return { ...to, body: body.body.length <= heldBytes ? body.body : sentOnce(singleUse(body.body)) }
+}
+
+/** The request without its body and credentials. */
+const outline = (method: string, url: string) => (): Request =>
+  HttpClientRequest.makeWith(method, url, UrlParams.empty, Option.none(), Headers.empty, HttpBody.empty)
 
 /** What lives as long as the reply. Apart from `execute`, whose variables it would hold, the request's body among them. */
 const dispatch = (
   dispatcher: Undici.Dispatcher,
-  options: Undici.Dispatcher.DispatchOptions,
-  request: Request,
+  options: Options,
+  request: Head["request"],
   { received, sent, take }: CallContext,
   scope: Scope.Scope
 ) =>
@@ -283,7 +85,7 @@ const dispatch = (
     let controller: Undici.Dispatcher.DispatchController | undefined
     let response: Response | undefined
     let left = false
-    dispatcher.dispatch(options, {
+    dispatcher.dispatch(options as Undici.Dispatcher.DispatchOptions, {
       onRequestStart(started) {
         controller = started
         if (left) started.abort(abandoned)
@@ -293,7 +95,7 @@ const dispatch = (
         // They are parts of the first read of the socket, all of which they would keep.
         started.rawHeaders = null
         if (status < 200 || left) return
-        const reply = new Response(request, status, headersOf(headers), started, { received, take })
+        const reply = new Response({ status, headers: headersOf(headers), request }, started, { received, take })
         response = reply
         resume(
           Effect.as(
@@ -306,7 +108,7 @@ const dispatch = (
       onResponseEnd: () => response?.end(),
       onResponseError: (_, cause) => {
         if (response !== undefined) return response.end(cause)
-        const reason = new HttpClientError.TransportError({ request, cause })
+        const reason = new HttpClientError.TransportError({ request: request(), cause })
         resume(Effect.fail(new HttpClientError.HttpClientError({ reason })))
       }
     })
@@ -321,9 +123,9 @@ const execute = (dispatcher: Undici.Dispatcher, request: Request) =>
     dispatch(
       dispatcher,
       optionsOf(request),
-      HttpClientRequest.setBody(request, HttpBody.empty),
+      outline(request.method, request.url),
       fiber.getRef(CurrentCall),
-      Context.get(fiber.context as Context.Context<Scope.Scope>, Scope.Scope)
+      Context.getUnsafe(fiber.context, Scope.Scope)
     )
   )
 

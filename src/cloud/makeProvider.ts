@@ -17,8 +17,6 @@ import { clientError } from "./transport.ts"
 /** Longest first event that is looked into for names, in characters; a response event may repeat the whole request. */
 const maxFirstEvent = 64 * 1024
 
-const encoder = new TextEncoder()
-
 /** Names in replies that call tools with JSON values, which are printed again as they were written. */
 const hasInput = (bytes: Buffer): boolean => bytes.includes('"input"') || bytes.includes('"functionCall"')
 const numbersOf = (bytes: Buffer): Numbers => (hasInput(bytes) ? "written" : "exact")
@@ -40,7 +38,7 @@ export const makeProvider = (cloud: Cloud) =>
       Effect.suspend(() => {
         const { body, headers = {} } = cloud.endpoint.message(kind, call.body())
         return Effect.flatMap(print(body, call.size), (text) =>
-          answered({ call, kind, body: typeof text === "string" ? encoder.encode(text) : text, headers })
+          answered({ call, kind, body: typeof text === "string" ? Buffer.from(text) : text, headers })
         )
       })
 

@@ -1,0 +1,223 @@
+/** The reply of a cloud as Effect's `HttpClientResponse`: its head has come, undici pushes its body, and one reader pulls it. */
+import type Undici from "@effect/platform-node/Undici"
+import { Cause, Effect, Exit, Inspectable, Option, Pipeable, type Pull, Stream } from "effect"
+import {
+  Cookies,
+  type Headers,
+  HttpClientError,
+  type HttpClientRequest,
+  HttpClientResponse,
+  HttpIncomingMessage,
+  UrlParams
+} from "effect/http"
+import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
+
+/** What a reply that is read whole may use, and what is called while it comes. */
+export interface WholeContext {
+  /** Takes memory for bytes of a whole reply, and says whether there was any. */
+  readonly take: (bytes: number) => boolean
+  /** So many bytes have come of a whole reply that began as a success. */
+  readonly received: (bytes: number) => void
+}
+
+/** What is known when the head has come. */
+export interface Head {
+  readonly status: number
+  readonly headers: Headers.Headers
+  /** The request without its body, which would live as long as the reply. */
+  readonly request: () => HttpClientRequest.HttpClientRequest
+}
+
+/** Largest whole reply, and largest error reply, in bytes. */
+const maxReplyBytes = 32 * 1024 * 1024
+const maxErrorBytes = 64 * 1024
+/** Bytes that wait for a reader before the cloud has to. */
+const maxWaiting = 16 * 1024
+/** How long a reply that is not read to its end may take to end, in milliseconds. */
+const afterwards = 1_000
+
+export const abandoned = new GatewayError({ reason: "upstream", message: "the call was given up", code: "cancelled" })
+const tooLarge = new GatewayError({
+  reason: "upstream",
+  message: "the cloud that serves this model sent a reply that is too large",
+  code: "too-large"
+})
+
+type Failure = HttpClientError.HttpClientError
+type Chunks = [Uint8Array, ...Array<Uint8Array>]
+
+const isFilled = (chunks: Array<Uint8Array>): chunks is Chunks => chunks.length > 0
+
+/** Read once, as a stream or whole. */
+export class Response extends Inspectable.Class implements HttpClientResponse.HttpClientResponse {
+  readonly [HttpIncomingMessage.TypeId]: typeof HttpIncomingMessage.TypeId = HttpIncomingMessage.TypeId
+  readonly [HttpClientResponse.TypeId]: typeof HttpClientResponse.TypeId = HttpClientResponse.TypeId
+  readonly status: number
+  readonly headers: Headers.Headers
+  private readonly requestOf: Head["request"]
+  private readonly controller: Undici.Dispatcher.DispatchController
+  private readonly call: WholeContext
+  private chunks: Array<Uint8Array> = []
+  private size = 0
+  /** Most bytes of a body that is read whole. */
+  private limit: number | undefined
+  private ended: Exit.Exit<void, Failure> | undefined
+  private discarding: NodeJS.Timeout | undefined
+  private resume: (() => void) | undefined
+  private notifying = false
+
+  constructor(
+    { headers, request, status }: Head,
+    controller: Undici.Dispatcher.DispatchController,
+    call: WholeContext
+  ) {
+    super()
+    this.status = status
+    this.headers = headers
+    this.requestOf = request
+    this.controller = controller
+    this.call = call
+  }
+
+  get request() {
+    return this.requestOf()
+  }
+
+  push(chunk: Uint8Array): void {
+    if (this.ended !== undefined || this.discarding !== undefined) return
+    this.chunks.push(chunk)
+    this.size += chunk.length
+    if (this.limit !== undefined) this.admit(chunk.length)
+    else {
+      if (this.size > maxWaiting && this.resume === undefined) this.controller.pause()
+      this.notify()
+    }
+  }
+
+  end(failure?: unknown): void {
+    clearTimeout(this.discarding)
+    this.ended ??= failure === undefined ? Exit.void : Exit.fail(this.failed(failure))
+    this.notify()
+  }
+
+  /** Nothing more of it is read. */
+  close(exit: Exit.Exit<unknown, unknown>): void {
+    if (this.ended !== undefined || this.discarding !== undefined) return
+    this.chunks = []
+    if (Exit.isFailure(exit)) this.destroy(abandoned)
+    else {
+      this.discarding = setTimeout(() => this.destroy(abandoned), afterwards)
+      this.controller.resume()
+    }
+  }
+
+  /** Arrays of what one read of the socket brought. */
+  get stream() {
+    return Stream.fromPull(Effect.succeed(this.pull))
+  }
+
+  /** At most 32 MiB of a success, and 64 KiB of anything else. */
+  get arrayBuffer() {
+    return Effect.suspend(() => {
+      this.limit = this.status === 200 ? maxReplyBytes : maxErrorBytes
+      this.admit(this.size)
+      this.controller.resume()
+      return this.whole
+    })
+  }
+
+  get text() {
+    return Effect.map(this.arrayBuffer, (bytes) => new TextDecoder().decode(bytes))
+  }
+  get json() {
+    return Effect.flatMap(this.text, (text) => Effect.try({ try: () => JSON.parse(text), catch: this.failed }))
+  }
+  get urlParamsBody() {
+    return Effect.map(this.text, (text) => UrlParams.fromInput(new URLSearchParams(text)))
+  }
+  get formData() {
+    return Effect.fail(this.failed("forms are not read"))
+  }
+  get upgrade() {
+    return Effect.fail(this.failed("connections are not upgraded"))
+  }
+  get url() {
+    return this.request.url
+  }
+  get cookies() {
+    return Cookies.empty
+  }
+  get remoteAddress() {
+    return Option.none()
+  }
+  pipe() {
+    // biome-ignore lint/complexity/noArguments: Effect's own way to pipe
+    return Pipeable.pipeArguments(this, arguments)
+  }
+  toJSON() {
+    return HttpIncomingMessage.inspect(this, { _id: "HttpClientResponse", status: this.status })
+  }
+
+  private readonly pull: Pull.Pull<Chunks, Failure> = Effect.suspend(() => {
+    const { chunks } = this
+    if (isFilled(chunks)) {
+      this.chunks = []
+      this.size = 0
+      if (this.ended === undefined) this.controller.resume()
+      return Effect.succeed(chunks)
+    }
+    if (this.ended === undefined) return Effect.andThen(this.wait, this.pull)
+    return Exit.isSuccess(this.ended) ? Cause.done() : Effect.failCause(this.ended.cause)
+  })
+
+  private readonly whole: Effect.Effect<ArrayBuffer, Failure> = Effect.suspend(() => {
+    if (this.ended === undefined) return Effect.andThen(this.wait, this.whole)
+    if (Exit.isFailure(this.ended)) return Effect.failCause(this.ended.cause)
+    const bytes = new Uint8Array(this.size)
+    let at = 0
+    for (const chunk of this.chunks) {
+      bytes.set(chunk, at)
+      at += chunk.length
+    }
+    return Effect.succeed(bytes.buffer)
+  })
+
+  private readonly wait: Effect.Effect<void> = Effect.callback((resume) => {
+    this.resume = () => resume(Effect.void)
+    return Effect.sync(() => {
+      this.resume = undefined
+    })
+  })
+
+  /** Notifies the reader once undici has parsed one read of the socket. */
+  private notify(): void {
+    if (this.notifying || this.resume === undefined) return
+    if (this.limit !== undefined && this.ended === undefined) return
+    this.notifying = true
+    queueMicrotask(() => {
+      this.notifying = false
+      const { resume } = this
+      this.resume = undefined
+      resume?.()
+    })
+  }
+
+  /** More bytes of a body that is read whole. */
+  private admit(bytes: number): void {
+    if (this.status === 200) this.call.received(bytes)
+    if (this.limit !== undefined && this.size > this.limit) this.destroy(tooLarge)
+    else if (bytes > 0 && !this.call.take(bytes)) this.destroy(noRoom)
+  }
+
+  private destroy(error: GatewayError): void {
+    if (this.ended !== undefined) return
+    this.chunks = []
+    this.end(error)
+    this.controller.abort(error)
+  }
+
+  private readonly failed = (cause: unknown): Failure =>
+    new HttpClientError.HttpClientError({
+      reason: new HttpClientError.DecodeError({ request: this.request, response: this, cause })
+    })
+}
