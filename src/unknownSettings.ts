@@ -24,23 +24,17 @@ const elsewhere = /^GATEWAY_(API_KEY|TEST_.*)$/
 const ofClouds = /^(VERTEX|BEDROCK|AZURE)_/
 
 /**
- * Variables that look like settings and are none: typing errors, which would otherwise go unseen.
- * Of the gateway's own prefix all unknown names; of the clouds' prefixes, which other programs use too, near misses.
+ * A line for each variable that looks like a setting and is none: typing errors, which would otherwise go unseen. Of the gateway's
+ * own prefix all unknown names; of the clouds' prefixes, which other programs use too, near misses.
  */
-export const unknownSettings = (environment: Environment): ReadonlyArray<string> => {
-  const known = settingNames()
-  const cloud = [...known].filter((name) => ofClouds.test(name))
-  return Object.keys(environment).filter(
-    (name) =>
-      !known.has(name) && !elsewhere.test(name) && (name.startsWith("GATEWAY_") || nearest(name, cloud) !== undefined)
-  )
-}
-
-/** The same in a line each, with the setting that was most likely meant. */
 export const unknownSettingLines = (environment: Environment): ReadonlyArray<string> => {
   const known = settingNames()
-  return unknownSettings(environment).map((name) => {
-    const meant = nearest(name, known)
+  const ofCloud = [...known].filter((name) => ofClouds.test(name))
+  return Object.keys(environment).flatMap((name) => {
+    if (known.has(name) || elsewhere.test(name)) return []
+    const own = name.startsWith("GATEWAY_")
+    const meant = nearest(name, own ? known : ofCloud)
+    if (!own && meant === undefined) return []
     return `${name} is not a setting of the gateway${meant === undefined ? "" : ` (is ${meant} meant?)`}; docs/operation.md lists them`
   })
 }

@@ -4,8 +4,11 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
 import { formatBoundary, parseBoundary } from "../src/catalog/Boundary.ts"
-import { load } from "../src/Settings.ts"
-import { settingNames, unknownSettingLines, unknownSettings } from "../src/unknownSettings.ts"
+import { type Environment, load } from "../src/Settings.ts"
+import { settingNames, unknownSettingLines } from "../src/unknownSettings.ts"
+
+/** The names in the lines. */
+const unknownSettings = (environment: Environment) => unknownSettingLines(environment).map((line) => line.split(" ")[0])
 
 describe("variables that are no settings", () => {
   it("are told from settings, and from what others read", () => {

@@ -38,6 +38,7 @@ describe("viewers", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(first.sent, ["data: 1\n\n"])
       addViewer(second, {})
+      yield* TestClock.adjust(0)
       assert.deepStrictEqual(second.sent, ["data: 1\n\n"])
       yield* TestClock.adjust("3 seconds")
       assert.strictEqual(views, 3)
