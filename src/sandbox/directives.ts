@@ -1,4 +1,4 @@
-/** Reads the `[sandbox: …]` directives of the last message, if it is a user's. Their effects: docs/operation.md#sandbox. */
+/** Reads the `[sandbox: …]` directives of what the user said last. Their effects: docs/operation.md#sandbox. */
 import { readObject, textOf } from "./json.ts"
 
 const OPEN = /\[sandbox:\s*/g

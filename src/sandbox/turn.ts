@@ -1,5 +1,5 @@
 /** The vendor-neutral form of a request: messages, tools and options. */
-import { noDirectives, readDirectives } from "./directives.ts"
+import { readDirectives } from "./directives.ts"
 import { isObject, type Json, type JsonObject, objectOf, printed, readObject, textOf } from "./json.ts"
 import { countTokens } from "./tokens.ts"
 
@@ -26,6 +26,8 @@ interface Options {
 export interface Part {
   /** Neither read nor counted. */
   readonly thought?: true
+  /** Whether a thought stood in this place of its reply. */
+  readonly stoodAt?: (place: string) => boolean
   readonly text?: string
   /** A file as a phrase, and what it costs. */
   readonly media?: string
@@ -73,14 +75,16 @@ export const readTurn = (messages: ReadonlyArray<Message>, options: Options) => 
   const textsOf = (side: Message["role"]) =>
     messages.flatMap(({ role, parts }) => (role === side && textIn(parts) !== "" ? [textIn(parts)] : []))
   const users = textsOf("user")
-  const last = messages.at(-1)
+  // A system message may come last.
+  const said = messages.slice(0, messages.findLastIndex(({ role }) => role !== "system") + 1)
+  const last = said.at(-1)
   // Each result may be a message of its own.
-  const before = messages.findLastIndex(({ role, parts }) => role !== "user" || parts.some(({ result }) => !result))
-  const ending = before < messages.length - 1 ? messages.slice(before + 1).flatMap(({ parts }) => parts) : last?.parts
+  const before = said.findLastIndex(({ role, parts }) => role !== "user" || parts.some(({ result }) => !result))
+  const ending = before < said.length - 1 ? said.slice(before + 1).flatMap(({ parts }) => parts) : last?.parts
   const parts = last?.role === "user" ? (ending ?? []) : []
   const names = new Map(messages.flatMap(({ parts }) => parts.map(({ call }) => [call?.id, call?.name])))
   const results = parts.flatMap(({ result }) => result ?? [])
-  const directives = results.length === 0 ? readDirectives(textIn(parts)) : noDirectives
+  const directives = readDirectives(textIn(parts))
   const instructions = [options.instructions, ...textsOf("system")].filter((text) => text !== "").join("\n")
   const turn = {
     ...options,

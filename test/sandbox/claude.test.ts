@@ -97,6 +97,21 @@ layer(Sandbox.layer({ pace: 0 }))("simulated Claude", (it) => {
     })
   )
 
+  it.effect("thinks between a text and its calls where it is asked to", () =>
+    Effect.gen(function* () {
+      const two = '[sandbox: tool=look_up args={"a":1}] [sandbox: tool=look_up args={"a":2}]'
+      const asked = user(`[sandbox: interleaved] [sandbox: redacted] ${two} [sandbox: text=Let me see.]`)
+      const got = yield* post(
+        claude("claude-opus-4-7"),
+        body({ tools, thinking: { type: "adaptive", display: "summarized" }, messages: [asked] })
+      )
+      assert.deepStrictEqual(
+        got.json.content.map(({ type }: { type: string }) => type),
+        ["thinking", "text", "redacted_thinking", "thinking", "tool_use", "thinking", "tool_use"]
+      )
+    })
+  )
+
   it.effect("ignores directives that are not the user's last word", () =>
     Effect.gen(function* () {
       const directive = "[sandbox: status=500]"

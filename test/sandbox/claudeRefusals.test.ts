@@ -1,8 +1,19 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
-import { body, call, image, result, SONNET, thinking, tools, user } from "./claudeRequests.ts"
+import { signThinking } from "../../src/sandbox/signature.ts"
+import { body, bot, call, image, result, SONNET, thinking, tools, user } from "./claudeRequests.ts"
 import { bedrock, claude, dataIn, messageIn, PNG, post } from "./support.ts"
+
+/** A signed thought, which stood in this place of its reply. */
+const thoughtAt = (place?: string) => ({
+  type: "thinking",
+  thinking: "x",
+  signature: signThinking("x", `a seed ${place}`, place)
+})
+const use = (id: string) => [{ type: "tool_use", id, name: "look_up", input: {} }]
+const used = (id: string) => bot(use(id))
+const resultOf = (tool_use_id: string) => ({ ...result, tool_use_id })
 
 const closed = { type: "object", additionalProperties: false }
 const bounded = { type: "integer", minimum: 1 }
@@ -105,6 +116,44 @@ const refused: ReadonlyArray<readonly [string, object, RegExp, string?]> = [
     { tools, thinking, messages: [user("a"), call, user([result])] },
     /Expected `thinking` or `redacted_thinking`, but found `tool_use`/
   ],
+  [
+    "a loop of tools that began without thinking",
+    { tools, thinking, messages: [user("a"), call, user([result]), used("toolu_2"), user([resultOf("toolu_2")])] },
+    /^messages\.3\.content\.0\.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`/
+  ],
+  [
+    "an ID of two calls",
+    { tools, messages: [user("a"), call, user([result]), call, user([result])] },
+    /^messages\.3\.content\.0: `tool_use` ids must be unique$/
+  ],
+  [
+    "thinking at the end of a message",
+    { tools, thinking, messages: [user("a"), bot([thoughtAt(), ...use("toolu_1"), thoughtAt()]), user([result])] },
+    /^messages\.1: The final block in an assistant message cannot be `thinking`\.$/
+  ],
+  ...["claude-opus-4-7", SONNET].flatMap((model) =>
+    (
+      [
+        ["moved before a text", [thoughtAt("0 0 0"), thoughtAt("1 1 0"), { type: "text", text: "b" }], 1],
+        ["without the one before it", [{ type: "text", text: "b" }, thoughtAt("1 1 0")], 1],
+        ["in another order", [thoughtAt("1 0 0"), thoughtAt("0 0 0")], 0]
+      ] as const
+    ).map(
+      ([what, blocks, at]) =>
+        [
+          `thinking ${what} (${model})`,
+          {
+            tools,
+            thinking: model === SONNET ? thinking : { type: "adaptive" },
+            messages: [user("a"), bot([...blocks, ...use("toolu_1")]), user([result])]
+          },
+          new RegExp(
+            `^messages\\.1\\.content\\.${at}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified\\. These`
+          ),
+          model
+        ] as const
+    )
+  ),
   [
     "a forged thought",
     {
@@ -233,6 +282,23 @@ layer(Sandbox.layer({ pace: 0 }))("what simulated Claude refuses", (it) => {
       })
     )
   }
+
+  it.effect("takes thinking where it was, a loop that began with it, and histories without it where it adapts", () =>
+    Effect.gen(function* () {
+      const send = (model: string, ...messages: ReadonlyArray<object>) =>
+        post(claude(model), body({ tools, thinking: model === SONNET ? thinking : { type: "adaptive" }, messages }))
+      const text = { type: "text", text: "b" }
+      const whole = bot([thoughtAt("0 0 0"), text, thoughtAt("1 1 0"), ...use("toolu_1"), text])
+      const later = [used("toolu_2"), user([resultOf("toolu_2")])]
+      const earlier = bot([thoughtAt("7 7 7"), text])
+      for (const model of [SONNET, "claude-opus-4-7"]) {
+        assert.strictEqual((yield* send(model, user("a"), whole, user([result]))).status, 200)
+        assert.strictEqual((yield* send(model, user("a"), whole, user([result]), ...later)).status, 200)
+        assert.strictEqual((yield* send(model, user("a"), earlier, user("c"), whole, user([result]))).status, 200)
+      }
+      assert.strictEqual((yield* send("claude-opus-4-7", user("a"), call, user([result]), ...later)).status, 200)
+    })
+  )
 
   it.effect("knows its betas, and fewer of them when it counts", () =>
     Effect.gen(function* () {

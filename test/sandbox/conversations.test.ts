@@ -116,10 +116,71 @@ const chosen: ReadonlyArray<readonly [string, readonly [Target, object], string 
   ["Gemini: none", onGemini("NONE", "Say hello"), undefined]
 ]
 
+const directive = "[sandbox: text=as asked]"
+const system = { role: "system", content: "Be brief." }
+const directed: ReadonlyArray<readonly [string, Target, object]> = [
+  [
+    "Messages, beside a result",
+    claude(SONNET),
+    body({ tools, messages: [user("Hi"), call, user([result, { type: "text", text: directive }])] })
+  ],
+  ["Messages, before a system message", claude("claude-opus-4-8"), body({ messages: [user(directive), system] })],
+  [
+    "Messages, beside a result and before a system message",
+    claude("claude-opus-4-8"),
+    body({ tools, messages: [user("Hi"), call, user([result, { type: "text", text: directive }]), system] })
+  ],
+  [
+    "chat completions, beside a result",
+    openai("chat/completions"),
+    chat({
+      messages: [
+        user("Hi"),
+        { role: "assistant", tool_calls: [chatCall] },
+        { role: "tool", tool_call_id: "call_1", content: "found" },
+        user(directive)
+      ]
+    })
+  ],
+  [
+    "chat completions, before a system message",
+    openai("chat/completions"),
+    chat({ messages: [user(directive), system] })
+  ],
+  [
+    "Responses, beside a result",
+    openai("responses"),
+    chat({ input: [user("Hi"), calledItem, foundItem, user(directive)] })
+  ],
+  [
+    "Responses, before a system message",
+    openai("responses"),
+    chat({ input: [user(directive), { ...system, role: "developer" }] })
+  ],
+  [
+    "Gemini, behind a result",
+    gemini(),
+    {
+      contents: [
+        turn("user", { text: "Hi" }),
+        turn("model", { functionCall: { name: "look_up" }, thoughtSignature: "skip_thought_signature_validator" }),
+        turn("user", { functionResponse: { name: "look_up", response: { output: "found" } } }),
+        turn("user", { text: directive })
+      ]
+    }
+  ]
+]
+
 layer(Sandbox.layer({ pace: 0 }))("a conversation", (it) => {
   it.effect.each(second)("in its second turn: %s", ([, target, sent, model]) =>
     Effect.gen(function* () {
       assert.strictEqual(textIn(yield* post(target, sent)), said(model))
+    })
+  )
+
+  it.effect.each(directed)("with a directive: %s", ([, target, sent]) =>
+    Effect.gen(function* () {
+      assert.strictEqual(textIn(yield* post(target, sent)), "as asked")
     })
   )
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { argumentsOf, fittingTool, planOf } from "../../src/sandbox/answer.ts"
-import { replyOf } from "../../src/sandbox/claude/claude.ts"
+import { replyOf } from "../../src/sandbox/claude/reply.ts"
 import { noDirectives, readDirectives } from "../../src/sandbox/directives.ts"
 import { isObject, type JsonObject, objectOf } from "../../src/sandbox/json.ts"
 import { fileOf, sniff } from "../../src/sandbox/media.ts"

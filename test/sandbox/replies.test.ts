@@ -25,7 +25,9 @@ const plain = (reply: unknown): unknown => {
   return JSON.parse(JSON.stringify(reply), (name, value) => {
     if (name.startsWith("create") && isNow(value)) return "now"
     if (typeof value !== "string") return value
-    return /^[\w+/]{64}$/.test(value) ? "signed" : value.replace(/[0-9a-f]{20,}/, (id) => String(number(id)))
+    return /^(?:[\w+/]{64}|[\w+/]{107}=)$/.test(value)
+      ? "signed"
+      : value.replace(/[0-9a-f]{20,}/, (id) => String(number(id)))
   })
 }
 

@@ -84,9 +84,9 @@ describe("a loop of three turns, with thinking on", () => {
             messages.push(echo({ tool_calls: [], ...answer.json.choices[0].message }))
           }
           assert.strictEqual(ids.size, 6, "IDs are unique across turns")
-          if (id.startsWith("claude-sonnet")) {
+          if (id.startsWith("claude")) {
             const body = sent()
-            const thinks = how === "the whole message"
+            const thinks = how === "the whole message" || id.startsWith("claude-opus")
             assert.strictEqual(body.thinking !== undefined, thinks, "thinking survives where its blocks come back")
           }
           if (id.startsWith("gemini")) {
@@ -122,6 +122,40 @@ describe("a loop of three turns, with thinking on", () => {
         ...(call.extra === undefined ? {} : { extra_content: call.extra })
       })),
       ...(extra_content === undefined ? {} : { extra_content })
+    }
+  }
+
+  for (const id of ["claude-opus-4-7:il2", "claude-opus-4-7:il5", "claude-opus-5:il2"]) {
+    for (const stream of [false, true]) {
+      it(`${id} thinks between a text and its calls, and takes the turn back${stream ? ", streamed" : ""}`, async () => {
+        const asked = {
+          role: "user",
+          content:
+            '[sandbox: interleaved] [sandbox: redacted] [sandbox: tool=get_weather args={"city":"Oslo"}] [sandbox: tool=get_weather args={"city":"Rome"}] [sandbox: text=Let me see.]'
+        }
+        const got = await create({ model: id, messages: [asked], tools, stream })
+        assert.strictEqual(got.status, 200, got.text)
+        const message = stream ? assembled(got.text) : got.json.choices[0].message
+        const results = message.tool_calls.map(({ id: tool_call_id }: { id: string }) => ({
+          role: "tool",
+          tool_call_id,
+          content: "rain"
+        }))
+        const kinds = () => sent().messages[1].content.map(({ type }: { type: string }) => type)
+        const answer = await create({ model: id, messages: [asked, message, ...results], tools })
+        assert.match(ok(answer).choices[0].message.content, /get_weather answered: rain/)
+        const order = ["thinking", "text", "redacted_thinking", "thinking", "tool_use", "thinking", "tool_use"]
+        assert.deepStrictEqual(kinds(), order)
+        // Of a client that keeps only the format's own fields.
+        const bare = await create({
+          model: id,
+          messages: [asked, echoes["only the fields of OpenAI"](message), ...results],
+          tools
+        })
+        assert.match(ok(bare).choices[0].message.content, /get_weather answered: rain/)
+        assert.deepStrictEqual(kinds(), ["text", "tool_use", "tool_use"])
+        assert.deepStrictEqual(sent().thinking, { type: "adaptive" })
+      })
     }
   }
 

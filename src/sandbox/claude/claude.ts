@@ -1,15 +1,15 @@
 /** Claude's Messages API: the checks of a request to a model on a platform, and the reply before a platform frames it. */
-import { argumentsOf, opened, type Plan, planOf } from "../answer.ts"
+import { planOf } from "../answer.ts"
 import { arrayOf, type JsonObject, objectOf, printed, stringOf } from "../json.ts"
 import type { ClaudeModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
-import { digest, signThinking } from "../signature.ts"
-import { fragments, words } from "../tokens.ts"
 import { readTurn, type Tool, type Turn } from "../turn.ts"
+import { checkMessages } from "./conversation.ts"
 import * as messages from "./messages.ts"
+import { replyOf } from "./reply.ts"
 import { checkCompiled, enforced } from "./schemas.ts"
 
-const { cache, checkMessages, closed, dictionary, filled, insist, list } = messages
+const { cache, closed, dictionary, filled, insist, list } = messages
 const { matching, messagesOf, oneOf, typed, userId, variant, where, whole } = messages
 
 /** The platform of a request, and what came beside its body. */
@@ -207,7 +207,7 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
   const compiled = strictTools.map(({ schema }) => objectOf(schema))
   checkCompiled(format === undefined ? compiled : [objectOf(format.schema), ...compiled], compiled.length)
   const budgeted = asked.thinking?.type === "enabled"
-  checkMessages(messages, !thinks && model.version < 4.6, budgeted)
+  checkMessages(messages, { prefill: !thinks && model.version < 4.6, thinks, budgeted })
   const { turn, promptTokens } = readTurn(messages, {
     model: model.id,
     instructions: system.map(({ text }) => text).join("\n"),
@@ -222,67 +222,6 @@ const readClaude = (body: JsonObject, context: ClaudeContext) => {
   const shown = asked.thinking?.display ?? (model.hidesThinking ? "omitted" : "summarized")
   const inputTokens = promptTokens + offered + (budgeted ? BUDGET : 0)
   return { turn, inputTokens, showsThinking: shown === "summarized" }
-}
-
-/** A checked request, and what identifies its reply; `tag` marks the platform in identifiers (`vrtx`, `bdrk`). */
-type CheckedRequest = ReturnType<typeof readClaude> & Readonly<Record<"tag" | "model" | "seed", string>>
-
-const blocksOf = (plan: Plan, { turn, showsThinking, seed, tag }: CheckedRequest) => {
-  const thinking = showsThinking ? plan.thinking : ""
-  const signature = signThinking(thinking, seed)
-  const thoughts = words(thinking).map((thinking) => ({ type: "thinking_delta", thinking }))
-  const redacted = turn.thinks && turn.directives.flags.has("redacted")
-  return [
-    plan.thinking !== "" && {
-      block: { type: "thinking", thinking, signature },
-      deltas: [...thoughts, { type: "signature_delta", signature }]
-    },
-    redacted && { block: { type: "redacted_thinking", data: signThinking("redacted", seed) }, deltas: [] },
-    plan.text !== "" && {
-      block: { type: "text", text: plan.text },
-      deltas: words(plan.text).map((text) => ({ type: "text_delta", text }))
-    },
-    ...plan.calls.map(({ name, json }, index) => {
-      const id = `toolu_${tag}_01${digest(seed, String(index)).slice(0, 22)}`
-      // A call without arguments streams only the empty fragment.
-      const pieces = ["", ...(json === "{}" ? [] : fragments(json))]
-      const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
-      return { block: { type: "tool_use", id, name, input: argumentsOf(json) }, deltas }
-    })
-  ].filter((block) => block !== false)
-}
-
-/** The fields of a block before its deltas. */
-const opening: JsonObject = { thinking: "", signature: "", text: "", input: {} }
-
-const ends = { end: "end_turn", tool: "tool_use", length: "max_tokens", refusal: "refusal", sequence: "stop_sequence" }
-const stop_details = { type: "refusal", category: "sandbox", explanation: "The sandbox was asked to refuse." }
-
-export const replyOf = (plan: Plan, asked: CheckedRequest) => {
-  const { stop, sequence, outputTokens: output_tokens } = plan
-  const { turn, inputTokens, tag, model, seed } = asked
-  const blocks = blocksOf(plan, asked)
-  const cached = Math.min(turn.directives.cached, inputTokens)
-  const read = { cache_creation_input_tokens: 0, cache_read_input_tokens: cached }
-  const usage = { input_tokens: inputTokens - cached, ...read, output_tokens }
-  const shell = { id: `msg_${tag}_01${seed.slice(0, 22)}`, type: "message", role: "assistant", model }
-  const stop_sequence = (stop === "sequence" && sequence) || null
-  const ended = { stop_reason: ends[stop], stop_sequence, ...(stop === "refusal" && { stop_details }) }
-  const begun = { content: [], stop_reason: null, stop_sequence: null, usage: { ...usage, output_tokens: 1 } }
-  return {
-    message: { ...shell, content: blocks.map(({ block }) => block), ...ended, usage },
-    events: (): ReadonlyArray<JsonObject> => [
-      { type: "message_start", message: { ...shell, ...begun } },
-      ...blocks.flatMap(({ block, deltas }, index) => [
-        { type: "content_block_start", index, content_block: opened(block, opening) },
-        ...(index === 0 ? [{ type: "ping" }] : []),
-        ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
-        { type: "content_block_stop", index }
-      ]),
-      { type: "message_delta", delta: ended, usage },
-      { type: "message_stop" }
-    ]
-  }
 }
 
 /** Answers a Messages request, or counts its tokens. Throws a `Refusal`. */

@@ -3,7 +3,7 @@ import { invalid, type Refusal } from "../http.ts"
 import { arrayOf, isObject, type Json, objectOf, stringOf } from "../json.ts"
 import { fileOf, sniff } from "../media.ts"
 import { anything, quoted, type Shape, shapesIn, under } from "../shape.ts"
-import { isSigned } from "../signature.ts"
+import { isSigned, isSignedAt } from "../signature.ts"
 import { countTokens } from "../tokens.ts"
 import type { Message, Part } from "../turn.ts"
 
@@ -100,7 +100,7 @@ const signedThought = (path: string, field: string, text: unknown, signature: un
     { [`Invalid ${field} block`]: isSigned(stringOf(text), stringOf(signature)) },
     path.slice(0, path.lastIndexOf("."))
   )
-  return { thought: true }
+  return { thought: true, stoodAt: (place) => isSignedAt(place, stringOf(signature)) }
 }
 
 const shared = { cache_control: cache }
@@ -190,61 +190,5 @@ export const messagesOf = (
     const empty = content === "" || (Array.isArray(content) && content.length === 0)
     insist({ "all messages must have non-empty content": !empty }, path)
     return (role === "assistant" ? assistant : user)(value, path)
-  })
-}
-
-const idsIn = (message: Message | undefined) => (message?.parts ?? []).flatMap(({ call }) => call?.id ?? [])
-
-const checkPairs = (messages: ReadonlyArray<Message>): void => {
-  for (const [index, { parts }] of [...messages, { parts: [] }].entries()) {
-    const asked = new Set(idsIn(messages[index - 1]))
-    const results = parts.flatMap(({ result }) => result?.id ?? [])
-    const answered = new Set(results)
-    const [stray] = answered.difference(asked)
-    const open = [...asked.difference(answered)].join(", ")
-    insist({
-      [`messages.${index}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${stray}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`]:
-        stray === undefined,
-      [`messages.${index}: each tool_use must have a single result. Found multiple \`tool_result\` blocks`]:
-        answered.size === results.length,
-      [`messages.${index - 1}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`]:
-        open === "",
-      [`messages.${index}: \`tool_result\` blocks must come before other content in a message`]:
-        parts.findLastIndex(({ result }) => result !== undefined) < results.length
-    })
-  }
-}
-
-/** Checks that span messages: roles, tool pairs, thinking blocks, prefill. */
-export const checkMessages = (given: ReadonlyArray<Message>, prefill: boolean, budgeted: boolean): void => {
-  for (const [index, { role }] of given.entries()) {
-    if (role !== "system") continue
-    insist({
-      "messages.0: use the top-level 'system' parameter for the initial system prompt": index > 0,
-      [`messages.${index}: role 'system' must follow a user message`]: given[index - 1]?.role === "user",
-      [`messages.${index}: role 'system' must be last or before 'assistant'`]:
-        (given[index + 1]?.role ?? "assistant") === "assistant"
-    })
-  }
-  const messages = given.filter(({ role }) => role !== "system")
-  const twice = messages.find(({ role }, index) => role === messages[index - 1]?.role)
-  const last = messages.at(-1)
-  const prefilled = last?.role === "assistant"
-  const text = last?.parts.at(-1)?.text ?? ""
-  insist({
-    "messages: at least one message is required": last !== undefined,
-    'messages: first message must use the "user" role': messages[0]?.role === "user",
-    [`messages: roles must alternate between "user" and "assistant", but found multiple "${twice?.role}" roles in a row`]:
-      twice === undefined,
-    "This model does not support assistant message prefill. The conversation must end with a user message.":
-      prefill || !prefilled,
-    "messages: final assistant content cannot end with trailing whitespace": !prefilled || text.trimEnd() === text
-  })
-  checkPairs(messages)
-  const at = messages.length - 2
-  const [first] = messages[at]?.parts ?? []
-  insist({
-    [`messages.${at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first?.call ? "tool_use" : "text"}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceding the lastmost set of \`tool_use\` and \`tool_result\` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable \`thinking\`.`]:
-      !budgeted || idsIn(messages[at]).length === 0 || first?.thought === true
   })
 }

@@ -1,0 +1,113 @@
+/** A reply of Claude's Messages API, whole and as events, before a platform frames it. */
+import { argumentsOf, opened, type Plan } from "../answer.ts"
+import type { JsonObject } from "../json.ts"
+import { digest, signThinking } from "../signature.ts"
+import { fragments, words } from "../tokens.ts"
+import type { Turn } from "../turn.ts"
+import { placesOf } from "./thoughts.ts"
+
+/** A checked request, and what identifies its reply; `tag` marks the platform in identifiers (`vrtx`, `bdrk`). */
+interface CheckedRequest extends Readonly<Record<"tag" | "model" | "seed", string>> {
+  readonly turn: Turn
+  readonly inputTokens: number
+  readonly showsThinking: boolean
+}
+
+/** A block of a reply, before its thinking is signed. */
+type Planned =
+  | { readonly kind: "thinking"; readonly text: string }
+  | { readonly kind: "redacted" }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "call"; readonly name: string; readonly json: string; readonly index: number }
+
+/** Thinking in this many pieces. */
+const piecesOf = (thinking: string, count: number): ReadonlyArray<string> => {
+  const all = words(thinking)
+  const size = Math.ceil(all.length / count)
+  return Array.from({ length: count }, (_, at) => all.slice(at * size, (at + 1) * size).join(""))
+}
+
+/** Thinking comes first, and with `interleaved` also before each call. */
+const planned = ({ thinking, text, calls }: Plan, { thinks, directives }: Turn): ReadonlyArray<Planned> => {
+  const between = directives.flags.has("interleaved")
+  const thoughts = thinking === "" ? [] : piecesOf(thinking, between ? 1 + calls.length : 1)
+  const thought = (at: number): ReadonlyArray<Planned> =>
+    thoughts.slice(at, at + 1).map((text) => ({ kind: "thinking", text }))
+  const redacted: ReadonlyArray<Planned> = thinks && directives.flags.has("redacted") ? [{ kind: "redacted" }] : []
+  const said: ReadonlyArray<Planned> = text === "" ? [] : [{ kind: "text", text }]
+  return [
+    ...thought(0),
+    ...(between ? [...said, ...redacted] : [...redacted, ...said]),
+    ...calls.flatMap((call, index) => [...thought(index + 1), { kind: "call" as const, ...call, index }])
+  ]
+}
+
+const blocksOf = (plan: Plan, { turn, showsThinking, seed, tag }: CheckedRequest) => {
+  const blocks = planned(plan, turn)
+  const places = placesOf(blocks.map(({ kind }) => (kind === "redacted" ? "thinking" : kind)))
+  const write = (
+    one: Planned,
+    at: number
+  ): { readonly block: JsonObject; readonly deltas: ReadonlyArray<JsonObject> } => {
+    switch (one.kind) {
+      case "thinking": {
+        const thinking = showsThinking ? one.text : ""
+        const signature = signThinking(thinking, at === 0 ? seed : digest(seed, String(at)), places[at])
+        const thoughts = words(thinking).map((thinking) => ({ type: "thinking_delta", thinking }))
+        return {
+          block: { type: "thinking", thinking, signature },
+          deltas: [...thoughts, { type: "signature_delta", signature }]
+        }
+      }
+      case "redacted":
+        return { block: { type: "redacted_thinking", data: signThinking("redacted", seed, places[at]) }, deltas: [] }
+      case "text":
+        return {
+          block: { type: "text", text: one.text },
+          deltas: words(one.text).map((text) => ({ type: "text_delta", text }))
+        }
+      case "call": {
+        const { name, json, index } = one
+        const id = `toolu_${tag}_01${digest(seed, String(index)).slice(0, 22)}`
+        // A call without arguments streams only the empty fragment.
+        const pieces = ["", ...(json === "{}" ? [] : fragments(json))]
+        const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
+        return { block: { type: "tool_use", id, name, input: argumentsOf(json) }, deltas }
+      }
+    }
+  }
+  return blocks.map(write)
+}
+
+/** The fields of a block before its deltas. */
+const opening: JsonObject = { thinking: "", signature: "", text: "", input: {} }
+
+const ends = { end: "end_turn", tool: "tool_use", length: "max_tokens", refusal: "refusal", sequence: "stop_sequence" }
+const stop_details = { type: "refusal", category: "sandbox", explanation: "The sandbox was asked to refuse." }
+
+export const replyOf = (plan: Plan, asked: CheckedRequest) => {
+  const { stop, sequence, outputTokens: output_tokens } = plan
+  const { turn, inputTokens, tag, model, seed } = asked
+  const blocks = blocksOf(plan, asked)
+  const cached = Math.min(turn.directives.cached, inputTokens)
+  const read = { cache_creation_input_tokens: 0, cache_read_input_tokens: cached }
+  const usage = { input_tokens: inputTokens - cached, ...read, output_tokens }
+  const shell = { id: `msg_${tag}_01${seed.slice(0, 22)}`, type: "message", role: "assistant", model }
+  const stop_sequence = (stop === "sequence" && sequence) || null
+  const ended = { stop_reason: ends[stop], stop_sequence, ...(stop === "refusal" && { stop_details }) }
+  const begun = { content: [], stop_reason: null, stop_sequence: null, usage: { ...usage, output_tokens: 1 } }
+  return {
+    message: { ...shell, content: blocks.map(({ block }) => block), ...ended, usage },
+    events: (): ReadonlyArray<JsonObject> => [
+      { type: "message_start", message: { ...shell, ...begun } },
+      ...blocks.flatMap(({ block, deltas }, index) => [
+        { type: "content_block_start", index, content_block: opened(block, opening) },
+        ...(index === 0 ? [{ type: "ping" }] : []),
+        ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
+        { type: "content_block_stop", index }
+      ]),
+      { type: "message_delta", delta: ended, usage },
+      { type: "message_stop" }
+    ]
+  }
+}
