@@ -31,10 +31,19 @@ export const apiError = ({ code, reason, message }: GatewayError): ApiError => {
   return new ApiError({ status, type, message, code: code === "content-filter" ? "content_filter" : undefined })
 }
 
+/** The place at the beginning of a message as the vendor's own errors have it: `messages.0.content`. */
+const dotted = (message: string): string =>
+  message.replace(/^[A-Za-z_][\w.[\]-]*(?=: )/, (path) => path.replace(/\[(\d+)\]/g, ".$1"))
+
 /** An error of the messages endpoints, where an unknown key is 401. */
 export const messagesError = ({ reason, message, details }: GatewayError): MessagesError => {
   const [status, type] = table[reason]
-  return new MessagesError({ status: reason === "unauthenticated" ? 401 : status, type, message, details })
+  return new MessagesError({
+    status: reason === "unauthenticated" ? 401 : status,
+    type,
+    message: dotted(message),
+    details
+  })
 }
 
 /** Statuses after which the same request may succeed. */
@@ -43,9 +52,14 @@ const retryable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
 /** The longest wait, in seconds, that the vendors' client libraries accept. */
 const longestWait = 60
 
+/** Statuses by which a cloud refuses the operator's credentials or deployment, which it does again. */
+const lockedOut: ReadonlySet<number | undefined> = new Set([401, 403, 404])
+
 /** A month that is used up ends with the next one, which no client waits for. */
-const shouldRetry = ({ reason, retryAfter }: GatewayError): boolean =>
-  reason === "quota" ? (retryAfter ?? Number.POSITIVE_INFINITY) <= longestWait : retryable.has(table[reason][0])
+const shouldRetry = ({ reason, retryAfter, upstreamStatus }: GatewayError): boolean =>
+  reason === "quota"
+    ? (retryAfter ?? Number.POSITIVE_INFINITY) <= longestWait
+    : retryable.has(table[reason][0]) && !lockedOut.has(upstreamStatus)
 
 /** Headers of the reply that an error becomes; the vendors' client libraries obey the first. */
 export const errorHeaders = (error: GatewayError): Readonly<Record<string, string>> => ({

@@ -65,7 +65,10 @@ const places: ReadonlyArray<readonly [name: RegExp, rule: Rule]> = [
   // No profile is a file.
   [/(?<!pro)fileids?$/, nothing("not available, because nothing is stored; send the data inline")],
   [/(?:vectorstore|container|connection)ids?$/, nothing("not available, because nothing is stored")],
-  [/(?:ur[il]s?|s3location)$/, nothing("not available, URLs are not fetched; send the data inline")],
+  [
+    /(?:ur[il]s?|s3location)$/,
+    nothing("not passed on, because a cloud may fetch what it names; leave it out, or send the data inline")
+  ],
   [/^inputaudio$/, nothing("audio is not accepted")],
   // Where tools belong they are read before, and are not walked.
   [/^tools$/, nothing("tools are not read here; define them in the tools of the request")]

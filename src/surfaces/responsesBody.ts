@@ -11,7 +11,7 @@ import { isObject, type Json, type JsonObject } from "../wire/json.ts"
 import { refuseCloudFields } from "./cloudFields.ts"
 import { withoutAdded, withoutStored } from "./echoedItems.ts"
 import { refuseOutside } from "./inlineMedia.ts"
-import { buildChoice, buildTools, refuseTools, screened } from "./responsesTools.ts"
+import { buildChoice, buildTools, refuseNested, refuseTools, screened } from "./responsesTools.ts"
 import type { ScreenedTool } from "./Surface.ts"
 
 const encrypted = "reasoning.encrypted_content"
@@ -83,6 +83,7 @@ export const prepareResponses = (
     refuseCloudFields(request) ??
     refuseReference(items) ??
     refuseSealed(request, items) ??
+    refuseNested(request.tools ?? undefined, "tools") ??
     refuseTools([...own.refused, ...brought.flatMap(({ refused }) => refused)]) ??
     choice.refusal ??
     refuseOutside(typeof request.input === "string" ? request : { ...request, input: walked(items) })

@@ -119,6 +119,17 @@ export const buildTools = (
   return { tools, refused }
 }
 
+/** Why a tool of the chat format is refused: here its fields stand beside its type. */
+export const refuseNested = (given: Json | undefined, path: string): string | undefined => {
+  const tools = arrayOf(given).map(objectOf)
+  const at = tools.findIndex(
+    ({ function: nested, name, type }) => type === "function" && name === undefined && isObject(nested ?? null)
+  )
+  return at < 0
+    ? undefined
+    : `${path}[${at}].function: tools are flat here: {"type":"function","name":…,"description":…,"parameters":…}, with nothing under function`
+}
+
 /** All of them at once, so that a caller with several fixes its request once. */
 export const refuseTools = (refused: ReadonlyArray<Refused>): string | undefined => {
   const [first] = refused

@@ -17,7 +17,7 @@ const isNothing = (value: Json | undefined): boolean =>
 const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(0, 80)
 
 const shown = (tool: JsonObject, at: number): string =>
-  `tools[${at}] is ${quoted(tool.type)}${textOf(tool.name) === undefined ? "" : ` (${quoted(tool.name)})`}`
+  `tools.${at} is ${quoted(tool.type)}${textOf(tool.name) === undefined ? "" : ` (${quoted(tool.name)})`}`
 
 /** Fields that are tools of this kind, too. */
 export const serverFields: ReadonlyArray<string> = ["mcp_servers", "container"]

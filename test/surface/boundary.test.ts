@@ -33,7 +33,7 @@ describe("messages", () => {
     [
       "web search",
       { tools: [{ type: "web_search_20250305", name: "web_search" }] },
-      /tools\[0\] is "web_search_20250305"/
+      /tools\.0 is "web_search_20250305"/
     ],
     [
       "web fetch",
@@ -44,7 +44,7 @@ describe("messages", () => {
     ["MCP tools", { tools: [{ type: "mcp_toolset", mcp_server_name: "a" }] }, /mcp_toolset/],
     ["MCP servers", { mcp_servers: [{ type: "url", url: "https://mcp.example", name: "a" }] }, /mcp_servers/],
     ["a container", { container: "container_1" }, /container/],
-    ["an image in the system text", { system: [{ type: "image", source: outside }] }, /^system\[0\]\.source/],
+    ["an image in the system text", { system: [{ type: "image", source: outside }] }, /^system\.0\.source/],
     [
       "content that is an object",
       { messages: [{ role: "user", content: { type: "image", source: outside } }] },
@@ -95,7 +95,7 @@ describe("messages", () => {
     const got = await send("/v1/messages", message(claude, "hi", { tools }))
     assert.strictEqual(got.status, 200, got.text)
     assert.deepStrictEqual(sent().tools, tools)
-    assert.isNull(got.headers.get("x-gateway-adjusted"))
+    assert.strictEqual(got.headers.get("x-gateway-adjusted"), "anthropic-beta:unset->tool-search-tool-2025-10-19")
   })
 })
 
@@ -292,6 +292,10 @@ describe("whether to try again", () => {
     for (const [status, retry] of [
       ["429", "true"],
       ["500", "true"],
+      // The operator's credentials or deployment, which the cloud refuses again.
+      ["401", "false"],
+      ["403", "false"],
+      ["404", "false"],
       ["400", "false"]
     ] as const) {
       for (const stream of [false, true]) {

@@ -70,6 +70,7 @@ describe("is refused, with its place", () => {
     ["an item that is a part", { input: [{ type: "input_image", image_url: url }] }, /^input\[0\]\.image_url: /],
     ["a file that is an item", { input: [{ type: "input_file", file_data: url }] }, /^input\[0\]\.file_data: /],
     ["the body itself", { image_url: url }, /^image_url: /],
+    ["a field that no one knows", { homepage_url: url }, /^homepage_url: not passed on, .*; leave it out/],
     [
       "variables of a prompt",
       { prompt: { variables: { a: { image_url: url } } } },

@@ -263,17 +263,13 @@ describe("URL sources", () => {
   const source = { type: "url", url: "https://example.com/cat.png" }
   const image = { type: "image", source }
   for (const [name, content, path] of [
-    ["an image", [{ type: "text", text: "see" }, image], /messages\[0\]\.content\[1\]\.source/],
-    ["a document", [{ type: "document", source }], /messages\[0\]\.content\[0\]\.source/],
-    [
-      "inside a tool result",
-      [{ type: "tool_result", tool_use_id: "t", content: [image] }],
-      /content\[0\]\.content\[0\]/
-    ],
+    ["an image", [{ type: "text", text: "see" }, image], /^messages\.0\.content\.1\.source: /],
+    ["a document", [{ type: "document", source }], /^messages\.0\.content\.0\.source: /],
+    ["inside a tool result", [{ type: "tool_result", tool_use_id: "t", content: [image] }], /content\.0\.content\.0/],
     [
       "inside a document's content",
       [{ type: "document", source: { type: "content", content: [image] } }],
-      /content\[0\]\.source\.content\[0\]/
+      /content\.0\.source\.content\.0/
     ]
   ] as const) {
     for (const path_ of ["/v1/messages", "/v1/messages/count_tokens"]) {

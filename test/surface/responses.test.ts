@@ -142,6 +142,14 @@ describe("refused with 400, and nothing goes upstream", () => {
     refused(await create(ask("hi", { tools })), 400, "invalid_request_error", /'deep'.*'send_to'/)
   })
 
+  it("a tool of the chat format's shape is told apart from a flat one", async () => {
+    const { type, ...nested } = weather
+    for (const tools of [[{ type, function: nested }], [weather, { type, function: nested }]]) {
+      const path = new RegExp(`^tools\\[${tools.length - 1}\\]\\.function: tools are flat here`)
+      refused(await create(ask("hi", { tools })), 400, "invalid_request_error", path)
+    }
+  })
+
   it("a forbidden name in a tool of the chat format's shape", async () => {
     const { type, ...nested } = toolWith("callback_url")
     const got = await create(ask("hi", { tools: [{ type, function: nested }] }))

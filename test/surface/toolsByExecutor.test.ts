@@ -19,7 +19,7 @@ describe("the messages format", () => {
         { type, name: "theirs" }
       ]
     })
-    assert.include(refusal ?? "", `tools[1] is ${JSON.stringify(type)} ("theirs")`)
+    assert.include(refusal ?? "", `tools.1 is ${JSON.stringify(type)} ("theirs")`)
   })
 
   it.each([
@@ -33,7 +33,7 @@ describe("the messages format", () => {
     [{ mcp_servers: [{ type: "url", url: "https://a.b" }] }, /mcp_servers is given\. Remove it/],
     [{ container: "c_1" }, /container is given/],
     [{ container: { skills: [] } }, /container is given/],
-    [{ tools: [{ type: "mcp_toolset" }], mcp_servers: [{}] }, /tools\[0\] is "mcp_toolset", mcp_servers.*Remove them/]
+    [{ tools: [{ type: "mcp_toolset" }], mcp_servers: [{}] }, /tools\.0 is "mcp_toolset", mcp_servers.*Remove them/]
   ] as const)("refuses %j", (body, text) => {
     assert.match(refuseServerTools(body as never) ?? "", text)
   })
