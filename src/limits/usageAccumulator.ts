@@ -3,7 +3,7 @@
  * memory and written every second, beside the requests. A process that is killed loses the last second of it; what counts towards
  * a limit is settled by each request (Quota).
  */
-import { Duration, Effect, Fiber } from "effect"
+import { Duration, Effect, Queue } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Account, Charge, Ledger } from "./Ledger.ts"
 import { accountOf, keyUser, monthAt, type Period, teamUser } from "./limits.ts"
@@ -43,12 +43,9 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
   ledger: Ledger["Service"],
   watch: ReturnType<typeof makeWatch>
 ) {
-  const run = Effect.runForkWith(yield* Effect.context<never>())
-  const scope = yield* Effect.scope
   const sums = new Map<string, { readonly account: Account; amount: number }>()
   /** Sent again until the store has it. */
   let batch: Batch | undefined
-  let writing = false
 
   const add = (account: Account, amount: number): void => {
     const sum = sums.get(account.name)
@@ -67,25 +64,22 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
     batch.held = true
     yield* watch(ledger.settle(id, charges))
     batch = undefined
-  }).pipe(Effect.ignore)
-  const writer = Effect.andThen(Effect.sleep("1 second"), write).pipe(
-    Effect.repeat({ while: () => batch !== undefined || sums.size > 0 }),
-    Effect.ensuring(
-      Effect.sync(() => {
-        writing = false
-      })
-    )
-  )
-  // A batch that waits, and what came after it.
+  }).pipe(Effect.ignore, Effect.uninterruptible)
+  // At the end a batch that waits, and what came after it.
   yield* Effect.addFinalizer(() => Effect.andThen(write, write))
+  const wake = yield* Queue.sliding<void>(1)
+  yield* Queue.take(wake).pipe(
+    Effect.andThen(Effect.delay(write, "1 second")),
+    Effect.andThen(() => (batch === undefined ? Effect.void : Queue.offer(wake, undefined))),
+    Effect.forever,
+    Effect.forkScoped
+  )
 
   const note: Note = (caller, startedAt, tokens, cost) => {
     const accounts = uncounted(caller, monthAt(startedAt))
     if (tokens > 0) for (const account of accounts.tokens) add(account, tokens)
     if (cost > 0) for (const account of accounts.cost) add(account, cost)
-    if (writing || sums.size === 0) return
-    writing = true
-    Fiber.runIn(run(writer), scope)
+    if (sums.size > 0) Queue.offerUnsafe(wake, undefined)
   }
   return note
 })
