@@ -55,7 +55,7 @@ export interface CatalogStoreOptions {
   readonly file: Option.Option<string>
   /** The clouds that are configured, and where. */
   readonly sites: Sites
-  /** Of the endpoints, for what callers are told. */
+  /** Of the endpoints, for error messages. */
   readonly paths: Paths
 }
 

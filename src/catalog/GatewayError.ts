@@ -74,7 +74,7 @@ export class GatewayError extends Data.TaggedError("GatewayError")<{
 /** Another request, or its reply, would take more memory than there is (`http/MemoryBudget.ts`). */
 export const noRoom = new GatewayError({
   reason: "overloaded",
-  message: "the gateway has as much in hand as its memory takes; try again in a moment",
+  message: "the requests in flight take all the memory that the gateway may use; try again in a moment",
   retryAfter: 1
 })
 

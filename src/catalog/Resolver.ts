@@ -82,7 +82,7 @@ export const requestable = (catalog: Catalog, sites: Sites): Pick<Index, "list" 
  * Builds the index once, so that resolving is one look-up.
  *
  * IDs are bound before inactive clouds, and places that are not authorized, are left out: settings can take an ID away, never
- * send it elsewhere. `paths` are for what callers are told to use instead.
+ * send it elsewhere. `paths` are for error messages.
  */
 export const makeIndex = (catalog: Catalog, sites: Sites, paths: Paths): Index => {
   const bound = bind(catalog)

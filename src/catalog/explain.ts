@@ -1,5 +1,5 @@
 /**
- * What the caller of an ID that cannot be served is told: what is wrong with it, and what would work
+ * The error for an ID that cannot be served: what is wrong with it, and what would work
  * (docs/decisions.md#model-ids-and-levels). Texts are bounded, whatever the caller sent and however large the catalog is.
  */
 import { Result } from "effect"

@@ -1,4 +1,4 @@
-import { atOnce, type Slices } from "../wire/slices.ts"
+import { runNow, type Slices } from "../wire/slices.ts"
 import { type Called, type Flag, flagOf } from "./flags.ts"
 import { type Found, makeCollector } from "./found.ts"
 import { collectArguments, collectValue, type ScanMode } from "./scan.ts"
@@ -49,7 +49,7 @@ interface Call {
 
 const none: ReadonlyArray<Flag> = []
 
-/** Characters that are scanned at once: about a millisecond, at most a few. */
+/** Characters that are scanned in one step: about a millisecond, at most a few. */
 const light = 64 * 1024
 
 function* foundIn(call: Call, mode: ScanMode): Slices<Found> {
@@ -87,7 +87,7 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
   const unscanned = (list: ReadonlyArray<Call>): number =>
     list.reduce((sum, { found, size }) => (found === undefined ? sum + size : sum), 0)
   const flagsIn = (list: ReadonlyArray<Call>): ReadonlyArray<Flag> =>
-    list.flatMap((call) => flagOf(call.id, call.name, atOnce(foundIn(call, mode))) ?? [])
+    list.flatMap((call) => flagOf(call.id, call.name, runNow(foundIn(call, mode))) ?? [])
 
   const take = (piece: CallPiece, size: number): void => {
     if (piece.type === "whole") {
@@ -108,7 +108,7 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
         if (call.name === "") call.name = name
       }
     } else if (piece.type === "end") {
-      if (call !== undefined && call.size <= light) atOnce(foundIn(call, mode))
+      if (call !== undefined && call.size <= light) runNow(foundIn(call, mode))
     } else {
       const known = call ?? begin(piece.key, "", "")
       if (piece.type === "input") known.inputs.push(piece.value)

@@ -72,7 +72,7 @@ function* screenTool(tool: string, schema: object, mode: ScreenMode, pace: Pace)
   // Breadth first and without recursion: the outermost parameter is reported, and no depth overflows the stack.
   const root: Node = { value: schema, role: "schema", depth: 1, key: "", parent: undefined, referred: false }
   const queue: Array<Node> = [root]
-  // What references reach is looked at once in each role, so that they may point anywhere, in circles too.
+  // What references reach is read a single time in each role, so that they may point anywhere, in circles too.
   const seen: Partial<Record<Role, Set<object>>> = {}
   const isNew = ({ role, value }: Node): boolean => {
     seen[role] ??= new Set()

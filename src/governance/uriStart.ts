@@ -94,7 +94,7 @@ const anyType = /^[\w!#$&^+.-]+\/[\w!#$&^+.-]/
 const mailbox = /^[^\s"'<>\\^`|\x7f@]+@/
 const maxMailbox = 320
 
-/** Names that are hosts though nobody can register them, beside those that anyone can. */
+/** Host names that cannot be registered, beside those that can. */
 const ownNames = new Set(["localhost", "example", "test", "invalid", "local", "internal", "intranet", "home", "corp"])
 const authorityLike = new RegExp(String.raw`^(?:[\w.@%~+\t\n\r\f\b-]|[^\0-\x7f${wideEnds}]|[。．｡])+`)
 /** What may follow the host of a URL that has no slashes; `http:axios.get(x)` and `http:a.b=1` are something else. */
@@ -123,7 +123,7 @@ const isHost = (text: string, start: number, from: number): boolean => {
     return host.includes(".") ? isSecure || isPointed || !/^[0-3]\.\d$/.test(host) : /^0x|^\d{6}/i.test(host)
   }
   if (nameLike.test(host)) {
-    // `http:request.started` is an event; nobody calls one `https:…`.
+    // `http:request.started` is an event; no event is called `https:…`.
     const suffix = host.slice(host.lastIndexOf(".") + 1).toLowerCase()
     return isSecure || isPointed || suffix.length <= 3 || ownNames.has(suffix) || isSuffix(suffix)
   }

@@ -55,7 +55,7 @@ export const Key = Schema.Struct({
   /** SHA-256 of the secret, hex. The secret has 256 random bits, so it needs no salt and no slow hash. */
   digest: Digest,
   created: Schema.DateTimeUtcFromString,
-  /** When the usage notice was shown to whoever created the key (docs/api.md#usage-notice). */
+  /** When the usage notice was shown to the person who created the key (docs/api.md#usage-notice). */
   acknowledged: Schema.DateTimeUtcFromString,
   expires: Schema.optional(Schema.DateTimeUtcFromString),
   revoked: Schema.optional(Schema.DateTimeUtcFromString),

@@ -1,5 +1,5 @@
 /**
- * The store of limits: counted accounts that several requests draw on at once (tokens of a month, streams at a time), and
+ * The store of limits: counted accounts that several requests draw on together (tokens of a month, streams at a time), and
  * buckets that fill up again (requests a minute).
  *
  * Each call is one atomic step over all accounts or buckets that it names, so that racing requests never pass a limit, of a key
@@ -10,7 +10,7 @@ import { Context, Data, type Duration, type Effect } from "effect"
 /** The store cannot be reached or written. `message` is for the operator. */
 export class LedgerError extends Data.TaggedError("LedgerError")<{
   readonly message: string
-  /** Whether the store may have done it all the same. */
+  /** Whether the store may have done it anyway. */
   readonly doubtful?: boolean | undefined
 }> {}
 

@@ -115,7 +115,7 @@ const makeStream = (
         id,
         demands.map(({ account }) => ({ account, amount: 0 }))
       )
-    // A store that did not answer may hold a slot all the same.
+    // A store that did not answer may hold a slot anyway.
     const releaseLater = Effect.forkIn(Effect.retry(releaseIn(shared), Schedule.spaced("5 seconds")), scope)
     const acquire = watch(holdIn(shared)).pipe(
       Effect.catch(({ doubtful }) =>

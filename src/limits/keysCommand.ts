@@ -112,7 +112,7 @@ export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) 
   )
 })
 
-/** Gives a key a new secret; the old one works for `grace` longer (default a day; zero ends it at once). */
+/** Gives a key a new secret; the old one works for `grace` longer (default a day; zero ends it immediately). */
 export const rotateKey = Effect.fnUntraced(function* (file: string, id: string, grace: Duration.Input = "1 day") {
   const now = yield* DateTime.now
   const until = DateTime.addDuration(now, grace)

@@ -194,7 +194,7 @@ const makeStatusBoard = Effect.map(Redis.Redis, (redis) => {
 })
 
 /**
- * A connection that fails a command at once while Redis is away, and reconnects for as long as it takes. The layer fails when
+ * A connection that fails a command immediately while Redis is away, and reconnects for as long as it takes. The layer fails when
  * Redis cannot be reached at the start.
  */
 const layerConnection = (url: string): Layer.Layer<Redis.Redis | NodeRedis.NodeRedis, Redis.RedisError> =>
@@ -216,7 +216,7 @@ const layerConnection = (url: string): Layer.Layer<Redis.Redis | NodeRedis.NodeR
           connected = true
         })
       ),
-      // The client logs every attempt to reconnect; whoever uses it says once that Redis is lost.
+      // The client logs every attempt to reconnect; its users log once that Redis is lost.
       Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error"))
     )
   })

@@ -2,7 +2,7 @@
 import type { Schema } from "effect"
 import { exactNumberOf, isInexact, rawJson } from "./exactNumber.ts"
 import { isObject as isAnyObject } from "./isObject.ts"
-import { atOnce, type Slices, sliceValues } from "./slices.ts"
+import { runNow, type Slices, sliceValues } from "./slices.ts"
 
 export type Json = Schema.Json
 export type JsonObject = Schema.JsonObject
@@ -69,8 +69,8 @@ export function* isShallowInSlices(value: Json | undefined): Slices<boolean> {
   return true
 }
 
-/** The same at once. */
-export const isShallow = (value: Json | undefined): boolean => atOnce(isShallowInSlices(value))
+/** The same in one go. */
+export const isShallow = (value: Json | undefined): boolean => runNow(isShallowInSlices(value))
 
 /** Integers beyond 2^53 and numbers beyond the range keep their text. */
 const exactNumber = (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>

@@ -1,11 +1,11 @@
 /**
- * Work that is done at once or in slices, as a generator that stops between two slices. A slice takes about a millisecond at most
+ * Work that is done in one go or in slices, as a generator that stops between two slices. A slice takes about a millisecond at most
  * (`inSlices` gives each a turn).
  */
 export type Slices<A> = Generator<undefined, A, undefined>
 
 /** Does all slices now. */
-export const atOnce = <A>(slices: Slices<A>): A => {
+export const runNow = <A>(slices: Slices<A>): A => {
   for (;;) {
     const { done, value } = slices.next()
     if (done === true) return value

@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { governanceOf } from "../../src/governance/flags.ts"
 import { forbiddenNames, screen as slices } from "../../src/governance/screen.ts"
-import { atOnce } from "../../src/wire/slices.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import { accumulating, flagCall } from "../support/flagCall.ts"
 import * as scan from "../support/scan.ts"
 
-const screenTools = (...given: Parameters<typeof slices>) => atOnce(slices(...given))
+const screenTools = (...given: Parameters<typeof slices>) => runNow(slices(...given))
 const scanArguments = (json: string) => scan.scanArguments(json).destinations
 const scanValue = (value: unknown) => scan.scanValue(value).destinations
 

@@ -3,7 +3,7 @@ import { farthest } from "../../src/governance/characters.ts"
 import { undisguise } from "../../src/governance/disguise.ts"
 import { makeCollector, maxDestinationLength, maxDestinations } from "../../src/governance/found.ts"
 import { collectArguments, collectValue } from "../../src/governance/scan.ts"
-import { atOnce, type Slices, sliceCharacters, sliceValues } from "../../src/wire/slices.ts"
+import { runNow, type Slices, sliceCharacters, sliceValues } from "../../src/wire/slices.ts"
 import { flagCall } from "../support/flagCall.ts"
 import { processorTime } from "../support/processorTime.ts"
 import * as scan from "../support/scan.ts"
@@ -484,7 +484,7 @@ describe("scan: limits", () => {
   it("what is undone in slices is what is undone at once", () => {
     for (const shift of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]) {
       const text = `${"x".repeat(shift)}${"&#58;%2f%252F&amp;#x2f;\uff0f".repeat(2_000)}`
-      assert.strictEqual(atOnce(undisguise(text)), `${"x".repeat(shift)}${":////".repeat(2_000)}`)
+      assert.strictEqual(runNow(undisguise(text)), `${"x".repeat(shift)}${":////".repeat(2_000)}`)
     }
   })
 })

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { maxText } from "../../src/governance/references.ts"
 import { forbiddenNames, maxSchemaDepth, type ScreenMode, screen as slices } from "../../src/governance/screen.ts"
-import { atOnce } from "../../src/wire/slices.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import { processorTime } from "../support/processorTime.ts"
 
-const screenTools = (...given: Parameters<typeof slices>) => atOnce(slices(...given))
+const screenTools = (...given: Parameters<typeof slices>) => runNow(slices(...given))
 const screen = (schema: unknown, mode: ScreenMode = "spec") => screenTools([{ name: "send", schema }], mode)
 const withName = (name: string) => ({ type: "object", properties: { [name]: { type: "string" } } })
 const hit = withName("webhook_url")

@@ -5,7 +5,7 @@ import { governanceOfCalls } from "../../src/governance/flags.ts"
 import { sse } from "../../src/stream/sse.ts"
 import { rewriteResponse } from "../../src/surfaces/responsesReply.ts"
 import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"
-import { atOnce } from "../../src/wire/slices.ts"
+import { runNow } from "../../src/wire/slices.ts"
 import { flagCall } from "../support/flagCall.ts"
 import { eventsIn, parsed } from "../support/http.ts"
 import {
@@ -63,7 +63,7 @@ describe("any chunking", () => {
       const response = JSON.stringify(responseOf([textItem("x"), ...items]))
       const whole = rewriteResponse(Buffer.from(response), parsed(response), unscrubbed)
       const expected = items.flatMap((item) => flagCall({ ...item, id: item.call_id }) ?? [])
-      const governance = atOnce(governanceOfCalls(whole?.calls ?? [], "spec"))
+      const governance = runNow(governanceOfCalls(whole?.calls ?? [], "spec"))
       const body = whole?.body(governance) ?? ""
       assert.deepStrictEqual(
         parsed(typeof body === "string" ? body : JSON.stringify(body)).x_gateway_governance,

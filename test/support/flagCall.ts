@@ -1,9 +1,9 @@
 import { type Accumulator, makeAccumulator } from "../../src/governance/accumulate.ts"
 import { type Called, type Flag, flagOfCall } from "../../src/governance/flags.ts"
-import { atOnce } from "../../src/wire/slices.ts"
+import { runNow } from "../../src/wire/slices.ts"
 
 /** The flag of one call, scanned as the contract says. */
-export const flagCall = (call: Called): Flag | undefined => atOnce(flagOfCall(call, "spec"))
+export const flagCall = (call: Called): Flag | undefined => runNow(flagOfCall(call, "spec"))
 
 /** An accumulator, and its pieces by name. */
 export const accumulating = () => {

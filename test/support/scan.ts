@@ -1,10 +1,10 @@
 import { type Collector, type Found, makeCollector } from "../../src/governance/found.ts"
 import { collectArguments, collectValue, type ScanMode } from "../../src/governance/scan.ts"
-import { atOnce, type Slices } from "../../src/wire/slices.ts"
+import { runNow, type Slices } from "../../src/wire/slices.ts"
 
 const foundBy = (scan: (collector: Collector) => Slices<void>): Found => {
   const collector = makeCollector()
-  atOnce(scan(collector))
+  runNow(scan(collector))
   return collector.found()
 }
 

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { inputText, isPrintable, printInputs } from "../../src/vendors/inputTexts.ts"
 import { maxNesting } from "../../src/wire/json.ts"
-import { atOnce } from "../../src/wire/slices.ts"
+import { runNow } from "../../src/wire/slices.ts"
 
 const nested = (depth: number): Schema.JsonObject => (depth === 0 ? {} : { a: nested(depth - 1) })
 const replies = (input: Schema.JsonObject): ReadonlyArray<Schema.JsonObject> => [
@@ -15,7 +15,7 @@ it.prop("of any input", [Schema.Record(Schema.String, Schema.Json)], ([input]) =
   const text = inputText(input)
   for (const shape of [0, 1]) {
     const copy = { ...input }
-    atOnce(printInputs(replies(copy)[shape] ?? {}))
+    runNow(printInputs(replies(copy)[shape] ?? {}))
     assert.strictEqual(inputText(copy), text)
   }
 })
@@ -25,7 +25,7 @@ it("what is nested too deep is neither way", () => {
     for (const shape of [0, 1]) {
       const input = nested(depth)
       assert.strictEqual(isPrintable(input), depth === maxNesting)
-      atOnce(printInputs(replies(input)[shape] ?? {}))
+      runNow(printInputs(replies(input)[shape] ?? {}))
       assert.strictEqual(isPrintable(input), depth === maxNesting)
     }
   }
