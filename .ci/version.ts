@@ -15,6 +15,7 @@ export const places: ReadonlyArray<readonly [file: string, ours: RegExp]> = [
   ["src/client/contract.ts", /(?<=@example ")[\w.+-]+(?="\s+\*\/\s+readonly version\b)/g],
   ["test/golden/openapi.json", /(?<="version": "|"version": \{[^}[]*\[\s+")\d[\w.+-]*(?=")/g],
   ["deploy/kubernetes/kustomization.yaml", /(?<=^ {4}newTag: )[\w.+-]+/gm],
+  ["docs/compliance/component-definition.json", /(?<="version": "|"name": "version",\s+"value": ")[\w.+-]+(?=")/g],
   ["deploy/helm/Chart.yaml", /(?<=^(version|appVersion): )[\w.+-]+/gm],
   ["deploy/Containerfile", /(?<=^LABEL .*image\.version=")[\w.+-]+/gm]
 ]

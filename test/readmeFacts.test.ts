@@ -236,7 +236,8 @@ describe("settings", () => {
       "GATEWAY_TEST_CHROMIUM",
       "GATEWAY_TEST_SCREENSHOTS",
       "GATEWAY_TEST_REDIS_URL",
-      "GATEWAY_TEST_FIPS_CONF"
+      "GATEWAY_TEST_FIPS_CONF",
+      "GATEWAY_TEST_OSCAL_SCHEMA"
     ])
     for (const name of variablesIn(text)) assert.isTrue(known.has(name), name)
   })

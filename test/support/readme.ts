@@ -104,7 +104,7 @@ const parse = (file: string): Document => {
   }
 }
 
-const inDocs = readdirSync(resolve(root, "docs"))
+const inDocs = readdirSync(resolve(root, "docs"), { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".md"))
   .map((name) => `docs/${name}`)
 

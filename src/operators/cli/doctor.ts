@@ -4,7 +4,7 @@ import { Command, Flag } from "effect/cli"
 import { environment } from "../../Settings.ts"
 import { passed } from "../doctor/Finding.ts"
 import { reportJson, reportText } from "../doctor/report.ts"
-import { jsonFlag } from "./shared.ts"
+import { jsonFlag, print } from "./shared.ts"
 
 /** The report is printed already. */
 class Failed extends Schema.TaggedError<Failed>()("Failed", { message: Schema.String }) {
@@ -16,10 +16,19 @@ const live = Flag.Boolean("live").pipe(
   Flag.withDefault(false)
 )
 
+const evidenceFlag = Flag.Boolean("evidence").pipe(
+  Flag.withDescription("print what is in force as JSON, for an assessor; it holds no secret"),
+  Flag.withDefault(false)
+)
+
 export const doctorCommand = Command.make(
   "doctor",
-  { live, json: jsonFlag },
-  Effect.fnUntraced(function* ({ live, json }) {
+  { live, json: jsonFlag, evidence: evidenceFlag },
+  Effect.fnUntraced(function* ({ evidence: wanted, live, json }) {
+    if (wanted) {
+      const { evidence } = yield* Effect.promise(() => import("../doctor/evidence.ts"))
+      return yield* print(JSON.stringify(yield* evidence(environment()), null, 2))
+    }
     // The checks load half of the gateway, which the other commands do not need.
     const { examine } = yield* Effect.promise(() => import("../doctor/examine.ts"))
     const findings = yield* examine(environment(), live)
