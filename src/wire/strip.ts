@@ -17,7 +17,7 @@ interface Step {
 }
 type Path = ReadonlyArray<Step>
 
-/** Paths, taken apart once: those of outer fields first. */
+/** Paths, taken apart once: in the order in which their fields go. */
 export type Strip = ReadonlyArray<Path>
 
 /** What an object says that it is: a block or a tool by its `type`, a message by its `role`; `?` where it says neither. */
@@ -32,8 +32,14 @@ const pathOf = (path: string): Path =>
     return { key, elements: bracket === "[", kind: kind === "" ? undefined : kind, text }
   })
 
-export const compileStrip = (paths: ReadonlyArray<string> = []): Strip =>
-  paths.map(pathOf).sort((left, right) => left.length - right.length)
+/** What goes from an object itself before what goes from the objects in it, those together. */
+const ordered = (paths: Strip, depth = 1): Strip => {
+  const groups = Map.groupBy(paths, (path) => (path.length === depth ? "" : JSON.stringify(path[depth - 1])))
+  const { "": own = [], ...inner } = Object.fromEntries(groups)
+  return [...own, ...Object.values(inner).flatMap((group) => ordered(group, depth + 1))]
+}
+
+export const compileStrip = (paths: ReadonlyArray<string> = []): Strip => ordered(paths.map(pathOf))
 
 /** The same fields but one, which stays. */
 export const sparing = (fields: Strip, path: string): Strip => {
