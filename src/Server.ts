@@ -1,13 +1,15 @@
 /** The request path, in the order in which a request walks it. */
 import { existsSync } from "node:fs"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, type FileSystem, Layer, Option } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Audit } from "./audit/Audit.ts"
 import { CatalogStore } from "./catalog/CatalogStore.ts"
 import { Attempts } from "./cloud/attempts.ts"
 import { Providers } from "./cloud/Providers.ts"
 import { Api, purposePaths } from "./contract/Api.ts"
+import { version } from "./contract/version.ts"
 import { apiKeyLayer } from "./http/apiKey.ts"
 import { Drain } from "./http/Drain.ts"
 import { docsLayer } from "./http/docs.ts"
@@ -21,11 +23,12 @@ import { Quota } from "./limits/Quota.ts"
 import { RateLimit } from "./limits/RateLimit.ts"
 import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
-import { UsageLog } from "./limits/UsageLog.ts"
+import { auditFile, UsageLog } from "./limits/UsageLog.ts"
 import { listenerLayer } from "./listener.ts"
 import { Clouds, type GatewaySettings, Settings } from "./Settings.ts"
 import { sitesOf } from "./settings/addresses.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
+import { settingsDigest } from "./settings/digest.ts"
 
 /** The endpoints, and the documents about them where they are public. */
 const routes = ({ docs, sandbox, settings }: GatewayOptions) =>
@@ -65,12 +68,33 @@ const access = (options: GatewayOptions) => {
   const lease = Duration.sum(settings.streamCeiling, Duration.minutes(1))
   return Layer.mergeAll(
     Keys.layer({ file: settings.keysFile, grace: settings.keysGrace, sandbox }),
-    usageLog(options),
     CloudQuota.layer({ wait: settings.queueWait, share: settings.cloudQuotaShare }),
     Layer.mergeAll(RateLimit.layer({ streamCeiling: settings.streamCeiling }), Quota.layer({ lease })).pipe(
       Layer.provideMerge(store(options))
     )
   )
+}
+
+/** Audit events in their own file, or beside the usage records; the start and the stop are the first and the last. */
+const audit = ({ clouds, settings }: GatewayOptions) => {
+  const log: Layer.Layer<never, never, FileSystem.FileSystem | UsageLog> = Option.match(settings.auditLog, {
+    onNone: () =>
+      Layer.effect(
+        Audit,
+        Effect.map(UsageLog, (records) => records.audit)
+      ),
+    onSome: auditFile
+  })
+  return Layer.effectDiscard(
+    Effect.gen(function* () {
+      const record = yield* Audit
+      const detail = { version, pid: process.pid, settings: settingsDigest({ settings, clouds }) }
+      record({ audit: "gateway.started", outcome: "success", detail })
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => record({ audit: "gateway.stopped", outcome: "success", detail: { pid: process.pid } }))
+      )
+    })
+  ).pipe(Layer.provideMerge(log))
 }
 
 /** Tokens and client certificates, loaded only where the operator trusts some. */
@@ -114,6 +138,8 @@ export const gatewayLayer = (options: GatewayOptions) => {
     Layer.provide(access(options)),
     Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, sites: sitesOf(clouds), paths: purposePaths })),
     Layer.provideMerge(Drain.layer),
+    Layer.provide(audit(options)),
+    Layer.provide(usageLog(options)),
     Layer.provide(Layer.succeed(Settings, settings)),
     Layer.provide(Layer.succeed(Clouds, clouds))
   )

@@ -49,6 +49,8 @@ const own = Config.all({
   identityFile: optional("GATEWAY_IDENTITY_FILE"),
   /** How long the keys outlive a key file that is gone or broken. */
   keysGrace: duration("GATEWAY_KEYS_GRACE", minutes(10)),
+  /** The longest life of a new key. */
+  keysMaxAge: Config.option(Config.Duration("GATEWAY_KEYS_MAX_AGE")),
   /** Shared limits and quotas. */
   redisUrl: optionalChecked(
     "GATEWAY_REDIS_URL",
@@ -131,6 +133,8 @@ const own = Config.all({
   ).pipe(Config.map(Option.map((url) => Redacted.make(url)))),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
+  /** A file for audit events; beside the usage records unless set. */
+  auditLog: optional("GATEWAY_AUDIT_LOG"),
   /** Prometheus metrics and the status page, when a port is set. */
   metricsPort: Config.option(port("GATEWAY_METRICS_PORT")),
   /** The label by which metrics count requests and tokens. */

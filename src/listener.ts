@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Data, Deferred, Duration, Effect, Layer, Option } from "effect"
+import { Audit } from "./audit/Audit.ts"
 import { drainOpenReplies } from "./drainOpenReplies.ts"
 import { Drain } from "./http/Drain.ts"
 import { createServer } from "./nodeHttp.ts"
@@ -94,6 +95,7 @@ const lastCall = Duration.seconds(2)
 /** The server, whose certificate follows its files as long as the scope lives. */
 const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const files = yield* tlsFiles(settings)
+  const audit = yield* Audit
   const prepare = <S extends Server>(server: S): S => {
     server.maxHeadersCount = 200
     const connected = files === undefined ? "connection" : "secureConnection"
@@ -113,7 +115,16 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const server = prepare(
     createTlsServer({ ...limits(settings), ...tls, requestCert: clients, rejectUnauthorized: clients })
   )
+  server.on("tlsClientError", (error: NodeJS.ErrnoException, { remoteAddress }) => {
+    // A connection that is opened and closed, as load balancers do to see whether there is a listener.
+    if (error.code === "ECONNRESET") return
+    const actor = { kind: "caller", source: remoteAddress } as const
+    audit({ audit: "tls.refused", outcome: "failure", actor, reason: error.code ?? "unknown" })
+  })
   yield* watchFile({
+    kind: "certificate",
+    path: files.cert,
+    version: ({ ca, cert, key }) => [cert, key, ca].join("\n"),
     read: readTls(files),
     initial: tls,
     every: "1 second",

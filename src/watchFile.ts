@@ -1,13 +1,18 @@
 /** Files that operators change while the gateway runs: keys, the catalog, certificates. */
-import { type Duration, Effect, Equal, type Scope } from "effect"
+import { hash } from "node:crypto"
+import { type Duration, Effect, type Scope } from "effect"
+import { Audit } from "./audit/Audit.ts"
 
 export interface WatchOptions<A, E extends { readonly message: string }, R> {
+  /** What audit events call it, and where it is. */
+  readonly kind: "keys" | "catalog" | "certificate" | "identity"
+  readonly path: string
   /** Text, or the texts of several files. */
   readonly read: Effect.Effect<A, E, R>
   /** What was read last. */
   readonly initial: A
-  /** Whether two reads are the same; `Equal.equals` unless set. */
-  readonly same?: ((one: A, other: A) => boolean) | undefined
+  /** The text that says which version of it was read; undefined where there is no file. */
+  readonly version: (read: A) => string | undefined
   /** Between two looks. */
   readonly every: Duration.Input
   /** Takes what has changed, or fails where it cannot be used. */
@@ -23,22 +28,32 @@ export interface WatchOptions<A, E extends { readonly message: string }, R> {
  * swapped symlink, and times can stand still. A problem is logged once, until it changes or is gone.
  */
 export const watchFile = <A, E extends { readonly message: string }, R>({
+  kind,
+  path,
   read,
   initial,
-  same = Equal.equals,
+  version,
   every,
   take,
   complaint,
   looked = () => Effect.void
 }: WatchOptions<A, E, R>): Effect.Effect<void, never, R | Scope.Scope> =>
-  Effect.suspend(() => {
-    let taken = initial
+  Effect.gen(function* () {
+    const audit = yield* Audit
+    let taken = version(initial)
     let problem = ""
+    const isRead = () => {
+      if (taken === undefined) return
+      audit({ audit: "file.read", outcome: "success", detail: { kind, path, sha256: hash("sha256", taken) } })
+    }
+    isRead()
     const look = Effect.gen(function* () {
       const latest = yield* read
-      if (!same(latest, taken)) {
+      const changed = version(latest)
+      if (changed !== taken) {
         yield* take(latest)
-        taken = latest
+        taken = changed
+        isRead()
       }
       problem = ""
       yield* looked(true)
@@ -50,13 +65,9 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
       Effect.catch(({ message }) => {
         const isLogged = message === problem
         problem = message
+        if (!isLogged) audit({ audit: "file.refused", outcome: "failure", reason: message, detail: { kind, path } })
         return Effect.andThen(isLogged ? Effect.void : Effect.logError(complaint(message)), looked(false))
       })
     )
-    return Effect.sleep(every).pipe(
-      Effect.andThen(look),
-      Effect.forever,
-      Effect.forkScoped({ startImmediately: true }),
-      Effect.asVoid
-    )
+    yield* Effect.sleep(every).pipe(Effect.andThen(look), Effect.forever, Effect.forkScoped({ startImmediately: true }))
   })

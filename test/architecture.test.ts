@@ -25,12 +25,13 @@ const roomOf = (file: string): string => relative(root, file).split("/")[0] ?? "
 /** What each folder may import, beside itself. Everything else is above it. */
 const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   wire: [],
+  audit: [],
   "regularFile.ts": [],
-  "watchFile.ts": [],
+  "watchFile.ts": ["audit"],
   "nodeHttp.ts": [],
   "sockets.ts": [],
   "tlsPolicy.ts": [],
-  catalog: ["wire", "regularFile.ts", "watchFile.ts"],
+  catalog: ["audit", "wire", "regularFile.ts", "watchFile.ts"],
   settings: ["catalog", "wire"],
   "Settings.ts": ["catalog", "settings", "wire", "nodeHttp.ts"],
   "fips.ts": ["Settings.ts"],
@@ -38,14 +39,15 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   client: ["contract", "wire"],
   governance: ["wire"],
   vendors: ["catalog", "contract", "governance", "wire"],
-  limits: ["catalog", "contract", "wire", "Settings.ts", "regularFile.ts", "watchFile.ts"],
-  identity: ["catalog", "contract", "limits", "settings", "wire", "regularFile.ts", "watchFile.ts"],
+  limits: ["audit", "catalog", "contract", "wire", "Settings.ts", "regularFile.ts", "watchFile.ts"],
+  identity: ["audit", "catalog", "contract", "limits", "settings", "wire", "regularFile.ts", "watchFile.ts"],
   telemetry: ["catalog", "contract", "settings", "wire", "Settings.ts", "nodeHttp.ts", "sockets.ts"],
   stream: ["catalog", "governance", "wire"],
   cloud: ["catalog", "settings", "stream", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
   surfaces: ["catalog", "cloud", "contract", "governance", "stream", "vendors", "wire"],
   http: [
     ...[
+      "audit",
       "catalog",
       "cloud",
       "contract",

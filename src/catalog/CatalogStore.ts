@@ -88,6 +88,9 @@ export class CatalogStore extends Context.Service<
         const initial = yield* read
         let index = yield* indexOf(initial)
         yield* watchFile({
+          kind: "catalog",
+          path,
+          version: (text) => text,
           read,
           initial,
           every: pollInterval,

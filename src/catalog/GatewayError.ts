@@ -54,6 +54,20 @@ export type Code =
   | "event"
   | "finish"
 
+/** Why a caller is refused, for audit events: who tries keys learns no more than that none of them is good. */
+export type Refusal =
+  | "missing"
+  | "unknown"
+  | "revoked"
+  | "disabled"
+  | "expired"
+  | "rotated"
+  | "token"
+  | "issuer"
+  | "certificate"
+  | "no-rule"
+  | "no-team"
+
 /** `message` is for the caller: what is wrong, where, and what would work; never a credential, an upstream ID or a stack. */
 export class GatewayError extends Data.TaggedError("GatewayError")<{
   readonly reason: Reason
@@ -67,6 +81,8 @@ export class GatewayError extends Data.TaggedError("GatewayError")<{
   /** The upstream's status, for records and spans. */
   readonly upstreamStatus?: number | undefined
   readonly code?: Code | undefined
+  /** Of a refused caller, for records and audit events: why, and the ID of the key where it is known. */
+  readonly refused?: { readonly why: Refusal; readonly id?: string | undefined } | undefined
   /** For the log only: what an operator needs to know and the caller must not. Holds no secret. */
   readonly detail?: string | undefined
 }> {}

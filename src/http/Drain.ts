@@ -1,5 +1,6 @@
 /** Whether the server is going down: `/health` says so, connections are not kept, and in the end streams are ended. */
 import { Context, Deferred, Effect, Layer } from "effect"
+import { Audit } from "../audit/Audit.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 
 const shutDown = new GatewayError({
@@ -23,11 +24,13 @@ export class Drain extends Context.Service<
   static readonly layer = Layer.effect(
     Drain,
     Effect.gen(function* () {
+      const audit = yield* Audit
       let draining = false
       const expired = yield* Deferred.make<GatewayError>()
       return {
         draining: () => draining,
         begin: Effect.sync(() => {
+          if (!draining) audit({ audit: "gateway.draining", outcome: "success" })
           draining = true
         }),
         ended: () => (Deferred.isDoneUnsafe(expired) ? shutDown : undefined),

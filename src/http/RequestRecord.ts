@@ -25,6 +25,8 @@ export class RequestRecord implements RequestFacts {
   readonly source: string | undefined
   readonly surface: SurfaceName | undefined
   caller: CallerIdentity | undefined
+  /** The ID of a key that is refused. */
+  refusedId: string | undefined
   modelId: string | undefined
   route: Route | undefined
   cloud: ServedCloud | undefined
@@ -100,7 +102,7 @@ export class RequestRecord implements RequestFacts {
   }
 
   get keyId(): string | undefined {
-    return this.caller?.id
+    return this.caller?.id ?? this.refusedId
   }
 
   get keyName(): string | undefined {
@@ -164,6 +166,7 @@ export class RequestRecord implements RequestFacts {
   /** The request ends with this error, and with its headers. */
   refuse(error: GatewayError): void {
     this.fail(error)
+    this.refusedId ??= error.refused?.id
     this.replyHeaders = { ...this.replyHeaders, ...errorHeaders(error) }
   }
 

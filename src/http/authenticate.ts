@@ -7,7 +7,7 @@ import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Clock, Effect, Option, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { GatewayError } from "../catalog/GatewayError.ts"
+import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { parseCertificate } from "../identity/certificate.ts"
 import { Identity, isToken } from "../identity/Identity.ts"
@@ -17,11 +17,13 @@ import { makeIsIn, plainAddress } from "../settings/networks.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const unauthenticated = (message: string) => new GatewayError({ reason: "unauthenticated", message })
+const unauthenticated = (message: string, why: Refusal = "certificate") =>
+  new GatewayError({ reason: "unauthenticated", message, refused: { why } })
 
 /** A key in the wrong place is the commonest mistake, because most client libraries put it there by themselves. */
 const onlyAuthorization = unauthenticated(
-  'The API key is missing: Authorization is not read. Send your key in the header x-api-key; with an SDK, as default_headers={"x-api-key": "…"} (Python) or defaultHeaders: {"x-api-key": "…"} (TypeScript).'
+  'The API key is missing: Authorization is not read. Send your key in the header x-api-key; with an SDK, as default_headers={"x-api-key": "…"} (Python) or defaultHeaders: {"x-api-key": "…"} (TypeScript).',
+  "missing"
 )
 
 /** Node takes the first of two, a proxy in front maybe the other. */
@@ -30,7 +32,7 @@ const repeats = (request: Request, wanted: string): boolean => {
   return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === wanted).length > 1
 }
 
-const repeated = (name: string) => Result.fail(unauthenticated(`there is more than one header ${name}`))
+const repeated = (name: string) => Result.fail(unauthenticated(`there is more than one header ${name}`, "unknown"))
 
 const bearer = /^bearer +([^ ]+) *$/i
 
@@ -56,7 +58,7 @@ const certificateOf = (
     if (repeats(request, "client-cert")) return repeated("Client-Cert")
     const [, text] = bytesField.exec(field) ?? []
     if (text === undefined) return Result.fail(unauthenticated("Client-Cert must be base64 between colons (RFC 9440)"))
-    return Result.mapError(parseCertificate(Buffer.from(text, "base64")), unauthenticated)
+    return Result.mapError(parseCertificate(Buffer.from(text, "base64")), (message) => unauthenticated(message))
   }
   const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
   return Result.succeed(socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined)

@@ -29,22 +29,25 @@ interface Trust {
   readonly rules: ReadonlyArray<Rule>
 }
 
-const noRule = (subject: string) =>
+const noRule = (subject: string, id: string) =>
   new GatewayError({
     reason: "forbidden",
+    refused: { why: "no-rule", id },
     message: `No rule of this gateway is for ${subject}. Ask the operator for one.`
   })
 
-const noTeam = (team: string) =>
+const noTeam = (team: string, id: string) =>
   new GatewayError({
     reason: "forbidden",
+    refused: { why: "no-team", id },
     message: "The rule that holds for this caller names a team that does not exist. Ask the operator to create it.",
     detail: `a rule of the identity file names the team ${team}, which the key file does not: npm run gateway -- teams create ${team}`
   })
 
-const refusedCertificate = (why: string) =>
+const refusedCertificate = (why: string, id: string) =>
   new GatewayError({
     reason: "unauthenticated",
+    refused: { why: "certificate", id },
     message: `No key was sent, and ${why}. Send a key in the header x-api-key, or a certificate that is trusted here.`
   })
 
@@ -142,9 +145,9 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
       const open = new Set<{ readonly holds: () => boolean; readonly end: () => void }>()
 
       const grant = (rule: Rule | undefined, id: string, name: string, subject: string) => {
-        if (rule === undefined) return Result.fail(noRule(subject))
+        if (rule === undefined) return Result.fail(noRule(subject, id))
         const team = book.inForce().teams.find((candidate) => candidate.name === rule.team)
-        if (rule.team !== undefined && team === undefined) return Result.fail(noTeam(rule.team))
+        if (rule.team !== undefined && team === undefined) return Result.fail(noTeam(rule.team, id))
         return Result.succeed(granted(rule, id, name, team))
       }
       const admitted = (given: () => Result.Result<CallerIdentity, GatewayError>) =>
@@ -156,7 +159,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
       const ofToken = Effect.fnUntraced(function* (token: string) {
         const name = yield* Effect.fromResult(issuerOf(token))
         const known = trust.issuers.get(name)
-        if (known === undefined) return yield* refusedToken("is of an issuer (iss) that is not trusted here")
+        if (known === undefined) return yield* refusedToken("is of an issuer (iss) that is not trusted here", "issuer")
         const { sub, ...claims } = yield* verifyToken(token, known.issuer, known.keys)
         return yield* admitted(() =>
           grant(
@@ -173,7 +176,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         const id = callerId("crt", fields.issuer, fields.subject)
         return admitted(() => {
           const issued = authoritiesOf(certificate, trust.authorities, clock.currentTimeMillisUnsafe())
-          if (Result.isFailure(issued)) return Result.fail(refusedCertificate(issued.failure))
+          if (Result.isFailure(issued)) return Result.fail(refusedCertificate(issued.failure, id))
           return grant(
             ruleForCertificate(trust.rules, issued.success, fields),
             id,
@@ -194,9 +197,11 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
       }
 
       yield* watchFile({
+        kind: "identity",
+        path: file,
+        version: ({ digest }) => digest,
         read: readIdentity(file),
         initial: first,
-        same: (one, other) => one.digest === other.digest,
         every: poll,
         take: Effect.fnUntraced(function* (read) {
           trust = yield* build(read)

@@ -1,17 +1,18 @@
 /** Checks JSON Web Tokens (RFC 7519, RFC 8725) with jose; what is added here is which tokens are looked at, and in which words they are refused. */
 import { Duration, Effect, Result } from "effect"
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose"
-import { GatewayError } from "../catalog/GatewayError.ts"
+import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import { algorithms, type Issuer } from "./IdentityFile.ts"
 import type { IssuerKeys } from "./issuerKeys.ts"
 
 /** Longest token, in characters: those of directories with many groups are a few thousand. */
 const maxToken = 16 * 1024
 
-export const refusedToken = (why: string): GatewayError =>
+export const refusedToken = (why: string, refusal: Refusal = "token"): GatewayError =>
   new GatewayError({
     reason: "unauthenticated",
-    message: `The token ${why}. Send a token of a trusted issuer as Authorization: Bearer, or a key in the header x-api-key.`
+    message: `The token ${why}. Send a token of a trusted issuer as Authorization: Bearer, or a key in the header x-api-key.`,
+    refused: { why: refusal }
   })
 
 /** Headers by which a token would name its own key, or ask for what is not understood here. */

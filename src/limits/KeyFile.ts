@@ -59,6 +59,8 @@ export const Key = Schema.Struct({
   acknowledged: Schema.DateTimeUtcFromString,
   expires: Schema.optional(Schema.DateTimeUtcFromString),
   revoked: Schema.optional(Schema.DateTimeUtcFromString),
+  /** Refused until it is enabled again. */
+  disabled: Schema.optional(Schema.DateTimeUtcFromString),
   team: Schema.optional(ShortName),
   /** Who answers for it; for people. */
   owner: Schema.optional(Name),

@@ -1,7 +1,7 @@
 /** Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). */
 import { timingSafeEqual } from "node:crypto"
 import { Clock, Context, DateTime, Deferred, Duration, Effect, Layer, Result, Schedule } from "effect"
-import { GatewayError } from "../catalog/GatewayError.ts"
+import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { Level } from "../catalog/Level.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
@@ -10,10 +10,15 @@ import { FileError, readOwned } from "./files.ts"
 import { digestOf, emptyBook, type Key, type KeyBook, parseBook, type Team } from "./KeyFile.ts"
 import { makeGrace } from "./keysGrace.ts"
 
-const unauthenticated = new GatewayError({
-  reason: "unauthenticated",
-  message: "The API key is missing or invalid. Send your key in the header x-api-key."
-})
+/** The message is the same for all of them. */
+const unauthenticated = (why: Refusal, id?: string) =>
+  Result.fail(
+    new GatewayError({
+      reason: "unauthenticated",
+      message: "The API key is missing or invalid. Send your key in the header x-api-key.",
+      refused: { why, id }
+    })
+  )
 
 const matches = (pattern: string, base: string): boolean =>
   pattern.endsWith("*") ? base.startsWith(pattern.slice(0, -1)) : base === pattern
@@ -38,7 +43,9 @@ export const permits = (
 }
 
 const isActive = (key: Key, now: number): boolean =>
-  key.revoked === undefined && (key.expires === undefined || now < DateTime.toEpochMillis(key.expires))
+  key.revoked === undefined &&
+  key.disabled === undefined &&
+  (key.expires === undefined || now < DateTime.toEpochMillis(key.expires))
 
 /** What the rest of the gateway knows of a key: nothing of its secrets. */
 const identityOf = (
@@ -83,7 +90,6 @@ const indexOf = (book: KeyBook) => {
 
 /** What an unknown secret is compared with, so that it takes the same work. */
 const noDigest = Buffer.from(digestOf(""))
-const refused: Result.Result<CallerIdentity, GatewayError> = Result.fail(unauthenticated)
 
 export interface KeysOptions {
   /** The key file (`GATEWAY_KEYS_FILE`). */
@@ -142,6 +148,9 @@ export class Keys extends Context.Service<
           )
         }
         yield* watchFile({
+          kind: "keys",
+          path: file,
+          version: (latest) => latest,
           read: readOwned(file),
           initial: text,
           every: poll,
@@ -170,9 +179,11 @@ const make = (initial: KeyBook) => {
     const digest = digestOf(presented)
     const found = index.secrets.get(digest)
     const same = timingSafeEqual(Buffer.from(digest), found?.digest ?? noDigest)
-    return same && found !== undefined && now < found.until && isActive(found.key, now)
-      ? Result.succeed(found.caller)
-      : refused
+    if (!same || found === undefined) return unauthenticated(presented === "" ? "missing" : "unknown")
+    const { caller, key, until } = found
+    if (now < until && isActive(key, now)) return Result.succeed(caller)
+    const ended = key.revoked !== undefined ? "revoked" : key.disabled !== undefined ? "disabled" : "expired"
+    return unauthenticated(now < until ? ended : "rotated", key.id)
   }
 
   const ended = (id: string) =>

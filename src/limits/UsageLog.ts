@@ -1,5 +1,5 @@
 /**
- * Where usage records go: a file, or standard output (docs/operation.md#usage-records).
+ * Where usage records and audit events go: a file, or standard output (docs/operation.md#usage-records).
  *
  * A request never waits for it: records go through a bounded queue and are written in batches. A sink that fails is tried again
  * every second. When the queue is full, and for what is left at the end, a record goes to standard error instead: it is not
@@ -24,6 +24,7 @@ import {
   Queue,
   Schedule
 } from "effect"
+import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
 import { countDiskFailure, writeProblem } from "./disk.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 import { anchorOf, type Head, lastHead, makeChain } from "./usageChain.ts"
@@ -54,21 +55,37 @@ export class UsageLog extends Context.Service<
   {
     /** Records a request; never throws. Successful token counts are not recorded (docs/operation.md#usage-records). */
     readonly record: (record: UsageRecord) => void
+    /** The same for an audit event. */
+    readonly audit: (act: Act) => void
   }
 >()("gateway/limits/UsageLog") {
   /** Keeps no records. */
-  static readonly none: Layer.Layer<UsageLog> = Layer.succeed(UsageLog, { record: () => {} })
+  static readonly none: Layer.Layer<UsageLog> = Layer.succeed(UsageLog, { record: () => {}, audit: () => {} })
 
   /** Closing the layer writes what is queued. */
   static readonly layer = (options: UsageLogOptions): Layer.Layer<UsageLog, never, FileSystem.FileSystem> =>
     Layer.effect(
       UsageLog,
-      Effect.gen(function* () {
-        if (options.file === undefined) return yield* makeUsageLog(stdoutSink, options)
-        return yield* makeUsageLog(yield* fileSink(options.file), options, yield* headIn(options.file))
-      })
+      options.file === undefined ? makeUsageLog(stdoutSink, options) : makeFileLog(options.file, options)
     )
 }
+
+/** Audit events in a file of their own, chained like usage records. */
+export const auditFile = (file: string) =>
+  Layer.effect(
+    Audit,
+    Effect.map(makeFileLog(file, {}), ({ audit }) => audit)
+  )
+
+/** Appends one event of a command, as a chain of its own. */
+export const appendAudit = Effect.fnUntraced(function* (file: string, act: Act) {
+  const sink = yield* fileSink(file)
+  yield* sink(makeChain(yield* headIn(file)).link(eventOf(act)))
+})
+
+const makeFileLog = Effect.fnUntraced(function* (file: string, options: Omit<UsageLogOptions, "file">) {
+  return yield* makeUsageLog(yield* fileSink(file), options, yield* headIn(file))
+})
 
 /** Holds the longest record many times over. */
 const tailBytes = 65_536
@@ -130,7 +147,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
   { anchor = "1 minute", capacity = 10_000, flush = "5 seconds" }: Omit<UsageLogOptions, "file">,
   before?: Head
 ) {
-  const queue = yield* Queue.dropping<UsageRecord, Cause.Done>(capacity)
+  const queue = yield* Queue.dropping<UsageRecord | AuditEvent, Cause.Done>(capacity)
   const chain = makeChain(before)
   let trouble = false
   let anchored = 0
@@ -207,11 +224,13 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     })
   )
   const run = Effect.runForkWith(yield* Effect.context<never>())
+  const take = (record: UsageRecord | AuditEvent): void => {
+    if (!Queue.offerUnsafe(queue, record)) run(Effect.andThen(complain("cannot keep up"), spill([chain.link(record)])))
+  }
   return UsageLog.of({
     record: (record) => {
-      if (record.surface === "count_tokens" && record.outcome === "ok") return
-      if (!Queue.offerUnsafe(queue, record))
-        run(Effect.andThen(complain("cannot keep up"), spill([chain.link(record)])))
-    }
+      if (record.surface !== "count_tokens" || record.outcome !== "ok") take(record)
+    },
+    audit: (act) => take(eventOf(act))
   })
 })

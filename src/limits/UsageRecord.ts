@@ -85,7 +85,7 @@ const cut = (text: string | undefined): string | null =>
     : Buffer.from(text.slice(0, maxText), "utf16le").toString("utf16le")
 
 /** One line of JSON, without its line feed. What a caller or a cloud chose can neither end the line nor control a terminal. */
-export const recordLine = (record: UsageRecord): string => escapeJson(JSON.stringify(record))
+export const recordLine = (record: object): string => escapeJson(JSON.stringify(record))
 
 /**
  * The record of a request that is over; undefined for paths that no endpoint answers. `left`: the caller left before the end.

@@ -1,5 +1,5 @@
 /** What the options of `keys` and `teams` may say, as they are typed (docs/operation.md#keys). */
-import { DateTime, Effect, Option, Schema } from "effect"
+import { DateTime, Duration, Effect, Option, Schema } from "effect"
 import { isLevel, levels } from "../catalog/Level.ts"
 import type { Limits } from "../contract/Security.ts"
 import { nearest } from "../wire/nearest.ts"
@@ -87,6 +87,14 @@ export const parseExpires = (now: DateTime.Utc) => (text: string) => {
     return fail(`--expires: ${text} has passed already`)
   }
   return Effect.succeed(DateTime.toUtc(time.value))
+}
+
+/** How long the old secret of a rotated key works; `0`, or a time such as `2 hours`, up to 30 days. A day where none is given. */
+export const parseOverlap = (text = "1 day") => {
+  const time = text.trim() === "0" ? Option.some(Duration.zero) : Duration.fromInput(text as Duration.Input)
+  return Option.isSome(time) && Duration.between(time.value, { minimum: Duration.zero, maximum: Duration.days(30) })
+    ? Effect.succeed(time.value)
+    : fail('--overlap: expected 0, or a time of at most 30 days such as "2 hours"')
 }
 
 /** A text that a person reads, on one line. */

@@ -1,8 +1,9 @@
-/** What `keys create`, `keys revoke` and `keys rotate` do; each returns the text to print (docs/operation.md#commands). */
-import { DateTime, type Duration, Effect } from "effect"
+/** What the commands do that make and change keys; each returns the text to print (docs/operation.md#keys). */
+import { DateTime, Duration, Effect } from "effect"
+import { Audit } from "../audit/Audit.ts"
 import { usageNotice } from "../contract/usageNotice.ts"
 import type { FileError } from "./files.ts"
-import { changeBook, digestOf, type Key, newSecret } from "./KeyFile.ts"
+import { changeBook, digestOf, type Key, type KeyBook, newSecret } from "./KeyFile.ts"
 import {
   fail,
   type LimitOptions,
@@ -15,6 +16,7 @@ import {
   parseTeam,
   parseText
 } from "./keyOptions.ts"
+import { changeLimits } from "./limitChanges.ts"
 
 /** The options of `keys create`, as they were typed. */
 export interface CreateOptions extends LimitOptions {
@@ -31,25 +33,46 @@ export interface CreateOptions extends LimitOptions {
   readonly expires?: string | undefined
 }
 
+/** What a command needs beside its options. */
+export interface KeyRules {
+  /** Base models of the catalog, where it could be read. */
+  readonly models?: ReadonlyArray<string> | undefined
+  /** The longest life of a key (`GATEWAY_KEYS_MAX_AGE`). */
+  readonly maxAge?: Duration.Duration | undefined
+}
+
+/** When a key ends: as it was asked for, within the longest life that keys may have. */
+const endOf = Effect.fnUntraced(function* (
+  expires: string | undefined,
+  created: DateTime.Utc,
+  now: DateTime.Utc,
+  { maxAge }: KeyRules
+) {
+  const asked = yield* parseGiven(expires, parseExpires(now))
+  if (maxAge === undefined) return asked
+  const latest = DateTime.addDuration(created, maxAge)
+  if (asked === undefined || DateTime.isLessThanOrEqualTo(asked, latest)) return asked ?? latest
+  return yield* fail(
+    `--expires: keys live ${Duration.format(maxAge)} at most (GATEWAY_KEYS_MAX_AGE), until ${minute(latest)}`
+  )
+})
+
 export const minute = (time: DateTime.Utc): string => `${DateTime.formatIso(time).slice(0, 16).replace("T", " ")} UTC`
 
 const secretText = (secret: string): string =>
   `  ${secret}\n\nIt is shown this once. Send it in the header x-api-key.\n`
 
-/** Creates a key. The text holds its secret, which is stored nowhere. `models`: the catalog's, where it can be read. */
-export const createKey = Effect.fnUntraced(function* (
-  file: string,
-  options: CreateOptions,
-  models?: ReadonlyArray<string>
-) {
+/** Creates a key. The text holds its secret, which is stored nowhere. */
+export const createKey = Effect.fnUntraced(function* (file: string, options: CreateOptions, rules: KeyRules = {}) {
+  const audit = yield* Audit
   const now = yield* DateTime.now
   const name = yield* parseText("name", "who uses the key")(options.name)
   const owner = yield* parseGiven(options.owner, parseText("owner", "who answers for the key"))
   const tags = yield* parseTags(options.tags ?? [])
-  const patterns = yield* parseGiven(options.models, parseModels(models))
+  const patterns = yield* parseGiven(options.models, parseModels(rules.models))
   const allowed = yield* parseGiven(options.levels, parseLevels)
   const limits = yield* parseLimits(options)
-  const expires = yield* parseGiven(options.expires, parseExpires(now))
+  const expires = yield* endOf(options.expires, now, now, rules)
   const secret = newSecret()
   const id = `key_${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`
   yield* changeBook(
@@ -73,6 +96,7 @@ export const createKey = Effect.fnUntraced(function* (
       return { book: { keys: [...keys, key], teams }, result: undefined }
     })
   )
+  audit({ audit: "key.created", outcome: "success", detail: { key_id: id, name } })
   return `Created key ${id} (${name}) in ${file}.\n\n${secretText(secret)}\n${usageNotice}\n`
 })
 
@@ -80,48 +104,106 @@ export const createKey = Effect.fnUntraced(function* (
 const changeKey = <A>(
   file: string,
   id: string,
-  change: (key: Key) => Effect.Effect<{ readonly key: Key; readonly result: A }, FileError>
+  change: (key: Key, book: KeyBook) => Effect.Effect<{ readonly key: Key; readonly result: A }, FileError>
 ) =>
   changeBook(
     file,
-    Effect.fnUntraced(function* ({ keys, teams }) {
+    Effect.fnUntraced(function* (before) {
+      const { keys, teams } = before
       const key = keys.find((key) => key.id === id)
       if (key === undefined) {
         return yield* fail(
           `There is no key ${JSON.stringify(id)} in ${file}. Show the IDs: npm run gateway -- keys list`
         )
       }
-      const changed = yield* change(key)
+      const changed = yield* change(key, before)
       const book = { keys: keys.map((other) => (other.id === id ? changed.key : other)), teams }
       return { book, result: changed.result }
     })
   )
 
-/** Revokes a key for good. Running gateways refuse it within 5 seconds. */
-export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) {
+/** The options of `keys set`, as they were typed. */
+export interface SetOptions extends Omit<CreateOptions, "name" | "tags"> {
+  /** Options whose limits are removed, comma separated. */
+  readonly none?: string | undefined
+}
+
+/** Changes what is given and no more. */
+export const setKey = Effect.fnUntraced(function* (
+  file: string,
+  id: string,
+  { none, ...options }: SetOptions,
+  rules: KeyRules = {}
+) {
+  const audit = yield* Audit
   const now = yield* DateTime.now
-  return yield* changeKey(file, id, (key) =>
-    Effect.succeed(
-      key.revoked === undefined
-        ? {
-            key: { ...key, revoked: now },
-            result: `Revoked key ${id} (${key.name}). Gateways refuse it within 5 seconds.\n`
-          }
-        : { key, result: `Key ${id} (${key.name}) is revoked since ${minute(key.revoked)}.\n` }
-    )
-  )
+  const limits = yield* parseLimits(options)
+  const owner = yield* parseGiven(options.owner, parseText("owner", "who answers for the key"))
+  const models = yield* parseGiven(options.models, parseModels(rules.models))
+  const levels = yield* parseGiven(options.levels, parseLevels)
+  const change = Effect.fnUntraced(function* (key: Key, { teams }: KeyBook) {
+    const team = yield* parseGiven(options.team, parseTeam(teams))
+    if (rules.maxAge !== undefined && none?.split(",").some((name) => name.trim() === "expires")) {
+      return yield* fail(`--none: keys live ${Duration.format(rules.maxAge)} at most (GATEWAY_KEYS_MAX_AGE)`)
+    }
+    const expires = options.expires === undefined ? undefined : yield* endOf(options.expires, key.created, now, rules)
+    const { after, changes } = yield* changeLimits(key, { ...limits, owner, models, levels, team, expires }, none, [
+      ...(["rpm", "streams", "daily-tokens", "monthly-tokens"] as const),
+      ...(["expires", "models", "levels", "team", "owner"] as const)
+    ])
+    return { key: after, result: { changes, name: key.name } }
+  })
+  const { changes, name } = yield* changeKey(file, id, change)
+  audit({ audit: "key.changed", outcome: "success", detail: { key_id: id, changes: changes.join(", ") } })
+  return `Key ${id} (${name}): ${changes.join(", ")}. Gateways take it up within 5 seconds.\n`
 })
 
-/** Gives a key a new secret; the old one works for `grace` longer (default a day; zero ends it immediately). */
-export const rotateKey = Effect.fnUntraced(function* (file: string, id: string, grace: Duration.Input = "1 day") {
+/** Revokes a key for good. Running gateways refuse it within 5 seconds. */
+export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) {
+  const audit = yield* Audit
   const now = yield* DateTime.now
-  const until = DateTime.addDuration(now, grace)
+  const { before, name } = yield* changeKey(file, id, (key) =>
+    Effect.succeed({
+      key: key.revoked === undefined ? { ...key, revoked: now } : key,
+      result: { before: key.revoked, name: key.name }
+    })
+  )
+  if (before !== undefined) return `Key ${id} (${name}) is revoked since ${minute(before)}.\n`
+  audit({ audit: "key.revoked", outcome: "success", detail: { key_id: id } })
+  return `Revoked key ${id} (${name}). Gateways refuse it within 5 seconds.\n`
+})
+
+/** Refuses a key until it is enabled again, or takes it again. */
+export const disableKey = Effect.fnUntraced(function* (file: string, id: string, disabled: boolean) {
+  const audit = yield* Audit
+  const now = yield* DateTime.now
+  const name = yield* changeKey(file, id, (key) => {
+    if (key.revoked !== undefined) return fail(`Key ${id} is revoked for good.`)
+    if ((key.disabled !== undefined) === disabled) {
+      return fail(`Key ${id} (${key.name}) is ${disabled ? "disabled" : "enabled"} already.`)
+    }
+    return Effect.succeed({ key: { ...key, disabled: disabled ? now : undefined }, result: key.name })
+  })
+  const changes = disabled ? "enabled -> disabled" : "disabled -> enabled"
+  audit({ audit: "key.changed", outcome: "success", detail: { key_id: id, changes } })
+  return disabled
+    ? `Disabled key ${id} (${name}). Gateways refuse it within 5 seconds; keys enable ${id} takes it back.\n`
+    : `Enabled key ${id} (${name}).\n`
+})
+
+/** Gives a key a new secret; the old one works for `overlap` longer (default a day; 0 ends it within seconds). */
+export const rotateKey = Effect.fnUntraced(function* (file: string, id: string, overlap: Duration.Input = "1 day") {
+  const audit = yield* Audit
+  const now = yield* DateTime.now
+  const until = DateTime.addDuration(now, overlap)
   const secret = newSecret()
-  return yield* changeKey(file, id, (key) => {
+  const text = yield* changeKey(file, id, (key) => {
     if (key.revoked !== undefined) return fail(`Key ${id} is revoked. Create another one with keys create.`)
     return Effect.succeed({
       key: { ...key, digest: digestOf(secret), previous: { digest: key.digest, until } },
       result: `Rotated key ${id} (${key.name}). The old secret works until ${minute(until)}. The new one:\n\n${secretText(secret)}`
     })
   })
+  audit({ audit: "key.rotated", outcome: "success", detail: { key_id: id, until: DateTime.formatIso(until) } })
+  return text
 })

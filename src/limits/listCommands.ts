@@ -14,6 +14,7 @@ export interface ListOptions {
 
 const status = (key: Key, now: DateTime.Utc): string => {
   if (key.revoked !== undefined) return `revoked ${minute(key.revoked)}`
+  if (key.disabled !== undefined) return `disabled ${minute(key.disabled)}`
   if (key.expires === undefined) return "active"
   const ended = DateTime.toEpochMillis(key.expires) <= DateTime.toEpochMillis(now)
   return `${ended ? "expired" : "expires"} ${minute(key.expires)}`
@@ -34,11 +35,12 @@ const warning = (totals: Result.Result<UsageTotals, LedgerError>): string => {
 const asJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 /** A key without its digests. */
-const shownKey = ({ digest: _, previous, created, acknowledged, expires, revoked, ...key }: Key) => ({
+const shownKey = ({ digest: _, previous, created, acknowledged, disabled, expires, revoked, ...key }: Key) => ({
   ...key,
   created: DateTime.formatIso(created),
   acknowledged: DateTime.formatIso(acknowledged),
   expires: expires === undefined ? undefined : DateTime.formatIso(expires),
+  disabled: disabled === undefined ? undefined : DateTime.formatIso(disabled),
   revoked: revoked === undefined ? undefined : DateTime.formatIso(revoked),
   rotatedUntil: previous === undefined ? undefined : DateTime.formatIso(previous.until)
 })

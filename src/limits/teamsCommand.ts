@@ -1,7 +1,9 @@
 /** What `teams create`, `teams set` and `teams remove` do; each returns the text to print (docs/operation.md#keys). */
 import { Effect } from "effect"
+import { Audit } from "../audit/Audit.ts"
 import { changeBook, type Team } from "./KeyFile.ts"
 import { fail, isShortName, type LimitOptions, parseCount, parseGiven, parseLimits } from "./keyOptions.ts"
+import { changeLimits } from "./limitChanges.ts"
 
 export interface TeamOptions extends LimitOptions {
   /** In whole units of the catalog's currency. */
@@ -25,8 +27,9 @@ export const createTeam = Effect.fnUntraced(function* (file: string, name: strin
       `a team's name is 1 to 64 letters, digits, '.', '_' and '-', and begins with a letter or digit; not ${JSON.stringify(name)}`
     )
   }
+  const audit = yield* Audit
   const team = yield* teamOf(name, options)
-  return yield* changeBook(file, ({ keys, teams }) =>
+  const text = yield* changeBook(file, ({ keys, teams }) =>
     teams.some((other) => other.name === name)
       ? fail(`there is a team ${name} already. Change its limits: npm run gateway -- teams set ${name} …`)
       : Effect.succeed({
@@ -34,27 +37,43 @@ export const createTeam = Effect.fnUntraced(function* (file: string, name: strin
           result: `Created team ${name} in ${file}. Give it keys: npm run gateway -- keys create --name NAME --team ${name}\n`
         })
   )
+  audit({ audit: "team.created", outcome: "success", detail: { team: name } })
+  return text
 })
 
 const unknown = (name: string, file: string) =>
   fail(`there is no team ${JSON.stringify(name)} in ${file}. Show them: npm run gateway -- teams list`)
 
-/** Gives a team these limits and no others. What it has used stays counted. */
-export const setTeam = Effect.fnUntraced(function* (file: string, name: string, options: TeamOptions) {
-  const team = yield* teamOf(name, options)
-  return yield* changeBook(file, ({ keys, teams }) =>
-    teams.some((other) => other.name === name)
-      ? Effect.succeed({
-          book: { keys, teams: teams.map((other) => (other.name === name ? team : other)) },
-          result: `Team ${name} has these limits now. Gateways take them up within 5 seconds.\n`
-        })
-      : unknown(name, file)
+/** Changes the limits that are given and no others. What the team has used stays counted. */
+export const setTeam = Effect.fnUntraced(function* (
+  file: string,
+  name: string,
+  { none, ...options }: TeamOptions & { readonly none?: string | undefined }
+) {
+  const audit = yield* Audit
+  const given = yield* teamOf(name, options)
+  const changes = yield* changeBook(
+    file,
+    Effect.fnUntraced(function* ({ keys, teams }) {
+      const before = teams.find((other) => other.name === name)
+      if (before === undefined) return yield* unknown(name, file)
+      const { after, changes } = yield* changeLimits(before, given, none, [
+        ...(["rpm", "streams", "daily-tokens", "monthly-tokens", "monthly-cost"] as const)
+      ])
+      return {
+        book: { keys, teams: teams.map((other) => (other === before ? after : other)) },
+        result: changes.join(", ")
+      }
+    })
   )
+  audit({ audit: "team.changed", outcome: "success", detail: { team: name, changes } })
+  return `Team ${name}: ${changes}. Gateways take it up within 5 seconds.\n`
 })
 
 /** Removes a team that no working key is of. */
-export const removeTeam = (file: string, name: string) =>
-  changeBook(file, ({ keys, teams }) => {
+export const removeTeam = Effect.fnUntraced(function* (file: string, name: string) {
+  const audit = yield* Audit
+  const text = yield* changeBook(file, ({ keys, teams }) => {
     if (!teams.some((team) => team.name === name)) return unknown(name, file)
     const members = keys.filter(({ revoked, team }) => team === name && revoked === undefined)
     return members.length > 0
@@ -64,3 +83,6 @@ export const removeTeam = (file: string, name: string) =>
           result: `Removed team ${name} from ${file}.\n`
         })
   })
+  audit({ audit: "team.removed", outcome: "success", detail: { team: name } })
+  return text
+})

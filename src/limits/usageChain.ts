@@ -10,7 +10,7 @@
  */
 import { hash, randomBytes } from "node:crypto"
 import { Schema } from "effect"
-import { recordLine, type UsageRecord } from "./UsageRecord.ts"
+import { recordLine } from "./UsageRecord.ts"
 
 /** SHA-256, hex, of a record's line without its line feed. */
 export const lineDigest = (line: string | Uint8Array): string => hash("sha256", line, "hex")
@@ -28,7 +28,7 @@ export interface Head {
 export interface Chain {
   readonly instance: string
   /** The record's line with its place in the chain, and a line feed; the next one is linked to it. */
-  readonly link: (record: UsageRecord) => string
+  readonly link: (record: object) => string
   /** The last record. */
   readonly head: () => Head
 }

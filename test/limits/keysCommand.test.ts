@@ -1,9 +1,11 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, FileSystem } from "effect"
+import { Clock, DateTime, Duration, Effect, Fiber, FileSystem, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { readBook, readKeys } from "../../src/limits/KeyFile.ts"
-import { createKey, revokeKey } from "../../src/limits/keysCommand.ts"
+import { Keys } from "../../src/limits/Keys.ts"
+import { parseOverlap } from "../../src/limits/keyOptions.ts"
+import { createKey, disableKey, revokeKey, setKey } from "../../src/limits/keysCommand.ts"
 import { LedgerError } from "../../src/limits/Ledger.ts"
 import { listKeys, listTeams } from "../../src/limits/listCommands.ts"
 import { createTeam, removeTeam, setTeam } from "../../src/limits/teamsCommand.ts"
@@ -98,7 +100,7 @@ describe("keys commands", () => {
     Effect.gen(function* () {
       const file = yield* keyFile
       const message = (options: Omit<Parameters<typeof createKey>[1], "name">) =>
-        Effect.map(Effect.flip(createKey(file, { name: "x", ...options }, models)), (error) => error.message)
+        Effect.map(Effect.flip(createKey(file, { name: "x", ...options }, { models })), (error) => error.message)
       assert.include(yield* message({ levels: "il6" }), "il5")
       assert.include(yield* message({ models: "gpt-5.1:il5" }), "--levels")
       assert.include(yield* message({ models: "a*b" }), "claude-*")
@@ -159,8 +161,12 @@ describe("keys commands", () => {
       const created = yield* createKey(file, { name: "x", team: "blue" })
       const id = /key_\w+/.exec(created)?.[0] ?? ""
       assert.match(yield* listTeams(file, { json: false, spent }), /^blue +1 +100 +- +1000 +- +200 +20 +0.00 +17$/m)
-      yield* setTeam(file, "blue", { monthlyTokens: 5 })
-      assert.deepStrictEqual((yield* readBook(file)).teams, [{ name: "blue", monthlyTokens: 5 }])
+      assert.include(yield* setTeam(file, "blue", { monthlyTokens: 5 }), "Team blue: monthly-tokens none -> 5.")
+      const kept = { name: "blue", requestsPerMinute: 100, monthlyTokens: 5, monthlyCost: 200 }
+      assert.deepStrictEqual((yield* readBook(file)).teams, [{ ...kept, dailyTokens: 1000 }])
+      yield* setTeam(file, "blue", { none: "daily-tokens" })
+      assert.deepStrictEqual((yield* readBook(file)).teams, [kept])
+      assert.include(yield* failure(setTeam(file, "blue", { none: "owner" })), "cannot be removed")
       assert.include(yield* failure(setTeam(file, "red", {})), "teams list")
       assert.include(yield* failure(removeTeam(file, "blue")), id)
       yield* revokeKey(file, id)
@@ -168,6 +174,94 @@ describe("keys commands", () => {
       assert.deepStrictEqual((yield* readBook(file)).teams, [])
       assert.include(yield* failure(removeTeam(file, "blue")), "no team")
     }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a key is changed by what is given, and by nothing else", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      yield* createTeam(file, "blue", {})
+      yield* createKey(file, { name: "x", rpm: 60, streams: 10, expires: "2030-01-01", owner: "A. Miller" })
+      const { id } = yield* only(file)
+      const said = yield* setKey(file, id, { rpm: 900, levels: "il5,itar", team: "blue", none: "streams,expires" })
+      assert.include(
+        said,
+        "rpm 60 -> 900, streams 10 -> none, expires 2030-01-01T00:00:00.000Z -> none, levels none -> il5,itar, team none -> blue."
+      )
+      const { levels, name, owner, requestsPerMinute, streams, team, ...rest } = yield* only(file)
+      assert.deepStrictEqual(
+        { levels, name, owner, requestsPerMinute, streams, team },
+        {
+          levels: ["il5", "itar"],
+          name: "x",
+          owner: "A. Miller",
+          requestsPerMinute: 900,
+          streams: undefined,
+          team: "blue"
+        }
+      )
+      assert.isUndefined(rest.expires)
+      const wrong: ReadonlyArray<readonly [Parameters<typeof setKey>[2], string]> = [
+        [{}, "nothing would change"],
+        [{ rpm: 900 }, "nothing would change"],
+        [{ none: "digest" }, "cannot be removed"],
+        [{ rpm: 5, none: "rpm" }, "--rpm is given, and --none removes it"],
+        [{ rpm: 0 }, "--rpm 60"],
+        [{ team: "red" }, "no team"]
+      ]
+      for (const [options, why] of wrong) {
+        assert.include((yield* Effect.flip(setKey(file, id, options))).message, why)
+      }
+      assert.include((yield* Effect.flip(setKey(file, "key_0", { rpm: 5 }))).message, "keys list")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a key lives no longer than the operator allows", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      yield* TestClock.setTime(Date.UTC(2026, 10, 21))
+      const rules = { maxAge: Duration.days(90) }
+      yield* createKey(file, { name: "x" }, rules)
+      const { expires, id } = yield* only(file)
+      assert.strictEqual(expires && DateTime.formatIso(expires), "2027-02-19T00:00:00.000Z")
+      for (const longer of ["2027-02-20", "91d"]) {
+        const error = yield* Effect.flip(createKey(file, { name: "x", expires: longer }, rules))
+        assert.include(error.message, "GATEWAY_KEYS_MAX_AGE")
+      }
+      yield* TestClock.setTime(Date.UTC(2026, 11, 1))
+      assert.include((yield* Effect.flip(setKey(file, id, { expires: "90d" }, rules))).message, "2027-02-19")
+      assert.include((yield* Effect.flip(setKey(file, id, { none: "expires" }, rules))).message, "GATEWAY_KEYS_MAX_AGE")
+      yield* setKey(file, id, { expires: "30d" }, rules)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a key that is disabled is refused until it is enabled", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      const secret = secretIn(yield* createKey(file, { name: "x" }))
+      const { id } = yield* only(file)
+      const works = Effect.gen(function* () {
+        const keys = yield* Keys
+        return Result.isSuccess(keys.authenticate(secret, yield* Clock.currentTimeMillis))
+      }).pipe(Effect.provide(Layer.fresh(Keys.layer({ file }))))
+      yield* disableKey(file, id, true)
+      assert.isFalse(yield* works)
+      assert.include(yield* listKeys(file, { json: false, spent }), "disabled 1970-01-01")
+      assert.include((yield* Effect.flip(disableKey(file, id, true))).message, "already")
+      yield* disableKey(file, id, false)
+      assert.isTrue(yield* works)
+      yield* revokeKey(file, id)
+      assert.include((yield* Effect.flip(disableKey(file, id, false))).message, "for good")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("a rotated key's old secret works for as long as it is said", () =>
+    Effect.gen(function* () {
+      const times = yield* Effect.forEach([undefined, "0", "2 hours", "30 days"], (text) => parseOverlap(text))
+      assert.deepStrictEqual(times.map(Duration.toHours), [24, 0, 2, 720])
+      for (const wrong of ["", "soon", "31 days", "-1 hour", "Infinity"]) {
+        assert.include((yield* Effect.flip(parseOverlap(wrong))).message, "--overlap", wrong)
+      }
+    })
   )
 
   it.effect("a misspelt restriction is refused", () =>

@@ -118,6 +118,9 @@ it.effect("a watcher goes on whatever a read does", () =>
     let looks = 0
     const taken: Array<string> = []
     yield* watchFile({
+      kind: "catalog",
+      path: "some.json",
+      version: (text) => text,
       read: Effect.suspend(() => ways[looks++] ?? Effect.succeed("new")),
       initial: "old",
       every: "1 second",

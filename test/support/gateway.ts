@@ -98,6 +98,7 @@ const recordsIn = (file: string): ReadonlyArray<Record<string, unknown>> => {
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line))
+      .filter((line) => !("audit" in line))
   } catch {
     return []
   }

@@ -1,12 +1,20 @@
 /** `keys` and `teams`: who may call, and how much (docs/operation.md#keys). */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
-import { createKey, revokeKey, rotateKey } from "../../limits/keysCommand.ts"
+import { parseOverlap } from "../../limits/keyOptions.ts"
+import { createKey, disableKey, revokeKey, rotateKey, setKey } from "../../limits/keysCommand.ts"
 import { listKeys, listTeams } from "../../limits/listCommands.ts"
 import { spentIn } from "../../limits/store.ts"
 import { createTeam, removeTeam, setTeam } from "../../limits/teamsCommand.ts"
+import type { GatewaySettings } from "../../Settings.ts"
 import { jsonFlag, optionalCount, optionalText, printing } from "./shared.ts"
+
+/** The catalog is read only to check names that were given. */
+const rulesOf = Effect.fnUntraced(function* (models: string | undefined, { catalogFile, keysMaxAge }: GatewaySettings) {
+  const catalog = models === undefined ? undefined : yield* loadCatalog(catalogFile)
+  return { models: catalog?.models.map(({ id }) => id), maxAge: Option.getOrUndefined(keysMaxAge) }
+})
 
 const id = Argument.String("ID").pipe(Argument.withDescription("the key's ID, as `keys list` shows it"))
 
@@ -17,33 +25,50 @@ const limitFlags = {
   dailyTokens: optionalCount("daily-tokens", "tokens a day (UTC)")
 }
 
+const teamFlag = optionalText("team", "the team whose limits it shares")
+const owner = optionalText("owner", "who answers for it")
+const models = optionalText("models", "base models it may use: claude-*,gpt-5.1")
+const levels = optionalText("levels", "levels it may use: il5,itar")
+const expires = optionalText("expires", "when it ends: 2027-01-31 (at 00:00 UTC), a time, or 90d")
+
 export const keysCommand = Command.make("keys").pipe(
-  Command.withDescription("Create, list, rotate and revoke API keys"),
+  Command.withDescription("Create, list, change, rotate and revoke API keys"),
   Command.withSubcommands([
     printing(
       "create",
       "Create a key and print it, once",
       {
         name: Flag.String("name").pipe(Flag.withDescription("who or what the key is for")),
-        team: optionalText("team", "the team whose limits it shares"),
-        owner: optionalText("owner", "who answers for it"),
+        team: teamFlag,
+        owner,
         tags: Flag.String("tag").pipe(
           Flag.withDescription("name=value, for the usage records; may be given again"),
           Flag.atLeast(0)
         ),
-        models: optionalText("models", "base models it may use: claude-*,gpt-5.1"),
-        levels: optionalText("levels", "levels it may use: il5,itar"),
+        models,
+        levels,
         ...limitFlags,
-        expires: optionalText("expires", "when it ends: 2027-01-31 (at 00:00 UTC), a time, or 90d")
+        expires
       },
-      Effect.fnUntraced(function* (options, { catalogFile, keysFile }) {
-        // The catalog is read only to check names that were given.
-        const catalog = options.models === undefined ? undefined : yield* loadCatalog(catalogFile)
-        return yield* createKey(
-          keysFile,
-          options,
-          catalog?.models.map((model) => model.id)
-        )
+      Effect.fnUntraced(function* (options, gateway) {
+        return yield* createKey(gateway.keysFile, options, yield* rulesOf(options.models, gateway))
+      })
+    ),
+    printing(
+      "set",
+      "Change a key: what is given, and nothing else",
+      {
+        id,
+        ...limitFlags,
+        expires,
+        models,
+        levels,
+        team: teamFlag,
+        owner,
+        none: optionalText("none", "limits to remove: rpm,expires")
+      },
+      Effect.fnUntraced(function* ({ id, ...options }, gateway) {
+        return yield* setKey(gateway.keysFile, id, options, yield* rulesOf(options.models, gateway))
       })
     ),
     printing(
@@ -55,8 +80,17 @@ export const keysCommand = Command.make("keys").pipe(
     printing("revoke", "Revoke a key; it stops working within seconds", { id }, ({ id }, { keysFile }) =>
       revokeKey(keysFile, id)
     ),
-    printing("rotate", "Give a key a new secret; the old one works for another day", { id }, ({ id }, { keysFile }) =>
-      rotateKey(keysFile, id)
+    printing("disable", "Refuse a key until it is enabled again", { id }, ({ id }, { keysFile }) =>
+      disableKey(keysFile, id, true)
+    ),
+    printing("enable", "Take a key that was disabled", { id }, ({ id }, { keysFile }) =>
+      disableKey(keysFile, id, false)
+    ),
+    printing(
+      "rotate",
+      "Give a key a new secret; the old one works for another day",
+      { id, overlap: optionalText("overlap", "how long the old one works: 0, 2 hours; a day unless given") },
+      ({ id, overlap }, { keysFile }) => Effect.flatMap(parseOverlap(overlap), (time) => rotateKey(keysFile, id, time))
     )
   ])
 )
@@ -74,8 +108,11 @@ export const teamsCommand = Command.make("teams").pipe(
     printing("create", "Create a team, with limits that its keys share", team, ({ name, ...limits }, { keysFile }) =>
       createTeam(keysFile, name, limits)
     ),
-    printing("set", "Give a team these limits, and no others", team, ({ name, ...limits }, { keysFile }) =>
-      setTeam(keysFile, name, limits)
+    printing(
+      "set",
+      "Change limits of a team: those that are given, and no others",
+      { ...team, none: optionalText("none", "limits to remove: rpm,monthly-cost") },
+      ({ name, ...limits }, { keysFile }) => setTeam(keysFile, name, limits)
     ),
     printing(
       "list",

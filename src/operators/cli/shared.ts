@@ -1,6 +1,9 @@
 /** What the commands share: settings, flags, how they print and how they fail. */
-import { Console, Data, Effect } from "effect"
+import { hostname, userInfo } from "node:os"
+import { Console, Data, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import { type Act, Audit } from "../../audit/Audit.ts"
+import { appendAudit } from "../../limits/UsageLog.ts"
 import { environment, type GatewaySettings, load } from "../../Settings.ts"
 
 /** `message` is one line: what is wrong, and what would work. */
@@ -17,6 +20,28 @@ export const optionalCount = (name: string, description: string) =>
   Flag.Int(name).pipe(Flag.withDescription(description), Flag.withDefault(undefined))
 export const jsonFlag = Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
 
+/** Where the audit events of commands go; undefined where the gateway writes its records to its own standard output. */
+const auditFileOf = ({ auditLog, usageLog }: GatewaySettings): string | undefined =>
+  Option.getOrUndefined(auditLog) ?? (usageLog === "stdout" ? undefined : usageLog)
+
+/** What a command has done goes to the audit log, with who did it. */
+const audited = <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const acts: Array<Act> = []
+    const done = yield* Effect.provideService(command, Audit, (act) => void acts.push(act))
+    const file = auditFileOf(gateway)
+    if (file === undefined) return done
+    const actor = { kind: "operator", user: userInfo().username, host: hostname() } as const
+    for (const act of acts) {
+      yield* Effect.mapError(
+        appendAudit(file, { ...act, actor }),
+        ({ message }) =>
+          new CommandError({ message: `it is done, but the audit log ${file} cannot be written: ${message}` })
+      )
+    }
+    return done
+  })
+
 /** A command that prints a text. */
 export const printing = <const Config extends Command.Command.Config, E, R>(
   name: string,
@@ -25,5 +50,5 @@ export const printing = <const Config extends Command.Command.Config, E, R>(
   text: (values: Command.Command.Config.Infer<Config>, gateway: GatewaySettings) => Effect.Effect<string, E, R>
 ) =>
   Command.make(name, config, (values) =>
-    Effect.flatMap(settings, ({ gateway }) => Effect.flatMap(text(values, gateway), print))
+    Effect.flatMap(settings, ({ gateway }) => Effect.flatMap(audited(gateway, text(values, gateway)), print))
   ).pipe(Command.withDescription(description))

@@ -39,8 +39,8 @@ export const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
     return "damaged"
   }
   if (isUsed(value)) return value
-  // The gateway's log lines have a timestamp.
-  return isObject(value) && !("time" in value && "outcome" in value) ? "other" : "damaged"
+  // The gateway's log lines have a timestamp, and audit events a name.
+  return isObject(value) && ("audit" in value || !("time" in value && "outcome" in value)) ? "other" : "damaged"
 }
 
 /** The time as `toISOString` writes it, so that times can be compared as texts; undefined for what is no time. */

@@ -1,0 +1,149 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { hostname, tmpdir, userInfo } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { AuditEvent } from "../../src/audit/Audit.ts"
+import { start, until } from "../operation/child.ts"
+import { keysFileWith } from "../operation/keysFile.ts"
+import { startGateway } from "../support/gateway.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "gateway-audit-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const decode = Schema.decodeUnknownSync(AuditEvent, { onExcessProperty: "ignore" })
+const linesIn = (file: string) =>
+  readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+const eventsIn = (file: string) =>
+  linesIn(file)
+    .map((line): ReturnType<typeof JSON.parse> => JSON.parse(line))
+    .filter((line) => "audit" in line)
+    .map((line) => decode(line))
+
+/** Runs a command of the command line in an environment. */
+const run = (args: ReadonlyArray<string>, environment: Readonly<Record<string, string>>) =>
+  start(args, environment).ended
+
+describe("the gateway's audit events", () => {
+  it("say what was started, read, refused and ended, with a digest and never a secret", async () => {
+    const log = join(folder, "events.jsonl")
+    const keys = keysFileWith(folder, {
+      good: {},
+      revoked: { revoked: "2026-01-02T00:00:00.000Z" },
+      old: { expires: "2026-01-02T00:00:00.000Z" }
+    })
+    const gateway = await startGateway({ settings: { GATEWAY_KEYS_FILE: keys.file, GATEWAY_AUDIT_LOG: log } })
+    const ask = (headers: Readonly<Record<string, string>>) => fetch(`${gateway.url}/v1/models`, { headers })
+    for (const headers of [
+      {},
+      { authorization: "Bearer x" },
+      { "x-api-key": "wrong" },
+      { "x-api-key": keys.secrets.revoked },
+      { "x-api-key": keys.secrets.old },
+      { "x-api-key": keys.secrets.good }
+    ]) {
+      await (await ask(headers)).body?.cancel()
+    }
+    writeFileSync(keys.file, "{")
+    await until(() => eventsIn(log).some(({ audit }) => audit === "file.refused"), "a refused file")
+    keys.write({ good: {} })
+    await until(
+      () => eventsIn(log).filter(({ audit }) => audit === "file.read").length === 2,
+      "a file that is read again"
+    )
+    gateway.drain()
+    await gateway.stop()
+
+    const events = eventsIn(log)
+    const named = (name: string) => events.filter(({ audit }) => audit === name)
+    assert.deepStrictEqual(
+      [events[0]?.audit, events.at(-1)?.audit, named("gateway.draining").length],
+      ["gateway.started", "gateway.stopped", 1]
+    )
+    assert.match(String(events[0]?.detail?.settings), /^[0-9a-f]{64}$/)
+    const [first, second] = named("file.read")
+    assert.deepInclude(first?.detail, { kind: "keys", path: keys.file })
+    assert.notStrictEqual(first?.detail?.sha256, second?.detail?.sha256)
+    assert.include(named("file.refused")[0]?.reason, "is not a key file")
+    assert.deepStrictEqual(
+      named("caller.refused").map(({ actor, outcome, reason }) => [reason, actor.key_id, actor.source, outcome]),
+      [
+        ["missing", undefined, "127.0.0.1", "failure"],
+        ["missing", undefined, "127.0.0.1", "failure"],
+        ["unknown", undefined, "127.0.0.1", "failure"],
+        ["revoked", "revoked", "127.0.0.1", "failure"],
+        ["expired", "old", "127.0.0.1", "failure"]
+      ]
+    )
+    const text = readFileSync(log, "utf8")
+    for (const secret of Object.values(keys.secrets)) assert.notInclude(text, secret)
+    const verified = await run(["usage", "verify", log], {})
+    assert.strictEqual(verified.code, 0, verified.stdout + verified.stderr)
+  })
+
+  it("stand beside the usage records where they have no file of their own, and are no damage there", async () => {
+    const file = join(folder, "beside.jsonl")
+    const gateway = await startGateway({ settings: { GATEWAY_USAGE_LOG: file } })
+    for (const key of ["sandbox-key", "wrong"]) {
+      await (await fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": key } })).body?.cancel()
+    }
+    await gateway.stop()
+    assert.deepStrictEqual(
+      eventsIn(file).map(({ audit }) => audit),
+      ["gateway.started", "caller.refused", "gateway.stopped"]
+    )
+    assert.strictEqual(linesIn(file).length, 5)
+    const summed = await run(["usage", file, "--format", "json"], {})
+    const sums = JSON.parse(summed.stdout)
+    assert.strictEqual(sums.total?.requests ?? sums.totals?.requests, 2, summed.stdout.slice(0, 500))
+    assert.notInclude(summed.stderr, "damaged")
+    assert.strictEqual((await run(["usage", "verify", file], {})).code, 0)
+  })
+})
+
+describe("a command's audit events", () => {
+  it("say who changed which key and team, and how", async () => {
+    const log = join(folder, "commands.jsonl")
+    const environment = { GATEWAY_KEYS_FILE: join(folder, "commanded.json"), GATEWAY_AUDIT_LOG: log, HOME: folder }
+    const done = async (...args: ReadonlyArray<string>) => {
+      const { code, stderr, stdout } = await run(args, environment)
+      assert.strictEqual(code, 0, stderr)
+      return stdout
+    }
+    await done("teams", "create", "blue", "--rpm", "100")
+    const created = await done("keys", "create", "--name", "x", "--rpm", "60")
+    const id = /key_\w+/.exec(created)?.[0] ?? ""
+    await done("teams", "set", "blue", "--none", "rpm", "--streams", "5")
+    await done("keys", "set", id, "--rpm", "900")
+    await done("keys", "disable", id)
+    const rotated = await done("keys", "rotate", id, "--overlap", "0")
+    await done("keys", "revoke", id)
+    await done("teams", "remove", "blue")
+    const failed = await run(["keys", "set", id], environment)
+    assert.notStrictEqual(failed.code, 0)
+
+    const events = eventsIn(log)
+    const actor = { kind: "operator" as const, user: userInfo().username, host: hostname() }
+    for (const event of events) assert.deepStrictEqual(event.actor, actor)
+    assert.deepStrictEqual(
+      events.map(({ audit, detail }) => [audit, detail?.changes]),
+      [
+        ["team.created", undefined],
+        ["key.created", undefined],
+        ["team.changed", "rpm 100 -> none, streams none -> 5"],
+        ["key.changed", "rpm 60 -> 900"],
+        ["key.changed", "enabled -> disabled"],
+        ["key.rotated", undefined],
+        ["key.revoked", undefined],
+        ["team.removed", undefined]
+      ]
+    )
+    for (const text of [created, rotated]) {
+      const secret = /gmg_[\w-]+/.exec(text)?.[0] ?? assert.fail("no secret")
+      assert.notInclude(readFileSync(log, "utf8"), secret)
+    }
+    assert.strictEqual((await run(["usage", "verify", log], {})).code, 0)
+  }, 60_000)
+})
