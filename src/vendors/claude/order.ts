@@ -1,7 +1,7 @@
 /**
  * The order of a turn's blocks, which a chat message has no place for: it goes to the caller and comes back with the message, as
  * `extra_content.anthropic` (docs/decisions.md#tool-loops-that-survive-thinking). `thinking_blocks` has the thinking as it came, and `order`
- * has every block by its type: the next of these, a text by its length, a call by its ID. Texts and calls are the message's own, so what
+ * has every block by its type: the next of these, a text by its length, a call by its ID. `model` is whose thinking it is. Texts and calls are the message's own, so what
  * the caller has changed is never undone.
  */
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
@@ -38,8 +38,14 @@ const ofCall = new Set(["type", "id", "name", "input"])
 
 /** Notes the blocks of one answer as they come. It has state, made anew for each answer. */
 export class OrderWriter {
+  private readonly model: string
   private readonly places: Array<JsonObject> = []
   private readonly thoughts: Array<JsonObject> = []
+
+  /** `model`: the one that answers, without a level. */
+  constructor(model: string) {
+    this.model = model
+  }
 
   /** A text, which grows by what the caller is shown of it, in UTF-16 units. */
   text(block: JsonObject): TextPlace {
@@ -66,7 +72,8 @@ export class OrderWriter {
       (place, at) => !isThinking(place) && (place.type !== "text" || at === 0) && Object.keys(place).length === 2
     )
     if (plain) return undefined
-    const whole = this.thoughts.length === 0 ? { order } : { thinking_blocks: this.thoughts, order }
+    const thinking = this.thoughts.length === 0 ? {} : { model: this.model, thinking_blocks: this.thoughts }
+    const whole = { ...thinking, order }
     return { anthropic: this.isShort() && isSmall(whole) ? whole : { order: omitted } }
   }
 
@@ -93,7 +100,7 @@ export interface SaidBlocks {
 
 /** Names what could not be sent as it came. */
 const overLimit = changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
-const atEnd = removed("messages.extra_content.anthropic.thinking_blocks")
+const lost = removed("messages.extra_content.anthropic.thinking_blocks")
 const name = (entry: string, adjusted: Array<string>): void => {
   if (!adjusted.includes(entry)) adjusted.push(entry)
 }
@@ -108,6 +115,24 @@ const placesOf = (message: AssistantMessage, adjusted: Array<string>): ReadonlyA
   let next = 0
   const filled = places.map((place) => (isThinking(place) ? (thoughts[next++] ?? place) : place))
   return next === thoughts.length ? filled : undefined
+}
+
+/** Whether a message's thinking is another model's, which signs it for itself (docs/upstreams.md#anthropic-messages). */
+const isForeign = (message: AssistantMessage, model: string): boolean => {
+  const own = textOf(objectOf(objectOf(message.extra_content).anthropic).model)
+  return own !== undefined && own !== model
+}
+
+/** The blocks without thinking that is another model's; it is named. */
+export const readable = (
+  blocks: ReadonlyArray<JsonObject>,
+  message: AssistantMessage,
+  model: string,
+  adjusted: Array<string>
+): ReadonlyArray<JsonObject> => {
+  if (!isForeign(message, model) || !blocks.some(isThinking)) return blocks
+  name(lost, adjusted)
+  return blocks.filter((block) => !isThinking(block))
 }
 
 const lengthOf = (place: JsonObject): number => (place.type === "text" ? (numberOf(place.length) ?? -1) : 0)
@@ -179,6 +204,6 @@ export const inOrder = (
     for (const thought of said.thinkingOf(call)) thoughts.push(thought)
     add(said.call(call))
   }
-  if (thoughts.length > 0) name(atEnd, adjusted)
+  if (thoughts.length > 0) name(lost, adjusted)
   return blocks
 }

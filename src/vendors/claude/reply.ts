@@ -19,7 +19,7 @@ export const reply: Dialect["reply"] = (body, route, chat) => {
   const finished = finishOfBody(textOf(body.stop_reason), body)
   if (Result.isFailure(finished)) return Result.fail(finished.failure)
   const filter = filterFor(chat)
-  const order = new OrderWriter()
+  const order = new OrderWriter(route.model.id)
   let text = ""
   let last: ReturnType<OrderWriter["text"]> | undefined
   const show = (shown: string): void => {

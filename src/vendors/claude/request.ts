@@ -27,7 +27,7 @@ const lost = new Set(["messages.name", "image_url.detail"] as const)
 
 export const request: Dialect["request"] = (chat, route) => {
   const adjusted: Array<string> = []
-  return Result.map(toConversation(chat, adjusted), ({ system, turns, opened }) => {
+  return Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns, opened }) => {
     const { model } = route
     nameUnsaid(chat, saidFields, adjusted)
     nameUnread(chat, { lost }, adjusted)

@@ -26,7 +26,7 @@ class ClaudeReader implements StreamReader {
   /** By the vendor's index. */
   private readonly open = new Map<number, Open>()
   private thinking: Array<JsonObject> = []
-  private readonly order = new OrderWriter()
+  private readonly order: OrderWriter
   /** The text that is shown now. */
   private text: ReturnType<OrderWriter["text"]> | undefined
   /** Counts of the beginning, the totals since, and what they come to. */
@@ -41,6 +41,7 @@ class ClaudeReader implements StreamReader {
 
   constructor(route: Route, filter: TextFilter) {
     this.route = route
+    this.order = new OrderWriter(route.model.id)
     this.filter = filter
   }
 

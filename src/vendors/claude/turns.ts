@@ -9,7 +9,7 @@ import { callInput } from "../callInput.ts"
 import { type UserPart, userParts } from "../media.ts"
 import { assistantTexts, historyName, isBlank, opening } from "../schema.ts"
 import { marked, markedLast } from "./cache.ts"
-import { inOrder, isThinking } from "./order.ts"
+import { inOrder, isThinking, readable } from "./order.ts"
 
 /** As the vendor takes it. */
 export interface Turn extends JsonObject {
@@ -29,6 +29,7 @@ export interface Conversation {
 /** Fails with `invalid` (400) where nothing is said. Calls are paired with their results (`pairCalls`). */
 export const toConversation = (
   chat: ChatRequest,
+  model: string,
   adjusted: Array<string>
 ): Result.Result<Conversation, GatewayError> => {
   const system: Array<JsonObject> = []
@@ -57,7 +58,7 @@ export const toConversation = (
         addResult(marked(toolResult(message.tool_call_id, message.content), message.cache_control))
         break
       case "assistant":
-        add("assistant", assistantBlocks(message, adjusted))
+        add("assistant", assistantBlocks(message, model, adjusted))
         break
     }
   }
@@ -123,11 +124,16 @@ const toolUse = (call: ToolCall, adjusted: Array<string>): JsonObject => {
 }
 
 /** In the order that the message brings, or else in the best that there is. */
-const assistantBlocks = (message: AssistantMessage, adjusted: Array<string>): ReadonlyArray<JsonObject> => {
+const assistantBlocks = (
+  message: AssistantMessage,
+  model: string,
+  adjusted: Array<string>
+): ReadonlyArray<JsonObject> => {
   const texts = assistantTexts(message).map(textBlock)
   const call = (call: ToolCall) => toolUse(call, adjusted)
   const blocks = inOrder(message, { texts, call, thinkingOf: thinkingOfCall }, adjusted)
-  return markedLast(blocks ?? bestOrder(message, texts, call), message.cache_control)
+  const read = readable(blocks ?? bestOrder(message, texts, call), message, model, adjusted)
+  return markedLast(read, message.cache_control)
 }
 
 /** Thinking first, then the texts, and each call behind its own thinking; nothing where there is nothing but thinking. */

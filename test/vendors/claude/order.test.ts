@@ -7,7 +7,7 @@ import { chatAccumulator } from "../../../src/client/accumulate.ts"
 import type { ChatCompletionChunk } from "../../../src/client/contract.ts"
 import { ChunkWriter, renderCompletion } from "../../../src/vendors/completion.ts"
 import { arrayOf, type Json, type JsonObject, objectOf } from "../../../src/wire/json.ts"
-import { adjusted, asked, chat, chunksOf, dialect, hear, hearStream, opus, sonnet } from "../support.ts"
+import { adjusted, asked, chat, chunksOf, dialect, hear, hearStream, opus, opusBedrock, sonnet } from "../support.ts"
 
 const heading = { id: "chatcmpl-1", created: 1, model: "m:il2" }
 const question = { role: "user", content: "hi" }
@@ -263,6 +263,22 @@ describe("what a client does to a message", () => {
     const blocks = arrayOf(content({ extra_content: { anthropic: { order } } })).map((block) => objectOf(block))
     expect(blocks.filter(({ type }) => type === "text")).toEqual([text("one two")])
     expect(blocks.filter(({ type }) => type === "tool_use")).toEqual([use("t1"), use("t2")])
+  })
+  it.each([
+    ["the whole message", message],
+    ["no order", { ...message, extra_content: { anthropic: { model: "claude-opus-4-7", thinking_blocks: [A] } } }]
+  ])("the model is another one: its thinking, which only it can read, goes and is named (%s)", (_, message) => {
+    const result = (id: string) => ({ role: "tool", tool_call_id: id, content: "x" })
+    const messages = [question, message, result("t1"), result("t2")]
+    const [, turn] = arrayOf(asked(sonnet, { messages }).body.messages)
+    expect(arrayOf(objectOf(turn).content).map((block) => objectOf(block).type)).not.toContain("thinking")
+    expect(adjusted(sonnet, { messages })).toEqual(
+      expect.arrayContaining([
+        "messages.extra_content.anthropic.thinking_blocks:removed",
+        "reasoning_effort:unset->none"
+      ])
+    )
+    expect(asked(opusBedrock, { messages }).body.messages).toEqual(asked(opus, { messages }).body.messages)
   })
   it("the same turn stands twice in the history: each is whole", () => {
     const results = calls.map((call) => ({ role: "tool", tool_call_id: objectOf(call).id, content: "x" }))

@@ -164,6 +164,7 @@ describe("signed blocks", () => {
     expect(answer.toolCalls.map((call) => call.extra_content)).toEqual([extra, second])
     expect(answer.extra).toEqual({
       anthropic: {
+        model: "claude-sonnet-4-5",
         thinking_blocks: [thinking, redacted, { ...thinking, thinking: "2" }],
         order: [
           { type: "thinking" },
