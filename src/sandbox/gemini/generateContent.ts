@@ -53,6 +53,14 @@ const media = closed("mimeType data displayName", {}, ({ data, mimeType }, path)
   return fileOf(type, length)
 })
 
+/** Names of media parts that a result refers to; the sandbox takes no such parts. */
+const referencesIn = (value: Json | undefined): ReadonlyArray<string> =>
+  Array.isArray(value)
+    ? value.flatMap(referencesIn)
+    : Object.entries(objectOf(value)).flatMap(([key, inner]) =>
+        key === "$ref" ? [stringOf(inner)] : referencesIn(inner)
+      )
+
 const called = { "name!": functionName, args: struct }
 
 /** A part; calls and responses match by their names. */
@@ -61,10 +69,13 @@ const partOf = (model: GeminiModel) => {
     text,
     inlineData: media,
     functionCall: closed("id", called, ({ name, args = {} }) => ({ id: name, name, json: JSON.stringify(args) })),
-    functionResponse: closed("id name response", {}, ({ name, response }, path) => ({
-      id: stringOf(name),
-      content: struct(response, `${path}.response`)
-    }))
+    functionResponse: closed("id name response", {}, ({ name, response }, path) => {
+      const content = struct(response, `${path}.response`)
+      const [named] = referencesIn(content)
+      const undefinedName = `The referenced name \`${named}\` in function_response.response does not match to a display_name in the function_response.parts.`
+      insist({ [undefinedName]: named === undefined })
+      return { id: stringOf(name), content }
+    })
   }
   return closed("thought thoughtSignature", fields, (part, path): Part & { readonly signature?: Json | undefined } => {
     const { text, thought, inlineData: file, functionCall: call, functionResponse: result } = part
@@ -147,6 +158,8 @@ const declaration = closed(declarable, { "name!": functionName, parameters: sche
   const { name, description, parameters, parametersJsonSchema } = declared
   const both = parameters !== undefined && parametersJsonSchema !== undefined
   insist({ "{path}: only one of 'parameters' and 'parameters_json_schema' can be set.": !both }, path)
+  const rootless = `Unable to submit request because \`${name}\` functionDeclaration parameters schema should be of type OBJECT.`
+  insist({ [rootless]: objectOf(parametersJsonSchema).$ref === undefined }, path)
   return { name, description: stringOf(description), schema: objectOf(parametersJsonSchema ?? parameters) }
 })
 

@@ -159,10 +159,13 @@ const vendorId = (call: ToolCall): string | undefined =>
 
 const placeOf = (call: ToolCall, slot: number) => ({ slot, id: vendorId(call), name: call.function.name })
 
+/** For the vendor a key `$ref` names one of the result's media parts, and any other value is refused (docs/upstreams.md#gemini-schemas). */
+const reference = /"(?:\$|\\u0024)ref"\s*:/
+
 /** A result is an object as it is, or the output of one. */
 const responseOf = (message: ToolMessage): JsonObject => {
   const { content } = message
-  if (!isObjectText(content)) return { output: content }
+  if (!isObjectText(content) || reference.test(content)) return { output: content }
   const read = readAhead(message)
   return (read === undefined ? parseObject(content) : read.value) ?? { output: content }
 }

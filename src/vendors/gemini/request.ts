@@ -47,7 +47,12 @@ export const request: Dialect["request"] = (chat, route) => {
     if (opened) adjusted.push("messages:assistant-first")
     nameUnread(chat, { lost }, adjusted)
     nameForced(chat, adjusted)
-    const tools = toolsOf(chat).map(declaration)
+    const tools = toolsOf(chat).map((tool) =>
+      declaration(tool, (keyword) => {
+        const change = removed(`tools.function.parameters.${keyword}`)
+        if (!adjusted.includes(change)) adjusted.push(change)
+      })
+    )
     if (tools.length > 0 && wantsOne(chat)) adjusted.push(firstCall)
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.push(removed("tools.function.strict"))
     const body = compact({
@@ -123,11 +128,11 @@ const levels = {
 } as const
 
 /** Keywords that say parameters without `properties`. */
-const said = ["anyOf", "oneOf", "allOf", "$ref", "additionalProperties", "patternProperties"]
+const said = ["anyOf", "oneOf", "allOf", "additionalProperties", "patternProperties"]
 
 /** A function without parameters has no schema: the vendor refuses an object without properties. */
-const declaration = (tool: ReturnType<typeof toolsOf>[number]): JsonObject => {
-  const parameters = toolSchema(parametersOf(tool))
+const declaration = (tool: ReturnType<typeof toolsOf>[number], onDrop: (keyword: string) => void): JsonObject => {
+  const parameters = toolSchema(parametersOf(tool), onDrop)
   const bare =
     Object.keys(objectOf(parameters.properties)).length === 0 && !said.some((keyword) => keyword in parameters)
   return compact({

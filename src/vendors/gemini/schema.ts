@@ -33,11 +33,39 @@ const mapKeywords: ReadonlyMap<string, string> = new Map([
   ["definitions", "$defs"]
 ])
 
-/** A tool's parameters: all but `$schema`, which is no part of a nested schema. Shared where nothing goes. */
-export const toolSchema = (schema: JsonObject): JsonObject => {
-  if (!("$schema" in schema)) return schema
+/**
+ * A tool's parameters: all but `$schema`, which is no part of a nested schema. Shared where nothing goes. `onDrop` is told a
+ * reference of the root's that leads nowhere in it.
+ */
+export const toolSchema = (schema: JsonObject, onDrop: (keyword: string) => void): JsonObject => {
+  if (!("$schema" in schema || "$ref" in schema)) return schema
   const { $schema: _, ...rest } = schema
-  return rest
+  return "$ref" in rest ? dereferenced(rest, onDrop) : rest
+}
+
+/** The root names its properties itself, because the vendor wants an object there; what stands beside a reference goes over it. */
+const dereferenced = (schema: JsonObject, onDrop: (keyword: string) => void): JsonObject => {
+  const parts: Array<JsonObject> = []
+  const seen = new Set<JsonObject>()
+  for (let next: JsonObject | undefined = schema; next !== undefined && !seen.has(next); ) {
+    seen.add(next)
+    const { $ref: reference, ...part }: JsonObject = next
+    parts.unshift(part)
+    next = reference === undefined ? undefined : pointedAt(schema, textOf(reference) ?? "")
+    if (reference !== undefined && next === undefined) onDrop("$ref")
+  }
+  return merge(parts)
+}
+
+/** What a reference of the form `#/$defs/Name` points at. */
+const pointedAt = (schema: JsonObject, reference: string): JsonObject | undefined => {
+  if (!/^#(?:\/|$)/.test(reference)) return undefined
+  let at: Json | undefined = schema
+  for (const name of reference.split("/").slice(1)) {
+    const key = name.replaceAll("~1", "/").replaceAll("~0", "~")
+    at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined
+  }
+  return isObject(at) ? at : undefined
 }
 
 /** The schema of an answer in Gemini's words; the input is never changed. `onDrop` is told each keyword that is left out. */

@@ -12,6 +12,75 @@ const config = (fields: object): JsonObject => {
   return rest
 }
 
+describe("references", () => {
+  const returned = (content: string) => {
+    const history = [user("a"), { role: "assistant", content: null, tool_calls: [call("x", "f", "{}")] }]
+    const last = contents(...history, result("x", content)) as ReadonlyArray<{
+      readonly parts: ReadonlyArray<JsonObject>
+    }>
+    return objectOf(last.at(-1)?.parts[0]?.functionResponse).response
+  }
+
+  it.each(['{"$ref":"#/a"}', '{"a":[{"b":{"$ref" : "#/a"}}]}', '{"a":{"\\u0024ref":"#/a"}}', '{"$ref":null}'])(
+    "in a result, %s, are text",
+    (content) => expect(returned(content)).toEqual({ output: content })
+  )
+
+  it.each(['{"a":"$ref"}', '{"$refs":1}', '{"a":"\\"$ref\\": 1"}', '{"ref":"#/a"}'])("%s is none", (content) =>
+    expect(returned(content)).toEqual(JSON.parse(content))
+  )
+
+  const place = { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+  const sent = (parameters: JsonObject) => {
+    const given = { tools: [tool("f", parameters)] }
+    const [declared] = arrayOf(objectOf(arrayOf(say(flash, given).tools)[0]).functionDeclarations)
+    return [objectOf(declared).parametersJsonSchema, adjusted(flash, given)]
+  }
+
+  it("at the root of a tool's parameters are what they lead to", () => {
+    const $defs = { Place: place, Alias: { $ref: "#/$defs/Place", description: "an alias" }, "a/b~c": place }
+    expect(sent({ $ref: "#/$defs/Place", $defs })).toEqual([{ ...place, $defs }, []])
+    expect(sent({ $ref: "#/$defs/a~1b~0c", $defs })).toEqual([{ ...place, $defs }, []])
+    expect(sent({ $ref: "#/$defs/Alias", $defs })).toEqual([{ ...place, description: "an alias", $defs }, []])
+    expect(sent({ $ref: "#/definitions/P", definitions: { P: place } })).toEqual([
+      { ...place, definitions: { P: place } },
+      []
+    ])
+    const beside = { $ref: "#/$defs/Place", description: "own", properties: { to: {} }, required: ["to"], $defs }
+    expect(sent(beside)).toEqual([
+      {
+        ...place,
+        description: "own",
+        properties: { ...place.properties, to: {} },
+        required: ["city", "to"],
+        $defs
+      },
+      []
+    ])
+  })
+
+  it.each(["#/$defs/none", "https://a.example/b", "#anchor", "#/$defs/Place/type", 5])(
+    "that lead nowhere (%s) go, and are named",
+    ($ref) => {
+      expect(sent({ $ref, properties: { a: {} }, $defs: { Place: place } })).toEqual([
+        { type: "object", properties: { a: {} }, $defs: { Place: place } },
+        ["tools.function.parameters.$ref:removed"]
+      ])
+    }
+  )
+
+  it("that lead in a circle come to an end", () => {
+    expect(sent({ $ref: "#", properties: { a: {} } })[0]).toEqual({ type: "object", properties: { a: {} } })
+    const $defs = { A: { $ref: "#/$defs/B", properties: { a: {} } }, B: { $ref: "#/$defs/A" } }
+    expect(sent({ $ref: "#/$defs/A", $defs })[0]).toEqual({ type: "object", properties: { a: {} }, $defs })
+  })
+
+  it("elsewhere in a tool's parameters stay", () => {
+    const parameters = { type: "object", properties: { a: { $ref: "#/$defs/Place" } }, $defs: { Place: place } }
+    expect(sent(parameters)).toEqual([parameters, []])
+  })
+})
+
 describe("contents", () => {
   it("join roles and keep instructions apart", () => {
     const body = say(flash, {
