@@ -1,6 +1,7 @@
 /** The answer of the simulated model to a turn: thinking, text, tool calls, and the stop reason. */
 import type { Directives } from "./directives.ts"
 import { type JsonObject, objectOf, readObject } from "./json.ts"
+import { keysIn } from "./jsonKeys.ts"
 import { schemaSample } from "./schemaSample.ts"
 import { beginning, countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
@@ -87,12 +88,24 @@ const prose = ({ prompt, results, media, instructions, turns, model }: Turn): st
 const letters = (index: number): string =>
   (index >= 26 ? letters(Math.floor(index / 26) - 1) : "") + String.fromCharCode(97 + (index % 26))
 
+/** JSON without a schema has the keys that the prompt or the instructions name, the first of which has the answer. */
+const jsonOf = (turn: Turn): JsonObject => {
+  const [first = "answer", ...others] =
+    [turn.prompt, turn.instructions].map(keysIn).find((keys) => keys.length > 0) ?? []
+  const text = { type: "string" }
+  const sample = schemaSample(
+    { type: "object", properties: Object.fromEntries(others.map((key) => [key, text])), required: others },
+    turn.prompt
+  )
+  return { [first]: prose(turn), ...objectOf(sample) }
+}
+
 const textOf = (turn: Turn): string => {
   const { directives, format } = turn
   if (directives.text !== undefined) return directives.text
   if (directives.events !== undefined)
     return Array.from({ length: directives.events }, (_, index) => `word${letters(index)} `).join("")
-  if (format === "json") return JSON.stringify({ answer: prose(turn) })
+  if (format === "json") return JSON.stringify(jsonOf(turn))
   return format === undefined ? prose(turn) : JSON.stringify(schemaSample(format, turn.prompt))
 }
 

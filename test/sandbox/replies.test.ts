@@ -23,7 +23,7 @@ const plain = (reply: unknown): unknown => {
   const ids: Array<string> = []
   const number = (id: string) => (ids.includes(id) ? ids.indexOf(id) : ids.push(id) - 1)
   return JSON.parse(JSON.stringify(reply), (name, value) => {
-    if (name.startsWith("create") && isNow(value)) return "now"
+    if (/^(?:create|completed_at)/.test(name) && isNow(value)) return "now"
     if (typeof value !== "string") return value
     return /^(?:[\w+/]{64}|[\w+/]{107}=)$/.test(value)
       ? "signed"
@@ -177,7 +177,9 @@ const responses = (): Row => {
     ...{ output: [], usage: null, reasoning: sent.reasoning, background: false, error: null, user: null },
     ...{ incomplete_details: null, previous_response_id: null, instructions: null, max_output_tokens: null },
     ...{ metadata: {}, parallel_tool_calls: true, store: true, tools: [], temperature: 1, top_p: 1 },
-    ...{ text: { format: { type: "text" } }, tool_choice: "auto", truncation: "disabled" }
+    ...{ text: { format: { type: "text" }, verbosity: "medium" }, tool_choice: "auto", truncation: "disabled" },
+    ...{ completed_at: null, frequency_penalty: 0, max_tool_calls: null, presence_penalty: 0, prompt_cache_key: null },
+    ...{ prompt_cache_retention: null, safety_identifier: null, service_tier: "default", top_logprobs: 0 }
   }
   const part = (text: string) => ({ type: "output_text", annotations: [], logprobs: [], text })
   const summary = (text: string) => ({ type: "summary_text", text })
@@ -194,7 +196,7 @@ const responses = (): Row => {
     total_tokens: prompt + thinks + says
   }
   const content_filters = [{ blocked: false, source_type: "completion", content_filter_results }]
-  const response = { ...begun, status: "completed", output, content_filters, usage }
+  const response = { ...begun, status: "completed", completed_at: "now", output, content_filters, usage }
   /** The events of an item, between the one that opens it and the one that has it whole. */
   const brings = (output_index: number, opening: object, place: object, events: ReadonlyArray<Event>) => [
     { type: "output_item.added", output_index, item: { ...output[output_index], ...opening } },

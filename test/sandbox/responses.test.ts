@@ -74,7 +74,60 @@ const refusedResponses: ReadonlyArray<readonly [string, object, RegExp, number?]
   ]
 ]
 
+/** The required fields of a response (https://github.com/openresponses/openresponses, ResponseResource), as they come by default. */
+const byDefault = {
+  ...{ object: "response", error: null, incomplete_details: null, previous_response_id: null, instructions: null },
+  ...{ background: false, frequency_penalty: 0, max_output_tokens: null, max_tool_calls: null, metadata: {} },
+  ...{ parallel_tool_calls: true, presence_penalty: 0, prompt_cache_key: null, safety_identifier: null },
+  ...{ service_tier: "default", temperature: 1, tool_choice: "auto", tools: [], top_logprobs: 0, top_p: 1 },
+  ...{ truncation: "disabled", user: null, text: { format: { type: "text" }, verbosity: "medium" } }
+}
+
 layer(Sandbox.layer({ pace: 0 }))("simulated Responses", (it) => {
+  it.effect("has every field of the API, whole and in the events of a stream", () =>
+    Effect.gen(function* () {
+      const whole = JSON.parse((yield* post(openai("responses"), responses())).text)
+      const events = dataIn((yield* post(openai("responses"), responses({ stream: true }))).text)
+      const ended = [whole, events.at(-1).response]
+      const begun = events.flatMap(({ response, type }) => (/created|in_progress/.test(type) ? [response] : []))
+      assert.lengthOf(begun, 2)
+      for (const response of [...ended, ...begun]) {
+        assert.deepInclude(response, byDefault)
+        assert.isString(response.id)
+        assert.isNumber(response.created_at)
+        assert.isObject(response.reasoning)
+      }
+      for (const { completed_at, created_at, usage } of ended) {
+        assert.isAtLeast(completed_at, created_at)
+        assert.isNumber(usage.output_tokens_details.reasoning_tokens)
+      }
+      for (const { completed_at, usage } of begun) assert.deepStrictEqual([completed_at, usage], [null, null])
+      const cut = JSON.parse((yield* post(openai("responses"), responses({ input: "[sandbox: length]" }))).text)
+      assert.deepStrictEqual([cut.status, cut.completed_at], ["incomplete", null])
+    })
+  )
+
+  it.effect("repeats what was asked, and functions with all of their fields", () =>
+    Effect.gen(function* () {
+      const asked = {
+        ...{ instructions: "Be kind.", max_output_tokens: 500, max_tool_calls: 3, metadata: { a: "b" }, store: false },
+        ...{ safety_identifier: "s", prompt_cache_key: "p", user: "u", truncation: "auto", parallel_tool_calls: false }
+      }
+      const custom = { type: "custom", name: "c" }
+      const body = responses({
+        ...asked,
+        tools: [...flat, { ...flat[0], name: "g", description: "G", strict: false }, custom]
+      })
+      const response = JSON.parse((yield* post(openai("responses"), body)).text)
+      assert.deepInclude(response, asked)
+      assert.deepStrictEqual(response.tools, [
+        { description: null, strict: true, ...flat[0] },
+        { ...flat[0], name: "g", description: "G", strict: false },
+        custom
+      ])
+    })
+  )
+
   for (const [what, over, message, status = 400] of refusedResponses) {
     it.effect(`refuses ${what}`, () =>
       Effect.gen(function* () {

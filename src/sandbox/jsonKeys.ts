@@ -1,0 +1,35 @@
+/** The keys that a prompt names for the JSON that it asks for without a schema. */
+
+/** Characters of a prompt that are read, and keys of it that are used. */
+const READ = 64 * 1024
+const MOST = 16
+
+/** `{"city": …}` */
+const shown = /["'`](\w[\w-]{0,63})["'`]\s*:/g
+/** `keys: name, age`, `the fields "city" and "days"` */
+const listed = /\b(?:key|field|propert(?:y|ie))s?\b([^.;:?!\n]{0,20}:)?([^.;?!\n]*)/gi
+const quoted = /["'`](\w[\w-]{0,63})["'`]/g
+const beforeNames = /^\s*(?:(?:called|named|are|is|must be|should be|the|following|of)\s+)*/i
+
+const allOf = (text: string, pattern: RegExp): ReadonlyArray<string> =>
+  [...text.matchAll(pattern)].flatMap(([, key]) => key ?? [])
+
+/** Names at the beginning of a list; a word after a name ends it: `name and age of each person`. */
+const namesIn = (list: string): ReadonlyArray<string> => {
+  const names: Array<string> = []
+  for (const entry of list.replace(beforeNames, "").split(/\s*(?:,|\band\b|\bor\b|&)\s*/)) {
+    const [, name, rest = ""] = /^["'`]?([A-Za-z_][\w-]{0,63})["'`]?(.*)$/.exec(entry) ?? []
+    if (name !== undefined) names.push(name)
+    if (rest.trim() !== "") break
+  }
+  return names
+}
+
+/** In order, each once; none where the prompt names none. */
+export const keysIn = (prompt: string): ReadonlyArray<string> => {
+  const text = prompt.slice(0, READ)
+  const lists = [...text.matchAll(listed)].map(([, , list = ""]) => list)
+  const inQuotes = lists.flatMap((list) => allOf(list, quoted))
+  const found = [allOf(text, shown), inQuotes, lists.flatMap(namesIn), allOf(text, quoted)]
+  return [...new Set(found.find((keys) => keys.length > 0))].slice(0, MOST)
+}

@@ -1,0 +1,215 @@
+/** The Responses API: the checks of a request. */
+import { Refusal } from "../http.ts"
+import { arrayOf, type Json, objectOf, printed, stringOf } from "../json.ts"
+import type { GptModel } from "../models.ts"
+import { anything, type Shape } from "../shape.ts"
+import { isSigned } from "../signature.ts"
+import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn.ts"
+import * as shared from "./shared.ts"
+
+const { closed, filled, insist, list, never, text, variant, where } = shared
+const { checkSampling, chosen, contentOf, effortOf, formatOf, imageOf, sampling, tokens, toolOf } = shared
+
+/** The text that `encrypted_content` signs. */
+export const ENCRYPTED = "responses reasoning"
+
+/** The kinds of tools that the caller executes: the type of their calls, the prefix of IDs, the field of the arguments. */
+export const kinds = {
+  function: { call: "function_call", prefix: "fc", field: "arguments", named: true },
+  custom: { call: "custom_tool_call", prefix: "ctc", field: "input", named: true },
+  local_shell: { call: "local_shell_call", prefix: "lsh", field: "action", named: false },
+  shell: { call: "shell_call", prefix: "sh", field: "action", named: false },
+  apply_patch: { call: "apply_patch_call", prefix: "apc", field: "operation", named: false }
+}
+export type Kind = keyof typeof kinds
+
+const refuseLost = (id: unknown): never => {
+  const message = `Item with id '${stringOf(id)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
+  throw new Refusal({ status: 404, message, param: "input" })
+}
+
+/** No item was ever stored here: IDs are taken only beside reasoning that carries its own content. */
+const checkStored = (items: ReadonlyArray<Json>): void => {
+  const carried = items.some((item) => (objectOf(item).encrypted_content ?? null) !== null)
+  for (const { encrypted_content, id = "", type } of items.map(objectOf)) {
+    if (type === "reasoning" ? (encrypted_content ?? null) === null : id !== "" && !carried) refuseLost(id)
+  }
+}
+
+/** The API does not take an item's ID for its `call_id`, nor the reverse. */
+const idOf = (prefix: string): Shape => {
+  const wrong = (id: unknown) => `Invalid '{path}': '${stringOf(id)}'. Expected an ID that begins with '${prefix}'.`
+  return where(anything, (id) => stringOf(id).startsWith(prefix), wrong)
+}
+
+const tooLong = ({ length }: string) =>
+  `Invalid '{path}': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`
+const callId = where(stringOf, ({ length }) => length <= 64, tooLong)
+
+const callOf = ({ call, prefix, field, named }: (typeof kinds)[Kind]): Shape<Message> => {
+  const fields = { id: idOf(prefix), call_id: callId, [`${field}!`]: named ? text : anything }
+  const shape: Shape<Readonly<Record<string, unknown>>> = closed(`type status ${named ? "name namespace" : ""}`, fields)
+  return (value, path) => {
+    const { call_id: id, name = call.replace("_call", ""), [field]: asked } = shape(value, path)
+    const json = typeof asked === "string" ? asked : JSON.stringify(asked)
+    return { role: "assistant", parts: [{ call: { id: stringOf(id), name: stringOf(name), json } }] }
+  }
+}
+
+const outputOf = ({ prefix, named }: (typeof kinds)[Kind]): Shape<Message> => {
+  const fields = { id: idOf(named ? prefix : ""), call_id: callId }
+  return closed("type status output max_output_length", fields, ({ call_id: id = "", output: content }) => ({
+    role: "user",
+    parts: [{ result: { id, content } }]
+  }))
+}
+
+const reasoned = { id: idOf("rs") }
+const reasoning = closed("type status summary content encrypted_content", reasoned, (item): Message => {
+  const { encrypted_content: secret } = item
+  const holds = secret === undefined || isSigned(ENCRYPTED, stringOf(secret))
+  insist({ "The encrypted content could not be verified.": holds }, "input")
+  return { role: "assistant", parts: [{ thought: true }] }
+})
+
+const calls = Object.fromEntries(
+  Object.values(kinds).flatMap((kind) => [
+    [kind.call, callOf(kind)],
+    [`${kind.call}_output`, outputOf(kind)]
+  ])
+)
+
+const inputOf = (model: GptModel): Shape<ReadonlyArray<Message>> => {
+  const message = (role: Message["role"], types: Readonly<Record<string, Shape<Part>>>): Shape<Message> => {
+    const fields = { id: idOf("msg"), "content!": contentOf(types) }
+    return closed("type status role phase", fields, ({ content: parts }) => ({ role, parts }))
+  }
+  const given = {
+    input_text: closed("type prompt_cache_breakpoint", { "text!": text }, ({ text }): Part => ({ text })),
+    input_image: closed("type image_url detail file_id prompt_cache_breakpoint", {}, ({ image_url: url }, path) =>
+      imageOf(model, url, `${path}.image_url`)
+    ),
+    input_file: never("This model does not support file content types.")
+  }
+  const roles = {
+    user: message("user", given),
+    assistant: message("assistant", {
+      output_text: closed("type annotations logprobs", { "text!": text }, ({ text }): Part => ({ text })),
+      refusal: closed("type refusal", {}, (): Part => ({}))
+    }),
+    system: message("system", given),
+    developer: message("system", given)
+  }
+  const types = { message: variant("role", roles), reasoning, ...calls }
+  const items = filled(variant<Message>("type", types, "message"))
+  return (value, path) =>
+    typeof value === "string" ? [{ role: "user", parts: [{ text: value }] }] : items(value, path)
+}
+
+type Listed = Tool & { readonly type: Kind; readonly namespace?: string }
+
+const isLocal = (environment: unknown) => objectOf(environment).type === "local"
+const local = where(anything, isLocal, "This model does not support hosted shells.")
+
+const callable = (names: string, more: Partial<Listed> & Pick<Listed, "type">): Shape<Listed> =>
+  closed(`type name description defer_loading ${names}`, {}, (tool, path) => ({ ...toolOf(tool, path), ...more }))
+const callables = {
+  function: callable("parameters strict", { type: "function" }),
+  custom: callable("format", { type: "custom", schema: undefined })
+}
+const nameless = (type: Kind) => (): Listed => ({ name: type, description: "", schema: {}, type })
+const inner = { tools: list(variant("type", callables)) }
+/** Tools that the caller executes; other tools are refused. */
+const tools = list(
+  variant<Listed | ReadonlyArray<Listed>>("type", {
+    ...callables,
+    namespace: closed("type name description", inner, ({ name, tools = [] }) =>
+      tools.map((tool) => ({ ...tool, namespace: stringOf(name) }))
+    ),
+    local_shell: closed("type", {}, nameless("local_shell")),
+    apply_patch: closed("type", {}, nameless("apply_patch")),
+    shell: closed("type", { "environment!": local }, nameless("shell"))
+  })
+)
+
+const schema = closed("type description schema strict", { "name!": text }, ({ schema }) => objectOf(schema))
+
+const requestOf = (model: GptModel) => {
+  const { maxOutputTokens: most } = model
+  const tooMany = `Invalid '{path}': integer above maximum value. Expected a value <= ${most}.`
+  return closed(
+    "model instructions tool_choice top_logprobs parallel_tool_calls metadata stream stream_options store include user " +
+      "truncation safety_identifier prompt_cache_key prompt_cache_retention max_tool_calls service_tier " +
+      // Codex sends it to every provider, and Azure takes it.
+      "client_metadata",
+    {
+      "input!": inputOf(model),
+      max_output_tokens: where(tokens(16), (limit) => limit <= most, tooMany),
+      ...sampling,
+      previous_response_id: never((id) => `Previous response with id '${printed(id)}' not found.`),
+      background: where(anything, (value) => value === false, "Background mode is not available."),
+      reasoning: closed("summary generate_summary", { effort: effortOf(model) }),
+      text: closed("verbosity", { format: formatOf(schema) }),
+      tools
+    }
+  )
+}
+
+const choiceOf = (choice: unknown, tools: ReadonlyArray<Tool>): Turn["choice"] => {
+  const { type, name, mode } = objectOf(choice)
+  if (choice === "required")
+    insist({ "Tool choice 'required' must be specified with 'tools' parameter.": tools.length > 0 }, "tool_choice")
+  if (choice === "auto" || choice === "none" || choice === "required") return choice
+  if (type === "allowed_tools") return mode === "required" ? "required" : "auto"
+  const unnamed = Object.entries(kinds).some(([kind, { named }]) => kind === type && !named)
+  return chosen(stringOf(unnamed ? type : name), tools)
+}
+
+const allowedOf = (choice: unknown, tools: ReadonlyArray<Tool>): ReadonlyArray<Tool> => {
+  const { type, tools: allowed } = objectOf(choice)
+  if (type !== "allowed_tools") return tools
+  const names = new Set(arrayOf(allowed).map((one) => objectOf(one).name ?? objectOf(one).type))
+  return tools.filter(({ name }) => names.has(name))
+}
+
+/** Each call needs an output, and each output a call before it. */
+const checkPairs = (parts: ReadonlyArray<Part>): void => {
+  const called = new Set<string>()
+  const stray = parts.find(({ call, result }) => {
+    if (call !== undefined) called.add(call.id)
+    return result !== undefined && !called.has(result.id)
+  })
+  const answered = new Set(parts.map(({ result }) => result?.id))
+  const missing = [...called].find((id) => !answered.has(id))
+  const rules = {
+    [`No tool call found for function call output with call_id ${stray?.result?.id}.`]: stray === undefined,
+    [`No tool output found for function call ${missing}.`]: missing === undefined
+  }
+  insist(rules, "input")
+}
+
+/** Checks a Responses request as the clouds do. Throws a `Refusal`. */
+export const readResponses = ({ body, model }: shared.GptRequest) => {
+  const asked = requestOf(model)(body, "")
+  const { effort = model.defaultEffort, summary, generate_summary } = asked.reasoning ?? {}
+  const tools = (asked.tools ?? []).flat()
+  const included = arrayOf(asked.include)
+  checkStored(arrayOf(body.input))
+  checkPairs(asked.input.flatMap(({ parts }) => parts))
+  checkSampling(body, "temperature top_p top_logprobs", model, effort)
+  const read = readTurn(asked.input, {
+    model: model.id,
+    instructions: stringOf(asked.instructions),
+    tools,
+    choice: choiceOf(asked.tool_choice ?? "auto", tools),
+    format: asked.text?.format,
+    thinks: effort !== "none",
+    limit: asked.max_output_tokens,
+    stops: []
+  })
+  const likely = included.includes("message.output_text.logprobs")
+  const encrypted = included.includes("reasoning.encrypted_content")
+  const turn = { ...read.turn, tools: allowedOf(asked.tool_choice, tools) }
+  return { ...read, turn, tools, effort, likely, encrypted, shown: (summary ?? generate_summary) !== undefined }
+}
+export type Read = ReturnType<typeof readResponses>
