@@ -1,6 +1,7 @@
 /** Model IDs as a type: a name without a level does not compile. */
-import { plainLevels, type ShippedModel } from "./shippedModels.ts"
+import type { ShippedModels } from "./contract.ts"
 
+const plainLevels = ["fedramp-low", "fedramp-moderate", "fedramp-high", "il2", "il4", "il5"] as const
 type PlainLevel = (typeof plainLevels)[number]
 
 /** What follows the last `:` of a model ID (docs/api.md#model-ids). */
@@ -9,10 +10,10 @@ export type Level = PlainLevel | "itar" | `${PlainLevel}+itar`
 /** `<base_model>:<level>`. Whether it is served, only the gateway knows. */
 export type ModelName = `${string}:${Level}`
 
-export type Purpose = "chat" | "messages" | "responses" | "embeddings"
+export type Purpose = keyof ShippedModels
 
 /** A shipped model of a purpose, or any other name; written so that an editor still offers the first. */
-export type ModelFor<P extends Purpose> = ShippedModel<P> | (ModelName & Record<never, never>)
+export type ModelFor<P extends Purpose> = ShippedModels[P] | (ModelName & Record<never, never>)
 
 /** A request with a model ID in it. */
 export type ForModel<P extends Purpose, Request> = Request & { readonly model: ModelFor<P> }

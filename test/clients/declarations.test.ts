@@ -1,5 +1,11 @@
 /** The client's types are the document's: a change of the contract is a change of this file, `npx vitest -u` writes it. */
 import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { clouds } from "../../src/catalog/Catalog.ts"
+import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { bestSites } from "../../src/catalog/Partition.ts"
+import { makeIndex } from "../../src/catalog/Resolver.ts"
+import { purposePaths } from "../../src/contract/Api.ts"
 import { contract } from "../support/contract.ts"
 import { declarations } from "../support/declarations.ts"
 
@@ -24,6 +30,18 @@ const operations = () => {
   return `/** Where each operation is, the statuses of its answers, and the body of its refusals. */
 export const operations = {\n${entries.join(",\n")}\n} as const\n`
 }
+
+/** The models of the shipped catalog where every cloud is configured, for completion in an editor. */
+const shippedModels = () => {
+  const index = makeIndex(Result.getOrThrow(shippedCatalog), bestSites(clouds), purposePaths)
+  const fields = (["chat", "messages", "responses", "embeddings"] as const).map((purpose) => {
+    const ids = index.list.flatMap(({ id }) => (Result.isSuccess(index.resolve(id, purpose)) ? [`    | "${id}"`] : []))
+    return `  readonly ${purpose}:\n${ids.join("\n")}\n`
+  })
+  return `/** The IDs that the shipped catalog serves for a purpose, where every cloud is configured. */
+export interface ShippedModels {\n${fields.join("")}}\n`
+}
+
 const bodyOf = (content: Content): string => String(content?.["application/json"]?.schema.$ref).split("/").at(-1) ?? ""
 const isRefusal = (body: string): boolean => body.endsWith("ErrorBody")
 type Content = (typeof contract.paths)[string][string]["responses"][string]["content"]
@@ -34,7 +52,7 @@ describe("the client's types", () => {
       name,
       contract.paths[path]?.post?.responses["200"]?.content?.["text/event-stream"]?.schema
     ])
-    const text = `${head}\n${operations()}\n${declarations({ ...contract.components.schemas, ...Object.fromEntries(events) })}`
+    const text = `${head}\n${operations()}\n${shippedModels()}\n${declarations({ ...contract.components.schemas, ...Object.fromEntries(events) })}`
     await expect(text).toMatchFileSnapshot("../../src/client/contract.ts")
   })
 })
