@@ -1,6 +1,6 @@
 /** JSON of which nothing is known: parsed exactly where it matters, and read without surprises. */
 import type { Schema } from "effect"
-import { exactNumberOf, isInexact, rawJson } from "./exactNumber.ts"
+import { exactNumberOf, writtenNumberOf } from "./exactNumber.ts"
 import { isObject as isAnyObject } from "./isObject.ts"
 import { runNow, type Slices, sliceValues } from "./slices.ts"
 
@@ -72,9 +72,11 @@ export function* isShallowInSlices(value: Json | undefined): Slices<boolean> {
 /** The same in one go. */
 export const isShallow = (value: Json | undefined): boolean => runNow(isShallowInSlices(value))
 
-/** Integers beyond 2^53 and numbers beyond the range keep their text. */
-const exactNumber = (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
-  typeof value === "number" && isInexact(value) ? exactNumberOf(context?.source ?? "null") : value
+/** Reads numbers from their text. */
+const reviver =
+  (numberOf: (text: string) => unknown) =>
+  (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
+    typeof value === "number" && context?.source !== undefined ? numberOf(context.source) : value
 
 /**
  * What a number outside strings may look like that JavaScript cannot hold. Strings may look so too, which costs time and
@@ -87,7 +89,7 @@ const unusualNumber = /(?:^|[[,:\s-])(?:\d{16}|\d+(?:\.\d+)?[eE])/
  * common in tools' arguments.
  */
 export const parseExact = (text: string): unknown =>
-  unusualNumber.test(text) ? JSON.parse(text, exactNumber) : JSON.parse(text)
+  unusualNumber.test(text) ? JSON.parse(text, reviver(exactNumberOf)) : JSON.parse(text)
 
 /** The object that a text is; undefined where it is none. Numbers are JavaScript's, or as `parse` reads them. */
 export const readObject = (text: string, parse: (text: string) => unknown = JSON.parse): JsonObject | undefined => {
@@ -102,13 +104,7 @@ export const readObject = (text: string, parse: (text: string) => unknown = JSON
 /** The same with the numbers that JavaScript cannot hold as they were written. */
 export const readExactObject = (text: string): JsonObject | undefined => readObject(text, parseExact)
 
-/** Numbers that JavaScript would print otherwise than they were written keep their text: `1.0`, `1e3`. */
-const writtenNumber = (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
-  typeof value === "number" && context?.source !== undefined && String(value) !== context.source
-    ? rawJson(context.source)
-    : value
-
-/** What such a number may look like outside strings. */
+/** What a number outside strings may look like that JavaScript would print otherwise than it was written: `1.0`, `1e3`. */
 const reprinted = /(?:^|[[,:\s])-?(?:0(?=[,\s\]}])|\d+(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]|\.\d{15})|\d{16})/
 
 /**
@@ -116,7 +112,7 @@ const reprinted = /(?:^|[[,:\s])-?(?:0(?=[,\s\]}])|\d+(?:\.\d*0(?!\d)|(?:\.\d+)?
  * numbers any more: counts, which are plain integers, are.
  */
 export const parseWritten = (text: string): unknown =>
-  reprinted.test(text) ? JSON.parse(text, writtenNumber) : JSON.parse(text)
+  reprinted.test(text) ? JSON.parse(text, reviver(writtenNumberOf)) : JSON.parse(text)
 
 /** The same of an object; undefined where the text is none. */
 export const readWrittenObject = (text: string): JsonObject | undefined => readObject(text, parseWritten)
