@@ -140,6 +140,36 @@ for (const model of models) {
       assert.deepStrictEqual(governance.flags[0].destinations, ["https://a.example/x"])
     })
 
+    it("sends what the clouds do not take as they take it", async () => {
+      const twice = [...ask("What is a fjord?").messages, ...ask("In one sentence.").messages]
+      const asked = { model, max_tokens: 4000, messages: twice, cache_control: { type: "ephemeral" as const } }
+      const thinking = { type: "enabled" as const, budget_tokens: 1024 }
+      const sampling = { temperature: 1 }
+      const { response } = await client()
+        .messages.create({ ...asked, ...sampling, thinking })
+        .withResponse()
+      const named = response.headers.get("x-gateway-adjusted")?.split(", ") ?? []
+      assert.includeMembers(named, ["messages:merged", "cache_control:request->block"])
+      const counted = await client().messages.countTokens({ model, messages: twice })
+      const billed = await client().messages.create({ model, max_tokens: 4000, messages: twice })
+      assert.strictEqual(counted.input_tokens, billed.usage.input_tokens)
+    })
+
+    it("searches among tools, with and without the beta, and counts without", async () => {
+      const tools = [
+        { type: "tool_search_tool_regex_20251119" as const, name: "tool_search_tool_regex" as const },
+        { name: "get_weather", input_schema: { type: "object" as const }, defer_loading: true }
+      ]
+      for (const betas of [[], ["advanced-tool-use-2025-11-20"]]) {
+        const message = await client().beta.messages.create({ model, ...ask("hi"), tools, betas })
+        assert.strictEqual(message.stop_reason, "end_turn")
+      }
+      const counted = client().beta.messages.countTokens({ model, ...ask("hi"), tools })
+      const { data, response } = await counted.withResponse()
+      assert.isAbove(data.input_tokens, 0)
+      assert.include(response.headers.get("x-gateway-adjusted"), "tool_search_tool_regex_20251119:removed")
+    })
+
     it("counts what it is billed", async () => {
       const counted = await client().messages.countTokens({ model, messages: ask("What is a fjord?").messages })
       const billed = await client().messages.create({ model, ...ask("What is a fjord?") })
