@@ -238,6 +238,7 @@ const messagesBase = (model: string) => ({
   max_tokens: 4000,
   system: [{ type: "text", text: "s", cache_control: { type: "ephemeral" } }],
   messages: [
+    { role: "user", content: "Hello." },
     {
       role: "user",
       content: [
@@ -304,6 +305,11 @@ const messagesFields = {
   "output_config.format": { name: "n", strict: true }
 }
 
+/** Parameters of an answer (docs/api.md#counting-tokens). */
+const uncounted = new Set(
+  "cache_control max_tokens output_format service_tier speed stop_sequences temperature top_k top_p".split(" ")
+)
+
 describe("messages", () => {
   for (const model of ["claude-sonnet-4-5:il2", "claude-haiku-4-5:il5", "claude-opus-4-7:il2", "claude-opus-4-7:il5"]) {
     const base = messagesBase(model)
@@ -313,6 +319,20 @@ describe("messages", () => {
     it(`${model}: fields that no one knows`, { timeout }, async () => {
       assert.deepStrictEqual(await lost("/v1/messages", base, everywhere(base)), [])
     })
+    it(`${model}: betas of any kind`, { timeout }, async () => {
+      const given = ["novel-2026-01-01", "a,b", ["a", 7], [["a"]], 7, true, { a: 1 }]
+      const added = given.map((value) => ({ place: [], name: "anthropic_beta", value }))
+      assert.deepStrictEqual(await lost("/v1/messages", base, added), [])
+    })
+    it(`${model}: a count, but for what makes no difference to it`, { timeout }, async () => {
+      const { max_tokens: _, metadata: __, stream: ___, output_config: ____, thinking: _____, ...counted } = base
+      const path = "/v1/messages/count_tokens"
+      assert.deepStrictEqual(await lost(path, counted, everywhere(counted)), [])
+      const added = documented(counted, messagesFields).filter(
+        ({ name, place }) => place.length > 0 || !uncounted.has(name)
+      )
+      assert.deepStrictEqual(await lost(path, counted, added), [])
+    })
   }
 })
 
@@ -321,6 +341,7 @@ const responsesBase = {
   instructions: "s",
   input: [
     { type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] },
+    { type: "message", role: "assistant", content: [{ type: "output_text", text: "I look.", annotations: [] }] },
     { type: "function_call", call_id: "call_1", name: "f", arguments: "{}" },
     { type: "function_call_output", call_id: "call_1", output: "c" }
   ],
@@ -360,8 +381,15 @@ const responsesFields = {
     user: "u",
     verbosity: "low"
   },
-  input: { id: "i", status: "completed", phase: "commentary" },
-  "input.content": { annotations: ["a"], image_url: "x" },
+  input: {
+    id: "i",
+    status: "completed",
+    phase: "commentary",
+    parsed_arguments: { url: "https://example.com" },
+    created_by: "c",
+    provider_data: { a: 1 }
+  },
+  "input.content": { annotations: ["a"], image_url: "x", parsed: { url: "https://example.com" }, provider_data: {} },
   tools: { defer_loading: true, strict: false, description: "e", cache_control: mark },
   "tools.tools": { strict: true, defer_loading: true },
   "tools.format": { name: "n" },
