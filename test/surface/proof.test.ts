@@ -88,7 +88,7 @@ describe("with clouds", () => {
   })
 
   it("one that refused a field is named, also where it could not be asked again", async () => {
-    const refusal = { type: "invalid_request_error", message: "safeguards: Extra inputs are not permitted" }
+    const refusal = { type: "invalid_request_error", message: "novelties: Extra inputs are not permitted" }
     const body = JSON.stringify({ type: "error", error: refusal })
     const headers = { "content-type": "application/json", connection: "close" }
     const once = await fakeUpstream((socket) => {
@@ -96,7 +96,7 @@ describe("with clouds", () => {
     })
     const gateway = await startGateway({ settings: cloudsAt(once.url) })
     const [path, hello] = requestOf("messages", "hello")
-    const got = await post(`${gateway.url}${path}`, { ...hello, safeguards: {} })
+    const got = await post(`${gateway.url}${path}`, { ...hello, novelties: {} })
     await gateway.stop()
     assert.strictEqual(once.received.length, 1)
     assert.deepStrictEqual([got.status, proof(got.headers)], [502, "bedrock/us-gov-west-1"])

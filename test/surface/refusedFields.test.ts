@@ -289,18 +289,18 @@ describe("on the wire", () => {
         // Another model for each, because deployments remember.
         const model = `claude-${stream ? "sonnet" : "haiku"}-4-5:${level}`
         refused = [
-          ["safeguards", isIn("safeguards")],
+          ["novelties", isIn("novelties")],
           ["metadata.novel", (body) => JSON.stringify(body.metadata ?? {}).includes("novel")]
         ]
-        const extra = { stream, safeguards: {}, metadata: { user_id: "u", novel: 1 } }
+        const extra = { stream, novelties: {}, metadata: { user_id: "u", novel: 1 } }
         const first = await ask(model, extra)
         assert.strictEqual(first.got.status, 200, first.got.text)
         assert.lengthOf(first.bodies, 3)
         assert.deepStrictEqual(first.sent.metadata, { user_id: "u" })
-        assert.strictEqual(first.adjusted, "safeguards:removed, metadata.novel:removed")
-        const second = await ask(model, { ...extra, safeguards: { a: 1 } })
+        assert.strictEqual(first.adjusted, "novelties:removed, metadata.novel:removed")
+        const second = await ask(model, { ...extra, novelties: { a: 1 } })
         assert.lengthOf(second.bodies, 1)
-        assert.strictEqual(second.adjusted, "safeguards:removed, metadata.novel:removed")
+        assert.strictEqual(second.adjusted, "novelties:removed, metadata.novel:removed")
         const record = () =>
           gateway.records().find(({ request_id }) => request_id === second.got.headers.get("x-request-id"))
         while (record() === undefined) await new Promise((resolve) => setTimeout(resolve, 5))
