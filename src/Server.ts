@@ -23,7 +23,7 @@ import { Quota } from "./limits/Quota.ts"
 import { RateLimit } from "./limits/RateLimit.ts"
 import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
-import { auditFile, UsageLog } from "./limits/UsageLog.ts"
+import { auditLayer, UsageLog } from "./limits/UsageLog.ts"
 import { listenerLayer } from "./listener.ts"
 import { Clouds, type GatewaySettings, Settings } from "./Settings.ts"
 import { sitesOf } from "./settings/addresses.ts"
@@ -75,16 +75,16 @@ const access = (options: GatewayOptions) => {
   )
 }
 
-/** Audit events in their own file, or beside the usage records; the start and the stop are the first and the last. */
+/** Audit events where the operator wants them, beside the usage records or apart; the start and the stop are the first and the last. */
 const audit = ({ clouds, settings }: GatewayOptions) => {
-  const log: Layer.Layer<never, never, FileSystem.FileSystem | UsageLog> = Option.match(settings.auditLog, {
-    onNone: () =>
-      Layer.effect(
-        Audit,
-        Effect.map(UsageLog, (records) => records.audit)
-      ),
-    onSome: auditFile
-  })
+  if (Option.isNone(settings.auditLog)) return Layer.empty
+  const log: Layer.Layer<never, never, FileSystem.FileSystem | UsageLog> =
+    settings.auditLog.value === settings.usageLog
+      ? Layer.effect(
+          Audit,
+          Effect.map(UsageLog, (records) => records.audit)
+        )
+      : auditLayer(settings.auditLog.value)
   return Layer.effectDiscard(
     Effect.gen(function* () {
       const record = yield* Audit

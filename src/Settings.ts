@@ -133,7 +133,7 @@ const own = Config.all({
   ).pipe(Config.map(Option.map((url) => Redacted.make(url)))),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
-  /** A file for audit events; beside the usage records unless set. */
+  /** Where audit events go: a file, which may be that of the usage records, or stdout. None are kept unless set. */
   auditLog: optional("GATEWAY_AUDIT_LOG"),
   /** Prometheus metrics and the status page, when a port is set. */
   metricsPort: Config.option(port("GATEWAY_METRICS_PORT")),

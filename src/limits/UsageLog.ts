@@ -70,11 +70,11 @@ export class UsageLog extends Context.Service<
     )
 }
 
-/** Audit events in a file of their own, chained like usage records. */
-export const auditFile = (file: string) =>
+/** Audit events apart from the usage records, chained like them: in a file, or on standard output. */
+export const auditLayer = (log: string) =>
   Layer.effect(
     Audit,
-    Effect.map(makeFileLog(file, {}), ({ audit }) => audit)
+    Effect.map(log === "stdout" ? makeUsageLog(stdoutSink, {}) : makeFileLog(log, {}), ({ audit }) => audit)
   )
 
 /** Appends one event of a command, as a chain of its own. */

@@ -83,9 +83,32 @@ describe("the gateway's audit events", () => {
     assert.strictEqual(verified.code, 0, verified.stdout + verified.stderr)
   })
 
-  it("stand beside the usage records where they have no file of their own, and are no damage there", async () => {
-    const file = join(folder, "beside.jsonl")
+  it("are not kept unless a place is named", async () => {
+    const file = join(folder, "none.jsonl")
     const gateway = await startGateway({ settings: { GATEWAY_USAGE_LOG: file } })
+    await (await fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": "wrong" } })).body?.cancel()
+    await gateway.stop()
+    assert.lengthOf(linesIn(file), 1)
+    assert.deepStrictEqual(eventsIn(file), [])
+  })
+
+  it("go to standard output by that name", async () => {
+    const broken = join(folder, "broken.json")
+    writeFileSync(broken, "{")
+    const { code, stdout } = await run(["serve"], { GATEWAY_AUDIT_LOG: "stdout", GATEWAY_KEYS_FILE: broken })
+    assert.strictEqual(code, 1)
+    assert.deepStrictEqual(
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line).audit),
+      ["gateway.started", "gateway.stopped"]
+    )
+  })
+
+  it("stand beside the usage records in the same file, and are no damage there", async () => {
+    const file = join(folder, "beside.jsonl")
+    const gateway = await startGateway({ settings: { GATEWAY_USAGE_LOG: file, GATEWAY_AUDIT_LOG: file } })
     for (const key of ["sandbox-key", "wrong"]) {
       await (await fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": key } })).body?.cancel()
     }

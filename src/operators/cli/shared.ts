@@ -20,17 +20,14 @@ export const optionalCount = (name: string, description: string) =>
   Flag.Int(name).pipe(Flag.withDescription(description), Flag.withDefault(undefined))
 export const jsonFlag = Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
 
-/** Where the audit events of commands go; undefined where the gateway writes its records to its own standard output. */
-const auditFileOf = ({ auditLog, usageLog }: GatewaySettings): string | undefined =>
-  Option.getOrUndefined(auditLog) ?? (usageLog === "stdout" ? undefined : usageLog)
-
 /** What a command has done goes to the audit log, with who did it. */
 const audited = <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const acts: Array<Act> = []
     const done = yield* Effect.provideService(command, Audit, (act) => void acts.push(act))
-    const file = auditFileOf(gateway)
-    if (file === undefined) return done
+    const file = Option.getOrUndefined(gateway.auditLog)
+    // Standard output is for what a command answers.
+    if (file === undefined || file === "stdout") return done
     const actor = { kind: "operator", user: userInfo().username, host: hostname() } as const
     for (const act of acts) {
       yield* Effect.mapError(
