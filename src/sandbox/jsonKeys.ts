@@ -28,8 +28,11 @@ const namesIn = (list: string): ReadonlyArray<string> => {
 /** In order, each once; none where the prompt names none. */
 export const keysIn = (prompt: string): ReadonlyArray<string> => {
   const text = prompt.slice(0, READ)
-  const lists = [...text.matchAll(listed)].map(([, , list = ""]) => list)
-  const inQuotes = lists.flatMap((list) => allOf(list, quoted))
-  const found = [allOf(text, shown), inQuotes, lists.flatMap(namesIn), allOf(text, quoted)]
+  const inLists = [...text.matchAll(listed)].flatMap(([, , list = ""]) => {
+    const bare = namesIn(list)
+    const inQuotes = allOf(list, quoted)
+    return bare[0] === inQuotes[0] || bare.length === 0 ? inQuotes : bare
+  })
+  const found = [allOf(text, shown), inLists, allOf(text, quoted)]
   return [...new Set(found.find((keys) => keys.length > 0))].slice(0, MOST)
 }

@@ -61,6 +61,9 @@ const talk = (interactive: boolean, ...lines: ReadonlyArray<string>) =>
     return { shown: shown(), result, records }
   })
 
+const failure = ({ result }: { readonly result: { readonly _tag: string; readonly failure?: unknown } }) =>
+  String(Object(result.failure).message)
+
 describe("chat", () => {
   it.live("streams answers, remembers the turns, and names the boundary that served them", () =>
     Effect.gen(function* () {
@@ -131,9 +134,20 @@ describe("chat", () => {
     })
   )
 
-  it.live("takes piped lines for questions, also those that look like commands", () =>
+  it.live("runs commands that are piped, too, and ends at one that it cannot obey", () =>
     Effect.gen(function* () {
-      assert.match((yield* talk(false, "/exit", "[sandbox: text=Two.]")).shown, /served by.*\nTwo\.\n/s)
+      const { shown, result } = yield* talk(
+        false,
+        ...["[sandbox: text=One.]", "/model gpt-5.1:il5", " /exit says what?", "/exit", "[sandbox: text=Never.]"]
+      )
+      assert.strictEqual(result._tag, "Success")
+      assert.match(shown, /^One\.\n.*sandbox-bedrock.*\ngpt-5\.1:il5 answers.*\n.*\/exit says what.*\n.*sandbox-azure/)
+      assert.notInclude(shown, "Never.")
+      for (const line of ["/modle gpt-5.1:il5", "/model gpt-5.1:il6"]) {
+        const wrong = yield* talk(false, line, "[sandbox: text=Never.]")
+        assert.match(failure(wrong), /is \/model meant\?|near: .*gpt-5\.1:il5/)
+        assert.notInclude(wrong.shown, "Never.")
+      }
     })
   )
 
@@ -147,9 +161,6 @@ describe("chat", () => {
       Effect.map((result) => ({ result, shown: shown() }))
     )
   }
-  const failure = ({ result }: { readonly result: { readonly _tag: string; readonly failure?: unknown } }) =>
-    String(Object(result.failure).message)
-
   it.live("takes the sandbox's key where there is a sandbox, and only there", () =>
     Effect.gen(function* () {
       const sandbox = yield* gateway({ docs: true })

@@ -8,7 +8,7 @@ import { Context, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { examine } from "../../src/operators/doctor/examine.ts"
 import { type Finding, makeCheck, passed, runChecks } from "../../src/operators/doctor/Finding.ts"
-import { reportText } from "../../src/operators/doctor/report.ts"
+import { reportJson, reportText } from "../../src/operators/doctor/report.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { hasRedis, testRedis } from "../limits/redis.ts"
 import { start } from "../operation/child.ts"
@@ -68,6 +68,23 @@ describe("doctor", () => {
     })
   )
 
+  it.live("says what it checked in the sandbox, and asks it when asked to", () =>
+    Effect.gen(function* () {
+      const found = yield* check({}, true)
+      assert.isTrue(passed(found), reportText(found))
+      assert.match(shown(found, "clouds"), /^warn: no cloud is configured: the sandbox starts .*\nok: .*--live/)
+      assert.match(shown(found, "catalog"), /^ok: .* [1-9]\d* IDs served by the sandbox$/)
+      assert.match(shown(found, "key file"), /^ok: the sandbox takes sandbox-key/)
+      const lines = shown(found, "live").split("\n")
+      assert.isAbove(lines.length, 10)
+      for (const line of lines) assert.match(line, /^ok: \S+ on sandbox-\w+\/\S+ answered in \d+ ms$/)
+      const { findings, ok } = JSON.parse(reportJson(found))
+      assert.isTrue(ok)
+      assert.includeMembers(Object.keys(findings[0]), ["ok", "check", "message"])
+      for (const { ok, state } of findings) assert.strictEqual(ok, state !== "fail")
+    })
+  )
+
   it.live("explains the refusals of a cloud", () =>
     Effect.gen(function* () {
       const upstream = yield* Effect.acquireRelease(
@@ -106,7 +123,12 @@ describe("doctor", () => {
     ],
     ["no FIPS provider", () => ({ GATEWAY_FIPS: "required" }), "fips", /^fail: OpenSSL .* -> .*docs\/fips\.md/],
     ["no catalog", () => ({ GATEWAY_CATALOG_FILE: join(directory, "none") }), "catalog", /^fail: .*no such file/],
-    ["no keys", () => ({}), "key file", /^warn: .*none does not exist.* -> .*keys create/],
+    [
+      "no keys",
+      () => ({ BEDROCK_REGION: "us-gov-west-1", AWS_BEARER_TOKEN_BEDROCK: "x" }),
+      "key file",
+      /^warn: .*none does not exist.* -> .*keys create/
+    ],
     [
       "keys that others may read",
       () => ({ GATEWAY_KEYS_FILE: file("keys.json", '{"version":1,"keys":[]}', 0o644) }),
@@ -234,7 +256,7 @@ describe("doctor", () => {
     const { findings, ok } = JSON.parse(passing.stdout)
     assert.isTrue(ok)
     assert.deepInclude(findings, {
-      ...{ state: "warn", check: "clouds", message: "no cloud is configured: the sandbox starts" },
+      ...{ ok: true, state: "warn", check: "clouds", message: "no cloud is configured: the sandbox starts" },
       fix: "Set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT. For a trial nothing needs to be done."
     })
     assert.includeMembers(

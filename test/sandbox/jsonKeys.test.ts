@@ -10,6 +10,7 @@ it.each<[string, ReadonlyArray<string>]>([
   ['Return JSON with the keys "city" and "days", please.', ["city", "days"]],
   ["Give me JSON with fields: title, year and author of the book.", ["title", "year", "author"]],
   ["A JSON object that has the properties called score, reason", ["score", "reason"]],
+  ['Answer as JSON with the keys name, age and "city".', ["name", "age", "city"]],
   ["Use keys `first_name`, `last_name`, `first_name`.", ["first_name", "last_name"]],
   ['Reply in JSON with a "verdict".', ["verdict"]],
   ["A trip, as JSON", []],

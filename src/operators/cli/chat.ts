@@ -4,7 +4,7 @@ import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { type ChatMessage, type Client, isModelName, type ModelName, makeClient } from "../../EffectClient.ts"
 import { isObject } from "../../wire/json.ts"
-import { type CommandName, helpText, type Line, parseLine, refuseModel, unknownCommand } from "./chatCommands.ts"
+import { type CommandName, helpText, parseLine, refuseModel, unknownCommand } from "./chatCommands.ts"
 import { CommandError, fail } from "./shared.ts"
 import { addChunk, bold, dim, emptyAnswer, explainFailure, footer, greeting, printable, textOf } from "./transcript.ts"
 
@@ -24,6 +24,8 @@ interface State {
 }
 
 type Print = (text: string) => Effect.Effect<void>
+/** Says why a line cannot be obeyed; piped lines end there, since those that follow rely on it. */
+type Refuse = (text: string) => Effect.Effect<void, CommandError>
 
 /** Waits for Ctrl-C. Keys are read one by one meanwhile, so that Ctrl-C reaches neither npm nor its shell, which would exit. */
 const interrupted = Effect.gen(function* () {
@@ -71,7 +73,8 @@ const runCommand = Effect.fnUntraced(function* (
   { client }: Conversation,
   state: State,
   { argument, name }: { readonly name: CommandName; readonly argument: string },
-  reply: Print
+  reply: Print,
+  refuse: Refuse
 ) {
   switch (name) {
     case "exit":
@@ -90,11 +93,9 @@ const runCommand = Effect.fnUntraced(function* (
         yield* reply(`${argument} answers from now on.`)
         return { ...state, model: argument }
       }
-      yield* reply(
-        argument === ""
-          ? `${state.model} answers. The key may use:\n  ${available.join("\n  ")}`
-          : (refusal ?? `${argument} has no level`)
-      )
+      yield* argument === ""
+        ? reply(`${state.model} answers. The key may use:\n  ${available.join("\n  ")}`)
+        : refuse(refusal ?? `${argument} has no level`)
       return state
     }
     case "help":
@@ -104,14 +105,15 @@ const runCommand = Effect.fnUntraced(function* (
 })
 
 /**
- * Asks line by line until the input ends or, at a terminal, a line is empty. A turn that failed is forgotten. Commands are for
- * a person: a piped line is always a question.
+ * Asks line by line until the input ends or, at a terminal, a line is empty. A person goes on after a failure, without the turn
+ * that failed; piped lines end there.
  */
 export const converse = Effect.fnUntraced(function* (conversation: Conversation) {
   const { model, url, interactive } = conversation
   const terminal = yield* Terminal.Terminal
   const print: Print = (text) => Effect.orDie(terminal.display(text))
   const reply: Print = (text) => print(`${dim(printable(text))}\n`)
+  const refuse: Refuse = interactive ? reply : fail
   if (interactive) yield* print(greeting(model, url))
   let state: State = { model, system: undefined, messages: [] }
   while (true) {
@@ -123,17 +125,21 @@ export const converse = Effect.fnUntraced(function* (conversation: Conversation)
       if (interactive) return
       continue
     }
-    const line: Line = interactive ? parseLine(text) : { _tag: "Message", text }
+    const line = parseLine(text)
     if (line._tag === "Unknown") {
-      yield* reply(unknownCommand(line.name))
+      yield* refuse(unknownCommand(line.name))
       continue
     }
+    const now = state
     const next = yield* Effect.result(
-      line._tag === "Message"
-        ? ask(conversation, state, line.text, print)
-        : runCommand(conversation, state, line, reply)
+      Effect.gen(function* () {
+        return line._tag === "Message"
+          ? yield* ask(conversation, now, line.text, print)
+          : yield* runCommand(conversation, now, line, reply, refuse)
+      })
     )
     if (Result.isFailure(next)) {
+      if (next.failure instanceof CommandError) return yield* next.failure
       const message = explainFailure(next.failure, url)
       if (!interactive) return yield* fail(message)
       yield* print(`\n${bold("Error:")} ${message}\n`)
@@ -180,4 +186,4 @@ export const chatCommand = Command.make(
     const interactive = process.stdin.isTTY === true
     yield* converse({ client, model, url, interactive })
   }, Effect.provide(FetchHttpClient.layer))
-).pipe(Command.withDescription("Chat with a model from the terminal; piped lines are asked one by one"))
+).pipe(Command.withDescription("Chat with a model from the terminal; piped lines are asked or obeyed one by one"))

@@ -1,5 +1,6 @@
 /** Everything that `doctor` checks (docs/operation.md#doctor). */
-import { Config, Effect, Result } from "effect"
+import { Config, Context, Effect, Layer, Result } from "effect"
+import type { Catalog } from "../../catalog/Catalog.ts"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { applyProxyRule } from "../../proxy.ts"
 import { type Environment, load } from "../../Settings.ts"
@@ -10,8 +11,17 @@ import { runChecks } from "./Finding.ts"
 import { keysCheck, stateCheck, tlsCheck, usageLogCheck } from "./files.ts"
 import { liveCheck } from "./live.ts"
 import { filesLimitCheck, fipsCheck, portsCheck } from "./machine.ts"
-import { catalogCheck, cloudsCheck, settingsCheck } from "./settings.ts"
+import { catalogCheck, cloudsCheck, settingsCheck, startsSandbox } from "./settings.ts"
 import { collectorCheck, redisCheck } from "./stores.ts"
+
+/** The sandbox's clouds, as `serve` would start them; they stop with the scope. */
+const simulated = Effect.fnUntraced(function* (catalog: Catalog | undefined) {
+  const { Sandbox } = yield* Effect.promise(() => import("../../sandbox/Sandbox.ts"))
+  const options = { pace: 0, ...(catalog === undefined ? {} : { catalog: () => catalog }) }
+  const { environment } = Context.get(yield* Layer.build(Sandbox.layer(options)), Sandbox)
+  const { clouds } = yield* Effect.orDie(load(environment))
+  return { ...clouds, simulated: true }
+})
 
 /** What is found in this environment; settings that cannot be read end it early. `live`: whether deployments are called, too. */
 export const examine = Effect.fnUntraced(function* (environment: Environment, live: boolean) {
@@ -21,16 +31,18 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     const problem = failure instanceof Config.ConfigError ? explainSetting(failure) : String(failure)
     return yield* runChecks([settingsCheck(environment, problem), collectorCheck(environment), fipsCheck(undefined)])
   }
-  const { gateway, clouds } = loaded.success
+  const { gateway, clouds: configured } = loaded.success
   applyProxyRule(gateway)
   applyTlsPolicy()
-  const catalog = live ? yield* Effect.result(loadCatalog(gateway.catalogFile)) : undefined
+  const catalog = yield* Effect.result(loadCatalog(gateway.catalogFile))
+  const sandbox = startsSandbox(gateway, configured)
+  const clouds = sandbox ? yield* simulated(Result.getOrUndefined(catalog)) : configured
   return yield* runChecks([
     settingsCheck(environment, undefined),
-    cloudsCheck(gateway, clouds),
+    cloudsCheck(gateway, configured),
     catalogCheck(gateway, clouds),
-    ...cloudChecks(gateway, clouds),
-    keysCheck(gateway),
+    ...(sandbox ? [] : cloudChecks(gateway, clouds)),
+    keysCheck(gateway, sandbox),
     tlsCheck(gateway),
     fipsCheck(gateway.fips === "required"),
     redisCheck(gateway),
@@ -39,6 +51,6 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     collectorCheck(environment),
     portsCheck(gateway),
     filesLimitCheck(gateway),
-    ...(catalog?._tag === "Success" ? [liveCheck(gateway, clouds, catalog.success)] : [])
+    ...(live && Result.isSuccess(catalog) ? [liveCheck(gateway, clouds, catalog.success)] : [])
   ])
 }, Effect.scoped)

@@ -12,5 +12,7 @@ export const reportText = (findings: ReadonlyArray<Finding>): string => {
   return `${table(rows)}\n${(["fail", "warn", "ok"] as const).map(count).join(", ")}`
 }
 
-export const reportJson = (findings: ReadonlyArray<Finding>): string =>
-  JSON.stringify({ ok: passed(findings), findings }, null, 2)
+export const reportJson = (findings: ReadonlyArray<Finding>): string => {
+  const all = findings.map((finding) => ({ ok: passed([finding]), ...finding }))
+  return JSON.stringify({ ok: passed(findings), findings: all }, null, 2)
+}

@@ -23,6 +23,10 @@ export const settingsCheck = (environment: Environment, problem: string | undefi
   return makeCheck("settings", Effect.succeed([first, ...unknown]))
 }
 
+/** Whether `serve` starts the sandbox with these settings. */
+export const startsSandbox = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings): boolean =>
+  sandbox === "on" || (sandbox === "auto" && activeClouds(clouds).size === 0 && isLoopback(host))
+
 /** Which clouds are active and where; and whether any is. */
 const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) => {
   const choose = "Set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT."
@@ -30,7 +34,10 @@ const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) 
     if (sandbox === "off") return fail("no cloud is configured, and GATEWAY_SANDBOX is off: the start fails", choose)
     return sandbox === "auto" && !isLoopback(host)
       ? fail(`no cloud is configured, and ${host} is not loopback: the start fails`, choose)
-      : warn("no cloud is configured: the sandbox starts", `${choose} For a trial nothing needs to be done.`)
+      : [
+          warn("no cloud is configured: the sandbox starts", `${choose} For a trial nothing needs to be done.`),
+          ok("the sandbox's clouds and their credentials are made at each start; --live asks them")
+        ]
   }
   const sites = sitesOf(clouds)
   const found = allClouds.flatMap((cloud) => {
@@ -38,7 +45,9 @@ const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) 
     if (place === undefined) return []
     return [ok(`${cloud} at ${place}${declared === undefined ? "" : `, declared ${formatBoundary(declared)}`}`)]
   })
-  return sandbox === "on" ? [...found, warn("GATEWAY_SANDBOX is on: they are not used", "Unset it.")] : found
+  return sandbox === "on"
+    ? [...found, warn("GATEWAY_SANDBOX is on: they are neither used nor checked", "Unset it.")]
+    : found
 }
 export const cloudsCheck = (settings: GatewaySettings, clouds: CloudSettings): Check =>
   makeCheck(
@@ -60,7 +69,9 @@ export const catalogCheck = ({ catalogFile }: GatewaySettings, clouds: CloudSett
                 `${source}: no model ID can be served here`,
                 "See npm run gateway -- catalog check, and docs/operation.md#what-may-serve-what."
               )
-            : ok(`${source}: ${catalog.models.length} models, ${list.length} IDs served here`)
+            : ok(
+                `${source}: ${catalog.models.length} models, ${list.length} IDs served ${clouds.simulated ? "by the sandbox" : "here"}`
+              )
         const fix = "Use a region or endpoint that may serve these levels, or take them out of the catalog."
         return [first, ...leftOutLines(leftOut).map((line) => warn(line, fix))]
       }),
