@@ -106,23 +106,19 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
   yield text
 }
 
-/** The text of a value in one piece, printed in slices. */
-export function* printText(value: unknown): Slices<string> {
-  const pieces: Array<string> = []
-  for (const piece of printPieces(value)) {
-    pieces.push(piece)
-    yield
-  }
-  return pieces.join("")
-}
-
-function* printed(value: unknown): Slices<Uint8Array<ArrayBuffer>> {
+/** The bytes of a value in one piece. Each piece is made bytes in its own slice: to join the strings would do that for all at once. */
+function* printed(value: unknown): Slices<Buffer<ArrayBuffer>> {
   const pieces: Array<Buffer> = []
   for (const piece of printPieces(value)) {
     pieces.push(Buffer.from(piece))
     yield
   }
   return Buffer.concat(pieces)
+}
+
+/** The text of a value in one piece, printed in slices. */
+export function* printText(value: unknown): Slices<string> {
+  return (yield* printed(value)).toString("utf8")
 }
 
 /** Bytes of text that the engine prints in about a millisecond. */
