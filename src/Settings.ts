@@ -62,7 +62,9 @@ const own = Config.all({
   /** The embedded quota store. */
   stateDir: text("GATEWAY_STATE_DIR").pipe(Config.withDefault(".gateway")),
   /** Request body ceiling, in bytes. */
-  maxBodyBytes: count("GATEWAY_MAX_BODY_BYTES", 20_971_520),
+  maxBodyBytes: count("GATEWAY_MAX_BODY_BYTES", 33_554_432),
+  /** Takes lists that hold only text as content in every role of a chat, and joins them. */
+  textArrays: Config.Boolean("GATEWAY_TEXT_ARRAYS").pipe(Config.withDefault(false)),
   /** Whole-request deadlines, without and with a stream. */
   requestCeiling: duration("GATEWAY_REQUEST_CEILING", minutes(5)),
   streamCeiling: duration("GATEWAY_STREAM_CEILING", minutes(15)),

@@ -13,7 +13,8 @@ const sized = Schema.makeFilter((text: string) => (fitsText(text) ? undefined : 
   toJsonSchema: () => ({})
 })
 const Text = Schema.String.check(sized)
-const stringOnly = (role: string) => `must be a string (${role} content has no parts)`
+const stringOnly = (role: string) =>
+  `must be a string (${role} content has no parts); the operator can allow lists of text with GATEWAY_TEXT_ARRAYS=true`
 const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
 
 export const TextPart = Schema.StructWithRest(

@@ -97,7 +97,7 @@ export const statuses: Readonly<
   "413": {
     meaning: "The request body is too large.",
     type: "invalid_request_error",
-    message: "the request body is larger than 20971520 bytes"
+    message: "the request body is larger than 33554432 bytes"
   },
   "415": {
     meaning: "The body is not JSON, or is compressed.",

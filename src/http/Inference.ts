@@ -72,7 +72,12 @@ export class Inference extends Context.Service<
       >(
         surface: Surface<Request, P, S, E>
       ): Handler<E> => {
-        const read = bodyReader(surface.schema, limits, surface.texts)
+        const read = bodyReader(
+          surface.schema,
+          limits,
+          surface.texts,
+          settings.textArrays ? surface.joinTexts : undefined
+        )
         const { protocol } = surface
 
         const prepared = (

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Duration, Effect, Result, type Schema, SchemaIssue } from "effect"
+import { Duration, Effect, identity, Result, type Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { GatewayError, invalid, noRoom } from "../catalog/GatewayError.ts"
 import { compiled } from "../contract/compiled.ts"
@@ -12,6 +12,7 @@ import { issueWords, plainMessage } from "../contract/words.ts"
 import { ServerResponse } from "../nodeHttp.ts"
 import type { JsonText } from "../vendors/jsonTexts.ts"
 import { newBudget } from "../wire/budget.ts"
+import { isObject, type JsonObject } from "../wire/json.ts"
 import { parse, type Refusal } from "../wire/parse.ts"
 import { inOneTurn } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
@@ -151,12 +152,13 @@ export const makeJudge = <A>(schema: Schema.ConstraintDecoder<unknown> & { reado
 /**
  * A reader of bodies of one schema, the endpoint's own. It answers the body as it was sent, not a copy, once the schema has
  * accepted it: schemas of requests transform nothing. `HttpApiBuilder` would parse it with `JSON.parse`, which loses numbers of
- * 64 bits, and would print the whole of it again.
+ * 64 bits, and would print the whole of it again. `before` changes a body before it is judged.
  */
 export const bodyReader = <A>(
   schema: Schema.ConstraintDecoder<unknown> & { readonly Type: A },
   limits: BodyLimits,
-  texts: ((request: A) => ReadonlyArray<JsonText>) | undefined = undefined
+  texts: ((request: A) => ReadonlyArray<JsonText>) | undefined = undefined,
+  before: (body: JsonObject) => JsonObject = identity
 ) => {
   const judge = makeJudge(schema)
   const decoded = Effect.fnUntraced(function* (bytes: Buffer) {
@@ -164,7 +166,7 @@ export const bodyReader = <A>(
     if (refused !== undefined) return yield* refused
     const budget = newBudget()
     const value = yield* Effect.mapError(parse(bytes, budget), (refusal) => refusalOf(refusal, bytes))
-    const judged = yield* Effect.fromResult(yield* inOneTurn(() => judge(value)))
+    const judged = yield* Effect.fromResult(yield* inOneTurn(() => judge(isObject(value) ? before(value) : value)))
     if (texts !== undefined) yield* readTexts(texts(judged), budget)
     return judged
   })

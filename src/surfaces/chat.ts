@@ -19,6 +19,7 @@ import { refuseCloudFields } from "./cloudFields.ts"
 import { apiError } from "./errorResponse.ts"
 import { ownFields, refuseOutside } from "./inlineMedia.ts"
 import { type Counts, type Prepared, surface } from "./Surface.ts"
+import { joinTextArrays } from "./textArrays.ts"
 
 interface PreparedChat extends Prepared {
   readonly dialect: Dialect
@@ -67,6 +68,7 @@ const stripped = (body: JsonObject, { refused, strip: fields }: Route, adjusted:
 export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
   purpose: "chat",
   schema: ChatRequest,
+  joinTexts: joinTextArrays,
   error: apiError,
   counts: countsOf,
   tools: (request) => (request.tools ?? []).map(({ function: { name, parameters } }) => ({ name, schema: parameters })),

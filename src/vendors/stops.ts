@@ -144,7 +144,7 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
 }
 
 /** Of what is watched for here: each sequence is compared with every character of an answer (docs/api.md#limits). */
-const limits = { sequences: 16, length: 1000 } as const
+const limits = { sequences: 256, length: 1000 } as const
 
 const refuseStops = (sequences: ReadonlyArray<string>): GatewayError | undefined =>
   sequences.length > limits.sequences || sequences.some(({ length }) => length > limits.length)

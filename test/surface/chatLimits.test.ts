@@ -1,6 +1,6 @@
 /** Chat completions: the limits, at N and at N + 1 (docs/api.md#limits). */
 import { describe, it } from "@effect/vitest"
-import { chat, functionTool, ok, refused } from "../support/chat.ts"
+import { chat, dataUri, file, functionTool, image, ok, refused } from "../support/chat.ts"
 import { sixModels } from "../support/chatKinds.ts"
 import { base, call, model, sharedChat, user } from "../support/chatSurface.ts"
 import { post } from "../support/http.ts"
@@ -85,8 +85,13 @@ describe("limits: N passes, N + 1 does not", () => {
     const body = (inside: number, beside: number) =>
       `${JSON.stringify(withArguments(`{"a":${list(inside)}}`)).slice(0, -1)},"metadata":{"x":${list(beside)}}}`
     const words = /^messages\[1\]\.tool_calls\[0\]\.function\.arguments\.a\[\d+\]: too many values/
-    refused(await post(`${gateway.url}/v1/chat/completions`, body(90_000, 90_000)), 400, "invalid_request_error", words)
-    ok(await post(`${gateway.url}/v1/chat/completions`, body(90_000, 50_000)))
+    refused(
+      await post(`${gateway.url}/v1/chat/completions`, body(180_000, 180_000)),
+      400,
+      "invalid_request_error",
+      words
+    )
+    ok(await post(`${gateway.url}/v1/chat/completions`, body(180_000, 100_000)))
   })
 
   it("2,048 messages", async () => {
@@ -125,7 +130,25 @@ describe("limits: N passes, N + 1 does not", () => {
     }
   })
 
+  it("what the table of limits allows: parts in all messages, large images in several", {
+    timeout: 90_000
+  }, async () => {
+    const parts = (count: number, part: object) => Array.from({ length: count }, () => part)
+    const turns = (content: object) => Array.from({ length: 2048 }, () => ({ role: "user", content }))
+    ok(await create({ ...base, messages: turns(parts(18, { type: "text", text: "a" })) }))
+    const [picture, document] = [image(dataUri("image/png")), file(dataUri("application/pdf"))]
+    const most = [...parts(20, picture), ...parts(5, document), { type: "text", text: "a" }]
+    ok(await create({ ...base, messages: turns(most) }))
+    const large = [image(dataUri("image/png", 3_400_000))]
+    ok(await create({ ...base, messages: parts(6, { role: "user", content: large }) }))
+  })
+
+  it("17 stop sequences, on every model", async () => {
+    const stop = Array.from({ length: 17 }, (_, at) => `[end ${at}]`)
+    for (const id of sixModels) ok(await create(chat(id, "hi", { stop })))
+  })
+
   it("413 for a body over its limit", async () => {
-    refused(await create(" ".repeat(20_971_521)), 413, "invalid_request_error", /20971520/)
+    refused(await create(" ".repeat(33_554_433)), 413, "invalid_request_error", /33554432/)
   })
 })
