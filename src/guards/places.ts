@@ -1,0 +1,147 @@
+/**
+ * The texts of a request or a reply by place, for guards (docs/guards.md): one walk finds them, and puts others back
+ * exactly there. What names, refers or encodes is no text: types, IDs, media, signatures. Tools are not walked.
+ */
+import { isRaw } from "../wire/exactNumber.ts"
+import { isObject, type Json, type JsonObject, readObject, textOf } from "../wire/json.ts"
+
+/** Who speaks, or what a text is for. */
+export type Place = "system" | "user" | "assistant" | "tool" | "arguments" | "thinking"
+
+export interface PlacedText {
+  readonly place: Place
+  readonly text: string
+  /** What came before it, of a text that comes in pieces. */
+  readonly before?: string
+}
+
+/** Where the texts of a body are, by its top fields. */
+export type Fields = Readonly<Record<string, Place>>
+
+/** Of requests, by surface. */
+export const requestFields = {
+  chat: { messages: "user", prediction: "assistant" },
+  messages: { system: "system", messages: "user" },
+  responses: { instructions: "system", input: "user" },
+  embeddings: { input: "user" }
+} as const satisfies Readonly<Record<string, Fields>>
+
+/** Of whole replies, by surface. */
+export const replyFields = {
+  chat: { choices: "assistant" },
+  messages: { content: "assistant" },
+  responses: { output: "assistant" }
+} as const satisfies Readonly<Record<string, Fields>>
+
+/** Fields that are no text, wherever they stand but inside of a call's arguments. */
+const structural: ReadonlySet<string> = new Set([
+  ...["type", "role", "id", "tool_call_id", "tool_use_id", "call_id", "item_id", "name", "status", "detail", "phase"],
+  ...["media_type", "mime_type", "cache_control", "signature", "thought_signature", "encrypted_content", "model"],
+  ...[
+    "function_call_id",
+    "encrypted_index",
+    "file_id",
+    "url",
+    "finish_reason",
+    "logprobs",
+    "order",
+    "tools",
+    "citations"
+  ]
+])
+
+const roles: Readonly<Record<string, Place>> = {
+  system: "system",
+  developer: "system",
+  user: "user",
+  assistant: "assistant",
+  tool: "tool",
+  function: "tool"
+}
+
+/** The place of what an object holds, by its role or type. */
+const placeOf = ({ role, type }: JsonObject, outer: Place): Place => {
+  const kind = textOf(type) ?? ""
+  if (/(?:_result|_output)$/.test(kind) && outer !== "assistant") return "tool"
+  if (/^(?:redacted_)?thinking$|^reasoning/.test(kind)) return "thinking"
+  return roles[textOf(role) ?? ""] ?? outer
+}
+
+/** Fields that hold what a tool is called with. */
+const argumentsOf = (kind: string): ReadonlySet<string> => (/_use$|_call$/.test(kind) ? callFields : functionFields)
+const functionFields: ReadonlySet<string> = new Set(["arguments"])
+const callFields: ReadonlySet<string> = new Set(["arguments", "input", "action", "operation"])
+
+const isData = (text: string): boolean => /^data:[\w.+-]+\/[\w.+-]+[;,]/i.test(text)
+
+/** Answers the text that goes in the place of another. */
+type Visit = (text: string, place: Place) => string
+
+/** A signed block is what was signed, or it is left out. */
+const leftOut = Symbol("leftOut")
+
+const walkObject = (object: JsonObject, outer: Place, visit: Visit): JsonObject | typeof leftOut => {
+  const kind = textOf(object.type) ?? ""
+  const place = placeOf(object, outer)
+  const calls = argumentsOf(kind)
+  const encoded = kind === "base64" || kind === "redacted_thinking" || "file_data" in object
+  let changed: { [key: string]: Json } | undefined
+  for (const [key, value] of Object.entries(object)) {
+    const inArguments = place === "arguments"
+    if (!inArguments && (structural.has(key) || (encoded && (key === "data" || key === "file_data")))) continue
+    const isCall = !inArguments && calls.has(key)
+    const walked = walk(value, isCall ? "arguments" : place, visit)
+    if (walked === value) continue
+    changed ??= { ...object }
+    changed[key] = walked === leftOut ? null : walked
+  }
+  if (changed === undefined) return object
+  // They repeat the text, word by word.
+  if (object.logprobs !== undefined) changed.logprobs = Array.isArray(object.logprobs) ? [] : null
+  return typeof object.signature === "string" ? leftOut : changed
+}
+
+const walk = (value: Json, place: Place, visit: Visit): Json | typeof leftOut => {
+  if (typeof value === "string")
+    return value === "" || (place !== "arguments" && isData(value)) ? value : visit(value, place)
+  if (Array.isArray(value)) {
+    const walked = value.map((item) => walk(item, place, visit))
+    return walked.some((item, at) => item !== value[at]) ? walked.filter((item) => item !== leftOut) : value
+  }
+  return isObject(value) && !isRaw(value) ? walkObject(value, place, visit) : value
+}
+
+/** The body with what `visit` answers; the same object where that changes nothing. */
+const walkBody = (fields: Fields, body: JsonObject, visit: Visit): JsonObject => {
+  let changed: { [key: string]: Json } | undefined
+  for (const [key, place] of Object.entries(fields)) {
+    const value = body[key]
+    if (value === undefined) continue
+    const walked = walk(value, place, visit)
+    if (walked === value || walked === leftOut) continue
+    changed ??= { ...body }
+    changed[key] = walked
+  }
+  return changed ?? body
+}
+
+/** Every text, in order; none is empty. */
+export const textsOf = (fields: Fields, body: JsonObject): ReadonlyArray<PlacedText> => {
+  const texts: Array<PlacedText> = []
+  walkBody(fields, body, (text, place) => {
+    texts.push({ place, text })
+    return text
+  })
+  return texts
+}
+
+/** Whether a text may stand for another: arguments that were JSON stay JSON. */
+export const mayStandFor = ({ place, text }: PlacedText, other: string): boolean =>
+  text === other || place !== "arguments" || readObject(text) === undefined || readObject(other) !== undefined
+
+/** The body with these texts in the places of its own, as `textsOf` orders them; undefined where their number is another. */
+export const withTexts = (fields: Fields, body: JsonObject, texts: ReadonlyArray<string>): JsonObject | undefined => {
+  let at = 0
+  const changed = walkBody(fields, body, (text) => texts[at++] ?? text)
+  return at === texts.length ? changed : undefined
+}
