@@ -115,11 +115,13 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   const server = prepare(
     createTlsServer({ ...limits(settings), ...tls, requestCert: clients, rejectUnauthorized: clients })
   )
-  server.on("tlsClientError", (error: NodeJS.ErrnoException, { remoteAddress }) => {
+  server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+    // Node ends a connection whose certificate it does not trust, and then reports the end.
+    const reason = String(socket.authorizationError ?? error.code ?? "unknown")
     // A connection that is opened and closed, as load balancers do to see whether there is a listener.
-    if (error.code === "ECONNRESET") return
-    const actor = { kind: "caller", source: remoteAddress } as const
-    audit({ audit: "tls.refused", outcome: "failure", actor, reason: error.code ?? "unknown" })
+    if (reason === "ECONNRESET") return
+    const actor = { kind: "caller", source: socket.remoteAddress } as const
+    audit({ audit: "tls.refused", outcome: "failure", actor, reason })
   })
   yield* watchFile({
     kind: "certificate",

@@ -1,5 +1,7 @@
 /** The catalog in force: loaded at start, and again whenever the operator's file changes. */
+import { hash } from "node:crypto"
 import { Context, Data, Effect, Layer, Option, Result } from "effect"
+import { Audit } from "../audit/Audit.ts"
 import { readRegularText } from "../regularFile.ts"
 import { watchFile } from "../watchFile.ts"
 import type { Catalog } from "./Catalog.ts"
@@ -79,6 +81,9 @@ export class CatalogStore extends Context.Service<
         let since = Date.now()
         if (Option.isNone(file)) {
           const index = makeIndex(yield* loadCatalog(file), sites, paths)
+          const audit = yield* Audit
+          const detail = { kind: "catalog", path: "shipped", sha256: hash("sha256", JSON.stringify(shipped)) }
+          audit({ audit: "file.read", outcome: "success", detail })
           return CatalogStore.of({ current: () => index, since: () => since })
         }
         const path = file.value

@@ -65,6 +65,7 @@ export type Refusal =
   | "token"
   | "issuer"
   | "certificate"
+  | "certificate-revoked"
   | "no-rule"
   | "no-team"
 

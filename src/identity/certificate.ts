@@ -1,6 +1,7 @@
 /** Client certificates: what they say of their subject, and whether an authority of the operator's stands behind them. */
 import { X509Certificate } from "node:crypto"
 import { Result } from "effect"
+import type { Refusal } from "../catalog/GatewayError.ts"
 import { plainSerial, type RevocationList } from "./crl.ts"
 
 export interface CertificateFields {
@@ -58,24 +59,34 @@ const weak = /sha-?1\b|md5/i
 const isInTime = ({ validFromDate, validToDate }: X509Certificate, now: number): boolean =>
   validFromDate.getTime() <= now && now < validToDate.getTime()
 
+/** Why a certificate is refused: in words for its holder, and for audit events. */
+export interface Problem {
+  readonly message: string
+  readonly why: Refusal
+}
+const problem = (message: string, why: Refusal = "certificate"): Problem => ({ message, why })
+
 /** Why a certificate that one of the authority's has issued is refused; undefined where it is good. */
 const problemWith = (
   certificate: X509Certificate,
   { certificate: issuer, lists }: Authority["issuers"][number],
   needsList: boolean,
   now: number
-): string | undefined => {
-  if (!isInTime(certificate, now)) return "the client certificate has expired or is not valid yet"
-  if (!isInTime(issuer, now)) return "the authority of the client certificate has expired"
+): Problem | undefined => {
+  if (!isInTime(certificate, now)) return problem("the client certificate has expired or is not valid yet", "expired")
+  if (!isInTime(issuer, now)) return problem("the authority of the client certificate has expired", "expired")
   const { ca, keyUsage, signatureAlgorithm } = certificate
-  if (ca) return "the client certificate is an authority's"
-  if (keyUsage !== undefined && !keyUsage.includes(clientAuth)) return "the client certificate is not for clients"
-  if (weak.test(signatureAlgorithm ?? "")) return "the client certificate is signed with a weak digest"
+  if (ca) return problem("the client certificate is an authority's")
+  if (keyUsage !== undefined && !keyUsage.includes(clientAuth))
+    return problem("the client certificate is not for clients")
+  if (weak.test(signatureAlgorithm ?? "")) return problem("the client certificate is signed with a weak digest")
   const current = lists.filter(({ nextUpdate }) => now < nextUpdate)
   if (needsList && current.length === 0)
-    return "the revocation list of the client certificate's authority is out of date"
+    return problem("the revocation list of the client certificate's authority is out of date")
   const serial = plainSerial(certificate.serialNumber)
-  return current.some(({ revoked }) => revoked.has(serial)) ? "the client certificate has been revoked" : undefined
+  return current.some(({ revoked }) => revoked.has(serial))
+    ? problem("the client certificate has been revoked", "certificate-revoked")
+    : undefined
 }
 
 /** The names of the authorities that have issued the certificate, or why it is refused. `now`: milliseconds since the epoch. */
@@ -83,20 +94,20 @@ export const authoritiesOf = (
   certificate: X509Certificate,
   authorities: ReadonlyArray<Authority>,
   now: number
-): Result.Result<ReadonlyArray<string>, string> => {
-  const problems: Array<string> = []
+): Result.Result<ReadonlyArray<string>, Problem> => {
+  const problems: Array<Problem> = []
   const names = authorities.flatMap(({ issuers, name, needsList }) => {
     const issuer = issuers.find(
       ({ certificate: authority }) => certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
     )
     if (issuer === undefined) return []
-    const problem = problemWith(certificate, issuer, needsList, now)
-    if (problem === undefined) return [name]
-    problems.push(problem)
+    const found = problemWith(certificate, issuer, needsList, now)
+    if (found === undefined) return [name]
+    problems.push(found)
     return []
   })
   if (names.length > 0) return Result.succeed(names)
-  return Result.fail(problems[0] ?? "the client certificate is of no authority that is trusted here")
+  return Result.fail(problems[0] ?? problem("the client certificate is of no authority that is trusted here", "issuer"))
 }
 
 const pem = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g

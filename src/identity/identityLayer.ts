@@ -6,7 +6,7 @@ import type { CallerIdentity } from "../contract/Security.ts"
 import { FileError } from "../limits/files.ts"
 import { Keys } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
-import { type Authority, authoritiesOf, fieldsOf, parseAuthorities } from "./certificate.ts"
+import { type Authority, authoritiesOf, fieldsOf, type Problem, parseAuthorities } from "./certificate.ts"
 import { parseRevocationLists, type RevocationList } from "./crl.ts"
 import { Identity } from "./Identity.ts"
 import {
@@ -44,11 +44,11 @@ const noTeam = (team: string, id: string) =>
     detail: `a rule of the identity file names the team ${team}, which the key file does not: npm run gateway -- teams create ${team}`
   })
 
-const refusedCertificate = (why: string, id: string) =>
+const refusedCertificate = ({ message, why }: Problem, id: string) =>
   new GatewayError({
     reason: "unauthenticated",
-    refused: { why: "certificate", id },
-    message: `No key was sent, and ${why}. Send a key in the header x-api-key, or a certificate that is trusted here.`
+    refused: { why, id },
+    message: `No key was sent, and ${message}. Send a key in the header x-api-key, or a certificate that is trusted here.`
   })
 
 const broken = (name: string) => (why: string) =>

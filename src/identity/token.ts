@@ -4,15 +4,16 @@ import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } 
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import { algorithms, type Issuer } from "./IdentityFile.ts"
 import type { IssuerKeys } from "./issuerKeys.ts"
+import { callerId } from "./rules.ts"
 
 /** Longest token, in characters: those of directories with many groups are a few thousand. */
 const maxToken = 16 * 1024
 
-export const refusedToken = (why: string, refusal: Refusal = "token"): GatewayError =>
+export const refusedToken = (why: string, refusal: Refusal = "token", id?: string): GatewayError =>
   new GatewayError({
     reason: "unauthenticated",
     message: `The token ${why}. Send a token of a trusted issuer as Authorization: Bearer, or a key in the header x-api-key.`,
-    refused: { why: refusal }
+    refused: { why: refusal, id }
   })
 
 /** Headers by which a token would name its own key, or ask for what is not understood here. */
@@ -49,6 +50,15 @@ const wordsOf = (cause: unknown): string => {
   return "is not signed by its issuer"
 }
 
+/** The ID of a caller whose token is its issuer's, but is refused for what it says; jose checks the signature first. */
+const subjectOf = (cause: unknown, issuer: string): string | undefined => {
+  const checked = cause instanceof errors.JWTExpired || cause instanceof errors.JWTClaimValidationFailed
+  return checked && typeof cause.payload.sub === "string" ? callerId("jwt", issuer, cause.payload.sub) : undefined
+}
+
+const refusalOf = (cause: unknown, issuer: string): GatewayError =>
+  refusedToken(wordsOf(cause), cause instanceof errors.JWTExpired ? "expired" : "token", subjectOf(cause, issuer))
+
 const unavailable = new GatewayError({
   reason: "overloaded",
   message: "the keys of the token's issuer could not be fetched yet; try again in a moment",
@@ -83,11 +93,13 @@ export const verifyToken = Effect.fnUntraced(function* (
       (cause) => cause instanceof errors.JWKSNoMatchingKey,
       () => Effect.andThen(refresh, verified)
     ),
-    Effect.mapError((cause) => (cause instanceof GatewayError ? cause : refusedToken(wordsOf(cause))))
+    Effect.mapError((cause) => (cause instanceof GatewayError ? cause : refusalOf(cause, issuer)))
   )
-  if (lifetimeOf(payload) > Duration.toSeconds(maxLifetime) + skew) {
-    return yield* refusedToken(`is valid for longer than ${Duration.format(maxLifetime)}`)
-  }
   const { sub } = payload
-  return typeof sub === "string" && sub !== "" ? { ...payload, sub } : yield* refusedToken("has no subject (sub)")
+  if (typeof sub !== "string" || sub === "") return yield* refusedToken("has no subject (sub)")
+  if (lifetimeOf(payload) > Duration.toSeconds(maxLifetime) + skew) {
+    const why = `is valid for longer than ${Duration.format(maxLifetime)}`
+    return yield* refusedToken(why, "token", callerId("jwt", issuer, sub))
+  }
+  return { ...payload, sub }
 })

@@ -29,12 +29,15 @@ const run = (args: ReadonlyArray<string>, environment: Readonly<Record<string, s
 describe("the gateway's audit events", () => {
   it("say what was started, read, refused and ended, with a digest and never a secret", async () => {
     const log = join(folder, "events.jsonl")
+    const used = join(folder, "used.jsonl")
     const keys = keysFileWith(folder, {
       good: {},
       revoked: { revoked: "2026-01-02T00:00:00.000Z" },
       old: { expires: "2026-01-02T00:00:00.000Z" }
     })
-    const gateway = await startGateway({ settings: { GATEWAY_KEYS_FILE: keys.file, GATEWAY_AUDIT_LOG: log } })
+    const gateway = await startGateway({
+      settings: { GATEWAY_KEYS_FILE: keys.file, GATEWAY_AUDIT_LOG: log, GATEWAY_USAGE_LOG: used }
+    })
     const ask = (headers: Readonly<Record<string, string>>) => fetch(`${gateway.url}/v1/models`, { headers })
     for (const headers of [
       {},
@@ -50,7 +53,7 @@ describe("the gateway's audit events", () => {
     await until(() => eventsIn(log).some(({ audit }) => audit === "file.refused"), "a refused file")
     keys.write({ good: {} })
     await until(
-      () => eventsIn(log).filter(({ audit }) => audit === "file.read").length === 2,
+      () => eventsIn(log).filter(({ audit }) => audit === "file.read").length === 3,
       "a file that is read again"
     )
     gateway.drain()
@@ -63,10 +66,16 @@ describe("the gateway's audit events", () => {
       ["gateway.started", "gateway.stopped", 1]
     )
     assert.match(String(events[0]?.detail?.settings), /^[0-9a-f]{64}$/)
-    const [first, second] = named("file.read")
+    const [shipped, first, second] = named("file.read").sort((left, right) =>
+      String(left.detail?.kind).localeCompare(String(right.detail?.kind))
+    )
+    assert.deepInclude(shipped?.detail, { kind: "catalog", path: "shipped" })
+    assert.match(String(shipped?.detail?.sha256), /^[0-9a-f]{64}$/)
     assert.deepInclude(first?.detail, { kind: "keys", path: keys.file })
     assert.notStrictEqual(first?.detail?.sha256, second?.detail?.sha256)
     assert.include(named("file.refused")[0]?.reason, "is not a key file")
+    const keyIds = linesIn(used).map((line) => JSON.parse(line).key_id)
+    assert.deepStrictEqual(keyIds, [null, null, null, "revoked", "old", "good"])
     assert.deepStrictEqual(
       named("caller.refused").map(({ actor, outcome, reason }) => [reason, actor.key_id, actor.source, outcome]),
       [
@@ -102,7 +111,7 @@ describe("the gateway's audit events", () => {
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line).audit),
-      ["gateway.started", "gateway.stopped"]
+      ["gateway.started", "file.read", "gateway.stopped"]
     )
   })
 
@@ -115,9 +124,9 @@ describe("the gateway's audit events", () => {
     await gateway.stop()
     assert.deepStrictEqual(
       eventsIn(file).map(({ audit }) => audit),
-      ["gateway.started", "caller.refused", "gateway.stopped"]
+      ["gateway.started", "file.read", "caller.refused", "gateway.stopped"]
     )
-    assert.strictEqual(linesIn(file).length, 5)
+    assert.strictEqual(linesIn(file).length, 6)
     const summed = await run(["usage", file, "--format", "json"], {})
     const sums = JSON.parse(summed.stdout)
     assert.strictEqual(sums.total?.requests ?? sums.totals?.requests, 2, summed.stdout.slice(0, 500))

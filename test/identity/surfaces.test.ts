@@ -208,6 +208,46 @@ describe("a client certificate", () => {
     return `:${base64.replace(/\s/g, "")}:`
   }
 
+  it("or token that is refused leaves the reason, and the ID where it is known, in the audit log and the record", async () => {
+    const gateway = await start({
+      GATEWAY_IDENTITY_FILE: identityFile,
+      GATEWAY_TRUSTED_PROXIES: "127.0.0.0/8",
+      GATEWAY_AUDIT_LOG: join(folder, "refused.jsonl"),
+      GATEWAY_USAGE_LOG: join(folder, "refused-usage.jsonl")
+    })
+    const bearer = async (claims: Readonly<Record<string, unknown>>) => ({
+      authorization: `Bearer ${await token(claims)}`
+    })
+    const now = seconds()
+    const refused: ReadonlyArray<readonly [why: string, id: RegExp, headers: Readonly<Record<string, string>>]> = [
+      ["expired", /^jwt_/, await bearer({ exp: now - 600, iat: now - 900 })],
+      ["token", /^jwt_/, await bearer({ aud: "elsewhere" })],
+      ["token", /^jwt_/, await bearer({ exp: now + 7200 })],
+      ["issuer", /^undefined$/, await bearer({ iss: "https://elsewhere.example" })],
+      ["no-rule", /^jwt_/, await bearer({ sub: "other" })],
+      ["certificate-revoked", /^crt_/, { "client-cert": field("revoked") }],
+      ["certificate", /^crt_/, { "client-cert": field("server") }],
+      ["certificate", /^undefined$/, { "client-cert": ":AAAA:" }],
+      ["unknown", /^undefined$/, { "x-api-key": "wrong" }]
+    ]
+    for (const [, , headers] of refused) assert.strictEqual(await statusOf(gateway.url, headers), 403)
+    await gateway.stop()
+    const linesOf = (file: string) =>
+      (readFileSync(join(folder, file), "utf8").match(/.+/g) ?? []).map(
+        (line): ReturnType<typeof JSON.parse> => JSON.parse(line)
+      )
+    const events = linesOf("refused.jsonl").filter(({ audit }) => audit === "caller.refused")
+    const records = linesOf("refused-usage.jsonl")
+    assert.deepStrictEqual(
+      events.map(({ reason }) => reason),
+      refused.map(([why]) => why)
+    )
+    for (const [at, [why, id]] of refused.entries()) {
+      assert.match(String(events[at].actor.key_id), id, why)
+      assert.strictEqual(records[at]?.key_id, events[at].actor.key_id ?? null, why)
+    }
+  })
+
   it("is taken of a proxy that is trusted, in the header of RFC 9440, and of nobody else", async () => {
     const behind = await start({ GATEWAY_IDENTITY_FILE: identityFile, GATEWAY_TRUSTED_PROXIES: "127.0.0.0/8" })
     const status = (name: string) => statusOf(behind.url, { "client-cert": field(name) })

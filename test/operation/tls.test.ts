@@ -127,8 +127,9 @@ describe.concurrent("TLS", () => {
   })
 
   it("takes only clients with a certificate of the CA that is given", async () => {
+    const log = path("tls.jsonl")
     const gateway = await startGateway({
-      settings: settings({ cert: "server.pem", key: "server.key", clientCa: "ca.pem" })
+      settings: { ...settings({ cert: "server.pem", key: "server.key", clientCa: "ca.pem" }), GATEWAY_AUDIT_LOG: log }
     })
     try {
       const as = (name: string) => ({ cert: text(`${name}.pem`), key: text(`${name}.key`) })
@@ -138,6 +139,10 @@ describe.concurrent("TLS", () => {
     } finally {
       await gateway.stop()
     }
+    const events = text("tls.jsonl").match(/^.*"tls\.refused".*$/gm) ?? []
+    assert.lengthOf(events, 2, events.join("\n"))
+    assert.match(events[0] ?? "", /"outcome":"failure".*"source":"127\.0\.0\.1".*PEER_DID_NOT_RETURN_A_CERTIFICATE/)
+    assert.match(events[1] ?? "", /VERIFY|CERTIFICATE|CA/)
   })
 
   it("follows its files while it runs, keeps the certificate in force when they are broken, and keeps connections", async () => {
