@@ -1,7 +1,8 @@
 /** Keeps calls from a cloud's region that has been failing, and tries it with one call every few seconds. */
-import { Cause, Clock, Effect, Exit, Metric, Option } from "effect"
+import { Cause, Clock, Effect, Exit, Metric, Option, Scope } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import { GatewayError } from "../catalog/GatewayError.ts"
+import { gaugeOf } from "../telemetry/metrics.ts"
 import { steadyMillisOf } from "../wire/steady.ts"
 
 type Response = HttpClientResponse.HttpClientResponse
@@ -22,8 +23,7 @@ const open = Metric.gauge("gateway_breaker_open", {
 
 const note = (circuit: string, state: State): Effect.Effect<void> =>
   Effect.logWarning(`circuit ${circuit} is ${state.toLowerCase()}`).pipe(
-    Effect.andThen(Metric.update(Metric.withAttributes(transitions, { circuit, state }), 1)),
-    Effect.andThen(Metric.update(Metric.withAttributes(open, { circuit }), state === "Closed" ? 0 : 1))
+    Effect.andThen(Metric.update(Metric.withAttributes(transitions, { circuit, state }), 1))
   )
 
 const down: ReadonlySet<number> = new Set([502, 503])
@@ -94,18 +94,23 @@ const makeCircuit = (now: () => number) => {
 }
 
 /** Made once. Calls of one circuit are let through or refused together. */
-export const makeBreaker = Effect.map(Clock.Clock, (clock) => {
+export const makeBreaker = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const scope = yield* Scope.Scope
   const circuits = new Map<string, ReturnType<typeof makeCircuit>>()
-  const circuitOf = (key: string) => {
-    const circuit = circuits.get(key) ?? makeCircuit(() => steadyMillisOf(clock))
+  const circuitOf = Effect.fnUntraced(function* (key: string) {
+    const known = circuits.get(key)
+    if (known !== undefined) return known
+    const circuit = makeCircuit(() => steadyMillisOf(clock))
     circuits.set(key, circuit)
+    const read = () => (circuit.refuse() === undefined ? 0 : 1)
+    yield* Scope.provide(gaugeOf(Metric.withAttributes(open, { circuit: key }), read), scope)
     return circuit
-  }
+  })
   const noted = (key: string, changed: State | undefined) => (changed === undefined ? Effect.void : note(key, changed))
 
   return <R>(key: string, call: Effect.Effect<Response, GatewayError, R>): Effect.Effect<Response, GatewayError, R> =>
-    Effect.suspend(() => {
-      const circuit = circuitOf(key)
+    Effect.flatMap(circuitOf(key), (circuit) => {
       let begun: object | undefined
       const asked = Effect.suspend(() => {
         const refused = circuit.refuse()

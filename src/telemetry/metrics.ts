@@ -111,7 +111,10 @@ export const prometheusName = (metric: string): string => {
 }
 
 /** A gauge that is read when it is exported; nothing is done in between. */
-export const gaugeOf = (gauge: Metric.Gauge<number>, read: () => number): Effect.Effect<void, never, Scope.Scope> =>
+export const gaugeOf = (
+  gauge: Metric.Metric<number, Metric.GaugeState<number>>,
+  read: () => number
+): Effect.Effect<void, never, Scope.Scope> =>
   Effect.asVoid(
     Effect.acquireRelease(
       Effect.sync(() =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Metric } from "effect"
 import { HttpClientRequest, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
@@ -114,6 +114,28 @@ describe("a circuit", () => {
       yield* Deferred.succeed(gate, answered)
       assert.isTrue(Exit.isSuccess(yield* Fiber.join(late)))
       yield* isOpen()
+    })
+  )
+
+  it.effect("is told by time, also when nothing more is asked", () =>
+    Effect.gen(function* () {
+      const told = () =>
+        Metric.snapshotUnsafe(Context.empty()).flatMap(({ attributes, id, state }) =>
+          id === "gateway_breaker_open" && attributes?.circuit === "vertex/x" && "value" in state ? [state.value] : []
+        )
+      const { call, fail, succeed } = yield* breaker
+      yield* succeed
+      assert.deepStrictEqual(told(), [0])
+      yield* fail(10)
+      assert.deepStrictEqual(told(), [1])
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(told(), [0])
+      const gate = yield* Deferred.make<typeof answered>()
+      const trial = yield* Effect.forkChild(call(Deferred.await(gate)), { startImmediately: true })
+      assert.deepStrictEqual(told(), [1])
+      yield* Deferred.succeed(gate, answered)
+      yield* Fiber.join(trial)
+      assert.deepStrictEqual(told(), [0])
     })
   )
 })

@@ -111,7 +111,7 @@ describe("what the pages name is there", () => {
   const named = pages.flatMap(({ file, text }) => spans(text).map((span) => [file, span] as const))
 
   it("alerts", () => {
-    const alerts = yaml("deploy/grafana/alerts.yaml").groups.flatMap(({ rules }: Manifest) =>
+    const alerts = yaml("deploy/helm/files/alerts.yaml").groups.flatMap(({ rules }: Manifest) =>
       rules.map(({ alert }: Manifest) => alert)
     )
     const found = named.filter(([, span]) => /^Gateway[A-Z]\w+$/.test(span))

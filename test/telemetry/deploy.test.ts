@@ -137,7 +137,7 @@ const checkQuery = (query: string, metrics: ReadonlySet<string>) => {
   return used
 }
 
-describe("deploy/grafana", () => {
+describe("deploy/helm/files", () => {
   const metrics = defined()
 
   it("knows the metrics of the code", () => {
@@ -147,7 +147,7 @@ describe("deploy/grafana", () => {
   })
 
   it("the dashboard asks only for what there is, and for all of it", () => {
-    const { panels } = JSON.parse(read("deploy/grafana/dashboard.json"))
+    const { panels } = JSON.parse(read("deploy/helm/files/dashboard.json"))
     assert.strictEqual(new Set(panels.map(({ id }: Fields) => id)).size, panels.length)
     const queries = panels.flatMap(({ targets = [] }: Fields) => targets.map(({ expr }: Fields) => expr))
     const used = new Set(queries.flatMap((query: string) => checkQuery(query, metrics)))
@@ -158,7 +158,7 @@ describe("deploy/grafana", () => {
   })
 
   it("the alerts ask only for what there is", () => {
-    const { groups } = yaml("deploy/grafana/alerts.yaml")
+    const { groups } = yaml("deploy/helm/files/alerts.yaml")
     const rules: ReadonlyArray<Fields> = groups.flatMap(({ rules }: Fields) => rules)
     assert.isAbove(rules.length, 5)
     assert.strictEqual(new Set(rules.map(({ alert }) => alert)).size, rules.length)

@@ -127,7 +127,7 @@ describe("after a known series of requests", () => {
 
   it("labels come from closed sets", () => {
     const allowed = new Set([
-      ...["surface", "status", "outcome", "stream", "to", "use", "type", "team", "key"],
+      ...["surface", "status", "outcome", "stream", "to", "use", "type", "team", "key", "circuit"],
       ...["gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.token.modality"],
       ...["server.address", "server.port", "gateway.level", "error.type"]
     ])
