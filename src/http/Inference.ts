@@ -13,7 +13,14 @@ import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
 import type { Progress } from "../stream/Frame.ts"
-import { makeRefusedFields, maxResent, refusedField, without } from "../surfaces/refusedFields.ts"
+import {
+  isReworded,
+  makeRefusalMemory,
+  maxResent,
+  type RefusedFields,
+  refusedIn,
+  without
+} from "../surfaces/refusedFields.ts"
 import type { Arrival, NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { inOneTurn } from "../wire/turns.ts"
 import { adjustedHeaders } from "./adjusted.ts"
@@ -61,7 +68,7 @@ export class Inference extends Context.Service<
       const streamed = makeStreamReply(settings, yield* makeEnds)
       const whole = makeWholeReply(settings)
       const { admit, screened } = makeAdmission(catalog, settings)
-      const refusedFields = makeRefusedFields(() => performance.now())
+      const refusals = makeRefusalMemory(() => performance.now())
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
 
       const handler = <
@@ -93,7 +100,7 @@ export class Inference extends Context.Service<
           return Result.flatMap(
             surface.prepare(request, route, { id, startedAt, headers, inputEstimate }),
             (prepared_) => {
-              const more = refusedFields.known(route.deployment, prepared_).filter((field) => !fields.has(field))
+              const more = refusals.known(route.deployment, prepared_).filter((field) => !fields.has(field))
               if (more.length > 0) {
                 const all = new Set([...fields, ...more])
                 return prepared(request, { inputEstimate, route: resolved }, record, headers, all)
@@ -117,34 +124,35 @@ export class Inference extends Context.Service<
         }
 
         /**
-         * Without a field that the cloud refuses by name, the request is sent again. `found`: those of this request, which are
-         * remembered only when the cloud has answered a request without them.
+         * Without what the cloud refuses by name, the request is sent again. `found`: what was found in this request, which is
+         * remembered only when the cloud has answered the request without it.
          */
         const send = (
           ready: Ready<P>,
           record: RequestRecord,
           prepare: Prepare<P>,
-          found: ReadonlyArray<string> = none
+          found: ReadonlyArray<RefusedFields> = none
         ): Sent => {
           const sent = call(ready, record)
           const { prepared, route } = ready
-          if (route.deployment.api !== "messages") return sent
+          if (!isReworded(surface.purpose)) return sent
           const learned = Effect.tap(sent, () => {
             // A stream may have begun with a comment while the cloud is silent.
             const answered = !record.stream || record.firstEventAt !== undefined
-            if (answered && found.length > 0) refusedFields.remember(route.deployment, prepared, found)
+            if (answered && found.length > 0) refusals.remember(route.deployment, found)
             return Effect.void
           })
           if (found.length === maxResent) return learned
           return Effect.catch(learned, (error) => {
-            const field = refusedField(error, prepared.bodies[0] ?? {})
+            const refused = refusedIn(error, prepared)
             // What was left out and is refused anyway cannot be helped.
-            if (field === undefined || route.refused?.has(field) === true) return Effect.fail(error)
+            if (refused === undefined || refused.fields.some((field) => route.refused?.has(field) === true))
+              return Effect.fail(error)
             // This cloud has seen the request, wherever the next attempt gets.
             record.answered()
             record.firstEventAt = undefined
-            return Effect.flatMap(prepare(new Set([...(route.refused ?? none), field])), (again) =>
-              send(again, record, prepare, [...found, field])
+            return Effect.flatMap(prepare(new Set([...(route.refused ?? none), ...refused.fields])), (again) =>
+              send(again, record, prepare, [...found, refused])
             )
           })
         }

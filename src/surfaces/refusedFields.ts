@@ -1,16 +1,22 @@
 /**
- * Fields that a cloud refuses by name, though the catalog does not know it yet (docs/decisions.md#fields-that-a-cloud-refuses): a
- * new release of a client sends something new, or a cloud takes less than its documents say. The field is left out and the request
- * sent again. Where that succeeds, the deployment remembers for an hour.
+ * Fields that a cloud refuses, though the catalog does not know it yet (docs/decisions.md#fields-that-a-cloud-refuses): a new release
+ * of a client sends something new, or a cloud takes less than its documents say. The field is left out, or the gateway does what it
+ * asks for, and the request is sent again. Where that succeeds, the deployment remembers for an hour.
  *
  * The memory is shared by all callers, and a refusal quotes the caller. So a refusal is read only where it is the vendor's whole
- * sentence and names a place of the body that was sent, and what is remembered holds for that place in objects of the same kinds.
+ * sentence and names a place of the body that was sent, and what is remembered holds for that place in objects of the same kinds;
+ * where the cloud refused a value, for that value only.
  */
+import { createHash } from "node:crypto"
 import { stripPaths } from "../catalog/betas.ts"
 import type { Deployment } from "../catalog/Catalog.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { Route } from "../catalog/Route.ts"
-import { isObject, type Json, type JsonObject } from "../wire/json.ts"
+import type { Operation, Purpose, Route } from "../catalog/Route.ts"
+import { claudeRefusals } from "../vendors/claude/refusals.ts"
+import { geminiRefusals } from "../vendors/gemini/refusals.ts"
+import { openaiRefusals } from "../vendors/openaiRefusals.ts"
+import type { Paths, Refusals } from "../vendors/Refusals.ts"
+import { isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { compileStrip, kindOf, strip } from "../wire/strip.ts"
 import type { Prepared } from "./Surface.ts"
 
@@ -25,34 +31,16 @@ const maxInAll = 256
 const maxNames = 20
 const maxPath = 300
 
-/** Stands for system messages among the others, which some models take and some refuse. */
-export const systemTurns = "messages[system].role"
+/** Bodies of the other surfaces are forwarded as they came, and a refusal of theirs is the caller's. */
+export const isReworded = (purpose: Purpose): boolean => purpose !== "responses" && purpose !== "embeddings"
 
-/**
- * What makes a request what it is: all that the contract requires somewhere, and what would change the reply unnoticed. Such a field
- * is refused where it stands in the wrong place, which the caller must correct: the refusal is the answer.
- */
-const essential: ReadonlySet<string> = new Set([
-  ...["model", "messages", "max_tokens", "role", "content", "type", "text", "source", "media_type", "data", "title"],
-  ...["id", "name", "input", "tool_use_id", "thinking", "signature", "budget_tokens", "input_schema", "schema"],
-  ...["system", "tools", "tool_choice", "stream", "stop_sequences", "temperature", "top_p", "top_k", "is_error"],
-  ...["anthropic_version", "anthropic_beta", "description", "cache_control", "properties"]
-])
-/** What is below these is the caller's own: schemas, and arguments of calls. */
-const opaque: ReadonlySet<string> = new Set(["input_schema", "input", "schema"])
-
-/** The whole sentence of Anthropic's API, of Bedrock before it, and of both about the role (docs/upstreams.md#refused-fields). */
-const extra = /^(?:The model returned the following errors: )?([\w$-]+(?:\.[\w$-]+)*): Extra inputs are not permitted$/
-const extraneous =
-  /^(?:The model returned the following errors: )?(?:Malformed input request: )?#((?:\/[\w$-]+)*)\/?: extraneous key \[([\w$-]+)\] is not permitted(?:, please reformat your input and try again\.)?$/
-const refusedRole =
-  /^(?:The model returned the following errors: )?(?:messages\.\d+\.role: Input should be 'user' or 'assistant'|messages: Unexpected role "system"\. The Messages API accepts a top-level `system` parameter, not "system" as an input message role\.|role 'system' is not supported on this model)$/
-
-/** The names in the refusal, outermost first. */
-const namesIn = (message: string): ReadonlyArray<string> => {
-  const [, pointer, key] = extraneous.exec(message) ?? []
-  if (pointer !== undefined && key !== undefined) return [...pointer.split("/").slice(1), key]
-  return extra.exec(message)?.[1]?.split(".") ?? []
+const vendors: Readonly<Record<Operation, Refusals | undefined>> = {
+  messages: claudeRefusals,
+  count: claudeRefusals,
+  content: geminiRefusals,
+  chat: openaiRefusals,
+  responses: openaiRefusals,
+  embeddings: undefined
 }
 
 /**
@@ -81,15 +69,43 @@ const pathsBelow = (name: string, value: Json | undefined, names: ReadonlyArray<
   return pathsIn(inner, inArray ? rest : names, false).map((path) => `${before}.${path}`)
 }
 
-/** The field of the body that the cloud refused, where it can be left out. */
-export const refusedField = (error: GatewayError, body: JsonObject): string | undefined => {
-  if (error.upstreamStatus !== 400 || error.code !== "upstream-invalid") return undefined
-  if (refusedRole.test(error.message)) return holds(body, [systemTurns]) ? systemTurns : undefined
-  const names = namesIn(error.message)
+/** What a request was sent as. */
+type Sent = Pick<Prepared, "bodies" | "operation">
+
+/** Fields that go together, and requests of which they go. */
+export interface RefusedFields {
+  readonly fields: Paths
+  readonly context: string
+  /** Fields whose values are part of the context. */
+  readonly of?: Paths | undefined
+}
+
+/** The one field that the names lead to; undefined where they can be read in two ways, or where it may not be left out. */
+const located = (
+  body: JsonObject,
+  names: ReadonlyArray<string>,
+  { essential, opaque }: Refusals
+): string | undefined => {
   if (names.length > maxNames || essential.has(names.at(-1) ?? "") || names.some((name) => opaque.has(name)))
     return undefined
   const [path, another] = pathsIn(body, names, true)
   return another === undefined && (path?.length ?? 0) <= maxPath ? path : undefined
+}
+
+/** What of the body the cloud refused, where it can be left out. */
+export const refusedIn = (error: GatewayError, sent: Sent): RefusedFields | undefined => {
+  if (error.upstreamStatus !== 400 || error.code !== "upstream-invalid") return undefined
+  const { bodies, operation } = sent
+  const vendor = vendors[operation]
+  const part = vendor?.read(error.message)
+  const body = bodies[0] ?? {}
+  if (vendor === undefined || part === undefined) return undefined
+  const path = part.names === undefined ? undefined : located(body, part.names, vendor)
+  const groups = path === undefined ? (part.paths ?? []) : [[path]]
+  const fields = groups.map((group) => group.filter((one) => holds(body, [one]))).find(({ length }) => length > 0)
+  if (fields === undefined) return undefined
+  const of = part.of === "field" ? fields : part.of
+  return { fields, context: contextOf(sent, of), of }
 }
 
 const holds = (body: JsonObject, fields: ReadonlyArray<string>): boolean => strip(body, compileStrip(fields)) !== body
@@ -100,11 +116,8 @@ export const without = (route: Route, fields: ReadonlySet<string>): Route =>
     ? route
     : { ...route, refused: fields, strip: compileStrip([...stripPaths(route.deployment, route.betas), ...fields]) }
 
-export interface Learned {
+export interface Learned extends RefusedFields {
   readonly deployment: Deployment
-  /** What else decides which fields a cloud takes. */
-  readonly context: string
-  readonly field: string
   /** In milliseconds, as `now`. */
   readonly until: number
 }
@@ -112,45 +125,55 @@ export interface Learned {
 /** What is remembered, oldest first, with one more field; the oldest give way. */
 export const learn = (all: ReadonlyArray<Learned>, one: Learned, now: number): ReadonlyArray<Learned> => {
   const kept = all.filter(
-    ({ deployment, context, field, until }) =>
-      until > now && !(deployment === one.deployment && context === one.context && field === one.field)
+    ({ deployment, context, fields, until }) =>
+      until > now && !(deployment === one.deployment && context === one.context && fields.join() === one.fields.join())
   )
   const own = kept.filter(({ deployment }) => deployment === one.deployment)
   const oldest = own.length >= maxOfDeployment ? own[0] : kept.length >= maxInAll ? kept[0] : undefined
   return [...kept.filter((other) => other !== oldest), one]
 }
 
-/** The endpoint, the version of the API, and the betas: with others, a field may be taken. */
-const contextOf = ({ bodies: [body], operation }: Sent): string =>
-  JSON.stringify([operation, body?.anthropic_version, body?.anthropic_beta])
-
-type Sent = Pick<Prepared, "bodies" | "operation">
-
-export interface RefusedFields {
-  /** What of this request the deployment is known to refuse. */
-  readonly known: (deployment: Deployment, sent: Sent) => ReadonlyArray<string>
-  /** A request succeeded without these fields, and would not have with them. */
-  readonly remember: (deployment: Deployment, sent: Sent, fields: Iterable<string>) => void
+/** All that stands at these paths, as a digest. */
+const digestOf = (body: JsonObject, paths: Paths): string => {
+  const values: Array<Json> = []
+  strip(body, compileStrip(paths), (_, value) => values.push(value))
+  return createHash("sha256").update(JSON.stringify(values)).digest("base64")
 }
 
-const none: ReadonlyArray<string> = []
+/** The endpoint, and what decides there which fields are taken: version and betas, and the effort. With others, a field may be taken. */
+const contextOf = ({ bodies: [body = {}], operation }: Sent, of: Paths | undefined): string => {
+  const { anthropic_beta, anthropic_version, reasoning, reasoning_effort } = body
+  const effort = reasoning_effort ?? objectOf(reasoning).effort
+  return JSON.stringify([operation, anthropic_version, anthropic_beta, effort, of && digestOf(body, of)])
+}
+
+export interface RefusalMemory {
+  /** What of this request the deployment is known to refuse. */
+  readonly known: (deployment: Deployment, sent: Sent) => Paths
+  /** A request succeeded without these fields, and would not have with them. */
+  readonly remember: (deployment: Deployment, found: ReadonlyArray<RefusedFields>) => void
+}
+
+const none: Paths = []
 
 /** `now` is in milliseconds. */
-export const makeRefusedFields = (now: () => number): RefusedFields => {
+export const makeRefusalMemory = (now: () => number): RefusalMemory => {
   let all: ReadonlyArray<Learned> = []
   return {
     known: (deployment, sent) => {
       const [body] = sent.bodies
       if (all.length === 0 || body === undefined) return none
-      const [time, context] = [now(), contextOf(sent)]
-      const fields = all
-        .filter((one) => one.deployment === deployment && one.context === context && one.until > time)
-        .map(({ field }) => field)
-      return holds(body, fields) ? fields.filter((field) => holds(body, [field])) : none
+      const time = now()
+      const plain = contextOf(sent, undefined)
+      const fields = all.flatMap((one) => {
+        if (one.deployment !== deployment || one.until <= time || !holds(body, one.fields)) return none
+        return one.context === (one.of === undefined ? plain : contextOf(sent, one.of)) ? one.fields : none
+      })
+      return fields.filter((field) => holds(body, [field]))
     },
-    remember: (deployment, sent, fields) => {
-      const [time, context] = [now(), contextOf(sent)]
-      for (const field of fields) all = learn(all, { deployment, context, field, until: time + memory }, time)
+    remember: (deployment, found) => {
+      const time = now()
+      for (const one of found) all = learn(all, { ...one, deployment, until: time + memory }, time)
     }
   }
 }

@@ -5,6 +5,7 @@ import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, objectOf } from "../wire/json.ts"
+import { drops } from "../wire/strip.ts"
 import { changed } from "./adjustments.ts"
 import { reply as claudeReply } from "./claude/reply.ts"
 import { request as claudeRequest, unsaidStops as claudeStops, refusesOne } from "./claude/request.ts"
@@ -90,20 +91,36 @@ const checked = (dialect: Dialect): Dialect => ({
   }
 })
 
+/** Whether the deployment has refused to be asked for one call at a time. */
+const dropsParallel = (route: Route): boolean => drops(route.strip, "parallel_tool_calls")
+
 const dialects = {
   messages: checked(
-    stopping(onlyFirst({ request: claudeRequest, reply: claudeReply, stream: claudeStream }, refusesOne), claudeStops)
+    stopping(
+      onlyFirst({ request: claudeRequest, reply: claudeReply, stream: claudeStream }, refusesOne),
+      "stop_sequences",
+      claudeStops
+    )
   ),
   // It has no word for one call at a time.
   content: checked(
     stopping(
       onlyFirst({ request: geminiRequest, reply: geminiReply, stream: geminiStream }, () => true),
+      "generationConfig.stopSequences",
       geminiStops
     )
   ),
-  chat: checked(stopping({ request: gptRequest, reply: gptReply, stream: gptStream }, unsaidStops)),
+  chat: checked(
+    stopping(onlyFirst({ request: gptRequest, reply: gptReply, stream: gptStream }, dropsParallel), "stop", unsaidStops)
+  ),
   // Its API has no stop sequences.
-  responses: checked(stopping({ request: responsesRequest, reply: responsesReply, stream: responsesStream }, stopsOf))
+  responses: checked(
+    stopping(
+      onlyFirst({ request: responsesRequest, reply: responsesReply, stream: responsesStream }, dropsParallel),
+      "stop",
+      stopsOf
+    )
+  )
 }
 
 /** The dialect of the API that serves the route; undefined for embeddings, which have none. */

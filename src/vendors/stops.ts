@@ -6,7 +6,9 @@ import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
+import { drops } from "../wire/strip.ts"
 import type { Answer, Dialect, Piece, Pieces, StreamReader } from "./Dialect.ts"
+import { stopsOf } from "./schema.ts"
 import type { TextFilter } from "./textFilter.ts"
 
 /** A text filter that comes to an end. */
@@ -153,24 +155,34 @@ const refuseStops = (sequences: ReadonlyArray<string>): GatewayError | undefined
       )
     : undefined
 
-/** The dialect with stop sequences that its request leaves out: `unsaid` says which. */
+/**
+ * The dialect with stop sequences that its request leaves out: `unsaid` says which, and all where the deployment does not take the
+ * field of the vendor's.
+ */
 export const stopping = (
   dialect: Dialect,
+  field: string,
   unsaid: (chat: ChatRequest, route: Route) => ReadonlyArray<string>
-): Dialect => ({
-  ...dialect,
-  request: (chat, route) => {
-    const refusal = chat.stop ? refuseStops(unsaid(chat, route)) : undefined
-    return refusal === undefined ? dialect.request(chat, route) : Result.fail(refusal)
-  },
-  reply: (body, route, chat) => {
-    const sequences = chat === undefined ? [] : unsaid(chat, route)
-    const answer = dialect.reply(body, route, chat)
-    return sequences.length === 0 ? answer : Result.map(answer, (whole) => cutAnswer(whole, sequences))
-  },
-  stream: (route, chat) => {
-    const sequences = chat === undefined ? [] : unsaid(chat, route)
-    const reader = dialect.stream(route, chat)
-    return sequences.length === 0 ? reader : cutReader(reader, sequences)
+): Dialect => {
+  const watched = (chat: ChatRequest, route: Route) =>
+    !chat.stop ? none : drops(route.strip, field) ? stopsOf(chat) : unsaid(chat, route)
+  return {
+    ...dialect,
+    request: (chat, route) => {
+      const refusal = refuseStops(watched(chat, route))
+      return refusal === undefined ? dialect.request(chat, route) : Result.fail(refusal)
+    },
+    reply: (body, route, chat) => {
+      const sequences = chat === undefined ? none : watched(chat, route)
+      const answer = dialect.reply(body, route, chat)
+      return sequences.length === 0 ? answer : Result.map(answer, (whole) => cutAnswer(whole, sequences))
+    },
+    stream: (route, chat) => {
+      const sequences = chat === undefined ? none : watched(chat, route)
+      const reader = dialect.stream(route, chat)
+      return sequences.length === 0 ? reader : cutReader(reader, sequences)
+    }
   }
-})
+}
+
+const none: ReadonlyArray<string> = []

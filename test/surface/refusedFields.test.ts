@@ -4,14 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import type { Operation } from "../../src/catalog/Route.ts"
-import {
-  type Learned,
-  learn,
-  makeRefusedFields,
-  refusedField,
-  systemTurns,
-  without
-} from "../../src/surfaces/refusedFields.ts"
+import { type Learned, learn, makeRefusalMemory, refusedIn, without } from "../../src/surfaces/refusedFields.ts"
+import { systemTurns } from "../../src/vendors/claude/refusals.ts"
 import type { JsonObject } from "../../src/wire/json.ts"
 import { drops, strip } from "../../src/wire/strip.ts"
 import { bedrockFrame, message, saying, sseFrame, wholeMessage } from "../support/claude.ts"
@@ -31,6 +25,17 @@ import { sonnet, sonnetBedrock } from "../vendors/support.ts"
 const refusal = (message: string) =>
   new GatewayError({ reason: "invalid", code: "upstream-invalid", upstreamStatus: 400, message })
 const extra = (path: string) => `${path}: Extra inputs are not permitted`
+const sent = (body: JsonObject, operation: Operation = "messages") => ({ operation, bodies: [body] })
+/** The field that a refusal names in a body. */
+const refusedField = (error: GatewayError, body: JsonObject, operation?: Operation) => {
+  const { fields = [] } = refusedIn(error, sent(body, operation)) ?? {}
+  return fields.length === 0 ? undefined : fields.join(" ")
+}
+/** That a body was refused for its fields, as it is remembered. */
+const refusedOf = (fields: ReadonlyArray<string>, body: JsonObject = {}, operation?: Operation) => {
+  const { context = "" } = refusedIn(refusal(extra("any")), sent({ ...body, any: 1 }, operation)) ?? {}
+  return fields.map((field) => ({ fields: [field], context }))
+}
 
 describe("what a refusal names", () => {
   const body: JsonObject = {
@@ -148,16 +153,15 @@ describe("what a refusal names", () => {
 
 describe("what is remembered", () => {
   const { deployment } = sonnet
-  const sent = (extra: JsonObject, operation: Operation = "messages") => ({ operation, bodies: [extra] })
 
   it("holds for an hour, for the deployment and for what was sent in the same way", () => {
     let now = 0
-    const fields = makeRefusedFields(() => now)
+    const fields = makeRefusalMemory(() => now)
     const asked = sent({ a: 1, anthropic_version: "v", anthropic_beta: ["b"] })
     assert.deepStrictEqual(fields.known(deployment, asked), [])
-    for (let times = 0; times < 2; times++) fields.remember(deployment, asked, ["a"])
+    const [body = {}] = asked.bodies
+    for (let times = 0; times < 2; times++) fields.remember(deployment, refusedOf(["a"], body))
     assert.deepStrictEqual(fields.known(deployment, asked), ["a"])
-    const [body] = asked.bodies
     for (const [other, request] of [
       [sonnetBedrock.deployment, asked],
       [deployment, sent({ ...body, anthropic_version: "w" })],
@@ -172,8 +176,8 @@ describe("what is remembered", () => {
   })
 
   it("holds for objects of the same kinds", () => {
-    const fields = makeRefusedFields(() => 0)
-    fields.remember(deployment, sent({}), ["tools[custom].x", "messages[user].content[image].citations", "a{?}.x"])
+    const fields = makeRefusalMemory(() => 0)
+    fields.remember(deployment, refusedOf(["tools[custom].x", "messages[user].content[image].citations", "a{?}.x"]))
     const known = (body: JsonObject) => fields.known(deployment, sent(body))
     const message = (role: string, type: string) => ({ messages: [{ role, content: [{ type, citations: {} }] }] })
     assert.deepStrictEqual(known({ tools: [{ type: "computer" }, { type: "custom", x: 1 }] }), ["tools[custom].x"])
@@ -207,21 +211,21 @@ describe("what is remembered", () => {
       for (let at = 0; at < deployments; at++) {
         const one = { ...deployment, model: `m${at}` }
         for (let field = 0; field < fields; field++) {
-          known = learn(known, { deployment: one, context: "", field: `f${field}`, until: 1 }, 0)
+          known = learn(known, { deployment: one, context: "", fields: [`f${field}`], until: 1 }, 0)
         }
       }
       return known
     }
     assert.deepStrictEqual(
-      all(1, 100).map(({ field }) => field),
+      all(1, 100).map(({ fields }) => fields.join()),
       Array.from({ length: 32 }, (_, at) => `f${at + 68}`)
     )
     assert.lengthOf(all(20, 32), 256)
     // What has expired goes first, and what is found again is kept once.
-    assert.lengthOf(learn(all(1, 10), { deployment, context: "", field: "f", until: 9 }, 5), 1)
+    assert.lengthOf(learn(all(1, 10), { deployment, context: "", fields: ["f"], until: 9 }, 5), 1)
     const again = learn(
-      learn([], { deployment, context: "", field: "f", until: 1 }, 0),
-      { deployment, context: "", field: "f", until: 2 },
+      learn([], { deployment, context: "", fields: ["f"], until: 1 }, 0),
+      { deployment, context: "", fields: ["f"], until: 2 },
       0
     )
     assert.deepStrictEqual(

@@ -30,31 +30,45 @@ export const enforced: Shape = (given, path) => {
   for (const inner of below(schema)) enforced(inner, path)
 }
 
-/** What a schema takes of the limits: properties that may be missing, and those of several types. */
-const sizeOf = (schema: JsonObject): { readonly optional: number; readonly unions: number } => {
+/** Properties and values of all schemas of a request; how large a grammar may be is not documented, so this limit is the sandbox's. */
+const MOST = 500
+
+interface Size {
+  readonly optional: number
+  readonly unions: number
+  readonly all: number
+}
+
+const plus = (a: Size, b: Size): Size => ({
+  optional: a.optional + b.optional,
+  unions: a.unions + b.unions,
+  all: a.all + b.all
+})
+const nothing: Size = { optional: 0, unions: 0, all: 0 }
+
+/** What a schema takes of the limits: properties that may be missing, those of several types, and all of them with their values. */
+const sizeOf = (schema: JsonObject): Size => {
   const names = Object.keys(objectOf(schema.properties))
   const required = new Set(arrayOf(schema.required))
-  let optional = names.filter((name) => !required.has(name)).length
-  let unions = Array.isArray(schema.type) || Array.isArray(schema.anyOf) ? 1 : 0
-  for (const inner of below(schema)) {
-    const size = sizeOf(objectOf(inner))
-    optional += size.optional
-    unions += size.unions
+  const own = {
+    optional: names.filter((name) => !required.has(name)).length,
+    unions: Array.isArray(schema.type) || Array.isArray(schema.anyOf) ? 1 : 0,
+    all: names.length + arrayOf(schema.enum).length
   }
-  return { optional, unions }
+  return below(schema).reduce<Size>((sum, inner) => plus(sum, sizeOf(objectOf(inner))), own)
 }
 
 /** Checks the schemas of a request together. `strict` is how many of its tools have one. */
 export const checkCompiled = (schemas: ReadonlyArray<JsonObject>, strict: number): void => {
-  const sizes = schemas.map(sizeOf)
-  const optional = sizes.reduce((sum, size) => sum + size.optional, 0)
-  const unions = sizes.reduce((sum, size) => sum + size.unions, 0)
+  const { optional, unions, all } = schemas.map(sizeOf).reduce(plus, nothing)
   const slow = "which would make grammar compilation inefficient"
   insist({
     [`Too many strict tools (${strict}). The maximum number of strict tools supported is 20.`]: strict <= 20,
     [`Schemas contains too many optional parameters (${optional}), ${slow}. Reduce the number of optional parameters in your tool schemas (limit: 24).`]:
       optional <= 24,
     [`Schemas contains too many parameters with union types (${unions} parameters with type arrays or anyOf), ${slow}. Reduce the number of union-typed parameters in your tool schemas (limit: 16).`]:
-      unions <= 16
+      unions <= 16,
+    "The compiled grammar is too large, which would cause performance issues. Simplify your tool schemas or reduce the number of strict tools.":
+      all <= MOST
   })
 }

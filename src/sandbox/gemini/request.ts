@@ -44,6 +44,13 @@ const within = (least: number, most: number, message: string | ((value: unknown)
 
 const isInt32 = (value: unknown): value is number => typeof value === "number" && value === (value | 0)
 
+const STATES =
+  "The specified schema produces a constraint that has too many states for serving.  Typical causes of this error are schemas with lots of text (for example, very long property or enum names), schemas with long array length limits (especially when nested), or schemas using complex value matchers (for example, integers or numbers with minimum/maximum bounds or strings with complex formats like date-time)"
+
+/** Characters of the schema of an answer; how many states are served is not documented, so this limit is the sandbox's. */
+const MOST = 50_000
+const served = where(anything, (schema) => JSON.stringify(schema).length <= MOST, STATES)
+
 const generation = ({ maxOutput, penalties }: GeminiModel) => {
   const tooMany = (limit: unknown) =>
     `${REFUSED} it has a maxOutputTokens value of ${printed(limit)} but the supported range is from 1 (inclusive) to ${maxOutput + 1} (exclusive).`
@@ -52,9 +59,10 @@ const generation = ({ maxOutput, penalties }: GeminiModel) => {
   const penalty = where(anything, (value) => penalties || value === 0, "Penalty is not enabled for this model")
   const stops = `${REFUSED} it has too many stop sequences. The maximum is 5.`
   return closed(
-    "topK responseLogprobs responseMimeType responseSchema responseJsonSchema responseModalities mediaResolution " +
-      "audioTimestamp speechConfig",
+    "topK responseLogprobs responseMimeType responseModalities mediaResolution audioTimestamp speechConfig",
     {
+      responseSchema: served,
+      responseJsonSchema: served,
       presencePenalty: penalty,
       frequencyPenalty: penalty,
       seed: typed(isInt32, (value) => `Invalid value at '{path}' (TYPE_INT32), ${printed(value)}`),

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
+import { drops } from "../../wire/strip.ts"
 import {
   changed,
   firstCall,
@@ -13,6 +14,7 @@ import {
   removed,
   unadjusted
 } from "../adjustments.ts"
+import { jsonInstruction } from "../claude/structured.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../oneCall.ts"
 import { nameUnread } from "../requestShape.ts"
@@ -55,9 +57,12 @@ export const request: Dialect["request"] = (chat, route) => {
     )
     if (tools.length > 0 && wantsOne(chat)) adjusted.push(firstCall)
     if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.push(removed("tools.function.strict"))
+    const instructed = instructionFor(chat, route)
+    if (instructed !== undefined) adjusted.push(changed("response_format", "json_schema", "instruction"))
+    const instructions = instructed === undefined ? system : [...system, { text: instructed }]
     const body = compact({
       contents,
-      systemInstruction: system.length === 0 ? undefined : { parts: system },
+      systemInstruction: instructions.length === 0 ? undefined : { parts: instructions },
       tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
       // A forced choice is not translated (docs/api.md#reasoning, rule 7).
       toolConfig:
@@ -89,13 +94,21 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): J
     logprobs: likely ? chat.top_logprobs || undefined : undefined,
     responseMimeType: format === undefined ? undefined : "application/json",
     responseJsonSchema:
-      format?.schema === undefined
+      format?.schema === undefined || instructionFor(chat, route) !== undefined
         ? undefined
         : answerSchema(format.schema, (keyword) => {
             if (adjusted.length < mostNamed) adjusted.push(removed(`response_format.${keyword}`))
           }),
     thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
   })
+}
+
+/** Stands for a schema that the deployment has refused; that the answer is JSON is still enforced. */
+const instructionFor = (chat: ChatRequest, { strip }: Route): string | undefined => {
+  const schema = jsonFormat(chat)?.schema
+  return schema !== undefined && drops(strip, "generationConfig.responseJsonSchema")
+    ? jsonInstruction(schema)
+    : undefined
 }
 
 /** A seed beyond the range of the vendor's becomes the same one within it each time. */
