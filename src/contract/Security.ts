@@ -3,21 +3,23 @@ import { Context } from "effect"
 import { HttpApiMiddleware } from "effect/http-api"
 import { KeyErrors, MessagesKeyErrors } from "./Errors.ts"
 
-/** What a key or a team may use. An absent limit is no limit. */
+/** What a key or a team may use. An absent limit is no limit. Months and days are those of UTC. */
 export interface Limits {
   readonly requestsPerMinute?: number | undefined
+  /** Input and output together, as in the other limits on tokens. */
+  readonly tokensPerMinute?: number | undefined
   /** Streams at the same time. */
   readonly streams?: number | undefined
-  /** Tokens in a UTC calendar month and in a UTC day, input and output together. */
-  readonly monthlyTokens?: number | undefined
   readonly dailyTokens?: number | undefined
+  readonly monthlyTokens?: number | undefined
+  /** In whole units of the catalog's currency. */
+  readonly dailyCost?: number | undefined
+  readonly monthlyCost?: number | undefined
 }
 
 /** A team, whose limits all its keys share. */
 export interface TeamIdentity extends Limits {
   readonly name: string
-  /** In whole units of the catalog's currency, in a UTC calendar month. */
-  readonly monthlyCost?: number | undefined
 }
 
 /** Who is calling, once the key is known to be good: what the key and its team may use, and never its secret. */

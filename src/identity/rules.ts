@@ -1,6 +1,7 @@
 /** Which rule holds for a token or a certificate, and what it gives. Pure. */
 import { createHash } from "node:crypto"
 import type { CallerIdentity, TeamIdentity } from "../contract/Security.ts"
+import { pickLimits } from "../limits/limits.ts"
 import { isObject } from "../wire/isObject.ts"
 import type { CertificateFields } from "./certificate.ts"
 import type { CertificateRule, Patterns, Rule, TokenRule } from "./IdentityFile.ts"
@@ -72,7 +73,7 @@ const maxName = 200
 
 /** What a rule gives to the subject with this ID and name. */
 export const granted = (rule: Rule, id: string, name: string, team: TeamIdentity | undefined): CallerIdentity => {
-  const { dailyTokens, levels, models, monthlyTokens, owner, requestsPerMinute, streams, tags } = rule
+  const { levels, models, owner, tags } = rule
   const shown = rule.name ?? name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?").slice(0, maxName)
-  return { id, name: shown, models, levels, owner, tags, requestsPerMinute, streams, monthlyTokens, dailyTokens, team }
+  return { id, name: shown, models, levels, owner, tags, ...pickLimits(rule), team }
 }

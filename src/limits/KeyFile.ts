@@ -2,6 +2,7 @@
 import { hash, randomBytes } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
+import type { Limits } from "../contract/Security.ts"
 import { FileError, readOwned, withLock, writeAtomic } from "./files.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
@@ -17,15 +18,20 @@ export const ModelPattern = Schema.String.check(
 
 export const Name = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(200))
 
-/** An absent limit is no limit. */
+/** In whole units of the catalog's currency. */
+export const mostCost = 1_000_000_000
+const Cost = Count.check(Schema.isLessThanOrEqualTo(mostCost))
+
+/** As in `Limits`. */
 export const limitFields = {
   requestsPerMinute: Schema.optional(Count),
-  /** Streams at the same time. */
+  tokensPerMinute: Schema.optional(Count),
   streams: Schema.optional(Count),
-  /** Tokens in a UTC calendar month and in a UTC day, input and output together. */
+  dailyTokens: Schema.optional(Count),
   monthlyTokens: Schema.optional(Count),
-  dailyTokens: Schema.optional(Count)
-}
+  dailyCost: Schema.optional(Cost),
+  monthlyCost: Schema.optional(Cost)
+} satisfies Readonly<Record<keyof Limits, Schema.Top>>
 
 /** The name of a team or of a tag. */
 export const ShortName = Schema.String.check(
@@ -40,12 +46,7 @@ export const Tags = Schema.Record(ShortName, Schema.String.check(Schema.isMaxLen
 )
 
 /** A team: its limits hold for all its keys together. */
-export const Team = Schema.Struct({
-  name: ShortName,
-  ...limitFields,
-  /** In whole units of the catalog's currency, in a UTC calendar month. */
-  monthlyCost: Schema.optional(Count.check(Schema.isLessThanOrEqualTo(1_000_000_000)))
-})
+export const Team = Schema.Struct({ name: ShortName, ...limitFields })
 export type Team = typeof Team.Type
 
 /** One key. Times are UTC, written as ISO 8601. Absent models or levels are all of them. */

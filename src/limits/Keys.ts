@@ -9,6 +9,7 @@ import { getOrInsert } from "../wire/getOrInsert.ts"
 import { FileError, readOwned } from "./files.ts"
 import { digestOf, emptyBook, type Key, type KeyBook, parseBook, type Team } from "./KeyFile.ts"
 import { makeGrace } from "./keysGrace.ts"
+import { pickLimits } from "./limits.ts"
 
 /** The message is the same for all of them. */
 const unauthenticated = (why: Refusal, id?: string) =>
@@ -48,22 +49,10 @@ const isActive = (key: Key, now: number): boolean =>
   (key.expires === undefined || now < DateTime.toEpochMillis(key.expires))
 
 /** What the rest of the gateway knows of a key: nothing of its secrets. */
-const identityOf = (
-  { id, name, models, levels, owner, tags, requestsPerMinute, streams, monthlyTokens, dailyTokens }: Key,
-  team: Team | undefined
-): CallerIdentity => ({
-  id,
-  name,
-  models,
-  levels,
-  owner,
-  tags,
-  requestsPerMinute,
-  streams,
-  monthlyTokens,
-  dailyTokens,
-  team
-})
+const identityOf = (key: Key, team: Team | undefined): CallerIdentity => {
+  const { id, name, models, levels, owner, tags } = key
+  return { id, name, models, levels, owner, tags, ...pickLimits(key), team }
+}
 
 interface Secret {
   readonly key: Key

@@ -1,9 +1,9 @@
 /**
- * The store of limits: counted accounts that several requests draw on together (tokens of a month, streams at a time), and
- * buckets that fill up again (requests a minute).
+ * The store of limits: accounts that several requests draw on together. Of a month's or a day's what was spent stays spent; of a
+ * minute's it drains evenly.
  *
- * Each call is one atomic step over all accounts or buckets that it names, so that racing requests never pass a limit, of a key
- * or of its team (docs/decisions.md#limits-and-quotas). Processes that share a store share the accounts.
+ * Each call is one atomic step over all accounts that it names, so that racing requests never pass a limit, of a key or of its
+ * team (docs/decisions.md#limits-and-quotas). Processes that share a store share the accounts.
  */
 import { Context, Data, type Duration, type Effect } from "effect"
 
@@ -19,6 +19,8 @@ export interface Account {
   readonly name: string
   /** How long the store keeps the account after it was last used. */
   readonly keep: Duration.Duration
+  /** How much of what was spent is free again after a millisecond; absent where it stays spent. */
+  readonly drain?: number | undefined
 }
 
 /** What a request wants of one account. */
@@ -26,7 +28,7 @@ export interface Demand {
   readonly account: Account
   /** What may be spent and held together. */
   readonly limit: number
-  /** Held where it is free; else all that is free, if that is at least `least`. */
+  /** Held where it is free; else all that is free, if that is at least `least`. An account that drains is charged it now. */
   readonly amount: number
   readonly least: number
 }
@@ -39,14 +41,14 @@ export interface Hold {
   readonly lease: Duration.Duration
 }
 
-/** An account as it stood before the hold. */
+/** An account as it stood before. */
 export interface Standing {
   readonly spent: number
   /** By requests that run. */
   readonly held: number
 }
 
-/** What a hold has of an account. */
+/** What a request has of an account. */
 export interface Share extends Standing {
   readonly amount: number
 }
@@ -64,32 +66,18 @@ export interface Charge {
   readonly amount: number
 }
 
-/** Holds a minute's worth, and fills up evenly. */
-export interface Bucket {
-  readonly name: string
-  /** What it holds when it is full. */
-  readonly limit: number
-}
-
-export interface Taken {
-  /** False when one of the buckets is empty; then nothing is taken. */
-  readonly granted: boolean
-  /** What each bucket holds now, fractions included, in their order. */
-  readonly left: ReadonlyArray<number>
-}
-
 export class Ledger extends Context.Service<
   Ledger,
   {
     readonly hold: (hold: Hold) => Effect.Effect<Held, LedgerError>
-    /** Ends a hold and charges its accounts, also when its lease is over. Settling twice counts once. */
+    /**
+     * Ends a hold and charges its accounts, those that drain by what was not charged yet; also when its lease is over. Settling
+     * twice counts once.
+     */
     readonly settle: (id: string, charges: ReadonlyArray<Charge>) => Effect.Effect<void, LedgerError>
     /** What was spent of each account, by name. */
     readonly spent: (names: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<number>, LedgerError>
-    /** Takes one out of each bucket. */
-    readonly take: (buckets: ReadonlyArray<Bucket>) => Effect.Effect<Taken, LedgerError>
+    /** Charges what is demanded now, for good. */
+    readonly take: (demands: ReadonlyArray<Demand>) => Effect.Effect<Held, LedgerError>
   }
 >()("gateway/limits/Ledger") {}
-
-/** In which a bucket fills up, in milliseconds. */
-export const bucketWindow = 60_000

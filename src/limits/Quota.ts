@@ -1,5 +1,5 @@
 /**
- * What a key and its team may use in a month and in a day: tokens, and a cost (docs/api.md#authentication,
+ * What a key and its team may use: tokens in a minute, and tokens and a cost in a day and in a month (docs/api.md#authentication,
  * docs/decisions.md#limits-and-quotas).
  */
 import { Clock, Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
@@ -8,9 +8,9 @@ import { GatewayError } from "../catalog/GatewayError.ts"
 import { costOf } from "../catalog/prices.ts"
 import { bytesPerToken } from "../catalog/Tokens.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
-import { type Charge, type Demand, Ledger, type LedgerError, type Standing } from "./Ledger.ts"
-import { type Budget, budgetsOf } from "./limits.ts"
-import { rateHeaders } from "./rateHeaders.ts"
+import { type Charge, Ledger, type LedgerError } from "./Ledger.ts"
+import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
+import { type Budget, budgetsOf, type LimitOwner } from "./limits.ts"
 import { makeWatch } from "./storeHealth.ts"
 import { makeUsageAccumulator, type Note } from "./usageAccumulator.ts"
 import { type UsageTotals, type Users, usageTotalsOf } from "./usageTotals.ts"
@@ -21,9 +21,6 @@ const mediumTokens = 1600
 const leastOutput = 256
 /** More than any request uses, so that an absurd number from a cloud cannot overflow the count. */
 const mostUsed = 1e12
-/** Seconds to wait where running requests hold what is left. */
-const whileRunning = 5
-
 /** About how many tokens an input is. `media` is the number of images and files, whose bytes are no text. */
 export const estimateInput = (textBytes: number, media: number): number =>
   Math.ceil(textBytes / bytesPerToken) + media * mediumTokens
@@ -78,10 +75,10 @@ export class Quota extends Context.Service<
     Layer.effect(Quota, make(Duration.fromInputUnsafe(options.lease)))
 }
 
-const unpriced = ({ name }: { readonly name: string }) =>
+const unpriced = ({ name }: LimitOwner) =>
   new GatewayError({
     reason: "forbidden",
-    message: `The team ${name} has a limit on its cost, and this model has no price at this level. Ask the operator for a price in the catalog, or use another model.`
+    message: `${name} has a limit on its cost, and this model has no price at this level. Ask the operator for a price in the catalog, or use another model.`
   })
 
 const lost = new GatewayError({
@@ -91,73 +88,12 @@ const lost = new GatewayError({
   code: "quota-store"
 })
 
-/** Amounts of a budget, as a person reads them. */
-const amounts = ({ unit }: Budget, currency: string | undefined) => {
-  const shown = (amount: number) => (unit === "cost" ? String(Math.floor(amount / 10_000) / 100) : String(amount))
-  return { shown, what: unit === "cost" ? (currency ?? "") : "tokens" }
-}
-
-interface Refusal {
-  readonly message: string
-  /** Undefined where no wait helps. */
-  readonly seconds: number | undefined
-}
-
-/** Why a demand does not fit, and when it will. */
-const explain = (budget: Budget, least: number, { held, spent }: Standing, currency: string | undefined): Refusal => {
-  const { limit, period, owner } = budget
-  const { shown, what } = amounts(budget, currency)
-  const all = `${shown(limit)} ${what} ${period.kind === "month" ? "of this month" : "of today"}`
-  const next = `The next ${period.kind} starts on ${period.next} (UTC).`
-  const free = Math.max(0, limit - spent)
-  const needs = `This request needs at least ${shown(least)} ${what}`
-  if (spent >= limit) return { message: `${owner.name} has used its ${all}. ${next}`, seconds: period.rest }
-  if (least > limit) {
-    return { message: `${needs}, more than all of ${owner.possessive} ${all}. Shorten it.`, seconds: undefined }
-  }
-  if (least > free) {
-    return {
-      message: `${needs}, and ${shown(free)} of ${owner.possessive} ${all} are left. Shorten it. ${next}`,
-      seconds: period.rest
-    }
-  }
-  return {
-    message: `${needs}, and running requests hold ${shown(held)} of the ${shown(free)} that are left of ${owner.possessive} ${all}. Try again when one has ended.`,
-    seconds: whileRunning
-  }
-}
-
-interface Priced extends Demand {
-  readonly budget: Budget
-}
-
 /** Input and output where there is room; at least the input and a short answer. */
-const demandOf = (budget: Budget, { input, output, prices }: Wanted): Priced => {
+const demandOf = (budget: Budget, { input, output, prices }: Wanted): BudgetDemand => {
   const short = Math.min(output, leastOutput)
   const of = (tokens: number) =>
     budget.unit === "tokens" || prices === undefined ? input + tokens : costOf(prices, { input, output: tokens })
   return { budget, account: budget.account, limit: budget.limit, amount: of(output), least: of(short) }
-}
-
-/** Of what does not fit, that which takes the longest to. */
-const refusal = (demands: ReadonlyArray<Priced>, standings: ReadonlyArray<Standing>, currency: string | undefined) => {
-  let worst: (Refusal & { readonly budget: Budget; readonly left: number }) | undefined
-  for (const [n, { budget, least }] of demands.entries()) {
-    const standing = standings[n] ?? { spent: 0, held: 0 }
-    const left = Math.max(0, budget.limit - standing.spent - standing.held)
-    if (left >= least) continue
-    const why = explain(budget, least, standing, currency)
-    const longer = (why.seconds ?? Number.POSITIVE_INFINITY) > (worst?.seconds ?? Number.POSITIVE_INFINITY)
-    if (worst === undefined || longer || why.seconds === undefined) worst = { ...why, budget, left }
-  }
-  if (worst === undefined) return lost // a ledger that refuses names what does not fit
-  const { budget, left, message, seconds } = worst
-  return new GatewayError({
-    reason: "quota",
-    message,
-    retryAfter: seconds,
-    headers: budget.unit === "cost" ? {} : rateHeaders("tokens", budget.limit, left, budget.period.rest)
-  })
 }
 
 const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
@@ -183,9 +119,10 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
     )
 
   const reserve = Effect.fnUntraced(function* (caller: CallerIdentity, wanted: Wanted) {
-    const { team } = caller
-    if (team?.monthlyCost !== undefined && wanted.prices === undefined) return yield* unpriced(team)
-    const demands = budgetsOf(caller, yield* Clock.currentTimeMillis).map((budget) => demandOf(budget, wanted))
+    const budgets = budgetsOf(caller, yield* Clock.currentTimeMillis)
+    const ofCost = budgets.find(({ unit }) => unit === "cost")
+    if (ofCost !== undefined && wanted.prices === undefined) return yield* unpriced(ofCost.owner)
+    const demands = budgets.map((budget) => demandOf(budget, wanted))
     const id = crypto.randomUUID()
     let used = 0
     let cost = 0
@@ -202,27 +139,20 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
       Effect.catch(({ doubtful }) =>
         doubtful === true ? Effect.andThen(settleLater(id, charges()), Effect.fail(lost)) : Effect.fail(lost)
       ),
-      Effect.filterOrFail(
+      Effect.filterOrElse(
         ({ granted }) => granted,
-        ({ shares }) => refusal(demands, shares, wanted.prices?.currency)
+        // A ledger that refuses names what does not fit.
+        (held) => Effect.fail(limitRefusal(demands, held, wanted.prices?.currency) ?? lost)
       )
     )
-    const { shares } = yield* Effect.acquireRelease(hold, () => settle)
-    let reserved = wanted.input + wanted.output
-    let headers: Readonly<Record<string, string>> = {}
-    let fewest = Number.POSITIVE_INFINITY
-    for (const [n, { budget }] of demands.entries()) {
-      const { amount, held, spent } = shares[n] ?? { amount: 0, held: 0, spent: 0 }
-      const left = budget.limit - spent - held - amount
-      if (budget.unit === "cost") continue
-      reserved = Math.min(reserved, amount)
-      if (left >= fewest) continue
-      fewest = left
-      headers = rateHeaders("tokens", budget.limit, left, budget.period.rest)
-    }
+    const held = yield* Effect.acquireRelease(hold, () => settle)
+    const reserved = demands.reduce(
+      (least, { budget }, n) => (budget.unit === "cost" ? least : Math.min(least, held.shares[n]?.amount ?? 0)),
+      wanted.input + wanted.output
+    )
     return {
       reserved,
-      headers,
+      headers: limitHeaders(demands, held),
       use: (tokens: number, price = 0) => {
         if (settled || !Number.isFinite(tokens)) return
         used = Math.min(mostUsed, Math.max(0, Math.ceil(tokens)))

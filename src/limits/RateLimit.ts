@@ -2,9 +2,9 @@
 import { Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
-import { bucketWindow, type Demand, Ledger, type LedgerError, type Taken } from "./Ledger.ts"
-import { type Limit, limitsOf } from "./limits.ts"
-import { rateHeaders } from "./rateHeaders.ts"
+import { type Demand, Ledger, type LedgerError } from "./Ledger.ts"
+import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
+import { type Limit, limitsOf, requestBudgets } from "./limits.ts"
 import { layerMemory } from "./sqliteStore.ts"
 import { makeWatch } from "./storeHealth.ts"
 
@@ -19,8 +19,7 @@ export class RateLimit extends Context.Service<
   RateLimit,
   {
     /**
-     * Takes one request out of the buckets of the key and its team, each of which holds a minute's requests; out of both or none.
-     * Returns the headers of the reply; fails with `rate-limit`, the same headers and the seconds to wait.
+     * Takes one of the minute's requests of the key and its team, of both or none. Returns the headers of the reply; fails with `rate-limit`, the same headers and the seconds to wait.
      */
     readonly take: (caller: CallerIdentity) => Effect.Effect<Headers, GatewayError>
     /** Takes one of the streams of the key and its team until the scope closes; fails with `rate-limit` when all are in use. */
@@ -42,45 +41,18 @@ export class RateLimit extends Context.Service<
     )
 }
 
-/** Seconds until a bucket holds so many. */
-const secondsUntil = (tokens: number, left: number, limit: number): number =>
-  Math.max(0, ((tokens - left) * bucketWindow) / limit / 1000)
-
-interface Standing extends Limit {
-  readonly left: number
-}
-
-const headersOf = ({ left, limit }: Standing): Headers =>
-  rateHeaders("requests", limit, left, secondsUntil(limit, left, limit))
-
-const exceeded = (standing: Standing) => {
-  const { left, limit, owner } = standing
-  const seconds = Math.max(1, Math.ceil(secondsUntil(1, left, limit)))
-  return new GatewayError({
-    reason: "rate-limit",
-    message: `${owner.name} may send ${limit} requests a minute. Try again in ${seconds} s.`,
-    retryAfter: seconds,
-    headers: headersOf(standing)
-  })
-}
-
 const makeTake = (shared: Ledger["Service"], local: Ledger["Service"]) => {
   const watch = makeWatch("rate-limit", "Requests a minute are counted by each process for itself.")
   return (caller: CallerIdentity): Effect.Effect<Headers, GatewayError> => {
-    const limits = limitsOf(caller, "requestsPerMinute")
-    const buckets = limits.map(({ limit, user }) => ({ name: user, limit }))
-    const answer = ({ granted, left }: Taken): Effect.Effect<Headers, GatewayError> => {
-      // The fewest left, or the longest wait.
-      const rank = (of: Standing) => (granted ? of.left : -secondsUntil(1, of.left, of.limit))
-      const [nearest] = limits
-        .map((limit, n): Standing => ({ ...limit, left: left[n] ?? 0 }))
-        .sort((a, b) => rank(a) - rank(b))
-      if (nearest === undefined) return Effect.succeed({})
-      return granted ? Effect.succeed(headersOf(nearest)) : Effect.fail(exceeded(nearest))
-    }
+    const demands = requestBudgets(caller).map(
+      (budget): BudgetDemand => ({ budget, account: budget.account, limit: budget.limit, amount: 1, least: 1 })
+    )
     return Effect.flatMap(
-      Effect.catch(watch(shared.take(buckets)), () => Effect.orDie(local.take(buckets))),
-      answer
+      Effect.catch(watch(shared.take(demands)), () => Effect.orDie(local.take(demands))),
+      (held) => {
+        const refusal = held.granted ? undefined : limitRefusal(demands, held)
+        return refusal === undefined ? Effect.succeed(limitHeaders(demands, held)) : Effect.fail(refusal)
+      }
     )
   }
 }

@@ -1,7 +1,42 @@
-/** Which limits a caller has, of its key and of its team, and where each is counted (docs/decisions.md#limits-and-quotas). */
-import { Duration } from "effect"
-import type { CallerIdentity, Limits, TeamIdentity } from "../contract/Security.ts"
+/** Which limits there are, which of them a caller has, of its key and of its team, and where each is counted (docs/decisions.md#limits-and-quotas). */
+import { Duration, Struct } from "effect"
+import type { CallerIdentity, Limits } from "../contract/Security.ts"
 import type { Account } from "./Ledger.ts"
+
+export type Unit = "requests" | "streams" | "tokens" | "cost"
+
+interface LimitKind {
+  readonly unit: Unit
+  /** In which it may be used; absent: at the same time. */
+  readonly per?: "minute" | "day" | "month"
+  /** On the command line, and in its help. */
+  readonly option: string
+  readonly help: string
+}
+
+const ofCost = "in whole units of the catalog's currency"
+
+/** Key files, rules, options, lists and budgets are made from it. */
+export const limitKinds = {
+  requestsPerMinute: { unit: "requests", per: "minute", option: "rpm", help: "requests a minute" },
+  tokensPerMinute: { unit: "tokens", per: "minute", option: "tpm", help: "tokens a minute, input and output" },
+  streams: { unit: "streams", option: "streams", help: "streams at a time" },
+  dailyTokens: { unit: "tokens", per: "day", option: "daily-tokens", help: "tokens a day (UTC)" },
+  monthlyTokens: { unit: "tokens", per: "month", option: "monthly-tokens", help: "tokens a calendar month (UTC)" },
+  dailyCost: { unit: "cost", per: "day", option: "daily-cost", help: `cost a day (UTC), ${ofCost}` },
+  monthlyCost: { unit: "cost", per: "month", option: "monthly-cost", help: `cost a calendar month (UTC), ${ofCost}` }
+} as const satisfies Readonly<Record<keyof Limits, LimitKind>>
+
+export type LimitName = keyof Limits
+export const limitNames: ReadonlyArray<LimitName> = Struct.keys(limitKinds)
+const kindOf = (name: LimitName): LimitKind => limitKinds[name]
+
+/** The limits among other fields. */
+export const pickLimits: (of: Limits) => Limits = Struct.pick([...limitNames])
+
+/** Of what a request uses: those that are known when it is over. */
+const isUse = (name: LimitName): boolean => kindOf(name).unit === "tokens" || kindOf(name).unit === "cost"
+const useNames = limitNames.filter(isUse)
 
 /** Who uses something. IDs of keys have no slash. */
 export const keyUser = (id: string): string => id
@@ -24,28 +59,24 @@ export interface Limit {
   readonly limit: number
 }
 
-type Simple = "requestsPerMinute" | "streams" | "monthlyTokens" | "dailyTokens"
-
-const limitOf = (of: Limits | undefined, what: Simple, user: string, owner: LimitOwner): ReadonlyArray<Limit> => {
-  const limit = of?.[what]
-  return limit === undefined ? [] : [{ owner, user, limit }]
+/** The limits of one kind, the key's first. */
+export const limitsOf = ({ id, team, ...key }: CallerIdentity, what: LimitName): ReadonlyArray<Limit> => {
+  const own = key[what]
+  const shared = team?.[what]
+  return [
+    ...(own === undefined ? [] : [{ owner: theKey, user: keyUser(id), limit: own }]),
+    ...(team === undefined || shared === undefined
+      ? []
+      : [{ owner: theTeam(team.name), user: teamUser(team.name), limit: shared }])
+  ]
 }
 
-/** The limits of one kind, the key's first. */
-export const limitsOf = ({ id, team, ...key }: CallerIdentity, what: Simple): ReadonlyArray<Limit> => [
-  ...limitOf(key, what, keyUser(id), theKey),
-  ...(team === undefined ? [] : limitOf(team, what, teamUser(team.name), theTeam(team.name)))
-]
-
-const has = (what: Simple) => (caller: CallerIdentity) =>
+const has = (what: LimitName) => (caller: CallerIdentity) =>
   caller[what] !== undefined || caller.team?.[what] !== undefined
 
 export const limitsRequests = has("requestsPerMinute")
 export const limitsStreams = has("streams")
-const limitsMonth = has("monthlyTokens")
-const limitsDay = has("dailyTokens")
-export const limitsUse = (caller: CallerIdentity): boolean =>
-  limitsMonth(caller) || limitsDay(caller) || caller.team?.monthlyCost !== undefined
+export const limitsUse = (caller: CallerIdentity): boolean => useNames.some((name) => has(name)(caller))
 
 /** A calendar month or a day in UTC. */
 export interface Period {
@@ -73,41 +104,46 @@ export const dayAt = (now: number): Period => {
 }
 
 /** Where the use of a period is counted: tokens, or cost in millionths. */
-export const accountOf = (user: string, { name, rest }: Period, cost = false): Account => ({
-  name: `${user}:${cost ? "cost:" : ""}${name}`,
+export const accountOf = (user: string, { name, rest }: Period, unit: Unit): Account => ({
+  name: `${user}:${unit === "cost" ? "cost:" : ""}${name}`,
   keep: Duration.seconds(rest + 86_400)
 })
 
-/** A limit on use in a period. */
+const minute = 60_000
+/** Where the use of a minute is counted: all of the limit is free again in a minute. Another limit begins anew. */
+const drainingAccount = (user: string, option: string, limit: number): Account => ({
+  name: `${user}:${option}:${limit}`,
+  keep: Duration.hours(1),
+  drain: limit / minute
+})
+
+/** A limit on use in a time. */
 export interface Budget extends Limit {
   readonly account: Account
-  readonly period: Period
-  readonly unit: "tokens" | "cost"
+  /** Absent where what was spent drains. */
+  readonly period?: Period | undefined
+  readonly unit: Unit
 }
 
 /** Millionths in a unit of a currency. */
 export const millionths = 1_000_000
 
-const costBudget = (team: TeamIdentity | undefined, period: Period): ReadonlyArray<Budget> => {
-  if (team?.monthlyCost === undefined) return []
-  const user = teamUser(team.name)
-  const limit = team.monthlyCost * millionths
-  return [{ owner: theTeam(team.name), user, limit, account: accountOf(user, period, true), period, unit: "cost" }]
+const budgetsFor = (caller: CallerIdentity, name: LimitName, now: number): ReadonlyArray<Budget> => {
+  const { option, per, unit } = kindOf(name)
+  const period = per === "month" ? monthAt(now) : per === "day" ? dayAt(now) : undefined
+  return limitsOf(caller, name).map((of) => ({
+    ...of,
+    limit: unit === "cost" ? of.limit * millionths : of.limit,
+    unit,
+    period,
+    account: period === undefined ? drainingAccount(of.user, option, of.limit) : accountOf(of.user, period, unit)
+  }))
 }
 
-/** What a request of the caller's has to fit. */
-export const budgetsOf = (caller: CallerIdentity, now: number): ReadonlyArray<Budget> => {
-  const month = monthAt(now)
-  const budgets = (what: "monthlyTokens" | "dailyTokens", period: Period): ReadonlyArray<Budget> =>
-    limitsOf(caller, what).map((limit) => ({
-      ...limit,
-      account: accountOf(limit.user, period),
-      period,
-      unit: "tokens"
-    }))
-  return [
-    ...budgets("monthlyTokens", month),
-    ...(limitsDay(caller) ? budgets("dailyTokens", dayAt(now)) : []),
-    ...costBudget(caller.team, month)
-  ]
-}
+/** What every request of the caller's has to fit. */
+export const requestBudgets = (caller: CallerIdentity): ReadonlyArray<Budget> =>
+  budgetsFor(caller, "requestsPerMinute", 0)
+
+/** What a request has to fit that uses something. */
+export const budgetsOf = (caller: CallerIdentity, now: number): ReadonlyArray<Budget> =>
+  useNames.filter((name) => has(name)(caller)).flatMap((name) => budgetsFor(caller, name, now))

@@ -2,14 +2,14 @@
  * Limits and quotas that replicas share in Redis (docs/decisions.md#limits-and-quotas). Each step is one Lua script, so it is
  * atomic there.
  *
- * An account is a hash: `spent`, `held` (the sum of the holds) and a field for each hold. A sorted set has the holds by the end
- * of their lease. A bucket is a hash: `tokens`, and when it had them (`at`). Times are the server's.
+ * An account is a hash: `spent`, when it was that much (`at`, where it drains), `held` (the sum of the holds) and a field for
+ * each hold. A sorted set has the holds by the end of their lease. Times are the server's.
  */
 
 import * as NodeRedis from "@effect/platform-node/NodeRedis"
 import { Clock, Duration, Effect, Layer, References } from "effect"
 import * as Redis from "effect/persistence/Redis"
-import { type Account, type Bucket, bucketWindow, type Charge, type Hold, Ledger, LedgerError } from "./Ledger.ts"
+import { type Account, type Charge, type Hold, Ledger, LedgerError } from "./Ledger.ts"
 import { boardMemory, StatusBoard } from "./StatusBoard.ts"
 
 const prefix = "gateway:"
@@ -17,109 +17,102 @@ const nameOf = (account: string): string => `${prefix}{${account}}`
 const keysOf = ({ name }: Account): ReadonlyArray<string> => [nameOf(name), `${nameOf(name)}:leases`]
 const millis = (duration: Duration.Duration): number => Math.ceil(Duration.toMillis(duration))
 
+/** Functions that the scripts share. */
+const shared = `
+local time = redis.call("TIME")
+local now = time[1] * 1000 + time[2] / 1000
+local function exact(number) return string.format("%.17g", number) end
+local function spentOf(account, drain)
+  local spent, at = unpack(redis.call("HMGET", account, "spent", "at"))
+  spent = tonumber(spent or 0)
+  if drain == 0 then return spent end
+  -- From the future, by a clock that was set back: full, not frozen until then.
+  local elapsed = now - tonumber(at or now)
+  return elapsed < 0 and 0 or math.max(0, spent - elapsed * drain)
+end
+local function charge(account, amount, drain)
+  redis.call("HSET", account, "spent", exact(math.max(0, spentOf(account, drain) + amount)))
+  if drain > 0 then redis.call("HSET", account, "at", exact(now)) end
+end
+`
+
+/** Without an ID nothing is held: what is demanded is charged. */
 const holdScript = Redis.script(
-  ({ demands, id, lease }: Hold) => [
+  ({ demands, id, lease }: Pick<Hold, "demands"> & Partial<Hold>) => [
     ...demands.flatMap(({ account }) => keysOf(account)),
-    id,
-    millis(lease),
-    ...demands.flatMap(({ account, amount, least, limit }) => [amount, least, limit, millis(account.keep)])
+    id ?? "",
+    lease === undefined ? 0 : millis(lease),
+    ...demands.flatMap(({ account: { drain = 0, keep }, amount, least, limit }) => [
+      ...[amount, least, limit, drain, millis(keep)]
+    ])
   ],
   {
     numberOfKeys: ({ demands }) => 2 * demands.length,
-    lua: `
+    lua: `${shared}
 local id, lease = ARGV[1], tonumber(ARGV[2])
-local time = redis.call("TIME")
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local answer, amounts = { 1 }, {}
+local granted, answer, amounts = 1, {}, {}
+local function of(n, what) return tonumber(ARGV[5 * n - 3 + what]) end
+local AMOUNT, LEAST, LIMIT, DRAIN, KEEP = 1, 2, 3, 4, 5
 for n = 1, #KEYS / 2 do
   local account, leases = KEYS[2 * n - 1], KEYS[2 * n]
   -- A hold whose lease is over holds nothing, but stays known, so that a late settlement still counts, once.
   for _, over in ipairs(redis.call("ZRANGEBYSCORE", leases, "-inf", now)) do
-    redis.call("HINCRBY", account, "held", 0 - tonumber(redis.call("HGET", account, "hold:" .. over) or 0))
-    redis.call("HSET", account, "hold:" .. over, 0)
+    if of(n, DRAIN) == 0 then
+      redis.call("HINCRBY", account, "held", 0 - tonumber(redis.call("HGET", account, "hold:" .. over) or 0))
+      redis.call("HSET", account, "hold:" .. over, 0)
+    end
     redis.call("ZREM", leases, over)
   end
-  local spent, held = unpack(redis.call("HMGET", account, "spent", "held"))
-  spent, held = tonumber(spent or 0), tonumber(held or 0)
-  local left = tonumber(ARGV[4 * n + 1]) - spent - held
-  if left < tonumber(ARGV[4 * n]) then answer[1] = 0 end
-  amounts[n] = math.min(tonumber(ARGV[4 * n - 1]), left)
-  answer[3 * n - 1], answer[3 * n], answer[3 * n + 1] = spent, held, amounts[n]
+  local spent = spentOf(account, of(n, DRAIN))
+  local held = tonumber(redis.call("HGET", account, "held") or 0)
+  local left = of(n, LIMIT) - spent - held
+  if left < of(n, LEAST) then granted = 0 end
+  amounts[n] = math.floor(math.min(of(n, AMOUNT), left))
+  answer[3 * n - 2], answer[3 * n - 1], answer[3 * n] = exact(spent), exact(held), exact(amounts[n])
 end
-if answer[1] == 0 then return answer end
+table.insert(answer, 1, tostring(granted))
+if granted == 0 then return answer end
 for n, amount in ipairs(amounts) do
-  local account, leases, keep = KEYS[2 * n - 1], KEYS[2 * n], ARGV[4 * n + 2]
-  redis.call("HINCRBY", account, "held", amount)
-  redis.call("HSET", account, "hold:" .. id, amount)
-  redis.call("ZADD", leases, now + lease, id)
-  redis.call("PEXPIRE", account, keep)
-  redis.call("PEXPIRE", leases, keep)
+  local account, leases = KEYS[2 * n - 1], KEYS[2 * n]
+  if id == "" then charge(account, amount, of(n, DRAIN)) else
+    if of(n, DRAIN) > 0 then charge(account, amount, of(n, DRAIN)) else redis.call("HINCRBY", account, "held", amount) end
+    redis.call("HSET", account, "hold:" .. id, amount)
+    redis.call("ZADD", leases, now + lease, id)
+    redis.call("PEXPIRE", leases, of(n, KEEP))
+  end
+  redis.call("PEXPIRE", account, of(n, KEEP))
 end
 return answer
 `
   }
-).withReturnType<ReadonlyArray<number>>()
+).withReturnType<ReadonlyArray<string>>()
 
 const settleScript = Redis.script(
   (id: string, charges: ReadonlyArray<Charge>) => [
     ...charges.flatMap(({ account }) => keysOf(account)),
     id,
-    ...charges.flatMap(({ account, amount }) => [amount, millis(account.keep)])
+    ...charges.flatMap(({ account: { drain = 0, keep }, amount }) => [amount, drain, millis(keep)])
   ],
   {
     numberOfKeys: (_, charges) => 2 * charges.length,
-    lua: `
+    lua: `${shared}
 for n = 1, #KEYS / 2 do
   local account, leases = KEYS[2 * n - 1], KEYS[2 * n]
+  local amount, drain = tonumber(ARGV[3 * n - 1]), tonumber(ARGV[3 * n])
   local held = redis.call("HGET", account, "hold:" .. ARGV[1])
   if held then
     redis.call("HDEL", account, "hold:" .. ARGV[1])
     redis.call("ZREM", leases, ARGV[1])
     -- A subtraction, because the minus sign makes "-0" of 0, which Redis refuses.
-    redis.call("HINCRBY", account, "held", 0 - tonumber(held))
-    redis.call("HINCRBY", account, "spent", ARGV[2 * n])
-    redis.call("PEXPIRE", account, ARGV[2 * n + 1])
+    if drain > 0 then amount = amount - held else redis.call("HINCRBY", account, "held", 0 - tonumber(held)) end
+    charge(account, amount, drain)
+    redis.call("PEXPIRE", account, ARGV[3 * n + 1])
   end
 end
 return 1
 `
   }
 ).withReturnType<number>()
-
-const takeScript = Redis.script(
-  (buckets: ReadonlyArray<Bucket>) => [
-    ...buckets.map(({ name }) => `${prefix}bucket:{${name}}`),
-    bucketWindow,
-    ...buckets.map(({ limit }) => limit)
-  ],
-  {
-    numberOfKeys: (buckets) => buckets.length,
-    lua: `
-local window = tonumber(ARGV[1])
-local time = redis.call("TIME")
-local now = time[1] * 1000 + time[2] / 1000
-local taken, left = 1, {}
-for n, bucket in ipairs(KEYS) do
-  local limit = tonumber(ARGV[n + 1])
-  local tokens, at = unpack(redis.call("HMGET", bucket, "tokens", "at"))
-  -- One from the future, by a clock that was set back, is full, not frozen until then.
-  local kept = tokens and now >= tonumber(at)
-  left[n] = kept and math.min(limit, tokens + (now - at) * limit / window) or limit
-  if left[n] < 1 then taken = 0 end
-end
-local answer = { tostring(taken) }
-for n, bucket in ipairs(KEYS) do
-  if taken == 1 then
-    left[n] = left[n] - 1
-    redis.call("HSET", bucket, "tokens", left[n], "at", now)
-    redis.call("PEXPIRE", bucket, window)
-  end
-  answer[n + 1] = string.format("%.17g", left[n])
-end
-return answer
-`
-  }
-).withReturnType<ReadonlyArray<string>>()
 
 const reasonOf = ({ cause }: Redis.RedisError): string => (cause instanceof Error ? cause.message : "no connection")
 
@@ -143,18 +136,18 @@ const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>): Effect.Effect<A
   )
 
 const makeLedger = Effect.map(Redis.Redis, (redis) => {
-  const hold = redis.eval(holdScript)
+  const send = redis.eval(holdScript)
   const settle = redis.eval(settleScript)
-  const take = redis.eval(takeScript)
+  const hold = (request: Parameters<typeof send>[0]) =>
+    Effect.map(bounded(send(request)), ([granted, ...numbers]) => ({
+      granted: granted === "1",
+      shares: request.demands.map((_, n) => {
+        const [spent = 0, held = 0, amount = 0] = numbers.slice(3 * n).map(Number)
+        return { spent, held, amount }
+      })
+    }))
   return Ledger.of({
-    hold: (request) =>
-      Effect.map(bounded(hold(request)), ([granted, ...numbers]) => ({
-        granted: granted === 1,
-        shares: request.demands.map((_, n) => {
-          const [spent = 0, held = 0, amount = 0] = numbers.slice(3 * n)
-          return { spent, held, amount }
-        })
-      })),
+    hold,
     settle: (id, charges) => Effect.asVoid(bounded(settle(id, charges))),
     spent: (names) =>
       Effect.forEach(
@@ -163,8 +156,7 @@ const makeLedger = Effect.map(Redis.Redis, (redis) => {
           Effect.map(bounded(redis.send<string | null>("HGET", nameOf(name), "spent")), (spent) => Number(spent ?? 0)),
         { concurrency: 1000 }
       ),
-    take: (buckets) =>
-      Effect.map(bounded(take(buckets)), ([granted, ...left]) => ({ granted: granted === "1", left: left.map(Number) }))
+    take: (demands) => hold({ demands })
   })
 })
 

@@ -11,7 +11,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import { countDiskFailure, writeProblem } from "./disk.ts"
-import { bucketWindow, type Demand, Ledger, LedgerError, type Share } from "./Ledger.ts"
+import { type Account, type Demand, type Held, Ledger, LedgerError, type Standing } from "./Ledger.ts"
 import { boardMemory, StatusBoard } from "./StatusBoard.ts"
 
 const schema = `
@@ -23,7 +23,7 @@ const schema = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS hold_of_account ON hold (account, expires, amount);
   CREATE TABLE IF NOT EXISTS status (id TEXT PRIMARY KEY, text TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS bucket (key TEXT PRIMARY KEY, tokens REAL NOT NULL, refilled REAL NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS draining (name TEXT PRIMARY KEY, spent REAL NOT NULL, at REAL NOT NULL) STRICT;
 `
 
 /** The longest that another process may hold up this one, in milliseconds; then the call waits without blocking. */
@@ -93,16 +93,16 @@ const spentOf = (database: DatabaseSync) => {
 const make = (database: DatabaseSync) => {
   const standing = database.prepare(
     `SELECT coalesce((SELECT spent FROM account WHERE name = :account), 0) AS spent,
-       coalesce((SELECT sum(amount) FROM hold WHERE account = :account AND expires > :now), 0) AS held`
+            (SELECT coalesce(sum(amount), 0) FROM hold WHERE account = :account AND expires > :now) AS held`
   )
   const insert = database.prepare("INSERT INTO hold VALUES (?, ?, ?, ?, ?)")
-  const release = database.prepare("DELETE FROM hold WHERE id = ? AND account = ?")
+  const release = database.prepare("DELETE FROM hold WHERE id = ? AND account = ? RETURNING amount")
   const spend = database.prepare(
     "INSERT INTO account VALUES (?, ?) ON CONFLICT DO UPDATE SET spent = spent + excluded.spent"
   )
   const spent = spentOf(database)
-  const bucket = database.prepare("SELECT tokens, refilled FROM bucket WHERE key = ?")
-  const fill = database.prepare("INSERT OR REPLACE INTO bucket VALUES (?, ?, ?)")
+  const draining = database.prepare("SELECT spent, at FROM draining WHERE name = ?")
+  const setDraining = database.prepare("INSERT OR REPLACE INTO draining VALUES (?, ?, ?)")
 
   const atomic = <A>(run: (now: number) => A): Effect.Effect<A, LedgerError> =>
     Clock.clockWith((clock) =>
@@ -121,47 +121,55 @@ const make = (database: DatabaseSync) => {
       })
     )
 
-  const shareOf = ({ account, amount, limit }: Demand, now: number): Share => {
-    const row = standing.get({ account: account.name, now })
-    const before = { spent: Number(row?.spent), held: Number(row?.held) }
-    return { ...before, amount: Math.min(amount, limit - before.spent - before.held) }
+  const standingOf = ({ drain, name }: Account, now: number): Standing => {
+    const row = drain === undefined ? standing.get({ account: name, now }) : draining.get(name)
+    const before = Number(row?.spent ?? 0)
+    if (drain === undefined) return { spent: before, held: Number(row?.held) }
+    const elapsed = now - Number(row?.at ?? now)
+    // From the future, by a clock that was set back: full, not frozen until then.
+    return { spent: elapsed < 0 ? 0 : Math.max(0, before - elapsed * drain), held: 0 }
+  }
+  const look = (demands: ReadonlyArray<Demand>, now: number): Held => {
+    const shares = demands.map(({ account, amount, limit }) => {
+      const before = standingOf(account, now)
+      return { ...before, amount: Math.floor(Math.min(amount, limit - before.spent - before.held)) }
+    })
+    return { granted: demands.every(({ least }, n) => (shares[n]?.amount ?? -1) >= least), shares }
+  }
+  const charge = (account: Account, amount: number, now: number): void => {
+    if (account.drain !== undefined) {
+      setDraining.run(account.name, Math.max(0, standingOf(account, now).spent + amount), now)
+    } else if (amount > 0) spend.run(account.name, amount)
   }
 
   return Ledger.of({
     hold: ({ demands, id, lease }) =>
       atomic((now) => {
-        const shares = demands.map((demand) => shareOf(demand, now))
-        const granted = demands.every(({ least }, n) => (shares[n]?.amount ?? -1) >= least)
+        const held = look(demands, now)
+        if (!held.granted) return held
         const expires = now + Math.ceil(Duration.toMillis(lease))
-        if (granted) {
-          for (const [n, { account }] of demands.entries()) {
-            insert.run(rowOf(id, n), account.name, shares[n]?.amount ?? 0, expires, process.pid)
-          }
+        for (const [n, { account }] of demands.entries()) {
+          const { amount = 0 } = held.shares[n] ?? {}
+          insert.run(rowOf(id, n), account.name, amount, expires, process.pid)
+          if (account.drain !== undefined) charge(account, amount, now)
         }
-        return { granted, shares }
+        return held
       }),
     settle: (id, charges) =>
-      atomic(() => {
+      atomic((now) => {
         for (const [n, { account, amount }] of charges.entries()) {
-          if (Number(release.run(rowOf(id, n), account.name).changes) === 1 && amount > 0) {
-            spend.run(account.name, amount)
-          }
+          const row = release.get(rowOf(id, n), account.name)
+          if (row !== undefined)
+            charge(account, account.drain === undefined ? amount : amount - Number(row.amount), now)
         }
       }),
     spent: (names) => patiently(() => spent(names)),
-    take: (buckets) =>
+    take: (demands) =>
       atomic((now) => {
-        const left = buckets.map(({ limit, name }) => {
-          const row = bucket.get(name)
-          if (row === undefined) return limit
-          const elapsed = now - Number(row.refilled)
-          // From the future, by a clock that was set back: full, not frozen until then.
-          return elapsed < 0 ? limit : Math.min(limit, Number(row.tokens) + (elapsed * limit) / bucketWindow)
-        })
-        const granted = left.every((tokens) => tokens >= 1)
-        if (!granted) return { granted, left }
-        for (const [n, { name }] of buckets.entries()) fill.run(name, (left[n] ?? 1) - 1, now)
-        return { granted, left: left.map((tokens) => tokens - 1) }
+        const held = look(demands, now)
+        if (held.granted)
+          for (const [n, { account }] of demands.entries()) charge(account, held.shares[n]?.amount ?? 0, now)
+        return held
       })
   })
 }

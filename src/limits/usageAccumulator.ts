@@ -1,28 +1,20 @@
 /**
- * Use that no limit holds, so that it can be shown: keys and teams without quotas, and the costs of keys. It is added up in
+ * Use that no limit holds, so that it can be shown. It is added up in
  * memory and written every second, beside the requests. A process that is killed loses the last second of it; what counts towards
  * a limit is settled by each request (Quota).
  */
 import { Duration, Effect, Queue } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Account, Charge, Ledger } from "./Ledger.ts"
-import { accountOf, keyUser, monthAt, type Period, teamUser } from "./limits.ts"
+import { accountOf, budgetsOf, keyUser, monthAt, teamUser, type Unit } from "./limits.ts"
 import type { makeWatch } from "./storeHealth.ts"
 
-/** The accounts that get no settlement. */
-const uncounted = (
-  { id, monthlyTokens, team }: CallerIdentity,
-  month: Period
-): { readonly tokens: ReadonlyArray<Account>; readonly cost: ReadonlyArray<Account> } => {
-  const key = keyUser(id)
-  const tokens = monthlyTokens === undefined ? [accountOf(key, month)] : []
-  const cost = [accountOf(key, month, true)]
-  if (team === undefined) return { tokens, cost }
-  const user = teamUser(team.name)
-  return {
-    tokens: team.monthlyTokens === undefined ? [...tokens, accountOf(user, month)] : tokens,
-    cost: team.monthlyCost === undefined ? [...cost, accountOf(user, month, true)] : cost
-  }
+/** Of this month's accounts, those that get no settlement. */
+const uncounted = (caller: CallerIdentity, now: number, unit: Unit): ReadonlyArray<Account> => {
+  const { id, team } = caller
+  const settled = new Set(budgetsOf(caller, now).map(({ account }) => account.name))
+  const users = [keyUser(id), ...(team === undefined ? [] : [teamUser(team.name)])]
+  return users.map((user) => accountOf(user, monthAt(now), unit)).filter(({ name }) => !settled.has(name))
 }
 
 /** Adds what a request used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
@@ -76,9 +68,8 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
   )
 
   const note: Note = (caller, startedAt, tokens, cost) => {
-    const accounts = uncounted(caller, monthAt(startedAt))
-    if (tokens > 0) for (const account of accounts.tokens) add(account, tokens)
-    if (cost > 0) for (const account of accounts.cost) add(account, cost)
+    if (tokens > 0) for (const account of uncounted(caller, startedAt, "tokens")) add(account, tokens)
+    if (cost > 0) for (const account of uncounted(caller, startedAt, "cost")) add(account, cost)
     if (sums.size > 0) Queue.offerUnsafe(wake, undefined)
   }
   return note

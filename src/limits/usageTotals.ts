@@ -1,15 +1,15 @@
 /** What every key and team has used (docs/operation.md#keys). */
 import { Effect } from "effect"
 import type { Ledger, LedgerError } from "./Ledger.ts"
-import { accountOf, dayAt, keyUser, monthAt, teamUser } from "./limits.ts"
+import { accountOf, dayAt, keyUser, monthAt, type Period, teamUser, type Unit } from "./limits.ts"
 
-/** What was charged, running requests excluded. */
+/** What was charged in this month and today (UTC), running requests excluded. Costs are in millionths of the catalog's currency. */
 export interface Use {
-  /** Of this month and of today; today's are counted where they are limited. */
   readonly monthlyTokens: number
-  readonly dailyTokens: number
-  /** Of this month, in millionths of the catalog's currency. */
   readonly monthlyCost: number
+  /** Today's are counted where they are limited. */
+  readonly dailyTokens: number
+  readonly dailyCost: number
 }
 
 export interface Users {
@@ -31,16 +31,18 @@ export const usageTotalsOf = (
 ): Effect.Effect<UsageTotals, LedgerError> => {
   const month = monthAt(now)
   const today = dayAt(now)
+  const of: ReadonlyArray<readonly [Period, Unit]> = [
+    [month, "tokens"],
+    [month, "cost"],
+    [today, "tokens"],
+    [today, "cost"]
+  ]
   const users = [...keys.map(({ id }) => keyUser(id)), ...teams.map(({ name }) => teamUser(name))]
-  const accounts = users.flatMap((user) => [
-    accountOf(user, month).name,
-    accountOf(user, today).name,
-    accountOf(user, month, true).name
-  ])
+  const accounts = users.flatMap((user) => of.map(([period, unit]) => accountOf(user, period, unit).name))
   return Effect.map(spent(accounts), (amounts) => {
     const uses = users.map((_, n): Use => {
-      const [monthlyTokens = 0, dailyTokens = 0, monthlyCost = 0] = amounts.slice(3 * n, 3 * n + 3)
-      return { monthlyTokens, dailyTokens, monthlyCost }
+      const [monthlyTokens = 0, monthlyCost = 0, dailyTokens = 0, dailyCost = 0] = amounts.slice(4 * n, 4 * n + 4)
+      return { monthlyTokens, monthlyCost, dailyTokens, dailyCost }
     })
     return { keys: uses.slice(0, keys.length), teams: uses.slice(keys.length) }
   })

@@ -13,7 +13,7 @@ import { makeTokenCache } from "../../src/cloud/credentials/Token.ts"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
 import { makeFairBucket } from "../../src/limits/fairBucket.ts"
 import { makeGrace } from "../../src/limits/keysGrace.ts"
-import { Ledger } from "../../src/limits/Ledger.ts"
+import { type Demand, Ledger } from "../../src/limits/Ledger.ts"
 import { layerRedis } from "../../src/limits/redisStore.ts"
 import { layerMemory } from "../../src/limits/sqliteStore.ts"
 import { hasRedis, testRedis } from "./redis.ts"
@@ -37,9 +37,10 @@ const settable = <A, E, R>(use: (setBack: () => void) => Effect.Effect<A, E, R>)
   )
 }
 
-const bucket = { name: `b-${crypto.randomUUID()}`, limit: 2 }
+const account = { name: `b-${crypto.randomUUID()}`, keep: Duration.minutes(2), drain: 2 / 60_000 }
+const one: Demand = { account, limit: 2, amount: 1, least: 1 }
 
-describe("a bucket from the future is full", () => {
+describe("what a minute's limit has spent in the future is free", () => {
   it("of a cloud's quota", () => {
     const of = makeFairBucket(60, week)
     of.take("a", 60, week)
@@ -53,11 +54,11 @@ describe("a bucket from the future is full", () => {
     settable((setBack) =>
       Effect.gen(function* () {
         const { take } = yield* Ledger
-        for (const granted of [true, true, false]) assert.strictEqual((yield* take([bucket])).granted, granted)
+        for (const granted of [true, true, false]) assert.strictEqual((yield* take([one])).granted, granted)
         setBack()
-        for (const granted of [true, true, false]) assert.strictEqual((yield* take([bucket])).granted, granted)
+        for (const granted of [true, true, false]) assert.strictEqual((yield* take([one])).granted, granted)
         yield* TestClock.adjust("30 seconds")
-        assert.isTrue((yield* take([bucket])).granted)
+        assert.isTrue((yield* take([one])).granted)
       })
     ).pipe(Effect.provide(layerMemory))
   )
@@ -66,11 +67,11 @@ describe("a bucket from the future is full", () => {
     Effect.gen(function* () {
       const redis = yield* Effect.acquireRelease(Effect.promise(testRedis), ({ stop }) => Effect.promise(stop))
       const client = yield* Effect.promise(() => createClient({ url: redis.url }).connect())
-      const name = `gateway:bucket:{${bucket.name}}`
-      yield* Effect.promise(() => client.hSet(name, { tokens: "0", at: String(Date.now() + week) }))
+      const name = `gateway:{${account.name}}`
+      yield* Effect.promise(() => client.hSet(name, { spent: "2", at: String(Date.now() + week) }))
       yield* Effect.gen(function* () {
         const { take } = yield* Ledger
-        for (const granted of [true, true, false]) assert.strictEqual((yield* take([bucket])).granted, granted)
+        for (const granted of [true, true, false]) assert.strictEqual((yield* take([one])).granted, granted)
       }).pipe(Effect.provide(layerRedis(redis.url)))
       client.destroy()
     }).pipe(Effect.scoped)

@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { readKeys } from "../../src/limits/KeyFile.ts"
 import { Keys, permits } from "../../src/limits/Keys.ts"
-import { createKey, revokeKey, rotateKey } from "../../src/limits/keysCommand.ts"
+import { createKey, revokeKey, rotateKey } from "../../src/operators/keys/keysCommand.ts"
 import { callerWith, eventually, keyFile, only, secretIn } from "./support.ts"
 
 const authenticate = Effect.fnUntraced(function* (secret: string) {

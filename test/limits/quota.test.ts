@@ -153,7 +153,7 @@ describe("Quota", () => {
             return Effect.void
           }),
         spent: () => Effect.succeed([]),
-        take: () => Effect.succeed({ granted: true, left: [] })
+        take: () => Effect.succeed({ granted: true, shares: [] })
       })
       yield* Effect.gen(function* () {
         const quota = yield* Quota

@@ -190,7 +190,7 @@ const conforms = (store: () => Store) => {
           assert.isAtMost(use.monthlyTokens, 4 * 90)
           assert.strictEqual(use.dailyTokens, use.monthlyTokens)
         }
-        assert.deepStrictEqual(teams[0], { monthlyTokens: 900, dailyTokens: 0, monthlyCost: 720_000 })
+        assert.deepStrictEqual(teams[0], { monthlyTokens: 900, monthlyCost: 720_000, dailyTokens: 0, dailyCost: 0 })
         const refusal = (key: CallerIdentity, tokens: number) =>
           Effect.map(Effect.flip(Effect.scoped(quota.reserve(key, { ...whole(tokens), prices }))), (error) => error)
         const other = callerWith({ team })
@@ -229,10 +229,111 @@ const conforms = (store: () => Store) => {
           note(caller, Date.now(), 1, 0)
         }).pipe(Effect.provide(Quota.layer({ lease })))
         const { keys, teams } = yield* usageTotalsOf(ledger, { keys: [caller], teams: [team] }, Date.now())
-        assert.deepStrictEqual(keys[0], { monthlyTokens: 71, dailyTokens: 0, monthlyCost: 30 })
+        assert.deepStrictEqual(keys[0], { monthlyTokens: 71, monthlyCost: 30, dailyTokens: 0, dailyCost: 0 })
         // The team's tokens have a limit: they are settled by each request.
-        assert.deepStrictEqual(teams[0], { monthlyTokens: 0, dailyTokens: 0, monthlyCost: 30 })
+        assert.deepStrictEqual(teams[0], { monthlyTokens: 0, monthlyCost: 30, dailyTokens: 0, dailyCost: 0 })
       })
+    )
+  )
+
+  it.live("what a minute's limit spends is free again evenly, and a settlement corrects it, once", () =>
+    run(
+      Effect.gen(function* () {
+        const ledger = yield* Ledger
+        const [fast, slow] = [account(), account()].map((of, n): Account => ({ ...of, drain: n === 0 ? 1 : 1e-9 }))
+        const demand = (of: Account = assert.fail(), amount: number, least = amount) => ({
+          ...{ account: of, amount, least, limit: 100 }
+        })
+        const id = crypto.randomUUID()
+        const held = yield* ledger.hold({ id, demands: [demand(slow, 60)], lease })
+        assert.deepStrictEqual(held, { granted: true, shares: [{ spent: 0, held: 0, amount: 60 }] })
+        const more = yield* ledger.hold({ id: `${id}-2`, demands: [demand(slow, 90, 30)], lease })
+        assert.deepStrictEqual([more.granted, more.shares[0]?.amount], [true, 40])
+        assert.isFalse((yield* ledger.take([demand(slow, 1)])).granted)
+        // It used 90 of the 60 that it took, the other nothing.
+        for (const _ of [1, 2]) yield* ledger.settle(id, [{ account: slow ?? assert.fail(), amount: 90 }])
+        for (const _ of [1, 2]) yield* ledger.settle(`${id}-2`, [{ account: slow ?? assert.fail(), amount: 0 }])
+        const after = yield* ledger.take([demand(slow, 10)])
+        assert.deepStrictEqual([after.granted, Math.round(after.shares[0]?.spent ?? 0)], [true, 90])
+        assert.isFalse((yield* ledger.take([demand(slow, 1), demand(fast, 1)])).granted)
+        assert.isTrue((yield* ledger.take([demand(fast, 100)])).granted)
+        yield* Effect.sleep("60 millis")
+        const drained = yield* ledger.take([demand(fast, 50)])
+        assert.isTrue(drained.granted)
+        assert.isBelow(drained.shares[0]?.spent ?? 100, 50)
+      })
+    )
+  )
+
+  it.live("tokens a minute: a request holds what it may use, and gives back what it did not", () =>
+    run(
+      Effect.gen(function* () {
+        const quota = yield* Quota
+        const team = { name: crypto.randomUUID(), tokensPerMinute: 1500 }
+        const key = callerWith({ tokensPerMinute: 1000, monthlyTokens: 100_000, team })
+        const use = (tokens: number, used: number, caller: CallerIdentity = key) =>
+          Effect.scoped(
+            Effect.map(quota.reserve(caller, whole(tokens)), (reservation) => {
+              reservation.use(used)
+              return reservation.headers
+            })
+          )
+        const headers = yield* use(900, 400)
+        assert.deepStrictEqual(headers, {
+          "x-ratelimit-limit-tokens": "1000",
+          "x-ratelimit-remaining-tokens": "100",
+          "x-ratelimit-reset-tokens": "54s"
+        })
+        yield* use(500, 600)
+        const full = yield* Effect.flip(use(500, 0))
+        assert.strictEqual(full.reason, "rate-limit")
+        assert.match(
+          full.message,
+          /^This API key may use 1000 tokens a minute\. This request needs at least 500, and \d+ are/
+        )
+        assert.isTrue((full.retryAfter ?? 0) >= 28 && (full.retryAfter ?? 0) <= 30, String(full.retryAfter))
+        assert.strictEqual(full.headers?.["x-ratelimit-limit-tokens"], "1000")
+        const never = yield* Effect.flip(use(1001, 0))
+        assert.deepStrictEqual([never.reason, never.retryAfter], ["quota", undefined])
+        assert.match(
+          never.message,
+          /at least 1001 tokens, more than this API key's 1000 tokens a minute\. Shorten it\./
+        )
+        const ofTeam = yield* Effect.flip(use(900, 0, callerWith({ team })))
+        assert.match(ofTeam.message, /^The team [\w-]+ may use 1500 tokens a minute/)
+        assert.strictEqual(yield* usedBy(key), 1000)
+      }).pipe(Effect.provide(Quota.layer({ lease })))
+    )
+  )
+
+  it.live("money a day and a month, of a key as of a team", () =>
+    run(
+      Effect.gen(function* () {
+        const quota = yield* Quota
+        const team = { name: crypto.randomUUID(), dailyCost: 3 }
+        const prices = { currency: "USD", date: "2026-11-01", input: 1_000_000, output: 0 }
+        const key = callerWith({ dailyCost: 2, monthlyCost: 10, team })
+        const use = (caller: CallerIdentity, cost: number) =>
+          Effect.scoped(
+            Effect.map(quota.reserve(caller, { ...whole(1), prices }), (reservation) => reservation.use(1, cost))
+          )
+        yield* use(key, 1_500_000)
+        assert.match(
+          (yield* Effect.flip(use(key, 0))).message,
+          /at least 1 USD, and 0\.5 of this API key's 2 USD of today/
+        )
+        yield* use(callerWith({ team }), 1_500_000)
+        assert.match(
+          (yield* Effect.flip(use(callerWith({ team }), 0))).message,
+          /^The team [\w-]+ has used its 3 USD of today/
+        )
+        const free = yield* Effect.flip(Effect.scoped(quota.reserve(callerWith({ monthlyCost: 1 }), whole(1))))
+        assert.strictEqual(free.reason, "forbidden")
+        assert.match(free.message, /^This API key has a limit on its cost, and this model has no price at this level/)
+        const { keys, teams } = yield* quota.usageTotals({ keys: [key], teams: [team] })
+        assert.deepStrictEqual([keys[0]?.dailyCost, keys[0]?.monthlyCost], [1_500_000, 1_500_000])
+        assert.strictEqual(teams[0]?.dailyCost, 3_000_000)
+      }).pipe(Effect.provide(Quota.layer({ lease })))
     )
   )
 

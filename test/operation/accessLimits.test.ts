@@ -4,7 +4,7 @@ import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { rotateKey } from "../../src/limits/keysCommand.ts"
+import { rotateKey } from "../../src/operators/keys/keysCommand.ts"
 import { secretIn } from "../limits/support.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
 import { eventsIn, get } from "../support/http.ts"
@@ -20,6 +20,7 @@ const initial = {
   responses: { requestsPerMinute: 2 },
   embeddings: { requestsPerMinute: 2 },
   quota: { monthlyTokens: 1_000_000 },
+  tokens: { tokensPerMinute: 600 },
   streams: { streams: 2 },
   narrow: { models: ["claude-*"], levels: ["il5"] },
   levels: { levels: ["il2"] },
@@ -104,6 +105,25 @@ describe("requests a minute", () => {
     }
     const stream = await ask(gateway.url, secrets.quota, "chat", "hello", { stream: true })
     assert.strictEqual(stream.headers.get("x-ratelimit-limit-tokens"), "1000000")
+  })
+})
+
+describe("tokens a minute", () => {
+  it.concurrent("a request that uses too many makes the next one wait, on every surface", async () => {
+    const first = await ask(gateway.url, secrets.tokens, "chat", "[sandbox: events=400]", { maxTokens: 500 })
+    assert.strictEqual(first.status, 200)
+    assert.strictEqual(first.headers.get("x-ratelimit-limit-tokens"), "600")
+    for (const surface of streaming) {
+      const { headers, json, status } = await ask(gateway.url, secrets.tokens, surface, "hello", { maxTokens: 500 })
+      assert.strictEqual(status, 429)
+      assert.strictEqual(errorOf(surface, json).type, "rate_limit_error")
+      assert.match(errorOf(surface, json).message, /600 tokens a minute\..* Try again in \d+ s\./)
+      const wait = Number(headers.get("retry-after"))
+      assert.isTrue(wait >= 1 && wait <= 60, String(wait))
+      assert.strictEqual(headers.get("x-should-retry"), "true")
+      assert.strictEqual(headers.get("x-ratelimit-limit-tokens"), "600")
+      assert.match(headers.get("x-ratelimit-reset-tokens") ?? "", /^\d+s$/)
+    }
   })
 })
 

@@ -5,8 +5,8 @@ import { type Catalog, clouds } from "../../catalog/Catalog.ts"
 import { leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
 import { bestSites, type Sites } from "../../catalog/Partition.ts"
 import { requestable } from "../../catalog/Resolver.ts"
-import { table } from "../../limits/table.ts"
 import { sitesOf } from "../../settings/addresses.ts"
+import { table } from "../table.ts"
 import { print, settings } from "./shared.ts"
 
 /** Every ID that may be requested from these sites with what serves it, how many there are, and what is left out. */

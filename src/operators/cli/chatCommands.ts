@@ -1,6 +1,7 @@
 /** Lines of `chat` that are commands, not messages for the model (docs/operation.md#commands). */
-import { table } from "../../limits/table.ts"
+
 import { nearest } from "../../wire/nearest.ts"
+import { table } from "../table.ts"
 
 const commands = {
   help: ["", "shows this list"],

@@ -1,13 +1,14 @@
 /** `keys` and `teams`: who may call, and how much (docs/operation.md#keys). */
-import { Effect, Option } from "effect"
+import { Effect, Option, Record } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
-import { parseOverlap } from "../../limits/keyOptions.ts"
-import { createKey, disableKey, revokeKey, rotateKey, setKey } from "../../limits/keysCommand.ts"
-import { listKeys, listTeams } from "../../limits/listCommands.ts"
+import { limitKinds } from "../../limits/limits.ts"
 import { spentIn } from "../../limits/store.ts"
-import { createTeam, removeTeam, setTeam } from "../../limits/teamsCommand.ts"
 import type { GatewaySettings } from "../../Settings.ts"
+import { parseOverlap } from "../keys/keyOptions.ts"
+import { createKey, disableKey, revokeKey, rotateKey, setKey } from "../keys/keysCommand.ts"
+import { listKeys, listTeams } from "../keys/listCommands.ts"
+import { createTeam, removeTeam, setTeam } from "../keys/teamsCommand.ts"
 import { jsonFlag, optionalCount, optionalText, printing } from "./shared.ts"
 
 /** The catalog is read only to check names that were given. */
@@ -18,12 +19,7 @@ const rulesOf = Effect.fnUntraced(function* (models: string | undefined, { catal
 
 const id = Argument.String("ID").pipe(Argument.withDescription("the key's ID, as `keys list` shows it"))
 
-const limitFlags = {
-  rpm: optionalCount("rpm", "requests a minute"),
-  streams: optionalCount("streams", "streams at a time"),
-  monthlyTokens: optionalCount("monthly-tokens", "tokens a calendar month (UTC)"),
-  dailyTokens: optionalCount("daily-tokens", "tokens a day (UTC)")
-}
+const limitFlags = Record.map(limitKinds, ({ help, option }) => optionalCount(option, help))
 
 const teamFlag = optionalText("team", "the team whose limits it shares")
 const owner = optionalText("owner", "who answers for it")
@@ -96,11 +92,7 @@ export const keysCommand = Command.make("keys").pipe(
 )
 
 const name = Argument.String("NAME").pipe(Argument.withDescription("the team's name"))
-const team = {
-  name,
-  ...limitFlags,
-  monthlyCost: optionalCount("monthly-cost", "cost a calendar month (UTC), in whole units of the catalog's currency")
-}
+const team = { name, ...limitFlags }
 
 export const teamsCommand = Command.make("teams").pipe(
   Command.withDescription("Create, list, change and remove teams"),

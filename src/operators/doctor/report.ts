@@ -1,5 +1,5 @@
 /** What `doctor` prints. */
-import { table } from "../../limits/table.ts"
+import { table } from "../table.ts"
 import { type Finding, passed } from "./Finding.ts"
 
 /** One line for each finding, and below a problem how to fix it. */

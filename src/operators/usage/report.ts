@@ -1,6 +1,7 @@
 /** Sums and verdicts, as a person, a spreadsheet or a program wants them. */
-import { table } from "../../limits/table.ts"
+
 import { escapeControls } from "../../wire/escape.ts"
+import { table } from "../table.ts"
 import type { Verdict } from "./chainCheck.ts"
 import { type Dimension, type Group, type Place, type Summary, type Totals, times } from "./summary.ts"
 

@@ -1,12 +1,12 @@
 /** What the commands do that make and change keys; each returns the text to print (docs/operation.md#keys). */
 import { DateTime, Duration, Effect } from "effect"
-import { Audit } from "../audit/Audit.ts"
-import { usageNotice } from "../contract/usageNotice.ts"
-import type { FileError } from "./files.ts"
-import { changeBook, digestOf, type Key, type KeyBook, newSecret } from "./KeyFile.ts"
+import { Audit } from "../../audit/Audit.ts"
+import type { Limits } from "../../contract/Security.ts"
+import { usageNotice } from "../../contract/usageNotice.ts"
+import type { FileError } from "../../limits/files.ts"
+import { changeBook, digestOf, type Key, type KeyBook, newSecret } from "../../limits/KeyFile.ts"
 import {
   fail,
-  type LimitOptions,
   parseExpires,
   parseGiven,
   parseLevels,
@@ -19,7 +19,7 @@ import {
 import { changeLimits } from "./limitChanges.ts"
 
 /** The options of `keys create`, as they were typed. */
-export interface CreateOptions extends LimitOptions {
+export interface CreateOptions extends Limits {
   readonly name: string
   readonly team?: string | undefined
   readonly owner?: string | undefined
@@ -147,10 +147,7 @@ export const setKey = Effect.fnUntraced(function* (
       return yield* fail(`--none: keys live ${Duration.format(rules.maxAge)} at most (GATEWAY_KEYS_MAX_AGE)`)
     }
     const expires = options.expires === undefined ? undefined : yield* endOf(options.expires, key.created, now, rules)
-    const { after, changes } = yield* changeLimits(key, { ...limits, owner, models, levels, team, expires }, none, [
-      ...(["rpm", "streams", "daily-tokens", "monthly-tokens"] as const),
-      ...(["expires", "models", "levels", "team", "owner"] as const)
-    ])
+    const { after, changes } = yield* changeLimits(key, { ...limits, owner, models, levels, team, expires }, none)
     return { key: after, result: { changes, name: key.name } }
   })
   const { changes, name } = yield* changeKey(file, id, change)

@@ -4,12 +4,12 @@ import { Clock, DateTime, Duration, Effect, Fiber, FileSystem, Layer, Result } f
 import { TestClock } from "effect/testing"
 import { readBook, readKeys } from "../../src/limits/KeyFile.ts"
 import { Keys } from "../../src/limits/Keys.ts"
-import { parseOverlap } from "../../src/limits/keyOptions.ts"
-import { createKey, disableKey, revokeKey, setKey } from "../../src/limits/keysCommand.ts"
 import { LedgerError } from "../../src/limits/Ledger.ts"
-import { listKeys, listTeams } from "../../src/limits/listCommands.ts"
-import { createTeam, removeTeam, setTeam } from "../../src/limits/teamsCommand.ts"
-import { eventually, keyFile, only, secretIn } from "./support.ts"
+import { parseOverlap } from "../../src/operators/keys/keyOptions.ts"
+import { createKey, disableKey, revokeKey, setKey } from "../../src/operators/keys/keysCommand.ts"
+import { listKeys, listTeams } from "../../src/operators/keys/listCommands.ts"
+import { createTeam, removeTeam, setTeam } from "../../src/operators/keys/teamsCommand.ts"
+import { eventually, keyFile, only, secretIn } from "../limits/support.ts"
 
 /** A store in which every account has as much as its name is long. */
 const spent = (names: ReadonlyArray<string>) => Effect.succeed(names.map((name) => name.length))
@@ -25,7 +25,7 @@ describe("keys commands", () => {
         name: "team",
         models: "claude-*,gpt-5.1",
         levels: "il5,itar",
-        rpm: 60,
+        requestsPerMinute: 60,
         streams: 4,
         monthlyTokens: 1000,
         dailyTokens: 100,
@@ -47,17 +47,18 @@ describe("keys commands", () => {
       assert.deepStrictEqual(key.tags, { project: "atlas", "cost-center": "a=b" })
       const listed = yield* listKeys(file, { json: false, spent })
       assert.include(listed, key.id)
-      assert.match(listed, /expires 2027-01-31 00:00 UTC +- +A. Miller /)
-      assert.match(listed, / 100 +1000 +27 +0.00 +24$/m)
+      assert.match(listed, /expires 2027-01-31 00:00 UTC +A. Miller /)
+      assert.match(listed, / +RPM +STREAMS +DAILY-TOKENS +MONTHLY-TOKENS +USED TODAY +USED +COST$/m)
+      assert.match(listed, / 60 +4 +100 +1000 +27 +24 +0.00$/m)
       const { keys, unavailable } = JSON.parse(yield* listKeys(file, { json: true, spent }))
       assert.deepInclude(keys[0], {
         name: "team",
         owner: "A. Miller",
-        use: { monthlyTokens: 24, dailyTokens: 27, monthlyCost: 29 }
+        use: { monthlyTokens: 24, dailyTokens: 27, monthlyCost: 29, dailyCost: 32 }
       })
       assert.deepStrictEqual([keys.length, unavailable, keys[0].digest], [1, undefined, undefined])
       const blind = yield* listKeys(file, { json: false, spent: unread })
-      assert.match(blind, / 1000 +\? +\? +\?$/m)
+      assert.match(blind, / 1000 +\? +\? +\? +\?$/m)
       assert.include(blind, "not shown: set GATEWAY_REDIS_URL")
       const blindJson = JSON.parse(yield* listKeys(file, { json: true, spent: unread }))
       assert.deepStrictEqual([blindJson.keys[0].use, blindJson.unavailable], [null, "set GATEWAY_REDIS_URL"])
@@ -112,7 +113,7 @@ describe("keys commands", () => {
       assert.include(yield* message({ tags: ["project"] }), "name=value")
       assert.include(yield* message({ tags: ["a=1", "a=2"] }), "twice")
       assert.include(yield* message({ owner: "\u001b[2J" }), "--owner")
-      assert.include(yield* message({ rpm: 0 }), "--rpm 60")
+      assert.include(yield* message({ requestsPerMinute: 0 }), "--rpm 60")
       assert.include(yield* message({ monthlyTokens: 1.5 }), "whole number")
       yield* TestClock.setTime(Date.UTC(2026, 10, 21))
       for (const expires of [
@@ -153,14 +154,16 @@ describe("keys commands", () => {
       const failure = <E extends { readonly message: string }, R>(effect: Effect.Effect<unknown, E, R>) =>
         Effect.map(Effect.flip(effect), ({ message }) => message)
       assert.include(yield* listTeams(file, { json: false, spent }), "teams create NAME")
-      yield* createTeam(file, "blue", { rpm: 100, dailyTokens: 1000, monthlyCost: 200 })
+      yield* createTeam(file, "blue", { requestsPerMinute: 100, dailyTokens: 1000, monthlyCost: 200 })
       assert.include(yield* failure(createTeam(file, "blue", {})), "teams set blue")
       assert.include(yield* failure(createTeam(file, "a/b", {})), "letters, digits")
       assert.include(yield* failure(createTeam(file, "red", { monthlyCost: 0 })), "--monthly-cost 60")
       assert.include(yield* failure(createKey(file, { name: "x", team: "blu" })), "Is blue meant?")
       const created = yield* createKey(file, { name: "x", team: "blue" })
       const id = /key_\w+/.exec(created)?.[0] ?? ""
-      assert.match(yield* listTeams(file, { json: false, spent }), /^blue +1 +100 +- +1000 +- +200 +20 +0.00 +17$/m)
+      const listed = yield* listTeams(file, { json: false, spent })
+      assert.match(listed, /^TEAM +KEYS +RPM +DAILY-TOKENS +MONTHLY-COST +USED TODAY +USED +COST$/m)
+      assert.match(listed, /^blue +1 +100 +1000 +200 +20 +17 +0.00$/m)
       assert.include(yield* setTeam(file, "blue", { monthlyTokens: 5 }), "Team blue: monthly-tokens none -> 5.")
       const kept = { name: "blue", requestsPerMinute: 100, monthlyTokens: 5, monthlyCost: 200 }
       assert.deepStrictEqual((yield* readBook(file)).teams, [{ ...kept, dailyTokens: 1000 }])
@@ -180,9 +183,20 @@ describe("keys commands", () => {
     Effect.gen(function* () {
       const file = yield* keyFile
       yield* createTeam(file, "blue", {})
-      yield* createKey(file, { name: "x", rpm: 60, streams: 10, expires: "2030-01-01", owner: "A. Miller" })
+      yield* createKey(file, {
+        name: "x",
+        requestsPerMinute: 60,
+        streams: 10,
+        expires: "2030-01-01",
+        owner: "A. Miller"
+      })
       const { id } = yield* only(file)
-      const said = yield* setKey(file, id, { rpm: 900, levels: "il5,itar", team: "blue", none: "streams,expires" })
+      const said = yield* setKey(file, id, {
+        requestsPerMinute: 900,
+        levels: "il5,itar",
+        team: "blue",
+        none: "streams,expires"
+      })
       assert.include(
         said,
         "rpm 60 -> 900, streams 10 -> none, expires 2030-01-01T00:00:00.000Z -> none, levels none -> il5,itar, team none -> blue."
@@ -202,16 +216,16 @@ describe("keys commands", () => {
       assert.isUndefined(rest.expires)
       const wrong: ReadonlyArray<readonly [Parameters<typeof setKey>[2], string]> = [
         [{}, "nothing would change"],
-        [{ rpm: 900 }, "nothing would change"],
+        [{ requestsPerMinute: 900 }, "nothing would change"],
         [{ none: "digest" }, "cannot be removed"],
-        [{ rpm: 5, none: "rpm" }, "--rpm is given, and --none removes it"],
-        [{ rpm: 0 }, "--rpm 60"],
+        [{ requestsPerMinute: 5, none: "rpm" }, "--rpm is given, and --none removes it"],
+        [{ requestsPerMinute: 0 }, "--rpm 60"],
         [{ team: "red" }, "no team"]
       ]
       for (const [options, why] of wrong) {
         assert.include((yield* Effect.flip(setKey(file, id, options))).message, why)
       }
-      assert.include((yield* Effect.flip(setKey(file, "key_0", { rpm: 5 }))).message, "keys list")
+      assert.include((yield* Effect.flip(setKey(file, "key_0", { requestsPerMinute: 5 }))).message, "keys list")
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 

@@ -1,34 +1,19 @@
 /** What `teams create`, `teams set` and `teams remove` do; each returns the text to print (docs/operation.md#keys). */
 import { Effect } from "effect"
-import { Audit } from "../audit/Audit.ts"
-import { changeBook, type Team } from "./KeyFile.ts"
-import { fail, isShortName, type LimitOptions, parseCount, parseGiven, parseLimits } from "./keyOptions.ts"
+import { Audit } from "../../audit/Audit.ts"
+import type { Limits } from "../../contract/Security.ts"
+import { changeBook, type Team } from "../../limits/KeyFile.ts"
+import { fail, isShortName, parseLimits } from "./keyOptions.ts"
 import { changeLimits } from "./limitChanges.ts"
 
-export interface TeamOptions extends LimitOptions {
-  /** In whole units of the catalog's currency. */
-  readonly monthlyCost?: number | undefined
-}
-
-const mostCost = 1_000_000_000
-const parseCost = (value: number) =>
-  value > mostCost ? fail(`--monthly-cost: at most ${mostCost}`) : parseCount("monthly-cost")(value)
-
-const teamOf = Effect.fnUntraced(function* (name: string, options: TeamOptions) {
-  const limits = yield* parseLimits(options)
-  const monthlyCost = yield* parseGiven(options.monthlyCost, parseCost)
-  const team: Team = { name, ...limits, monthlyCost }
-  return team
-})
-
-export const createTeam = Effect.fnUntraced(function* (file: string, name: string, options: TeamOptions) {
+export const createTeam = Effect.fnUntraced(function* (file: string, name: string, limits: Limits) {
   if (!isShortName(name)) {
     return yield* fail(
       `a team's name is 1 to 64 letters, digits, '.', '_' and '-', and begins with a letter or digit; not ${JSON.stringify(name)}`
     )
   }
   const audit = yield* Audit
-  const team = yield* teamOf(name, options)
+  const team: Team = { name, ...(yield* parseLimits(limits)) }
   const text = yield* changeBook(file, ({ keys, teams }) =>
     teams.some((other) => other.name === name)
       ? fail(`there is a team ${name} already. Change its limits: npm run gateway -- teams set ${name} …`)
@@ -48,18 +33,16 @@ const unknown = (name: string, file: string) =>
 export const setTeam = Effect.fnUntraced(function* (
   file: string,
   name: string,
-  { none, ...options }: TeamOptions & { readonly none?: string | undefined }
+  { none, ...limits }: Limits & { readonly none?: string | undefined }
 ) {
   const audit = yield* Audit
-  const given = yield* teamOf(name, options)
+  const given = yield* parseLimits(limits)
   const changes = yield* changeBook(
     file,
     Effect.fnUntraced(function* ({ keys, teams }) {
       const before = teams.find((other) => other.name === name)
       if (before === undefined) return yield* unknown(name, file)
-      const { after, changes } = yield* changeLimits(before, given, none, [
-        ...(["rpm", "streams", "daily-tokens", "monthly-tokens", "monthly-cost"] as const)
-      ])
+      const { after, changes } = yield* changeLimits(before, given, none)
       return {
         book: { keys, teams: teams.map((other) => (other === before ? after : other)) },
         result: changes.join(", ")

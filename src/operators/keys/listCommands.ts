@@ -1,10 +1,12 @@
 /** What `keys list` and `teams list` print: keys and teams with their limits and what they used (docs/operation.md#keys). */
 import { DateTime, Effect, Result } from "effect"
-import { type Key, type KeyBook, readBook, type Team } from "./KeyFile.ts"
+import type { Limits } from "../../contract/Security.ts"
+import { type Key, type KeyBook, readBook, type Team } from "../../limits/KeyFile.ts"
+import type { Ledger, LedgerError } from "../../limits/Ledger.ts"
+import { limitKinds, limitNames } from "../../limits/limits.ts"
+import { type UsageTotals, type Use, usageTotalsOf } from "../../limits/usageTotals.ts"
+import { money, orAll, orNone, table } from "../table.ts"
 import { minute } from "./keysCommand.ts"
-import type { Ledger, LedgerError } from "./Ledger.ts"
-import { money, orAll, orNone, table } from "./table.ts"
-import { type UsageTotals, type Use, usageTotalsOf } from "./usageTotals.ts"
 
 export interface ListOptions {
   readonly json: boolean
@@ -45,12 +47,26 @@ const shownKey = ({ digest: _, previous, created, acknowledged, disabled, expire
   rotatedUntil: previous === undefined ? undefined : DateTime.formatIso(previous.until)
 })
 
-const useCells = (use: Use | undefined, daily: number | undefined): ReadonlyArray<string> =>
-  use === undefined
-    ? ["?", "?", "?"]
-    : [daily === undefined ? "-" : String(use.dailyTokens), money(use.monthlyCost), String(use.monthlyTokens)]
+const limitHeads = limitNames.map((name) => limitKinds[name].option.toUpperCase())
+const limitCells = (of: Limits): ReadonlyArray<string> => limitNames.map((name) => orNone(of[name]))
 
-const useHeads = ["USED TODAY", "COST", "USED"]
+const useHeads = ["USED TODAY", "COST TODAY", "USED", "COST"]
+/** Today's are counted where they are limited. */
+const useCells = (use: Use | undefined, { dailyCost, dailyTokens }: Limits): ReadonlyArray<string> =>
+  use === undefined
+    ? useHeads.map(() => "?")
+    : [
+        dailyTokens === undefined ? "-" : String(use.dailyTokens),
+        dailyCost === undefined ? "-" : money(use.dailyCost),
+        String(use.monthlyTokens),
+        money(use.monthlyCost)
+      ]
+
+/** Without columns in which no row has anything. */
+const shortTable = ([heads = [], ...rows]: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const isUsed = (_: string, at: number) => rows.some((row) => row[at] !== "-" && row[at] !== "all")
+  return table([heads.filter(isUsed), ...rows.map((row) => row.filter(isUsed))])
+}
 
 /** All keys, without their secrets. */
 export const listKeys = Effect.fnUntraced(function* (file: string, options: ListOptions) {
@@ -66,7 +82,7 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
     })
   }
   if (keys.length === 0) return `There are no keys in ${file}. Create one: npm run gateway -- keys create --name NAME\n`
-  const heads = ["ID", "NAME", "STATUS", "TEAM", "OWNER", "MODELS", "LEVELS", "RPM", "STREAMS", "TOKENS/DAY"]
+  const heads = ["ID", "NAME", "STATUS", "TEAM", "OWNER", "MODELS", "LEVELS", ...limitHeads, ...useHeads]
   const rows = keys.map((key, n) => [
     key.id,
     key.name,
@@ -75,13 +91,10 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
     orNone(key.owner),
     orAll(key.models),
     orAll(key.levels),
-    orNone(key.requestsPerMinute),
-    orNone(key.streams),
-    orNone(key.dailyTokens),
-    orNone(key.monthlyTokens),
-    ...useCells(useAt(n), key.dailyTokens)
+    ...limitCells(key),
+    ...useCells(useAt(n), key)
   ])
-  return table([[...heads, "TOKENS/MONTH", ...useHeads], ...rows]) + warning(totals)
+  return shortTable([heads, ...rows]) + warning(totals)
 })
 
 const keysIn = ({ name }: Team, { keys }: KeyBook): number =>
@@ -101,16 +114,11 @@ export const listTeams = Effect.fnUntraced(function* (file: string, options: Lis
     })
   }
   if (teams.length === 0) return `There are no teams in ${file}. Create one: npm run gateway -- teams create NAME\n`
-  const heads = ["TEAM", "KEYS", "RPM", "STREAMS", "TOKENS/DAY", "TOKENS/MONTH", "COST/MONTH"]
+  const heads = ["TEAM", "KEYS", ...limitHeads, ...useHeads]
   const rows = teams.map((team, n) => [
-    team.name,
-    String(keysIn(team, book)),
-    orNone(team.requestsPerMinute),
-    orNone(team.streams),
-    orNone(team.dailyTokens),
-    orNone(team.monthlyTokens),
-    orNone(team.monthlyCost),
-    ...useCells(useAt(n), team.dailyTokens)
+    ...[team.name, String(keysIn(team, book))],
+    ...limitCells(team),
+    ...useCells(useAt(n), team)
   ])
-  return table([[...heads, ...useHeads], ...rows]) + warning(totals)
+  return shortTable([heads, ...rows]) + warning(totals)
 })

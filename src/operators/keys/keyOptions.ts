@@ -1,10 +1,11 @@
 /** What the options of `keys` and `teams` may say, as they are typed (docs/operation.md#keys). */
 import { DateTime, Duration, Effect, Option, Schema } from "effect"
-import { isLevel, levels } from "../catalog/Level.ts"
-import type { Limits } from "../contract/Security.ts"
-import { nearest } from "../wire/nearest.ts"
-import { FileError } from "./files.ts"
-import { ModelPattern, maxTags, ShortName, type Team } from "./KeyFile.ts"
+import { isLevel, levels } from "../../catalog/Level.ts"
+import type { Limits } from "../../contract/Security.ts"
+import { FileError } from "../../limits/files.ts"
+import { ModelPattern, maxTags, mostCost, ShortName, type Team } from "../../limits/KeyFile.ts"
+import { limitKinds, limitNames, pickLimits } from "../../limits/limits.ts"
+import { nearest } from "../../wire/nearest.ts"
 
 export const fail = (message: string) => Effect.fail(new FileError({ message }))
 
@@ -55,11 +56,6 @@ export const parseModels = (models: ReadonlyArray<string> | undefined) => (text:
       }`
     )
   })
-
-export const parseCount = (option: string) => (value: number) =>
-  Number.isSafeInteger(value) && value > 0
-    ? Effect.succeed(value)
-    : fail(`--${option}: expected a whole number above 0, such as --${option} 60`)
 
 const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
 
@@ -137,19 +133,15 @@ export const parseTeam = (teams: ReadonlyArray<Team>) => (name: string) => {
 }
 
 /** Limits as they were typed. */
-export interface LimitOptions {
-  readonly rpm?: number | undefined
-  readonly streams?: number | undefined
-  readonly monthlyTokens?: number | undefined
-  readonly dailyTokens?: number | undefined
-}
-
-export const parseLimits = Effect.fnUntraced(function* (options: LimitOptions) {
-  const limits: Limits = {
-    requestsPerMinute: yield* parseGiven(options.rpm, parseCount("rpm")),
-    streams: yield* parseGiven(options.streams, parseCount("streams")),
-    monthlyTokens: yield* parseGiven(options.monthlyTokens, parseCount("monthly-tokens")),
-    dailyTokens: yield* parseGiven(options.dailyTokens, parseCount("daily-tokens"))
-  }
-  return limits
-})
+export const parseLimits = (limits: Limits): Effect.Effect<Limits, FileError> =>
+  Effect.as(
+    Effect.forEach(limitNames, (name) => {
+      const { option, unit } = limitKinds[name]
+      const { [name]: value } = limits
+      if (value !== undefined && !(Number.isSafeInteger(value) && value > 0)) {
+        return fail(`--${option}: expected a whole number above 0, such as --${option} 60`)
+      }
+      return unit === "cost" && (value ?? 0) > mostCost ? fail(`--${option}: at most ${mostCost}`) : Effect.void
+    }),
+    pickLimits(limits)
+  )

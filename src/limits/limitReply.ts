@@ -1,0 +1,119 @@
+/** What a reply says of limits: its headers where the request fits them, or why it is refused (docs/api.md#headers). Pure. */
+import { GatewayError } from "../catalog/GatewayError.ts"
+import type { Demand, Held, Standing } from "./Ledger.ts"
+import type { Budget } from "./limits.ts"
+
+export interface BudgetDemand extends Demand {
+  readonly budget: Budget
+}
+
+/** Seconds to wait where running requests hold what is left. */
+const whileRunning = 5
+
+/** Seconds as a duration, as OpenAI's clients read it: `12s`, `1m0s`, `216h30m5s`. */
+const duration = (seconds: number): string => {
+  const whole = Math.max(0, Math.ceil(seconds))
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)]
+  return `${hours > 0 ? `${hours}h` : ""}${whole >= 60 ? `${minutes}m` : ""}${whole % 60}s`
+}
+
+/** Seconds until so much is free again. */
+const restOf = ({ account, limit, period }: Budget, left: number, wanted = limit): number =>
+  account.drain === undefined ? (period?.rest ?? 0) : Math.max(0, (wanted - left) / account.drain / 1000)
+
+/** `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`; none of a cost. `reset` is when all of it is free again. */
+const headersOf = (budget: Budget, left: number): Readonly<Record<string, string>> =>
+  budget.unit === "cost"
+    ? {}
+    : {
+        [`x-ratelimit-limit-${budget.unit}`]: String(budget.limit),
+        [`x-ratelimit-remaining-${budget.unit}`]: String(Math.max(0, Math.floor(left))),
+        [`x-ratelimit-reset-${budget.unit}`]: duration(restOf(budget, left))
+      }
+
+const unknown: Standing = { spent: 0, held: 0 }
+
+/** Of the limit that has the least left. */
+export const limitHeaders = (demands: ReadonlyArray<BudgetDemand>, { shares }: Held) => {
+  let fewest = Number.POSITIVE_INFINITY
+  let headers: Readonly<Record<string, string>> = {}
+  for (const [n, { budget }] of demands.entries()) {
+    const { amount, held, spent } = shares[n] ?? { ...unknown, amount: 0 }
+    const left = budget.limit - spent - held - amount
+    if (budget.unit === "cost" || left >= fewest) continue
+    fewest = left
+    headers = headersOf(budget, left)
+  }
+  return headers
+}
+
+interface Refusal {
+  readonly message: string
+  /** Undefined where no wait helps. */
+  readonly seconds: number | undefined
+}
+
+const explainRate = ({ budget, least }: BudgetDemand, left: number): Refusal => {
+  const { limit, owner, unit } = budget
+  if (least > limit) {
+    return {
+      message: `This request needs at least ${least} ${unit}, more than ${owner.possessive} ${limit} ${unit} a minute. Shorten it.`,
+      seconds: undefined
+    }
+  }
+  const seconds = Math.max(1, Math.ceil(restOf(budget, left, least)))
+  const again = `Try again in ${seconds} s.`
+  const needs = `This request needs at least ${least}, and ${Math.floor(left)} are left.`
+  return {
+    message:
+      unit === "requests"
+        ? `${owner.name} may send ${limit} requests a minute. ${again}`
+        : `${owner.name} may use ${limit} ${unit} a minute. ${needs} ${again}`,
+    seconds
+  }
+}
+
+/** Why a demand does not fit, and when it will. */
+const explain = (demand: BudgetDemand, { held, spent }: Standing, left: number, currency = ""): Refusal => {
+  const { budget, least } = demand
+  const { limit, owner, period, unit } = budget
+  if (period === undefined) return explainRate(demand, left)
+  const shown = (amount: number) => (unit === "cost" ? String(Math.floor(amount / 10_000) / 100) : String(amount))
+  const what = unit === "cost" ? currency : unit
+  const all = `${shown(limit)} ${what} ${period.kind === "month" ? "of this month" : "of today"}`
+  const next = `The next ${period.kind} starts on ${period.next} (UTC).`
+  const free = Math.max(0, limit - spent)
+  const needs = `This request needs at least ${shown(least)} ${what}`
+  if (spent >= limit) return { message: `${owner.name} has used its ${all}. ${next}`, seconds: period.rest }
+  if (least > limit) {
+    return { message: `${needs}, more than all of ${owner.possessive} ${all}. Shorten it.`, seconds: undefined }
+  }
+  if (least > free) {
+    return {
+      message: `${needs}, and ${shown(free)} of ${owner.possessive} ${all} are left. Shorten it. ${next}`,
+      seconds: period.rest
+    }
+  }
+  return {
+    message: `${needs}, and running requests hold ${shown(held)} of the ${shown(free)} that are left of ${owner.possessive} ${all}. Try again when one has ended.`,
+    seconds: whileRunning
+  }
+}
+
+/** Of what does not fit, that which takes the longest to; undefined where everything fits. */
+export const limitRefusal = (demands: ReadonlyArray<BudgetDemand>, { shares }: Held, currency?: string) => {
+  let longest = -1
+  let refusal: GatewayError | undefined
+  for (const [n, demand] of demands.entries()) {
+    const { budget, least } = demand
+    const standing = shares[n] ?? unknown
+    const left = Math.max(0, budget.limit - standing.spent - standing.held)
+    if (left >= least) continue
+    const { message, seconds } = explain(demand, standing, left, currency)
+    if ((seconds ?? Number.POSITIVE_INFINITY) <= longest) continue
+    longest = seconds ?? Number.POSITIVE_INFINITY
+    const reason = budget.period === undefined && seconds !== undefined ? "rate-limit" : "quota"
+    refusal = new GatewayError({ reason, message, retryAfter: seconds, headers: headersOf(budget, left) })
+  }
+  return refusal
+}
