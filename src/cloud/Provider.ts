@@ -37,6 +37,8 @@ export interface UpstreamCall {
   readonly parent: Tracer.AnySpan | undefined
   /** Every attempt is added to it. */
   readonly attempts: Array<Attempt>
+  /** When a whole reply must have ended, in milliseconds of the process's clock; a stream has its own deadlines. */
+  readonly until?: number | undefined
   /** Takes memory for bytes of the reply, and says whether there was any; less than 0 gives it back. */
   readonly takeMemory: (bytes: number) => boolean
   /** So many bytes have come of a whole reply that began as a success. */

@@ -20,19 +20,13 @@ export const targetOf = (
   kind: CallKind,
   region: string
 ): Target => {
-  const base = new URL(baseUrl ?? host(region))
   const asked = path(kind, region)
-  const url = new URL((baseUrl ?? host(region)) + asked)
+  const written = (baseUrl ?? host(region)) + asked
+  const url = new URL(written)
   const rightHost =
-    baseUrl === undefined
-      ? url.protocol === "https:" && url.port === "" && isHostOf(name, region, url.hostname)
-      : url.origin === base.origin
-  if (
-    !rightHost ||
-    url.username !== "" ||
-    url.password !== "" ||
-    url.pathname + url.search !== base.pathname.replace(/\/$/, "") + asked
-  ) {
+    baseUrl !== undefined || (url.protocol === "https:" && url.port === "" && isHostOf(name, region, url.hostname))
+  // An address that the parser would write otherwise is not what its parts say.
+  if (!rightHost || !asked.startsWith("/") || url.href !== written || url.username !== "" || url.password !== "") {
     throw new Error(`${name}/${region}: an upstream address leads out of the boundary`)
   }
   return {

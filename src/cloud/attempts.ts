@@ -117,6 +117,7 @@ const makeAttempts = Effect.gen(function* () {
       signedWith(signed)
       const sent = Effect.provideService(client.execute(requestOf(target, signed, body)), CurrentCall, {
         sent: markSent(attempt),
+        until: call.until,
         take: call.takeMemory,
         received: call.received
       })

@@ -10,7 +10,7 @@ export interface Asking {
   readonly record: RequestRecord
 }
 
-export const upstreamCall = ({ prepared, route, record }: Asking, body: () => Body): UpstreamCall => ({
+export const upstreamCall = ({ prepared, route, record }: Asking, body: () => Body, until?: number): UpstreamCall => ({
   route,
   operation: prepared.operation,
   body,
@@ -18,6 +18,7 @@ export const upstreamCall = ({ prepared, route, record }: Asking, body: () => Bo
   keyId: record.keyId,
   parent: record.span,
   attempts: record.attempts,
+  until,
   takeMemory: (bytes) => record.take(bytes),
   received: (bytes) => {
     record.received += bytes

@@ -1,12 +1,10 @@
 /** A whole reply: the calls that a request needs under one ceiling, and what each of them came to. */
-import { Effect, Result } from "effect"
+import { Duration, Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
-import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Body, Provider, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { governanceOfCalls } from "../governance/flags.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import { ceilingError } from "../stream/deadlines.ts"
 import type { Progress } from "../stream/Frame.ts"
 import type { Answer, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { print } from "../wire/print.ts"
@@ -43,6 +41,7 @@ type Limits = Pick<GatewaySettings, "embeddingsConcurrency" | "requestCeiling" |
 const json = { contentType: "application/json" }
 
 export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode }: Limits) => {
+  const ceiling = Duration.toMillis(requestCeiling)
   const read = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>, reply: Reply) {
     const { record, prepared, provider, route, surface } = options
     if (surface.ahead !== undefined) yield* inSlices(surface.ahead(reply.body))
@@ -61,8 +60,8 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     return answer
   })
 
-  const ask = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body) => {
-    const sent = options.provider.send(upstreamCall(options, () => body))
+  const ask = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body, until: number) => {
+    const sent = options.provider.send(upstreamCall(options, () => body, until))
     return Effect.flatMap(sent, (reply) => Effect.map(read(options, reply), (answer) => ({ answer, reply })))
   }
 
@@ -76,17 +75,19 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     )
   }
 
-  const answered = Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
+  /** The first call that fails ends the others. */
+  return Effect.fnUntraced(function* <P extends Prepared>(options: WholeReplyOptions<P>) {
     const { record, prepared, surface } = options
+    const until = performance.now() + ceiling
     const [only] = prepared.bodies
     if (surface.join === undefined && only !== undefined) {
-      const { answer, reply } = yield* ask(options, only)
+      const { answer, reply } = yield* ask(options, only, until)
       record.answered()
       return yield* respond(answer, reply.bytes.length)
     }
     const answers = yield* Effect.forEach(
       prepared.bodies,
-      (body, at) => Effect.mapError(ask(options, body), (error) => surface.errorAt?.(error, at) ?? error),
+      (body, at) => Effect.mapError(ask(options, body, until), (error) => surface.errorAt?.(error, at) ?? error),
       { concurrency: embeddingsConcurrency }
     )
     record.answered()
@@ -96,11 +97,4 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     )
     return HttpServerResponse.text(String(joined?.body ?? ""), json)
   })
-
-  /** The first call that fails ends the others. */
-  return <P extends Prepared>(options: WholeReplyOptions<P>) =>
-    Effect.timeoutOrElse(answered(options), {
-      duration: requestCeiling,
-      orElse: (): Effect.Effect<never, GatewayError> => Effect.fail(ceilingError)
-    })
 }

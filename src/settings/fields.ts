@@ -42,9 +42,9 @@ const BaseUrl = Schema.String.check(
     return plainUrl.test(value) ? undefined : "must be scheme, host and plain path such as https://host.example/path"
   })
 )
-/** Without final slashes, and without the final dot of the host, which is the same host. */
+/** As a URL parser writes it, but without final slashes and without the final dot of the host, which is the same host. */
 export const baseUrl = (name: string) =>
   Config.map(Config.schema(BaseUrl, name), (url) =>
-    url.replace(/\/+$/, "").replace(/^(https?:\/\/[^/:]*?)\.+(?=[:/]|$)/i, "$1")
+    new URL(url.replace(/^(https?:\/\/[^/:]*?)\.+(?=[:/]|$)/i, "$1")).href.replace(/\/+$/, "")
   )
 export const hostOf = (url: string): string => new URL(url).hostname

@@ -80,9 +80,9 @@ const reviver =
 
 /**
  * What a number outside strings may look like that JavaScript cannot hold. Strings may look so too, which costs time and
- * nothing else; IDs in hexadecimal, which most replies have, do not.
+ * nothing else; IDs in hexadecimal, which most replies have, do not. Found by its first digit, because prose has few.
  */
-const unusualNumber = /(?:^|[[,:\s-])(?:\d{16}|\d+(?:\.\d+)?[eE])/
+const unusualNumber = /\d(?<=(?:^|[[,:\s-])\d)(?:\d{15}|\d*(?:\.\d+)?[eE])/
 
 /**
  * Parses JSON; throws where it is none. Numbers that JavaScript cannot hold stay as they were written: IDs of 64 bits are
@@ -104,8 +104,8 @@ export const readObject = (text: string, parse: (text: string) => unknown = JSON
 /** The same with the numbers that JavaScript cannot hold as they were written. */
 export const readExactObject = (text: string): JsonObject | undefined => readObject(text, parseExact)
 
-/** What a number outside strings may look like that JavaScript would print otherwise than it was written: `1.0`, `1e3`. */
-const reprinted = /(?:^|[[,:\s])-?(?:0(?=[,\s\]}])|\d+(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]|\.\d{15})|\d{16})/
+/** What a number outside strings may look like that JavaScript would print otherwise than it was written: `1.0`, `1e3`, `-0`. */
+const reprinted = /\d(?<=(?:^|[[,:\s]-?)\d)(?:(?<=-0)(?=[,\s\]}])|\d*(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]|\.\d{15})|\d{15})/
 
 /**
  * Parses JSON; throws where it is none. Every number keeps its text, for what is printed again. Such numbers are no JavaScript
