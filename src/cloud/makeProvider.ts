@@ -1,6 +1,6 @@
 /** The provider of a cloud: it prints a call, makes it, and reads the reply, whole or event by event. */
 import { isUtf8 } from "node:buffer"
-import { Effect, Exit, Stream } from "effect"
+import { Effect, Exit, Scope, Stream } from "effect"
 import { type GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import { decode } from "../stream/decode.ts"
 import type { Event } from "../wire/Event.ts"
@@ -23,10 +23,8 @@ const numbersOf = (bytes: Buffer): Numbers => (hasInput(bytes) ? "written" : "ex
 
 /** The time of a call is over when its stream has come to its end. */
 const receivedAtEnd = ({ attempt: { span } }: Answer) =>
-  Effect.addFinalizer((exit) =>
-    Effect.sync(() => {
-      if (Exit.isSuccess(exit)) span.received()
-    })
+  Effect.flatMap(Effect.scope, (scope) =>
+    Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => (Exit.isSuccess(exit) ? span.received() : undefined)))
   )
 
 export const makeProvider = (cloud: Cloud) =>

@@ -2,7 +2,7 @@
  * A streamed reply, and what is recorded of it. The first frame is awaited before the status is committed, so that a refusal keeps its
  * status; after that the stream never fails, but ends in-band.
  */
-import { Cause, Channel, Effect, Exit, Option, Pull, Stream } from "effect"
+import { Cause, Channel, Effect, Exit, Option, Pull, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
@@ -113,7 +113,8 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
         record.take(more)
       }
     })
-    const pull = yield* Channel.toPullScoped(Stream.toChannel(bytes), yield* Effect.scope)
+    const scope = yield* Effect.scope
+    const pull = yield* Channel.toPullScoped(Stream.toChannel(bytes), scope)
     const first = yield* Pull.catchDone(pull, () => Effect.undefined).pipe(
       Effect.onExit((exit) =>
         Effect.sync(() => {
@@ -125,7 +126,7 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
         })
       )
     )
-    yield* Effect.addFinalizer((exit) =>
+    yield* Scope.addFinalizerExit(scope, (exit) =>
       Effect.andThen(
         scanned(calls),
         Effect.sync(() => settle(exit))

@@ -39,8 +39,8 @@ export interface DeadlineOptions {
 type Items<A> = readonly [A, ...Array<A>]
 
 /**
- * One fiber reads the cloud, at most one array ahead of the caller, and one is the clock of the stream. When the time is over the
- * first is interrupted, which ends the call, also while the caller does not read.
+ * One fiber reads the cloud, at most one array ahead of the caller; one is the clock of the stream, and one awaits other reasons to
+ * end it. When the time is over the first is interrupted, which ends the call, also while the caller does not read.
  */
 export const withDeadlines =
   (options: DeadlineOptions) =>
@@ -101,12 +101,14 @@ export const withDeadlines =
           const next = Math.min(startedAt + ceiling, silentSince() + idle, emittedAt + heartbeat)
           return Effect.andThen(Effect.sleep(Math.max(1, next - at)), timeIsOver)
         })
-        yield* Effect.raceFirst(ended, timeIsOver).pipe(
-          Effect.tap((error) => Effect.map(Fiber.interrupt(reader), () => end(Exit.fail(error)))),
-          Effect.andThen(Effect.sleep(grace)),
-          Effect.andThen(cutOff),
-          Effect.forkIn(scope)
-        )
+        for (const over of [ended, timeIsOver]) {
+          yield* over.pipe(
+            Effect.tap((error) => Effect.map(Fiber.interrupt(reader), () => end(Exit.fail(error)))),
+            Effect.andThen(Effect.sleep(grace)),
+            Effect.andThen(cutOff),
+            Effect.forkIn(scope)
+          )
+        }
         return Stream.fromPull(Effect.succeed(take))
       })
     )

@@ -13,11 +13,14 @@ type Labels = Readonly<Record<string, string>>
 /** Metrics are kept in the registry of the process. */
 const registry = Context.empty()
 
-/** The series of a metric for these labels; to make one takes as long as some ten updates, so it is kept. */
-const series = <Input, State>(metric: Metric.Metric<Input, State>, labels: Labels) => {
-  const labelled = Metric.withAttributes(metric, labels)
-  return (input: Input) => labelled.updateUnsafe(input, registry)
-}
+/** What is counted in one series of a metric. Each has a metric of its own, which then looks for its place in the registry once. */
+type Series = (labels: Labels) => (value: number) => void
+const seriesOf =
+  (make: (attributes: Labels) => Metric.Metric<number, unknown>): Series =>
+  (labels) => {
+    const metric = make(labels)
+    return (value) => metric.updateUnsafe(value, registry)
+  }
 
 /** Keeps what was made for each key. The keys come from closed sets, so they are few. */
 const kept = <A>() => {
@@ -34,8 +37,10 @@ const kept = <A>() => {
 /** Bounds in seconds that the conventions give for every duration of an inference. */
 const boundaries = Array.from({ length: 14 }, (_, n) => Math.round(2 ** n) / 100)
 
-const histogram = (name: string, description: string) => Metric.histogram(name, { description, boundaries })
-const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+const histogram = (name: string, description: string) =>
+  seriesOf((attributes) => Metric.histogram(name, { description, boundaries, attributes }))
+const counter = (name: string, description: string) =>
+  seriesOf((attributes) => Metric.counter(name, { description, incremental: true, attributes }))
 
 const duration = histogram(
   "gen_ai.client.inference.duration",
@@ -150,13 +155,13 @@ export const makeRecordRequest = (by: MetricsBy) => {
 }
 
 const makeRequestRecorder = (surface: string, status: string, outcome: Outcome, stream: boolean, user: Labels) => ({
-  request: series(requests, { surface, status, outcome, ...user }),
-  input: series(tokensUsed, { type: "input", ...user }),
-  output: series(tokensUsed, { type: "output", ...user }),
-  duration: series(requestDuration, { surface, stream: String(stream) }),
-  firstEvent: series(firstEvent, { surface }),
-  flags: series(flags, { surface }),
-  screenRefusal: series(screenRefusals, { surface })
+  request: requests({ surface, status, outcome, ...user }),
+  input: tokensUsed({ type: "input", ...user }),
+  output: tokensUsed({ type: "output", ...user }),
+  duration: requestDuration({ surface, stream: String(stream) }),
+  firstEvent: firstEvent({ surface }),
+  flags: flags({ surface }),
+  screenRefusal: screenRefusals({ surface })
 })
 
 /** What an upstream call is counted under. */
@@ -193,18 +198,18 @@ const makeCallRecorder = ({ operation, provider, model, level, address, port }: 
   const counted = { ...labels, "gen_ai.token.modality": "unknown" }
   const embeddings = operation === "embeddings"
   const ended = embeddings ? embeddingsDuration : duration
-  const succeeded = series(ended, labels)
-  const input = series(inputTokens, counted)
-  const output = series(outputTokens, counted)
-  const cached = series(cachedTokens, counted)
-  const reasoning = series(reasoningTokens, counted)
+  const succeeded = ended(labels)
+  const input = inputTokens(counted)
+  const output = outputTokens(counted)
+  const cached = cachedTokens(counted)
+  const reasoning = reasoningTokens(counted)
   return {
-    firstChunk: series(firstChunk, labels),
-    outputChunk: series(outputChunk, labels),
+    firstChunk: firstChunk(labels),
+    outputChunk: outputChunk(labels),
     /** Of token counts, which are free and no inference, nothing is counted. */
     end: (seconds, error, tokens) => {
       if (operation === "count_tokens") return
-      const record = error === undefined ? succeeded : series(ended, { ...labels, "error.type": error })
+      const record = error === undefined ? succeeded : ended({ ...labels, "error.type": error })
       record(seconds)
       input(positive(tokens?.input))
       if (embeddings) return
