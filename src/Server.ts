@@ -18,6 +18,7 @@ import { Inference } from "./http/Inference.ts"
 import { frontDoor } from "./http/requestMiddleware.ts"
 import { healthLayer, modelsLayer } from "./http/system.ts"
 import { CloudQuota } from "./limits/CloudQuota.ts"
+import type { FileError } from "./limits/files.ts"
 import { Keys } from "./limits/Keys.ts"
 import { Quota } from "./limits/Quota.ts"
 import { RateLimit } from "./limits/RateLimit.ts"
@@ -25,7 +26,7 @@ import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
 import { auditLayer, UsageLog } from "./limits/UsageLog.ts"
 import { listenerLayer } from "./listener.ts"
-import { Clouds, type GatewaySettings, Settings } from "./Settings.ts"
+import { Clouds, type GatewaySettings, recordOptions, Settings } from "./Settings.ts"
 import { sitesOf } from "./settings/addresses.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
 import { settingsDigest } from "./settings/digest.ts"
@@ -59,8 +60,9 @@ const store = ({ settings, sandbox }: GatewayOptions) => {
 
 /** At a terminal, the sandbox writes no records between the lines that a person reads. */
 const usageLog = ({ settings, sandbox }: GatewayOptions) => {
-  if (settings.usageLog !== "stdout") return UsageLog.layer({ file: settings.usageLog })
-  return sandbox && process.stdout.isTTY ? UsageLog.none : UsageLog.layer({})
+  const records = recordOptions(settings)
+  if (settings.usageLog !== "stdout") return UsageLog.layer({ ...records, file: settings.usageLog })
+  return sandbox && process.stdout.isTTY ? UsageLog.none : UsageLog.layer(records)
 }
 
 const access = (options: GatewayOptions) => {
@@ -78,13 +80,13 @@ const access = (options: GatewayOptions) => {
 /** Audit events where the operator wants them, beside the usage records or apart; the start and the stop are the first and the last. */
 const audit = ({ clouds, settings }: GatewayOptions) => {
   if (Option.isNone(settings.auditLog)) return Layer.empty
-  const log: Layer.Layer<never, never, FileSystem.FileSystem | UsageLog> =
+  const log: Layer.Layer<never, FileError, FileSystem.FileSystem | UsageLog> =
     settings.auditLog.value === settings.usageLog
       ? Layer.effect(
           Audit,
           Effect.map(UsageLog, (records) => records.audit)
         )
-      : auditLayer(settings.auditLog.value)
+      : auditLayer(settings.auditLog.value, recordOptions(settings))
   return Layer.effectDiscard(
     Effect.gen(function* () {
       const record = yield* Audit

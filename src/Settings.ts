@@ -137,6 +137,12 @@ const own = Config.all({
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Where audit events go: a file, which may be that of the usage records, or stdout. None are kept unless set. */
   auditLog: optional("GATEWAY_AUDIT_LOG"),
+  /** `ocsf` writes both as events of the Open Cybersecurity Schema Framework. */
+  recordFormat: Config.Literals(["gateway", "ocsf"], "GATEWAY_RECORD_FORMAT").pipe(
+    Config.withDefault("gateway" as const)
+  ),
+  /** A PEM file with a private key on P-256, which signs the heads of their chains. */
+  recordSigningKey: optional("GATEWAY_RECORD_SIGNING_KEY"),
   /** Prometheus metrics and the status page, when a port is set. */
   metricsPort: Config.option(port("GATEWAY_METRICS_PORT")),
   /** The label by which metrics count requests and tokens. */
@@ -182,6 +188,12 @@ const gateway = Config.flatMap(own, (settings) => {
 })
 
 export type GatewaySettings = Config.Success<typeof gateway>
+
+/** How usage records and audit events are written. */
+export const recordOptions = ({ recordFormat, recordSigningKey }: GatewaySettings) => ({
+  format: recordFormat,
+  signingKey: Option.getOrUndefined(recordSigningKey)
+})
 
 export const config = Config.all({ gateway, clouds: cloudsConfig })
 

@@ -1,5 +1,6 @@
 /** Every snippet of the documents works: run against a gateway in the sandbox where that needs no tool of others. */
 import { execFile, spawnSync } from "node:child_process"
+import { generateKeyPairSync } from "node:crypto"
 import {
   existsSync,
   mkdirSync,
@@ -45,6 +46,8 @@ beforeAll(async () => {
   // What the commands of the documents read.
   for (const name of ["usage.jsonl", "gateway.log"]) writeFileSync(join(home, name), "")
   writeFileSync(join(home, "usage.jsonl.1.gz"), gzipSync(""))
+  const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
+  writeFileSync(join(home, "records.pub"), publicKey.export({ type: "spki", format: "pem" }))
 })
 afterAll(async () => {
   await gateway.stop()

@@ -8,6 +8,8 @@ export const AuditName = Schema.Literals([
   "gateway.started",
   "gateway.draining",
   "gateway.stopped",
+  /** The head of a chain of records is signed (docs/records.md#signed-records). */
+  "chain.signed",
   /** A file of the operator's is in force: at the start, and when it was read again. */
   "file.read",
   /** It has changed and cannot be used, or is gone; what was read before stays in force. */

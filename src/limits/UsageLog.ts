@@ -7,7 +7,7 @@
  * the process is killed.
  *
  * Records are chained where they are written, not in the request (usageChain); those on standard error are part of the chain.
- * Its head is logged every minute in which it grew, and at the end.
+ * Its head is logged every minute in which it grew, and at the end; where there is a key, it is signed then, and at the start.
  */
 import * as fs from "node:fs"
 import {
@@ -26,8 +26,10 @@ import {
 } from "effect"
 import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
 import { countDiskFailure, writeProblem } from "./disk.ts"
+import type { FileError } from "./files.ts"
+import { readSigner } from "./signing.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
-import { anchorOf, type Head, lastHead, makeChain } from "./usageChain.ts"
+import { anchorOf, type ChainOptions, type Head, lastHead, makeChain, type RecordFormat } from "./usageChain.ts"
 
 /** Writes text after what was written before, or fails. */
 export type Sink = (text: string) => Effect.Effect<void, { readonly message: string }>
@@ -39,7 +41,15 @@ const records = Metric.counter("gateway_usage_records_total", {
 })
 const count = (to: "log" | "stderr", n: number) => Metric.update(Metric.withAttributes(records, { to }), n)
 
-export interface UsageLogOptions {
+/** How records are written, wherever they go. */
+export interface RecordOptions {
+  /** `GATEWAY_RECORD_FORMAT` */
+  readonly format?: RecordFormat | undefined
+  /** `GATEWAY_RECORD_SIGNING_KEY` */
+  readonly signingKey?: string | undefined
+}
+
+export interface UsageLogOptions extends RecordOptions {
   /** A file's path; standard output when undefined. */
   readonly file?: string | undefined
   /** Records that may wait for the sink; default 10,000. */
@@ -63,28 +73,34 @@ export class UsageLog extends Context.Service<
   static readonly none: Layer.Layer<UsageLog> = Layer.succeed(UsageLog, { record: () => {}, audit: () => {} })
 
   /** Closing the layer writes what is queued. */
-  static readonly layer = (options: UsageLogOptions): Layer.Layer<UsageLog, never, FileSystem.FileSystem> =>
-    Layer.effect(
-      UsageLog,
-      options.file === undefined ? makeUsageLog(stdoutSink, options) : makeFileLog(options.file, options)
-    )
+  static readonly layer = (options: UsageLogOptions): Layer.Layer<UsageLog, FileError, FileSystem.FileSystem> =>
+    Layer.effect(UsageLog, makeLog(options.file ?? "stdout", options))
 }
 
 /** Audit events apart from the usage records, chained like them: in a file, or on standard output. */
-export const auditLayer = (log: string) =>
+export const auditLayer = (log: string, options: RecordOptions) =>
   Layer.effect(
     Audit,
-    Effect.map(log === "stdout" ? makeUsageLog(stdoutSink, {}) : makeFileLog(log, {}), ({ audit }) => audit)
+    Effect.map(makeLog(log, options), ({ audit }) => audit)
   )
 
-/** Appends one event of a command, as a chain of its own. */
-export const appendAudit = Effect.fnUntraced(function* (file: string, act: Act) {
+/** Appends the events of a command, as a chain of its own. */
+export const appendAudit = Effect.fnUntraced(function* (
+  file: string,
+  acts: ReadonlyArray<Act>,
+  { format, signingKey }: RecordOptions
+) {
+  if (acts.length === 0) return
+  const signer = signingKey === undefined ? undefined : yield* readSigner(signingKey)
   const sink = yield* fileSink(file)
-  yield* sink(makeChain(yield* headIn(file)).link(eventOf(act)))
+  const chain = makeChain(yield* headIn(file), { format, signer })
+  yield* sink(acts.map((act) => chain.link(eventOf(act))).join("") + chain.seal(true))
 })
 
-const makeFileLog = Effect.fnUntraced(function* (file: string, options: Omit<UsageLogOptions, "file">) {
-  return yield* makeUsageLog(yield* fileSink(file), options, yield* headIn(file))
+const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...options }: Omit<UsageLogOptions, "file">) {
+  const signer = signingKey === undefined ? undefined : yield* readSigner(signingKey)
+  if (log === "stdout") return yield* makeUsageLog(stdoutSink, { ...options, signer })
+  return yield* makeUsageLog(yield* fileSink(log), { ...options, signer }, yield* headIn(log))
 })
 
 /** Holds the longest record many times over. */
@@ -141,14 +157,30 @@ const pause = Effect.callback<void>((resume) => {
   setTimeout(() => resume(Effect.void), patience)
 })
 
+/** What stands in the queue where the chain is to be signed. */
+const seals = { next: "seal", last: "last seal" } as const
+type Seal = (typeof seals)[keyof typeof seals]
+
 /** A usage log on any sink; for tests, and for what `layer` does not know. */
 export const makeUsageLog = Effect.fnUntraced(function* (
   sink: Sink,
-  { anchor = "1 minute", capacity = 10_000, flush = "5 seconds" }: Omit<UsageLogOptions, "file">,
+  {
+    anchor = "1 minute",
+    capacity = 10_000,
+    flush = "5 seconds",
+    ...options
+  }: Omit<UsageLogOptions, "file" | "signingKey"> & ChainOptions,
   before?: Head
 ) {
-  const queue = yield* Queue.dropping<UsageRecord | AuditEvent, Cause.Done>(capacity)
-  const chain = makeChain(before)
+  const queue = yield* Queue.dropping<UsageRecord | AuditEvent | Seal, Cause.Done>(capacity)
+  const chain = makeChain(before, options)
+  const seal = (when: Seal) => {
+    if (options.signer !== undefined) Queue.offerUnsafe(queue, when)
+  }
+  const line = (item: UsageRecord | AuditEvent | Seal): string =>
+    typeof item === "string" ? chain.seal(item === seals.last) : chain.link(item)
+  // What stood in the file before.
+  seal(seals.next)
   let trouble = false
   let anchored = 0
   let spilled = 0
@@ -206,19 +238,25 @@ export const makeUsageLog = Effect.fnUntraced(function* (
 
   const writer = yield* Queue.takeBetween(queue, 1, 1000).pipe(
     // Printed together: a request that is over has that much less to do, and what prints is still in the processor's cache.
-    Effect.flatMap((records) => write(records.map(chain.link))),
+    Effect.flatMap((records) => write(records.map(line))),
     Effect.forever,
     // The end of the queue, once it is empty.
     Effect.ignore,
     Effect.forkScoped
   )
-  yield* anchorHead.pipe(Effect.delay(anchor), Effect.forever, Effect.forkScoped)
+  const sealAndAnchor = Effect.suspend(() => {
+    if (!chain.isUnsigned()) return Effect.void
+    seal(seals.next)
+    return anchorHead
+  })
+  yield* sealAndAnchor.pipe(Effect.delay(anchor), Effect.forever, Effect.forkScoped)
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
+      seal(seals.last)
       yield* Queue.end(queue)
       yield* Effect.timeoutOption(Fiber.await(writer), flush)
       yield* Fiber.interrupt(writer)
-      yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(chain.link))
+      yield* spill((yield* Effect.orElseSucceed(Queue.clear(queue), () => [])).map(line))
       yield* tellSpilled
       yield* anchorHead
     })

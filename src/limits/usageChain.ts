@@ -7,10 +7,16 @@
  * - `prev`: SHA-256, hex, of the record before, its line without the line feed; zeros when there is none;
  * - `after`, on a first record alone: `<instance>:<seq>` of the last record that the file held when the process started, whose
  *   digest `prev` then is. So a restart is a link too, and what is cut off the end of a file shows when it is written again.
+ * In the form of OCSF the same stands in its own fields, and the digest is that of the event (ocsf).
  */
 import { hash, randomBytes } from "node:crypto"
 import { Schema } from "effect"
-import { recordLine } from "./UsageRecord.ts"
+import { type AuditEvent, eventOf } from "../audit/Audit.ts"
+import { isObject } from "../wire/isObject.ts"
+import type { Json } from "../wire/json.ts"
+import { ocsfEvent, ocsfPlace } from "./ocsf.ts"
+import type { Signer } from "./signing.ts"
+import { recordLine, type UsageRecord } from "./UsageRecord.ts"
 
 /** SHA-256, hex, of a record's line without its line feed. */
 export const lineDigest = (line: string | Uint8Array): string => hash("sha256", line, "hex")
@@ -28,26 +34,58 @@ export interface Head {
 export interface Chain {
   readonly instance: string
   /** The record's line with its place in the chain, and a line feed; the next one is linked to it. */
-  readonly link: (record: object) => string
+  readonly link: (record: UsageRecord | AuditEvent) => string
+  /** The line of a record that signs everything before it; empty where there is no key. `last`: no other follows. */
+  readonly seal: (last: boolean) => string
+  /** Whether a record came after what was signed last. */
+  readonly isUnsigned: () => boolean
   /** The last record. */
   readonly head: () => Head
 }
 
+export type RecordFormat = "gateway" | "ocsf"
+
+export interface ChainOptions {
+  readonly instance?: string | undefined
+  /** `GATEWAY_RECORD_FORMAT` */
+  readonly format?: RecordFormat | undefined
+  /** `GATEWAY_RECORD_SIGNING_KEY` */
+  readonly signer?: Signer | undefined
+}
+
+/** What a signature is of: its record's place, and the digest of what stands before. */
+export const signedText = ({ instance, prev, seq }: Pick<Link, "instance" | "seq" | "prev">): string =>
+  `${instance}:${seq}:${prev}`
+
 /** A new chain. `before`: what stood last in the file when the process started. */
-export const makeChain = (before?: Head, instance: string = randomBytes(8).toString("hex")): Chain => {
-  const after = before === undefined ? undefined : `${before.instance}:${before.seq}`
+export const makeChain = (
+  before?: Head,
+  { format = "gateway", instance = randomBytes(8).toString("hex"), signer }: ChainOptions = {}
+): Chain => {
+  const follows = before === undefined ? undefined : `${before.instance}:${before.seq}`
   let seq = 0
+  let sealed = 0
   let digest = before?.digest ?? noDigest
-  return {
-    instance,
-    link: (record) => {
-      seq++
-      const line = recordLine({ ...record, instance, seq, prev: digest, after: seq === 1 ? after : undefined })
-      digest = lineDigest(line)
-      return `${line}\n`
-    },
-    head: () => ({ instance, seq, digest })
+  const link = (record: UsageRecord | AuditEvent): string => {
+    seq++
+    const place = { instance, seq, prev: digest, after: seq === 1 ? follows : undefined }
+    if (format === "ocsf") {
+      const made = ocsfEvent(record, { ...place, prev: digest === noDigest ? undefined : digest })
+      digest = made.digest
+      return `${recordLine(made.event)}\n`
+    }
+    const line = recordLine({ ...record, ...place })
+    digest = lineDigest(line)
+    return `${line}\n`
   }
+  const seal = (last: boolean): string => {
+    if (signer === undefined) return ""
+    sealed = seq + 1
+    const signature = signer.sign(signedText({ instance, seq: sealed, prev: digest }))
+    const detail = { key: signer.key, signature, ...(last ? { last: "true" } : {}) }
+    return link(eventOf({ audit: "chain.signed", outcome: "success", detail }))
+  }
+  return { instance, link, seal, isUnsigned: () => seq > sealed, head: () => ({ instance, seq, digest }) }
 }
 
 const Seq = Schema.Int.check(Schema.isGreaterThan(0))
@@ -62,16 +100,31 @@ const Link = Schema.Struct({
 export type Link = typeof Link.Type
 const isLink = Schema.is(Link)
 
-/** The place of a record that was parsed; undefined for one that has none, or whose place makes no sense. */
-export const linkOf = (record: unknown): Link | undefined => (isLink(record) ? record : undefined)
+/** A record's place, and its digest; `isWhole` is false where the record names another digest for itself. */
+export interface Linked {
+  readonly link: Link
+  readonly digest: string
+  readonly isWhole: boolean
+}
+
+/** The place of a record, of its line and what was parsed of it; undefined for one that has none, or whose place makes no sense. */
+export const linkOf = (line: string, record: unknown): Linked | undefined => {
+  if (isLink(record)) return { link: record, digest: lineDigest(line), isWhole: true }
+  const found = isObject<Json>(record) ? ocsfPlace(record) : undefined
+  if (found === undefined) return undefined
+  const link = { ...found.place, prev: found.place.prev ?? noDigest }
+  return isLink(link) ? { link, digest: found.digest, isWhole: found.digest === found.named } : undefined
+}
 
 /** The last whole record in the text at the end of a file. */
 export const lastHead = (text: string): Head | undefined => {
   // What stands after the last line feed is not whole.
   for (const line of text.split("\n").slice(0, -1).reverse()) {
     try {
-      const link = linkOf(JSON.parse(line))
-      if (link !== undefined) return { instance: link.instance, seq: link.seq, digest: lineDigest(line) }
+      const linked = linkOf(line, JSON.parse(line))
+      if (linked !== undefined) {
+        return { instance: linked.link.instance, seq: linked.link.seq, digest: linked.digest }
+      }
     } catch {
       // Half a line.
     }

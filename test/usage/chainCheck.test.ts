@@ -61,7 +61,7 @@ describe("a chain", () => {
   })
 
   it("shows by the log a chain that was forged as a whole", () => {
-    const forged = makeChain(undefined, chain.instance)
+    const forged = makeChain(undefined, { instance: chain.instance })
     assert.deepEqual(breaksOf({ a: chained(9, forged) }, [anchorLine(head)]), ["missing a:9 10"])
     assert.deepEqual(breaksOf({ a: lines.with(3, edit(lines[3] ?? "")) }, [anchorLine({ ...head, seq: 4 })]), [
       "changed a:4 4",

@@ -4,7 +4,7 @@ import { Console, Data, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type Act, Audit } from "../../audit/Audit.ts"
 import { appendAudit } from "../../limits/UsageLog.ts"
-import { environment, type GatewaySettings, load } from "../../Settings.ts"
+import { environment, type GatewaySettings, load, recordOptions } from "../../Settings.ts"
 
 /** `message` is one line: what is wrong, and what would work. */
 export class CommandError extends Data.TaggedError("CommandError")<{ readonly message: string }> {}
@@ -29,13 +29,15 @@ const audited = <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E,
     // Standard output is for what a command answers.
     if (file === undefined || file === "stdout") return done
     const actor = { kind: "operator", user: userInfo().username, host: hostname() } as const
-    for (const act of acts) {
-      yield* Effect.mapError(
-        appendAudit(file, { ...act, actor }),
-        ({ message }) =>
-          new CommandError({ message: `it is done, but the audit log ${file} cannot be written: ${message}` })
-      )
-    }
+    yield* Effect.mapError(
+      appendAudit(
+        file,
+        acts.map((act) => ({ ...act, actor })),
+        recordOptions(gateway)
+      ),
+      ({ message }) =>
+        new CommandError({ message: `it is done, but the audit log ${file} cannot be written: ${message}` })
+    )
     return done
   })
 

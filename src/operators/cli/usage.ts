@@ -2,12 +2,13 @@
 import { Console, DateTime, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { readKeys } from "../../limits/KeyFile.ts"
+import { readVerifier } from "../../limits/signing.ts"
 import { parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
 import { dimensions, isDimension, makeSumming } from "../usage/summary.ts"
-import { fail, optionalText, print, settings } from "./shared.ts"
+import { CommandError, fail, optionalText, print, settings } from "./shared.ts"
 
 /** Dimensions, as `--by` names them. */
 export const parseBy = (text: string) =>
@@ -55,10 +56,23 @@ const files = Argument.String("FILE").pipe(
 
 const verify = Command.make(
   "verify",
-  { files },
-  Effect.fnUntraced(function* (named) {
+  {
+    files,
+    publicKey: optionalText(
+      "public-key",
+      "a PEM file: the key of GATEWAY_RECORD_SIGNING_KEY, which must have signed them"
+    )
+  },
+  Effect.fnUntraced(function* ({ publicKey, ...named }) {
     const { files, once } = yield* checkFiles(yield* filesOf(named.files))
-    const checking = makeChainChecking((file) => once.has(file))
+    const verifier =
+      publicKey === undefined
+        ? undefined
+        : yield* Effect.mapError(
+            readVerifier(publicKey),
+            ({ message }) => new CommandError({ message: `--public-key: ${message}` })
+          )
+    const checking = makeChainChecking((file) => once.has(file), verifier)
     // The log's heads first, so that every record can be compared with them. A pipe is read once.
     const again = files.filter((file) => !once.has(file))
     yield* readFiles(again, { line: checking.anchor, damage: () => {} })

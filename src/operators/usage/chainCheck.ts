@@ -2,18 +2,31 @@
  * Reads the lines of usage records, and checks their chains (usageChain): any number of files, in any order, in bounded memory.
  * Rotated files, restarts and several writers are links; a record that was changed, removed or moved is a break.
  */
-import { headOf, type Link, lineDigest, linkOf } from "../../limits/usageChain.ts"
+import { Schema } from "effect"
+import { recordIn } from "../../limits/ocsf.ts"
+import type { Verifier } from "../../limits/signing.ts"
+import { headOf, type Linked, linkOf, signedText } from "../../limits/usageChain.ts"
 import { type JsonObject, readObject } from "../../wire/json.ts"
-import { gapsOf } from "./chainGaps.ts"
-import { type Break, makeChains, maxChains, showPlace } from "./chains.ts"
+import { gapsOf, unsigned } from "./chainGaps.ts"
+import { type Break, type Chain, makeChains, maxChains, showPlace } from "./chains.ts"
 import type { Place } from "./summary.ts"
 
 const maxNamed = 20
 
 export type Verdict = ReturnType<ReturnType<typeof makeChainChecking>["result"]>
 
-/** `once`: whether a file can be read but once, so that log lines in it come among the records. */
-export const makeChainChecking = (once: (file: string) => boolean = () => true) => {
+const isSeal = Schema.is(
+  Schema.Struct({
+    audit: Schema.Literal("chain.signed"),
+    detail: Schema.Struct({ key: Schema.String, signature: Schema.String, last: Schema.optional(Schema.String) })
+  })
+)
+
+/**
+ * `once`: whether a file can be read but once, so that log lines in it come among the records. `verifier`: the key that must
+ * have signed every chain.
+ */
+export const makeChainChecking = (once: (file: string) => boolean = () => true, verifier?: Verifier) => {
   const counts = {
     lines: 0,
     records: 0,
@@ -52,7 +65,20 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true) 
     half = undefined
   }
 
-  const addRecord = (line: string, link: Link, place: Place) => {
+  const checkSignature = (verifier: Verifier, chain: Chain, { link }: Linked, record: unknown, place: Place) => {
+    if (!isSeal(record)) return
+    const { instance, seq } = link
+    const { key, last, signature } = record.detail
+    if (verifier.isSigned(signedText(link), signature)) chain.signed = { seq, last: last !== undefined }
+    else {
+      const text =
+        key === verifier.key ? "has a wrong signature: it was changed" : `is signed with another key (${key})`
+      report({ kind: "unsigned", place, instance, seq, text })
+    }
+  }
+
+  const addRecord = (linked: Linked, value: JsonObject, place: Place) => {
+    const { digest, isWhole, link } = linked
     const { breaks } = counts
     counts.records++
     chainedFile = place.file
@@ -62,7 +88,12 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true) 
       return
     }
     const runs = chain.runs.length
-    if (!chains.follow(chain, link, lineDigest(line), place)) counts.repeated++
+    if (!chains.follow(chain, link, digest, place)) counts.repeated++
+    if (!isWhole) {
+      const text = "differs from its own fingerprint: it was changed"
+      report({ kind: "changed", place, instance: link.instance, seq: link.seq, text })
+    }
+    if (verifier !== undefined) checkSignature(verifier, chain, linked, recordIn(value), place)
     settleHalf(breaks === counts.breaks && chain.runs.length <= Math.max(1, runs), place.file)
   }
 
@@ -85,8 +116,8 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true) 
     }
     const place: Place = { file, line: number }
     const value = line === undefined ? undefined : readObject(line)
-    const link = linkOf(value)
-    if (line !== undefined && link !== undefined) return addRecord(line, link, place)
+    const linked = line === undefined || value === undefined ? undefined : linkOf(line, value)
+    if (value !== undefined && linked !== undefined) return addRecord(linked, value, place)
     settleHalf(false, file)
     if (line === undefined || value === undefined) half = place
     else addUnchained(line, value, place)
@@ -105,7 +136,10 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true) 
     damage: (place: Place) => report({ kind: "damaged", place, text: "cannot be read further" }),
     result: () => {
       settleHalf(false)
-      for (const gap of gapsOf(chains)) {
+      if (verifier !== undefined && chains.all.size === 0 && breaksAt.length === 0 && counts.lines > 0) {
+        report({ kind: "unsigned", place: { file: chainedFile ?? "-", line: 1 }, text: "no record has a signature" })
+      }
+      for (const gap of [...gapsOf(chains), ...(verifier === undefined ? [] : unsigned(chains))]) {
         if (typeof gap === "string") open.push(gap)
         else report(gap)
       }

@@ -49,6 +49,28 @@ function* absent({ all }: Chains, { instance, logged }: Chain, highest: number):
   }
 }
 
+/** What no signature covers, where a key is given. */
+export function* unsigned({ all }: Chains): Generator<Gap> {
+  for (const { instance, runs, signed } of all.values()) {
+    const last = runs.at(-1)
+    if (last === undefined) continue
+    if (signed === undefined) {
+      yield {
+        kind: "unsigned",
+        place: last.end,
+        instance,
+        seq: last.last,
+        text: "is of a chain that this key has not signed"
+      }
+    } else if (signed.seq < last.last) {
+      const what = `${range(signed.seq + 1, last.last)} ${last.last - signed.seq === 1 ? "stands" : "stand"}`
+      yield `chain ${instance}: ${what} after the last signature: the gateway still runs, or was killed`
+    } else if (!signed.last) {
+      yield `chain ${instance} ends with a signature (record ${signed.seq}), but not with that of a stop: the gateway still runs, was killed, or what followed was removed`
+    }
+  }
+}
+
 /** What stood before the first record of a chain that is there. */
 function* beginning(chains: Chains, instance: string, run: Run): Generator<Gap> {
   const { after, before, first, firstPrev, start } = run

@@ -3,7 +3,7 @@ import type { Head, Link } from "../../limits/usageChain.ts"
 import type { Place } from "./summary.ts"
 
 export interface Break {
-  readonly kind: "changed" | "missing" | "moved" | "unchained" | "damaged"
+  readonly kind: "changed" | "missing" | "moved" | "unchained" | "unsigned" | "damaged"
   readonly place: Place
   readonly instance?: string | undefined
   /** The record, or the first and the last that miss. */
@@ -50,6 +50,8 @@ export interface Chain {
   /** Where the log names the chain: as which of all heads, and the last one's line. */
   logged: { readonly first: number; readonly last: number; readonly place: Place } | undefined
   records: number
+  /** The last record that signs what stands before it; `last` where its process wrote no more. */
+  signed: { readonly seq: number; readonly last: boolean } | undefined
 }
 
 export const maxChains = 10_000
@@ -85,7 +87,7 @@ export const makeChains = (report: (found: Break) => void) => {
     if (found !== undefined || chains.size >= maxChains) return found
     const chain: Chain = {
       ...{ instance, runs: [], heads: new Map(), matched: 0, records: 0 },
-      ...{ current: undefined, inFile: undefined, logged: undefined }
+      ...{ current: undefined, inFile: undefined, logged: undefined, signed: undefined }
     }
     chains.set(instance, chain)
     return chain

@@ -1,5 +1,6 @@
 /** What sums need of a usage record, read from its line. Fields that later releases add, or that older ones lack, may be absent. */
 import { Schema } from "effect"
+import { recordIn } from "../../limits/ocsf.ts"
 import { isObject } from "../../wire/isObject.ts"
 
 const Text = Schema.NullOr(Schema.String)
@@ -34,7 +35,7 @@ const isUsed = Schema.is(UsedRecord)
 export const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
   let value: unknown
   try {
-    value = JSON.parse(line)
+    value = recordIn(JSON.parse(line))
   } catch {
     return "damaged"
   }

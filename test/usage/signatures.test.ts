@@ -1,0 +1,169 @@
+/** Signed heads of chains: what a key finds that the chain alone does not. */
+import { execFileSync } from "node:child_process"
+import { generateKeyPairSync } from "node:crypto"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { readSigner, readVerifier } from "../../src/limits/signing.ts"
+import { makeUsageLog } from "../../src/limits/UsageLog.ts"
+import { makeChain, type RecordFormat } from "../../src/limits/usageChain.ts"
+import { makeChainChecking } from "../../src/operators/usage/chainCheck.ts"
+import { start } from "../operation/child.ts"
+import { startGateway } from "../support/gateway.ts"
+import { record } from "./records.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "gateway-signed-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const keyPair = (name: string, curve = "P-256") => {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: curve })
+  const files = { key: join(folder, `${name}.key`), pub: join(folder, `${name}.pub`) }
+  writeFileSync(files.key, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 })
+  writeFileSync(files.pub, publicKey.export({ type: "spki", format: "pem" }))
+  return files
+}
+const own = keyPair("own")
+const other = keyPair("other")
+const signer = await Effect.runPromise(readSigner(own.key))
+const verifierOf = (file: string) => Effect.runPromise(readVerifier(file))
+
+const linesOf = (format: RecordFormat) => {
+  const chain = makeChain(undefined, { format, signer })
+  const lines = [chain.seal(false), ...[1, 2].map((n) => chain.link(record(n))), chain.seal(false)]
+  return [...lines, ...[3, 4].map((n) => chain.link(record(n))), chain.seal(true)].map((line) => line.trim())
+}
+const check = async (lines: ReadonlyArray<string>, file = own.pub) => {
+  const checking = makeChainChecking(() => true, await verifierOf(file))
+  for (const [at, line] of lines.entries()) checking.add(line, "records", at + 1)
+  return checking.result()
+}
+
+describe.each(["gateway", "ocsf"] as const)("a signed chain in the form %s", (format) => {
+  const lines = linesOf(format)
+
+  it("is whole by its key", async () => {
+    assert.deepInclude(await check(lines), { breaks: 0, open: [], records: 7 })
+  })
+
+  it("shows a tail that was removed, with a signature and after one", async () => {
+    for (const [kept, text] of [
+      [6, "records 5 to 6 stand after"],
+      [5, "record 5 stands after"],
+      [4, "not with that of a stop"]
+    ] as const) {
+      const { breaks, open } = await check(lines.slice(0, kept))
+      assert.strictEqual(breaks, 0)
+      assert.match(open.join(), new RegExp(text))
+    }
+  })
+
+  it("shows the key of somebody else, and a chain that was written anew", async () => {
+    const wrong = await check(lines, other.pub)
+    assert.isAbove(wrong.breaks, 0)
+    assert.match(wrong.breaksAt[0]?.text ?? "", /another key/)
+    const forger = makeChain(undefined, { format, instance: "ab" })
+    const forged = await check([1, 2, 3].map((n) => forger.link(record(n)).trim()))
+    assert.match(forged.breaksAt[0]?.text ?? "", /has not signed/)
+    assert.isAbove((await check([JSON.stringify(record(1))])).breaks, 0)
+  })
+
+  it("shows a record that was changed and linked again with all that follow", async () => {
+    // Who has no key can only leave the signatures as they are.
+    const [, first, second] = lines.map((line) => JSON.parse(line))
+    const forger = makeChain(undefined, { format, instance: first.instance ?? second.attestation_list[0].chain_uid })
+    const parts = [1, 2].map((n) => forger.link(record(n, { key_id: "key_2" })).trim())
+    const seal = makeChain(forger.head(), { format, instance: forger.head().instance, signer })
+    const copied = JSON.parse(lines[3] ?? "")
+    const unmapped = copied.unmapped ?? copied
+    const signature = unmapped.detail.signature
+    const forged = JSON.parse(seal.seal(true))
+    ;(forged.unmapped ?? forged).detail.signature = signature
+    const verdict = await check([...parts, JSON.stringify(forged)])
+    assert.isAbove(verdict.breaks, 0)
+    assert.match(verdict.breaksAt.map(({ text }) => text).join(), /wrong signature/)
+  })
+})
+
+describe("a usage log with a key", () => {
+  it.effect("signs at the start, in each minute that had records, and at the stop", () =>
+    Effect.gen(function* () {
+      let text = ""
+      const audits = () => (text.match(/.+/g) ?? []).map((line) => JSON.parse(line).audit ?? "record")
+      const log = yield* Effect.forkChild(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const { record: add } = yield* makeUsageLog(
+              (more) =>
+                Effect.sync(() => {
+                  text += more
+                }),
+              { signer }
+            )
+            add(record(1))
+            yield* Effect.sleep("3 minutes")
+            add(record(2))
+            yield* Effect.sleep("90 seconds")
+          })
+        ),
+        { startImmediately: true }
+      )
+      for (let n = 0; n < 5; n++) {
+        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 150)))
+        yield* TestClock.adjust("1 minute")
+      }
+      yield* Fiber.join(log)
+      assert.deepStrictEqual(audits(), [
+        "chain.signed",
+        "record",
+        "chain.signed",
+        "record",
+        "chain.signed",
+        "chain.signed"
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it.each([
+    ["is missing", () => join(folder, "none.key"), /does not exist.*openssl genpkey/],
+    ["is on another curve", () => keyPair("p384", "P-384").key, /no private key on P-256/],
+    ["is no key", () => own.pub, /no private key on P-256/]
+  ] as const)("does not start where it %s", async (_, file, why) => {
+    const failure = await startGateway({ settings: { GATEWAY_RECORD_SIGNING_KEY: file() } }).then(
+      (gateway) => gateway.stop().then(() => "started"),
+      String
+    )
+    assert.match(failure, why)
+  })
+})
+
+describe("usage verify --public-key", () => {
+  it("checks what a gateway and its commands have signed, also by a certificate", async () => {
+    const log = join(folder, "used.jsonl")
+    const environment = {
+      GATEWAY_RECORD_SIGNING_KEY: own.key,
+      GATEWAY_USAGE_LOG: log,
+      GATEWAY_AUDIT_LOG: log,
+      GATEWAY_KEYS_FILE: join(folder, "keys.json"),
+      HOME: folder
+    }
+    const run = (...args: ReadonlyArray<string>) => start(args, environment).ended
+    assert.strictEqual((await run("keys", "create", "--name", "x")).code, 0)
+    const gateway = await startGateway({ settings: environment })
+    await (await fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": "wrong" } })).text()
+    await gateway.stop()
+    execFileSync("openssl", ["req", "-x509", "-key", own.key, "-subj", "/CN=records", "-out", join(folder, "own.pem")])
+    for (const file of [own.pub, join(folder, "own.pem")]) {
+      const verified = await run("usage", "verify", "--public-key", file)
+      assert.strictEqual(verified.code, 0, verified.stdout + verified.stderr)
+      assert.notInclude(verified.stdout, "open:")
+    }
+    const wrong = await run("usage", "verify", "--public-key", other.pub)
+    assert.deepStrictEqual([wrong.code, /another key/.test(wrong.stdout)], [1, true])
+    const missing = await run("usage", "verify", "--public-key", join(folder, "none.pub"))
+    assert.match(missing.stderr, /--public-key: .*none\.pub does not exist/)
+    assert.notInclude(readFileSync(log, "utf8"), "PRIVATE")
+  }, 60_000)
+})
