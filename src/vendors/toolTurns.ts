@@ -31,6 +31,7 @@ interface Slots {
 
 export const repeatedId = changed("messages.tool_calls.id", "repeated", "unique")
 export const repeatedResult = changed("messages.tool_call_id", "repeated", "joined")
+export const lateResult = changed("messages.tool_call_id", "late", "after-call")
 
 /** IDs that calls came with, where they were made unique. */
 const given = new WeakMap<ToolCall, string>()
@@ -74,7 +75,8 @@ const uniqueIds = () => {
 
 /**
  * Fails with `invalid` (400) for a result whose call is not in the assistant's turn before it. Calls that repeat an ID get one of their
- * own, and their results with them; several results of one call are joined, in order.
+ * own, and their results with them; several results of one call are joined, in order. A result that came after something else was said
+ * stands before that.
  */
 export const pairCalls = (chat: ChatRequest): Result.Result<Paired, GatewayError> => {
   const messages: Array<ChatMessage | undefined> = [...chat.messages]
@@ -83,6 +85,10 @@ export const pairCalls = (chat: ChatRequest): Result.Result<Paired, GatewayError
   let open = new Map<string, Slots>()
   /** Whether the open turn's calls are being answered: the next message of the assistant's begins a turn. */
   let answering = false
+  /** Where each message stands; messages at the same place keep their order. */
+  const places = messages.map((_, at) => at)
+  /** The last message before something else was said in the open turn. */
+  let interrupted: number | undefined
 
   const addCall = (call: ToolCall): ToolCall => {
     const id = idOf(call.id)
@@ -114,9 +120,11 @@ export const pairCalls = (chat: ChatRequest): Result.Result<Paired, GatewayError
 
   for (const [at, message] of chat.messages.entries()) {
     if (message.role === "user") answering = true
+    if (message.role !== "assistant" && message.role !== "tool") interrupted ??= at - 1
     else if (message.role === "assistant") {
       if (answering) open = new Map()
       answering = false
+      interrupted = undefined
       if (!message.tool_calls?.length) continue
       const calls = message.tool_calls.map(addCall)
       if (calls.some((call, index) => call !== message.tool_calls?.[index])) {
@@ -131,11 +139,16 @@ export const pairCalls = (chat: ChatRequest): Result.Result<Paired, GatewayError
           invalid(`messages[${at}].tool_call_id: the assistant message before it has no tool call with the ID ${id}`)
         )
       }
+      if (interrupted !== undefined) {
+        places[at] = interrupted
+        adjusted.add(lateResult)
+      }
       addResult(message, at, slots)
       slots.next++
     }
   }
   if (adjusted.size === 0) return Result.succeed({ chat, adjusted: unadjusted })
-  const kept = messages.filter((message) => message !== undefined)
+  const ordered = [...messages.keys()].sort((a, b) => (places[a] ?? a) - (places[b] ?? b))
+  const kept = ordered.flatMap((at) => messages[at] ?? [])
   return Result.succeed({ chat: { ...chat, messages: kept }, adjusted: [...adjusted] })
 }

@@ -123,6 +123,59 @@ describe("what a refusal names", () => {
     assert.strictEqual(refusedField(refusal(message), body), expected)
   })
 
+  describe("of schemas that cannot be compiled", () => {
+    const schema = { type: "object" }
+    const strict = { name: "f", input_schema: schema, strict: true }
+    const tools = { tools: [strict, { ...strict, type: "custom" }, { name: "g", input_schema: schema }] }
+    const format = { output_config: { format: { type: "json_schema", schema } } }
+    const ofTools = "tools[?].strict tools[custom].strict"
+    const slow = "which would make grammar compilation inefficient"
+    const open = "For 'object' type, 'additionalProperties' must be explicitly set to false"
+    it.each([
+      [
+        "Too many strict tools (21). The maximum number of strict tools supported is 20.",
+        { ...tools, ...format },
+        ofTools
+      ],
+      [`tools.0.custom: ${open}`, { ...tools, ...format }, ofTools],
+      [`The model returned the following errors: tools.0.custom: ${open}`, tools, ofTools],
+      [
+        `Schemas contains too many optional parameters (87), ${slow}. Reduce the number of optional parameters in your tool schemas (limit: 24).`,
+        { ...tools, ...format },
+        ofTools
+      ],
+      ["Schema is too complex for compilation. Try reducing the number of tools.", format, "output_config.format"],
+      ["output_config.format.schema: Invalid schema: x", { ...tools, ...format }, "output_config.format"],
+      ["Too many strict tools (21). The maximum number of strict tools supported is 20.", format, undefined],
+      ["x: Schema is too complex for compilation.", format, undefined]
+    ])("%s", (message, asked, expected) => {
+      assert.strictEqual(refusedField(refusal(message), asked), expected)
+    })
+
+    it("is remembered of the same schemas only", () => {
+      const memory = makeRefusalMemory(() => 0)
+      const { deployment } = sonnetBedrock
+      const found = refusedIn(refusal("Schema is too complex for compilation."), sent({ ...tools, ...format }))
+      memory.remember(deployment, found === undefined ? [] : [found])
+      assert.deepStrictEqual(memory.known(deployment, sent({ ...tools, ...format, max_tokens: 1 })), ofTools.split(" "))
+      for (const other of [tools, { ...format, tools: tools.tools.slice(1) }]) {
+        assert.deepStrictEqual(memory.known(deployment, sent(other)), [])
+      }
+    })
+
+    it("and a user is refused for its value", () => {
+      const words =
+        "metadata.user_id: user_id appears to contain an email address. Please send a uuid or hash value instead."
+      const asked = { metadata: { user_id: "u" } }
+      const found = refusedIn(refusal(words), sent(asked))
+      assert.deepStrictEqual(found?.fields, ["metadata{?}.user_id"])
+      const memory = makeRefusalMemory(() => 0)
+      memory.remember(sonnet.deployment, found === undefined ? [] : [found])
+      assert.deepStrictEqual(memory.known(sonnet.deployment, sent(asked)), ["metadata{?}.user_id"])
+      assert.deepStrictEqual(memory.known(sonnet.deployment, sent({ metadata: { user_id: "v" } })), [])
+    })
+  })
+
   it("nothing, where the refusal is another", () => {
     const { message } = refusal(extra("safeguards"))
     for (const upstreamStatus of [200, 413, 500]) {

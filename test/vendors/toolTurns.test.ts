@@ -106,6 +106,27 @@ describe.each(families)("%s", (_, route) => {
     )
   })
 
+  it("a result that comes after the user has said something stands behind its call", () => {
+    const messages = [
+      user,
+      calls(call("a", "f", "{}"), call("b", "f", "{}")),
+      result("a", "one"),
+      { role: "user", content: "wait" },
+      { role: "system", content: "Be brief." },
+      result("b", "two")
+    ]
+    const { adjusted, body } = asked(route, { messages })
+    expect(adjusted).toContain("messages.tool_call_id:late->after-call")
+    expect(exchanged(body).map(([kind, , text]) => [kind, text])).toEqual([
+      ["call", "{}"],
+      ["call", "{}"],
+      ["result", "one"],
+      ["result", "two"]
+    ])
+    const said = JSON.stringify(body.messages ?? body.contents ?? body.input)
+    expect(said.indexOf("wait")).toBeGreaterThan(said.indexOf("two"))
+  })
+
   it("calls of two messages in a row are one turn", () => {
     const messages = [
       user,
