@@ -104,7 +104,10 @@ describe("contributing", () => {
 it("every client that people ask for has its lines", () => {
   const { anchors, blocks, text } = documentAt("docs/clients.md")
   const clients = ["openai-sdks", "anthropic-sdks", "ai-sdk", "langchain", "pydantic-ai", "llamaindex", "claude-code"]
-  const tools = ["codex-cli", "opencode", "aider", "cline", "continue", "llm"]
+  const tools = [
+    ...["codex-cli", "copilot-cli", "vs-code-copilot", "opencode", "aider", "cline", "continue", "qwen-code", "llm"],
+    ...["open-webui", "librechat"]
+  ]
   for (const client of [...clients, ...tools]) assert.isTrue(anchors.has(client), client)
   const code = blocks.map((block) => block.text).join("\n")
   for (const option of ["supportsStructuredOutputs: true", "includeUsage: true", "check_embedding_ctx_length=False"]) {
@@ -112,4 +115,11 @@ it("every client that people ask for has its lines", () => {
   }
   for (const tier of ["OPUS", "SONNET", "HAIKU"]) assert.include(code, `ANTHROPIC_DEFAULT_${tier}_MODEL=`)
   assert.include(text, "hasCompletedOnboarding")
+  const [table] = documentAt("docs/clients.md").tables
+  assert.deepStrictEqual(table?.header, ["Client", "Works as it is", "Needs", "Cannot"])
+  for (const row of table?.rows ?? []) {
+    assert.lengthOf(row, 4)
+    // Whoever works as it is, and whoever was not run, says so.
+    assert.isTrue(row[1] !== "" || row[0]?.endsWith("not run"), row[0])
+  }
 })

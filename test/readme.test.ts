@@ -77,7 +77,7 @@ const run = (file: string, args: ReadonlyArray<string>, input = "", directory = 
   })
 
 it("every snippet is in a language that is checked", () => {
-  const checked = ["sh", "ts", "python", "json", "toml", "yaml", "text"]
+  const checked = ["sh", "ts", "python", "json", "toml", "yaml", "text", "powershell"]
   for (const block of blocks) assert.include(checked, block.language, named(block))
 })
 
@@ -241,6 +241,23 @@ describe("TypeScript", () => {
 
   it.concurrent.each(files.map(({ block, file }) => [named(block), file] as const))("%s runs", async (_, file) => {
     assert.match(await run(process.execPath, [join(home, file)]), /sky/)
+  })
+})
+
+describe("PowerShell", () => {
+  /** Where a command sends what, and whether with the key. */
+  const sends = (command: string) => ({
+    url: /http:\S+/.exec(command)?.[0],
+    body: parsed(/(?<= -(?:d|Body) ')[^']*/.exec(command)?.[0] ?? ""),
+    key: /'?x-api-key'?(?:: | = ')sandbox-key'/.test(command)
+  })
+  const readmeRequests = commands
+    .filter(({ block, command }) => block.file === "README.md" && command.startsWith("curl "))
+    .map(({ command }) => sends(command.replaceAll("\\\n", " ")))
+
+  it("has a form of each request of the README", () => {
+    const forms = inLanguage("powershell").map(({ text }) => sends(text.replaceAll("`\n", " ")))
+    assert.deepStrictEqual(forms, readmeRequests)
   })
 })
 
