@@ -5,8 +5,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import OpenAI from "openai"
+import { chatAccumulator } from "../../src/client/accumulate.ts"
+import type { ChatCompletionChunk } from "../../src/client/contract.ts"
 import { ChunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
-import type { Json } from "../../src/wire/json.ts"
+import { arrayOf, type Json, type JsonObject, objectOf } from "../../src/wire/json.ts"
 import { chunksOf, flash, hear, hearStream, say, sonnet } from "./support.ts"
 
 /** OpenAI's client before an upstream that answers this text. */
@@ -98,5 +100,60 @@ describe.each([
     const read = await client(text, "text/event-stream").chat.completions.stream(params).finalChatCompletion()
     follow(read.choices[0]?.message, read.usage)
     expect(read.choices[0]?.finish_reason).toBe("tool_calls")
+  })
+})
+
+describe("the signature of a text of Gemini's", () => {
+  const part = (parts: ReadonlyArray<JsonObject>, finishReason?: string): JsonObject => ({
+    candidates: [{ content: { parts }, ...(finishReason === undefined ? {} : { finishReason }) }]
+  })
+  const signed = { thoughtSignature: "c2lnVA==" }
+  const functionCall = { name: "f", args: {} }
+  const use = { functionCall, thoughtSignature: "c2ln" }
+  const answers: ReadonlyArray<readonly [string, JsonObject, ReadonlyArray<JsonObject>, ReadonlyArray<JsonObject>]> = [
+    [
+      "alone",
+      part([{ text: "Hello.", ...signed }], "STOP"),
+      [part([{ text: "Hel" }]), part([{ text: "lo." }]), part([{ text: "", ...signed }], "STOP")],
+      [{ text: "Hello.", ...signed }]
+    ],
+    [
+      "before a call",
+      part([{ text: "Hello.", ...signed }, use], "STOP"),
+      [part([{ text: "Hello.", ...signed }]), part([use], "STOP")],
+      [{ text: "Hello.", ...signed }, use]
+    ],
+    [
+      "without a text",
+      part([{ text: "", ...signed }], "STOP"),
+      [part([{ text: "", ...signed }], "STOP")],
+      [{ text: "", ...signed }]
+    ],
+    // That of a thought's summary is no text's.
+    [
+      "absent",
+      part([{ text: "hm", thought: true, ...signed }, { text: "Hello." }], "STOP"),
+      [part([{ text: "hm", thought: true, ...signed }]), part([{ text: "Hello." }], "STOP")],
+      [{ text: "Hello." }]
+    ]
+  ]
+
+  it.each(answers)("%s", (_, body, events, expected) => {
+    const whole = renderCompletion(hear(flash, body), heading).choices[0]?.message
+    const { pieces, ending } = Result.getOrThrow(hearStream(flash, events))
+    const { add, final } = chatAccumulator()
+    for (const data of chunksOf(new ChunkWriter({ ...heading, includeUsage: true }), pieces, ending)) {
+      add(JSON.parse(data) as ChatCompletionChunk)
+    }
+    for (const message of [whole, final()?.choices[0]?.message]) {
+      const echoed: JsonObject = objectOf(JSON.parse(JSON.stringify(message)))
+      const results = arrayOf(echoed.tool_calls).map((call) => ({
+        role: "tool",
+        tool_call_id: objectOf(call).id,
+        content: "done"
+      }))
+      const sent = say(flash, { messages: [question, echoed, ...(results.length === 0 ? [question] : results)] })
+      expect(objectOf(arrayOf(sent.contents)[1]).parts).toEqual(expected)
+    }
   })
 })

@@ -133,6 +133,8 @@ type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 
 const assistantParts = (message: AssistantMessage, adjusted: Array<string>): ReadonlyArray<JsonObject> => {
   const parts: Array<JsonObject> = assistantTexts(message).map((text) => ({ text }))
+  const ofText = signatureOf(message)
+  if (ofText !== undefined) parts.push({ ...(parts.pop() ?? { text: "" }), thoughtSignature: ofText })
   for (const [index, call] of (message.tool_calls ?? []).entries()) {
     const args = callInput(call, adjusted)
     const signature = signatureOf(call) ?? (index === 0 ? skipSignature : undefined)
@@ -145,8 +147,8 @@ const assistantParts = (message: AssistantMessage, adjusted: Array<string>): Rea
 }
 
 /** Google's own field for it (docs/upstreams.md#thought-signatures, docs/decisions.md#tool-loops-that-survive-thinking). */
-const signatureOf = (call: ToolCall): string | undefined => {
-  const signature = textOf(objectOf(objectOf(call.extra_content).google).thought_signature)
+const signatureOf = ({ extra_content }: AssistantMessage | ToolCall): string | undefined => {
+  const signature = textOf(objectOf(objectOf(extra_content).google).thought_signature)
   return signature === "" ? undefined : signature
 }
 

@@ -17,9 +17,11 @@ export const reply: Dialect["reply"] = (body, route) => {
   if (finished.success === undefined && !Array.isArray(body.candidates)) return Result.fail(misshapen)
   if (!hasPrintableCalls(body)) return Result.fail(misshapen)
   let text = ""
+  let signature: string | undefined
   const toolCalls: Array<ToolCall> = []
   for (const part of partsOf(body)) {
     text += textIn(part)
+    signature = textSignatureIn(part) ?? signature
     const call = callIn(part)
     if (call !== undefined) toolCalls.push(makeCall(call.id, call.name, call.args, call.extra))
   }
@@ -31,7 +33,8 @@ export const reply: Dialect["reply"] = (body, route) => {
       // Without a word of its end an answer is not known to be whole.
       finishReason: finished.success ?? "content_filter",
       logprobs: readLogprobs(candidateOf(body).logprobsResult),
-      usage: readUsage(objectOf(body.usageMetadata), route) ?? noUsage
+      usage: readUsage(objectOf(body.usageMetadata), route) ?? noUsage,
+      extra: signed(signature)
     })
   )
 }
@@ -61,6 +64,16 @@ export const textIn = (part: Json): string => {
   const { text, thought } = objectOf(part)
   return thought === true ? "" : (textOf(text) ?? "")
 }
+
+/** The signature of a text, which comes with the text or, in a stream, on an empty one after it. */
+export const textSignatureIn = (part: Json): string | undefined => {
+  const { text, thought, thoughtSignature } = objectOf(part)
+  return typeof text === "string" && thought !== true ? textOf(thoughtSignature) || undefined : undefined
+}
+
+/** What a message carries of its text's signature, in Google's own field. */
+export const signed = (thought_signature: string | undefined): JsonObject | undefined =>
+  thought_signature === undefined ? undefined : { google: { thought_signature } }
 
 export interface Call {
   readonly id: string

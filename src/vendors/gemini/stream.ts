@@ -9,13 +9,14 @@ import { isObject, type Json, readObject, readWrittenObject } from "../../wire/j
 import { addText, finishOf } from "../answer.ts"
 import type { Dialect, Ending, Pieces, StreamReader } from "../Dialect.ts"
 import { geminiFault } from "./faults.ts"
-import { callIn, finishIn, hasPrintableCalls, partsOf, textIn } from "./reply.ts"
+import { callIn, finishIn, hasPrintableCalls, partsOf, signed, textIn, textSignatureIn } from "./reply.ts"
 import { readUsage } from "./usage.ts"
 
 class GeminiReader implements StreamReader {
   private readonly route: Route
   private readonly counts: { [key: string]: Json } = {}
   private calls = 0
+  private signature: string | undefined
   private finish: FinishReason | undefined
 
   constructor(route: Route) {
@@ -37,10 +38,11 @@ class GeminiReader implements StreamReader {
     return undefined
   }
 
-  end(): Result.Result<Ending, UpstreamFault> {
-    return this.finish === undefined
-      ? Result.fail(cut)
-      : Result.succeed({ finishReason: finishOf(this.finish, this.calls), usage: this.usage() })
+  end(out: Pieces): Result.Result<Ending, UpstreamFault> {
+    if (this.finish === undefined) return Result.fail(cut)
+    const extra = signed(this.signature)
+    if (extra !== undefined) out.push({ type: "extra", extra })
+    return Result.succeed({ finishReason: finishOf(this.finish, this.calls), usage: this.usage() })
   }
 
   /** The vendor has no terminal event: counts may follow the finish reason, and the stream's end is its end. */
@@ -54,6 +56,7 @@ class GeminiReader implements StreamReader {
 
   private say(part: Json, out: Pieces): void {
     const text = textIn(part)
+    this.signature = textSignatureIn(part) ?? this.signature
     addText(text, out)
     const call = text === "" ? callIn(part) : undefined
     if (call === undefined) return
