@@ -12,6 +12,7 @@ import { type Environment, environment, type GatewaySettings, load } from "./Set
 import { declarationsOf, loopbacksOf, sitesOf } from "./settings/addresses.ts"
 import { activeClouds, type CloudSettings } from "./settings/clouds.ts"
 import { isLoopback } from "./settings/fields.ts"
+import { statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"
 import { applyTlsPolicy } from "./tlsPolicy.ts"
 import { unknownSettingLines } from "./unknownSettings.ts"
@@ -107,7 +108,7 @@ const announce = (loaded: Loaded, port: number) =>
       `${list.length} model IDs`,
       ...foundations(loaded)
     ]
-    yield* Console.log(`listening on ${address} (${facts.join("; ")})`)
+    yield* Console.log(statement("info", `listening on ${address} (${facts.join("; ")})`))
     for (const { servedBy, setting, url } of loopbacksOf(clouds)) {
       yield* Effect.logWarning(
         `${setting} is on loopback: replies name ${servedBy}, and where the text goes from there is not checked`
@@ -117,13 +118,14 @@ const announce = (loaded: Loaded, port: number) =>
       yield* Effect.logWarning(line)
     }
     if (sandbox) {
-      yield* Console.log(`This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:
+      const hint = `This is the sandbox: three simulated clouds on this machine, no data leaves it. Try:
 
   curl -N ${address}/v1/messages -H 'x-api-key: sandbox-key' -H 'content-type: application/json' \\
     -d '{"model":"claude-sonnet-4-5:il5","max_tokens":300,"stream":true,"messages":[{"role":"user","content":"What can you do?"}]}'
 
 The reference is at ${address}/docs; a chat in the terminal is: npm run gateway -- chat --model claude-sonnet-4-5:il5
-`)
+`
+      yield* Console.log(statement("info", hint))
     }
   })
 

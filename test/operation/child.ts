@@ -79,7 +79,7 @@ export interface Serving extends Command {
 /** Runs `serve` until it listens. */
 export const serve = async (environment: Environment = {}): Promise<Serving> => {
   const command = start(["serve"], environment)
-  const address = /^listening on (https?:\/\/\S+:(\d+)) /m
+  const address = /^(?:\{.*"message":")?listening on (https?:\/\/\S+:(\d+)) /m
   let gone = false
   void command.ended.then(() => {
     gone = true

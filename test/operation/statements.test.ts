@@ -1,0 +1,60 @@
+/** With `GATEWAY_LOG_FORMAT=json`, every line on standard output and standard error is an object of JSON. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { serve, start, until } from "./child.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "gateway-statements-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+type Line = ReturnType<typeof JSON.parse>
+const linesOf = (text: string): ReadonlyArray<Line> => (text.match(/.+/g) ?? []).map((line) => JSON.parse(line))
+const json = { GATEWAY_LOG_FORMAT: "json" }
+const preload = (code: string) => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` })
+
+describe("GATEWAY_LOG_FORMAT=json", () => {
+  it.each([["1"], ["2"]])(
+    "makes JSON of all that a gateway of %s processes says, from its start to its end",
+    async (workers) => {
+      const warn = 'setTimeout(() => process.emitWarning("look\\nhere"), 50).unref()'
+      const gateway = await serve({ ...json, GATEWAY_WORKERS: workers, GATEWAY_PROT: "1", ...preload(warn) })
+      await (await fetch(`${gateway.url}/v1/models`, { headers: { "x-api-key": "sandbox-key" } })).text()
+      await until(() => gateway.stderr().includes("look"), "the warning")
+      gateway.kill("SIGTERM")
+      const { stderr, stdout } = await gateway.ended
+      const out = linesOf(stdout)
+      assert.isTrue(out.some(({ level, message }) => level === "info" && /^listening on http:\/\//.test(message)))
+      assert.isTrue(out.some(({ message }) => /This is the sandbox/.test(message)))
+      assert.isTrue(out.some(({ surface }) => surface === "models"))
+      const log = linesOf(stderr)
+      for (const { level, message, timestamp } of log) assert.isString(level && message && timestamp)
+      assert.isTrue(log.some(({ level, message }) => level === "warn" && message === "Warning: look\nhere"))
+      assert.isTrue(log.some(({ message }) => /GATEWAY_PROT/.test(message)))
+    },
+    60_000
+  )
+
+  it.each([
+    ["a setting that is wrong", { GATEWAY_PORT: "x" }, /^GATEWAY_PORT/],
+    ["a file that is broken", { GATEWAY_KEYS_FILE: join(folder, "broken.json") }, /not a key file/],
+    [
+      "a worker that does not start",
+      { GATEWAY_WORKERS: "2", GATEWAY_KEYS_FILE: join(folder, "broken.json") },
+      /not a key/
+    ],
+    ["an error that no code takes", preload('setImmediate(() => { throw new Error("a defect") })'), /a defect/]
+  ] as const)(
+    "makes JSON of %s",
+    async (_, environment, why) => {
+      writeFileSync(join(folder, "broken.json"), "{")
+      const { code, stderr, stdout } = await start(["serve"], { ...json, ...environment }).ended
+      assert.strictEqual(code, 1)
+      assert.strictEqual(stdout, "")
+      const fatal = linesOf(stderr).filter(({ level }) => level === "fatal")
+      assert.lengthOf(fatal, 1)
+      assert.match(fatal[0].message, why)
+    },
+    60_000
+  )
+})
