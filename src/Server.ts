@@ -30,17 +30,20 @@ import { Clouds, type GatewaySettings, recordOptions, Settings } from "./Setting
 import { sitesOf } from "./settings/addresses.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
 import { settingsDigest } from "./settings/digest.ts"
+import { readNotice } from "./settings/notice.ts"
 
 /** The endpoints, and the documents about them where they are public. */
-const routes = ({ docs, sandbox, settings }: GatewayOptions) =>
-  Layer.mergeAll(
+const routes = ({ docs, sandbox, settings }: GatewayOptions) => {
+  const tls = Option.isSome(settings.tlsCert)
+  return Layer.mergeAll(
     HttpApiBuilder.layer(Api).pipe(
       Layer.provide([surfacesLayer, modelsLayer, healthLayer]),
       Layer.provide(apiKeyLayer)
     ),
-    docsLayer({ docs, sandbox, tls: Option.isSome(settings.tlsCert) }),
+    Layer.unwrap(Effect.map(readNotice(settings.noticeFile), (notice) => docsLayer({ docs, notice, sandbox, tls }))),
     frontDoor
   )
+}
 
 /** What a gateway is made from. */
 export interface GatewayOptions {

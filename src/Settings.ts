@@ -133,6 +133,8 @@ const own = Config.all({
     (url) => /^https?:\/\/[^/?#]+\/?$/.test(url) && URL.canParse(url),
     "must be a URL such as http://proxy.example:3128, with a name and a password where it wants them"
   ).pipe(Config.map(Option.map((url) => Redacted.make(url)))),
+  /** A text file: the usage notice that is shown in place of the gateway's own. */
+  noticeFile: optional("GATEWAY_NOTICE_FILE"),
   /** Where usage records go: a file, or stdout. */
   usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
   /** Where audit events go: a file, which may be that of the usage records, or stdout. None are kept unless set. */

@@ -2,13 +2,15 @@
 import { Effect, Layer, Scope } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
-import { landingPage, landingPolicy, notice, welcome } from "./indexPage.ts"
+import { landingPage, landingPolicy, noticeOf, welcome } from "./indexPage.ts"
 
 export interface DocsOptions {
   /** Whether the documents are public; the usage notice always is. */
   readonly docs: boolean
   /** Whether the sandbox's key is filled in. */
   readonly sandbox: boolean
+  /** The operator's own usage notice. */
+  readonly notice?: string | undefined
   /** Whether the gateway itself speaks TLS. */
   readonly tls: boolean
 }
@@ -17,13 +19,13 @@ const host = /^[A-Za-z0-9.-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:]+\](:\d{1,5})?$/
 /** The page is HTML unless JSON is what was asked for. */
 const wantsJson = (accept: string): boolean => accept.includes("application/json") && !accept.includes("text/html")
 
-const landing = ({ docs, sandbox, tls }: DocsOptions) =>
+const landing = ({ docs, notice, sandbox, tls }: DocsOptions) =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const catalog = yield* CatalogStore
       const page = Effect.gen(function* () {
         const { headers } = yield* HttpServerRequest.HttpServerRequest
-        const content = docs ? welcome(catalog.current().list, sandbox) : notice
+        const content = docs ? welcome(catalog.current().list, sandbox, notice) : noticeOf(notice)
         const common = { "cache-control": "no-cache", vary: "accept" }
         if (wantsJson(headers.accept ?? "")) return HttpServerResponse.jsonUnsafe(content, { headers: common })
         const name = host.test(headers.host ?? "") ? headers.host : "localhost"
@@ -37,13 +39,13 @@ const landing = ({ docs, sandbox, tls }: DocsOptions) =>
   )
 
 /** Loaded with the first request for one of them. A caller that leaves meanwhile does not stop that. */
-const reference = ({ sandbox }: DocsOptions) =>
+const reference = ({ notice, sandbox }: DocsOptions) =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const catalog = yield* CatalogStore
       const scope = yield* Effect.scope
       const load = Effect.promise(() => import("./reference.ts")).pipe(
-        Effect.flatMap(({ makeReference }) => makeReference(catalog.current, sandbox)),
+        Effect.flatMap(({ makeReference }) => makeReference(catalog.current, sandbox, notice)),
         Scope.provide(scope),
         Effect.uninterruptible
       )

@@ -23,10 +23,15 @@ export interface Welcome extends Notice {
   readonly links: { readonly docs: string; readonly openapi: string; readonly health: string }
 }
 
-export const notice: Notice = { service, version, notice: usageNotice, links: { health: "/health" } }
+export const noticeOf = (notice: string = usageNotice): Notice => ({
+  service,
+  version,
+  notice,
+  links: { health: "/health" }
+})
 
-export const welcome = (list: ReadonlyArray<Entry>, sandbox: boolean): Welcome => ({
-  ...notice,
+export const welcome = (list: ReadonlyArray<Entry>, sandbox: boolean, notice?: string): Welcome => ({
+  ...noticeOf(notice),
   sandbox,
   clouds: clouds
     .map((cloud) => {
@@ -56,7 +61,7 @@ h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .25rem }
 h2 { font-size: 1.05rem; margin: 2.25rem 0 .5rem }
 p { margin: .5rem 0 }
 .soft { color: var(--soft) }
-.notice { margin: 1.5rem 0; padding: .9rem 1.1rem; border-left: 4px solid var(--warn); background: var(--warn-shade) }
+.notice { margin: 1.5rem 0; padding: .9rem 1.1rem; border-left: 4px solid var(--warn); background: var(--warn-shade); white-space: pre-line }
 .notice strong { color: var(--warn) }
 a { color: var(--accent) }
 nav { display: flex; flex-wrap: wrap; gap: .75rem; padding: 0; margin: 1.5rem 0 }
@@ -76,14 +81,14 @@ pre { margin: .5rem 0; padding: .9rem 1.1rem; background: var(--shade); overflow
 /** Only this page's own style, and nothing else, may do anything. */
 export const landingPolicy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-const escape = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
 const cloudRow = ({ cloud, levels }: Welcome["clouds"][number]): string =>
-  `<tr><th scope="row">${cloudNames[cloud]}</th><td>${levels.map((level) => `<code>${escape(level)}</code>`).join(" ")}</td></tr>`
+  `<tr><th scope="row">${cloudNames[cloud]}</th><td>${levels.map((level) => `<code>${escapeHtml(level)}</code>`).join(" ")}</td></tr>`
 
 const trial = (origin: string): string => `<h2>Try it</h2>
 <p>This is the sandbox: three simulated clouds on this machine. No data leaves it, and the key is <code>sandbox-key</code>.</p>
-<pre><code>curl -N ${escape(origin)}/v1/chat/completions \\
+<pre><code>curl -N ${escapeHtml(origin)}/v1/chat/completions \\
   -H 'x-api-key: sandbox-key' -H 'content-type: application/json' \\
   -d '{"model":"claude-sonnet-4-5:il5","stream":true,
        "messages":[{"role":"user","content":"What can you do?"}]}'</code></pre>`
@@ -117,8 +122,8 @@ export const landingPage = (page: Notice | Welcome, origin: string): string => {
 <body>
 <main>
 <h1>Government Model Gateway</h1>
-<p class="soft">Hosted language models on government-authorized clouds, at one address. Version ${escape(page.version)}.</p>
-<p class="notice" role="note"><strong>Usage notice.</strong> ${escape(page.notice)}</p>
+<p class="soft">Hosted language models on government-authorized clouds, at one address. Version ${escapeHtml(page.version)}.</p>
+<p class="notice" role="note"><strong>Usage notice.</strong> ${escapeHtml(page.notice)}</p>
 <nav aria-label="Documents">
 ${open === undefined ? "" : documents(open)}<a href="${page.links.health}">Health</a>
 </nav>

@@ -10,6 +10,8 @@ import type { Purpose } from "../catalog/names.ts"
 import type { Index } from "../catalog/Resolver.ts"
 import { Api, endpoints } from "../contract/Api.ts"
 import { withModels } from "../contract/document.ts"
+import { usageNotice } from "../contract/usageNotice.ts"
+import { escapeHtml } from "./indexPage.ts"
 
 const hash = (script: string): string => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
 
@@ -25,11 +27,17 @@ const referencePolicy = (html: string): string => {
 const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
   body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
 
+/** In a quotation of CommonMark, where HTML would be HTML. */
+const quoted = (notice: string): string =>
+  notice.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`).replaceAll("\n", "\n> ")
+
 /** The document, with the model IDs of a catalog as its examples. */
-const documentOf = ({ list, resolve }: Index): string => {
+const documentOf = ({ list, resolve }: Index, notice: string): string => {
   const servedFor = (purpose: Purpose) =>
     list.map(({ id }) => id).filter((id) => Result.isSuccess(resolve(id, purpose)))
-  return JSON.stringify(withModels({ ...OpenApi.fromApi(Api) }, endpoints, servedFor))
+  const { info, ...document } = OpenApi.fromApi(Api)
+  const description = info.description?.replace(usageNotice, () => quoted(notice))
+  return JSON.stringify(withModels({ ...document, info: { ...info, description } }, endpoints, servedFor))
 }
 
 /** Scalar's page has the document of the contract in it, as one line of script. */
@@ -37,8 +45,11 @@ const embedded = /^(\s*content: )\{.*\}$/m
 const escaped = (json: string): string =>
   json.replace(/[<>&\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-const pageOf = (scalar: string, json: string): HttpServerResponse.HttpServerResponse => {
-  const html = scalar.replace(embedded, (_, start: string) => start + escaped(json))
+const pageOf = (scalar: string, json: string, notice: string): HttpServerResponse.HttpServerResponse => {
+  const html = scalar
+    .replace(embedded, (_, start: string) => start + escaped(json))
+    // The page's own description has it too.
+    .replaceAll(usageNotice, () => escapeHtml(notice))
   return HttpServerResponse.html(html).pipe(
     HttpServerResponse.setHeaders({
       "content-security-policy": referencePolicy(html),
@@ -63,7 +74,7 @@ const scalarApp = (sandbox: boolean) => {
 }
 
 /** Both are the same for everyone, and are made once for each catalog. */
-export const makeReference = (current: () => Index, sandbox: boolean) =>
+export const makeReference = (current: () => Index, sandbox: boolean, notice: string = usageNotice) =>
   Effect.map(scalarApp(sandbox), (scalar) => {
     let of: Index | undefined
     let json = ""
@@ -71,7 +82,7 @@ export const makeReference = (current: () => Index, sandbox: boolean) =>
     const document = (): string => {
       const index = current()
       if (index !== of) {
-        json = documentOf(index)
+        json = documentOf(index, notice)
         page = undefined
         of = index
       }
@@ -81,7 +92,7 @@ export const makeReference = (current: () => Index, sandbox: boolean) =>
       openapi: Effect.sync(() => HttpServerResponse.text(document(), { contentType: "application/json" })),
       docs: Effect.map(scalar, (response) => {
         const json = document()
-        page ??= pageOf(textOf(response), json)
+        page ??= pageOf(textOf(response), json, notice)
         return page
       })
     }

@@ -5,6 +5,7 @@ import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { limitKinds } from "../../limits/limits.ts"
 import { spentIn } from "../../limits/store.ts"
 import type { GatewaySettings } from "../../Settings.ts"
+import { readNotice } from "../../settings/notice.ts"
 import { parseOverlap } from "../keys/keyOptions.ts"
 import { createKey, disableKey, revokeKey, rotateKey, setKey } from "../keys/keysCommand.ts"
 import { listKeys, listTeams } from "../keys/listCommands.ts"
@@ -47,7 +48,8 @@ export const keysCommand = Command.make("keys").pipe(
         expires
       },
       Effect.fnUntraced(function* (options, gateway) {
-        return yield* createKey(gateway.keysFile, options, yield* rulesOf(options.models, gateway))
+        const notice = yield* readNotice(gateway.noticeFile)
+        return yield* createKey(gateway.keysFile, options, { ...(yield* rulesOf(options.models, gateway)), notice })
       })
     ),
     printing(

@@ -37,6 +37,8 @@ export interface CreateOptions extends Limits {
 export interface KeyRules {
   /** Base models of the catalog, where it could be read. */
   readonly models?: ReadonlyArray<string> | undefined
+  /** The operator's own usage notice, where there is one. */
+  readonly notice?: string | undefined
   /** The longest life of a key (`GATEWAY_KEYS_MAX_AGE`). */
   readonly maxAge?: Duration.Duration | undefined
 }
@@ -97,7 +99,7 @@ export const createKey = Effect.fnUntraced(function* (file: string, options: Cre
     })
   )
   audit({ audit: "key.created", outcome: "success", detail: { key_id: id, name } })
-  return `Created key ${id} (${name}) in ${file}.\n\n${secretText(secret)}\n${usageNotice}\n`
+  return `Created key ${id} (${name}) in ${file}.\n\n${secretText(secret)}\n${rules.notice ?? usageNotice}\n`
 })
 
 /** Changes the one key with that ID; `change` may refuse. */
