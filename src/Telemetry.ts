@@ -13,6 +13,7 @@ import { HttpMiddleware } from "effect/http"
 import { type Environment, environment, type GatewaySettings } from "./Settings.ts"
 import { logsLayer } from "./telemetry/logs.ts"
 import type { Signal } from "./telemetry/otlp.ts"
+import { processGauges } from "./telemetry/processGauges.ts"
 import { type MetricsPortError, prometheusLayer } from "./telemetry/prometheus.ts"
 
 const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
@@ -69,7 +70,7 @@ export const telemetryLayer = (
     exportLayer(env),
     Option.match(settings.metricsPort, {
       onNone: () => Layer.empty,
-      onSome: (port) => prometheusLayer({ host: settings.metricsHost, port })
+      onSome: (port) => Layer.merge(prometheusLayer({ host: settings.metricsHost, port }), processGauges)
     }),
     // The front door makes the server span: the router's would have query strings, and no word of a stream that broke off.
     Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)

@@ -7,6 +7,7 @@ import { Data, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { Audit } from "./audit/Audit.ts"
 import { drainOpenReplies } from "./drainOpenReplies.ts"
 import { Drain } from "./http/Drain.ts"
+import { firstEnd } from "./identity/certificate.ts"
 import { createServer } from "./nodeHttp.ts"
 import { readRegularText } from "./regularFile.ts"
 import type { GatewaySettings } from "./Settings.ts"
@@ -127,6 +128,7 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
     kind: "certificate",
     path: files.cert,
     version: ({ ca, cert, key }) => [cert, key, ca].join("\n"),
+    ends: ({ ca, cert }) => firstEnd(String(cert), String(ca ?? "")),
     read: readTls(files),
     initial: tls,
     every: "1 second",

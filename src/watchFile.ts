@@ -1,7 +1,14 @@
 /** Files that operators change while the gateway runs: keys, the catalog, certificates. */
 import { hash } from "node:crypto"
-import { type Duration, Effect, type Scope } from "effect"
+import { Clock, type Duration, Effect, Metric, type Scope } from "effect"
 import { Audit } from "./audit/Audit.ts"
+
+const readAt = Metric.gauge("gateway_file_read_timestamp_seconds", {
+  description: "When a file was last read and could be used, by kind, in seconds since the epoch"
+})
+const daysLeft = Metric.gauge("gateway_certificate_expiry_days", {
+  description: "Days until the first certificate of a file ends, by the kind of the file; less than 0 when it has"
+})
 
 export interface WatchOptions<A, E extends { readonly message: string }, R> {
   /** What audit events call it, and where it is. */
@@ -13,6 +20,8 @@ export interface WatchOptions<A, E extends { readonly message: string }, R> {
   readonly initial: A
   /** The text that says which version of it was read; undefined where there is no file. */
   readonly version: (read: A) => string | undefined
+  /** When the first of the certificates in it ends, in milliseconds since the epoch. */
+  readonly ends?: ((read: A) => number) | undefined
   /** Between two looks. */
   readonly every: Duration.Input
   /** Takes what has changed, or fails where it cannot be used. */
@@ -33,6 +42,7 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
   read,
   initial,
   version,
+  ends,
   every,
   take,
   complaint,
@@ -42,20 +52,30 @@ export const watchFile = <A, E extends { readonly message: string }, R>({
     const audit = yield* Audit
     let taken = version(initial)
     let problem = ""
+    let end = ends?.(initial)
+    const measure = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      yield* Metric.update(Metric.withAttributes(readAt, { kind }), now / 1000)
+      if (end === undefined || !Number.isFinite(end)) return
+      yield* Metric.update(Metric.withAttributes(daysLeft, { kind }), (end - now) / 86_400_000)
+    })
     const isRead = () => {
       if (taken === undefined) return
       audit({ audit: "file.read", outcome: "success", detail: { kind, path, sha256: hash("sha256", taken) } })
     }
     isRead()
+    if (taken !== undefined) yield* measure
     const look = Effect.gen(function* () {
       const latest = yield* read
       const changed = version(latest)
       if (changed !== taken) {
         yield* take(latest)
         taken = changed
+        end = ends?.(latest)
         isRead()
       }
       problem = ""
+      if (taken !== undefined) yield* measure
       yield* looked(true)
     }).pipe(
       // The next look is made whatever happens.

@@ -32,7 +32,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   "sockets.ts": [],
   "tlsPolicy.ts": [],
   catalog: ["audit", "wire", "regularFile.ts", "watchFile.ts"],
-  settings: ["catalog", "wire"],
+  settings: ["catalog", "wire", "regularFile.ts"],
   "Settings.ts": ["catalog", "settings", "wire", "nodeHttp.ts"],
   "fips.ts": ["Settings.ts"],
   contract: ["catalog", "wire"],

@@ -128,6 +128,19 @@ export const parseAuthorities = (file: Buffer): Result.Result<ReadonlyArray<X509
   )
 }
 
+/** When the first of the certificates in these PEM texts ends, in milliseconds since the epoch; infinity where there is none. */
+export const firstEnd = (...texts: ReadonlyArray<string>): number =>
+  Math.min(
+    ...texts
+      .flatMap((text) => text.match(pem) ?? [])
+      .map((text) =>
+        Result.match(
+          Result.try(() => new X509Certificate(text)),
+          { onFailure: () => Infinity, onSuccess: ({ validToDate }) => validToDate.getTime() }
+        )
+      )
+  )
+
 /** A certificate in DER. */
 export const parseCertificate = (der: Buffer): Result.Result<X509Certificate, string> =>
   Result.try({ try: () => new X509Certificate(der), catch: () => "the client certificate cannot be read" })

@@ -6,7 +6,7 @@ import type { CallerIdentity } from "../contract/Security.ts"
 import { FileError } from "../limits/files.ts"
 import { Keys } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
-import { type Authority, authoritiesOf, fieldsOf, type Problem, parseAuthorities } from "./certificate.ts"
+import { type Authority, authoritiesOf, fieldsOf, firstEnd, type Problem, parseAuthorities } from "./certificate.ts"
 import { parseRevocationLists, type RevocationList } from "./crl.ts"
 import { Identity } from "./Identity.ts"
 import {
@@ -200,6 +200,10 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         kind: "identity",
         path: file,
         version: ({ digest }) => digest,
+        ends: (read) =>
+          firstEnd(
+            ...(read.file.authorities ?? []).map(({ certificates }) => contentOf(read, certificates).toString("latin1"))
+          ),
         read: readIdentity(file),
         initial: first,
         every: poll,

@@ -39,6 +39,9 @@ const records = Metric.counter("gateway_usage_records_total", {
     "Usage records written, by where they went: to the log, or to stderr because the log could not take them",
   incremental: true
 })
+const waiting = Metric.gauge("gateway_records_waiting", {
+  description: "Usage records and audit events that wait for their log, by log: usage, audit"
+})
 const count = (to: "log" | "stderr", n: number) => Metric.update(Metric.withAttributes(records, { to }), n)
 
 /** How records are written, wherever they go. */
@@ -52,6 +55,8 @@ export interface RecordOptions {
 export interface UsageLogOptions extends RecordOptions {
   /** A file's path; standard output when undefined. */
   readonly file?: string | undefined
+  /** What metrics call it; `usage` unless set. */
+  readonly log?: "usage" | "audit" | undefined
   /** Records that may wait for the sink; default 10,000. */
   readonly capacity?: number | undefined
   /** Time for what is queued when the layer is closed; default 5 seconds. */
@@ -81,7 +86,7 @@ export class UsageLog extends Context.Service<
 export const auditLayer = (log: string, options: RecordOptions) =>
   Layer.effect(
     Audit,
-    Effect.map(makeLog(log, options), ({ audit }) => audit)
+    Effect.map(makeLog(log, { ...options, log: "audit" }), ({ audit }) => audit)
   )
 
 /** Appends the events of a command, as a chain of its own. */
@@ -168,6 +173,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     anchor = "1 minute",
     capacity = 10_000,
     flush = "5 seconds",
+    log = "usage",
     ...options
   }: Omit<UsageLogOptions, "file" | "signingKey"> & ChainOptions,
   before?: Head
@@ -244,6 +250,8 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     Effect.ignore,
     Effect.forkScoped
   )
+  const measure = Effect.suspend(() => Metric.update(Metric.withAttributes(waiting, { log }), Queue.sizeUnsafe(queue)))
+  yield* measure.pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
   const sealAndAnchor = Effect.suspend(() => {
     if (!chain.isUnsigned()) return Effect.void
     seal(seals.next)

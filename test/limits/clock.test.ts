@@ -160,6 +160,8 @@ const timesOfDay = [
     "http/system.ts"
   ],
   "telemetry/spans.ts",
+  // When a file was last good, and the days that its certificates have left.
+  "watchFile.ts",
   // Signatures, how long a token lives when it comes, and whether the clock is right.
   ...["cloud/credentials/aws.ts", "cloud/credentials/Token.ts", "operators/doctor/clouds.ts"]
 ]

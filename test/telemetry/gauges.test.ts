@@ -1,0 +1,89 @@
+/** Gauges of files, certificates, records that wait, and the process. */
+import { execFileSync } from "node:child_process"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Metric } from "effect"
+import { TestClock } from "effect/testing"
+import { firstEnd } from "../../src/identity/certificate.ts"
+import { makeUsageLog } from "../../src/limits/UsageLog.ts"
+import { processGauges } from "../../src/telemetry/processGauges.ts"
+import { watchFile } from "../../src/watchFile.ts"
+import { record } from "../usage/records.ts"
+
+/** The value of a gauge with these attributes. */
+const gauge = (id: string, attributes: Readonly<Record<string, string>> = {}) =>
+  Effect.map(Metric.snapshot, (metrics) => {
+    const found = metrics.find(
+      (metric) =>
+        metric.id === id && Object.entries(attributes).every(([name, value]) => metric.attributes?.[name] === value)
+    )
+    return found === undefined ? undefined : Number(Object(found.state).value)
+  })
+const day = 86_400_000
+
+describe("the gauges", () => {
+  it.effect("say when a file was last good, and how long its certificates are", () =>
+    Effect.gen(function* () {
+      let text = "one"
+      const read = Effect.suspend(() => (text === "" ? Effect.fail({ message: "gone" }) : Effect.succeed(text)))
+      yield* watchFile({
+        kind: "certificate",
+        path: "p",
+        read,
+        initial: yield* read,
+        version: (read) => read,
+        ends: (read) => (read === "one" ? 10 : 20) * day,
+        every: "1 hour",
+        take: () => Effect.void,
+        complaint: (message) => message
+      })
+      const both = Effect.all([
+        gauge("gateway_file_read_timestamp_seconds", { kind: "certificate" }),
+        gauge("gateway_certificate_expiry_days", { kind: "certificate" })
+      ])
+      assert.deepStrictEqual(yield* both, [0, 10])
+      yield* TestClock.adjust("1 day")
+      assert.deepStrictEqual(yield* both, [86_400, 9])
+      text = "two"
+      yield* TestClock.adjust("1 day")
+      assert.deepStrictEqual(yield* both, [2 * 86_400, 18])
+      text = ""
+      yield* TestClock.adjust("1 day")
+      assert.deepStrictEqual(yield* both, [2 * 86_400, 18])
+    }).pipe(Effect.scoped)
+  )
+
+  it("go by the certificate that ends first", () => {
+    const made = (days: string) =>
+      execFileSync(
+        "openssl",
+        ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-days", days, "-keyout", "/dev/null"],
+        { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }
+      )
+    const [long, short] = [made("90"), made("30")]
+    assert.closeTo((firstEnd(long + short, long) - Date.now()) / day, 30, 0.1)
+    assert.strictEqual(firstEnd("x", ""), Infinity)
+  })
+
+  it.effect("say how many records wait for a log that takes none", () =>
+    Effect.gen(function* () {
+      const log = yield* makeUsageLog(() => Effect.never, { log: "audit", flush: 0 })
+      // The first is on its way to the sink before the others come.
+      log.record(record(1))
+      yield* TestClock.adjust("1 second")
+      for (const n of [2, 3, 4]) log.record(record(n))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* gauge("gateway_records_waiting", { log: "audit" }), 3)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("say how much memory the process has, and how late its loop is", () =>
+    Effect.gen(function* () {
+      yield* Layer.build(processGauges)
+      yield* Effect.sleep("50 millis")
+      for (const kind of ["resident", "heap", "external"]) {
+        assert.isAbove((yield* gauge("gateway_memory_bytes", { kind })) ?? 0, 1_000)
+      }
+      assert.isAtLeast((yield* gauge("gateway_event_loop_lag_seconds")) ?? -1, 0)
+    }).pipe(Effect.scoped)
+  )
+})
