@@ -960,13 +960,17 @@ export interface ResponsesRequest {
    * @example false
    */
   readonly store?: false | null
-  /** Refused, because nothing is stored: send the full input each turn. */
+  /** Refused: not available, because nothing is stored; send the full input each turn. */
   readonly previous_response_id?: null
-  /** True is refused, because nothing is stored. */
+  /**
+   * True is refused, because nothing is stored.
+   * @default false
+   * @example false
+   */
   readonly background?: false | null
-  /** Refused, because nothing is stored: send the full input each turn. */
+  /** Refused: not available, because nothing is stored; send the full input each turn. */
   readonly conversation?: null
-  /** Refused, because nothing is stored: send the text itself. */
+  /** Refused: not available, because nothing is stored; send the text itself. */
   readonly prompt?: null
   readonly [name: string]: unknown
 }
@@ -1081,7 +1085,7 @@ export interface FunctionTool {
 }
 
 /** An item of the conversation. */
-export type InputItem = InputMessage | FunctionCall | FunctionCallOutput | CustomToolCall | CustomToolCallOutput | ReasoningItem | LocalShellCall | ShellCall | ApplyPatchCall | {
+export type InputItem = FunctionCall | FunctionCallOutput | CustomToolCall | CustomToolCallOutput | ReasoningItem | LocalShellCall | ShellCall | ApplyPatchCall | {
   readonly type: "local_shell_call_output"
   /**
    * What the shell printed.
@@ -1113,105 +1117,14 @@ export type InputItem = InputMessage | FunctionCall | FunctionCallOutput | Custo
    * Whether the patch was applied.
    * @example "completed"
    */
-  readonly status: "completed" | "failed"
+  readonly status?: "completed" | "failed" | null
   /**
    * What happened.
    * @example "applied"
    */
   readonly output?: string | null
   readonly [name: string]: unknown
-}
-
-/** What a custom tool answered. */
-export interface CustomToolCallOutput {
-  readonly type: "custom_tool_call_output"
-  /**
-   * The `call_id` of the call that this answers.
-   * @example "call_1"
-   */
-  readonly call_id: string
-  /**
-   * What the tool answered.
-   * @example "21 °C"
-   */
-  readonly output: string | ReadonlyArray<InputText | InputImage | InputFile>
-  /**
-   * The item's ID, as a reply gave it.
-   * @example "msg_01"
-   */
-  readonly id?: string | null
-  readonly [name: string]: unknown
-}
-
-/** A PDF, inline. */
-export interface InputFile {
-  readonly type: "input_file"
-  /**
-   * The file's name.
-   * @example "report.pdf"
-   */
-  readonly filename?: string | null
-  /**
-   * A data URI of type application/pdf; URLs and file IDs are refused.
-   * @example "data:application/pdf;base64,JVBERi0xLjcK"
-   */
-  readonly file_data: string
-  readonly [name: string]: unknown
-}
-
-/** An image, inline. */
-export interface InputImage {
-  readonly type: "input_image"
-  /**
-   * A data URI of type image/jpeg, image/png, image/gif or image/webp; URLs and file IDs are refused.
-   * @example "data:image/png;base64,iVBORw0KGgo="
-   */
-  readonly image_url: string
-  /**
-   * How closely the model looks.
-   * @default "auto"
-   * @example "low"
-   */
-  readonly detail?: "low" | "high" | "auto" | "original" | null
-  readonly [name: string]: unknown
-}
-
-/** A text. */
-export interface InputText {
-  readonly type: "input_text"
-  /**
-   * The text.
-   * @example "What is in this picture?"
-   */
-  readonly text: string
-  readonly [name: string]: unknown
-}
-
-/** What a function answered. */
-export interface FunctionCallOutput {
-  readonly type: "function_call_output"
-  /**
-   * The `call_id` of the call that this answers.
-   * @example "call_1"
-   */
-  readonly call_id: string
-  /**
-   * What the tool answered.
-   * @example "21 °C"
-   */
-  readonly output: string | ReadonlyArray<InputText | InputImage | InputFile>
-  /**
-   * The item's ID, as a reply gave it.
-   * @example "msg_01"
-   */
-  readonly id?: string | null
-  /**
-   * How far the item is, as a reply gave it.
-   * @example "completed"
-   */
-  readonly status?: "in_progress" | "completed" | "incomplete" | null
-  readonly [name: string]: unknown
-}
+} | InputMessage
 
 /** A message of the conversation. */
 export interface InputMessage {
@@ -1260,6 +1173,103 @@ export type InputContent = InputText | InputImage | InputFile | {
    * @example "I cannot help with that."
    */
   readonly refusal: string
+  readonly [name: string]: unknown
+}
+
+/** A PDF, inline. */
+export interface InputFile {
+  readonly type: "input_file"
+  /** Refused: not available, URLs are not fetched; send the data inline, as file_data. */
+  readonly file_url?: null
+  /** Refused: not available, because nothing is stored; send the data inline. */
+  readonly file_id?: null
+  /**
+   * The file's name.
+   * @example "report.pdf"
+   */
+  readonly filename?: string | null
+  /**
+   * A data URI of type application/pdf; URLs and file IDs are refused.
+   * @example "data:application/pdf;base64,JVBERi0xLjcK"
+   */
+  readonly file_data: string
+  readonly [name: string]: unknown
+}
+
+/** An image, inline. */
+export interface InputImage {
+  readonly type: "input_image"
+  /** Refused: not available, because nothing is stored; send the data inline. */
+  readonly file_id?: null
+  /**
+   * A data URI of type image/jpeg, image/png, image/gif or image/webp; URLs and file IDs are refused.
+   * @example "data:image/png;base64,iVBORw0KGgo="
+   */
+  readonly image_url: string
+  /**
+   * How closely the model looks.
+   * @default "auto"
+   * @example "low"
+   */
+  readonly detail?: "low" | "high" | "auto" | "original" | null
+  readonly [name: string]: unknown
+}
+
+/** A text. */
+export interface InputText {
+  readonly type: "input_text"
+  /**
+   * The text.
+   * @example "What is in this picture?"
+   */
+  readonly text: string
+  readonly [name: string]: unknown
+}
+
+/** What a custom tool answered. */
+export interface CustomToolCallOutput {
+  readonly type: "custom_tool_call_output"
+  /**
+   * The `call_id` of the call that this answers.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  /**
+   * What the tool answered.
+   * @example "21 °C"
+   */
+  readonly output: string | ReadonlyArray<InputText | InputImage | InputFile>
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  readonly [name: string]: unknown
+}
+
+/** What a function answered. */
+export interface FunctionCallOutput {
+  readonly type: "function_call_output"
+  /**
+   * The `call_id` of the call that this answers.
+   * @example "call_1"
+   */
+  readonly call_id: string
+  /**
+   * What the tool answered.
+   * @example "21 °C"
+   */
+  readonly output: string | ReadonlyArray<InputText | InputImage | InputFile>
+  /**
+   * The item's ID, as a reply gave it.
+   * @example "msg_01"
+   */
+  readonly id?: string | null
+  /**
+   * How far the item is, as a reply gave it.
+   * @example "completed"
+   */
+  readonly status?: "in_progress" | "completed" | "incomplete" | null
   readonly [name: string]: unknown
 }
 
@@ -1377,10 +1387,10 @@ export interface CountTokensRequest {
     readonly [name: string]: unknown
   } | null
   /**
-   * Betas to use; those that the deployment does not have are removed.
+   * Betas to use, a list or a text with commas; those that the deployment does not have are removed.
    * @example ["interleaved-thinking-2025-05-14"]
    */
-  readonly anthropic_beta?: ReadonlyArray<string> | null
+  readonly anthropic_beta?: unknown
   /**
    * The version of the vendor's API to send, instead of the gateway's own choice.
    * @example "vertex-2023-10-16"
@@ -1908,10 +1918,10 @@ export interface MessagesRequest {
     readonly [name: string]: unknown
   } | null
   /**
-   * Betas to use; those that the deployment does not have are removed.
+   * Betas to use, a list or a text with commas; those that the deployment does not have are removed.
    * @example ["interleaved-thinking-2025-05-14"]
    */
-  readonly anthropic_beta?: ReadonlyArray<string> | null
+  readonly anthropic_beta?: unknown
   /**
    * The version of the vendor's API to send, instead of the gateway's own choice.
    * @example "vertex-2023-10-16"
@@ -2371,7 +2381,7 @@ export interface ChatRequest {
    */
   readonly user?: string | null
   /**
-   * Nothing is stored, whatever this says.
+   * Nothing is stored: true is refused.
    * @default false
    * @example false
    */
@@ -2400,7 +2410,7 @@ export type ResponseFormat = {
      * The schema's name.
      * @example "weather"
      */
-    readonly name: string
+    readonly name?: string | null
     /**
      * What the schema is for.
      * @example "The weather"
@@ -2410,9 +2420,9 @@ export type ResponseFormat = {
      * A JSON Schema of type object.
      * @example {"type":"object","properties":{"city":{"type":"string"}}}
      */
-    readonly schema?: {
+    readonly schema: {
       readonly [name: string]: unknown
-    } | null
+    }
     /**
      * Whether the reply must follow the schema exactly.
      * @default false

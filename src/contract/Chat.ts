@@ -1,85 +1,196 @@
-/**
- * A chat request as the gateway decodes it: what it acts on is checked, the rest is as it came (docs/api.md#chat-completions).
- */
+/** A chat request: what the document shows is what judges it. Fields that are not listed pass (docs/api.md#chat-completions). */
 import { Schema } from "effect"
 import { atMost, ChatMessage, chatLimits, Tool, ToolChoice, toolChoices } from "./ChatMessage.ts"
-import { ModelField, notAnObject, nullable, PositiveInt, rest } from "./fields.ts"
+import {
+  type AsJson,
+  between,
+  described,
+  Integer,
+  jsonObject,
+  ModelField,
+  nullable,
+  object,
+  PositiveInt,
+  wholeBetween
+} from "./fields.ts"
+import { kind } from "./kinds.ts"
 
+const question = [{ role: "user", content: "What is FedRAMP High?" }] as const
 const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
 
-const between = (minimum: number, maximum: number) =>
-  Schema.Number.annotate({ message: `must be a number between ${minimum} and ${maximum}` }).check(
-    Schema.isFinite(),
-    Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
-  )
+const penalty = (what: string) =>
+  nullable(between(-2, 2), {
+    description: `How much less likely a token becomes ${what}; GPT models and Gemini.`,
+    example: 0.5
+  })
 
-/** What the gateway acts on, whatever the vendor. */
-export const chatFields = {
-  model: ModelField,
-  messages: Schema.Array(ChatMessage)
-    .check(Schema.isMinLength(1, { message: "at least one message" }), atMost(chatLimits.messages, "messages"))
-    .annotate({
-      description: "The conversation so far, oldest message first.",
-      examples: [[{ role: "user", content: "What is FedRAMP High?" }]]
+const ResponseFormat = Schema.Union([
+  kind("text", {}, undefined, "Any text."),
+  kind("json_object", {}, undefined, "A JSON object; the messages must ask for JSON."),
+  kind(
+    "json_schema",
+    {
+      json_schema: described(
+        object({
+          name: nullable(Schema.String, { description: "The schema's name.", example: "weather" }),
+          description: nullable(Schema.String, { description: "What the schema is for.", example: "The weather" }),
+          schema: jsonObject({
+            message: "must be a JSON Schema",
+            description: "A JSON Schema of type object.",
+            examples: [{ type: "object", properties: { city: { type: "string" } } }]
+          }),
+          strict: nullable(Schema.Boolean, {
+            description: "Whether the reply must follow the schema exactly.",
+            default: false,
+            example: true
+          })
+        }),
+        "The schema, and how strictly it is followed."
+      )
+    },
+    undefined,
+    "JSON that follows a schema."
+  )
+]).annotate({
+  identifier: "ResponseFormat",
+  description: "What the reply is: any text, JSON, or JSON that follows a schema.",
+  message: "must be an object of type text, json_object or json_schema"
+})
+
+export const ChatRequest = object(
+  {
+    model: ModelField,
+    messages: Schema.Array(ChatMessage)
+      .check(Schema.isMinLength(1, { message: "at least one message" }), atMost(chatLimits.messages, "messages"))
+      .annotate({
+        description: "The conversation so far, oldest message first.",
+        examples: [[{ role: "user", content: "What is FedRAMP High?" }]]
+      }),
+    temperature: nullable(between(0, 2), {
+      description:
+        "Sampling temperature: more makes replies more varied. Removed while Claude and the GPT-5 models think.",
+      example: 0.2
     }),
-  temperature: nullable(between(0, 2), {
-    description:
-      "Sampling temperature: more makes replies more varied. Removed while Claude and the GPT-5 models think.",
-    example: 0.2
-  }),
-  top_p: nullable(between(0, 1), {
-    description:
-      "Nucleus sampling: only the likeliest tokens with this probability in all. Removed while Claude and the GPT-5 models think.",
-    example: 0.9
-  }),
-  max_tokens: nullable(PositiveInt, {
-    description: "The older name of `max_completion_tokens`, which wins where both are given.",
-    example: 500
-  }),
-  max_completion_tokens: nullable(PositiveInt, {
-    description: "The most tokens that the reply may have, thinking included.",
-    example: 500
-  }),
-  stream: nullable(Schema.Boolean, {
-    description: "Whether the reply comes as server-sent events.",
-    default: false,
-    example: true
-  }),
-  stream_options: nullable(
-    Schema.StructWithRest(
-      Schema.Struct({
+    top_p: nullable(between(0, 1), {
+      description:
+        "Nucleus sampling: only the likeliest tokens with this probability in all. Removed while Claude and the GPT-5 models think.",
+      example: 0.9
+    }),
+    max_tokens: nullable(PositiveInt, {
+      description: "The older name of `max_completion_tokens`, which wins where both are given.",
+      example: 500
+    }),
+    max_completion_tokens: nullable(PositiveInt, {
+      description: "The most tokens that the reply may have, thinking included.",
+      example: 500
+    }),
+    stream: nullable(Schema.Boolean, {
+      description: "Whether the reply comes as server-sent events.",
+      default: false,
+      example: true
+    }),
+    stream_options: nullable(
+      object({
         include_usage: nullable(Schema.Boolean, {
           description: "Whether the final chunk has `usage`.",
           default: false,
           example: true
         })
       }),
-      rest
+      { description: "Options of a stream.", example: { include_usage: true } }
     ),
-    { description: "Options of a stream.", example: { include_usage: true } }
-  ),
-  stop: nullable(Schema.Union([Schema.String, Schema.Array(Schema.String)]), {
-    message: "must be a string or an array of strings",
-    description: "Texts that end the reply before they appear in it.",
-    example: ["END"]
-  }),
-  tools: nullable(Schema.Array(Tool).check(atMost(chatLimits.tools, "tools")), {
-    description: "Functions that the model may ask the caller to call, at most 128.",
-    example: [{ type: "function", function: { name: "get_weather", description: "The weather in a city" } }]
-  }),
-  tool_choice: nullable(ToolChoice, {
-    message: toolChoices,
-    description: "Whether and which tool is called; becomes `auto` while Claude thinks, and on Gemini.",
-    default: "auto",
-    example: "required"
-  }),
-  reasoning_effort: nullable(ReasoningEffort, {
-    description:
-      "How much the model thinks before it answers; absent, the catalog's default for the model. A value that the model does not have becomes the nearest one; models that do not reason ignore it.",
-    example: "low"
-  })
-}
-
-/** The decoded body, with all fields that are not listed. */
-export const ChatRequest = Schema.StructWithRest(Schema.Struct(chatFields), rest).annotate({ message: notAnObject })
-export type ChatRequest = typeof ChatRequest.Type
+    stop: nullable(Schema.Union([Schema.String, Schema.Array(Schema.String)]), {
+      message: "must be a string or an array of strings",
+      description: "Texts that end the reply before they appear in it.",
+      example: ["END"]
+    }),
+    tools: nullable(Schema.Array(Tool).check(atMost(chatLimits.tools, "tools")), {
+      description: "Functions that the model may ask the caller to call, at most 128.",
+      example: [{ type: "function", function: { name: "get_weather", description: "The weather in a city" } }]
+    }),
+    tool_choice: nullable(ToolChoice, {
+      message: toolChoices,
+      description: "Whether and which tool is called; becomes `auto` while Claude thinks, and on Gemini.",
+      default: "auto",
+      example: "required"
+    }),
+    reasoning_effort: nullable(ReasoningEffort, {
+      description:
+        "How much the model thinks before it answers; absent, the catalog's default for the model. A value that the model does not have becomes the nearest one; models that do not reason ignore it.",
+      example: "low"
+    }),
+    // Forwarded to GPT models, translated where another vendor has the same thing, and otherwise left out.
+    response_format: nullable(ResponseFormat, {
+      description: "What the reply is: any text, JSON, or JSON that follows a schema; for every vendor.",
+      default: { type: "text" },
+      example: { type: "json_object" }
+    }),
+    parallel_tool_calls: nullable(Schema.Boolean, {
+      description: "Whether one reply may call several tools.",
+      default: true,
+      example: false
+    }),
+    seed: nullable(Integer, {
+      description: "The same seed and request mostly give the same reply; GPT models and Gemini.",
+      example: 7
+    }),
+    frequency_penalty: penalty("each time it is used"),
+    presence_penalty: penalty("once it has been used"),
+    logit_bias: nullable(Schema.Record(Schema.String, Schema.Finite), {
+      description: "Token IDs that become likelier (up to 100) or less likely (down to -100); GPT models.",
+      example: { "50256": -100 }
+    }),
+    logprobs: nullable(Schema.Boolean, {
+      description: "Whether the reply has the log probabilities of its tokens; GPT models that do not think.",
+      default: false,
+      example: true
+    }),
+    top_logprobs: nullable(wholeBetween(0, 20), {
+      description: "How many alternatives of each token `logprobs` lists.",
+      example: 3
+    }),
+    user: nullable(Schema.String, {
+      description: "Your own identifier of the end user; do not put a secret here.",
+      example: "u-1"
+    }),
+    store: nullable(Schema.Literal(false), {
+      message: "must be false or omitted; nothing is stored",
+      description: "Nothing is stored: true is refused.",
+      default: false,
+      example: false
+    }),
+    n: nullable(Schema.Literal(1), {
+      message: "must be 1, there is one choice a request",
+      description: "There is one choice.",
+      default: 1,
+      example: 1
+    })
+  },
+  "ChatRequest",
+  "A conversation. Fields that are not listed go to GPT models, and others ignore them."
+).annotate({
+  examples: [
+    { model: "claude-sonnet-4-5:il5", messages: question },
+    {
+      model: "gemini-3-flash:fedramp-high",
+      messages: question,
+      stream: true,
+      stream_options: { include_usage: true }
+    },
+    {
+      model: "gpt-5.1:il5",
+      messages: [{ role: "user", content: "What is the weather in Denver?" }],
+      tools: [
+        {
+          type: "function",
+          function: {
+            name: "get_weather",
+            description: "The weather in a city",
+            parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+          }
+        }
+      ]
+    }
+  ]
+})
+export type ChatRequest = AsJson<typeof ChatRequest.Type>

@@ -1,6 +1,6 @@
 /** What a chat conversation is made of: messages and their parts, tools and calls (docs/api.md#chat-messages). */
 import { Schema } from "effect"
-import { described, fitsText, nullable, ParsedJson, rest } from "./fields.ts"
+import { type AsJson, described, fitsText, jsonObject, nullable, object, ParsedJson } from "./fields.ts"
 
 /** Limits (docs/api.md#limits) that the schema enforces; those on media are in `dialect/media`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
@@ -17,59 +17,44 @@ const stringOnly = (role: string) =>
   `must be a string (${role} content has no parts); the operator can allow lists of text with GATEWAY_TEXT_ARRAYS=true`
 const plainText = (role: string) => Schema.String.annotate({ message: stringOnly(role) }).check(sized)
 
-export const TextPart = Schema.StructWithRest(
-  Schema.Struct({
-    type: Schema.Literal("text"),
-    text: described(Schema.String, "The text.", "What is in this picture?")
-  }),
-  rest
-).annotate({ identifier: "TextPart", description: "A text." })
-export const ImagePart = Schema.StructWithRest(
-  Schema.Struct({
-    type: Schema.Literal("image_url"),
-    image_url: Schema.StructWithRest(
-      Schema.Struct({
-        url: described(
-          Schema.String,
-          "A data URI, `data:<mime>;base64,<bytes>`, of type image/jpeg, image/png, image/gif or image/webp.",
-          "data:image/png;base64,iVBORw0KGgo="
-        )
-      }),
-      rest
-    ).annotate({ description: "The image itself." })
-  }),
-  rest
-).annotate({
+export const TextPart = object({
+  type: Schema.Literal("text"),
+  text: described(Schema.String, "The text.", "What is in this picture?")
+}).annotate({ identifier: "TextPart", description: "A text." })
+export const ImagePart = object({
+  type: Schema.Literal("image_url"),
+  image_url: object({
+    url: described(
+      Schema.String,
+      "A data URI, `data:<mime>;base64,<bytes>`, of type image/jpeg, image/png, image/gif or image/webp.",
+      "data:image/png;base64,iVBORw0KGgo="
+    )
+  }).annotate({ description: "The image itself." })
+}).annotate({
   identifier: "ImagePart",
   description: "An image as a data URI: JPEG, PNG, GIF or WebP, at most 3.5 MB decoded. Other URLs are refused."
 })
-export const FilePart = Schema.StructWithRest(
-  Schema.Struct({
-    type: Schema.Literal("file"),
-    file: Schema.StructWithRest(
-      Schema.Struct({
-        filename: nullable(Schema.String, {
-          description: "The file's name. Folders and control characters are removed from it.",
-          example: "report.pdf"
-        }),
-        file_data: described(
-          Schema.String,
-          "A data URI of type application/pdf.",
-          "data:application/pdf;base64,JVBERi0xLjcK"
-        )
-      }),
-      rest
-    ).annotate({ description: "The file itself." })
-  }),
-  rest
-).annotate({
+export const FilePart = object({
+  type: Schema.Literal("file"),
+  file: object({
+    filename: nullable(Schema.String, {
+      description: "The file's name. Folders and control characters are removed from it.",
+      example: "report.pdf"
+    }),
+    file_data: described(
+      Schema.String,
+      "A data URI of type application/pdf.",
+      "data:application/pdf;base64,JVBERi0xLjcK"
+    )
+  }).annotate({ description: "The file itself." })
+}).annotate({
   identifier: "FilePart",
   description: "A PDF as a data URI, at most 3.5 MB decoded. Other URLs are refused."
 })
 export const ContentPart = Schema.Union([TextPart, ImagePart, FilePart]).annotate({
   message: "must be a part of type text, image_url or file, with its fields"
 })
-export type ContentPart = typeof ContentPart.Type
+export type ContentPart = AsJson<typeof ContentPart.Type>
 
 /** With the flag `u`, which JSON Schema means too: the contract's document shows the pattern. */
 export const toolName = /^[a-zA-Z0-9_-]{1,64}$/u
@@ -89,36 +74,31 @@ const ExtraContent = nullable(ParsedJson, {
 /** In a history there is whatever a model called it, also what it made up (`functions.get`). */
 const CalledName = described(Schema.String, "The function's name, as the model wrote it.", "get_weather")
 
-export const ToolCall = Schema.StructWithRest(
-  Schema.Struct({
-    id: described(
-      Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
-      "The call's ID, which the tool message names.",
-      "call_1"
-    ),
-    type: nullable(Schema.Literal("function"), { description: "The kind of tool.", example: "function" }),
-    function: Schema.StructWithRest(
-      Schema.Struct({
-        name: CalledName,
-        arguments: described(Text, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
-      }),
-      rest
-    ).annotate({ description: "What is called, and with what." }),
-    extra_content: ExtraContent
-  }),
-  rest
-).annotate({ identifier: "ToolCall", message: "must be an object", description: "A tool that the model wants called." })
-export type ToolCall = typeof ToolCall.Type
+export const ToolCall = object({
+  id: described(
+    Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
+    "The call's ID, which the tool message names.",
+    "call_1"
+  ),
+  type: nullable(Schema.Literal("function"), { description: "The kind of tool.", example: "function" }),
+  function: object({
+    name: CalledName,
+    arguments: described(Text, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
+  }).annotate({ description: "What is called, and with what." }),
+  extra_content: ExtraContent
+}).annotate({
+  identifier: "ToolCall",
+  message: "must be an object",
+  description: "A tool that the model wants called."
+})
+export type ToolCall = AsJson<typeof ToolCall.Type>
 
 /** One schema a role, and not one for both: a literal is what a union tells its members, and so its errors, apart by. */
 const instructions = <R extends "system" | "developer">(role: R) =>
-  Schema.StructWithRest(
-    Schema.Struct({
-      role: Schema.Literal(role),
-      content: described(plainText(role), "Instructions for the model.", "Answer in one sentence.")
-    }),
-    rest
-  )
+  object({
+    role: Schema.Literal(role),
+    content: described(plainText(role), "Instructions for the model.", "Answer in one sentence.")
+  })
 const SystemMessage = instructions("system").annotate({
   identifier: "SystemMessage",
   description: "Instructions for the model."
@@ -127,32 +107,26 @@ const DeveloperMessage = instructions("developer").annotate({
   identifier: "DeveloperMessage",
   description: "The same as a system message."
 })
-const UserMessage = Schema.StructWithRest(
-  Schema.Struct({
-    role: Schema.Literal("user"),
-    content: Schema.Union([Text, Schema.Array(ContentPart)]).annotate({
-      message: "must be a string (at most 2 MiB) or an array of parts of type text, image_url or file",
-      description: "What the user says, as text or as parts.",
-      examples: ["What is FedRAMP High?"]
-    })
+const UserMessage = object({
+  role: Schema.Literal("user"),
+  content: Schema.Union([Text, Schema.Array(ContentPart)]).annotate({
+    message: "must be a string (at most 2 MiB) or an array of parts of type text, image_url or file",
+    description: "What the user says, as text or as parts.",
+    examples: ["What is FedRAMP High?"]
+  })
+}).annotate({ identifier: "UserMessage", description: "What the user says." })
+const AssistantMessage = object({
+  role: Schema.Literal("assistant"),
+  content: nullable(plainText("assistant"), {
+    message: stringOnly("assistant"),
+    description: "What the model said; null beside `tool_calls`.",
+    example: "FedRAMP High is the strictest baseline."
   }),
-  rest
-).annotate({ identifier: "UserMessage", description: "What the user says." })
-const AssistantMessage = Schema.StructWithRest(
-  Schema.Struct({
-    role: Schema.Literal("assistant"),
-    content: nullable(plainText("assistant"), {
-      message: stringOnly("assistant"),
-      description: "What the model said; null beside `tool_calls`.",
-      example: "FedRAMP High is the strictest baseline."
-    }),
-    tool_calls: nullable(Schema.Array(ToolCall).check(atMost(chatLimits.toolCalls, "tool calls")), {
-      description: "The calls that the model asked for, each of which a tool message answers."
-    }),
-    extra_content: ExtraContent
+  tool_calls: nullable(Schema.Array(ToolCall).check(atMost(chatLimits.toolCalls, "tool calls")), {
+    description: "The calls that the model asked for, each of which a tool message answers."
   }),
-  rest
-)
+  extra_content: ExtraContent
+})
   .annotate({ description: "What the model answered: the message of a reply." })
   .check(
     Schema.makeFilter((message) =>
@@ -164,18 +138,15 @@ const AssistantMessage = Schema.StructWithRest(
     )
   )
   .annotate({ identifier: "AssistantMessage" })
-const ToolMessage = Schema.StructWithRest(
-  Schema.Struct({
-    role: Schema.Literal("tool"),
-    content: described(plainText("tool"), "What the tool answered.", "21 °C"),
-    tool_call_id: described(
-      Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
-      "The `id` of the call that this answers.",
-      "call_1"
-    )
-  }),
-  rest
-).annotate({ identifier: "ToolMessage", description: "What a tool answered." })
+const ToolMessage = object({
+  role: Schema.Literal("tool"),
+  content: described(plainText("tool"), "What the tool answered.", "21 °C"),
+  tool_call_id: described(
+    Schema.String.check(atMost(chatLimits.toolCallId, "characters")),
+    "The `id` of the call that this answers.",
+    "call_1"
+  )
+}).annotate({ identifier: "ToolMessage", description: "What a tool answered." })
 export const ChatMessage = Schema.Union([
   SystemMessage,
   DeveloperMessage,
@@ -187,38 +158,32 @@ export const ChatMessage = Schema.Union([
   description: "Text is at most 2 MiB of UTF-8. Only users may send parts.",
   message: "must be an object with the role system, user, assistant or tool"
 })
-export type ChatMessage = typeof ChatMessage.Type
+export type ChatMessage = AsJson<typeof ChatMessage.Type>
 
-export const Tool = Schema.StructWithRest(
-  Schema.Struct({
-    type: Schema.Literal("function"),
-    function: Schema.StructWithRest(
-      Schema.Struct({
-        name: ToolName,
-        description: nullable(Schema.String.check(atMost(chatLimits.description, "characters")), {
-          description: "What the function does, for the model.",
-          example: "The weather in a city"
-        }),
-        parameters: nullable(Schema.Record(Schema.String, ParsedJson), {
-          description: "The parameters as a JSON Schema of type object.",
-          example: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
-        }),
-        strict: nullable(Schema.Boolean, {
-          description: "Whether the arguments must follow the schema exactly.",
-          default: false,
-          example: true
-        })
-      }),
-      rest
-    ).annotate({ description: "The function itself." })
-  }),
-  rest
-).annotate({
+export const Tool = object({
+  type: Schema.Literal("function"),
+  function: object({
+    name: ToolName,
+    description: nullable(Schema.String.check(atMost(chatLimits.description, "characters")), {
+      description: "What the function does, for the model.",
+      example: "The weather in a city"
+    }),
+    parameters: nullable(jsonObject(), {
+      description: "The parameters as a JSON Schema of type object.",
+      example: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+    }),
+    strict: nullable(Schema.Boolean, {
+      description: "Whether the arguments must follow the schema exactly.",
+      default: false,
+      example: true
+    })
+  }).annotate({ description: "The function itself." })
+}).annotate({
   identifier: "Tool",
   message: "must be an object",
   description: "A function that the model may call. Parameter names that describe an outbound destination are refused."
 })
-export type Tool = typeof Tool.Type
+export type Tool = AsJson<typeof Tool.Type>
 
 const choices = ["auto", "none", "required"] as const
 export const toolChoices =
@@ -226,22 +191,16 @@ export const toolChoices =
 const choiceTypes = "must be auto, none or required, or function with the name of one"
 export const ToolChoice = Schema.Union([
   Schema.Literals(choices).annotate({ message: toolChoices }),
-  Schema.StructWithRest(
-    Schema.Struct({
-      type: Schema.Literal("function"),
-      function: Schema.StructWithRest(Schema.Struct({ name: ToolName }), rest).annotate({
-        description: "The function to call."
-      })
-    }),
-    rest
-  ),
-  Schema.StructWithRest(
-    Schema.Struct({
-      type: described(Schema.Literals(choices).annotate({ message: choiceTypes }), "The word.", "auto")
-    }),
-    rest
-  ).annotate({
+  object({
+    type: Schema.Literal("function"),
+    function: object({ name: ToolName }).annotate({
+      description: "The function to call."
+    })
+  }),
+  object({
+    type: described(Schema.Literals(choices).annotate({ message: choiceTypes }), "The word.", "auto")
+  }).annotate({
     description: "The same as the word alone; some clients send it so."
   })
 ]).annotate({ message: toolChoices })
-export type ToolChoice = typeof ToolChoice.Type
+export type ToolChoice = AsJson<typeof ToolChoice.Type>

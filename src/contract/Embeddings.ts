@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
-import { described, ModelField, notAnObject, nullable, rest } from "./fields.ts"
+import { type AsJson, described, ModelField, nullable, object } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
 
 export const embeddingLimits = { strings: 512, dimensions: 1024 } as const
@@ -12,31 +12,27 @@ const textOnly =
   "must be a string or an array of strings: token arrays are not accepted, because the gateway has no tokenizer to read them with; send the text"
 
 /** `input` is judged by the surface, in the order of docs/decisions.md#order-of-embedding-checks: count, emptiness, size. */
-export const EmbeddingsRequest = Schema.StructWithRest(
-  Schema.Struct({
-    model: ModelField,
-    // Twice, because the decoder reports an element that is no string at its own place.
-    input: Schema.Union([Schema.String, Schema.Array(Schema.String.annotate({ message: textOnly }))]).annotate({
-      message: textOnly,
-      description:
-        "The text, or up to 512 of them with 2 MiB of UTF-8 in all; each at most 8,192 tokens, and none empty.",
-      examples: [["first text", "second text"]]
-    }),
-    encoding_format: nullable(Schema.Literals(["float", "base64"]).annotate({ message: "must be float or base64" }), {
-      message: "must be float or base64",
-      description: "How each vector is written: numbers, or the base64 of little-endian float32 values.",
-      default: "float",
-      example: "base64"
-    })
+export const EmbeddingsRequest = object({
+  model: ModelField,
+  // Twice, because the decoder reports an element that is no string at its own place.
+  input: Schema.Union([Schema.String, Schema.Array(Schema.String.annotate({ message: textOnly }))]).annotate({
+    message: textOnly,
+    description:
+      "The text, or up to 512 of them with 2 MiB of UTF-8 in all; each at most 8,192 tokens, and none empty.",
+    examples: [["first text", "second text"]]
   }),
-  rest
-).annotate({
+  encoding_format: nullable(Schema.Literals(["float", "base64"]).annotate({ message: "must be float or base64" }), {
+    message: "must be float or base64",
+    description: "How each vector is written: numbers, or the base64 of little-endian float32 values.",
+    default: "float",
+    example: "base64"
+  })
+}).annotate({
   identifier: "EmbeddingsRequest",
   description: "Texts to embed. Fields that are not listed are ignored.",
-  message: notAnObject,
   examples: [{ model: "titan-embed-text-v2:il5", input: ["first text", "second text"] }]
 })
-export type EmbeddingsRequest = typeof EmbeddingsRequest.Type
+export type EmbeddingsRequest = AsJson<typeof EmbeddingsRequest.Type>
 
 export const EmbeddingList = Schema.Struct({
   object: Schema.Literal("list"),

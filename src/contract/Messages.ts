@@ -1,22 +1,119 @@
-/** A messages request as the gateway decodes it: what it acts on is checked, the rest is as it came (docs/api.md#messages). */
+/** A messages request: what the document shows is what judges it. Fields that are not listed pass (docs/api.md#messages). */
 import { Schema } from "effect"
-import { ModelField, notAnObject, nullable, ParsedJson, PositiveInt, rest } from "./fields.ts"
+import {
+  type AsJson,
+  between,
+  described,
+  either,
+  ModelField,
+  nullable,
+  object,
+  ParsedJson,
+  PositiveInt,
+  Whole
+} from "./fields.ts"
+import { onlyKinds } from "./kinds.ts"
+import { MessageParam, TextBlockParam } from "./MessagesContent.ts"
+import { MessagesToolChoice, MessagesTools, OutputConfig, Thinking } from "./MessagesTools.ts"
 
-const shared = {
+const question = [{ role: "user", content: "What is FedRAMP High?" }] as const
+
+/** Those that count as input. */
+const inputFields = {
   model: ModelField,
-  messages: Schema.Array(ParsedJson).check(Schema.isMinLength(1, { message: "at least one message" })),
-  stream: nullable(Schema.Boolean),
-  /** Judged one by one, so each must be an object. */
-  tools: nullable(Schema.Array(Schema.Record(Schema.String, ParsedJson)))
+  messages: described(
+    Schema.Array(MessageParam).check(Schema.isMinLength(1, { message: "at least one message" })),
+    "The conversation so far, oldest message first.",
+    [{ role: "user", content: "What is FedRAMP High?" }]
+  ),
+  system: nullable(either(Schema.String, Schema.Array(onlyKinds([TextBlockParam]))), {
+    description: "Instructions for the model.",
+    example: "Answer in one sentence."
+  }),
+  tools: nullable(MessagesTools, {
+    description: "Tools that the model may ask the caller to use; those that run inside the cloud are refused.",
+    example: [{ name: "get_weather", input_schema: { type: "object", properties: { city: { type: "string" } } } }]
+  }),
+  tool_choice: nullable(MessagesToolChoice, {
+    description: "Whether and which tool is used.",
+    default: { type: "auto" },
+    example: { type: "any" }
+  }),
+  thinking: nullable(Thinking, {
+    description:
+      "Extended thinking; what the model would refuse is adjusted, and `x-gateway-thinking-adjusted` says how.",
+    example: { type: "enabled", budget_tokens: 2048 }
+  }),
+  anthropic_beta: nullable(ParsedJson, {
+    description: "Betas to use, a list or a text with commas; those that the deployment does not have are removed.",
+    example: ["interleaved-thinking-2025-05-14"]
+  }),
+  vendor_version: nullable(Schema.String, {
+    description: "The version of the vendor's API to send, instead of the gateway's own choice.",
+    example: "vertex-2023-10-16"
+  })
 }
 
-/** The gateway validates three fields, and that tools are objects; everything else passes through to the model's own API. */
-export const MessagesRequest = Schema.StructWithRest(
-  Schema.Struct({ ...shared, max_tokens: PositiveInt }),
-  rest
-).annotate({ message: notAnObject })
-export type MessagesRequest = typeof MessagesRequest.Type
+export const MessagesRequest = object(
+  {
+    ...inputFields,
+    max_tokens: described(PositiveInt, "The most tokens that the reply may have, thinking included.", 1024),
+    stream: nullable(Schema.Boolean, {
+      description: "Whether the reply comes as server-sent events.",
+      default: false,
+      example: true
+    }),
+    stop_sequences: nullable(Schema.Array(Schema.String), {
+      description: "Texts that end the reply before they appear in it.",
+      example: ["END"]
+    }),
+    temperature: nullable(between(0, 1), {
+      description: "Sampling temperature: more makes replies more varied. Removed beside thinking.",
+      example: 0.2
+    }),
+    top_p: nullable(between(0, 1), {
+      description: "Nucleus sampling: only the likeliest tokens with this probability in all. Removed beside thinking.",
+      example: 0.9
+    }),
+    top_k: nullable(Whole, {
+      description: "How many of the likeliest tokens to choose from. Removed beside thinking.",
+      example: 40
+    }),
+    metadata: nullable(
+      object({
+        user_id: nullable(Schema.String, {
+          description: "Your own identifier of the end user; do not put a secret here.",
+          example: "u-1"
+        })
+      }),
+      { description: "About the request, for the vendor.", example: { user_id: "u-1" } }
+    ),
+    output_config: nullable(OutputConfig, {
+      description: "How the reply is made: its effort, its format.",
+      example: { effort: "high" }
+    })
+  },
+  "MessagesRequest",
+  "A conversation. Fields that are not listed pass to the model's own API."
+).annotate({
+  examples: [
+    { model: "claude-sonnet-4-5:il5", max_tokens: 300, messages: question },
+    {
+      model: "claude-sonnet-4-5:il2",
+      max_tokens: 4096,
+      thinking: { type: "enabled", budget_tokens: 1024 },
+      stream: true,
+      messages: question
+    }
+  ]
+})
+export type MessagesRequest = AsJson<typeof MessagesRequest.Type>
 
-/** `max_tokens` is optional and ignored here. */
-export const CountRequest = Schema.StructWithRest(Schema.Struct(shared), rest).annotate({ message: notAnObject })
-export type CountRequest = typeof CountRequest.Type
+export const CountRequest = object(
+  inputFields,
+  "CountTokensRequest",
+  "A conversation whose tokens are counted."
+).annotate({
+  examples: [{ model: "claude-sonnet-4-5:il5", messages: question }]
+})
+export type CountRequest = AsJson<typeof CountRequest.Type>

@@ -1,6 +1,6 @@
 /** Content blocks of the messages format, as callers send them (docs/api.md#messages). Images and documents come inline. */
 import { Schema } from "effect"
-import { described, nullable, object, ParsedJson } from "./fields.ts"
+import { described, either, jsonObject, nullable, object } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 
 const CacheControl = object(
@@ -41,19 +41,27 @@ export const TextBlockParam = kind(
   "A text."
 )
 
+/** The kinds of a source; URLs and stored files are none. */
+const inline = <const M extends ReadonlyArray<Schema.Top>>(members: M, description: string) =>
+  Schema.Union(members).annotate({
+    description,
+    message: `must hold the data inline, as {"type":"base64","media_type":…,"data":…}; URL sources and stored files are not accepted`
+  })
+
 export const ImageBlock = kind(
   "image",
   {
-    source: described(
-      object({
-        type: Schema.Literal("base64"),
-        media_type: described(
-          Schema.Literals(["image/jpeg", "image/png", "image/gif", "image/webp"]),
-          "What the bytes are.",
-          "image/png"
-        ),
-        data: described(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
-      }),
+    source: inline(
+      [
+        kind("base64", {
+          media_type: described(
+            Schema.Literals(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+            "What the bytes are.",
+            "image/png"
+          ),
+          data: described(Schema.String, "The bytes in base64.", "iVBORw0KGgo=")
+        })
+      ],
       "The image itself."
     ),
     ...cached
@@ -85,7 +93,7 @@ const pdfSource = kind("base64", {
 })
 const blocksSource = kind("content", {
   content: described(
-    Schema.Union([Schema.String, Schema.Array(Schema.Union([TextBlockParam, ImageBlock]))]),
+    either(Schema.String, Schema.Array(kinds([TextBlockParam, ImageBlock]))),
     "A text, or blocks of text and images.",
     "Chapter one"
   )
@@ -93,7 +101,7 @@ const blocksSource = kind("content", {
 export const DocumentBlock = kind(
   "document",
   {
-    source: described(Schema.Union([pdfSource, plainSource, blocksSource]), "The document itself."),
+    source: inline([pdfSource, plainSource, blocksSource], "The document itself."),
     title: nullable(Schema.String, { description: "The document's title.", example: "Report" }),
     context: nullable(Schema.String, { description: "What the model is told of it.", example: "Draft of May" }),
     ...citations,
@@ -108,7 +116,7 @@ const toolUse = kind(
   {
     id: described(Schema.String, "The call's ID, which the `tool_result` names.", "toolu_01"),
     name: described(Schema.String, "The tool's name.", "get_weather"),
-    input: Schema.Record(Schema.String, ParsedJson).annotate({
+    input: jsonObject({
       description: "The arguments.",
       examples: [{ city: "Denver" }]
     }),
@@ -123,7 +131,7 @@ const toolResult = kind(
   "tool_result",
   {
     tool_use_id: described(Schema.String, "The `id` of the call that this answers.", "toolu_01"),
-    content: nullable(Schema.Union([Schema.String, Schema.Array(resultContent)]), {
+    content: nullable(either(Schema.String, Schema.Array(resultContent)), {
       description: "What the tool answered.",
       example: "21 °C"
     }),
@@ -158,7 +166,7 @@ export const ContentBlockParam = kinds(
 export const MessageParam = object(
   {
     role: described(Schema.Literals(["user", "assistant", "system"]), "Who speaks.", "user"),
-    content: Schema.Union([Schema.String, Schema.Array(ContentBlockParam)]).annotate({
+    content: either(Schema.String, Schema.Array(ContentBlockParam)).annotate({
       description: "A text, or blocks.",
       examples: ["What is FedRAMP High?"]
     })

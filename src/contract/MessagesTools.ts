@@ -1,7 +1,7 @@
 /** Tools, tool choice and thinking of the messages format (docs/api.md#messages). */
 import { Schema } from "effect"
-import { described, nullable, object, ParsedJson } from "./fields.ts"
-import { kind, kinds } from "./kinds.ts"
+import { described, jsonObject, nullable, object } from "./fields.ts"
+import { kind, kinds, onlyKinds } from "./kinds.ts"
 import { cached } from "./MessagesContent.ts"
 
 const customTool = object(
@@ -12,7 +12,7 @@ const customTool = object(
       description: "What it does, for the model.",
       example: "The weather in a city"
     }),
-    input_schema: Schema.Record(Schema.String, ParsedJson).annotate({
+    input_schema: jsonObject({
       description: "Its input as a JSON Schema of type object.",
       examples: [{ type: "object", properties: { city: { type: "string" } }, required: ["city"] }]
     }),
@@ -45,7 +45,7 @@ const vendorTool = object(
   "A tool whose definition is the vendor's, and which the caller executes. Those that run inside the cloud are refused."
 )
 
-export const MessagesTools = Schema.Array(Schema.Union([customTool, vendorTool]))
+export const MessagesTools = Schema.Array(onlyKinds([customTool, vendorTool]))
 
 const alone = {
   disable_parallel_tool_use: nullable(Schema.Boolean, {
@@ -96,7 +96,7 @@ export const OutputConfig = object({
   format: nullable(
     object({
       type: Schema.Literal("json_schema"),
-      schema: Schema.Record(Schema.String, ParsedJson).annotate({
+      schema: jsonObject({
         description: "A JSON Schema of type object.",
         examples: [{ type: "object", properties: { city: { type: "string" } } }]
       })

@@ -1,6 +1,6 @@
 /** Items of the responses format, as callers send them (docs/api.md#responses). Images and files come inline. */
 import { Schema } from "effect"
-import { described, nullable, object, ParsedJson } from "./fields.ts"
+import { described, either, nullable, object, ParsedJson, refused } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 
 const id = { id: nullable(Schema.String, { description: "The item's ID, as a reply gave it.", example: "msg_01" }) }
@@ -11,6 +11,8 @@ const status = nullable(Schema.Literals(["in_progress", "completed", "incomplete
 const callId = described(Schema.String, "The call's ID, which the output names.", "call_1")
 const answers = described(Schema.String, "The `call_id` of the call that this answers.", "call_1")
 
+const kept = "not available, because nothing is stored; send the data inline"
+
 export const inputText = kind(
   "input_text",
   { text: described(Schema.String, "The text.", "What is in this picture?") },
@@ -20,6 +22,7 @@ export const inputText = kind(
 const inputImage = kind(
   "input_image",
   {
+    file_id: refused(kept),
     image_url: described(
       Schema.String,
       "A data URI of type image/jpeg, image/png, image/gif or image/webp; URLs and file IDs are refused.",
@@ -37,6 +40,8 @@ const inputImage = kind(
 const inputFile = kind(
   "input_file",
   {
+    file_url: refused("not available, URLs are not fetched; send the data inline, as file_data"),
+    file_id: refused(kept),
     filename: nullable(Schema.String, { description: "The file's name.", example: "report.pdf" }),
     file_data: described(
       Schema.String,
@@ -56,7 +61,7 @@ const InputContent = kinds([inputText, inputImage, inputFile, ...saidBefore], {
   identifier: "InputContent",
   description: "A part of a message."
 })
-const output = Schema.Union([Schema.String, Schema.Array(kinds([inputText, inputImage, inputFile]))]).annotate({
+const output = either(Schema.String, Schema.Array(kinds([inputText, inputImage, inputFile]))).annotate({
   description: "What the tool answered.",
   examples: ["21 °C"]
 })
@@ -69,7 +74,7 @@ const message = object(
       example: "message"
     }),
     role: described(Schema.Literals(["user", "assistant", "system", "developer"]), "Who speaks.", "user"),
-    content: Schema.Union([Schema.String, Schema.Array(InputContent)]).annotate({
+    content: either(Schema.String, Schema.Array(InputContent)).annotate({
       description: "A text, or parts.",
       examples: ["What is FedRAMP High?"]
     }),
@@ -158,7 +163,6 @@ export const localCalls = [
 
 export const InputItem = kinds(
   [
-    message,
     functionCall,
     kind(
       "function_call_output",
@@ -184,9 +188,14 @@ export const InputItem = kinds(
     }),
     kind("apply_patch_call_output", {
       call_id: answers,
-      status: described(Schema.Literals(["completed", "failed"]), "Whether the patch was applied.", "completed"),
+      status: nullable(Schema.Literals(["completed", "failed"]), {
+        description: "Whether the patch was applied.",
+        example: "completed"
+      }),
       output: nullable(Schema.String, { description: "What happened.", example: "applied" })
-    })
+    }),
+    // Last, because it needs no type: what is wrong with another item is said of that.
+    message
   ],
   { identifier: "InputItem", description: "An item of the conversation." }
 )

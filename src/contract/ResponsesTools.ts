@@ -1,7 +1,7 @@
 /** Tools of the responses format: those that the caller executes (docs/api.md#responses). */
 import { Schema } from "effect"
-import { described, nullable, object, ParsedJson } from "./fields.ts"
-import { kind } from "./kinds.ts"
+import { described, either, jsonObject, nullable, object } from "./fields.ts"
+import { kind, kinds, onlyKinds } from "./kinds.ts"
 
 const name = described(Schema.String, "The tool's name.", "get_weather")
 const description = nullable(Schema.String, {
@@ -14,7 +14,7 @@ const functionTool = kind(
   {
     name,
     description,
-    parameters: nullable(Schema.Record(Schema.String, ParsedJson), {
+    parameters: nullable(jsonObject(), {
       description: "The parameters as a JSON Schema of type object.",
       example: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
     }),
@@ -32,7 +32,7 @@ const customTool = kind(
     name,
     description,
     format: nullable(
-      Schema.Union([
+      kinds([
         kind("text", {}),
         kind("grammar", {
           syntax: described(Schema.Literals(["lark", "regex"]), "The grammar's language.", "regex"),
@@ -46,43 +46,47 @@ const customTool = kind(
   "A tool that takes any text."
 )
 
-export const ResponsesTool = Schema.Union([
-  functionTool,
-  customTool,
-  kind(
-    "namespace",
-    {
-      name,
-      description,
-      tools: described(Schema.Array(Schema.Union([functionTool, customTool])), "The tools of this name.")
-    },
-    "NamespaceTool",
-    "Tools under one name."
-  ),
-  kind("local_shell", {}, "LocalShellTool", "A shell of the caller's."),
-  kind("apply_patch", {}, "ApplyPatchTool", "Patches that the caller applies."),
-  kind(
-    "shell",
-    { environment: described(object({ type: Schema.Literal("local") }), "Where it runs.", { type: "local" }) },
-    "ShellTool",
-    "A shell of the caller's; other environments are refused."
-  )
-])
+/** The chat format's, of which the screen reads the parameters before the shape is refused. */
+const nestedTool = kind("function", { function: jsonObject() })
 
-const named = [
+export const ResponsesTool = onlyKinds(
+  [
+    functionTool,
+    customTool,
+    kind(
+      "namespace",
+      {
+        name,
+        description,
+        tools: described(Schema.Array(onlyKinds([functionTool, customTool])), "The tools of this name.")
+      },
+      "NamespaceTool",
+      "Tools under one name."
+    ),
+    kind("local_shell", {}, "LocalShellTool", "A shell of the caller's."),
+    kind("apply_patch", {}, "ApplyPatchTool", "Patches that the caller applies."),
+    kind(
+      "shell",
+      { environment: described(object({ type: Schema.Literal("local") }), "Where it runs.", { type: "local" }) },
+      "ShellTool",
+      "A shell of the caller's; other environments are refused."
+    )
+  ],
+  [nestedTool, kind("shell", {})]
+)
+
+const named = onlyKinds([
   kind("function", { name }),
   kind("custom", { name }),
   kind("local_shell", {}),
   kind("apply_patch", {}),
   kind("shell", {})
-] as const
-export const ResponsesToolChoice = Schema.Union([
+])
+export const ResponsesToolChoice = either(
   Schema.Literals(["auto", "none", "required"]),
-  ...named,
+  named,
   kind("allowed_tools", {
     mode: described(Schema.Literals(["auto", "required"]), "Whether one of them must be used.", "auto"),
-    tools: described(Schema.Array(Schema.Union(named)), "Those that may be used.", [
-      { type: "function", name: "get_weather" }
-    ])
+    tools: described(Schema.Array(named), "Those that may be used.", [{ type: "function", name: "get_weather" }])
   })
-])
+)

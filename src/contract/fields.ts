@@ -1,26 +1,64 @@
 /** Pieces that the request and reply schemas share. */
-import { Schema } from "effect"
+import { Effect, Option, Schema, SchemaGetter, SchemaTransformation } from "effect"
+import { isRaw } from "../wire/exactNumber.ts"
+import { isObject } from "../wire/isObject.ts"
+import { pause } from "../wire/pause.ts"
 import { mustBe } from "./words.ts"
 
-/** `Schema.Json` for what was parsed from JSON text: not walked again, because a large body would hold up other requests. */
-export const ParsedJson = Schema.declare((_: unknown): _ is Schema.Json => true, Schema.Json.ast.annotations)
+const notAnObject = "must be an object"
 
-/** The message for a body that is a string, an array, … */
-export const notAnObject = "must be a JSON object"
-
-/** Keys that the schema does not list: they are kept, typed as JSON. */
-export const rest = [Schema.Record(Schema.String, ParsedJson)] as const
+/** JSON that was parsed from text, and is not walked again. Each such value is a place where others may have their turn. */
+const parsed = <A>() =>
+  Schema.declareConstructor<A>()(
+    [],
+    () => (value) => {
+      const wait = pause()
+      const given = Effect.succeed(value as A)
+      return wait === undefined ? given : Effect.andThen(wait, given)
+    },
+    Schema.Json.ast.annotations
+  )
+export const ParsedJson = parsed<Schema.Json>()
 
 /**
- * The same of type `unknown`, for what is typed for callers: beside an index of JSON, TypeScript refuses optional fields in
- * declarations where `exactOptionalPropertyTypes` is off, as it is in most projects that use the client.
+ * Keys that the schema does not list: they are kept. Of type `unknown`, because beside an index of JSON TypeScript refuses optional
+ * fields in declarations where `exactOptionalPropertyTypes` is off, as it is in most projects that use the client.
  */
-export const more = [
-  Schema.Record(
-    Schema.String,
-    Schema.declare((_: unknown): _ is unknown => true, Schema.Json.ast.annotations)
-  )
-] as const
+const rest = [Schema.Record(Schema.String, parsed<unknown>())] as const
+
+/** The type of what was parsed from text: all that is not known of it is JSON. */
+export type AsJson<T> = unknown extends T
+  ? Schema.Json
+  : T extends ReadonlyArray<infer Item>
+    ? ReadonlyArray<AsJson<Item>>
+    : T extends object
+      ? { readonly [K in keyof T]: AsJson<T[K]> }
+      : T
+
+/** An object of which nothing is known, as it came. A number that JavaScript cannot hold is none (`exactNumber.ts`). */
+export const jsonObject = ({
+  message = notAnObject,
+  ...notes
+}: Schema.Annotations.Documentation<Schema.JsonObject> & { readonly message?: string } = {}) =>
+  Schema.declare((value): value is Schema.JsonObject => isObject(value) && !isRaw(value), {
+    message,
+    toCodecJson: () =>
+      Schema.link<Schema.JsonObject>()(
+        Schema.Record(Schema.String, ParsedJson).annotate(notes),
+        SchemaTransformation.passthrough()
+      )
+  })
+
+/** An integer, also one that JavaScript cannot hold and that stays as it was written. */
+export const Integer = Schema.declare(
+  (value: unknown): value is number =>
+    Number.isInteger(value) ||
+    (typeof value === "object" && value !== null && isRaw(value) && /^-?\d+$/.test(value.rawJSON)),
+  {
+    message: "must be an integer",
+    toCodecJson: () => Schema.link<number>()(Schema.Int, SchemaTransformation.passthrough())
+  }
+)
 
 /** What a schema says about a field. */
 export interface Notes<A> {
@@ -36,9 +74,31 @@ export interface Notes<A> {
 const annotations = <A>({ example, ...notes }: Notes<A>) =>
   example === undefined ? notes : { ...notes, examples: [example] }
 
-/** SDKs send `null` for an absent optional field. */
-export const nullable = <S extends Schema.Top>(schema: S, notes: Notes<S["Type"]> = {}) =>
-  Schema.optionalKey(Schema.NullOr(schema).annotate({ message: mustBe(schema.ast), ...annotations(notes) }))
+const isSaid = (value: unknown): boolean => value !== null
+
+/** SDKs send `null` for an absent optional field: no cloud gets it. Typed as it is sent. */
+export const nullable = <S extends Schema.Top>(schema: S, notes: Notes<S["Type"]> = {}) => {
+  const sent = Schema.optionalKey(
+    Schema.NullOr(schema).annotate({ message: mustBe(schema.ast), ...annotations(notes) })
+  )
+  const read = Schema.optionalKey(Schema.declare((_: unknown): _ is S["Type"] | null => true))
+  return sent.pipe(
+    Schema.decodeTo(read, {
+      decode: SchemaGetter.transformOptional(Option.filter(isSaid)),
+      encode: SchemaGetter.passthrough()
+    })
+  ) as unknown as typeof sent
+}
+
+/** A field that is refused, and why. */
+export const refused = (why: string, description = `Refused: ${why}.`) =>
+  nullable(Schema.Never, { message: why, description })
+
+/** One of several kinds, of which a refusal says the nouns. */
+export const either = <const M extends ReadonlyArray<Schema.Top>>(...members: M) => {
+  const union = Schema.Union(members)
+  return union.annotate({ message: mustBe(union.ast) })
+}
 
 /** A field of a reply that a cloud may leave out. */
 export const maybe = <S extends Schema.Top>(schema: S, description: string) =>
@@ -46,7 +106,8 @@ export const maybe = <S extends Schema.Top>(schema: S, description: string) =>
 
 /** An object with these fields, and with any others. */
 export const object = <const F extends Schema.Struct.Fields>(fields: F, identifier?: string, description?: string) =>
-  Schema.StructWithRest(Schema.Struct(fields), more).annotate({
+  Schema.StructWithRest(Schema.Struct(fields), rest).annotate({
+    message: notAnObject,
     ...(identifier === undefined ? {} : { identifier }),
     ...(description === undefined ? {} : { description })
   })
@@ -66,6 +127,25 @@ export const PositiveInt = Schema.Number.annotate(positive).check(
   Schema.isInt(positive),
   Schema.isGreaterThan(0, positive)
 )
+
+/** A number from one bound to the other. */
+export const between = (minimum: number, maximum: number) =>
+  Schema.Number.annotate({ message: `must be a number between ${minimum} and ${maximum}` }).check(
+    Schema.isFinite(),
+    Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
+  )
+const whole = { message: "must be an integer" }
+/** An integer from 0. */
+export const Whole = Schema.Number.annotate(whole).check(
+  Schema.isInt(whole),
+  Schema.isGreaterThanOrEqualTo(0, { message: "must not be negative" })
+)
+/** The same of integers. */
+export const wholeBetween = (minimum: number, maximum: number) =>
+  Schema.Number.annotate(whole).check(
+    Schema.isInt(whole),
+    Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
+  )
 
 /** 2 MiB of UTF-8 (docs/api.md#limits). */
 export const maxTextBytes = 2_097_152

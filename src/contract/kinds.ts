@@ -2,7 +2,7 @@
  * Unions whose members are told apart by a literal, and which pass what they do not know: a vendor adds kinds of items, blocks and
  * events before this contract hears of them.
  */
-import { Schema, type SchemaAST } from "effect"
+import { Schema, type SchemaAST, SchemaParser, SchemaTransformation } from "effect"
 import { object } from "./fields.ts"
 
 /** A member: an object of this `type`. */
@@ -26,8 +26,30 @@ type Member<M extends ReadonlyArray<Schema.Top>> = Schema.Codec<M[number]["Type"
 /** Anything that is not one of the names: `not` says it in JSON Schema. */
 export const otherThan = (names: ReadonlyArray<string>) => {
   const known = new Set(names)
-  return Schema.String.check(
+  return Schema.String.annotate({ message: "must be a string" }).check(
     Schema.makeFilter((name) => !known.has(name), { toJsonSchema: () => ({ not: { enum: [...known] } }) })
+  )
+}
+
+const typesOf = (members: ReadonlyArray<Schema.Top>): ReadonlyArray<string> =>
+  members.flatMap((member) => literals(fieldOf(Schema.toEncoded(member).ast, "type")))
+
+/**
+ * The members, as the document shows them. The surface refuses what else comes, because it has more to say about it: objects of any
+ * other type, and those that are `read` as well.
+ */
+export const onlyKinds = <const M extends ReadonlyArray<Schema.Top>>(
+  members: M,
+  read: ReadonlyArray<Schema.Top> = []
+): Member<M> => {
+  const types = new Set<unknown>(typesOf(members))
+  const other = object({ type: Schema.declare((type): type is unknown => !types.has(type)) })
+  const all = Schema.Union([...members, ...read, other]).annotate({ message: "must be an object" })
+  const decode = SchemaParser.decodeUnknownEffect(all as unknown as Member<M>)
+  return Schema.declareConstructor<M[number]["Type"], M[number]["Encoded"]>()(
+    [],
+    () => (value, _, options) => decode(value, options),
+    { toCodecJson: () => Schema.link<M[number]["Type"]>()(Schema.Union(members), SchemaTransformation.passthrough()) }
   )
 }
 
@@ -39,9 +61,8 @@ export const kinds = <const M extends ReadonlyArray<Schema.Top>>(
   members: M,
   notes: { readonly identifier?: string; readonly description?: string; readonly message?: string } = {}
 ): Member<M> => {
-  const names = members.flatMap(({ ast }) => literals(fieldOf(ast, "type")))
-  const other = object({ type: otherThan(names) }, undefined, "Of another type: passed on as it came.")
-  return Schema.Union([...members, other]).annotate(notes) as unknown as Member<M>
+  const other = object({ type: otherThan(typesOf(members)) }, undefined, "Of another type: passed on as it came.")
+  return Schema.Union([...members, other]).annotate({ message: "must be an object", ...notes }) as unknown as Member<M>
 }
 
 /** A text with known values, which may grow: typed so that an editor offers these. */

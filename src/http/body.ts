@@ -4,10 +4,9 @@
  */
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Duration, Effect, identity, Result, type Schema, SchemaIssue } from "effect"
+import { Duration, Effect, identity, Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { GatewayError, invalid, noRoom } from "../catalog/GatewayError.ts"
-import { compiled } from "../contract/compiled.ts"
 import { issueWords, plainMessage } from "../contract/words.ts"
 import { ServerResponse } from "../nodeHttp.ts"
 import type { JsonText } from "../vendors/jsonTexts.ts"
@@ -140,33 +139,32 @@ const describe = (error: Schema.SchemaError): string => {
   return path === "" ? `the request body: ${message}` : `${path}: ${message}`
 }
 
-/** Judges a parsed body by the schema, and answers it as it was sent. */
-export const makeJudge = <A>(schema: Schema.ConstraintDecoder<unknown> & { readonly Type: A }) => {
-  const decode = compiled(schema)
-  return (value: unknown): Result.Result<A, GatewayError> => {
-    const decoded = decode(value)
-    return Result.isFailure(decoded) ? Result.fail(invalid(describe(decoded.failure))) : Result.succeed(value as A)
-  }
+/**
+ * Decodes a parsed body by the schema, whose type it has as JSON. Inside of a slice it pauses where its turn is over (`turns.ts`).
+ */
+export const makeJudge = <A>(schema: Schema.ConstraintDecoder<unknown>) => {
+  const decode = Schema.decodeUnknownEffect(schema)
+  return (value: unknown): Effect.Effect<A, GatewayError> =>
+    Effect.mapBoth(decode(value), { onFailure: (error) => invalid(describe(error)), onSuccess: (body) => body as A })
 }
 
 /**
- * A reader of bodies of one schema, the endpoint's own. It answers the body as it was sent, not a copy, once the schema has
- * accepted it: schemas of requests transform nothing. `HttpApiBuilder` would parse it with `JSON.parse`, which loses numbers of
- * 64 bits, and would print the whole of it again. `before` changes a body before it is judged.
+ * A reader of bodies of one schema, the endpoint's own (docs/decisions.md#one-schema-a-request). `before` changes a body before it
+ * is decoded.
  */
 export const bodyReader = <A>(
-  schema: Schema.ConstraintDecoder<unknown> & { readonly Type: A },
+  schema: Schema.ConstraintDecoder<unknown>,
   limits: BodyLimits,
   texts: ((request: A) => ReadonlyArray<JsonText>) | undefined = undefined,
   before: (body: JsonObject) => JsonObject = identity
 ) => {
-  const judge = makeJudge(schema)
+  const judge = makeJudge<A>(schema)
   const decoded = Effect.fnUntraced(function* (bytes: Buffer) {
     const refused = refuseBytes(bytes)
     if (refused !== undefined) return yield* refused
     const budget = newBudget()
     const value = yield* Effect.mapError(parse(bytes, budget), (refusal) => refusalOf(refusal, bytes))
-    const judged = yield* Effect.fromResult(yield* inOneTurn(() => judge(isObject(value) ? before(value) : value)))
+    const judged = yield* yield* inOneTurn(() => judge(isObject(value) ? before(value) : value))
     if (texts !== undefined) yield* readTexts(texts(judged), budget)
     return judged
   })

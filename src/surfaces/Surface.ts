@@ -86,7 +86,7 @@ export interface Surface<
 > {
   readonly purpose: Purpose
   /** The contract's own: its type is the endpoint's payload. */
-  readonly schema: Schema.ConstraintDecoder<unknown> & { readonly Type: Request }
+  readonly schema: Schema.ConstraintDecoder<unknown>
   /** What is done with a body before it is judged, where the operator allows lists of text (`GATEWAY_TEXT_ARRAYS`). */
   readonly joinTexts?: ((body: JsonObject) => JsonObject) | undefined
   /** The error as the endpoint declares it. */

@@ -1,10 +1,8 @@
 /** Which dialect says a chat completion, and what no dialect says. */
 import { Result } from "effect"
 import type { Model } from "../catalog/Catalog.ts"
-import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
-import { isObject, objectOf } from "../wire/json.ts"
 import { drops } from "../wire/strip.ts"
 import { changed } from "./adjustments.ts"
 import { reply as claudeReply } from "./claude/reply.ts"
@@ -27,40 +25,6 @@ import { stopping } from "./stops.ts"
 import { chatMaxTokens } from "./thinking.ts"
 import { pairCalls } from "./toolTurns.ts"
 
-/** Of a parameter. Objects, because a map or a list of pairs makes one for each entry of each request that looks through it. */
-interface Said {
-  readonly name: string
-  readonly what: "boolean" | "string"
-}
-
-/** An unknown format would be dropped silently by the dialects that translate it. */
-const refuseFormat = ({ response_format: format }: ChatRequest): string | undefined => {
-  if (format === undefined || format === null) return undefined
-  const { json_schema, type } = objectOf(format)
-  if (type === "text" || type === "json_object") return undefined
-  if (type !== "json_schema") return "response_format: must be an object of type text, json_object or json_schema"
-  return isObject(objectOf(json_schema).schema)
-    ? undefined
-    : "response_format.json_schema.schema: must be a JSON Schema"
-}
-
-/** What is read here, and would be read as something else where it is of another kind. */
-const kinds: ReadonlyArray<Said> = [
-  { name: "logprobs", what: "boolean" },
-  { name: "parallel_tool_calls", what: "boolean" },
-  { name: "user", what: "string" }
-]
-
-const checkParameters = (chat: ChatRequest): Result.Result<void, GatewayError> => {
-  for (const { name, what } of kinds) {
-    const value = chat[name] ?? undefined
-    if (value !== undefined && typeof value !== what) return Result.fail(invalid(`${name}: must be a ${what}`))
-  }
-  const format = refuseFormat(chat)
-  if (format !== undefined) return Result.fail(invalid(format))
-  return (chat.n ?? 1) === 1 ? Result.void : Result.fail(invalid("n: must be 1, there is one choice a request"))
-}
-
 /** No model takes a limit beyond its largest output (docs/api.md#adjusted-requests). */
 const limited = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: Array<string>): ChatRequest => {
   const asked = chatMaxTokens(chat) ?? 0
@@ -77,8 +41,6 @@ const limited = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: 
 const checked = (dialect: Dialect): Dialect => ({
   ...dialect,
   request: (chat, route) => {
-    const parameters = checkParameters(chat)
-    if (Result.isFailure(parameters)) return Result.fail(parameters.failure)
     const media = checkMedia(chat, route.model)
     if (Result.isFailure(media)) return Result.fail(media.failure)
     const paired = pairCalls(chat)

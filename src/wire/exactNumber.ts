@@ -4,7 +4,8 @@
 export const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
 
 /** The text of a value that `JSON.rawJSON` made. */
-export const isRaw: (value: object) => value is { readonly rawJSON: string } = Reflect.get(JSON, "isRawJSON")
+export const isRaw: (value: object) => value is { readonly rawJSON: string } =
+  Reflect.get(JSON, "isRawJSON") ?? (() => false)
 
 /** Whether printing the number would say another one: integers beyond 2^53, and what is beyond the range. */
 export const isInexact = (value: number): boolean =>

@@ -3,6 +3,7 @@
  * milliseconds in all, however many requests have some, and takes them in order.
  */
 import { Effect } from "effect"
+import { type Pause, pausing } from "./pause.ts"
 import type { Slices } from "./slices.ts"
 
 /** Does one slice of about a millisecond; true when nothing is left to do. */
@@ -20,22 +21,26 @@ const share = 4
 const waiting: Array<Job> = []
 /** What slices have taken of this turn; undefined before the first. */
 let spent: number | undefined
+/** When the slice that runs began. */
+let since: number | undefined
 
-/** Runs a slice; its time counts. */
+/** Runs a slice; its time counts. One inside of another is a part of it. */
 const run = <A>(slice: () => A): A => {
+  if (since !== undefined) return slice()
   if (spent === undefined) {
     spent = 0
     setImmediate(endTurn)
   }
-  const from = performance.now()
+  since = performance.now()
   try {
-    return slice()
+    return pausing(turnEnds, slice)
   } finally {
-    spent += performance.now() - from
+    spent += performance.now() - since
+    since = undefined
   }
 }
 
-const isSpent = (): boolean => (spent ?? 0) >= share
+const isSpent = (): boolean => (spent ?? 0) + (since === undefined ? 0 : performance.now() - since) >= share
 
 const endTurn = (): void => {
   spent = undefined
@@ -43,8 +48,8 @@ const endTurn = (): void => {
     const job = waiting.shift()
     if (job?.step === undefined) continue
     try {
-      if (run(job.step)) job.done(Effect.void)
-      else waiting.push(job)
+      // What follows on it runs here, and counts as well.
+      run(() => (job.step?.() === true ? job.done(Effect.void) : waiting.push(job)))
     } catch (defect) {
       job.done(Effect.die(defect))
     }
@@ -79,6 +84,11 @@ export const inOneTurn = <A>(work: () => A): Effect.Effect<A> =>
     }
     return Effect.map(queued(step), () => (value as { readonly of: A }).of)
   })
+
+const rest: Step = () => true
+
+/** What the work of a slice waits for where this turn's share is used up. */
+const turnEnds: Pause = () => (isSpent() ? queued(rest) : undefined)
 
 /** The value of sliced work. */
 export const inSlices = <A>(slices: Slices<A>): Effect.Effect<A> =>

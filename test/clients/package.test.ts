@@ -50,7 +50,10 @@ describe("the client's modules", () => {
       "src/wire"
     ])
     const shared = files.filter((file) => /^src\/(catalog|wire)\//.test(file))
-    assert.deepEqual(shared.sort(), ["src/catalog/names.ts", "src/wire/isObject.ts", "src/wire/sse.ts"])
+    assert.deepEqual(shared.sort(), [
+      "src/catalog/names.ts",
+      ...["exactNumber", "isObject", "pause", "sse"].map((name) => `src/wire/${name}.ts`)
+    ])
     assert.isAbove(files.length, 12)
   })
 

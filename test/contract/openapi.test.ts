@@ -2,13 +2,14 @@ import { assert, describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Api } from "../../src/contract/Api.ts"
-import { CreateChatCompletion } from "../../src/contract/ChatGroup.ts"
+import { ChatRequest } from "../../src/contract/Chat.ts"
 import { Completion } from "../../src/contract/ChatReply.ts"
 import { EmbeddingList, EmbeddingsRequest } from "../../src/contract/Embeddings.ts"
 import { ApiErrorBody, MessagesErrorBody } from "../../src/contract/Errors.ts"
+import { CountRequest, MessagesRequest } from "../../src/contract/Messages.ts"
 import { Message } from "../../src/contract/MessagesEvents.ts"
-import { CountMessageTokens, CountReply, CreateMessage } from "../../src/contract/MessagesGroup.ts"
-import { CreateResponse } from "../../src/contract/ResponsesGroup.ts"
+import { CountReply } from "../../src/contract/MessagesGroup.ts"
+import { ResponsesRequest } from "../../src/contract/Responses.ts"
 import { ResponseObject } from "../../src/contract/ResponsesReply.ts"
 import { Health, ModelList } from "../../src/contract/System.ts"
 import { usageNotice } from "../../src/contract/usageNotice.ts"
@@ -137,10 +138,10 @@ describe("the OpenAPI document", () => {
   const schemas: Readonly<
     Record<string, readonly [reply: Schema.ConstraintDecoder<unknown>, request?: Schema.ConstraintDecoder<unknown>]>
   > = {
-    createChatCompletion: [Completion, CreateChatCompletion],
-    createMessage: [Message, CreateMessage],
-    countMessageTokens: [CountReply, CountMessageTokens],
-    createResponse: [ResponseObject, CreateResponse],
+    createChatCompletion: [Completion, ChatRequest],
+    createMessage: [Message, MessagesRequest],
+    countMessageTokens: [CountReply, CountRequest],
+    createResponse: [ResponseObject, ResponsesRequest],
     createEmbeddings: [EmbeddingList, EmbeddingsRequest],
     listModels: [ModelList],
     getHealth: [Health]

@@ -92,8 +92,8 @@ describe("a text in pieces", () => {
 
   it.each(["(", "(C", "(C) ", "x(C)", "\n(C", "\nSECRET ", "CUI\n", "//A", "\n//NATO S", ">", "(S//NF", "\n\n ", "(A"])(
     "of nothing but %j costs no more than its length",
-    (filler) => {
-      const slow = superlinear((size) => {
+    async (filler) => {
+      const slow = await superlinear((size) => {
         const text = filler.repeat(Math.ceil(size / filler.length))
         return (step) => {
           const slices = markingsIn(text)

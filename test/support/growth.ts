@@ -1,10 +1,15 @@
 /** How much longer something takes when it has four times as much to do. */
+import { setImmediate as nextTurn } from "node:timers/promises"
+import { Effect, type Exit } from "effect"
 
 /** Runs a step of some name, and answers what it does. */
 export type Step = <A>(name: string, run: () => A) => A
 
+/** Runs an effect; each turn of the event loop is a step. */
+export type Turns = <A, E>(name: string, effect: Effect.Effect<A, E>) => Promise<Exit.Exit<A, E>>
+
 /** Does something of a size, in steps. */
-export type Work = (step: Step) => void
+export type Work = (step: Step, turns: Turns) => void | Promise<void>
 
 const processorTime = (): number => {
   const { system, user } = process.threadCpuUsage()
@@ -17,16 +22,29 @@ interface Taken {
   longest: number
 }
 
-const measured = (work: Work): ReadonlyMap<string, Taken> => {
+const measured = async (work: Work): Promise<ReadonlyMap<string, Taken>> => {
   const taken = new Map<string, Taken>()
-  work((name, run) => {
-    const before = processorTime()
-    const result = run()
+  const count = (name: string, before: number) => {
     const time = processorTime() - before
     const known = taken.get(name)
     taken.set(name, { all: (known?.all ?? 0) + time, longest: Math.max(known?.longest ?? 0, time) })
+  }
+  const step: Step = (name, run) => {
+    const before = processorTime()
+    const result = run()
+    count(name, before)
     return result
-  })
+  }
+  const turns: Turns = async (name, effect) => {
+    const fiber = step(name, () => Effect.runFork(effect))
+    for (let exit = fiber.pollUnsafe(); ; exit = fiber.pollUnsafe()) {
+      if (exit !== undefined) return exit
+      const before = processorTime()
+      await nextTurn()
+      count(name, before)
+    }
+  }
+  await work(step, turns)
   return taken
 }
 
@@ -48,11 +66,11 @@ const longestStep = 50
 const rounds = 6
 
 /** Measured again while something looks wrong, because only what is so each time is so. */
-const wrongAt = (work: (size: number) => Work, size: number): ReadonlyArray<string> => {
+const wrongAt = async (work: (size: number) => Work, size: number): Promise<ReadonlyArray<string>> => {
   const [small, large] = [work(size), work(4 * size)]
-  let taken = measured(large)
+  let taken = await measured(large)
   if ([...taken.values()].every(({ all }) => all < most * measurable)) return []
-  let before = measured(small)
+  let before = await measured(small)
   const wrong = () =>
     [...taken].flatMap(([name, { all, longest }]) => {
       const ratio = all / Math.max(measurable, before.get(name)?.all ?? 0)
@@ -62,8 +80,8 @@ const wrongAt = (work: (size: number) => Work, size: number): ReadonlyArray<stri
       ]
     })
   for (let round = 1; round < rounds && wrong().length > 0; round++) {
-    taken = least(taken, measured(large))
-    before = least(before, measured(small))
+    taken = least(taken, await measured(large))
+    before = least(before, await measured(small))
   }
   return wrong()
 }
@@ -72,5 +90,5 @@ const wrongAt = (work: (size: number) => Work, size: number): ReadonlyArray<stri
  * What is wrong with steps of which one has four times as much to do: those that take far more than four times as long, and those that
  * hold up other requests. It must be so at twice the size, too: objects of many names cost more each until V8 changes their form.
  */
-export const superlinear = (work: (size: number) => Work, size: number): ReadonlyArray<string> =>
-  wrongAt(work, size).length === 0 ? [] : wrongAt(work, 2 * size)
+export const superlinear = async (work: (size: number) => Work, size: number): Promise<ReadonlyArray<string>> =>
+  (await wrongAt(work, size)).length === 0 ? [] : wrongAt(work, 2 * size)

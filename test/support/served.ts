@@ -1,5 +1,5 @@
 /** What the gateway does with a request before a cloud is asked, as the steps in which it does it. */
-import { Result } from "effect"
+import { Cause, Effect, Exit, Option, Result } from "effect"
 import type { Route } from "../../src/catalog/Route.ts"
 import type { ApiError, MessagesError } from "../../src/contract/Errors.ts"
 import { adjustedHeaders } from "../../src/http/adjusted.ts"
@@ -15,6 +15,7 @@ import { newBudget } from "../../src/wire/budget.ts"
 import { isObject, maxNesting } from "../../src/wire/json.ts"
 import { printPieces } from "../../src/wire/print.ts"
 import { SlicedParser } from "../../src/wire/slicedParser.ts"
+import { inOneTurn } from "../../src/wire/turns.ts"
 import {
   azure,
   flash,
@@ -27,10 +28,10 @@ import {
   terra,
   titan
 } from "../vendors/support.ts"
-import type { Step } from "./growth.ts"
+import type { Step, Turns } from "./growth.ts"
 
 /** Runs all steps that a request passes; answers why it is refused, if it is. */
-export type Serve = (bytes: Buffer, step: Step) => string | undefined
+export type Serve = (bytes: Buffer, step: Step, turns: Turns) => Promise<string | undefined>
 
 const serving = <
   Request extends NamesModel,
@@ -42,14 +43,14 @@ const serving = <
   routes: ReadonlyArray<Route>,
   headers: Readonly<Record<string, string>> = {}
 ): Serve => {
-  const judge = makeJudge(surface.schema)
-  return (bytes, step) => {
+  const judge = makeJudge<Request>(surface.schema)
+  return async (bytes, step, turns) => {
     const parse = new SlicedParser(bytes, { budget: newBudget() })
     while (!step("parse", parse.step));
     if (parse.refusal !== undefined) return parse.refusal.message
-    const judged = step("judge", () => judge(parse.value))
-    if (Result.isFailure(judged)) return judged.failure.message
-    const request = judged.success
+    const judged = await turns("judge", Effect.flatten(inOneTurn(() => judge(parse.value))))
+    if (Exit.isFailure(judged)) return Cause.findErrorOption(judged.cause).pipe(Option.getOrThrow).message
+    const request = judged.value
     for (const { holder, text } of step("list texts", () => surface.texts?.(request) ?? [])) {
       const read = new SlicedParser(Buffer.from(text), { budget: newBudget(), depth: maxNesting })
       while (!step("parse texts", read.step));

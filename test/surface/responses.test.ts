@@ -177,12 +177,12 @@ describe("arguments of a call: N passes, N + 1 does not", () => {
       1024,
       /\.a\[0\]: the name of a property is longer than/
     ],
-    ["values", (n) => `[1${",1".repeat(n)}]`, 149_900, /\[\d+\]: too many values/]
+    ["values", (n) => `[1${",1".repeat(n)}]`, 299_900, /\[\d+\]: too many values/]
   ]
   for (const [name, text, limit, words] of rows) {
     it(name, async () => {
       assert.strictEqual((await create(withArguments(text(limit)))).status, 200)
-      const more = await create(withArguments(text(name === "values" ? 150_001 : limit + 1)))
+      const more = await create(withArguments(text(name === "values" ? 300_001 : limit + 1)))
       refused(more, 400, "invalid_request_error", new RegExp(`^input\\[0\\]\\.arguments${words.source}`))
     })
   }

@@ -80,8 +80,8 @@ describe("what was adjusted", () => {
     [
       "sampling beside GPT's thinking",
       azure,
-      { temperature: 1, logprobs: true, top_logprobs: 2, presence_penalty: 0, logit_bias: { 1: 1 }, store: true },
-      ["temperature:removed", "logprobs:removed", "top_logprobs:removed", "logit_bias:removed", "store:removed"]
+      { temperature: 1, logprobs: true, top_logprobs: 2, presence_penalty: 0, logit_bias: { 1: 1 } },
+      ["temperature:removed", "logprobs:removed", "top_logprobs:removed", "logit_bias:removed"]
     ],
     [
       "probabilities of what a watched stop sequence cuts off",

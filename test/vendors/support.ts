@@ -49,7 +49,7 @@ const decode = Schema.decodeUnknownSync(ChatRequest)
 
 /** A request as the surface hands it on: decoded, with one user message unless others are given. */
 export const chat = (fields: object): ChatRequest =>
-  decode({ model: "m:il2", messages: [{ role: "user", content: "hi" }], ...fields })
+  decode({ model: "m:il2", messages: [{ role: "user", content: "hi" }], ...fields }) as ChatRequest
 
 export const dialect = (route: Route): Dialect => {
   const dialect = dialectOf(route)

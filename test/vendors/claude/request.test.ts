@@ -28,7 +28,7 @@ describe("parameters", () => {
     [{ stop: [] }, {}],
     [{ tools: [], tool_choice: "auto" }, {}],
     [{ user: "u" }, { metadata: { user_id: "u" } }],
-    [{ seed: 1, n: 1, store: true, stream: true, logit_bias: {}, stream_options: { include_usage: true } }, {}]
+    [{ seed: 1, n: 1, store: false, stream: true, logit_bias: {}, stream_options: { include_usage: true } }, {}]
   ])("%j", (fields, expected) => {
     expect(say(sonnet, { ...fields, reasoning_effort: "none" })).toEqual({
       max_tokens: 4096,

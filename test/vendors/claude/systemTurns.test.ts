@@ -70,13 +70,13 @@ describe("system messages among the others", () => {
     ["behind the user", (many: ReadonlyArray<Json>) => [user("a"), ...many]],
     ["behind the assistant", (many: ReadonlyArray<Json>) => [user("a"), assistant("b"), ...many]],
     ["at the beginning", (many: ReadonlyArray<Json>) => [...many, user("c")]]
-  ])("many take time in proportion: %s", (_, among) => {
+  ])("many take time in proportion: %s", async (_, among) => {
     const folding =
       (size: number): Work =>
       (step) => {
         const messages = among(Array.from({ length: size }, () => system("y")))
         step("fold", () => foldSystem({ messages }, false))
       }
-    expect(superlinear(folding, 2000)).toEqual([])
+    expect(await superlinear(folding, 2000)).toEqual([])
   })
 })

