@@ -57,7 +57,8 @@ const exportLayer = (env: Environment) =>
       const enabled = Layer.succeed(References.TracerEnabled, exported.has("traces"))
       if (exported.size === 0) return enabled
       const { otlpLayer } = yield* Effect.promise(() => import("./telemetry/otlp.ts"))
-      return Layer.merge(enabled, otlpLayer(exported, env))
+      const measured = exported.has("metrics") ? processGauges : Layer.empty
+      return Layer.mergeAll(enabled, otlpLayer(exported, env), measured)
     })
   )
 
