@@ -8,6 +8,7 @@ export const operations = {
   createResponse: { method: "POST", path: "/v1/responses", answers: [200], refusal: "ApiErrorBody" },
   createEmbeddings: { method: "POST", path: "/v1/embeddings", answers: [200], refusal: "ApiErrorBody" },
   listModels: { method: "GET", path: "/v1/models", answers: [200], refusal: "ApiErrorBody" },
+  getModel: { method: "GET", path: "/v1/models/{id}", answers: [200], refusal: "ApiErrorBody" },
   getHealth: { method: "GET", path: "/health", answers: [200, 503], refusal: "ApiErrorBody" }
 } as const
 
@@ -326,13 +327,6 @@ export interface Health {
   }
 }
 
-/** What the key may use. */
-export interface ModelList {
-  readonly object: "list"
-  /** One entry for each composite ID. */
-  readonly data: ReadonlyArray<Model>
-}
-
 /** A model at a level. */
 export interface Model {
   /**
@@ -351,6 +345,13 @@ export interface Model {
    * @example "anthropic"
    */
   readonly owned_by: string
+}
+
+/** What the key may use. */
+export interface ModelList {
+  readonly object: "list"
+  /** One entry for each composite ID. */
+  readonly data: ReadonlyArray<Model>
 }
 
 /** The vectors. */

@@ -84,6 +84,11 @@ export const statuses: Readonly<
     type: "permission_error",
     message: "this key may not use the level itar"
   },
+  "404": {
+    meaning: "There is nothing of this name.",
+    type: "not_found_error",
+    message: "there is no model of this ID that the key may use; GET /v1/models lists every ID"
+  },
   "405": {
     meaning: "The path takes another method, which `allow` names.",
     type: "invalid_request_error",
@@ -230,6 +235,8 @@ export const HealthErrors = [
 ]
 /** Statuses of the models endpoint, which takes no body. */
 export const ListErrors = [...HealthErrors, apiErrors[403], apiErrors[429], apiErrors[503]]
+/** The same of one model, which there may not be. */
+export const ModelErrors = [...ListErrors, apiError(404)]
 /** What the key's own check answers. */
 export const KeyErrors = [apiErrors[403], apiErrors[429], apiErrors[503]]
 /** Statuses of the messages endpoints: a missing or invalid key is 401 here. */

@@ -1,7 +1,7 @@
-/** `GET /v1/models` and `GET /health`. */
+/** `GET /v1/models`, `GET /v1/models/{id}` and `GET /health`. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { HealthErrors, ListErrors } from "./Errors.ts"
+import { HealthErrors, ListErrors, ModelErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
 import { described } from "./fields.ts"
 import { ApiKey } from "./Security.ts"
@@ -12,7 +12,11 @@ export const ModelObject = Schema.Struct({
   object: Schema.Literal("model"),
   created: described(Schema.Int, "When the model was added, in seconds since 1970.", 1_759_104_000),
   owned_by: described(Schema.String, "Who made the model.", "anthropic")
-}).annotate({ identifier: "Model", description: "A model at a level." })
+}).annotate({
+  identifier: "Model",
+  description: "A model at a level.",
+  examples: [{ id: "claude-sonnet-4-5:il5", object: "model", created: 1_759_104_000, owned_by: "anthropic" }]
+})
 
 export const ModelList = Schema.Struct({
   object: Schema.Literal("list"),
@@ -80,6 +84,19 @@ export class ModelsGroup extends HttpApiGroup.make("models")
           identifier: "listModels",
           summary: "List model IDs",
           description: "Every composite ID that the key may use, of the clouds that are active."
+        })
+      ),
+    HttpApiEndpoint.get("get", "/v1/models/:id", {
+      params: { id: described(Schema.String, "The composite ID.", "claude-sonnet-4-5:il5") },
+      success: ModelObject,
+      error: ModelErrors
+    })
+      .annotate(Facts, { surface: "models", purpose: undefined, streamed: false, screened: undefined })
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "getModel",
+          summary: "Get a model ID",
+          description: "The entry of the list with this ID; 404 where the key may not use it."
         })
       )
   )

@@ -26,11 +26,12 @@ interface Group {
   >
 }
 
-/** Every endpoint of the contract, by its path. An endpoint without facts is a bug. */
+/** Every endpoint of the contract, by its path as the document has it. An endpoint without facts is a bug. */
 export const endpointsOf = (api: { readonly groups: object }): ReadonlyMap<string, Endpoint> =>
   new Map(
     Object.values(api.groups)
       .flatMap(({ endpoints }: Group) => Object.values(endpoints))
+      .map(({ annotations, method, path }) => ({ annotations, method, path: path.replace(/:(\w+)/, "{$1}") }))
       .map(({ annotations, method, path }) => [path, { method, path, ...Context.getUnsafe(annotations, Facts) }])
   )
 

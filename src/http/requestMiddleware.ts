@@ -7,7 +7,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal, invalid } from "../catalog/GatewayError.ts"
-import { endpoints } from "../contract/Api.ts"
+import { endpointAt, endpoints } from "../contract/Api.ts"
 import { IncomingMessage } from "../nodeHttp.ts"
 import { Settings } from "../Settings.ts"
 import { errorReply, idHeaders } from "../surfaces/errorResponse.ts"
@@ -22,8 +22,9 @@ import { CurrentRecord, RequestRecord } from "./RequestRecord.ts"
 const documents: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json"])
 
 const noRoute = (method: string, path: string): GatewayError => {
-  const allow = endpoints.get(path)?.method
-  if (allow !== undefined) {
+  const allow = endpointAt(path)?.method
+  // A path that cannot be decoded is none, whatever its method.
+  if (allow !== undefined && allow !== method) {
     return new GatewayError({
       reason: "method",
       message: `${method} is not allowed here: use ${allow}`,
@@ -93,7 +94,7 @@ export const frontDoor = HttpRouter.middleware(
       const refused = malformed(request)
       if (refused !== undefined) return refused
       // The router forgives slashes, capitals and escapes; a request that it served so would belong to no surface.
-      return endpoints.has(path) || documents.has(path) ? undefined : noRoute(request.method, path)
+      return endpointAt(path) !== undefined || documents.has(path) ? undefined : noRoute(request.method, path)
     }
 
     const finished = (record: RequestRecord, reply: HttpServerResponse.HttpServerResponse) => {
@@ -125,7 +126,7 @@ export const frontDoor = HttpRouter.middleware(
             method: request.method,
             path,
             source: sourceOf(request),
-            surface: endpoints.get(path)?.surface
+            surface: endpointAt(path)?.surface
           },
           room
         )

@@ -3,6 +3,8 @@ import { Clock, Effect, Option, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import type { Entry } from "../catalog/Route.ts"
 import { Api } from "../contract/Api.ts"
 import { Caller } from "../contract/Security.ts"
 import { service, version } from "../contract/version.ts"
@@ -10,7 +12,16 @@ import { cryptoFacts } from "../fips.ts"
 import { Keys, permits } from "../limits/Keys.ts"
 import { Clouds, Settings } from "../Settings.ts"
 import { declarationsOf, loopbacksOf } from "../settings/addresses.ts"
+import { apiError } from "../surfaces/errorResponse.ts"
 import { Drain } from "./Drain.ts"
+import { CurrentRecord } from "./RequestRecord.ts"
+
+const modelOf = ({ created, id, ownedBy }: Entry) => ({ id, object: "model" as const, created, owned_by: ownedBy })
+
+const noModel = new GatewayError({
+  reason: "not-found",
+  message: "there is no model of this ID that the key may use; GET /v1/models lists every ID"
+})
 
 /** Every ID that the caller can request, in catalog order (docs/api.md#model-list). */
 export const modelsLayer = HttpApiBuilder.group(
@@ -18,15 +29,21 @@ export const modelsLayer = HttpApiBuilder.group(
   "models",
   Effect.fn(function* (handlers) {
     const catalog = yield* CatalogStore
-    return handlers.handle("list", () =>
-      Effect.map(Caller, (caller) => ({
-        object: "list" as const,
-        data: catalog
-          .current()
-          .list.filter(({ model, level }) => Result.isSuccess(permits(caller, { base: model.id, level })))
-          .map(({ id, created, ownedBy }) => ({ id, object: "model" as const, created, owned_by: ownedBy }))
-      }))
+    const usable = Effect.map(Caller, (caller) =>
+      catalog.current().list.filter(({ level, model }) => Result.isSuccess(permits(caller, { base: model.id, level })))
     )
+    return handlers
+      .handle("list", () => Effect.map(usable, (list) => ({ object: "list" as const, data: list.map(modelOf) })))
+      .handle("get", ({ params }) =>
+        Effect.flatMap(usable, (list) => {
+          const found = list.find(({ id }) => id === params.id)
+          if (found !== undefined) return Effect.succeed(modelOf(found))
+          return Effect.flatMap(CurrentRecord, (record) => {
+            record.refuse(noModel)
+            return Effect.fail(apiError(noModel))
+          })
+        })
+      )
   })
 )
 

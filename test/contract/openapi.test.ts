@@ -11,7 +11,7 @@ import { Message } from "../../src/contract/MessagesEvents.ts"
 import { CountReply } from "../../src/contract/MessagesGroup.ts"
 import { ResponsesRequest } from "../../src/contract/Responses.ts"
 import { ResponseObject } from "../../src/contract/ResponsesReply.ts"
-import { Health, ModelList } from "../../src/contract/System.ts"
+import { Health, ModelList, ModelObject } from "../../src/contract/System.ts"
 import { usageNotice } from "../../src/contract/usageNotice.ts"
 import { parsed } from "../support/http.ts"
 
@@ -57,6 +57,7 @@ describe("the OpenAPI document", () => {
       "/v1/messages",
       "/v1/messages/count_tokens",
       "/v1/models",
+      "/v1/models/{id}",
       "/v1/responses"
     ])
   })
@@ -107,8 +108,8 @@ describe("the OpenAPI document", () => {
     for (const [path, { responses }] of operations) {
       const expected = path.startsWith("/v1/messages")
         ? [...common, "401"]
-        : path === "/v1/models"
-          ? [...plain, "403", "429"]
+        : path.startsWith("/v1/models")
+          ? [...plain, "403", "429", ...(path === "/v1/models" ? [] : ["404"])]
           : path === "/health"
             ? plain
             : common
@@ -130,7 +131,7 @@ describe("the OpenAPI document", () => {
         assert.isNotEmpty(description)
         if (status === "429") assert.isDefined(headers["retry-after"], path)
       }
-      const inference = path.startsWith("/v1/") && path !== "/v1/models"
+      const inference = path.startsWith("/v1/") && !path.startsWith("/v1/models")
       assert.strictEqual(responses["200"].headers["x-gateway-served-by"] !== undefined, inference, path)
     }
   })
@@ -144,6 +145,7 @@ describe("the OpenAPI document", () => {
     createResponse: [ResponseObject, ResponsesRequest],
     createEmbeddings: [EmbeddingList, EmbeddingsRequest],
     listModels: [ModelList],
+    getModel: [ModelObject],
     getHealth: [Health]
   }
   const accepts = (schema: Schema.ConstraintDecoder<unknown>, value: unknown) =>

@@ -66,6 +66,7 @@ describe("paths and methods", () => {
     ["/v1/responses", "PATCH", "POST"],
     ["/v1/embeddings", "GET", "POST"],
     ["/v1/models", "POST", "GET"],
+    ["/v1/models/x", "DELETE", "GET"],
     ["/health", "POST", "GET"]
   ] as const) {
     it(`405 for ${method} ${path}`, async () => {
@@ -80,6 +81,20 @@ describe("paths and methods", () => {
       200
     )
     assert.strictEqual((await get(`${gateway.url}/v1/models?limit=5`, key)).status, 200)
+  })
+  it("a model of the list, by its ID", async () => {
+    const list = await get(`${gateway.url}/v1/models`, key)
+    for (const model of list.json.data) {
+      for (const id of [model.id, encodeURIComponent(model.id)]) {
+        const got = await get(`${gateway.url}/v1/models/${id}`, key)
+        assert.strictEqual(got.status, 200, id)
+        assert.deepStrictEqual(got.json, model)
+      }
+    }
+    for (const id of ["gpt-5.1", "gpt-5.1:IL5", "x:il5", "a/b", "%2e%2e", "%"]) {
+      refused(await get(`${gateway.url}/v1/models/${id}`, key), 404, "not_found_error")
+    }
+    refused(await get(`${gateway.url}/v1/models/gpt-5.1:il5`), 403, "authentication_error")
   })
   it("HEAD is answered without a body", async () => {
     const got = await get(`${gateway.url}/health`, {}, "HEAD")
