@@ -22,6 +22,7 @@ import type { FileError } from "./limits/files.ts"
 import { Keys } from "./limits/Keys.ts"
 import { Quota } from "./limits/Quota.ts"
 import { RateLimit } from "./limits/RateLimit.ts"
+import { RefusedKeys } from "./limits/RefusedKeys.ts"
 import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
 import { auditLayer, UsageLog } from "./limits/UsageLog.ts"
@@ -58,7 +59,7 @@ export interface GatewayOptions {
 /** A sandbox of one process counts in memory, so that a trial leaves no files, unless there are keys whose use can be asked for. */
 const store = ({ settings, sandbox }: GatewayOptions) => {
   const trial = sandbox && settings.workers === 1 && Option.isNone(settings.redisUrl)
-  return trial && !existsSync(settings.keysFile) ? layerMemory : storeLayer(settings)
+  return trial && !existsSync(settings.keysFile) ? Layer.merge(layerMemory, RefusedKeys.none) : storeLayer(settings)
 }
 
 /** At a terminal, the sandbox writes no records between the lines that a person reads. */
@@ -72,11 +73,12 @@ const access = (options: GatewayOptions) => {
   const { settings, sandbox } = options
   const lease = Duration.sum(settings.streamCeiling, Duration.minutes(1))
   return Layer.mergeAll(
-    Keys.layer({ file: settings.keysFile, grace: settings.keysGrace, sandbox }),
     CloudQuota.layer({ wait: settings.queueWait, share: settings.cloudQuotaShare }),
-    Layer.mergeAll(RateLimit.layer({ streamCeiling: settings.streamCeiling }), Quota.layer({ lease })).pipe(
-      Layer.provideMerge(store(options))
-    )
+    Layer.mergeAll(
+      Keys.layer({ file: settings.keysFile, grace: settings.keysGrace, sandbox }),
+      RateLimit.layer({ streamCeiling: settings.streamCeiling }),
+      Quota.layer({ lease })
+    ).pipe(Layer.provideMerge(store(options)))
   )
 }
 

@@ -19,6 +19,8 @@ export interface RequestFacts {
   readonly keyId: string | undefined
   readonly keyName: string | undefined
   readonly team: string | undefined
+  /** Who answers for the key. */
+  readonly owner: string | undefined
   readonly tags: Readonly<Record<string, string>> | undefined
   /** The ID that was asked for, as the caller wrote it. */
   readonly modelId: string | undefined

@@ -113,6 +113,10 @@ export class RequestRecord implements RequestFacts {
     return this.caller?.team?.name
   }
 
+  get owner(): string | undefined {
+    return this.caller?.owner
+  }
+
   get tags(): RequestFacts["tags"] {
     return this.caller?.tags
   }

@@ -20,9 +20,7 @@ export const makeFinish = Effect.gen(function* () {
     if (facts.path === "/health") return Effect.void
     const { caller, charged: tokens, cost = 0 } = facts
     // What the next request is measured by.
-    if (caller !== undefined && tokens !== undefined) {
-      note(caller, facts.startedAt, tokens.input + tokens.output, cost)
-    }
+    if (caller !== undefined) note(caller, facts.startedAt, (tokens?.input ?? 0) + (tokens?.output ?? 0), cost)
     const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
     const record = usageRecordOf(facts, left, now)
     if (record !== undefined) records.record(record)

@@ -1,6 +1,6 @@
 /** Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). */
 import { timingSafeEqual } from "node:crypto"
-import { Clock, Context, DateTime, Deferred, Duration, Effect, Layer, Result, Schedule } from "effect"
+import { Clock, Context, DateTime, Deferred, Duration, Effect, Layer, Option, Result, Schedule } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { Level } from "../catalog/Level.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
@@ -10,6 +10,7 @@ import { FileError, readOwned } from "./files.ts"
 import { digestOf, emptyBook, type Key, type KeyBook, parseBook, type Team } from "./KeyFile.ts"
 import { makeGrace } from "./keysGrace.ts"
 import { pickLimits } from "./limits.ts"
+import { RefusedKeys } from "./RefusedKeys.ts"
 
 /** The message is the same for all of them. */
 const unauthenticated = (why: Refusal, id?: string) =>
@@ -83,7 +84,7 @@ const noDigest = Buffer.from(digestOf(""))
 export interface KeysOptions {
   /** The key file (`GATEWAY_KEYS_FILE`). */
   readonly file: string
-  /** Time between two looks at the file; default 1 second. A revoked key stops working within it. */
+  /** Time between two looks at the file; and at the keys that the store refuses; default 1 second. A revoked key stops working within it. */
   readonly poll?: Duration.Input | undefined
   /** How long the keys outlive a file that is gone or broken (`GATEWAY_KEYS_GRACE`); default 10 minutes. */
   readonly grace?: Duration.Duration | undefined
@@ -129,7 +130,7 @@ export class Keys extends Context.Service<
         let known = text === undefined ? emptyBook : yield* parseBook(file, text)
         const startedAt = yield* DateTime.now
         const inForce = (book: KeyBook) => (sandbox ? withSandbox(book, startedAt) : book)
-        const { service, replace, tick } = make(inForce(known))
+        const { refuse, replace, service, tick } = make(inForce(known))
         const use = (book: KeyBook) => replace(inForce(book))
         if (text === undefined && !sandbox) {
           yield* Effect.logWarning(
@@ -153,8 +154,14 @@ export class Keys extends Context.Service<
             `${message}. The API keys that were read before stay in force for ${Duration.format(grace)}, unless the file is fixed.`,
           looked: makeGrace({ file, grace, end: use(emptyBook), restore: Effect.suspend(() => use(known)) })
         })
-        // Keys expire without a change of the file.
-        yield* tick.pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
+        // Keys expire without a change of the file, and are refused before it says so.
+        const refusedKeys = yield* Effect.serviceOption(RefusedKeys)
+        const look = Option.match(refusedKeys, {
+          onNone: () => Effect.void,
+          // Where the store is lost, what it said before holds.
+          onSome: ({ list }) => Effect.ignore(Effect.map(list, refuse))
+        })
+        yield* Effect.andThen(look, tick).pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
         return service
       })
     )
@@ -162,6 +169,8 @@ export class Keys extends Context.Service<
 
 const make = (initial: KeyBook) => {
   let index = indexOf(initial)
+  let refused: ReadonlySet<string> = new Set()
+  const works = (key: Key, now: number) => isActive(key, now) && !refused.has(key.id)
   const waiting = new Map<string, Deferred.Deferred<void>>()
 
   const authenticate = (presented: string, now: number): Result.Result<CallerIdentity, GatewayError> => {
@@ -170,8 +179,13 @@ const make = (initial: KeyBook) => {
     const same = timingSafeEqual(Buffer.from(digest), found?.digest ?? noDigest)
     if (!same || found === undefined) return unauthenticated(presented === "" ? "missing" : "unknown")
     const { caller, key, until } = found
-    if (now < until && isActive(key, now)) return Result.succeed(caller)
-    const ended = key.revoked !== undefined ? "revoked" : key.disabled !== undefined ? "disabled" : "expired"
+    if (now < until && works(key, now)) return Result.succeed(caller)
+    const ended =
+      key.revoked === undefined && key.disabled !== undefined
+        ? "disabled"
+        : key.revoked !== undefined || isActive(key, now)
+          ? "revoked"
+          : "expired"
     return unauthenticated(now < until ? ended : "rotated", key.id)
   }
 
@@ -182,7 +196,7 @@ const make = (initial: KeyBook) => {
     const now = yield* Clock.currentTimeMillis
     for (const [id, deferred] of waiting) {
       const key = index.byId.get(id)
-      if (key !== undefined && isActive(key, now)) continue
+      if (key !== undefined && works(key, now)) continue
       waiting.delete(id)
       yield* Deferred.succeed(deferred, undefined)
     }
@@ -193,6 +207,9 @@ const make = (initial: KeyBook) => {
       index = indexOf(book)
       return tick
     })
+  const refuse = (ids: ReadonlySet<string>): void => {
+    refused = ids
+  }
   const inForce = () => ({ ...index.book, since: index.since })
-  return { service: Keys.of({ authenticate, ended, inForce }), replace, tick }
+  return { service: Keys.of({ authenticate, ended, inForce }), refuse, replace, tick }
 }

@@ -75,6 +75,8 @@ export class Ledger extends Context.Service<
      * twice counts once.
      */
     readonly settle: (id: string, charges: ReadonlyArray<Charge>) => Effect.Effect<void, LedgerError>
+    /** Raises what was spent of each account to this, where it is less. */
+    readonly raise: (spent: ReadonlyArray<Charge>) => Effect.Effect<void, LedgerError>
     /** What was spent of each account, by name. */
     readonly spent: (names: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<number>, LedgerError>
     /** Charges what is demanded now, for good. */

@@ -65,7 +65,7 @@ export class Quota extends Context.Service<
      * `overloaded` while the store is lost: a quota that cannot be counted is not given.
      */
     readonly reserve: (caller: CallerIdentity, wanted: Wanted) => Effect.Effect<Reservation, GatewayError, Scope.Scope>
-    /** Adds what a request used to what no limit counts. Once for every request that was charged; does not wait. */
+    /** Adds what a request used to what no limit counts. Once for every request of a caller; does not wait. */
     readonly note: Note
     /** What these keys and teams have used. */
     readonly usageTotals: (users: Users) => Effect.Effect<UsageTotals, LedgerError>

@@ -20,6 +20,7 @@ export const UsageRecord = Schema.Struct({
   /** As the key file has them; absent where it has none. */
   key_name: Schema.optional(Schema.String),
   team: Schema.optional(Schema.String),
+  owner: Schema.optional(Schema.String),
   tags: Schema.optional(Schema.Record(Schema.String, Schema.String)),
   /** The caller's address. */
   source: Schema.NullOr(Schema.String),
@@ -100,6 +101,7 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
     key_id: facts.keyId ?? null,
     key_name: facts.keyName,
     team: facts.team,
+    owner: facts.owner,
     tags: facts.tags,
     source: cut(facts.source),
     surface,

@@ -100,6 +100,9 @@ const make = (database: DatabaseSync) => {
   const spend = database.prepare(
     "INSERT INTO account VALUES (?, ?) ON CONFLICT DO UPDATE SET spent = spent + excluded.spent"
   )
+  const lift = database.prepare(
+    "INSERT INTO account VALUES (?, ?) ON CONFLICT DO UPDATE SET spent = max(spent, excluded.spent)"
+  )
   const spent = spentOf(database)
   const draining = database.prepare("SELECT spent, at FROM draining WHERE name = ?")
   const setDraining = database.prepare("INSERT OR REPLACE INTO draining VALUES (?, ?, ?)")
@@ -162,6 +165,10 @@ const make = (database: DatabaseSync) => {
           if (row !== undefined)
             charge(account, account.drain === undefined ? amount : amount - Number(row.amount), now)
         }
+      }),
+    raise: (amounts) =>
+      atomic(() => {
+        for (const { account, amount } of amounts) lift.run(account.name, amount)
       }),
     spent: (names) => patiently(() => spent(names)),
     take: (demands) =>

@@ -1,61 +1,117 @@
 /** Where limits and quotas are counted (docs/decisions.md#limits-and-quotas). */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { Ledger, LedgerError } from "./Ledger.ts"
+import { RefusedKeys } from "./RefusedKeys.ts"
+import type { RedisLedgerOptions } from "./redisLedger.ts"
 import type { StatusBoard } from "./StatusBoard.ts"
 import { layerFile, quotaFile, readSpent } from "./sqliteStore.ts"
 
 type StoreSettings = Pick<GatewaySettings, "redisUrl" | "stateDir">
 
-/** Lies in the state directory while the gateway that uses it counts in Redis, for commands in a shell that does not know. */
+/**
+ * Lies in the state directory while the gateway that uses it counts in Redis, for commands in a shell that does not know. It
+ * holds the epoch of the counts, so that a Redis that was emptied while no gateway ran is noticed, too.
+ */
 const markerOf = (stateDir: string): string => join(stateDir, "counts-in-redis")
 
 /** The directory may be read-only, or missing: then there is no note. */
 const note = (run: () => void) => Effect.ignore(Effect.try(run))
 
-const mark = (stateDir: string) =>
+const mark = (stateDir: string) => (epoch: string) =>
   note(() => {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-    writeFileSync(markerOf(stateDir), "", { mode: 0o600 })
+    writeFileSync(markerOf(stateDir), epoch, { mode: 0o600 })
   })
 const unmark = (stateDir: string) => note(() => rmSync(markerOf(stateDir), { force: true }))
+const markedEpoch = (stateDir: string) =>
+  Effect.orElseSucceed(
+    Effect.try(() => readFileSync(markerOf(stateDir), "utf8") || undefined),
+    () => undefined
+  )
 
-const redisLayer = (url: Redacted.Redacted<string>) =>
+const redisLayer = (url: Redacted.Redacted<string>, options?: RedisLedgerOptions) =>
   Layer.unwrap(
     Effect.map(
       Effect.promise(() => import("./redisStore.ts")),
-      ({ layerRedis }) => layerRedis(Redacted.value(url))
+      ({ layerRedis }) => layerRedis(Redacted.value(url), options)
     )
   )
 
 /** Redis, which replicas share (`GATEWAY_REDIS_URL`), or a file that processes on one machine share (`GATEWAY_STATE_DIR`). */
-export const storeLayer = ({ redisUrl, stateDir }: StoreSettings): Layer.Layer<Ledger | StatusBoard, LedgerError> =>
+export const storeLayer = ({
+  redisUrl,
+  stateDir
+}: StoreSettings): Layer.Layer<Ledger | StatusBoard | RefusedKeys, LedgerError> =>
   Option.match(redisUrl, {
-    onSome: (url) => Layer.tap(redisLayer(url), () => mark(stateDir)),
-    onNone: () => Layer.tap(layerFile(stateDir), () => unmark(stateDir))
+    onSome: (url) =>
+      Layer.unwrap(Effect.map(markedEpoch(stateDir), (before) => redisLayer(url, { before, inForce: mark(stateDir) }))),
+    onNone: () =>
+      Layer.merge(
+        Layer.tap(layerFile(stateDir), () => unmark(stateDir)),
+        RefusedKeys.none
+      )
   })
 
 const here = "set GATEWAY_REDIS_URL in this shell, too"
 
+/** Why a command cannot know where the gateway counts. */
+const doubt = ({ redisUrl, stateDir }: StoreSettings): string | undefined => {
+  if (Option.isSome(redisUrl)) return undefined
+  if (existsSync(markerOf(stateDir))) return `the gateway that uses ${stateDir} counts in Redis; ${here}.`
+  return existsSync(quotaFile(stateDir))
+    ? undefined
+    : `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that.`
+}
+const certain = (settings: StoreSettings) =>
+  Effect.suspend(() => {
+    const message = doubt(settings)
+    return message === undefined ? Effect.void : Effect.fail(new LedgerError({ message }))
+  })
+
 /** What was spent, for a command beside the gateway: it makes no file, and fails where there may be counts that it does not see. */
 export const spentIn =
-  ({ redisUrl, stateDir }: StoreSettings): Ledger["Service"]["spent"] =>
+  (settings: StoreSettings): Ledger["Service"]["spent"] =>
   (names) =>
-    Effect.suspend(() => {
-      if (Option.isSome(redisUrl)) {
-        return Effect.flatMap(Ledger, ({ spent }) => spent(names)).pipe(Effect.provide(redisLayer(redisUrl.value)))
-      }
-      if (existsSync(markerOf(stateDir))) {
-        return Effect.fail(new LedgerError({ message: `the gateway that uses ${stateDir} counts in Redis; ${here}.` }))
-      }
-      if (!existsSync(quotaFile(stateDir))) {
-        return Effect.fail(
-          new LedgerError({
-            message: `there is no ${quotaFile(stateDir)}. If the gateway counts in Redis, ${here}; if it has another GATEWAY_STATE_DIR, set that.`
-          })
-        )
-      }
-      return readSpent(stateDir, names)
-    })
+    Effect.andThen(
+      certain(settings),
+      Option.match(settings.redisUrl, {
+        onSome: (url) =>
+          Effect.provide(
+            Effect.flatMap(Ledger, ({ spent }) => spent(names)),
+            redisLayer(url)
+          ),
+        onNone: () => readSpent(settings.stateDir, names)
+      })
+    )
+
+/** Raises counts where the gateway has them. */
+export const raiseIn =
+  (settings: StoreSettings): Ledger["Service"]["raise"] =>
+  (amounts) =>
+    Effect.andThen(
+      certain(settings),
+      Effect.provide(
+        Effect.flatMap(Ledger, ({ raise }) => raise(amounts)),
+        Option.match(settings.redisUrl, {
+          onSome: (url) => redisLayer(url),
+          onNone: () => layerFile(settings.stateDir)
+        })
+      )
+    )
+
+/** Tells the replicas of a gateway whether a key is refused; undefined where no Redis is known of that they share. */
+export const tellReplicas = ({ redisUrl }: StoreSettings, id: string, refused: boolean) =>
+  Option.getOrUndefined(
+    Option.map(redisUrl, (url) =>
+      Effect.flatMap(RefusedKeys, ({ add, remove }) => (refused ? add(id) : remove(id))).pipe(
+        Effect.provide(redisLayer(url))
+      )
+    )
+  )
+
+/** Whether the gateway counts in a Redis that this shell does not know. */
+export const isElsewhere = ({ redisUrl, stateDir }: StoreSettings): boolean =>
+  Option.isNone(redisUrl) && existsSync(markerOf(stateDir))

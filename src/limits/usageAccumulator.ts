@@ -1,12 +1,12 @@
 /**
- * Use that no limit holds, so that it can be shown. It is added up in
- * memory and written every second, beside the requests. A process that is killed loses the last second of it; what counts towards
- * a limit is settled by each request (Quota).
+ * Use that no limit holds, so that it can be shown, and when each key was used last. It is added up in memory and written every
+ * second, beside the requests. A process that is killed loses the last second of it; what counts towards a limit is settled by
+ * each request (Quota).
  */
 import { Duration, Effect, Queue } from "effect"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Account, Charge, Ledger } from "./Ledger.ts"
-import { accountOf, budgetsOf, keyUser, monthAt, teamUser, type Unit } from "./limits.ts"
+import { accountOf, budgetsOf, keyUser, lastUseAccount, monthAt, teamUser, type Unit } from "./limits.ts"
 import type { makeWatch } from "./storeHealth.ts"
 
 /** Of this month's accounts, those that get no settlement. */
@@ -17,12 +17,14 @@ const uncounted = (caller: CallerIdentity, now: number, unit: Unit): ReadonlyArr
   return users.map((user) => accountOf(user, monthAt(now), unit)).filter(({ name }) => !settled.has(name))
 }
 
-/** Adds what a request used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
+/** Adds a request of this caller, and what it used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
 export type Note = (caller: CallerIdentity, startedAt: number, tokens: number, cost: number) => void
 
 interface Batch {
   readonly id: string
   readonly charges: ReadonlyArray<Charge>
+  /** When keys were used last. */
+  readonly used: ReadonlyArray<Charge>
   /** Whether the store has its hold, which the settlement ends: so it counts once, however often it is sent. */
   held: boolean
 }
@@ -36,6 +38,7 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
   watch: ReturnType<typeof makeWatch>
 ) {
   const sums = new Map<string, { readonly account: Account; amount: number }>()
+  const used = new Map<string, number>()
   /** Sent again until the store has it. */
   let batch: Batch | undefined
 
@@ -45,16 +48,21 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
     else sum.amount += amount
   }
   const write = Effect.gen(function* () {
-    if (batch === undefined && sums.size > 0) {
-      batch = { id: crypto.randomUUID(), charges: [...sums.values()], held: false }
+    if (batch === undefined && used.size > 0) {
+      const last = [...used].map(([user, amount]): Charge => ({ account: lastUseAccount(user), amount }))
+      batch = { id: crypto.randomUUID(), charges: [...sums.values()], used: last, held: false }
       sums.clear()
+      used.clear()
     }
     if (batch === undefined) return
     const { charges, held, id } = batch
-    const demands = charges.map(({ account }) => ({ account, limit: Number.MAX_SAFE_INTEGER, amount: 0, least: 0 }))
-    if (!held) yield* watch(ledger.hold({ id, demands, lease }))
-    batch.held = true
-    yield* watch(ledger.settle(id, charges))
+    yield* watch(ledger.raise(batch.used))
+    if (charges.length > 0) {
+      const demands = charges.map(({ account }) => ({ account, limit: Number.MAX_SAFE_INTEGER, amount: 0, least: 0 }))
+      if (!held) yield* watch(ledger.hold({ id, demands, lease }))
+      batch.held = true
+      yield* watch(ledger.settle(id, charges))
+    }
     batch = undefined
   }).pipe(Effect.ignore, Effect.uninterruptible)
   // At the end a batch that waits, and what came after it.
@@ -70,7 +78,8 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
   const note: Note = (caller, startedAt, tokens, cost) => {
     if (tokens > 0) for (const account of uncounted(caller, startedAt, "tokens")) add(account, tokens)
     if (cost > 0) for (const account of uncounted(caller, startedAt, "cost")) add(account, cost)
-    if (sums.size > 0) Queue.offerUnsafe(wake, undefined)
+    used.set(keyUser(caller.id), Math.max(startedAt, used.get(keyUser(caller.id)) ?? 0))
+    Queue.offerUnsafe(wake, undefined)
   }
   return note
 })

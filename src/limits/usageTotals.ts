@@ -1,7 +1,7 @@
 /** What every key and team has used (docs/operation.md#keys). */
 import { Effect } from "effect"
 import type { Ledger, LedgerError } from "./Ledger.ts"
-import { accountOf, dayAt, keyUser, monthAt, type Period, teamUser, type Unit } from "./limits.ts"
+import { accountOf, dayAt, keyUser, lastUseAccount, monthAt, type Period, teamUser, type Unit } from "./limits.ts"
 
 /** What was charged in this month and today (UTC), running requests excluded. Costs are in millionths of the catalog's currency. */
 export interface Use {
@@ -10,6 +10,8 @@ export interface Use {
   /** Today's are counted where they are limited. */
   readonly dailyTokens: number
   readonly dailyCost: number
+  /** When a key was used last, in milliseconds since the epoch; 0 where it is not known to have been. */
+  readonly lastUse: number
 }
 
 export interface Users {
@@ -38,11 +40,14 @@ export const usageTotalsOf = (
     [today, "cost"]
   ]
   const users = [...keys.map(({ id }) => keyUser(id)), ...teams.map(({ name }) => teamUser(name))]
-  const accounts = users.flatMap((user) => of.map(([period, unit]) => accountOf(user, period, unit).name))
+  const accounts = users.flatMap((user) => [
+    ...of.map(([period, unit]) => accountOf(user, period, unit).name),
+    lastUseAccount(user).name
+  ])
   return Effect.map(spent(accounts), (amounts) => {
     const uses = users.map((_, n): Use => {
-      const [monthlyTokens = 0, monthlyCost = 0, dailyTokens = 0, dailyCost = 0] = amounts.slice(4 * n, 4 * n + 4)
-      return { monthlyTokens, monthlyCost, dailyTokens, dailyCost }
+      const [monthlyTokens = 0, monthlyCost = 0, dailyTokens = 0, dailyCost = 0, lastUse = 0] = amounts.slice(5 * n)
+      return { monthlyTokens, monthlyCost, dailyTokens, dailyCost, lastUse }
     })
     return { keys: uses.slice(0, keys.length), teams: uses.slice(keys.length) }
   })

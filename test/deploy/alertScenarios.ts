@@ -46,6 +46,10 @@ const store = (values: string) => ({
   'gateway_access_store_up{use="quota"}': values,
   'gateway_access_store_up{use="streams"}': "1x50"
 })
+const emptied = (values: string) => ({
+  'gateway_access_store_resets_total{instance="a"}': values,
+  'gateway_access_store_resets_total{instance="b"}': "0x100"
+})
 const keyFile = (values: string) => ({
   'gateway_keys_file_up{instance="a"}': values,
   'gateway_keys_file_up{instance="b"}': "1x50"
@@ -97,6 +101,10 @@ export const alertScenarios: ReadonlyArray<Scenario> = [
 
   fires("GatewayLimitStoreLost", "for one use", store("1x20 0x30")),
   silent("the store is back", store("0x20 1x30")),
+
+  fires("GatewayLimitStoreEmpty", "once, of one process", emptied("0x30 1x20")),
+  fires("GatewayLimitStoreEmpty", "when it starts", emptied(born(1))),
+  silent("Redis was empty long ago", emptied("1x100"), 90),
 
   fires("GatewayKeyFileLost", "of one process", keyFile("1x20 0x30")),
   silent("the key file is back", keyFile("0x20 1x30")),

@@ -48,17 +48,17 @@ describe("keys commands", () => {
       const listed = yield* listKeys(file, { json: false, spent })
       assert.include(listed, key.id)
       assert.match(listed, /expires 2027-01-31 00:00 UTC +A. Miller /)
-      assert.match(listed, / +RPM +STREAMS +DAILY-TOKENS +MONTHLY-TOKENS +USED TODAY +USED +COST$/m)
-      assert.match(listed, / 60 +4 +100 +1000 +27 +24 +0.00$/m)
+      assert.match(listed, / +RPM +STREAMS +DAILY-TOKENS +MONTHLY-TOKENS +USED TODAY +USED +COST +LAST USE$/m)
+      assert.match(listed, / 60 +4 +100 +1000 +27 +24 +0.00 +1970-01-01 00:00 UTC$/m)
       const { keys, unavailable } = JSON.parse(yield* listKeys(file, { json: true, spent }))
       assert.deepInclude(keys[0], {
         name: "team",
         owner: "A. Miller",
-        use: { monthlyTokens: 24, dailyTokens: 27, monthlyCost: 29, dailyCost: 32 }
+        use: { monthlyTokens: 24, dailyTokens: 27, monthlyCost: 29, dailyCost: 32, lastUse: "1970-01-01T00:00:00.025Z" }
       })
       assert.deepStrictEqual([keys.length, unavailable, keys[0].digest], [1, undefined, undefined])
       const blind = yield* listKeys(file, { json: false, spent: unread })
-      assert.match(blind, / 1000 +\? +\? +\? +\?$/m)
+      assert.match(blind, / 1000 +\? +\? +\? +\? +\?$/m)
       assert.include(blind, "not shown: set GATEWAY_REDIS_URL")
       const blindJson = JSON.parse(yield* listKeys(file, { json: true, spent: unread }))
       assert.deepStrictEqual([blindJson.keys[0].use, blindJson.unavailable], [null, "set GATEWAY_REDIS_URL"])
@@ -265,6 +265,40 @@ describe("keys commands", () => {
       assert.isTrue(yield* works)
       yield* revokeKey(file, id)
       assert.include((yield* Effect.flip(disableKey(file, id, false))).message, "for good")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("those that nobody uses are listed", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      const start = Date.UTC(2026, 8, 1)
+      yield* TestClock.setTime(start)
+      for (const name of ["used", "idle", "gone", "ended"]) {
+        yield* createKey(file, { name, expires: name === "ended" ? "2026-11-01" : undefined })
+      }
+      const ids = new Map((yield* readKeys(file)).map(({ id, name }) => [name, id]))
+      yield* revokeKey(file, ids.get("gone") ?? "")
+      yield* TestClock.setTime(Date.UTC(2026, 10, 21))
+      yield* createKey(file, { name: "new" })
+      const lastUse = Date.UTC(2026, 9, 25)
+      const of = (names: ReadonlyArray<string>) =>
+        Effect.succeed(names.map((name) => (name === `${ids.get("used")}:last-use` ? lastUse : 0)))
+      const listed = (unused: string) =>
+        Effect.map(listKeys(file, { json: true, spent: of, unused }), (text) =>
+          JSON.parse(text).keys.map(({ name, use }: { readonly name: string; readonly use: unknown }) => [name, use])
+        )
+      const never = { monthlyTokens: 0, monthlyCost: 0, dailyTokens: 0, dailyCost: 0, lastUse: null }
+      assert.deepStrictEqual(yield* listed("30d"), [["idle", never]])
+      assert.deepStrictEqual(yield* listed("20d"), [
+        ["used", { ...never, lastUse: "2026-10-25T00:00:00.000Z" }],
+        ["idle", never]
+      ])
+      assert.include(yield* listKeys(file, { json: false, spent: of, unused: "90d" }), "was used within 90d")
+      const failed = (unused: string, spent: typeof of | typeof unread) =>
+        Effect.map(Effect.flip(listKeys(file, { json: false, spent, unused })), ({ message }) => message)
+      assert.include(yield* failed("30 days", of), "such as 30d")
+      // What is not known is not called idle.
+      assert.include(yield* failed("30d", unread), "not known: set GATEWAY_REDIS_URL")
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 

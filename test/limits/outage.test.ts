@@ -1,17 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Metric, Schedule } from "effect"
+import { Effect, Exit, Layer, Logger, Metric, Schedule, Scope } from "effect"
+import { createClient } from "redis"
 import { Ledger } from "../../src/limits/Ledger.ts"
 import { Quota } from "../../src/limits/Quota.ts"
 import { RateLimit } from "../../src/limits/RateLimit.ts"
+import { RefusedKeys } from "../../src/limits/RefusedKeys.ts"
+import type { RedisLedgerOptions } from "../../src/limits/redisLedger.ts"
 import { layerRedis } from "../../src/limits/redisStore.ts"
 import { hasOwnRedis, startRedis } from "./redis.ts"
 import { callerWith, usedBy, whole } from "./support.ts"
 
 const collect = (lines: Array<string>) => Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
 
-const stores = (url: string, lines: Array<string>) =>
+const stores = (url: string, lines: Array<string>, options?: RedisLedgerOptions) =>
   Layer.mergeAll(Quota.layer({ lease: "20 minutes" }), RateLimit.layer({ streamCeiling: "15 minutes" })).pipe(
-    Layer.provideMerge(layerRedis(url)),
+    Layer.provideMerge(layerRedis(url, options)),
     Layer.provideMerge(collect(lines))
   )
 
@@ -28,6 +31,12 @@ const storeUp = Effect.map(Metric.snapshot, (metrics) =>
       .map(({ attributes, state }) => [attributes?.use, "value" in state ? Number(state.value) : undefined])
   )
 )
+
+/** How often a Redis was found empty. */
+const resets = Effect.map(Metric.snapshot, (metrics) => {
+  const counter = metrics.find(({ id }) => id === "gateway_access_store_resets_total")
+  return counter !== undefined && "count" in counter.state ? Number(counter.state.count) : 0
+})
 
 const soon = Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: 200 })))
 
@@ -100,6 +109,67 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
           assert.strictEqual(yield* usedBy(key), 40)
         }).pipe(Effect.provide(stores(redis.url, [])))
       })
+  )
+
+  it.live("a Redis that comes back empty grants no budget again: what was seen is written back, and it is said", () =>
+    Effect.gen(function* () {
+      const redis = yield* redisServer
+      const lines: Array<string> = []
+      const others: Array<string> = []
+      const flush = Effect.acquireUseRelease(
+        Effect.promise(() => createClient({ url: redis.url }).connect()),
+        (client) => Effect.promise(() => client.flushAll()),
+        (client) => Effect.sync(() => client.destroy())
+      )
+      const key = callerWith({ monthlyTokens: 1000, dailyTokens: 900 })
+      const use = (tokens: number, caller = key) =>
+        Effect.flatMap(Quota, ({ reserve }) =>
+          Effect.scoped(Effect.map(reserve(caller, whole(tokens)), (reservation) => reservation.use(tokens)))
+        )
+      const marks: Array<string> = []
+      const inForce = (epoch: string) => Effect.sync(() => void marks.push(epoch))
+      const refused = Effect.flatMap(RefusedKeys, ({ list }) => list)
+      const gateway = (lines: Array<string>, before?: string) =>
+        Effect.map(Layer.build(Layer.fresh(stores(redis.url, lines, { before, inForce }))), (context) =>
+          Effect.provide(context)
+        )
+      const first = yield* gateway(lines)
+      const second = yield* gateway(others)
+      yield* first(use(500))
+      yield* second(use(200))
+      yield* second(Effect.flatMap(RefusedKeys, ({ add }) => add("key_1")))
+      yield* first(refused)
+      const resetsBefore = yield* resets
+      const scope = yield* Scope.make()
+      const { reserve } = yield* first(Quota)
+      const running = yield* Scope.provide(reserve(key, whole(100)), scope)
+      running.use(50)
+
+      yield* flush
+      // The second has seen 700; the first 700 and the request that runs.
+      const full = yield* Effect.flip(second(use(300)))
+      assert.strictEqual(full.reason, "quota")
+      yield* first(Scope.close(scope, Exit.void))
+      assert.strictEqual(yield* second(usedBy(key)), 750)
+      assert.strictEqual(yield* first(usedBy(key)), 750)
+      assert.deepStrictEqual([...(yield* second(refused))], ["key_1"])
+      for (const said of [lines, others]) {
+        assert.lengthOf(
+          said.filter((line) => line.includes("came back without the counts")),
+          1
+        )
+      }
+      assert.strictEqual((yield* resets) - resetsBefore, 2)
+      assert.strictEqual(new Set(marks).size, 2)
+
+      // Nobody was there when it was emptied: the mark tells.
+      const later: Array<string> = []
+      yield* gateway(later, marks.at(-1))
+      assert.lengthOf(later, 0)
+      yield* flush
+      yield* gateway(later, marks.at(-1))
+      assert.include(later.join("\n"), "usage restore")
+    }).pipe(Effect.scoped)
   )
 
   it.live("says at the start that Redis cannot be reached, without its password", () =>

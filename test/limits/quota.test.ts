@@ -152,6 +152,7 @@ describe("Quota", () => {
             settled.push(...charges.map(({ amount }) => amount))
             return Effect.void
           }),
+        raise: () => Effect.void,
         spent: () => Effect.succeed([]),
         take: () => Effect.succeed({ granted: true, shares: [] })
       })

@@ -190,7 +190,13 @@ const conforms = (store: () => Store) => {
           assert.isAtMost(use.monthlyTokens, 4 * 90)
           assert.strictEqual(use.dailyTokens, use.monthlyTokens)
         }
-        assert.deepStrictEqual(teams[0], { monthlyTokens: 900, monthlyCost: 720_000, dailyTokens: 0, dailyCost: 0 })
+        assert.deepStrictEqual(teams[0], {
+          monthlyTokens: 900,
+          monthlyCost: 720_000,
+          dailyTokens: 0,
+          dailyCost: 0,
+          lastUse: 0
+        })
         const refusal = (key: CallerIdentity, tokens: number) =>
           Effect.map(Effect.flip(Effect.scoped(quota.reserve(key, { ...whole(tokens), prices }))), (error) => error)
         const other = callerWith({ team })
@@ -214,24 +220,51 @@ const conforms = (store: () => Store) => {
     )
   )
 
+  it.live("raises counts, and lowers none", () =>
+    run(
+      Effect.gen(function* () {
+        const { raise, spent } = yield* Ledger
+        const [a, b] = [account(), account()]
+        const raised = (...amounts: ReadonlyArray<number>) =>
+          Effect.andThen(
+            raise([a, b].map((of, n) => ({ account: of, amount: amounts[n] ?? 0 }))),
+            spent([a.name, b.name])
+          )
+        assert.deepStrictEqual(yield* raised(5, 3_000_000_000_000), [5, 3_000_000_000_000])
+        assert.deepStrictEqual(yield* raised(7, 1), [7, 3_000_000_000_000])
+        assert.deepStrictEqual(yield* Effect.andThen(raise([]), spent([a.name])), [7])
+      })
+    )
+  )
+
   it.live("what no limit counts is added up and written beside the requests", () =>
     run(
       Effect.gen(function* () {
         const ledger = yield* Ledger
         const team = { name: crypto.randomUUID(), monthlyTokens: 10 }
         const caller = callerWith({ team })
+        const startedAt = Date.now()
         yield* Effect.gen(function* () {
           const { note, usageTotals } = yield* Quota
-          for (let n = 0; n < 10; n++) note(caller, Date.now(), 7, 3)
+          for (let n = 0; n < 10; n++) note(caller, startedAt - n, 7, 3)
           yield* Effect.repeat(Effect.delay(usageTotals({ keys: [caller], teams: [team] }), "50 millis"), {
             until: ({ keys }) => keys[0]?.monthlyTokens === 70
           })
-          note(caller, Date.now(), 1, 0)
+          note(caller, startedAt - 1000, 1, 0)
         }).pipe(Effect.provide(Quota.layer({ lease })))
         const { keys, teams } = yield* usageTotalsOf(ledger, { keys: [caller], teams: [team] }, Date.now())
-        assert.deepStrictEqual(keys[0], { monthlyTokens: 71, monthlyCost: 30, dailyTokens: 0, dailyCost: 0 })
+        assert.deepStrictEqual(keys[0], {
+          ...{ monthlyTokens: 71, monthlyCost: 30, dailyTokens: 0, dailyCost: 0 },
+          lastUse: startedAt
+        })
         // The team's tokens have a limit: they are settled by each request.
-        assert.deepStrictEqual(teams[0], { monthlyTokens: 0, monthlyCost: 30, dailyTokens: 0, dailyCost: 0 })
+        assert.deepStrictEqual(teams[0], {
+          monthlyTokens: 0,
+          monthlyCost: 30,
+          dailyTokens: 0,
+          dailyCost: 0,
+          lastUse: 0
+        })
       })
     )
   )

@@ -78,6 +78,7 @@ describe("a usage record", () => {
     keyId: undefined,
     keyName: undefined,
     team: undefined,
+    owner: undefined,
     tags: undefined,
     modelId: undefined,
     route: undefined,

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { hasOwnRedis, startRedis, type TestRedis } from "../limits/redis.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
 import { get } from "../support/http.ts"
-import { until } from "./child.ts"
+import { start, until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
 import { ask, openSurface, requestOf } from "./surfaces.ts"
 
@@ -18,7 +18,9 @@ const { file, secrets } = keysFileWith(directory, {
   race: { monthlyTokens: 10 * reserved },
   quota: { monthlyTokens: 100_000 },
   local: { requestsPerMinute: 2 },
-  free: {}
+  free: {},
+  leaked: {},
+  paused: {}
 })
 let redis: TestRedis
 let gateways: readonly [Gateway, Gateway]
@@ -74,6 +76,34 @@ describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
         Number(second.headers.get("x-ratelimit-remaining-tokens")),
       first.json.usage.total_tokens
     )
+  })
+
+  it("a key that is revoked is refused by every replica within two seconds, and its streams end", async () => {
+    // The other replica has a copy of the key file, which does not change.
+    const copy = join(directory, "copy.json")
+    writeFileSync(copy, readFileSync(file))
+    const other = await startGateway({ settings: { GATEWAY_KEYS_FILE: copy, GATEWAY_REDIS_URL: redis.url } })
+    const run = async (...args: ReadonlyArray<string>) => {
+      const { stdout } = await start(["keys", ...args], { GATEWAY_KEYS_FILE: file, GATEWAY_REDIS_URL: redis.url }).ended
+      assert.include(stdout, "Replicas that share the Redis were told.")
+    }
+    const refused = async (secret: string) =>
+      (await get(`${other.url}/v1/models`, { "x-api-key": secret })).status === 403
+    try {
+      const running = await openSurface(other.url, secrets.leaked, "chat", "[sandbox: stall after=2]", { stream: true })
+      await run("revoke", "leaked")
+      const toldAt = performance.now()
+      await until(() => refused(secrets.leaked), "the refusal", 5000)
+      assert.match(await running.text(), /revoked or has expired/)
+      // A second more for a machine that does other things.
+      assert.isBelow(performance.now() - toldAt, 3000)
+      await run("disable", "paused")
+      await until(() => refused(secrets.paused), "the refusal", 5000)
+      await run("enable", "paused")
+      await until(async () => !(await refused(secrets.paused)), "the key")
+    } finally {
+      await other.stop()
+    }
   })
 
   it("without it keys still work, requests are counted locally, quotas are refused; both are logged, and over when it is back", async () => {

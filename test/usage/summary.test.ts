@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { longestLine, makeLines } from "../../src/operators/usage/lines.ts"
 import { showSummary } from "../../src/operators/usage/report.ts"
-import { makeSumming, type SummaryOptions, times } from "../../src/operators/usage/summary.ts"
+import { isDimension, makeSumming, type SummaryOptions, times } from "../../src/operators/usage/summary.ts"
 import { chained, line } from "./records.ts"
 
 const sum = (lines: ReadonlyArray<string | undefined>, options: SummaryOptions = { by: ["key"] }) => {
@@ -104,6 +104,28 @@ describe("a summary", () => {
         ["key_1", null, "gpt-5.1", "il5", "azure", "chat", "2026-11-21"]
       ]
     )
+  })
+
+  it("groups by who answers, from where, by hour and by a tag", () => {
+    const { groups } = sum(
+      [
+        line(1, { owner: "A. Miller", tags: { project: "atlas" } }),
+        line(3_600_000, { tags: { project: "atlas", other: "x" }, source: null }),
+        line(2)
+      ],
+      { by: ["owner", "source", "hour", "tag:project"] }
+    )
+    assert.deepEqual(
+      groups.map(({ values }) => values),
+      [
+        [null, null, "2026-11-21T01", "atlas"],
+        [null, "127.0.0.1", "2026-11-21T00", null],
+        ["A. Miller", "127.0.0.1", "2026-11-21T00", "atlas"]
+      ]
+    )
+    for (const none of ["tag:", "tag", "tags:x", "toString"]) assert.isFalse(isDimension(none), none)
+    // A tag may be called as anything.
+    assert.deepEqual(sum([line(1)], { by: ["tag:toString"] }).groups[0]?.values, [null])
   })
 
   it.each([

@@ -3,7 +3,7 @@ import { Effect, Option, Record } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { limitKinds } from "../../limits/limits.ts"
-import { spentIn } from "../../limits/store.ts"
+import { isElsewhere, spentIn, tellReplicas } from "../../limits/store.ts"
 import type { GatewaySettings } from "../../Settings.ts"
 import { readNotice } from "../../settings/notice.ts"
 import { parseOverlap } from "../keys/keyOptions.ts"
@@ -27,6 +27,22 @@ const owner = optionalText("owner", "who answers for it")
 const models = optionalText("models", "base models it may use: claude-*,gpt-5.1")
 const levels = optionalText("levels", "levels it may use: il5,itar")
 const expires = optionalText("expires", "when it ends: 2027-01-31 (at 00:00 UTC), a time, or 90d")
+
+/** Replicas hear it from their Redis within two seconds, whenever they see the key file. */
+const told = <E, R>(gateway: GatewaySettings, id: string, refused: boolean, changed: Effect.Effect<string, E, R>) =>
+  Effect.flatMap(changed, (text) => {
+    const telling = tellReplicas(gateway, id, refused)
+    if (telling === undefined) {
+      const unknown =
+        "Replicas that share a Redis hear of it with the key file: set GATEWAY_REDIS_URL in this shell, too.\n"
+      return Effect.succeed(isElsewhere(gateway) ? text + unknown : text)
+    }
+    return Effect.match(telling, {
+      onFailure: ({ message }) =>
+        `${text}Replicas were not told: ${message}. They follow when they read the key file.\n`,
+      onSuccess: () => `${text}Replicas that share the Redis were told.\n`
+    })
+  })
 
 export const keysCommand = Command.make("keys").pipe(
   Command.withDescription("Create, list, change, rotate and revoke API keys"),
@@ -72,17 +88,17 @@ export const keysCommand = Command.make("keys").pipe(
     printing(
       "list",
       "List the keys, without their secrets, and what they used this month",
-      { json: jsonFlag },
-      ({ json }, gateway) => listKeys(gateway.keysFile, { json, spent: spentIn(gateway) })
+      { json: jsonFlag, unused: optionalText("unused", "only keys that work and were not used for so long: 30d") },
+      (options, gateway) => listKeys(gateway.keysFile, { ...options, spent: spentIn(gateway) })
     ),
-    printing("revoke", "Revoke a key; it stops working within seconds", { id }, ({ id }, { keysFile }) =>
-      revokeKey(keysFile, id)
+    printing("revoke", "Revoke a key; it stops working within seconds", { id }, ({ id }, gateway) =>
+      told(gateway, id, true, revokeKey(gateway.keysFile, id))
     ),
-    printing("disable", "Refuse a key until it is enabled again", { id }, ({ id }, { keysFile }) =>
-      disableKey(keysFile, id, true)
+    printing("disable", "Refuse a key until it is enabled again", { id }, ({ id }, gateway) =>
+      told(gateway, id, true, disableKey(gateway.keysFile, id, true))
     ),
-    printing("enable", "Take a key that was disabled", { id }, ({ id }, { keysFile }) =>
-      disableKey(keysFile, id, false)
+    printing("enable", "Take a key that was disabled", { id }, ({ id }, gateway) =>
+      told(gateway, id, false, disableKey(gateway.keysFile, id, false))
     ),
     printing(
       "rotate",

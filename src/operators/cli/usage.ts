@@ -3,10 +3,12 @@ import { Console, DateTime, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { readKeys } from "../../limits/KeyFile.ts"
 import { readVerifier } from "../../limits/signing.ts"
+import { raiseIn } from "../../limits/store.ts"
 import { parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
+import { makeRestoring } from "../usage/restore.ts"
 import { dimensions, isDimension, makeSumming } from "../usage/summary.ts"
 import { CommandError, fail, optionalText, print, settings } from "./shared.ts"
 
@@ -87,6 +89,26 @@ const verify = Command.make(
   )
 )
 
+const restore = Command.make(
+  "restore",
+  { files },
+  Effect.fnUntraced(function* (named) {
+    const { gateway } = yield* settings
+    const restoring = makeRestoring(DateTime.toEpochMillis(yield* DateTime.now))
+    const { files } = yield* checkFiles(yield* filesOf(named.files))
+    yield* readFiles(files, restoring)
+    const { counts, damaged, records } = restoring.result()
+    yield* raiseIn(gateway)(counts)
+    yield* print(
+      `Raised ${counts.length} counts of this month and of today to what ${records} records say${
+        damaged === 0 ? "" : `; ${damaged} lines are damaged`
+      }. None was lowered.`
+    )
+  })
+).pipe(
+  Command.withDescription("Rebuild the counts of this month and of today, where a Redis or a state directory was lost")
+)
+
 const flags = {
   files,
   by: Flag.String("by").pipe(
@@ -118,5 +140,5 @@ export const usageCommand = Command.make(
   })
 ).pipe(
   Command.withDescription("Sum usage records: who used what, how much, how fast, and how it ended"),
-  Command.withSubcommands([verify])
+  Command.withSubcommands([verify, restore])
 )

@@ -67,12 +67,24 @@ export const parseTime = (text: string): Option.Option<DateTime.DateTime> =>
     () => new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().slice(0, 10) === text.slice(0, 10)
   )
 
-const daysAhead = /^([1-9]\d{0,4})d$/
+const daysPattern = /^([1-9]\d{0,4})d$/
+const daysIn = (text: string): number | undefined => {
+  const [, days] = daysPattern.exec(text) ?? []
+  return days === undefined ? undefined : Number(days)
+}
+
+/** So many days ago. */
+export const parseUnused = (now: DateTime.Utc) => (text: string) => {
+  const days = daysIn(text)
+  return days === undefined
+    ? fail("--unused: expected days, such as 30d")
+    : Effect.succeed(DateTime.subtract(now, { days }))
+}
 
 /** A date, a time, or days from now. */
 export const parseExpires = (now: DateTime.Utc) => (text: string) => {
-  const days = daysAhead.exec(text)?.[1]
-  if (days !== undefined) return Effect.succeed(DateTime.add(now, { days: Number(days) }))
+  const days = daysIn(text)
+  if (days !== undefined) return Effect.succeed(DateTime.add(now, { days }))
   const time = parseTime(text)
   if (Option.isNone(time)) {
     return fail(

@@ -6,6 +6,7 @@ import type { Ledger, LedgerError } from "../../limits/Ledger.ts"
 import { limitKinds, limitNames } from "../../limits/limits.ts"
 import { type UsageTotals, type Use, usageTotalsOf } from "../../limits/usageTotals.ts"
 import { money, orAll, orNone, table } from "../table.ts"
+import { fail, parseGiven, parseUnused } from "./keyOptions.ts"
 import { minute } from "./keysCommand.ts"
 
 export interface ListOptions {
@@ -14,12 +15,19 @@ export interface ListOptions {
   readonly spent: Ledger["Service"]["spent"]
 }
 
+export interface ListKeysOptions extends ListOptions {
+  /** Only keys that work and were not used for so long: `30d`. */
+  readonly unused?: string | undefined
+}
+
+const isExpired = ({ expires }: Key, now: DateTime.Utc): boolean =>
+  expires !== undefined && DateTime.toEpochMillis(expires) <= DateTime.toEpochMillis(now)
+
 const status = (key: Key, now: DateTime.Utc): string => {
   if (key.revoked !== undefined) return `revoked ${minute(key.revoked)}`
   if (key.disabled !== undefined) return `disabled ${minute(key.disabled)}`
   if (key.expires === undefined) return "active"
-  const ended = DateTime.toEpochMillis(key.expires) <= DateTime.toEpochMillis(now)
-  return `${ended ? "expired" : "expires"} ${minute(key.expires)}`
+  return `${isExpired(key, now) ? "expired" : "expires"} ${minute(key.expires)}`
 }
 
 /** The counts, or why there are none: then no count is shown, rather than 0. */
@@ -62,6 +70,31 @@ const useCells = (use: Use | undefined, { dailyCost, dailyTokens }: Limits): Rea
         money(use.monthlyCost)
       ]
 
+const timeOf = (millis: number) => DateTime.makeUnsafe(millis)
+const lastUseCell = (use: Use | undefined): string =>
+  use === undefined ? "?" : use.lastUse === 0 ? "-" : minute(timeOf(use.lastUse))
+
+/** With a time, as the key has others. */
+const shownUse = (use: Use | undefined) =>
+  use === undefined ? null : { ...use, lastUse: use.lastUse === 0 ? null : DateTime.formatIso(timeOf(use.lastUse)) }
+
+/** Keys that work, and were neither made nor used since then. Fails where their use is not known. */
+const idleKeys = Effect.fnUntraced(function* (
+  options: ListOptions,
+  { keys }: KeyBook,
+  now: DateTime.Utc,
+  before: DateTime.Utc
+) {
+  const works = keys.filter((key) => key.revoked === undefined && !isExpired(key, now))
+  const totals = yield* readTotals(options, { keys: works, teams: [] }, now)
+  if (Result.isFailure(totals))
+    return yield* fail(`--unused: when keys were used is not known: ${totals.failure.message}`)
+  return works.filter((key, n) => {
+    const lastUse = totals.success.keys[n]?.lastUse ?? 0
+    return Math.max(lastUse, DateTime.toEpochMillis(key.created)) < DateTime.toEpochMillis(before)
+  })
+})
+
 /** Without columns in which no row has anything. */
 const shortTable = ([heads = [], ...rows]: ReadonlyArray<ReadonlyArray<string>>): string => {
   const isUsed = (_: string, at: number) => rows.some((row) => row[at] !== "-" && row[at] !== "all")
@@ -69,20 +102,23 @@ const shortTable = ([heads = [], ...rows]: ReadonlyArray<ReadonlyArray<string>>)
 }
 
 /** All keys, without their secrets. */
-export const listKeys = Effect.fnUntraced(function* (file: string, options: ListOptions) {
+export const listKeys = Effect.fnUntraced(function* (file: string, options: ListKeysOptions) {
   const now = yield* DateTime.now
+  const before = yield* parseGiven(options.unused, parseUnused(now))
   const book = yield* readBook(file)
-  const { keys } = book
-  const totals = yield* readTotals(options, { ...book, teams: [] }, now)
+  const idle = before === undefined ? undefined : yield* idleKeys(options, book, now, before)
+  const keys = idle ?? book.keys
+  const totals = yield* readTotals(options, { keys, teams: [] }, now)
   const useAt = (n: number) => (Result.isSuccess(totals) ? totals.success.keys[n] : undefined)
   if (options.json) {
     return asJson({
-      keys: keys.map((key, n) => ({ ...shownKey(key), status: status(key, now), use: useAt(n) ?? null })),
+      keys: keys.map((key, n) => ({ ...shownKey(key), status: status(key, now), use: shownUse(useAt(n)) })),
       unavailable: reasonOf(totals)
     })
   }
+  if (keys.length === 0 && idle !== undefined) return `Every key that works was used within ${options.unused}.\n`
   if (keys.length === 0) return `There are no keys in ${file}. Create one: npm run gateway -- keys create --name NAME\n`
-  const heads = ["ID", "NAME", "STATUS", "TEAM", "OWNER", "MODELS", "LEVELS", ...limitHeads, ...useHeads]
+  const heads = ["ID", "NAME", "STATUS", "TEAM", "OWNER", "MODELS", "LEVELS", ...limitHeads, ...useHeads, "LAST USE"]
   const rows = keys.map((key, n) => [
     key.id,
     key.name,
@@ -92,7 +128,8 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
     orAll(key.models),
     orAll(key.levels),
     ...limitCells(key),
-    ...useCells(useAt(n), key)
+    ...useCells(useAt(n), key),
+    lastUseCell(useAt(n))
   ])
   return shortTable([heads, ...rows]) + warning(totals)
 })

@@ -1,5 +1,6 @@
 /** Sums usage records by what is asked for, in memory that does not grow with their number. */
 import { makeHistogram } from "../../wire/histogram.ts"
+import { makeRepeats } from "./repeats.ts"
 import { canonicalTime, readRecord, type UsedRecord } from "./usedRecord.ts"
 
 /** Percentiles are right within 1 %. */
@@ -67,12 +68,28 @@ const readers = {
   level: (record) => record.level,
   cloud: (record) => record.deployment?.cloud ?? null,
   surface: (record) => record.surface,
-  day: (_, time) => time.slice(0, 10)
+  owner: (record) => record.owner ?? null,
+  source: (record) => record.source ?? null,
+  day: (_, time) => time.slice(0, 10),
+  // `2026-11-22T10`
+  hour: (_, time) => time.slice(0, 13)
 } satisfies Record<string, (record: UsedRecord, time: string) => string | null>
 
-export type Dimension = keyof typeof readers
-export const isDimension = (text: string): text is Dimension => Object.hasOwn(readers, text)
-export const dimensions = Object.keys(readers).filter(isDimension)
+const tag = "tag:"
+export type Dimension = keyof typeof readers | `${typeof tag}${string}`
+const isReader = (text: string): text is keyof typeof readers => Object.hasOwn(readers, text)
+/** A tag has a name. */
+export const isDimension = (text: string): text is Dimension =>
+  isReader(text) || (text.startsWith(tag) && text.length > tag.length)
+/** As `--by` names them. */
+export const dimensions: ReadonlyArray<string> = [...Object.keys(readers), "tag:NAME"]
+
+const valueOf = (dimension: Dimension, record: UsedRecord, time: string): string | null => {
+  if (isReader(dimension)) return readers[dimension](record, time)
+  const name = dimension.slice(tag.length)
+  const { tags } = record
+  return tags !== undefined && tags !== null && Object.hasOwn(tags, name) ? (tags[name] ?? null) : null
+}
 
 export interface Group {
   /** One for each dimension; null where the record has none. */
@@ -93,26 +110,6 @@ export interface SummaryOptions {
   readonly to?: string | undefined
   /** Groups of their own; callers choose model names, so there is a bound. Default 20,000. */
   readonly groups?: number | undefined
-}
-
-/** A failed batch is written again as a whole, so a repeated record is at most a batch behind. */
-const repeatWindow = 1024
-const maxInstances = 256
-
-/** Whether a chained record was read among the last of its chain. */
-const makeRepeats = () => {
-  const seen = new Map<string, Float64Array>()
-  return ({ instance, seq }: UsedRecord): boolean => {
-    if (typeof instance !== "string" || typeof seq !== "number") return false
-    const known = seen.get(instance)
-    if (known === undefined && seen.size >= maxInstances) seen.delete(seen.keys().next().value ?? "")
-    const ring = known ?? new Float64Array(repeatWindow)
-    seen.set(instance, ring)
-    const slot = seq % repeatWindow
-    if (ring[slot] === seq) return true
-    ring[slot] = seq
-    return false
-  }
 }
 
 const maxNamed = 5
@@ -138,7 +135,7 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
   }
 
   const totalsOf = (record: UsedRecord, time: string): Totals => {
-    const values = by.map((dimension) => readers[dimension](record, time))
+    const values = by.map((dimension) => valueOf(dimension, record, time))
     const key = JSON.stringify(values)
     const found = groups.get(key)
     if (found !== undefined) return found.totals

@@ -1,0 +1,55 @@
+/** The connection to Redis: how it begins, how long an answer may take, and how it fails. */
+import * as NodeRedis from "@effect/platform-node/NodeRedis"
+import { Duration, Effect, Layer, References } from "effect"
+import type * as Redis from "effect/persistence/Redis"
+import { LedgerError } from "./Ledger.ts"
+
+export const reasonOf = ({ cause }: Redis.RedisError): string =>
+  cause instanceof Error ? cause.message : "no connection"
+
+/** A Redis that is silent for as many steps counts as lost. */
+const steps = 10
+const step = Duration.millis(100)
+
+/**
+ * The wait for an answer goes in steps, and what has come is read between them: a process that is busy for a second is not taken
+ * for a Redis that is silent.
+ */
+const patience = Effect.andThen(
+  Effect.repeat(Effect.sleep(step), { times: steps - 1 }),
+  Effect.fail(new LedgerError({ message: "Redis: no answer in time", doubtful: true }))
+)
+
+export const bounded = <A>(effect: Effect.Effect<A, Redis.RedisError>): Effect.Effect<A, LedgerError> =>
+  Effect.raceFirst(
+    Effect.mapError(effect, (error) => new LedgerError({ message: `Redis: ${reasonOf(error)}` })),
+    patience
+  )
+
+/**
+ * A connection that fails a command immediately while Redis is away, and reconnects for as long as it takes. The layer fails when
+ * Redis cannot be reached at the start.
+ */
+export const layerConnection = (url: string): Layer.Layer<Redis.Redis | NodeRedis.NodeRedis, Redis.RedisError> =>
+  Layer.suspend(() => {
+    let connected = false
+    return NodeRedis.layer({
+      url,
+      disableOfflineQueue: true,
+      pingInterval: 5000,
+      socket: {
+        connectTimeout: 5000,
+        // Notices a peer that vanished without closing; the ping keeps a quiet connection from looking like one.
+        socketTimeout: 15_000,
+        reconnectStrategy: (retries, cause) => (connected ? Math.min(2000, 50 * 2 ** Math.min(retries, 10)) : cause)
+      }
+    }).pipe(
+      Layer.tap(() =>
+        Effect.sync(() => {
+          connected = true
+        })
+      ),
+      // The client logs every attempt to reconnect; its users log once that Redis is lost.
+      Layer.provide(Layer.succeed(References.MinimumLogLevel, "Error"))
+    )
+  })
