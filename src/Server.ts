@@ -15,6 +15,7 @@ import { Drain } from "./http/Drain.ts"
 import { docsLayer } from "./http/docs.ts"
 import { surfacesLayer } from "./http/groups.ts"
 import { Inference } from "./http/Inference.ts"
+import { limitGauges } from "./http/limitGauges.ts"
 import { frontDoor } from "./http/requestMiddleware.ts"
 import { healthLayer, modelsLayer } from "./http/system.ts"
 import { CloudQuota } from "./limits/CloudQuota.ts"
@@ -142,7 +143,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
     Layer.provide(Providers.layer),
     Layer.provide(Attempts.live),
     Layer.provide(identity(settings)),
-    Layer.provide(access(options)),
+    Layer.provide(limitGauges(settings.metricsBy).pipe(Layer.provideMerge(access(options)))),
     Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, sites: sitesOf(clouds), paths: purposePaths })),
     Layer.provideMerge(Drain.layer),
     Layer.provide(audit(options)),

@@ -50,6 +50,14 @@ const emptied = (values: string) => ({
   'gateway_access_store_resets_total{instance="a"}': values,
   'gateway_access_store_resets_total{instance="b"}': "0x100"
 })
+const used = (values: string) => ({
+  'gateway_limit_used_ratio{limit="monthly-tokens",team="blue"}': values,
+  'gateway_limit_used_ratio{limit="daily-cost",team="red"}': "0x50"
+})
+const expires = (values: string) => ({
+  'gateway_keys_expire_days{team="blue"}': values,
+  gateway_keys_expire_days: "100x50"
+})
 const keyFile = (values: string) => ({
   'gateway_keys_file_up{instance="a"}': values,
   'gateway_keys_file_up{instance="b"}': "1x50"
@@ -105,6 +113,11 @@ export const alertScenarios: ReadonlyArray<Scenario> = [
   fires("GatewayLimitStoreEmpty", "once, of one process", emptied("0x30 1x20")),
   fires("GatewayLimitStoreEmpty", "when it starts", emptied(born(1))),
   silent("Redis was empty long ago", emptied("1x100"), 90),
+
+  fires("GatewayLimitNear", "of a team", used("0.7x20 0.81x30")),
+  silent("two thirds are used", used("0.66x50")),
+  fires("GatewayKeyExpires", "in two weeks", expires("14.1x20 13.9x30")),
+  silent("a key expires in a month", expires("30x50")),
 
   fires("GatewayKeyFileLost", "of one process", keyFile("1x20 0x30")),
   silent("the key file is back", keyFile("0x20 1x30")),

@@ -115,7 +115,22 @@ const defined = (): ReadonlySet<string> => {
 }
 
 const labels = new Set([
-  ...["surface", "status", "outcome", "stream", "to", "use", "circuit", "state", "le", "type", "team", "key", "reason"],
+  ...[
+    "surface",
+    "status",
+    "outcome",
+    "stream",
+    "to",
+    "use",
+    "circuit",
+    "state",
+    "le",
+    "type",
+    "team",
+    "key",
+    "reason",
+    "limit"
+  ],
   ...["gen_ai_provider_name", "gen_ai_request_model", "gateway_level", "error_type"]
 ])
 const outcomes: ReadonlySet<string> = new Set(Outcome.literals)

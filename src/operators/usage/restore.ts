@@ -1,4 +1,4 @@
-/** Counts of this month and of today, rebuilt from usage records (docs/operation.md#counts-that-were-lost). */
+/** Counts of this month and of today, rebuilt from usage records (docs/operation.md#redis). */
 import type { Charge } from "../../limits/Ledger.ts"
 import { accountOf, dayAt, keyUser, lastUseAccount, monthAt, type Period, teamUser } from "../../limits/limits.ts"
 import { makeRepeats } from "./repeats.ts"

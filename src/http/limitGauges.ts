@@ -1,0 +1,100 @@
+/** How near keys and teams are to their limits, and keys to their end, as gauges (docs/operation.md#observing). */
+import { Context, DateTime, Effect, Layer, Metric, Schedule } from "effect"
+import type { Limits } from "../contract/Security.ts"
+import type { Key } from "../limits/KeyFile.ts"
+import { Keys } from "../limits/Keys.ts"
+import { limitKinds, millionths } from "../limits/limits.ts"
+import { Quota } from "../limits/Quota.ts"
+import type { Use } from "../limits/usageTotals.ts"
+import type { MetricsBy } from "../telemetry/metrics.ts"
+
+type Labels = Readonly<Record<string, string>>
+
+const usedRatio = Metric.gauge("gateway_limit_used_ratio", {
+  description: "The used part of a limit on tokens or money of today or of this month, by who has it"
+})
+const expireDays = Metric.gauge("gateway_keys_expire_days", { description: "Days until the next key expires" })
+
+/** Series that come and go: those of the last values are there, with the largest or the smallest value of each. */
+const makeSeries = (gauge: typeof usedRatio, choose: (...values: ReadonlyArray<number>) => number) => {
+  const known = new Map<string, { value: number; readonly remove: () => void }>()
+  const clear = (keep: ReadonlySet<string>): void => {
+    for (const [name, { remove }] of known) if (!keep.has(name) && known.delete(name)) remove()
+  }
+  const show = (values: ReadonlyArray<readonly [Labels, number]>): void => {
+    const latest = new Map<string, readonly [Labels, number]>()
+    for (const [labels, value] of values) {
+      const name = JSON.stringify(labels)
+      latest.set(name, [labels, choose(value, latest.get(name)?.[1] ?? value)])
+    }
+    clear(new Set(latest.keys()))
+    for (const [name, [labels, value]] of latest) {
+      const series = known.get(name)
+      if (series !== undefined) series.value = value
+      else {
+        const made = { value, remove: () => registration.remove() }
+        const registration = Metric.registerUnsafe(Metric.withAttributes(gauge, labels), Context.empty(), {
+          get: () => ({ value: made.value }),
+          update: () => {},
+          modify: () => {}
+        })
+        known.set(name, made)
+      }
+    }
+  }
+  return { show, clear }
+}
+
+const budgets = ["dailyTokens", "monthlyTokens", "dailyCost", "monthlyCost"] as const
+const isLimited = (of: Limits): boolean => budgets.some((name) => of[name] !== undefined)
+
+const ratios = (of: Limits, use: Use | undefined, labels: Labels): ReadonlyArray<readonly [Labels, number]> =>
+  budgets.flatMap((name) => {
+    const limit = of[name]
+    const { option, unit } = limitKinds[name]
+    if (limit === undefined || use === undefined) return []
+    return [[{ limit: option, ...labels }, use[name] / (unit === "cost" ? limit * millionths : limit)]]
+  })
+
+const day = 86_400_000
+
+/** By whom (`GATEWAY_METRICS_BY`): `none` tells the nearest of all. */
+export const limitGauges = (by: MetricsBy) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { inForce } = yield* Keys
+      const { usageTotals } = yield* Quota
+      const used = makeSeries(usedRatio, Math.max)
+      const expiring = makeSeries(expireDays, Math.min)
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          for (const { clear } of [used, expiring]) clear(new Set())
+        })
+      )
+      const teamLabel = (team: string | undefined): Labels => (by === "none" || team === undefined ? {} : { team })
+      const keyLabels = ({ id, team }: Key): Labels =>
+        by === "key" ? { key: id, ...teamLabel(team) } : teamLabel(team)
+
+      const look = Effect.gen(function* () {
+        const book = inForce()
+        const now = DateTime.toEpochMillis(yield* DateTime.now)
+        const working = book.keys.filter(({ disabled, revoked }) => disabled === undefined && revoked === undefined)
+        expiring.show(
+          working.flatMap((key) => {
+            const left = key.expires === undefined ? 0 : DateTime.toEpochMillis(key.expires) - now
+            return left > 0 ? [[keyLabels(key), left / day] as const] : []
+          })
+        )
+        // A key's own limits are not its team's.
+        const keys = by === "team" ? [] : working.filter(isLimited)
+        const teams = book.teams.filter(isLimited)
+        const totals = yield* usageTotals({ keys, teams })
+        used.show([
+          ...teams.flatMap((team, n) => ratios(team, totals.teams[n], teamLabel(team.name))),
+          ...keys.flatMap((key, n) => ratios(key, totals.keys[n], by === "key" ? { key: key.id } : {}))
+        ])
+      })
+      // Where the store is lost, `gateway_access_store_up` says so.
+      yield* Effect.ignore(look).pipe(Effect.repeat(Schedule.spaced("1 minute")), Effect.forkScoped)
+    })
+  )
