@@ -15,7 +15,7 @@ import { makeRequestWatch } from "../telemetry/requestSpan.ts"
 import { makeSourceOf } from "./clientAddress.ts"
 import { Drain } from "./Drain.ts"
 import { makeFinish } from "./finishRequest.ts"
-import { MemoryBudget } from "./MemoryBudget.ts"
+import { makeMemoryBudget } from "./MemoryBudget.ts"
 import { CurrentRecord, RequestRecord } from "./RequestRecord.ts"
 
 /** The usage notice, and what is served where the operator allows it (`GATEWAY_DOCS`). */
@@ -85,7 +85,7 @@ export const frontDoor = HttpRouter.middleware(
     const clock = yield* Clock.Clock
     const tls = Option.isSome(settings.tlsCert)
     const sourceOf = makeSourceOf(settings.trustedProxies)
-    const room = new MemoryBudget()
+    const room = makeMemoryBudget()
     let inFlight = 0
 
     /** Why a request does not reach the router; undefined where it does. */

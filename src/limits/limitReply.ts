@@ -1,7 +1,7 @@
 /** What a reply says of limits: its headers where the request fits them, or why it is refused (docs/api.md#headers). Pure. */
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { Demand, Held, Standing } from "./Ledger.ts"
-import type { Budget } from "./limits.ts"
+import { type Budget, day } from "./limits.ts"
 
 export interface BudgetDemand extends Demand {
   readonly budget: Budget
@@ -81,7 +81,7 @@ const explain = (demand: BudgetDemand, { held, spent }: Standing, left: number, 
   const shown = (amount: number) => (unit === "cost" ? String(Math.floor(amount / 10_000) / 100) : String(amount))
   const what = unit === "cost" ? currency : unit
   const all = `${shown(limit)} ${what} ${period.kind === "month" ? "of this month" : "of today"}`
-  const next = `The next ${period.kind} starts on ${period.next} (UTC).`
+  const next = `The next ${period.kind} starts on ${day(period.end)} (UTC).`
   const free = Math.max(0, limit - spent)
   const needs = `This request needs at least ${shown(least)} ${what}`
   if (spent >= limit) return { message: `${owner.name} has used its ${all}. ${next}`, seconds: period.rest }

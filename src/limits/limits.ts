@@ -85,22 +85,23 @@ export interface Period {
   readonly name: string
   /** Seconds to its end. */
   readonly rest: number
-  /** The day on which the next one begins. */
-  readonly next: string
+  /** When the next one begins, in milliseconds since the epoch. */
+  readonly end: number
 }
 
-const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
+/** A day in UTC: `2026-11-22`. */
+export const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
 const restOf = (now: number, end: number): number => Math.max(1, Math.ceil((end - now) / 1000))
 
 /** `now` is in milliseconds since the epoch. */
 export const monthAt = (now: number): Period => {
   const date = new Date(now)
   const end = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1)
-  return { kind: "month", name: day(now).slice(0, 7), rest: restOf(now, end), next: day(end) }
+  return { kind: "month", name: day(now).slice(0, 7), rest: restOf(now, end), end }
 }
 export const dayAt = (now: number): Period => {
   const end = (Math.floor(now / 86_400_000) + 1) * 86_400_000
-  return { kind: "day", name: day(now), rest: restOf(now, end), next: day(end) }
+  return { kind: "day", name: day(now), rest: restOf(now, end), end }
 }
 
 /** Where the use of a period is counted: tokens, or cost in millionths. */

@@ -24,10 +24,7 @@ const callPiece = (piece: Piece): CallPiece | undefined => {
 
 const none: ReadonlyArray<Frame> = []
 
-/**
- * A stream that is being said. It takes pieces one at a time: lists of pieces and of chunks were half of what an event allocated
- * here (`npm run bench -- --stages`).
- */
+/** A stream that is being said. It takes pieces one at a time: lists of pieces and of chunks were half of what an event allocated. */
 export class ChatState implements Progress, Pieces {
   readonly reader: StreamReader
   readonly writer: ChunkWriter

@@ -86,66 +86,52 @@ interface Told {
   readonly whole?: ReadonlyArray<string>
 }
 
-/** One walk over a request, and what it has found. */
-class Unread {
-  /** Undefined while there is nothing, as in most requests. */
-  found: Set<string> | undefined
-  private readonly lost: ReadonlySet<Aside>
+/** Finds what stands inside of a value and is not read. */
+const lookInto = (value: unknown, place: Inside, before: string, lost: Told["lost"], found: Set<string>): void => {
+  if (Array.isArray(value)) for (const item of value) lookInto(item, place, before, lost, found)
+  else if (isObject(value)) look(value, typeof place === "function" ? place(value) : place, before, lost, found)
+}
 
-  constructor(lost: ReadonlySet<Aside>) {
-    this.lost = lost
+const look = (holder: Fields, known: Places, before: string, lost: Told["lost"], found: Set<string>): void => {
+  for (const field of Object.keys(holder)) {
+    if (found.size >= mostNamed) return
+    const value = holder[field]
+    const place = Object.hasOwn(known, field) ? known[field] : undefined
+    if (place === read) continue
+    if (typeof place === "function" || typeof place === "object") {
+      lookInto(value, place, `${before}${field}.`, lost, found)
+    } else if (value === undefined || isIdle(field, value)) continue
+    else if (place === undefined) found.add(removed(before + field))
+    else if (place !== "mark") {
+      if (lost.has(place)) found.add(removed(place))
+    } else if (lost.has("cache_control") || !isMark(value)) found.add(removed("cache_control"))
+    else lookInto(value, mark, "cache_control.", lost, found)
   }
+}
 
-  add(name: string): void {
-    this.found ??= new Set()
-    this.found.add(name)
-  }
-
-  into(value: unknown, place: Inside, before: string): void {
-    if (Array.isArray(value)) for (const item of value) this.into(item, place, before)
-    else if (isObject(value)) this.look(value, typeof place === "function" ? place(value) : place, before)
-  }
-
-  private look(holder: Fields, known: Places, before: string): void {
-    for (const field of Object.keys(holder)) {
-      if ((this.found?.size ?? 0) >= mostNamed) return
-      const value = holder[field]
-      const place = Object.hasOwn(known, field) ? known[field] : undefined
-      if (place === read) continue
-      if (typeof place === "function" || typeof place === "object") this.into(value, place, `${before}${field}.`)
-      else if (value === undefined || isIdle(field, value)) continue
-      else if (place === undefined) this.add(removed(before + field))
-      else if (place !== "mark") {
-        if (this.lost.has(place)) this.add(removed(place))
-      } else if (this.lost.has("cache_control") || !isMark(value)) this.add(removed("cache_control"))
-      else this.into(value, mark, "cache_control.")
+/** A schema of parameters is one of an object: the vendors take no other. */
+const lookAtSchemas = ({ tools }: ChatRequest, found: Set<string>): void => {
+  for (const { function: called } of tools ?? []) {
+    const { properties, type } = objectOf(called.parameters)
+    if (type !== undefined && type !== "object") {
+      const kinds = [type].flat().map((kind) => textOf(kind) ?? "?")
+      found.add(changed("tools.function.parameters.type", kinds.join("|"), "object"))
     }
-  }
-
-  /** A schema of parameters is one of an object: the vendors take no other. */
-  parameters({ tools }: ChatRequest): void {
-    for (const { function: called } of tools ?? []) {
-      const { properties, type } = objectOf(called.parameters)
-      if (type !== undefined && type !== "object") {
-        const kinds = [type].flat().map((kind) => textOf(kind) ?? "?")
-        this.add(changed("tools.function.parameters.type", kinds.join("|"), "object"))
-      }
-      if (properties !== undefined && !isObject(properties)) this.add(removed("tools.function.parameters.properties"))
-    }
+    if (properties !== undefined && !isObject(properties)) found.add(removed("tools.function.parameters.properties"))
   }
 }
 
 /** Names what stands inside of a request and is not said, because no dialect reads it or because this vendor has no place for it. */
 export const nameUnread = (chat: ChatRequest, { lost, whole }: Told, adjusted: Array<string>): void => {
-  const unread = new Unread(lost)
+  const found = new Set<string>()
   for (const { before, name, place } of parameters) {
     const value = chat[name]
-    if (value !== undefined && whole?.includes(name) !== true) unread.into(value, place, before)
+    if (value !== undefined && whole?.includes(name) !== true) lookInto(value, place, before, lost, found)
   }
-  unread.parameters(chat)
+  lookAtSchemas(chat, found)
   const { max_completion_tokens: newer, max_tokens: older } = chat
   if (typeof newer === "number" && typeof older === "number" && older !== newer) {
-    unread.add(changed("max_tokens", older, newer))
+    found.add(changed("max_tokens", older, newer))
   }
-  if (unread.found !== undefined) for (const entry of unread.found) adjusted.push(entry)
+  for (const entry of found) adjusted.push(entry)
 }

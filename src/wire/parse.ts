@@ -8,12 +8,10 @@ import { writtenNumberOf } from "./exactNumber.ts"
 import { maxNesting, parseExact, parseWritten } from "./json.ts"
 import { measure } from "./measure.ts"
 import { type ParseOptions, type Refusal, SlicedParser } from "./slicedParser.ts"
+import { smallBytes } from "./slices.ts"
 import { inTurns } from "./turns.ts"
 
 export type { Refusal } from "./slicedParser.ts"
-
-/** Bytes that the engine parses in about a millisecond. */
-const smallBytes = 256 * 1024
 
 const sliced = (bytes: Buffer, options: ParseOptions): Effect.Effect<unknown, Refusal> =>
   Effect.suspend(() => {

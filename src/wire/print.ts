@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { isRaw } from "./exactNumber.ts"
-import type { Slices } from "./slices.ts"
+import { type Slices, smallBytes } from "./slices.ts"
 import { inSlices } from "./turns.ts"
 
 /** JSON whose text goes into a JSON string as base64: how Bedrock wants a body inside a body. */
@@ -120,9 +120,6 @@ function* printed(value: unknown): Slices<Buffer<ArrayBuffer>> {
 export function* printText(value: unknown): Slices<string> {
   return (yield* printed(value)).toString("utf8")
 }
-
-/** Bytes of text that the engine prints in about a millisecond. */
-const smallBytes = 256 * 1024
 
 /** `size`: about how many bytes the text will have, such as those of what it was made from. */
 export const print = (value: unknown, size: number): Effect.Effect<string | Uint8Array<ArrayBuffer>> =>

@@ -12,6 +12,9 @@ export const runNow = <A>(slices: Slices<A>): A => {
   }
 }
 
+/** Bytes of text that the engine parses or prints in about a millisecond. */
+export const smallBytes = 256 * 1024
+
 /** Characters, and values of a tree, of one slice. */
 export const sliceCharacters = 16 * 1024
 export const sliceValues = 4_000

@@ -61,22 +61,21 @@ export const drops = (fields: Strip, path: string): boolean => {
 
 /** The object without the fields; never changed itself, and shared where nothing goes. */
 export const strip = (fields: JsonObject, paths: Strip, onDrop: OnDrop = () => {}): JsonObject =>
-  paths.reduce((left, path) => {
-    const name = path.map(({ key }) => key).join(".")
-    return remove(left, path, (value) => onDrop(name, value))
-  }, fields)
+  paths.reduce((left, path) => remove(left, path, 0, onDrop), fields)
 
-const remove = (fields: JsonObject, [step, ...rest]: Path, onDrop: (value: Json) => void): JsonObject => {
+/** `at`: which step of the path leads on from here. */
+const remove = (fields: JsonObject, path: Path, at: number, onDrop: OnDrop): JsonObject => {
+  const step = path[at]
   if (step === undefined || !Object.hasOwn(fields, step.key)) return fields
   const { elements, key, kind, text } = step
   const child = fields[key] ?? null
-  if (rest.length === 0) {
+  if (at === path.length - 1) {
     if (text !== undefined && text !== child) return fields
-    onDrop(child)
+    onDrop(path.map(({ key }) => key).join("."), child)
     return without(fields, key)
   }
   const inside = (value: Json): Json =>
-    isObject(value) && (kind === undefined || kind === kindOf(value)) ? remove(value, rest, onDrop) : value
+    isObject(value) && (kind === undefined || kind === kindOf(value)) ? remove(value, path, at + 1, onDrop) : value
   const changed = elements ? mapShared(child, inside) : inside(child)
   if (changed === child) return fields
   // An object of which nothing is left says nothing.

@@ -4,7 +4,7 @@ import { efforts } from "../../src/catalog/Catalog.ts"
 import { jsonFenceFilter } from "../../src/vendors/claude/jsonFence.ts"
 import { ChunkWriter } from "../../src/vendors/completion.ts"
 import { sanitizeFilename } from "../../src/vendors/filename.ts"
-import { ReasoningFilter } from "../../src/vendors/gpt/reasoningTags.ts"
+import { reasoningFilter } from "../../src/vendors/gpt/reasoningTags.ts"
 import { adjustThinking } from "../../src/vendors/thinking.ts"
 import { isObject, type Json, type JsonObject, numberOf, objectOf } from "../../src/wire/json.ts"
 import {
@@ -108,7 +108,7 @@ describe("reasoning tags", () => {
     "\n"
   ])
   const filtered = (pieces: ReadonlyArray<string>) => {
-    const filter = new ReasoningFilter()
+    const filter = reasoningFilter()
     return pieces.map((piece) => filter.push(piece)).join("") + filter.end()
   }
   /** What the filter should do, said another way. */

@@ -1,6 +1,6 @@
-/** MemoryBudget in memory: who gets some, and that all of it comes back. */
+/** Room in memory: who gets some, and that all of it comes back. */
 import { assert, it } from "@effect/vitest"
-import { MemoryBudget } from "../../src/http/MemoryBudget.ts"
+import { type MemoryBudget, makeMemoryBudget } from "../../src/http/MemoryBudget.ts"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
 
 const mib = 2 ** 20
@@ -8,7 +8,7 @@ const requestIn = (room: MemoryBudget) =>
   new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: undefined }, room)
 
 it("bodies fit up to the bound, and one that is alone always", () => {
-  const room = new MemoryBudget(10 * mib)
+  const room = makeMemoryBudget(10 * mib)
   const [alone, second, third] = [requestIn(room), requestIn(room), requestIn(room)]
   assert.isTrue(alone.admit(20 * mib))
   assert.isFalse(second.admit(1))
@@ -20,7 +20,7 @@ it("bodies fit up to the bound, and one that is alone always", () => {
 })
 
 it("large bodies leave a quarter more to small ones", () => {
-  const room = new MemoryBudget(8 * mib)
+  const room = makeMemoryBudget(8 * mib)
   const [large, late] = [requestIn(room), requestIn(room)]
   assert.isTrue(large.admit(7 * mib))
   assert.isTrue(late.admit(1 * mib))
@@ -30,7 +30,7 @@ it("large bodies leave a quarter more to small ones", () => {
 })
 
 it("running requests have half as much again, and those that hold little are never given up", () => {
-  const room = new MemoryBudget(10 * mib)
+  const room = makeMemoryBudget(10 * mib)
   const [large, other, small] = [requestIn(room), requestIn(room), requestIn(room)]
   assert.isTrue(large.admit(9 * mib))
   assert.isTrue(other.admit(1 * mib))

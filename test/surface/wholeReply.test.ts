@@ -41,7 +41,7 @@ it("is scanned in slices", { retry: 2 }, async () => {
   assert.isBelow(longest, 100)
 })
 
-it("has its calls printed in slices for chat", { retry: 2 }, async () => {
+it("has its calls printed in slices for chat", { retry: 2, timeout: 60_000 }, async () => {
   const input = {
     url: "https://a.example",
     list: Array.from({ length: 1_000_000 }, (_, at) => ({ name: "value", at }))

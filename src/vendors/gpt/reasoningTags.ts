@@ -12,51 +12,49 @@ const blankLines = /^(?:[^\S\n]*\n)+/
 const spaces = /^[^\S\n]*$/
 
 /** Where the text is cut changes nothing: at most a part of a tag, or white space, is held back. */
-export class ReasoningFilter implements TextFilter {
-  private place: "start" | "reasoning" | "blank" | "text" = "start"
-  private held = ""
+export const reasoningFilter = (): TextFilter => {
+  let place: "start" | "reasoning" | "blank" | "text" = "start"
+  let held = ""
 
-  push(piece: string): string {
-    if (this.place === "text") return piece
-    if (this.place === "blank" && spaces.test(piece)) {
-      // Not looked through again with each piece that follows.
-      this.held += piece
-      return ""
-    }
-    return this[this.place](this.held + piece)
-  }
-
-  end(): string {
-    const { held, place } = this
-    this.held = ""
-    return place === "blank" ? held.replace(blankLines, "") : place === "start" ? held : ""
-  }
-
-  private start(rest: string): string {
-    if (rest.startsWith(opening)) return this.reasoning(rest.slice(opening.length))
-    if (!opening.startsWith(rest)) return this.text(rest)
-    this.held = rest
-    return ""
-  }
-
-  private reasoning(rest: string): string {
-    this.place = "reasoning"
-    const at = rest.indexOf(closing)
-    if (at >= 0) return this.blank(rest.slice(at + closing.length))
-    this.held = rest.slice(1 - closing.length)
-    return ""
-  }
-
-  private blank(rest: string): string {
-    this.place = "blank"
-    const line = rest.replace(blankLines, "")
-    this.held = line
-    return line.trimStart() === "" ? "" : this.text(line)
-  }
-
-  private text(rest: string): string {
-    this.place = "text"
-    this.held = ""
+  const text = (rest: string): string => {
+    place = "text"
+    held = ""
     return rest
+  }
+  const blank = (rest: string): string => {
+    place = "blank"
+    held = rest.replace(blankLines, "")
+    return held.trimStart() === "" ? "" : text(held)
+  }
+  const reasoning = (rest: string): string => {
+    place = "reasoning"
+    const at = rest.indexOf(closing)
+    if (at >= 0) return blank(rest.slice(at + closing.length))
+    held = rest.slice(1 - closing.length)
+    return ""
+  }
+  const start = (rest: string): string => {
+    if (rest.startsWith(opening)) return reasoning(rest.slice(opening.length))
+    if (!opening.startsWith(rest)) return text(rest)
+    held = rest
+    return ""
+  }
+  const next = { start, reasoning, blank, text }
+
+  return {
+    push: (piece) => {
+      if (place === "text") return piece
+      if (place === "blank" && spaces.test(piece)) {
+        // Not looked through again with each piece that follows.
+        held += piece
+        return ""
+      }
+      return next[place](held + piece)
+    },
+    end: () => {
+      const rest = held
+      held = ""
+      return place === "blank" ? rest.replace(blankLines, "") : place === "start" ? rest : ""
+    }
   }
 }

@@ -7,7 +7,7 @@ import { callId, makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../a
 import type { Dialect } from "../Dialect.ts"
 import { finishOfBody } from "../finish.ts"
 import { noFilter, type TextFilter } from "../textFilter.ts"
-import { ReasoningFilter } from "./reasoningTags.ts"
+import { reasoningFilter } from "./reasoningTags.ts"
 import { readUsage } from "./usage.ts"
 
 export const reply: Dialect["reply"] = (body, route) => {
@@ -39,7 +39,7 @@ export const reply: Dialect["reply"] = (body, route) => {
 }
 
 export const filterFor = ({ model }: Route): TextFilter =>
-  model.thinking.tagged === true ? new ReasoningFilter() : noFilter
+  model.thinking.tagged === true ? reasoningFilter() : noFilter
 
 /** Those of tagged reasoning would show it, token by token. */
 export const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | undefined =>
