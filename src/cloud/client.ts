@@ -117,12 +117,9 @@ const dispatch = (
         if (status < 200 || left) return
         const reply = new Response({ status, headers: headersOf(headers), request }, started, { received, take })
         response = reply
-        resume(
-          Effect.as(
-            Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => reply.close(exit))),
-            reply
-          )
-        )
+        const close = Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => reply.close(exit)))
+        // Once undici has parsed what came with the head, so that it need not be waited for.
+        queueMicrotask(() => resume(Effect.as(close, reply)))
       },
       onResponseData: (_, chunk) => response?.push(chunk),
       onResponseEnd: () => {
