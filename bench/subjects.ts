@@ -89,14 +89,20 @@ export const round = (
 /** As clouds never send: what runs once a request is compiled best only after some 20,000 of them. */
 const fast = { every: 0, burst: 10 }
 
+/** Replies after which a subject is warm, and how many times as long as planned a slow machine may take for them. */
+const warmReplies = 20_000
+const patience = 4
+
 /** In parts, because a round cuts its callers off at its end, after which V8 compiles some code anew. */
 export const warmUp = async (bench: Bench, scenario: Scenario, subject: Subject, running: Running, ms: number) => {
   const parts = 3
+  let replies = 0
   await bench.cloud.pace({ ...scenario.pace, ...fast })
-  for (let part = 0; part < parts; part++) {
-    await round(bench, { ...scenario, pace: { ...scenario.pace, ...fast } }, subject, running, {
+  for (let part = 0; part < parts || (replies < warmReplies && part < patience * parts); part++) {
+    const { requests } = await round(bench, { ...scenario, pace: { ...scenario.pace, ...fast } }, subject, running, {
       ...{ callers: 32, warm: 0, measure: ms / parts }
     })
+    replies += (requests * ms) / parts / 1000
   }
   await bench.cloud.pace(scenario.pace)
 }

@@ -96,8 +96,9 @@ const restOf = (now: number, end: number): number => Math.max(1, Math.ceil((end 
 /** `now` is in milliseconds since the epoch. */
 export const monthAt = (now: number): Period => {
   const date = new Date(now)
-  const end = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1)
-  return { kind: "month", name: day(now).slice(0, 7), rest: restOf(now, end), end }
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + 1]
+  const end = Date.UTC(year, month)
+  return { kind: "month", name: `${year}-${String(month).padStart(2, "0")}`, rest: restOf(now, end), end }
 }
 export const dayAt = (now: number): Period => {
   const end = (Math.floor(now / 86_400_000) + 1) * 86_400_000

@@ -28,10 +28,10 @@ const toolBeta = (tool: Json, betas: ReadonlyArray<Beta>): Beta | undefined => {
   return type === undefined ? undefined : betas.find(({ tools }) => tools?.some((start) => type.startsWith(start)))
 }
 
-/** The beta of a block by its type. */
-type BlockBetas = ReadonlyMap<Json | undefined, Beta>
-const blockBetas = (betas: ReadonlyArray<Beta>): BlockBetas =>
-  new Map(betas.flatMap((beta) => (beta.blocks ?? []).map((type) => [type, beta] as const)))
+const blockBeta = (block: Json, betas: ReadonlyArray<Beta>): Beta | undefined => {
+  const type = textOf(objectOf(block).type)
+  return type === undefined ? undefined : betas.find(({ blocks }) => blocks?.includes(type))
+}
 
 const blocksOf = (holder: Json): ReadonlyArray<Json> => arrayOf(objectOf(holder).content)
 
@@ -42,10 +42,9 @@ const usedBetas = (body: JsonObject, betas: ReadonlyArray<Beta>): ReadonlySet<Be
     const beta = toolBeta(tool, betas)
     if (beta !== undefined) used.add(beta)
   }
-  const byBlock = blockBetas(betas)
   const look = (blocks: ReadonlyArray<Json>) => {
     for (const block of blocks) {
-      const beta = byBlock.get(objectOf(block).type)
+      const beta = blockBeta(block, betas)
       if (beta !== undefined) used.add(beta)
       if (objectOf(block).type === "tool_result") look(blocksOf(block))
     }
@@ -74,14 +73,13 @@ const withoutTools = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Se
 
 /** The body without the blocks of these betas, and without messages of which nothing is left. */
 const withoutBlocks = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Set<string>): JsonObject => {
-  const byBlock = blockBetas(betas)
   const kept = (holder: JsonObject, path: string): JsonObject => {
     if (!Array.isArray(holder.content)) return holder
     let touched = false
     const content: Array<Json> = []
     for (const block of blocksOf(holder)) {
       const fields = objectOf(block)
-      if (byBlock.has(fields.type)) {
+      if (blockBeta(fields, betas) !== undefined) {
         touched = true
         adjusted.add(removed(`${path}.${fields.type}`))
         continue

@@ -71,7 +71,7 @@ const delta = (state: MessagesState, event: string, data: string): Frame | undef
   const fields = readObject(data)
   if (fields?.type !== event) return undefined
   const { partial_json, text, thinking, type } = objectOf(fields.delta)
-  state.bytes += outputBytes(text, thinking, partial_json)
+  state.bytes += outputBytes(text) + outputBytes(thinking) + outputBytes(partial_json)
   const key = numberOf(fields.index) ?? -1
   return type === "input_json_delta" && state.open.has(key)
     ? { event, data, calls: [{ type: "append", key, text: string(partial_json) }] }
@@ -114,7 +114,7 @@ const rareFrame = (state: MessagesState, model: string, name: string, data: stri
       const fields = readObject(data)
       if (fields?.type !== name) break
       const block = objectOf(fields.content_block)
-      state.bytes += outputBytes(block.text, block.thinking, block.input)
+      state.bytes += outputBytes(block.text) + outputBytes(block.thinking) + outputBytes(block.input)
       return { event: name, data, calls: called(state, numberOf(fields.index) ?? -1, block) }
     }
     case "content_block_stop": {

@@ -106,19 +106,26 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
   yield text
 }
 
-/** The bytes of a value in one piece. Each piece is made bytes in its own slice: to join the strings would do that for all at once. */
-function* printed(value: unknown): Slices<Buffer<ArrayBuffer>> {
+/** The text of a value in one piece, printed in slices. Each piece is made flat in its own: to join them would do that for all at once. */
+export function* printText(value: unknown): Slices<string> {
+  const pieces: Array<string> = []
+  for (const piece of printPieces(value)) {
+    pieces.push(Buffer.from(piece).toString())
+    yield
+  }
+  const text = pieces.join("")
+  // What is done with it is a slice of its own.
+  if (pieces.length > 1) yield
+  return text
+}
+
+function* printed(value: unknown): Slices<Uint8Array<ArrayBuffer>> {
   const pieces: Array<Buffer> = []
   for (const piece of printPieces(value)) {
     pieces.push(Buffer.from(piece))
     yield
   }
   return Buffer.concat(pieces)
-}
-
-/** The text of a value in one piece, printed in slices. */
-export function* printText(value: unknown): Slices<string> {
-  return (yield* printed(value)).toString("utf8")
 }
 
 /** `size`: about how many bytes the text will have, such as those of what it was made from. */

@@ -34,7 +34,7 @@ const served = async (surface: unknown, prepared: object, input: object) => {
   return { longest, flags: record.flags }
 }
 
-it("is scanned in slices", { retry: 2 }, async () => {
+it("is scanned in slices", { retry: 2, timeout: 60_000 }, async () => {
   const input = { text: 'the "quick" fox: jumps\n'.repeat(1_000_000), url: "https://a.example" }
   const { flags, longest } = await served(messages, { model: "m", emulated: false }, input)
   assert.strictEqual(flags, 1)
