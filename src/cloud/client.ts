@@ -118,8 +118,10 @@ const dispatch = (
         const reply = new Response({ status, headers: headersOf(headers), request }, started, { received, take })
         response = reply
         const close = Scope.addFinalizerExit(scope, (exit) => Effect.sync(() => reply.close(exit)))
-        // Once undici has parsed what came with the head, so that it need not be waited for.
-        queueMicrotask(() => resume(Effect.as(close, reply)))
+        const begin = () => resume(Effect.as(close, reply))
+        // A whole reply is read once undici has parsed what came with the head, and need not be waited for.
+        if (until === undefined) begin()
+        else queueMicrotask(begin)
       },
       onResponseData: (_, chunk) => response?.push(chunk),
       onResponseEnd: () => {

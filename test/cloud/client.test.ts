@@ -297,7 +297,6 @@ describe("the scope of a call", () => {
     call.cloud.start()
     await call.close(Exit.interrupt())
     call.cloud.head()
-    await nextTurn()
     assert.isDefined(call.cloud.aborted)
   })
 })
