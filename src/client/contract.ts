@@ -1125,7 +1125,21 @@ export type InputItem = FunctionCall | FunctionCallOutput | CustomToolCall | Cus
    */
   readonly output?: string | null
   readonly [name: string]: unknown
-} | InputMessage
+} | InputMessage | ItemReference
+
+/** Refused: items cannot be referred to, because nothing is stored. */
+export interface ItemReference {
+  /**
+   * The item's ID.
+   * @example "msg_01"
+   */
+  readonly id: string
+  /** Refused: an item that has no content has no type. */
+  readonly type?: null
+  /** Refused: an item that has no content has no role. */
+  readonly role?: null
+  readonly [name: string]: unknown
+}
 
 /** A message of the conversation. */
 export interface InputMessage {

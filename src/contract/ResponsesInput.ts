@@ -161,6 +161,16 @@ export const localCalls = [
   )
 ] as const
 
+const reference = object(
+  {
+    id: described(Schema.String, "The item's ID.", "msg_01"),
+    type: refused("an item that has no content has no type"),
+    role: refused("an item that has no content has no role")
+  },
+  "ItemReference",
+  "Refused: items cannot be referred to, because nothing is stored."
+)
+
 export const InputItem = kinds(
   [
     functionCall,
@@ -195,7 +205,8 @@ export const InputItem = kinds(
       output: nullable(Schema.String, { description: "What happened.", example: "applied" })
     }),
     // Last, because it needs no type: what is wrong with another item is said of that.
-    message
+    message,
+    reference
   ],
   { identifier: "InputItem", description: "An item of the conversation." }
 )

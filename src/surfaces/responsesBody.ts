@@ -24,6 +24,17 @@ const refuseReference = (items: ReadonlyArray<JsonObject>): string | undefined =
     : `input[${at}]: items cannot be referred to, because nothing is stored; send the item itself`
 }
 
+/** Items may bring tools along, as a list. */
+const refuseToolLists = (items: ReadonlyArray<JsonObject>): string | undefined => {
+  for (const [at, { tools }] of items.entries()) {
+    if (tools === undefined || tools === null) continue
+    if (!Array.isArray(tools)) return `input[${at}].tools: must be an array`
+    const wrong = tools.findIndex((tool) => !isObject(tool))
+    if (wrong >= 0) return `input[${at}].tools[${wrong}]: must be an object`
+  }
+  return undefined
+}
+
 /** Fields and items that would have the cloud put what was said into an encrypted item, which does not leave. */
 const refuseSealed = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>): string | undefined => {
   const { context_management } = body
@@ -82,6 +93,7 @@ export const prepareResponses = (
   const refusal =
     refuseCloudFields(request) ??
     refuseReference(items) ??
+    refuseToolLists(items) ??
     refuseSealed(request, items) ??
     refuseNested(request.tools ?? undefined, "tools") ??
     refuseTools([...own.refused, ...brought.flatMap(({ refused }) => refused)]) ??

@@ -152,18 +152,20 @@ describe("what passes through unchanged", () => {
   })
   it("numbers where the gateway adjusts the body", async () => {
     const got = await create(
-      text(',"context_management":{},"tools":[{"name":"n","defer_loading":true,"x":9007199254740993}]')
+      text(
+        ',"context_management":{},"tools":[{"name":"n","input_schema":{},"defer_loading":true,"x":9007199254740993}]'
+      )
     )
     assert.strictEqual(got.status, 200)
-    assert.include(sent(), '"tools":[{"name":"n","x":9007199254740993}]')
+    assert.include(sent(), '"tools":[{"name":"n","input_schema":{},"x":9007199254740993}]')
   })
 })
 
 describe("size", () => {
   const limit = 33_554_432
   const sized = (size: number) => {
-    const empty = text(',"metadata":""').length
-    return text(`,"metadata":"${"a".repeat(size - empty)}"`)
+    const empty = text(',"filler":""').length
+    return text(`,"filler":"${"a".repeat(size - empty)}"`)
   }
 
   it("32 MiB pass, one byte more is 413", { timeout: 60_000 }, async () => {

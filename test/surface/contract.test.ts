@@ -52,7 +52,7 @@ const bodies: Readonly<Record<string, (said: string) => Readonly<Record<string, 
 }
 const bodyOf = (path: string, said = "Hi") => bodies[path]?.(said) ?? {}
 const key = (id: keyof typeof secrets) => ({ "x-api-key": secrets[id] })
-const url = (path: string) => gateway.url + path
+const url = (path: string) => gateway.url + path.replace("{id}", "gpt-5.1:il5")
 
 /** A reply off a bare connection, in the shape of the others. */
 const bare = async (bytes: string): Promise<Got> => {
@@ -92,6 +92,7 @@ const provoke: Readonly<Record<string, (path: string) => Promise<Got>>> = {
       : bare(`GET ${path} HTTP/1.1\r\nconnection: close\r\nx-api-key: ${secrets.free}\r\n\r\n`),
   "401": (path) => ask(path, { "x-api-key": "nobody's" }),
   "403": (path) => (path.startsWith("/v1/messages") ? ask(path, key("bounded")) : ask(path, { "x-api-key": "" })),
+  "404": (path) => get(gateway.url + path, key("free")),
   "405": (path) => get(url(path), key("free"), "DELETE"),
   "408": (path) => bare(head(path, path in bodies ? "content-length: 10\r\n\r\n" : "")),
   "413": (path) => post(url(path), bodyOf(path, "a".repeat(100_000)), key("free")),
