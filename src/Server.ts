@@ -118,6 +118,17 @@ const identity = ({ identityFile }: GatewaySettings) =>
       )
   })
 
+/** Detectors of the agency's own, loaded only where there are some. */
+const guards = ({ guardsFile, markings }: GatewaySettings) =>
+  Option.isNone(guardsFile) && markings === "off"
+    ? Layer.empty
+    : Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("./http/guardingLayer.ts")),
+          ({ guardingLayer }) => guardingLayer({ file: guardsFile, markings })
+        )
+      )
+
 /** The page on the metrics port, loaded only where there is one. */
 const status = ({ metricsPort }: GatewaySettings) =>
   Option.isNone(metricsPort)
@@ -143,6 +154,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
     Layer.provide(Providers.layer),
     Layer.provide(Attempts.live),
     Layer.provide(identity(settings)),
+    Layer.provide(guards(settings)),
     Layer.provide(limitGauges(settings.metricsBy).pipe(Layer.provideMerge(access(options)))),
     Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, sites: sitesOf(clouds), paths: purposePaths })),
     Layer.provideMerge(Drain.layer),

@@ -45,6 +45,10 @@ const own = Config.all({
   keysFile: text("GATEWAY_KEYS_FILE").pipe(Config.withDefault("keys.json")),
   /** Takes a key as `Authorization: Bearer` too, for tools that can set no other header. */
   bearerKeys: Config.Boolean("GATEWAY_BEARER_KEYS").pipe(Config.withDefault(false)),
+  /** The agency's own detectors, and what is done with what they find. */
+  guardsFile: optional("GATEWAY_GUARDS_FILE"),
+  /** What is done with text that is marked above what its level may hold. */
+  markings: Config.Literals(["off", "flag", "block"], "GATEWAY_MARKINGS").pipe(Config.withDefault("off" as const)),
   /** Whose tokens and client certificates are trusted beside keys. */
   identityFile: optional("GATEWAY_IDENTITY_FILE"),
   /** How long the keys outlive a key file that is gone or broken. */

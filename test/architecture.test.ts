@@ -44,7 +44,18 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   telemetry: ["catalog", "contract", "settings", "wire", "Settings.ts", "nodeHttp.ts", "sockets.ts"],
   stream: ["catalog", "governance", "wire"],
   cloud: ["catalog", "settings", "stream", "telemetry", "wire", "Settings.ts", "regularFile.ts", "tlsPolicy.ts"],
-  guards: ["audit", "catalog", "cloud", "contract", "limits", "settings", "telemetry", "wire", "watchFile.ts"],
+  guards: [
+    "audit",
+    "catalog",
+    "cloud",
+    "contract",
+    "limits",
+    "settings",
+    "stream",
+    "telemetry",
+    "wire",
+    "watchFile.ts"
+  ],
   surfaces: ["catalog", "cloud", "contract", "governance", "stream", "vendors", "wire"],
   http: [
     ...[
@@ -53,6 +64,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
       "cloud",
       "contract",
       "governance",
+      "guards",
       "identity",
       "limits",
       "settings",

@@ -22,6 +22,8 @@ export type Reason =
 /** What exactly happened, for records and spans, and for code that decides by it. A request's code is that of its first failure. */
 export type Code =
   | "screen" // a tool that names a destination
+  | "guard" // a guard of the operator's blocked the request
+  | "guard-unavailable" // one that has to see it did not answer, or may not see this level
   | "ceiling" // the deadlines of a request and of a stream's silence
   | "idle"
   | "revoked" // why a running stream was ended

@@ -6,7 +6,7 @@ export const Outcome = Schema.Literals([
   "ok",
   /** The caller's request was wrong: 400, 404, 405, 413, 415, 417. */
   "invalid",
-  /** The cloud's safety system refused the prompt: 400. */
+  /** The cloud's safety system refused the prompt, or a guard of the operator's: 400. */
   "filtered",
   "unauthenticated",
   "forbidden",
@@ -54,7 +54,7 @@ const reasons = {
 
 /** The outcome of a request that failed with `error`. */
 export const outcomeOf = ({ code, reason, upstreamStatus }: GatewayError): Outcome => {
-  if (code === "content-filter") return "filtered"
+  if (code === "content-filter" || code === "guard") return "filtered"
   if (code === "cut" || code === "idle" || code === "revoked" || code === "drained") return code
   return upstreamStatus === undefined ? reasons[reason] : "upstream_error"
 }

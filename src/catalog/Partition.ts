@@ -67,6 +67,15 @@ const placeOfHost = (cloud: Cloud, host: string): string | undefined => {
   return undefined
 }
 
+/** What the table says of a vendor's host, in small letters: nothing may be served where it does not know the host. */
+export const authorizationOfHost = (host: string): Authorization => {
+  for (const cloud of ["vertex", "bedrock", "azure"] as const) {
+    const row = rowOf(cloud, cloud === "azure" ? host : (placeOfHost(cloud, host) ?? ""))
+    if (row !== undefined) return row.authorization
+  }
+  return {}
+}
+
 /** Where a cloud that is configured is reached. */
 export interface Site {
   /** The region or location of the settings; for Azure the endpoint's host. */

@@ -53,6 +53,8 @@ export interface RequestFacts {
   readonly images: number
   readonly files: number
   readonly flags: number
+  /** How often each guard found something; undefined where none did. */
+  readonly guardCounts: Readonly<Record<string, number>> | undefined
   /** How many things the gateway changed of the request, as `x-gateway-adjusted` names them. */
   readonly adjusted: number
   /** Upstream events so far: about as many output tokens. */

@@ -113,6 +113,8 @@ export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> 
         message = { ...message, ...event.delta, usage: { ...message.usage, ...event.usage } }
       } else if (message !== undefined && event.type === "gateway_governance") {
         message = { ...message, x_gateway_governance: event.x_gateway_governance }
+      } else if (message !== undefined && event.type === "gateway_guards") {
+        message = { ...message, x_gateway_guards: event.x_gateway_guards }
       }
     },
     textOf: (event) =>

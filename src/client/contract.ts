@@ -386,6 +386,27 @@ export interface EmbeddingList {
      */
     readonly total_tokens: number
   }
+  /** What guards of the operator's did with the texts of the request and of the reply; absent where they did nothing. */
+  readonly x_gateway_guards?: ReadonlyArray<GuardAction>
+}
+
+/** What a guard of the operator's did. */
+export interface GuardAction {
+  /**
+   * The guard, as the operator calls it.
+   * @example "personal-data"
+   */
+  readonly guard: string
+  /**
+   * What it did: it kept the reply back, only says so, or replaced parts of the text.
+   * @example "redact"
+   */
+  readonly action: "block" | "flag" | "redact"
+  /**
+   * What it found, in short words; never the text.
+   * @example ["ssn"]
+   */
+  readonly categories: ReadonlyArray<string>
 }
 
 /** Texts to embed. Fields that are not listed are ignored. */
@@ -660,6 +681,8 @@ export interface Response {
     readonly [name: string]: unknown
   } | null
   readonly x_gateway_governance?: Governance
+  /** What guards of the operator's did with the texts of the request and of the reply; absent where they did nothing. */
+  readonly x_gateway_guards?: ReadonlyArray<GuardAction>
   readonly [name: string]: unknown
 }
 
@@ -1317,6 +1340,8 @@ export interface CountTokensReply {
    * @example 14
    */
   readonly input_tokens: number
+  /** What guards of the operator's did with the texts of the request and of the reply; absent where they did nothing. */
+  readonly x_gateway_guards?: ReadonlyArray<GuardAction>
 }
 
 /** A conversation whose tokens are counted. */
@@ -1847,6 +1872,8 @@ export interface Message {
   readonly stop_sequence?: string | null
   readonly usage: MessageUsage
   readonly x_gateway_governance?: Governance
+  /** What guards of the operator's did with the texts of the request and of the reply; absent where they did nothing. */
+  readonly x_gateway_guards?: ReadonlyArray<GuardAction>
   readonly [name: string]: unknown
 }
 
@@ -2112,6 +2139,8 @@ export interface ChatCompletionChunk {
   }>
   readonly usage?: Usage
   readonly x_gateway_governance?: Governance
+  /** What guards of the operator's did with the texts of the request and of the reply; absent where they did nothing. */
+  readonly x_gateway_guards?: ReadonlyArray<GuardAction>
   readonly [name: string]: unknown
 }
 
@@ -2209,6 +2238,8 @@ export interface ChatCompletion {
   /** The cloud's name for the version of its backend. */
   readonly system_fingerprint?: string | null
   readonly x_gateway_governance?: Governance
+  /** What guards of the operator's did with the texts of the request and of the reply; absent where they did nothing. */
+  readonly x_gateway_guards?: ReadonlyArray<GuardAction>
   readonly [name: string]: unknown
 }
 
@@ -2652,6 +2683,11 @@ export type MessageEvent = {
 } | {
   readonly type: "gateway_governance"
   readonly x_gateway_governance: Governance
+  readonly [name: string]: unknown
+} | {
+  readonly type: "gateway_guards"
+  /** What the guards did. */
+  readonly x_gateway_guards: ReadonlyArray<GuardAction>
   readonly [name: string]: unknown
 } | {
   readonly type: "ping"

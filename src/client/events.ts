@@ -55,6 +55,7 @@ const messageEvents: Readonly<Record<MessageStreamEvent["type"], true>> = {
   message_delta: true,
   message_stop: true,
   gateway_governance: true,
+  gateway_guards: true,
   ping: true
 }
 /** The format grows by event types that older clients are to pass over. */

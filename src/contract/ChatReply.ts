@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { ToolCall } from "./ChatMessage.ts"
 import { described, maybe, object, ParsedJson } from "./fields.ts"
-import { Governance } from "./Governance.ts"
+import { Governance, guardActions } from "./Governance.ts"
 
 export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate({
   identifier: "FinishReason",
@@ -76,7 +76,8 @@ export const Completion = object(
     usage: Usage,
     service_tier: maybe(Schema.String, "The tier that the cloud served the request in."),
     system_fingerprint: maybe(Schema.String, "The cloud's name for the version of its backend."),
-    x_gateway_governance: Schema.optionalKey(Governance)
+    x_gateway_governance: Schema.optionalKey(Governance),
+    ...guardActions
   },
   "ChatCompletion",
   "A whole reply."
@@ -146,7 +147,8 @@ export const CompletionChunk = object(
       "The next piece of the reply, as a list of one."
     ),
     usage: Schema.optionalKey(Usage),
-    x_gateway_governance: Schema.optionalKey(Governance)
+    x_gateway_governance: Schema.optionalKey(Governance),
+    ...guardActions
   },
   "ChatCompletionChunk",
   "One event of a stream. The final one has `finish_reason`, and `usage` where `include_usage` asked for it; then comes `[DONE]`."

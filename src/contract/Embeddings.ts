@@ -4,6 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
 import { type AsJson, described, ModelField, nullable, object } from "./fields.ts"
+import { guardActions } from "./Governance.ts"
 import { ApiKey } from "./Security.ts"
 
 export const embeddingLimits = { strings: 512, dimensions: 1024 } as const
@@ -53,7 +54,8 @@ export const EmbeddingList = Schema.Struct({
   usage: Schema.Struct({
     prompt_tokens: described(Schema.Int, "Tokens of all texts.", 2),
     total_tokens: described(Schema.Int, "The same: a vector has no tokens.", 2)
-  }).annotate({ description: "Tokens of the request." })
+  }).annotate({ description: "Tokens of the request." }),
+  ...guardActions
 }).annotate({
   identifier: "EmbeddingList",
   description: "The vectors.",

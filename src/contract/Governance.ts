@@ -25,3 +25,24 @@ export const Governance = Schema.Struct({
     "Tool calls that name an outbound destination. Advisory: the calls themselves are never changed. Absent where there are none."
 })
 export type Governance = typeof Governance.Type
+
+export const GuardAction = Schema.Struct({
+  guard: described(Schema.String, "The guard, as the operator calls it.", "personal-data"),
+  action: described(
+    Schema.Literals(["block", "flag", "redact"]),
+    "What it did: it kept the reply back, only says so, or replaced parts of the text.",
+    "redact"
+  ),
+  categories: described(Schema.Array(Schema.String), "What it found, in short words; never the text.", ["ssn"])
+}).annotate({ identifier: "GuardAction", description: "What a guard of the operator's did." })
+export type GuardAction = typeof GuardAction.Type
+
+/** Absent where no guard did anything. */
+export const guardActions = {
+  x_gateway_guards: Schema.optionalKey(
+    described(
+      Schema.Array(GuardAction),
+      "What guards of the operator's did with the texts of the request and of the reply; absent where they did nothing."
+    )
+  )
+}

@@ -1,7 +1,7 @@
 /** What the messages endpoint answers: the message, and the events of its stream (docs/api.md#messages-stream). */
 import { Schema } from "effect"
 import { described, maybe, object, ParsedJson } from "./fields.ts"
-import { Governance } from "./Governance.ts"
+import { Governance, GuardAction, guardActions } from "./Governance.ts"
 import { eventKinds, kind, kinds, oneOf } from "./kinds.ts"
 import { redactedThinkingBlock, thinkingBlock } from "./MessagesContent.ts"
 
@@ -66,7 +66,8 @@ export const Message = object(
     }),
     stop_sequence: maybe(Schema.String, "The stop sequence that ended it."),
     usage: MessageUsage,
-    x_gateway_governance: Schema.optionalKey(Governance)
+    x_gateway_governance: Schema.optionalKey(Governance),
+    ...guardActions
   },
   "Message",
   "A whole reply."
@@ -126,6 +127,10 @@ export const MessagesEvent = eventKinds({
   gateway_governance: [
     "After `message_stop`, only where a tool call names an outbound destination.",
     { x_gateway_governance: Governance }
+  ],
+  gateway_guards: [
+    "After `message_stop`, only where a guard of the operator's flagged, redacted or blocked something.",
+    { x_gateway_guards: described(Schema.Array(GuardAction), "What the guards did.") }
   ],
   ping: ["Nothing: it keeps the connection open.", {}],
   error: [

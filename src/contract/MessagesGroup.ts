@@ -4,6 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { MessagesErrors } from "./Errors.ts"
 import { Facts } from "./facts.ts"
 import { described, streaming } from "./fields.ts"
+import { guardActions } from "./Governance.ts"
 import { CountRequest, MessagesRequest } from "./Messages.ts"
 import { Message, MessagesEvent } from "./MessagesEvents.ts"
 import { MessagesKey } from "./Security.ts"
@@ -27,7 +28,8 @@ event: message_stop
 data: {"type":"message_stop"}`
 
 export const CountReply = Schema.Struct({
-  input_tokens: described(Schema.Int, "What the same request would report as `usage.input_tokens`.", 14)
+  input_tokens: described(Schema.Int, "What the same request would report as `usage.input_tokens`.", 14),
+  ...guardActions
 }).annotate({ identifier: "CountTokensReply", description: "The count.", examples: [{ input_tokens: 14 }] })
 
 export class MessagesGroup extends HttpApiGroup.make("messages")

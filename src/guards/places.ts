@@ -1,5 +1,5 @@
 /**
- * The texts of a request or a reply by place, for guards (docs/guards.md): one walk finds them, and puts others back
+ * The texts of a request or a reply by place, for guards (docs/guards.md#what-is-sent): one walk finds them, and puts others back
  * exactly there. What names, refers or encodes is no text: types, IDs, media, signatures. Tools are not walked.
  */
 import { isRaw } from "../wire/exactNumber.ts"
@@ -26,11 +26,11 @@ export const requestFields = {
   embeddings: { input: "user" }
 } as const satisfies Readonly<Record<string, Fields>>
 
-/** Of whole replies, by surface. */
+/** Of whole replies, by surface. Flags quote destinations out of calls. */
 export const replyFields = {
-  chat: { choices: "assistant" },
-  messages: { content: "assistant" },
-  responses: { output: "assistant" }
+  chat: { choices: "assistant", x_gateway_governance: "arguments" },
+  messages: { content: "assistant", x_gateway_governance: "arguments" },
+  responses: { output: "assistant", x_gateway_governance: "arguments" }
 } as const satisfies Readonly<Record<string, Fields>>
 
 /** Fields that are no text, wherever they stand but inside of a call's arguments. */
@@ -88,6 +88,7 @@ const walkObject = (object: JsonObject, outer: Place, visit: Visit): JsonObject 
   let changed: { [key: string]: Json } | undefined
   for (const [key, value] of Object.entries(object)) {
     const inArguments = place === "arguments"
+    if (object.reason === "external_destination" && key !== "destinations") continue
     if (!inArguments && (structural.has(key) || (encoded && (key === "data" || key === "file_data")))) continue
     const isCall = !inArguments && calls.has(key)
     const walked = walk(value, isCall ? "arguments" : place, visit)

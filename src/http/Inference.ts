@@ -2,7 +2,7 @@
  * The runner of every surface, and the only place where a request waits: for its body, for the limits of keys that have them, for
  * the cloud, for the pieces of a streamed reply. Between two waits everything is synchronous.
  */
-import { Context, Effect, Layer, Result, type Scope } from "effect"
+import { Context, Effect, Layer, Option, Result, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
@@ -27,6 +27,7 @@ import { adjustedHeaders } from "./adjusted.ts"
 import { type Admitted, makeAdmission } from "./admission.ts"
 import { bodyReader } from "./body.ts"
 import { cloudProviders } from "./cloudProviders.ts"
+import { GuardRequests } from "./GuardRequests.ts"
 import { makeHold } from "./holdLimits.ts"
 import { CurrentRecord, type RequestRecord } from "./RequestRecord.ts"
 import { makeStreamReply } from "./streamReply.ts"
@@ -69,6 +70,7 @@ export class Inference extends Context.Service<
       const whole = makeWholeReply(settings)
       const { admit, screened } = makeAdmission(catalog, settings)
       const refusals = makeRefusalMemory(() => performance.now())
+      const guards = Option.getOrUndefined(yield* Effect.serviceOption(GuardRequests))
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
 
       const handler = <
@@ -161,9 +163,10 @@ export class Inference extends Context.Service<
           function* (request) {
             const record = yield* CurrentRecord
             const caller = yield* Caller
-            const body = yield* read(request, record)
-            const admitted = yield* Effect.fromResult(admit(surface, body, caller, record))
-            yield* screened(surface, body)
+            const sent = yield* read(request, record)
+            const admitted = yield* Effect.fromResult(admit(surface, sent, caller, record))
+            yield* screened(surface, sent)
+            const body = guards === undefined ? sent : yield* guards.request(surface.purpose, sent, record)
             const prepare: Prepare<P> = (fields) =>
               Effect.flatMap(
                 inOneTurn(() => prepared(body, admitted, record, request.headers, fields)),

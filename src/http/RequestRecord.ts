@@ -10,12 +10,16 @@ import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Route, SurfaceName } from "../catalog/Route.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 import type { Attempt } from "../cloud/Provider.ts"
+import type { GuardAction } from "../contract/Governance.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import type { Reservation } from "../limits/Quota.ts"
 import { errorHeaders } from "../surfaces/errorResponse.ts"
 import { chargedCost, chargedTokens } from "./charge.ts"
+import type { Guarding } from "./Guarding.ts"
 import type { MemoryBudget } from "./MemoryBudget.ts"
 import { servedHeaders } from "./servedHeaders.ts"
+
+const none: ReadonlyArray<never> = []
 
 export class RequestRecord implements RequestFacts {
   readonly id: string
@@ -56,6 +60,11 @@ export class RequestRecord implements RequestFacts {
   files = 0
   flags = 0
   adjusted = 0
+  /** The guards of the reply, where there are some. */
+  guarding: Guarding | undefined
+  /** What guards did, each once. */
+  guardActions: ReadonlyArray<GuardAction> = none
+  guardCounts: RequestFacts["guardCounts"]
   events = 0
   /** Whether a stream came to the cloud's own end, with its counts. */
   counted = false
@@ -160,6 +169,17 @@ export class RequestRecord implements RequestFacts {
   fail(error: GatewayError): void {
     this.failure ??= error.code ?? error.reason
     this.outcome ??= outcomeOf(error)
+  }
+
+  /** Guards did something with texts of the request or of the reply. */
+  guarded(actions: ReadonlyArray<GuardAction>): void {
+    for (const { action, categories, guard } of actions) {
+      const same = (other: GuardAction) => other.guard === guard && other.action === action
+      const before = this.guardActions.find(same)
+      const all = { guard, action, categories: [...new Set([...(before?.categories ?? none), ...categories])] }
+      this.guardActions = [...this.guardActions.filter((other) => !same(other)), all]
+      this.guardCounts = { ...this.guardCounts, [guard]: (this.guardCounts?.[guard] ?? 0) + 1 }
+    }
   }
 
   /** A cloud was asked: the reply says which, and what was changed of the request. */

@@ -66,10 +66,13 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
       spanOf()?.fail(error)
     }
     record.stream = true
+    let withheld: string | undefined
+    const hold = (more: number, all: number) => (all > mostKept ? tooLarge : record.take(more) ? undefined : noRoom)
 
     /** The reply is over, either way: flags and tokens go to the record and the span. */
     const settle = (exit: Exit.Exit<unknown, unknown>) => {
-      const { failure, finishReason, tokens } = protocol.summary(state)
+      const { failure, finishReason: finished, tokens } = protocol.summary(state)
+      const finishReason = withheld ?? finished
       record.flags = calls.flags().length
       record.counted = state.end === "complete" && state.early !== true
       record.received = (state.bytes ?? 0) + (state.kept ?? 0)
@@ -95,7 +98,10 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
         record.firstEventAt = record.now()
         spanOf()?.firstToken()
       },
-      hold: (more, all) => (all > mostKept ? tooLarge : record.take(more) ? undefined : noRoom),
+      hold,
+      guard: record.guarding?.stream(hold, (finishReason) => {
+        withheld = finishReason
+      }),
       errorOf: (fault) => provider.faultError(route, fault),
       heartbeat: limits.heartbeat,
       idle: limits.streamIdleTimeout,

@@ -6,7 +6,7 @@ import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { governanceOfCalls } from "../governance/flags.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { Progress } from "../stream/Frame.ts"
-import type { Answer, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
+import type { Answer, AnswerBody, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { print } from "../wire/print.ts"
 import { inOneTurn, inSlices } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
@@ -57,7 +57,9 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     const governance = yield* inSlices(governanceOfCalls(calls, scanMode))
     const answer: Answer = { ...summary, body: body(governance), flags: governance?.flags.length ?? 0 }
     learn(record, reply, answer)
-    return answer
+    const { guarding } = record
+    if (guarding === undefined) return answer
+    return { ...answer, body: yield* guarding.reply(answer.body, reply.body) }
   })
 
   const ask = <P extends Prepared>(options: WholeReplyOptions<P>, body: Body, until: number) => {
@@ -65,7 +67,7 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     return Effect.flatMap(sent, (reply) => Effect.map(read(options, reply), (answer) => ({ answer, reply })))
   }
 
-  const respond = ({ body }: Answer, size: number) => {
+  const respond = (body: AnswerBody, size: number) => {
     if (body instanceof Uint8Array) return Effect.succeed(HttpServerResponse.uint8Array(body, json))
     if (typeof body === "string") return Effect.succeed(HttpServerResponse.text(body, json))
     return Effect.map(print(body, size), (printed) =>
@@ -83,7 +85,7 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
     if (surface.join === undefined && only !== undefined) {
       const { answer, reply } = yield* ask(options, only, until)
       record.answered()
-      return yield* respond(answer, reply.bytes.length)
+      return yield* respond(record.guarding?.reported(answer.body, reply.body) ?? answer.body, reply.bytes.length)
     }
     const answers = yield* Effect.forEach(
       prepared.bodies,
@@ -95,6 +97,7 @@ export const makeWholeReply = ({ embeddingsConcurrency, requestCeiling, scanMode
       prepared,
       answers.map(({ answer }) => answer)
     )
-    return HttpServerResponse.text(String(joined?.body ?? ""), json)
+    const body = joined?.body ?? ""
+    return yield* respond(record.guarding?.reported(body, {}) ?? body, 0)
   })
 }

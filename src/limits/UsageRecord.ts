@@ -63,7 +63,15 @@ export const UsageRecord = Schema.Struct({
   cost: Schema.optional(Count),
   bytes: Schema.Struct({ in: Count, out: Count }),
   /** Tools offered, images and files sent, governance flags raised; and things changed of the request, where there were any. */
-  counts: Schema.Struct({ tools: Count, images: Count, files: Count, flags: Count, adjusted: Schema.optional(Count) }),
+  counts: Schema.Struct({
+    tools: Count,
+    images: Count,
+    files: Count,
+    flags: Count,
+    adjusted: Schema.optional(Count),
+    /** How often each guard found something, by its name; never what. */
+    guarded: Schema.optional(Schema.Record(Schema.String, Count))
+  }),
   duration_ms: Schema.Finite,
   /** From arrival to the first event sent to the caller. */
   first_event_ms: Schema.NullOr(Schema.Finite),
@@ -136,7 +144,8 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
       images: facts.images,
       files: facts.files,
       flags: facts.flags,
-      adjusted: facts.adjusted === 0 ? undefined : facts.adjusted
+      adjusted: facts.adjusted === 0 ? undefined : facts.adjusted,
+      guarded: facts.guardCounts
     },
     duration_ms: now - startedAt,
     first_event_ms: firstEventAt === undefined ? null : firstEventAt - startedAt,

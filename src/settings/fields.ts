@@ -28,8 +28,8 @@ export const isLoopback = (host: string): boolean => loopback.test(host)
 /** Scheme, host, port and plain path: nothing that a URL's reader would take otherwise than it is written. */
 const plainUrl = /^https?:\/\/([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?(\/[\w~-][\w.~-]*)*\/*$/i
 
-/** A cloud's address: https, or plain http on loopback only, without a trailing slash. */
-const BaseUrl = Schema.String.check(
+/** The address of a service: https, or plain http on loopback only, without a trailing slash. */
+export const BaseUrl = Schema.String.check(
   Schema.makeFilter((value) => {
     if (!URL.canParse(value)) return "must be an absolute URL such as https://host.example"
     const url = new URL(value)

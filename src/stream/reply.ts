@@ -1,5 +1,5 @@
 /** A streamed reply on its way from the cloud to the caller. */
-import type { Stream } from "effect"
+import { identity, type Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Event } from "../wire/Event.ts"
 import { type DeadlineOptions, withDeadlines } from "./deadlines.ts"
@@ -7,11 +7,15 @@ import { encode } from "./encode.ts"
 import { endInBand } from "./endInBand.ts"
 import type { Frame, Progress } from "./Frame.ts"
 import { govern } from "./govern.ts"
-import { type TranslateOptions, translate } from "./translate.ts"
+import { type Enough, type TranslateOptions, translate } from "./translate.ts"
 
 export interface ReplyOptions<S extends Progress> extends TranslateOptions<S>, DeadlineOptions {
   /** The surface's own in-band error. */
   readonly lastFrames: (error: GatewayError) => ReadonlyArray<Frame>
+  /** What guards of the operator's leave of it; they see flags too, which quote calls. */
+  readonly guard?:
+    | ((frames: Stream.Stream<Frame, GatewayError | Enough>) => Stream.Stream<Frame, GatewayError | Enough>)
+    | undefined
   /** How many more bytes wait for the caller, or fewer. */
   readonly onWaiting: (bytes: number) => void
 }
@@ -24,6 +28,7 @@ export const reply = <S extends Progress>(
   events.pipe(
     translate(options),
     govern(options.calls),
+    options.guard ?? identity,
     withDeadlines(options),
     endInBand(options.lastFrames),
     encode(options.onWaiting)

@@ -229,5 +229,17 @@ export const makeCallRecorders = () => {
   }
 }
 
+const guardDuration = histogram(
+  "gateway_guard_duration_seconds",
+  "Time that a guard took for the texts of a request or a reply"
+)
+
+/** Made once: finds what counts the calls of a guard. Names of guards are the operator's; outcomes are few. */
+export const makeGuardRecorders = () => {
+  const recorderOf = kept<(seconds: number) => void>()
+  return (guard: string, input: "request" | "response", outcome: string) =>
+    recorderOf([guard, input, outcome].join(" "), () => guardDuration({ guard, input, outcome }))
+}
+
 /** An absurd number from a cloud must not spoil a count. */
 const positive = (count: number | undefined): number => (count !== undefined && count > 0 ? count : 0)

@@ -99,6 +99,7 @@ describe("a usage record", () => {
     bytesOut: 0,
     tools: 0,
     images: 0,
+    guardCounts: undefined,
     adjusted: 0,
     files: 0,
     flags: 0,

@@ -42,6 +42,7 @@ describe("serve", () => {
       /\/effect\/dist\/cli\//,
       /\/src\/Client\.ts$/,
       /\/src\/sandbox\//,
+      /\/src\/guards\//,
       /httpApiScalar\.js$/,
       /\/src\/http\/reference\.ts$/,
       // The folders of Effect of which one module is used.

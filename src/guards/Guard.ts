@@ -1,0 +1,125 @@
+/** What a guard is: it is asked about texts, and what it finds is blocked, flagged or redacted (docs/guards.md). */
+import { Data, Effect, type Tracer } from "effect"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import type { Level } from "../catalog/Level.ts"
+import type { GuardAction } from "../contract/Governance.ts"
+import type { CallerIdentity } from "../contract/Security.ts"
+import type { Json } from "../wire/json.ts"
+import type { PlacedText } from "./places.ts"
+
+/** The surfaces whose texts are guarded; counting tokens belongs to messages. */
+export const guardedSurfaces = ["chat", "messages", "responses", "embeddings"] as const
+export type GuardedSurface = (typeof guardedSurfaces)[number]
+
+/** What a guard may know of a request beside its texts. No key, no header, no media. */
+export interface About {
+  /** The gateway's ID of the request. */
+  readonly id: string
+  readonly surface: GuardedSurface
+  readonly level: Level
+  readonly caller: CallerIdentity | undefined
+  readonly images: number
+  readonly files: number
+  /** The request's span. */
+  readonly span: Tracer.AnySpan | undefined
+  /** Takes memory for so many bytes, and says whether there was any; less than 0 gives it back. */
+  readonly take: (bytes: number) => boolean
+}
+
+export interface Asking {
+  readonly about: About
+  /** Of the request, or of the reply to it. */
+  readonly input: "request" | "response"
+  readonly texts: ReadonlyArray<PlacedText>
+  /** Tool definitions and calls in the format of chat completions, for guards that look at them; they are never changed. */
+  readonly tools?: ReadonlyArray<Json> | undefined
+  readonly toolCalls?: ReadonlyArray<Json> | undefined
+}
+
+/** What a guard says: nothing, or what it found, in one short word. */
+export interface Verdict {
+  readonly category: string
+  /** Nothing of it may pass. */
+  readonly blocked: boolean
+  /** What may stand for the texts, one for each. */
+  readonly texts?: ReadonlyArray<string> | undefined
+}
+
+/** A guard did not answer, or not as it should. */
+export class GuardFailure extends Data.TaggedError("GuardFailure")<{
+  readonly why: "boundary" | "timeout" | "unreachable" | "status" | "reply" | "texts"
+}> {}
+
+export interface Guard {
+  readonly name: string
+  readonly action: "block" | "flag" | "redact"
+  /** Requests, replies, or both. */
+  readonly when: "before" | "after" | "both"
+  /** How much of a streamed reply is held back where it may be blocked or redacted. */
+  readonly hold: "sentence" | "whole"
+  /** What becomes of the request when the guard does not answer. */
+  readonly onFailure: "refuse" | "pass"
+  readonly judge: (asking: Asking) => Effect.Effect<Verdict | undefined, GuardFailure | GatewayError>
+}
+
+/** What guards made of texts. */
+export interface Judged {
+  readonly texts: ReadonlyArray<string>
+  readonly actions: ReadonlyArray<GuardAction>
+  /** Set where nothing may pass. */
+  readonly blocked?: GuardAction | undefined
+}
+
+/** A category of the gateway's own: the guard was not asked, or did not answer, and the operator lets that pass. */
+const unavailable = "unavailable"
+
+const boundaryError = (guard: string, level: Level) =>
+  new GatewayError({
+    reason: "forbidden",
+    message: `requests of level ${level} cannot be served: the guard ${guard} has to see their text, and its declared boundary does not hold this level. Use another level, or ask the operator.`,
+    code: "guard-unavailable"
+  })
+
+const unavailableError = (guard: string, { why }: GuardFailure) =>
+  new GatewayError({
+    reason: "overloaded",
+    message: `the guard ${guard}, which has to see this text, did not answer as it should; try again in a moment`,
+    retryAfter: 1,
+    code: "guard-unavailable",
+    detail: `the guard ${guard} failed: ${why}`
+  })
+
+/** The error of a request that a guard blocks. */
+export const blockedError = ({ categories, guard }: GuardAction) =>
+  new GatewayError({
+    reason: "invalid",
+    message: `the guard ${guard} blocks this request (${categories.join(", ")}); change its text, or ask the operator`,
+    code: "guard"
+  })
+
+/** Asks guards in order, each about what those before it left. Fails where one that must answer does not. */
+export const askGuards = Effect.fnUntraced(function* (guards: ReadonlyArray<Guard>, asking: Asking) {
+  const actions: Array<GuardAction> = []
+  let texts = asking.texts
+  const said = (): ReadonlyArray<string> => texts.map(({ text }) => text)
+  for (const { action, judge, name, onFailure } of guards) {
+    const verdict = yield* judge({ ...asking, texts }).pipe(
+      Effect.catchTag("GuardFailure", (failure): Effect.Effect<Verdict, GatewayError> => {
+        if (onFailure === "pass") return Effect.succeed({ category: unavailable, blocked: false })
+        const { level } = asking.about
+        return Effect.fail(failure.why === "boundary" ? boundaryError(name, level) : unavailableError(name, failure))
+      })
+    )
+    if (verdict === undefined) continue
+    const found = { guard: name, categories: [verdict.category] }
+    const isFlag = action === "flag" || verdict.category === unavailable
+    if (!isFlag && (action === "block" || verdict.blocked || verdict.texts === undefined)) {
+      const blocked: GuardAction = { ...found, action: "block" }
+      return { texts: said(), actions: [...actions, blocked], blocked } satisfies Judged
+    }
+    actions.push({ ...found, action: isFlag ? "flag" : "redact" })
+    const { texts: others } = verdict
+    if (!isFlag && others !== undefined) texts = texts.map((text, at) => ({ ...text, text: others[at] ?? "" }))
+  }
+  return { texts: said(), actions } satisfies Judged as Judged
+})

@@ -1,0 +1,97 @@
+/** The file that names the agency's own detectors (docs/guards.md#the-file). It holds no secret. */
+import { Duration, Effect, Result, Schema } from "effect"
+import { boundaryExample, parseBoundary } from "../catalog/Boundary.ts"
+import { authorizedLevels, type Level, levels } from "../catalog/Level.ts"
+import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
+import { FileError, readOwned } from "../limits/files.ts"
+import { ShortName } from "../limits/KeyFile.ts"
+import { BaseUrl, hostOf, isLoopback } from "../settings/fields.ts"
+import { guardedSurfaces } from "./Guard.ts"
+
+/** What is built in goes by this name. */
+export const markingsName = "markings"
+
+const some = <S extends Schema.Top>(item: S) => Schema.optional(Schema.Array(item).check(Schema.isMinLength(1)))
+
+const Boundary = Schema.String.check(
+  Schema.makeFilter((text) => Result.match(parseBoundary(text), { onFailure: (why) => why, onSuccess: () => true }))
+)
+
+/** Longer than a caller waits for a first word is no guard. */
+const longest = Duration.seconds(60)
+
+export const GuardSettings = Schema.Struct({
+  /** For records, replies and metrics. */
+  name: ShortName.check(
+    Schema.makeFilter((name) => name !== markingsName || `${markingsName} is built in: set GATEWAY_MARKINGS`)
+  ),
+  /** The detector's address, without `/beta/litellm_basic_guardrail_api`. */
+  url: BaseUrl,
+  /** What may be sent there: the top of each ladder, and ITAR. Not needed on loopback. */
+  boundary: Schema.optional(Boundary),
+  /** Where it holds; everywhere unless set. */
+  levels: some(Schema.Literals(levels)),
+  teams: some(ShortName),
+  surfaces: some(Schema.Literals(guardedSurfaces)),
+  /** Whether it sees requests, replies or both. */
+  when: Schema.Literals(["before", "after", "both"]),
+  action: Schema.Literals(["block", "flag", "redact"]),
+  /** How long it may take; two seconds unless set. */
+  deadline: Schema.optional(
+    Schema.DurationFromString.check(
+      Schema.makeFilter((time) => Duration.isLessThanOrEqualTo(time, longest) || "must be at most 60 seconds")
+    )
+  ),
+  /** What becomes of a request when it does not answer; refused unless set. */
+  onFailure: Schema.optional(Schema.Literals(["refuse", "pass"])),
+  /** How much of a stream is held back where it blocks or redacts; a sentence unless set. */
+  hold: Schema.optional(Schema.Literals(["sentence", "whole"])),
+  /** The detector's own parameters (`additional_provider_specific_params`). */
+  params: Schema.optional(Schema.Record(Schema.String, Schema.Json))
+}).check(
+  Schema.makeFilter(({ boundary, name, url }) =>
+    boundary !== undefined || isLoopback(hostOf(url))
+      ? undefined
+      : {
+          path: ["boundary"],
+          issue: `the guard ${name} is not on loopback: declare what may be sent there, ${boundaryExample}`
+        }
+  )
+)
+export type GuardSettings = typeof GuardSettings.Type
+
+const GuardsFile = Schema.Struct({ version: Schema.Literal(1), guards: Schema.Array(GuardSettings) }).check(
+  Schema.makeFilter(({ guards }) =>
+    new Set(guards.map(({ name }) => name)).size === guards.length ? undefined : "two guards have the same name"
+  )
+)
+
+// A misspelt restriction must not be read as none, so unknown fields are refused.
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(GuardsFile), { onExcessProperty: "error" })
+
+/** The guards of a file, in order. */
+export const parseGuards = (path: string, text: string): Effect.Effect<ReadonlyArray<GuardSettings>, FileError> =>
+  Effect.mapBoth(decode(text), {
+    onSuccess: ({ guards }) => guards,
+    onFailure: ({ message }) =>
+      new FileError({ message: `${path} is not a guards file: ${message.replace(/\s*\n\s*/g, " ")}` })
+  })
+
+/** The text of the file; only its owner may be able to change it. */
+export const readGuards = (path: string): Effect.Effect<string, FileError> =>
+  Effect.flatMap(readOwned(path), (text) =>
+    text === undefined
+      ? Effect.fail(
+          new FileError({ message: `${path} does not exist. Name another in GATEWAY_GUARDS_FILE, or unset it` })
+        )
+      : Effect.succeed(text)
+  )
+
+/** The levels of which text may be sent to a guard: as declared, and of a cloud's host no more than the partition table says. */
+export const levelsOf = ({ boundary, url }: Pick<GuardSettings, "boundary" | "url">): ReadonlySet<Level> => {
+  const host = hostOf(url).toLowerCase()
+  if (isLoopback(host)) return new Set(levels)
+  const declared = authorizedLevels(Result.getOrElse(parseBoundary(boundary ?? ""), () => ({})))
+  const known = isVendorHost(host) ? new Set(authorizedLevels(authorizationOfHost(host))) : undefined
+  return new Set(declared.filter((level) => known?.has(level) ?? true))
+}

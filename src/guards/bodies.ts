@@ -1,0 +1,82 @@
+/** What guards read of whole requests and replies, and what becomes of those that they block or say something of. */
+import type { GuardAction } from "../contract/Governance.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import type { GuardedSurface } from "./Guard.ts"
+
+const fn = (name: Json | undefined, more: JsonObject): JsonObject => ({
+  type: "function",
+  function: { name: textOf(name) ?? "", ...more }
+})
+
+/** Tool definitions in the format of chat completions. */
+export const toolsOf = (body: JsonObject): ReadonlyArray<JsonObject> =>
+  arrayOf(body.tools)
+    .filter(isObject)
+    .map(({ description, function: inner, input_schema, name, parameters, type }) => {
+      if (isObject(inner)) return { type: "function", function: inner }
+      const schema = input_schema ?? parameters
+      return fn(name ?? type, {
+        ...(typeof description === "string" ? { description } : {}),
+        ...(schema === undefined ? {} : { parameters: schema })
+      })
+    })
+
+const printed = (value: Json | undefined): string => (typeof value === "string" ? value : JSON.stringify(value ?? {}))
+
+/** Calls of one message, or of the items of a response. */
+const callsIn = (items: ReadonlyArray<Json>): ReadonlyArray<JsonObject> =>
+  items
+    .filter(isObject)
+    .flatMap(({ action, arguments: args, call_id, id, input, name, operation, tool_calls, type }) => {
+      if (Array.isArray(tool_calls)) return tool_calls.filter(isObject)
+      return /_use$|_call$/.test(textOf(type) ?? "")
+        ? [
+            {
+              id: textOf(call_id) ?? textOf(id) ?? "",
+              ...fn(name ?? type, { arguments: printed(args ?? input ?? action ?? operation) })
+            }
+          ]
+        : []
+    })
+
+/** The calls of a whole reply in the format of chat completions. */
+export const callsOf = (surface: GuardedSurface, body: JsonObject): ReadonlyArray<JsonObject> => {
+  if (surface === "chat") return callsIn(arrayOf(body.choices).map((choice) => objectOf(objectOf(choice).message)))
+  return callsIn(arrayOf(surface === "messages" ? body.content : body.output))
+}
+
+/** A whole reply of which nothing may pass, as the surface's own filters end theirs. Its flags would quote it. */
+export const withheld = (
+  surface: GuardedSurface,
+  { x_gateway_governance: _, ...body }: JsonObject
+): { readonly body: JsonObject; readonly finishReason: string } => {
+  switch (surface) {
+    case "messages":
+      return { body: { ...body, content: [], stop_reason: "refusal", stop_sequence: null }, finishReason: "refusal" }
+    case "responses": {
+      const details = { incomplete_details: { reason: "content_filter" }, output: [] }
+      return { body: { ...body, status: "incomplete", ...details }, finishReason: "incomplete" }
+    }
+    default: {
+      const message = { role: "assistant", content: null, refusal: null }
+      const choices = arrayOf(body.choices).map((choice) => ({
+        ...objectOf(choice),
+        message,
+        logprobs: null,
+        finish_reason: "content_filter"
+      }))
+      return { body: { ...body, choices }, finishReason: "content_filter" }
+    }
+  }
+}
+
+/** What guards did, in a body: its JSON text, or the object. */
+export const withActions = <A extends string | JsonObject>(
+  body: A,
+  actions: ReadonlyArray<GuardAction>
+): A | JsonObject => {
+  const said: ReadonlyArray<Json> = actions.map(({ action, categories, guard }) => ({ guard, action, categories }))
+  return typeof body === "string"
+    ? (`${body.slice(0, -1)},"x_gateway_guards":${JSON.stringify(said)}}` as A)
+    : { ...objectOf(body), x_gateway_guards: said }
+}

@@ -1,0 +1,265 @@
+/** What the frames of a streamed reply say, as guards read it, and the same frames with other words (docs/guards.md#streams). */
+import type { GuardAction } from "../contract/Governance.ts"
+import type { Frame } from "../stream/Frame.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readExactObject, textOf } from "../wire/json.ts"
+import { withActions, withheld } from "./bodies.ts"
+import type { GuardedSurface } from "./Guard.ts"
+import { type Fields, type Place, type PlacedText, replyFields, textsOf, withTexts } from "./places.ts"
+
+/** A piece of a text that comes in several frames. */
+export interface Delta {
+  readonly key: string
+  readonly place: Place
+  readonly text: string
+  readonly with: (text: string) => Frame
+}
+
+/** What a frame says; a frame of an empty part says nothing of the model's. */
+export interface Part {
+  readonly delta?: Delta
+  /** Texts that it says whole. */
+  readonly whole?: { readonly texts: ReadonlyArray<PlacedText>; readonly with: (texts: ReadonlyArray<string>) => Frame }
+  /** It begins a call, which is judged as a whole. */
+  readonly begins?: boolean
+  /** What came before it is complete. */
+  readonly ends?: boolean
+  /** The reply is complete. */
+  readonly last?: boolean
+  /** It says again the text that came in pieces under this key. */
+  readonly repeats?: string | undefined
+  /** It signs the text of this key. */
+  readonly signs?: string
+}
+
+/** Reads the frames of one stream. It has state, made anew for each. */
+export interface FrameReader {
+  readonly read: (frame: Frame) => Part
+  /** Called with every frame that goes out, in order, and answers it as it does. */
+  readonly emit: (frame: Frame) => Frame
+  /** The frames that end a reply of which nothing more may pass. */
+  readonly withheld: () => ReadonlyArray<Frame>
+  /** The last frames, with what guards did. */
+  readonly report: (frames: ReadonlyArray<Frame>, actions: ReadonlyArray<GuardAction>) => ReadonlyArray<Frame>
+}
+
+const nothing: Part = {}
+const same = (frame: Frame): Frame => frame
+
+/** A part of the texts in these fields of the frame's data; nothing where there are none. */
+const wholeOf = (frame: Frame, fields: JsonObject, where: Fields): Part => {
+  const texts = textsOf(where, fields)
+  if (texts.length === 0) return nothing
+  const print = (others: ReadonlyArray<string>): Frame => ({
+    ...frame,
+    data: JSON.stringify(withTexts(where, fields, others) ?? fields)
+  })
+  return { whole: { texts, with: print } }
+}
+
+const chatReader = (): FrameReader => {
+  let heading: JsonObject = {}
+  return {
+    read: (frame) => {
+      const fields = readExactObject(frame.data)
+      if (fields === undefined) return nothing
+      const { choices, created, id, model, object } = fields
+      heading = { id: id ?? "", object: object ?? "", created: created ?? 0, model: model ?? "" }
+      const choice = objectOf(arrayOf(choices)[0])
+      const delta = objectOf(choice.delta)
+      const said = (changed: JsonObject): Frame => {
+        const logprobs = choice.logprobs === undefined ? {} : { logprobs: null }
+        const choices_ = [{ ...choice, delta: { ...delta, ...changed }, ...logprobs }]
+        return { ...frame, data: JSON.stringify({ ...fields, choices: choices_ }) }
+      }
+      if (typeof choice.finish_reason === "string") {
+        return { ...wholeOf(frame, fields, replyFields.chat), ends: true, last: true }
+      }
+      const call = objectOf(arrayOf(delta.tool_calls)[0])
+      const { arguments: args, name } = objectOf(call.function)
+      if (typeof name === "string") return { ...wholeOf(frame, fields, { choices: "assistant" }), begins: true }
+      if (typeof args === "string") {
+        const print = (text: string) => said({ tool_calls: [{ ...call, function: { arguments: text } }] })
+        return { delta: { key: `call ${numberOf(call.index) ?? 0}`, place: "arguments", text: args, with: print } }
+      }
+      for (const key of ["content", "refusal"] as const) {
+        const text = textOf(delta[key])
+        if (text !== undefined) {
+          return { delta: { key, place: "assistant", text, with: (other) => said({ [key]: other }) } }
+        }
+      }
+      return wholeOf(frame, fields, { choices: "assistant" })
+    },
+    emit: same,
+    withheld: () => [
+      { data: JSON.stringify({ ...heading, choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }] }) },
+      { data: "[DONE]" }
+    ],
+    report: (frames, actions) =>
+      frames.map((frame, at) =>
+        frames[at + 1]?.data === "[DONE]" ? { ...frame, data: String(withActions(frame.data, actions)) } : frame
+      )
+  }
+}
+
+const messagesEvent = (fields: JsonObject & { readonly type: string }): Frame => ({
+  event: fields.type,
+  data: JSON.stringify(fields)
+})
+
+const messagesReader = (): FrameReader => {
+  /** Blocks that the caller has seen begin, and not end. */
+  const open = new Set<number>()
+  let characters = 0
+  const deltaPart = (frame: Frame, fields: JsonObject): Part => {
+    const delta = objectOf(fields.delta)
+    const key = String(numberOf(fields.index) ?? -1)
+    if (delta.type === "signature_delta") return { signs: key }
+    for (const [field, place] of pieces) {
+      const text = textOf(delta[field])
+      if (text === undefined) continue
+      characters += text.length
+      const print = (other: string): Frame => ({
+        ...frame,
+        data: JSON.stringify({ ...fields, delta: { ...delta, [field]: other } })
+      })
+      return { delta: { key, place, text, with: print } }
+    }
+    return nothing
+  }
+  return {
+    read: (frame) => {
+      const fields = readExactObject(frame.data) ?? {}
+      switch (frame.event) {
+        case "content_block_delta":
+          return deltaPart(frame, fields)
+        case "content_block_start": {
+          const begins = /_use$/.test(textOf(objectOf(fields.content_block).type) ?? "")
+          return { ...wholeOf(frame, fields, { content_block: "assistant" }), begins }
+        }
+        case "content_block_stop":
+        case "message_delta":
+          return { ends: true }
+        case "message_stop":
+          return { ends: true, last: true }
+        case "message_start":
+          return wholeOf(frame, fields, { message: "assistant" })
+        default:
+          return wholeOf(frame, fields, { x_gateway_governance: "arguments" })
+      }
+    },
+    emit: (frame) => {
+      const index = () => numberOf(objectOf(readExactObject(frame.data)).index) ?? -1
+      if (frame.event === "content_block_start") open.add(index())
+      else if (frame.event === "content_block_stop") open.delete(index())
+      return frame
+    },
+    withheld: () => [
+      ...[...open].map((index) => messagesEvent({ type: "content_block_stop", index })),
+      messagesEvent({
+        type: "message_delta",
+        delta: { stop_reason: "refusal", stop_sequence: null },
+        usage: { output_tokens: Math.ceil(characters / 4) }
+      }),
+      messagesEvent({ type: "message_stop" })
+    ],
+    report: (frames, actions) => [
+      ...frames,
+      messagesEvent({ type: "gateway_guards", ...objectOf(withActions({}, actions)) })
+    ]
+  }
+}
+
+const pieces: ReadonlyArray<readonly [string, Place]> = [
+  ["text", "assistant"],
+  ["thinking", "thinking"],
+  ["partial_json", "arguments"]
+]
+
+/** Where events of the responses format say texts whole. */
+const responsesFields: Fields = {
+  text: "assistant",
+  refusal: "assistant",
+  arguments: "arguments",
+  input: "arguments",
+  command: "arguments",
+  item: "assistant",
+  part: "assistant"
+}
+
+const placeOfEvent = (name: string): Place =>
+  /arguments|_input\.|command/.test(name) ? "arguments" : name.includes("reasoning") ? "thinking" : "assistant"
+
+const responsesReader = (): FrameReader => {
+  /** The response as it began. */
+  let begun: JsonObject = {}
+  /** How many more frames went out than came, and the number of the last one. */
+  let came = 0
+  let number = -1
+  const keyOf = (name: string, fields: JsonObject): string => {
+    const places = [fields.output_index, fields.content_index, fields.summary_index, fields.command_index]
+    return [name.replace(/\.\w+$/, ""), ...places].join(" ")
+  }
+  const withResponse = (frame: Frame, fields: JsonObject, response: JsonObject): Frame => ({
+    ...frame,
+    data: JSON.stringify({ ...fields, response })
+  })
+  return {
+    read: (frame) => {
+      const fields = readExactObject(frame.data)
+      const name = frame.event ?? ""
+      if (fields === undefined) return nothing
+      if (isObject(fields.response)) {
+        const { response } = fields
+        if (name === "response.created" || name === "response.in_progress") begun = response
+        const texts = textsOf(replyFields.responses, response)
+        const print = (others: ReadonlyArray<string>): Frame =>
+          withResponse(frame, fields, withTexts(replyFields.responses, response, others) ?? response)
+        const last = /\.(?:completed|incomplete|failed)$/.test(name)
+        return { ...(texts.length === 0 ? {} : { whole: { texts, with: print } }), ends: last, last }
+      }
+      const { delta } = fields
+      if (name.endsWith(".delta") && typeof delta === "string") {
+        const { logprobs, obfuscation: _, ...rest } = fields
+        const print = (text: string): Frame => ({
+          ...frame,
+          data: JSON.stringify({ ...rest, delta: text, ...(logprobs === undefined ? {} : { logprobs: [] }) })
+        })
+        return { delta: { key: keyOf(name, fields), place: placeOfEvent(name), text: delta, with: print } }
+      }
+      const part = wholeOf(frame, fields, responsesFields)
+      const isLeaf = fields.item === undefined && fields.part === undefined
+      if (name.endsWith(".done")) return { ...part, ends: true, repeats: isLeaf ? keyOf(name, fields) : undefined }
+      const begins = /_call$/.test(textOf(objectOf(fields.item).type) ?? "") || fields.command !== undefined
+      return { ...part, begins }
+    },
+    emit: (frame) => {
+      const fields = readExactObject(frame.data)
+      const own = numberOf(fields?.sequence_number)
+      if (fields === undefined || own === undefined) return frame
+      number = came === 0 ? own : number + 1
+      came++
+      return own === number ? frame : { ...frame, data: JSON.stringify({ ...fields, sequence_number: number }) }
+    },
+    withheld: () => [
+      {
+        event: "response.incomplete",
+        data: JSON.stringify({
+          type: "response.incomplete",
+          response: withheld("responses", begun).body,
+          sequence_number: number + 1
+        })
+      }
+    ],
+    report: (frames, actions) =>
+      frames.map((frame, at) => {
+        const fields = at === frames.length - 1 ? readExactObject(frame.data) : undefined
+        return fields === undefined
+          ? frame
+          : withResponse(frame, fields, objectOf(withActions(objectOf(fields.response), actions)))
+      })
+  }
+}
+
+/** A reader of one stream of the surface. */
+export const frameReader = (surface: GuardedSurface): FrameReader =>
+  surface === "messages" ? messagesReader() : surface === "responses" ? responsesReader() : chatReader()

@@ -1,0 +1,101 @@
+/** The guards of the operator's file, read again when it changes, and the one that is built in. */
+import { type Duration, Effect, Layer, Option } from "effect"
+import { connections } from "../cloud/connections.ts"
+import { makeGuardRecorders } from "../telemetry/metrics.ts"
+import { watchFile } from "../watchFile.ts"
+import { readObject } from "../wire/json.ts"
+import { inSlices } from "../wire/turns.ts"
+import { makeDetectors } from "./detector.ts"
+import type { About, Guard } from "./Guard.ts"
+import { Guards } from "./Guards.ts"
+import { type GuardSettings, markingsName, parseGuards, readGuards } from "./GuardsFile.ts"
+import { isSpill, markingsIn } from "./markings.ts"
+import type { PlacedText } from "./places.ts"
+
+/** Texts inside of arguments that are JSON, because a line begins there otherwise than in their text. */
+const scanned = ({ place, text }: PlacedText): string => {
+  const value = place === "arguments" ? readObject(text) : undefined
+  if (value === undefined) return text
+  const leaves: Array<string> = []
+  JSON.stringify(value, (key, leaf: unknown) => {
+    leaves.push(key)
+    if (typeof leaf === "string") leaves.push(leaf)
+    return leaf
+  })
+  return leaves.join("\n")
+}
+
+/** Looks for markings above the level of the request. It answers in any case. */
+const markingsGuard = (action: "flag" | "block"): Guard => {
+  const recorderOf = makeGuardRecorders()
+  return {
+    name: markingsName,
+    action,
+    when: "both",
+    hold: "sentence",
+    onFailure: "refuse",
+    judge: Effect.fnUntraced(function* ({ about, input, texts }) {
+      const startedAt = performance.now()
+      const found = new Set<string>()
+      for (const text of texts) {
+        for (const marking of yield* inSlices(markingsIn(scanned(text), text.before))) {
+          if (isSpill(marking, about.level)) found.add(marking)
+        }
+      }
+      recorderOf(markingsName, input, found.size === 0 ? "none" : "blocked")((performance.now() - startedAt) / 1000)
+      const category = found.has("classified") ? "classified" : "cui"
+      return found.size === 0 ? undefined : { category, blocked: true }
+    })
+  }
+}
+
+type Facts = Pick<About, "caller" | "level" | "surface">
+
+const holdsFor =
+  ({ levels, surfaces, teams }: GuardSettings) =>
+  ({ caller, level, surface }: Facts): boolean =>
+    (levels?.includes(level) ?? true) &&
+    (surfaces?.includes(surface) ?? true) &&
+    (teams === undefined || (caller?.team !== undefined && teams.includes(caller.team.name)))
+
+export interface GuardsOptions {
+  /** `GATEWAY_GUARDS_FILE` */
+  readonly file: Option.Option<string>
+  /** `GATEWAY_MARKINGS` */
+  readonly markings: "off" | "flag" | "block"
+  /** Time between two looks at the file; default 2 seconds. */
+  readonly poll?: Duration.Input | undefined
+}
+
+/** A broken file fails the layer at the start; later it is refused whole, and the guards in force stay. */
+export const guardsLayer = ({ file, markings, poll = "2 seconds" }: GuardsOptions) =>
+  Layer.effect(
+    Guards,
+    Effect.gen(function* () {
+      const own = markings === "off" ? [] : [{ guard: markingsGuard(markings), holds: () => true }]
+      if (Option.isNone(file)) return Guards.of({ of: () => own.map(({ guard }) => guard) })
+      const detectorOf = yield* makeDetectors
+      const path = file.value
+      const build = (text: string) =>
+        Effect.map(parseGuards(path, text), (guards) => [
+          ...own,
+          ...guards.map((settings) => ({ guard: detectorOf(settings), holds: holdsFor(settings) }))
+        ])
+      const initial = yield* readGuards(path)
+      let inForce = yield* build(initial)
+      yield* watchFile({
+        kind: "guards",
+        path,
+        version: (text) => text,
+        read: readGuards(path),
+        initial,
+        every: poll,
+        take: Effect.fnUntraced(function* (text) {
+          inForce = yield* build(text)
+          yield* Effect.logInfo(`guards read from ${path}`)
+        }),
+        complaint: (message) => `${message}. The guards in force stay.`
+      })
+      return Guards.of({ of: (facts) => inForce.filter(({ holds }) => holds(facts)).map(({ guard }) => guard) })
+    })
+  ).pipe(Layer.provide(connections))

@@ -1,0 +1,18 @@
+/** Shows requests to guards (docs/guards.md). There only where the operator has some: without them nothing is loaded. */
+import { Context, type Effect } from "effect"
+import type { GatewayError } from "../catalog/GatewayError.ts"
+import type { Purpose } from "../catalog/Route.ts"
+import type { NamesModel } from "../surfaces/Surface.ts"
+import type { RequestRecord } from "./RequestRecord.ts"
+
+export class GuardRequests extends Context.Service<
+  GuardRequests,
+  {
+    /** Asks about the texts of a request; answers it as it may go on. The record gets the guards of the reply. */
+    readonly request: <R extends NamesModel>(
+      purpose: Purpose,
+      request: R,
+      record: RequestRecord
+    ) => Effect.Effect<R, GatewayError>
+  }
+>()("gateway/http/GuardRequests") {}

@@ -1,0 +1,97 @@
+/** Shows requests and replies to the guards that hold for them, and records what they find. */
+import { Effect, Layer } from "effect"
+import { internal } from "../catalog/GatewayError.ts"
+import type { Purpose } from "../catalog/Route.ts"
+import { callsOf, toolsOf, withActions, withheld } from "../guards/bodies.ts"
+import { frameReader } from "../guards/frames.ts"
+import { type About, askGuards, blockedError, type Guard, type GuardedSurface } from "../guards/Guard.ts"
+import { Guards } from "../guards/Guards.ts"
+import { guardStream } from "../guards/guardStream.ts"
+import { type GuardsOptions, guardsLayer } from "../guards/guardsLayer.ts"
+import { replyFields, requestFields, textsOf, withTexts } from "../guards/places.ts"
+import type { NamesModel } from "../surfaces/Surface.ts"
+import { isObject, type JsonObject } from "../wire/json.ts"
+import { inOneTurn } from "../wire/turns.ts"
+import type { Guarding } from "./Guarding.ts"
+import { GuardRequests } from "./GuardRequests.ts"
+import type { RequestRecord } from "./RequestRecord.ts"
+
+const surfaceOf = (purpose: Purpose): GuardedSurface => (purpose === "count" ? "messages" : purpose)
+
+/** Requests and replies are JSON objects as they were sent. */
+const jsonOf = (value: object): JsonObject => value as JsonObject
+
+/** The guards of a reply. */
+const makeGuarding = (about: About, guards: ReadonlyArray<Guard>, record: RequestRecord): Guarding => {
+  const { surface } = about
+  const fields = surface === "embeddings" ? {} : replyFields[surface]
+  return {
+    reply: Effect.fnUntraced(function* (given, read) {
+      if (guards.length === 0) return given
+      const body = given instanceof Uint8Array || !isObject(given) ? read : jsonOf(given)
+      const texts = yield* inOneTurn(() => textsOf(fields, body))
+      if (texts.length === 0) return given
+      const judged = yield* askGuards(guards, { about, input: "response", texts, toolCalls: callsOf(surface, body) })
+      record.guarded(judged.actions)
+      if (judged.blocked !== undefined) {
+        const { body: shown, finishReason } = withheld(surface, body)
+        record.finishReason = finishReason
+        return shown
+      }
+      const changed = yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)
+      return changed === body ? given : changed
+    }),
+    reported: (body, read) => {
+      const { guardActions } = record
+      if (guardActions.length === 0) return body
+      return withActions(
+        typeof body === "string" ? body : body instanceof Uint8Array ? read : jsonOf(body),
+        guardActions
+      )
+    },
+    stream: (hold, onWithheld) =>
+      guards.length === 0 && record.guardActions.length === 0
+        ? undefined
+        : guardStream({
+            about,
+            guards,
+            reader: frameReader(surface),
+            actions: () => record.guardActions,
+            acted: (actions) => record.guarded(actions),
+            onWithheld: () => onWithheld(withheld(surface, {}).finishReason),
+            hold
+          })
+  }
+}
+
+const guardRequests = Layer.effect(
+  GuardRequests,
+  Effect.map(Guards, (guards) =>
+    GuardRequests.of({
+      request: Effect.fnUntraced(function* <R extends NamesModel>(purpose: Purpose, request: R, record: RequestRecord) {
+        const { caller, files, id, images, route, span } = record
+        if (route === undefined) return yield* internal
+        const surface = surfaceOf(purpose)
+        const own = guards.of({ caller, level: route.level, surface })
+        if (own.length === 0) return request
+        const take = (bytes: number) => record.take(bytes)
+        const about: About = { id, surface, level: route.level, caller, images, files, span, take }
+        // Neither a vector nor a count says anything.
+        const says = purpose !== "embeddings" && purpose !== "count"
+        const after = own.filter(({ when }) => says && when !== "before")
+        record.guarding = makeGuarding(about, after, record)
+        const before = own.filter(({ when }) => when !== "after")
+        const body = jsonOf(request)
+        const fields = requestFields[surface]
+        const texts = before.length === 0 ? [] : yield* inOneTurn(() => textsOf(fields, body))
+        if (texts.length === 0) return request
+        const judged = yield* askGuards(before, { about, input: "request", texts, tools: toolsOf(body) })
+        record.guarded(judged.actions)
+        if (judged.blocked !== undefined) return yield* blockedError(judged.blocked)
+        return (yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)) as JsonObject & R
+      })
+    })
+  )
+)
+
+export const guardingLayer = (options: GuardsOptions) => guardRequests.pipe(Layer.provide(guardsLayer(options)))

@@ -1,0 +1,95 @@
+/** What guards do with whole replies. */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { type Detector, guardsFile, startDetector, usual } from "../support/detector.ts"
+import { type Gateway, startGateway } from "../support/gateway.ts"
+import { guardedCases, saying } from "../support/guarded.ts"
+import { post } from "../support/http.ts"
+
+let detector: Detector
+beforeAll(async () => {
+  detector = await startDetector()
+})
+afterAll(() => detector.stop())
+
+const guarded = async (guard: object, use: (gateway: Gateway) => Promise<unknown>) => {
+  const file = guardsFile([{ url: detector.url, ...guard }])
+  detector.use(usual)
+  const gateway = await startGateway({ settings: { GATEWAY_GUARDS_FILE: file.path } })
+  try {
+    await use(gateway)
+  } finally {
+    await gateway.stop()
+    file.remove()
+  }
+}
+
+describe.each(guardedCases)("whole replies of $surface", ({ ask, ended, path, said, withheld }) => {
+  it("are redacted before they are sent", () =>
+    guarded({ name: "pii", when: "after", action: "redact" }, async (gateway) => {
+      const got = await post(gateway.url + path, ask(saying("It is 123-45-6789, he said.")))
+      assert.strictEqual(got.status, 200, got.text)
+      assert.strictEqual(said(got), "It is [ssn], he said.")
+      assert.notInclude(got.text, "6789")
+      assert.deepStrictEqual(got.json.x_gateway_guards, [{ guard: "pii", action: "redact", categories: ["ssn"] }])
+      assert.strictEqual(detector.asked.at(-1)?.input_type, "response")
+    }))
+
+  it("end as the surface's own filter ends them where they are blocked", () =>
+    guarded({ name: "words", when: "after", action: "block" }, async (gateway) => {
+      const got = await post(gateway.url + path, ask(saying("I say BLOCKME today.")))
+      assert.strictEqual(got.status, 200)
+      assert.strictEqual(said(got), "")
+      assert.strictEqual(ended(got), withheld)
+      assert.notInclude(got.text, "today")
+      assert.deepStrictEqual(got.json.x_gateway_guards, [
+        { guard: "words", action: "block", categories: ["forbidden-word"] }
+      ])
+    }))
+
+  it("pass as they are where nothing is found, and where it is only flagged", () =>
+    guarded({ name: "pii", when: "after", action: "flag" }, async (gateway) => {
+      const plain = await post(gateway.url + path, ask(saying("Nothing here.")))
+      assert.isUndefined(plain.json.x_gateway_guards)
+      const flagged = await post(gateway.url + path, ask(saying("It is 123-45-6789.")))
+      assert.strictEqual(said(flagged), "It is 123-45-6789.")
+      assert.deepStrictEqual(flagged.json.x_gateway_guards, [{ guard: "pii", action: "flag", categories: ["ssn"] }])
+    }))
+
+  it("are not sent where the guard fails", () =>
+    guarded({ name: "pii", when: "after", action: "flag", deadline: "100 millis" }, async (gateway) => {
+      detector.use(() => new Promise(() => {}))
+      const got = await post(gateway.url + path, ask(saying("It is late.")))
+      assert.strictEqual(got.status, 503)
+      assert.notInclude(got.text, "late")
+    }))
+})
+
+describe("calls of whole replies", () => {
+  const tool = { name: "mail", schema: { type: "object", properties: { to: { type: "string" } } } }
+  const call = '[sandbox: tool=mail args={"to":"mailto:123-45-6789@example.mil"}]'
+
+  it.each([
+    [
+      "/v1/chat/completions",
+      {
+        ...guardedCases[0]?.ask(call),
+        tools: [{ type: "function", function: { name: tool.name, parameters: tool.schema } }]
+      }
+    ],
+    ["/v1/messages", { ...guardedCases[1]?.ask(call), tools: [{ name: tool.name, input_schema: tool.schema }] }],
+    [
+      "/v1/responses",
+      { ...guardedCases[2]?.ask(call), tools: [{ type: "function", name: tool.name, parameters: tool.schema }] }
+    ]
+  ])("%s: are shown whole, and redacted with the flags that quote them", (path, body) =>
+    guarded({ name: "pii", when: "after", action: "redact" }, async (gateway) => {
+      const got = await post(gateway.url + path, body)
+      assert.strictEqual(got.status, 200, got.text)
+      assert.strictEqual(detector.asked.at(-1)?.tool_calls?.[0]?.function.name, "mail")
+      assert.include(detector.asked.at(-1)?.tool_calls?.[0]?.function.arguments ?? "", "123-45-6789")
+      assert.notInclude(got.text, "6789")
+      assert.include(got.text, "mailto:[ssn]@example.mil")
+      assert.deepStrictEqual(got.json.x_gateway_governance.flags[0].destinations, ["mailto:[ssn]@example.mil"])
+    })
+  )
+})
