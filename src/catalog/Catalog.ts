@@ -13,6 +13,7 @@ export const clouds: ReadonlyArray<Cloud> = Cloud.literals
 /** A cloud as replies and records name it: a simulated one is never named like a real one. */
 export const ServedCloud = Schema.Literals([...Cloud.literals, "sandbox-vertex", "sandbox-bedrock", "sandbox-azure"])
 export type ServedCloud = typeof ServedCloud.Type
+export const isSimulated = (cloud: ServedCloud | undefined): boolean => cloud?.startsWith("sandbox-") ?? false
 
 /**
  * What a model is of: messages-format (`claude`), Google-family (`gemini`), GPT-class with or without

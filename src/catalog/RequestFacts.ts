@@ -61,6 +61,8 @@ export interface RequestFacts {
   readonly events: number
   /** Milliseconds since the epoch of the first event that reached the caller. */
   readonly firstEventAt: number | undefined
+  /** Milliseconds so far in which no cloud was at it; undefined where none was asked. */
+  readonly overhead: number | undefined
   /** Tokens of the key's quota: held for the request, and charged so far; undefined for a key without one. */
   readonly quota: { readonly reserved: number; readonly charged: number } | undefined
 }

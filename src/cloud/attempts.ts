@@ -6,6 +6,7 @@
 import { Cause, Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { Headers, HttpBody, HttpClientRequest, type HttpClientResponse, UrlParams } from "effect/http"
 import { GatewayError } from "../catalog/GatewayError.ts"
+import { Clouds } from "../Settings.ts"
 import { type CallSpan, makeCallSpans } from "../telemetry/callSpan.ts"
 import { makeBreaker } from "./breaker.ts"
 import type { CallKind, Cloud } from "./Cloud.ts"
@@ -94,6 +95,7 @@ const requestOf = ({ url }: Target, headers: AuthHeaders, body: Uint8Array) =>
 
 /** Makes the calls of one cloud; connections, breakers and what regions said of their limits are shared by all. */
 const makeAttempts = Effect.gen(function* () {
+  const { simulated } = yield* Clouds
   const client = yield* makeClient
   const guarded = yield* makeBreaker
   const openSpan = yield* makeCallSpans
@@ -144,7 +146,7 @@ const makeAttempts = Effect.gen(function* () {
       const attempt = (region: string): Answering =>
         Effect.suspend(() => {
           const target = targetOf(cloud, kind, region)
-          const span = openSpan(spanOf(kind, target), call.parent)
+          const span = openSpan(spanOf(kind, target, simulated), call.parent)
           const noted: Attempt = { region, span, sent: false, requestId: undefined, heardAt: 0 }
           call.attempts.push(noted)
           span.asked(region)

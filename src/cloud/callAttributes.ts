@@ -18,13 +18,14 @@ const operationNames: Readonly<Record<Operation, string>> = {
 /** `gen_ai.provider.name` of each cloud. */
 const providerNames = { vertex: "gcp.vertex_ai", bedrock: "aws.bedrock", azure: "azure.ai.openai" } as const
 
-/** What is known of a call from its start. */
-export const spanOf = ({ operation, route, stream }: CallKind, target: Target): CallSpanOptions => ({
+/** What is known of a call from its start. `sandbox`: its cloud is simulated. */
+export const spanOf = ({ operation, route, stream }: CallKind, target: Target, sandbox: boolean): CallSpanOptions => ({
   operation: operationNames[operation],
   provider: providerNames[route.deployment.cloud],
   model: route.model.id,
   address: target.address,
   port: target.port,
+  sandbox,
   level: route.level,
   deployment: route.deployment.model,
   stream

@@ -143,6 +143,21 @@ export class RequestRecord implements RequestFacts {
     return reservation === undefined ? undefined : { reserved: reservation.reserved, charged: reservation.charged() }
   }
 
+  /** Embeddings ask for several at a time: what calls have in common counts once. */
+  get overhead(): number | undefined {
+    if (!this.sent) return undefined
+    let upstream = 0n
+    let until = 0n
+    for (const { span } of this.attempts) {
+      const [from, to] = span.period()
+      const start = from > until ? from : until
+      if (to <= start) continue
+      upstream += to - start
+      until = to
+    }
+    return Math.max(0, performance.now() - this.begunAt - Number(upstream) / 1e6)
+  }
+
   /** Takes room in memory for the body, or for a piece of it, and says whether there was any. */
   admit(bytes: number): boolean {
     this.held += bytes

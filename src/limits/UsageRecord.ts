@@ -11,77 +11,96 @@ import { escapeJson } from "../wire/escape.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
+/** What each field holds is the table of docs/operation.md#usage-records, too; a test compares them. */
+const count = (description: string) => Count.annotate({ description })
+const text = (description: string) => Schema.String.annotate({ description })
+
 export const UsageRecord = Schema.Struct({
-  /** When the request arrived, ISO 8601 in UTC. */
-  time: Schema.String,
-  request_id: Schema.String,
-  /** Null when the key was not known. */
-  key_id: Schema.NullOr(Schema.String),
-  /** As the key file has them; absent where it has none. */
-  key_name: Schema.optional(Schema.String),
-  team: Schema.optional(Schema.String),
-  owner: Schema.optional(Schema.String),
-  tags: Schema.optional(Schema.Record(Schema.String, Schema.String)),
-  /** The caller's address. */
-  source: Schema.NullOr(Schema.String),
-  surface: Schema.Literals(surfaceNames),
-  /** The ID that was asked for, as the caller wrote it, cut at 256 characters. */
-  model: Schema.NullOr(Schema.String),
-  /** Who served it; null when the request got no cloud. `model` is the base name. */
+  time: text("when the request arrived, ISO 8601 in UTC with milliseconds"),
+  request_id: text("the gateway's own ID of the request, as in `x-request-id` and in the log"),
+  key_id: Schema.NullOr(Schema.String).annotate({ description: "whose key it is; null when the key was not known" }),
+  key_name: Schema.optional(text("as the key file has it")),
+  team: Schema.optional(text("the key's team")),
+  owner: Schema.optional(text("the key's owner")),
+  tags: Schema.optional(Schema.Record(Schema.String, Schema.String).annotate({ description: "the key's tags" })),
+  source: Schema.NullOr(Schema.String).annotate({ description: "the caller's address" }),
+  surface: Schema.Literals(surfaceNames).annotate({ description: "the endpoint" }),
+  model: Schema.NullOr(Schema.String).annotate({
+    description: "the ID that was asked for, as the caller wrote it, cut at 256 characters"
+  }),
   deployment: Schema.NullOr(
     Schema.Struct({
-      cloud: ServedCloud,
-      region: Schema.String,
-      model: Schema.String,
-      /** All the regions that were asked, when it was more than one. */
-      tried: Schema.optional(Schema.Array(Schema.String))
+      cloud: ServedCloud.annotate({ description: "with `sandbox-` before it where the cloud is simulated" }),
+      region: text("the region that was asked last"),
+      model: text("the base model"),
+      tried: Schema.optional(
+        Schema.Array(Schema.String).annotate({ description: "all the regions that were asked, when more than one" })
+      )
     })
-  ),
-  level: Schema.NullOr(Schema.String),
-  upstream_request_id: Schema.NullOr(Schema.String),
-  /** The status line that the caller saw, also of a stream that failed later; null when the caller left before it. */
-  status: Schema.NullOr(Schema.Int),
-  outcome: Outcome,
-  stream: Schema.Boolean,
-  stream_end: Schema.NullOr(Schema.Literals(["complete", "error", "cancelled"])),
-  /** What is charged: as the cloud counted it, or an estimate where it did not come to that; null where nothing is. */
+  ).annotate({ description: "who served it; null when no cloud was asked" }),
+  level: Schema.NullOr(Schema.String).annotate({ description: "the level that was asked for" }),
+  upstream_request_id: Schema.NullOr(Schema.String).annotate({ description: "the cloud's own ID of the call" }),
+  status: Schema.NullOr(Schema.Int).annotate({
+    description:
+      "the HTTP status that the caller saw, also of a stream that failed later; null when the caller left before it"
+  }),
+  outcome: Outcome.annotate({ description: "how it ended" }),
+  stream: Schema.Boolean.annotate({ description: "whether the reply was streamed" }),
+  stream_end: Schema.NullOr(Schema.Literals(["complete", "error", "cancelled"])).annotate({
+    description: "how the stream ended; null where there was none"
+  }),
   tokens: Schema.NullOr(
     Schema.Struct({
-      input: Count,
-      output: Count,
-      reasoning: Schema.optional(Count),
-      /** Of the input: what came from a prompt cache, and what was written to one. */
-      cached: Schema.optional(Count),
-      cache_writes: Schema.optional(Count),
-      /** Of what was written: for an hour; the rest is for five minutes. */
-      cache_writes_1h: Schema.optional(Count),
-      /** Set where the cloud has not counted the whole reply: then the output is at least a quarter of what it said, in bytes. */
-      estimated: Schema.optional(Schema.Boolean)
+      input: count("tokens, cached ones included"),
+      output: count("tokens, reasoning included"),
+      reasoning: Schema.optional(count("tokens of the output")),
+      cached: Schema.optional(count("tokens of the input that came from a prompt cache")),
+      cache_writes: Schema.optional(count("tokens of the input that were written to one")),
+      cache_writes_1h: Schema.optional(count("tokens of these that are kept for an hour; the rest for five minutes")),
+      estimated: Schema.optional(
+        Schema.Boolean.annotate({
+          description:
+            "true where the cloud did not count the whole reply: the output is at least a quarter of what it said, in bytes"
+        })
+      )
     })
+  ).annotate({ description: "what is charged; null where nothing is" }),
+  cost: Schema.optional(
+    count("millionths of the currency of the catalog's prices; absent where there is no price or no charge")
   ),
-  /** Millionths of the catalog's currency, also of a request that broke off; absent where there is no price or no charge. */
-  cost: Schema.optional(Count),
-  bytes: Schema.Struct({ in: Count, out: Count }),
-  /** Tools offered, images and files sent, governance flags raised; and things changed of the request, where there were any. */
+  bytes: Schema.Struct({
+    in: count("bytes of the request's body"),
+    out: count("bytes of the reply's body")
+  }).annotate({ description: "as sent and received" }),
   counts: Schema.Struct({
-    tools: Count,
-    images: Count,
-    files: Count,
-    flags: Count,
-    adjusted: Schema.optional(Count),
-    /** How often each guard found something, by its name; never what. */
-    guarded: Schema.optional(Schema.Record(Schema.String, Count))
+    tools: count("tools offered"),
+    images: count("images sent"),
+    files: count("files sent"),
+    flags: count("tool calls flagged for a destination"),
+    adjusted: Schema.optional(count("things changed of the request, as `x-gateway-adjusted` names them")),
+    guarded: Schema.optional(
+      Schema.Record(Schema.String, Count).annotate({
+        description: "how often each guard found something, by its name; never what"
+      })
+    )
+  }).annotate({ description: "what the request had" }),
+  duration_ms: Schema.Finite.annotate({ description: "milliseconds from arrival to the end of the reply" }),
+  first_event_ms: Schema.NullOr(Schema.Finite).annotate({
+    description: "milliseconds from arrival to the first event sent to the caller; null where there was none"
   }),
-  duration_ms: Schema.Finite,
-  /** From arrival to the first event sent to the caller. */
-  first_event_ms: Schema.NullOr(Schema.Finite),
-  /** Tokens of the quota; null where neither the key nor its team has one. */
-  quota: Schema.NullOr(Schema.Struct({ reserved: Count, charged: Count })),
+  quota: Schema.NullOr(
+    Schema.Struct({
+      reserved: count("tokens held before the call"),
+      charged: count("tokens charged after it")
+    })
+  ).annotate({ description: "null where neither the key nor its team has a quota" }),
   /** The place in the chain of its process, which the usage log adds (usageChain). */
-  instance: Schema.optional(Schema.String),
-  seq: Schema.optional(Count),
-  prev: Schema.optional(Schema.String),
-  after: Schema.optional(Schema.String)
+  instance: Schema.optional(text("the chain of the process that wrote the line")),
+  seq: Schema.optional(count("its number in the chain")),
+  prev: Schema.optional(text("SHA-256 of the line before, in hexadecimal")),
+  after: Schema.optional(
+    text("on the first record of a process: chain and number of the last record in the file before, as `instance:seq`")
+  )
 })
 export type UsageRecord = typeof UsageRecord.Type
 

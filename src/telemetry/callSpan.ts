@@ -42,6 +42,8 @@ export interface CallSpan extends UpstreamSpan {
   readonly received: () => void
   /** The call is given up; nothing, if it was over. */
   readonly cancelled: () => void
+  /** From when to when the call took, in nanoseconds of its clock; until now while it is not over. */
+  readonly period: () => readonly [from: bigint, to: bigint]
   /** Counts the call and ends the span, once. To be called when nothing more will be learned, by what opened it. */
   readonly end: () => void
 }
@@ -84,6 +86,7 @@ const makeCall = (
       "server.address": answer?.address ?? options.address,
       "server.port": options.port,
       "http.response.status_code": answer?.status,
+      "gateway.sandbox": options.sandbox || undefined,
       "gateway.level": options.level,
       "gateway.deployment": options.deployment,
       "gateway.region": region,
@@ -136,6 +139,7 @@ const makeCall = (
       error ??= errorType(failure)
       endedAt ??= now()
     },
+    period: () => [startedAt, endedAt ?? now()],
     end: () => {
       if (ended) return
       ended = true

@@ -4,6 +4,7 @@
  * never a request ID or anything a caller chose.
  */
 import { Context, Effect, Metric, type Scope } from "effect"
+import { isSimulated } from "../catalog/Catalog.ts"
 import type { Outcome } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
@@ -37,8 +38,8 @@ const kept = <A>() => {
 /** Bounds in seconds that the conventions give for every duration of an inference. */
 const boundaries = Array.from({ length: 14 }, (_, n) => Math.round(2 ** n) / 100)
 
-const histogram = (name: string, description: string) =>
-  seriesOf((attributes) => Metric.histogram(name, { description, boundaries, attributes }))
+const histogram = (name: string, description: string, bounds = boundaries) =>
+  seriesOf((attributes) => Metric.histogram(name, { description, boundaries: bounds, attributes }))
 const counter = (name: string, description: string) =>
   seriesOf((attributes) => Metric.counter(name, { description, incremental: true, attributes }))
 
@@ -85,6 +86,8 @@ const userLabels = (team: string | undefined, key: string | undefined): Labels =
   ...(team === undefined ? {} : { team }),
   ...(key === undefined ? {} : { key })
 })
+/** What a simulated cloud served is never counted with what a real one did. */
+const sandboxLabel = (sandbox: boolean): Labels => (sandbox ? { "gateway.sandbox": "true" } : {})
 const requestDuration = histogram(
   "gateway_request_duration_seconds",
   "Time from a request's arrival to the end of its reply"
@@ -92,6 +95,11 @@ const requestDuration = histogram(
 const firstEvent = histogram(
   "gateway_time_to_first_event_seconds",
   "Time from a request's arrival to the first event of its streamed reply"
+)
+const overhead = histogram(
+  "gateway_overhead_seconds",
+  "Time of a request that is not a cloud's: what the gateway adds, and what its caller takes to send and to read",
+  boundaries.map((seconds) => seconds / 10)
 )
 const flags = counter("gateway_governance_flags_total", "Tool calls flagged for an outbound destination")
 const screenRefusals = counter(
@@ -139,8 +147,9 @@ export const makeRecordRequest = (by: MetricsBy) => {
     const { firstEventAt, startedAt, stream, surface = "other" } = facts
     const status = facts.status === 0 ? "none" : String(facts.status)
     const user = userLabels(by === "none" ? undefined : facts.team, by === "key" ? facts.keyId : undefined)
-    const record = recorderOf(JSON.stringify([surface, status, outcome, stream, user]), () =>
-      makeRequestRecorder(surface, status, outcome, stream, user)
+    const sandbox = isSimulated(facts.cloud)
+    const record = recorderOf(JSON.stringify([surface, status, outcome, stream, user, sandbox]), () =>
+      makeRequestRecorder(surface, status, outcome, stream, user, sandboxLabel(sandbox))
     )
     record.request(1)
     if (used !== undefined) {
@@ -149,18 +158,27 @@ export const makeRecordRequest = (by: MetricsBy) => {
     }
     record.duration((endedAt - startedAt) / 1000)
     if (firstEventAt !== undefined) record.firstEvent((firstEventAt - startedAt) / 1000)
+    if (facts.overhead !== undefined) record.overhead(facts.overhead / 1000)
     if (facts.flags > 0) record.flags(facts.flags)
     if (facts.failure === "screen") record.screenRefusal(1)
   }
 }
 
-const makeRequestRecorder = (surface: string, status: string, outcome: Outcome, stream: boolean, user: Labels) => ({
-  request: requests({ surface, status, outcome, ...user }),
-  input: tokensUsed({ type: "input", ...user }),
-  output: tokensUsed({ type: "output", ...user }),
-  duration: requestDuration({ surface, stream: String(stream) }),
-  firstEvent: firstEvent({ surface }),
-  flags: flags({ surface }),
+const makeRequestRecorder = (
+  surface: string,
+  status: string,
+  outcome: Outcome,
+  stream: boolean,
+  user: Labels,
+  sandbox: Labels
+) => ({
+  request: requests({ surface, status, outcome, ...user, ...sandbox }),
+  input: tokensUsed({ type: "input", ...user, ...sandbox }),
+  output: tokensUsed({ type: "output", ...user, ...sandbox }),
+  duration: requestDuration({ surface, stream: String(stream), ...sandbox }),
+  firstEvent: firstEvent({ surface, ...sandbox }),
+  overhead: overhead({ surface, stream: String(stream), ...sandbox }),
+  flags: flags({ surface, ...sandbox }),
   screenRefusal: screenRefusals({ surface })
 })
 
@@ -173,6 +191,8 @@ export interface CallLabels {
   /** `gen_ai.request.model`: the base model's ID. */
   readonly model: string
   readonly level: string
+  /** Whether the cloud is simulated. */
+  readonly sandbox: boolean
   /** The host that is asked first. */
   readonly address: string
   readonly port: number
@@ -185,14 +205,15 @@ export interface CallRecorder {
   readonly end: (seconds: number, error: string | undefined, tokens: Tokens | undefined) => void
 }
 
-const makeCallRecorder = ({ operation, provider, model, level, address, port }: CallLabels): CallRecorder => {
+const makeCallRecorder = ({ operation, provider, model, level, sandbox, address, port }: CallLabels): CallRecorder => {
   const labels = {
     "gen_ai.operation.name": operation,
     "gen_ai.provider.name": provider,
     "gen_ai.request.model": model,
     "server.address": address,
     "server.port": String(port),
-    "gateway.level": level
+    "gateway.level": level,
+    ...sandboxLabel(sandbox)
   }
   // No cloud says which of the tokens were images.
   const counted = { ...labels, "gen_ai.token.modality": "unknown" }

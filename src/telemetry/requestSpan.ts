@@ -1,6 +1,7 @@
 /** The server span of a request (OpenTelemetry HTTP conventions), and the gauges of what is in flight. */
 import { Clock, Effect, Option, type Scope, type Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
+import { isSimulated } from "../catalog/Catalog.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import { gaugeOf, requestsInFlight, streamsInFlight } from "./metrics.ts"
 import { endSpan, makeOpenSpan, startTimer } from "./spans.ts"
@@ -71,7 +72,7 @@ const errorOf = ({ failure, outcome, status, streamEnd }: RequestFacts, left: bo
 }
 
 const attributesOf = (
-  { id, method, path, route, status, surface }: RequestFacts,
+  { cloud, id, method, path, route, status, surface }: RequestFacts,
   { headers, https }: TracedRequest,
   error: string | undefined
 ) => ({
@@ -82,6 +83,7 @@ const attributesOf = (
   "http.response.status_code": status === 0 ? undefined : status,
   "user_agent.original": headers["user-agent"]?.slice(0, maxText),
   "gateway.request_id": id,
+  "gateway.sandbox": isSimulated(cloud) || undefined,
   "gateway.model": route?.model.id,
   "gateway.level": route?.level,
   "error.type": error

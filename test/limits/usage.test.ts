@@ -94,6 +94,7 @@ describe("a usage record", () => {
     tokens: undefined,
     charged: undefined,
     cost: undefined,
+    overhead: undefined,
     finishReason: undefined,
     bytesIn: 0,
     bytesOut: 0,

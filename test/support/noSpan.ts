@@ -13,5 +13,6 @@ export const noSpan: CallSpan = {
   used: nothing,
   firstToken: nothing,
   fail: nothing,
+  period: () => [0n, 0n],
   end: nothing
 }

@@ -55,6 +55,7 @@ describe("a request that succeeds", () => {
     const { "user_agent.original": agent, ...attributes } = root.attributes
     assert.isString(agent)
     assert.deepStrictEqual(attributes, {
+      "gateway.sandbox": true,
       "http.request.method": "POST",
       "http.route": "/v1/messages",
       "http.response.status_code": 200,
@@ -92,6 +93,7 @@ describe("a request that succeeds", () => {
     assert.isAbove(Number(input), 0)
     assert.isAbove(Number(output), 0)
     assert.deepStrictEqual(attributes, {
+      "gateway.sandbox": true,
       "gen_ai.operation.name": "chat",
       "gen_ai.provider.name": "aws.bedrock",
       "gen_ai.request.model": "claude-sonnet-4-5",
