@@ -156,7 +156,7 @@ export const gatewayLayer = (options: GatewayOptions) => {
     Layer.provide(identity(settings)),
     Layer.provide(guards(settings)),
     Layer.provide(limitGauges(settings.metricsBy).pipe(Layer.provideMerge(access(options)))),
-    Layer.provideMerge(CatalogStore.layer({ file: settings.catalogFile, sites: sitesOf(clouds), paths: purposePaths })),
+    Layer.provideMerge(CatalogStore.layer({ ...settings, sites: sitesOf(clouds), paths: purposePaths })),
     Layer.provideMerge(Drain.layer),
     Layer.provide(audit(options)),
     Layer.provide(usageLog(options)),

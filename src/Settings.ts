@@ -41,6 +41,8 @@ const own = Config.all({
   sandboxPace: duration("GATEWAY_SANDBOX_PACE", Duration.millis(20)),
   /** A catalog of the operator's own; the shipped one otherwise. */
   catalogFile: optional("GATEWAY_CATALOG_FILE"),
+  /** Changes of it: prices, quotas, regions, weights, what is switched off. */
+  catalogOverlay: optional("GATEWAY_CATALOG_OVERLAY"),
   /** Where the key digests are. */
   keysFile: text("GATEWAY_KEYS_FILE").pipe(Config.withDefault("keys.json")),
   /** Takes a key as `Authorization: Bearer` too, for tools that can set no other header. */

@@ -1,7 +1,7 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Context, Data, Duration, Effect, Layer, Option } from "effect"
-import { leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
+import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
 import { requestable } from "./catalog/Resolver.ts"
 import { crash } from "./crash.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
@@ -43,7 +43,7 @@ const loadWithSandbox = Effect.gen(function* () {
   yield* requireFips(loaded.gateway)
   applyProxyRule(loaded.gateway)
   const configured = activeClouds(loaded.clouds).size > 0
-  const { catalogFile, host, sandbox, sandboxPace } = loaded.gateway
+  const { host, sandbox, sandboxPace } = loaded.gateway
   if (sandbox === "off" && !configured) {
     return yield* new NoCloud({
       message: `no cloud is configured: ${setCloud}, or GATEWAY_SANDBOX=auto to try the gateway without one`
@@ -62,7 +62,7 @@ const loadWithSandbox = Effect.gen(function* () {
     return { ...loaded, clouds, sandbox: simulated, forWorkers: { GATEWAY_SANDBOX: "off" } }
   }
   const { Sandbox } = yield* Effect.promise(() => import("./sandbox/Sandbox.ts"))
-  const catalog = yield* followedCatalog(catalogFile)
+  const catalog = yield* followedCatalog(loaded.gateway)
   const context = yield* Layer.build(Sandbox.layer({ pace: Duration.toMillis(sandboxPace), catalog }))
   const simulated = Context.get(context, Sandbox).environment
   const { clouds } = yield* load(simulated)
@@ -75,12 +75,12 @@ const loadWithSandbox = Effect.gen(function* () {
 })
 
 /** The catalog as it is now, for the sandbox. The gateway, which reads it too, logs a file that is broken. */
-const followedCatalog = Effect.fnUntraced(function* (file: Option.Option<string>) {
-  let catalog = yield* loadCatalog(file)
-  const read = Effect.map(loadCatalog(file), (next) => {
+const followedCatalog = Effect.fnUntraced(function* (files: CatalogFiles) {
+  let catalog = yield* loadCatalog(files)
+  const read = Effect.map(loadCatalog(files), (next) => {
     catalog = next
   })
-  if (Option.isSome(file)) {
+  if (Option.isSome(files.catalogFile) || Option.isSome(files.catalogOverlay)) {
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep("1 second"), Effect.ignore(read))))
   }
   return () => catalog
@@ -100,7 +100,7 @@ const announce = (loaded: Loaded, port: number) =>
   Effect.gen(function* () {
     const { gateway, clouds, sandbox } = loaded
     const active = activeClouds(clouds)
-    const { list, leftOut } = requestable(yield* loadCatalog(gateway.catalogFile), sitesOf(clouds))
+    const { list, leftOut } = requestable(yield* loadCatalog(gateway), sitesOf(clouds))
     const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host
     const address = `${Option.isSome(gateway.tlsCert) ? "https" : "http"}://${host}:${port}`
     const facts = [

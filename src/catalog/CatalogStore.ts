@@ -8,6 +8,7 @@ import type { Catalog } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
 import { checkCatalog, checkCatalogJson } from "./checkCatalog.ts"
 import type { Paths } from "./explain.ts"
+import { withOverlay } from "./overlay.ts"
 import type { Sites } from "./Partition.ts"
 import { type Index, type LeftOut, makeIndex } from "./Resolver.ts"
 
@@ -35,26 +36,52 @@ const readCatalog = (file: string): Effect.Effect<string, CatalogError> =>
     return new CatalogError({ source: file, problems: [problem] })
   })
 
-const parseCatalog = (file: string, text: string): Result.Result<Catalog, CatalogError> =>
-  Result.mapError(checkCatalog(text), (problems) => new CatalogError({ source: file, problems }))
+/** The operator's files: a catalog in the place of the shipped one, and changes of whichever it is. */
+export interface CatalogFiles {
+  /** `GATEWAY_CATALOG_FILE`. */
+  readonly catalogFile: Option.Option<string>
+  /** `GATEWAY_CATALOG_OVERLAY`. */
+  readonly catalogOverlay: Option.Option<string>
+}
 
-/** Reads and checks the operator's catalog, or the shipped one. */
-export const loadCatalog = (file: Option.Option<string>): Effect.Effect<Catalog, CatalogError> =>
-  Option.match(file, {
-    onNone: () =>
-      Effect.fromResult(
-        Result.mapError(shippedCatalog, (problems) => new CatalogError({ source: "shipped catalog", problems }))
-      ),
-    onSome: (path) => Effect.flatMap(readCatalog(path), (text) => Effect.fromResult(parseCatalog(path, text)))
-  })
+/** Each file with its text, by its role. */
+type Texts = Readonly<Partial<Record<"catalog" | "overlay", { readonly file: string; readonly text: string }>>>
+
+const readTexts = Effect.fnUntraced(function* ({ catalogFile, catalogOverlay }: CatalogFiles) {
+  const one = (file: string) => Effect.map(readCatalog(file), (text) => ({ file, text }))
+  const texts: Texts = {
+    ...(Option.isSome(catalogFile) ? { catalog: yield* one(catalogFile.value) } : {}),
+    ...(Option.isSome(catalogOverlay) ? { overlay: yield* one(catalogOverlay.value) } : {})
+  }
+  return texts
+})
+
+const refusedAs = (source: string) =>
+  Result.mapError((problems: ReadonlyArray<string>) => new CatalogError({ source, problems }))
+
+const catalogOf = ({ catalog, overlay }: Texts): Result.Result<Catalog, CatalogError> => {
+  const base =
+    catalog === undefined
+      ? refusedAs("shipped catalog")(shippedCatalog)
+      : refusedAs(catalog.file)(checkCatalog(catalog.text))
+  return overlay === undefined
+    ? base
+    : Result.flatMap(base, (base) => refusedAs(overlay.file)(withOverlay(base, overlay.text)))
+}
+
+/** What it is called for people. */
+export const catalogSource = ({ catalogFile, catalogOverlay }: CatalogFiles): string =>
+  [Option.getOrElse(catalogFile, () => "shipped"), ...Option.toArray(catalogOverlay)].join(" with ")
+
+/** Reads and checks the operator's catalog, or the shipped one, with the operator's changes. */
+export const loadCatalog = (files: CatalogFiles): Effect.Effect<Catalog, CatalogError> =>
+  Effect.flatMap(readTexts(files), (texts) => Effect.fromResult(catalogOf(texts)))
 
 /** One line a reason: how many IDs are not served, why, and which they are. */
 export const leftOutLines = (leftOut: ReadonlyArray<LeftOut>): ReadonlyArray<string> =>
   leftOut.map(({ reason, ids }) => `${ids.length} model IDs are not served: ${reason}: ${ids.join(", ")}`)
 
-export interface CatalogStoreOptions {
-  /** `GATEWAY_CATALOG_FILE`. */
-  readonly file: Option.Option<string>
+export interface CatalogStoreOptions extends CatalogFiles {
   /** The clouds that are configured, and where. */
   readonly sites: Sites
   /** Of the endpoints, for error messages. */
@@ -71,42 +98,45 @@ export class CatalogStore extends Context.Service<
   }
 >()("gateway/catalog/CatalogStore") {
   /**
-   * Fails when the catalog is broken at start. Afterwards the operator's file is read every two seconds: a changed
+   * Fails when the catalog is broken at start. Afterwards the operator's files are read every two seconds: a changed
    * one takes effect, a broken or missing one is logged once and the catalog in force stays.
    */
-  static readonly layer = ({ file, sites, paths }: CatalogStoreOptions): Layer.Layer<CatalogStore, CatalogError> =>
+  static readonly layer = ({ sites, paths, ...files }: CatalogStoreOptions): Layer.Layer<CatalogStore, CatalogError> =>
     Layer.effect(
       CatalogStore,
       Effect.gen(function* () {
         let since = Date.now()
-        if (Option.isNone(file)) {
-          const index = makeIndex(yield* loadCatalog(file), sites, paths)
+        let texts = yield* readTexts(files)
+        const indexOf = (texts: Texts) =>
+          Effect.map(Effect.fromResult(catalogOf(texts)), (catalog) => makeIndex(catalog, sites, paths))
+        let index = yield* indexOf(texts)
+        if (texts.catalog === undefined) {
           const audit = yield* Audit
           const detail = { kind: "catalog", path: "shipped", sha256: hash("sha256", JSON.stringify(shipped)) }
           audit({ audit: "file.read", outcome: "success", detail })
-          return CatalogStore.of({ current: () => index, since: () => since })
         }
-        const path = file.value
-        const read = readCatalog(path)
-        const indexOf = (text: string) =>
-          Effect.map(Effect.fromResult(parseCatalog(path, text)), (catalog) => makeIndex(catalog, sites, paths))
-        const initial = yield* read
-        let index = yield* indexOf(initial)
-        yield* watchFile({
-          kind: "catalog",
-          path,
-          version: (text) => text,
-          read,
-          initial,
-          every: pollInterval,
-          take: Effect.fnUntraced(function* (text) {
-            index = yield* indexOf(text)
-            since = Date.now()
-            yield* Effect.logInfo(`${path}: catalog reloaded, ${index.list.length} IDs`)
-            yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))
-          }),
-          complaint: (message) => `${message}\n  The catalog in force stays.`
-        })
+        for (const role of ["catalog", "overlay"] as const) {
+          const initial = texts[role]
+          if (initial === undefined) continue
+          const { file } = initial
+          yield* watchFile({
+            kind: "catalog",
+            path: file,
+            version: (text) => text,
+            read: readCatalog(file),
+            initial: initial.text,
+            every: pollInterval,
+            take: Effect.fnUntraced(function* (text) {
+              const next = { ...texts, [role]: { file, text } }
+              index = yield* indexOf(next)
+              texts = next
+              since = Date.now()
+              yield* Effect.logInfo(`${file}: catalog reloaded, ${index.list.length} IDs`)
+              yield* Effect.forEach(leftOutLines(index.leftOut), (line) => Effect.logWarning(line))
+            }),
+            complaint: (message) => `${message}\n  The catalog in force stays.`
+          })
+        }
         return CatalogStore.of({ current: () => index, since: () => since })
       })
     )

@@ -135,7 +135,6 @@ function* checkModels({ models }: Catalog): Generator<string> {
   }
 }
 
-const decode = Schema.decodeUnknownResult(Catalog)
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => (issue._tag === "UnexpectedKey" ? "unknown key" : SchemaIssue.defaultLeafHook(issue))
 })
@@ -150,30 +149,43 @@ const place = (path: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> 
     .join("")
     .replace(/^\./, "")
 
-/**
- * Checks a catalog that is JSON already. Fails with every problem there is, one line each, each beginning with its
- * place. What fields say about each other is looked at only when every field is well-formed.
- */
-export const checkCatalogJson = (json: unknown): Result.Result<Catalog, ReadonlyArray<string>> => {
-  // An unknown key is most often a misspelt known one, which would silently lose its effect.
-  const decoded = decode(json, { errors: "all", onExcessProperty: "error", reportInput: true })
-  if (Result.isFailure(decoded)) {
-    return Result.fail(
-      format(decoded.failure.issue).issues.map(
-        ({ message, path }) => `${place(path) || "catalog"}: ${message.slice(0, maxProblem)}`
-      )
+type Problems = ReadonlyArray<string>
+
+/** Fails with every problem there is, one line each, each beginning with its place; `whole` names the place of all. */
+const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, whole: string) => {
+  const decode = Schema.decodeUnknownResult(schema)
+  return (json: unknown): Result.Result<S["Type"], Problems> =>
+    // An unknown key is most often a misspelt known one, which would silently lose its effect.
+    Result.mapError(decode(json, { errors: "all", onExcessProperty: "error", reportInput: true }), ({ issue }) =>
+      format(issue).issues.map(({ message, path }) => `${place(path) || whole}: ${message.slice(0, maxProblem)}`)
     )
-  }
-  const problems = [...checkModels(decoded.success), ...checkCurrency(decoded.success), ...checkQuotas(decoded.success)]
-  return problems.length > 0 ? Result.fail(problems) : Result.succeed(decoded.success)
 }
 
-/** Checks the text of a catalog file. Fails as `checkCatalogJson` does. */
-export const checkCatalog = (text: string): Result.Result<Catalog, ReadonlyArray<string>> =>
+/** The same of a text. */
+export const decodeText = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  whole: string,
+  text: string
+): Result.Result<S["Type"], Problems> => Result.flatMap(parseText(whole, text), decodeJson(schema, whole))
+
+const parseText = (whole: string, text: string) =>
   Result.try({
     try: (): unknown => JSON.parse(text),
     catch: (error) => [
       // V8 quotes the text, with its line breaks.
-      `catalog: not JSON: ${(error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ")}`
+      `${whole}: not JSON: ${(error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ")}`
     ]
-  }).pipe(Result.flatMap(checkCatalogJson))
+  })
+
+const decodeCatalog = decodeJson(Catalog, "catalog")
+
+/** Checks a catalog that is JSON already. What fields say about each other is looked at only when every field is well-formed. */
+export const checkCatalogJson = (json: unknown): Result.Result<Catalog, Problems> =>
+  Result.flatMap(decodeCatalog(json), (catalog) => {
+    const problems = [...checkModels(catalog), ...checkCurrency(catalog), ...checkQuotas(catalog)]
+    return problems.length > 0 ? Result.fail(problems) : Result.succeed(catalog)
+  })
+
+/** Checks the text of a catalog file. Fails as `checkCatalogJson` does. */
+export const checkCatalog = (text: string): Result.Result<Catalog, Problems> =>
+  Result.flatMap(parseText("catalog", text), checkCatalogJson)

@@ -14,19 +14,26 @@ const textOf = (...ids: ReadonlyArray<string>): string =>
 const sites = bestSites(clouds)
 const Files = NodeFileSystem.layer
 
+const only = (file?: string, overlay?: string) => ({
+  catalogFile: Option.fromUndefinedOr(file),
+  catalogOverlay: Option.fromUndefinedOr(overlay)
+})
+
 /** A store on a file of its own, with what it logs. */
-const watched = (text: string, at = sites) =>
+const watched = (text: string, at = sites, overlay?: string) =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     const directory = yield* fs.makeTempDirectoryScoped()
     const file = `${directory}/catalog.json`
     yield* fs.writeFileString(file, text)
+    const changes = overlay === undefined ? undefined : `${directory}/overlay.json`
+    if (changes !== undefined) yield* fs.writeFileString(changes, overlay ?? "")
     const logged: Array<{ readonly level: string; readonly text: string }> = []
     const logger = Logger.make(({ logLevel, message }) => {
       logged.push({ level: logLevel, text: String(message) })
     })
     const context = yield* Layer.build(
-      CatalogStore.layer({ file: Option.some(file), sites: at, paths }).pipe(Layer.provide(Logger.layer([logger])))
+      CatalogStore.layer({ ...only(file, changes), sites: at, paths }).pipe(Layer.provide(Logger.layer([logger])))
     )
     const { current } = Context.get(context, CatalogStore)
     const bases = () => [...new Set(current().list.map(({ model }) => model.id))]
@@ -47,7 +54,30 @@ describe("CatalogStore", () => {
     Effect.gen(function* () {
       const { list } = (yield* CatalogStore).current()
       assert.ok(list.some(({ id }) => id === "claude-opus-5:itar"))
-    }).pipe(Effect.provide(CatalogStore.layer({ file: Option.none(), sites, paths })), Effect.provide(Files))
+    }).pipe(Effect.provide(CatalogStore.layer({ ...only(), sites, paths })), Effect.provide(Files))
+  )
+
+  it.effect("follows the changes beside the catalog, and keeps what is in force when they make no sense", () =>
+    Effect.gen(function* () {
+      const [one = "", two = ""] = models.map(({ id }) => id)
+      const off = (...ids: ReadonlyArray<string>) =>
+        JSON.stringify({ models: Object.fromEntries(ids.map((id) => [id, { off: true }])) })
+      const { bases, directory, fs, nextLog } = yield* watched(textOf(one, two), sites, off(one))
+      assert.deepStrictEqual(bases(), [two])
+      yield* fs.writeFileString(`${directory}/overlay.json`, off(two))
+      yield* nextLog
+      assert.deepStrictEqual(bases(), [one])
+      yield* fs.writeFileString(`${directory}/overlay.json`, off("other"))
+      const { level, text } = yield* nextLog
+      assert.strictEqual(level, "Error")
+      assert.include(text, "models.other: the catalog has no such model")
+      assert.deepStrictEqual(bases(), [one])
+      // Each file is read with what the other one holds now.
+      yield* fs.writeFileString(`${directory}/overlay.json`, off(two))
+      yield* fs.writeFileString(`${directory}/catalog.json`, textOf(two, models[2]?.id ?? ""))
+      yield* nextLog
+      assert.deepStrictEqual(bases(), [models[2]?.id])
+    }).pipe(Effect.provide(Files))
   )
 
   it.effect("lists only what active clouds serve", () =>
@@ -55,7 +85,7 @@ describe("CatalogStore", () => {
       const { list } = (yield* CatalogStore).current()
       assert.deepStrictEqual([...new Set(list.map(({ deployment }) => deployment.cloud))], ["azure"])
     }).pipe(
-      Effect.provide(CatalogStore.layer({ file: Option.none(), sites: bestSites(["azure"]), paths })),
+      Effect.provide(CatalogStore.layer({ ...only(), sites: bestSites(["azure"]), paths })),
       Effect.provide(Files)
     )
   )
@@ -128,7 +158,7 @@ describe("CatalogStore", () => {
       const fs = yield* FileSystem.FileSystem
       const file = yield* fs.makeTempFileScoped()
       yield* fs.writeFileString(file, textOf("gpt-5.1"))
-      const context = yield* Layer.build(CatalogStore.layer({ file: Option.some(file), sites, paths }))
+      const context = yield* Layer.build(CatalogStore.layer({ ...only(file), sites, paths }))
       const { current } = Context.get(context, CatalogStore)
       const old = current()
       yield* fs.writeFileString(file, textOf("gpt-oss-120b"))
@@ -146,13 +176,13 @@ describe("CatalogStore", () => {
       const fs = yield* FileSystem.FileSystem
       const file = yield* fs.makeTempFileScoped()
       yield* fs.writeFileString(file, `{"models":[{"id":"a"}]}`)
-      const broken = yield* Effect.flip(Layer.build(CatalogStore.layer({ file: Option.some(file), sites, paths })))
+      const broken = yield* Effect.flip(Layer.build(CatalogStore.layer({ ...only(file), sites, paths })))
       assert.strictEqual(broken._tag, "CatalogError")
       assert.isAbove(broken.problems.length, 5)
       for (const part of [file, "models[0].family: Missing key", "models[0].deployments"]) {
         assert.include(broken.message, part)
       }
-      const missing = yield* Effect.flip(loadCatalog(Option.some(`${file}.missing`)))
+      const missing = yield* Effect.flip(loadCatalog(only(`${file}.missing`)))
       assert.include(missing.message, `${file}.missing`)
     }).pipe(Effect.provide(Files))
   )

@@ -44,7 +44,7 @@ describe.each(Object.entries(obstacles))("%s", (_, put) => {
       yield* put(path)
       const reads: ReadonlyArray<Effect.Effect<unknown, { readonly message: string }, FileSystem.FileSystem>> = [
         readRegular(path),
-        loadCatalog(Option.some(path)),
+        loadCatalog({ catalogFile: Option.some(path), catalogOverlay: Option.none() }),
         createKey(path, { name: "x" }),
         checkTlsFiles({ tlsCert: Option.some(path), tlsKey: Option.some(path), tlsClientCa: Option.none() })
       ]

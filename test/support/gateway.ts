@@ -54,7 +54,7 @@ const collect = (lines: Array<string>) =>
   ])
 
 const simulated = Effect.fnUntraced(function* (pace: number, file: string | undefined) {
-  const catalog = yield* loadCatalog(Option.fromNullishOr(file))
+  const catalog = yield* loadCatalog({ catalogFile: Option.fromNullishOr(file), catalogOverlay: Option.none() })
   return Context.get(yield* Layer.build(Sandbox.layer({ pace, catalog: () => catalog })), Sandbox)
 })
 

@@ -1,8 +1,9 @@
-/** `catalog check`: what a catalog serves (docs/operation.md#commands). */
-import { Effect, Option } from "effect"
-import { Argument, Command } from "effect/cli"
-import { type Catalog, clouds } from "../../catalog/Catalog.ts"
+/** `catalog check`, `catalog schema`: what a catalog serves (docs/operation.md#commands). */
+import { Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { Catalog, clouds } from "../../catalog/Catalog.ts"
 import { leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
+import { Overlay } from "../../catalog/overlay.ts"
 import { bestSites, type Sites } from "../../catalog/Partition.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import { sitesOf } from "../../settings/addresses.ts"
@@ -26,15 +27,22 @@ const file = Argument.String("FILE").pipe(
   Argument.withDescription("a catalog file; the one in use otherwise"),
   Argument.optional
 )
+const overlay = Flag.String("overlay").pipe(
+  Flag.withDescription("changes of the catalog; those in use otherwise"),
+  Flag.optional
+)
 
 const check = Command.make(
   "check",
-  { file },
-  Effect.fnUntraced(function* ({ file }) {
-    const loaded = yield* settings
-    const catalog = yield* loadCatalog(Option.orElse(file, () => loaded.gateway.catalogFile))
+  { file, overlay },
+  Effect.fnUntraced(function* ({ file, overlay }) {
+    const { clouds: configured, gateway } = yield* settings
+    const catalog = yield* loadCatalog({
+      catalogFile: Option.orElse(file, () => gateway.catalogFile),
+      catalogOverlay: Option.orElse(overlay, () => gateway.catalogOverlay)
+    })
     // A cloud that is not configured here is assumed to be where it may serve the most.
-    yield* print(reportCatalog(catalog, { ...bestSites(clouds), ...sitesOf(loaded.clouds) }))
+    yield* print(reportCatalog(catalog, { ...bestSites(clouds), ...sitesOf(configured) }))
   })
 ).pipe(
   Command.withDescription(
@@ -42,7 +50,18 @@ const check = Command.make(
   )
 )
 
+const schemaOf = (what: "catalog" | "overlay") => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(what === "overlay" ? Overlay : Catalog)
+  return { $schema: "https://json-schema.org/draft/2020-12/schema", ...schema, $defs: definitions }
+}
+
+const schema = Command.make(
+  "schema",
+  { what: Argument.Literals("WHAT", ["catalog", "overlay"]).pipe(Argument.withDefault("catalog" as const)) },
+  ({ what }) => print(JSON.stringify(schemaOf(what), null, 2))
+).pipe(Command.withDescription("Print the JSON Schema of a catalog, or of an overlay"))
+
 export const catalogCommand = Command.make("catalog").pipe(
   Command.withDescription("Look at the model catalog"),
-  Command.withSubcommands([check])
+  Command.withSubcommands([check, schema])
 )

@@ -13,8 +13,8 @@ import { createTeam, removeTeam, setTeam } from "../keys/teamsCommand.ts"
 import { jsonFlag, optionalCount, optionalText, printing } from "./shared.ts"
 
 /** The catalog is read only to check names that were given. */
-const rulesOf = Effect.fnUntraced(function* (models: string | undefined, { catalogFile, keysMaxAge }: GatewaySettings) {
-  const catalog = models === undefined ? undefined : yield* loadCatalog(catalogFile)
+const rulesOf = Effect.fnUntraced(function* (models: string | undefined, { keysMaxAge, ...files }: GatewaySettings) {
+  const catalog = models === undefined ? undefined : yield* loadCatalog(files)
   return { models: catalog?.models.map(({ id }) => id), maxAge: Option.getOrUndefined(keysMaxAge) }
 })
 

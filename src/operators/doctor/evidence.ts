@@ -5,7 +5,7 @@
 import { hash, X509Certificate } from "node:crypto"
 import { DateTime, Effect, Option, Result } from "effect"
 import { formatBoundary } from "../../catalog/Boundary.ts"
-import { loadCatalog } from "../../catalog/CatalogStore.ts"
+import { catalogSource, loadCatalog } from "../../catalog/CatalogStore.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
@@ -32,15 +32,15 @@ const settingsInForce = (environment: Environment) => {
   return { set: names, sha256: hash("sha256", lines.join("\n"), "hex") }
 }
 
-const catalogInForce = Effect.fnUntraced(function* ({ catalogFile }: GatewaySettings, clouds: CloudSettings) {
-  const catalog = yield* loadCatalog(catalogFile)
+const catalogInForce = Effect.fnUntraced(function* (settings: GatewaySettings, clouds: CloudSettings) {
+  const catalog = yield* loadCatalog(settings)
   const { leftOut, list } = requestable(catalog, sitesOf(clouds))
   const served = (cloud: string) => [
     ...new Set(list.filter(({ deployment }) => deployment.cloud === cloud).map(({ level }) => level))
   ]
   return {
     catalog: {
-      source: Option.getOrElse(catalogFile, () => "shipped"),
+      source: catalogSource(settings),
       sha256: hash("sha256", JSON.stringify(catalog), "hex"),
       models: catalog.models.length,
       ids: list.length,

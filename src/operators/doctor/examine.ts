@@ -34,7 +34,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
   const { gateway, clouds: configured } = loaded.success
   applyProxyRule(gateway)
   applyTlsPolicy()
-  const catalog = yield* Effect.result(loadCatalog(gateway.catalogFile))
+  const catalog = yield* Effect.result(loadCatalog(gateway))
   const sandbox = startsSandbox(gateway, configured)
   const clouds = sandbox ? yield* simulated(Result.getOrUndefined(catalog)) : configured
   return yield* runChecks([

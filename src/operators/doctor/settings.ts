@@ -1,8 +1,8 @@
 /** Checks of what the settings say: names, clouds, catalog, and what the partition table leaves out. */
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { formatBoundary } from "../../catalog/Boundary.ts"
 import { clouds as allClouds } from "../../catalog/Catalog.ts"
-import { leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
+import { catalogSource, leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { sitesOf } from "../../settings/addresses.ts"
@@ -56,13 +56,13 @@ export const cloudsCheck = (settings: GatewaySettings, clouds: CloudSettings): C
   )
 
 /** The catalog and the IDs that it gives here. */
-export const catalogCheck = ({ catalogFile }: GatewaySettings, clouds: CloudSettings): Check =>
+export const catalogCheck = (settings: GatewaySettings, clouds: CloudSettings): Check =>
   makeCheck(
     "catalog",
-    loadCatalog(catalogFile).pipe(
+    loadCatalog(settings).pipe(
       Effect.map((catalog) => {
         const { list, leftOut } = requestable(catalog, sitesOf(clouds))
-        const source = Option.getOrElse(catalogFile, () => "shipped")
+        const source = catalogSource(settings)
         const first =
           list.length === 0 && activeClouds(clouds).size > 0
             ? fail(

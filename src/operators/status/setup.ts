@@ -1,7 +1,7 @@
 /** The setup on the page: the deployments of the catalog, and what is in force since when. */
 import { X509Certificate } from "node:crypto"
 import { Effect, Option } from "effect"
-import { CatalogStore } from "../../catalog/CatalogStore.ts"
+import { CatalogStore, catalogSource } from "../../catalog/CatalogStore.ts"
 import { service, version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
 import { Keys } from "../../limits/Keys.ts"
@@ -23,7 +23,8 @@ const certificateEnd = (file: string): Effect.Effect<number | null> =>
   )
 
 export const makeSetup = Effect.gen(function* () {
-  const { catalogFile, keysFile, redisUrl, tlsCert } = yield* Settings
+  const settings = yield* Settings
+  const { keysFile, redisUrl, tlsCert } = settings
   const clouds = yield* Clouds
   const sandbox = clouds.simulated
   const catalog = yield* CatalogStore
@@ -40,7 +41,7 @@ export const makeSetup = Effect.gen(function* () {
       sandbox,
       fips,
       catalog: {
-        source: Option.getOrElse(catalogFile, () => "shipped catalog"),
+        source: catalogSource(settings),
         since: catalog.since(),
         ids: catalog.current().list.length
       },
