@@ -1,5 +1,7 @@
-import { writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { hasRedis, testRedis } from "../limits/redis.ts"
 import { type Browser, hasBrowser, startBrowser } from "../support/browser.ts"
@@ -10,8 +12,16 @@ let gateway: GatewayProcess
 let page = ""
 const send = async (body: unknown) => (await post(`${gateway.url}/v1/messages`, body)).text()
 
+const folder = mkdtempSync(join(tmpdir(), "gateway-status-"))
 beforeAll(async () => {
-  gateway = await startProcess({ GATEWAY_METRICS_PORT: "0", GATEWAY_WORKERS: "2" })
+  const prices = { currency: "USD", date: "2026-11-01", input: 3, output: 15 }
+  const overlay = join(folder, "overlay.json")
+  writeFileSync(overlay, JSON.stringify({ models: { "claude-sonnet-4-5": { bedrock: { prices } } } }))
+  gateway = await startProcess({
+    GATEWAY_METRICS_PORT: "0",
+    GATEWAY_WORKERS: "2",
+    GATEWAY_CATALOG_OVERLAY: overlay
+  })
   page = gateway.metrics().replace("/metrics", "/")
   const calls = Array.from({ length: 8 }, () => send(message("A secret word", { stream: true })))
   await Promise.all(calls)
@@ -23,7 +33,10 @@ beforeAll(async () => {
     })
   )
 }, 40_000)
-afterAll(() => gateway.stop())
+afterAll(async () => {
+  await gateway.stop()
+  rmSync(folder, { recursive: true })
+})
 
 /** The first event for which it holds. */
 const eventThat = async (holds: (view: ReturnType<typeof Object>) => boolean, at = page) => {
@@ -135,6 +148,10 @@ describe.skipIf(!hasBrowser)("in a browser, the status page", () => {
     await shown.press(" ")
     await shown.until("document.querySelectorAll('#rows tr').length === 2")
 
+    const text = String(await shown.evaluate("document.body.innerText"))
+    assert.match(text, /USD\s\d/)
+    for (const period of ["now", "last hour", "since the start"]) assert.include(text, period)
+
     const papers: Array<unknown> = []
     for (const scheme of ["light", "dark"] as const) {
       await shown.scheme(scheme)
@@ -145,6 +162,17 @@ describe.skipIf(!hasBrowser)("in a browser, the status page", () => {
       if (to !== undefined) writeFileSync(`${to}/status-${scheme}.png`, image)
     }
     assert.strictEqual(new Set(papers).size, 2)
+
+    await shown.width(390)
+    // What is not on the screen would have to be scrolled to, sideways.
+    const outside = `[...document.querySelectorAll("#rows *, #tiles *, .columns section *")]
+      .filter((one) => one.getBoundingClientRect().right > innerWidth).map(({ outerHTML }) => outerHTML).join("\\n")`
+    assert.strictEqual(await shown.evaluate(outside), "")
+    assert.strictEqual(await shown.evaluate("document.documentElement.scrollWidth"), 390)
+    const columns = `[...document.querySelectorAll("#rows tr:first-child td")].map((one) => getComputedStyle(one, "::before").content).join()`
+    assert.strictEqual(await shown.evaluate(columns), '"Breaker","Requests","Duration","First token","Last error"')
+    const to = process.env.GATEWAY_TEST_SCREENSHOTS
+    if (to !== undefined) writeFileSync(`${to}/status-narrow.png`, await shown.screenshot())
     assert.deepStrictEqual(shown.complaints(), [])
     assert.deepStrictEqual([...shown.requested()], [page, `${page}events`])
   }, 40_000)

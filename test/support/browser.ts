@@ -17,6 +17,8 @@ export interface Page {
   /** Waits until an expression is true; rejects after 10 seconds. */
   readonly until: (expression: string) => Promise<void>
   readonly press: (key: "Tab" | " " | "Enter") => Promise<void>
+  /** In CSS pixels; 1280 at first. */
+  readonly width: (width: number) => Promise<void>
   readonly scheme: (scheme: "light" | "dark") => Promise<void>
   /** PNG, of the whole page. */
   readonly screenshot: () => Promise<Buffer>
@@ -75,7 +77,10 @@ const keys = {
 const openPage = async (debuggerUrl: string, url: string): Promise<Page> => {
   const { call, heard } = await connect(debuggerUrl)
   for (const domain of ["Page", "Runtime", "Network", "Log"]) await call(`${domain}.enable`)
-  await call("Emulation.setDeviceMetricsOverride", { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false })
+  const setWidth = async (width: number) => {
+    await call("Emulation.setDeviceMetricsOverride", { width, height: 900, deviceScaleFactor: 1, mobile: width < 600 })
+  }
+  await setWidth(1280)
   await call("Page.navigate", { url })
   const evaluate = async (expression: string): Promise<unknown> => {
     const { exceptionDetails, result } = await call("Runtime.evaluate", { expression, returnByValue: true })
@@ -99,6 +104,7 @@ const openPage = async (debuggerUrl: string, url: string): Promise<Page> => {
       await call("Input.dispatchKeyEvent", { type: "keyDown", ...keys[key] })
       await call("Input.dispatchKeyEvent", { type: "keyUp", ...keys[key] })
     },
+    width: setWidth,
     scheme: async (value) => {
       await call("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value }] })
     },

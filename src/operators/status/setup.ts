@@ -45,6 +45,8 @@ export const makeSetup = Effect.gen(function* () {
         since: catalog.since(),
         ids: catalog.current().list.length
       },
+      // One for the whole catalog; without prices nothing costs anything.
+      currency: catalog.current().list.find(({ deployment }) => deployment.prices)?.deployment.prices?.currency,
       keys: { source: sandbox && inForce.length === 1 ? "sandbox" : keysFile, since, count: inForce.length },
       store: Option.isSome(redisUrl) ? "Redis" : "this machine",
       // Absent without TLS.

@@ -13,6 +13,8 @@ const draw = (name, attributes, ...children) =>
 const cell = (...children) => make("td", {}, ...children)
 const number = (...children) => make("td", { class: "number" }, ...children)
 const heading = (...children) => make("th", { scope: "row" }, ...children)
+/** A cell that says on a narrow screen which column it is of. */
+const named = (name, element) => filled(element, { "data-name": name }, [])
 const soft = (text) => make("div", { class: "soft" }, text)
 const bad = (text) => make("span", { class: "bad" }, text)
 
@@ -97,9 +99,10 @@ const orNothing = (rows, columns, text) =>
 
 /** Percentiles, and a plot of them; `first` is absent where there was no request. */
 const timesCell = (what, first, last, series) => {
-  if (first === undefined) return make("td", { class: "times" }, "-")
+  const times = named(what, make("td", { class: "times" }))
+  if (first === undefined) return filled(times, {}, ["-"])
   const text = `p50 ${duration(first)}, p95 ${duration(last)}`
-  return make("td", { class: "times" }, text, lines(`${what}: ${text}`, ...series()))
+  return filled(times, {}, [text, lines(`${what}: ${text}`, ...series())])
 }
 
 const deploymentRow = (now, prefix) => (one) => {
@@ -115,25 +118,30 @@ const deploymentRow = (now, prefix) => (one) => {
         soft(`${prefix}${cloud}/${region}`),
         soft(levels.length === 0 ? "not in the catalog" : levels.join(" "))
       ),
-      cell(open ? bad("open") : "closed"),
-      cell(
-        count(requests),
-        ...(failures > 0 ? [bad(` ${count(failures)} failed`)] : []),
-        ...(minutes
-          ? [bars(`${count(requests)} requests, ${count(failures)} failed`, minutes.requests, minutes.failures)]
-          : [])
+      named("Breaker", cell(open ? bad("open") : "closed")),
+      named(
+        "Requests",
+        cell(
+          count(requests),
+          ...(failures > 0 ? [bad(` ${count(failures)} failed`)] : []),
+          ...(minutes
+            ? [bars(`${count(requests)} requests, ${count(failures)} failed`, minutes.requests, minutes.failures)]
+            : [])
+        )
       ),
-      timesCell("duration", p50, p95, () => [
+      timesCell("Duration", p50, p95, () => [
         { kind: "above", values: minutes.p95 },
         { kind: "line", values: minutes.p50 }
       ]),
-      timesCell("time to first token", first50, first95, () => [{ kind: "line", values: minutes.first50 }]),
-      lastError ? cell(lastError.code, soft(`${since}, status ${lastError.status}`)) : cell("-")
+      timesCell("First token", first50, first95, () => [{ kind: "line", values: minutes.first50 }]),
+      named("Last error", lastError ? cell(lastError.code, soft(`${since}, status ${lastError.status}`)) : cell("-"))
     ]
   }
 }
 
-const money = new Intl.NumberFormat("en", { maximumFractionDigits: 2 }).format
+/** In the currency of the catalog's prices. */
+const moneyIn = (currency) => (amount) =>
+  new Intl.NumberFormat("en", { style: "currency", currency, currencyDisplay: "code" }).format(amount)
 /** A use against its limit, with a bar where there is one. */
 const against = (name, used, limit, format) => {
   if (used === null) return number("not known")
@@ -143,14 +151,14 @@ const against = (name, used, limit, format) => {
   const meter = make("meter", { ...scale, "aria-label": `${name}: ${percent} percent` })
   return number(`${format(used)} of ${format(limit)}`, make("div", {}, meter, ` ${percent} %`))
 }
-const useRow = (one) => {
+const useRow = (currency) => (one) => {
   const { cost, costLimit, id, kind, limit, name, used } = one
   return {
-    state: one,
+    state: [one, currency],
     cells: () => [
       heading(name, soft(kind === "team" ? "team" : `key ${id}`)),
       against(`${name}, tokens`, used, limit, count),
-      cost === undefined ? number("-") : against(`${name}, cost`, cost, costLimit, money)
+      cost === undefined ? number("-") : against(`${name}, cost`, cost, costLimit, moneyIn(currency))
     ]
   }
 }
@@ -197,15 +205,17 @@ const show = () => {
   byId("about").textContent =
     `Version ${setup.version}${setup.sandbox ? ", sandbox: simulated clouds" : ""}, ${processes.length} ${processes.length === 1 ? "process" : "processes"}, running for ${lasting(now - oldest)}`
   const tiles = [
-    ["Requests in flight", requestsInFlight],
-    ["Streams in flight", streamsInFlight],
-    ["Requests, last hour", sum(deployments, ({ hour }) => hour.requests)],
-    ["Failed, last hour", sum(deployments, ({ hour }) => hour.failures)],
-    ["Refused", sum(refusals, (one) => one.count)],
-    ["Flagged calls", sum(flags, (one) => one.count)]
+    ["Requests in flight", "now", requestsInFlight],
+    ["Streams in flight", "now", streamsInFlight],
+    ["Requests", "last hour", sum(deployments, ({ hour }) => hour.requests)],
+    ["Failed", "last hour", sum(deployments, ({ hour }) => hour.failures)],
+    ["Refused", "since the start", sum(refusals, (one) => one.count)],
+    ["Flagged calls", "since the start", sum(flags, (one) => one.count)]
   ]
   byId("tiles").replaceChildren(
-    ...tiles.map(([name, number]) => make("div", {}, make("dt", {}, name), make("dd", {}, count(number))))
+    ...tiles.map(([name, period, number]) =>
+      make("div", {}, make("dt", {}, name, soft(period)), make("dd", {}, count(number)))
+    )
   )
   const alerts = alertsOf(view)
   if (byId("alerts").dataset.shown !== JSON.stringify(alerts)) {
@@ -215,7 +225,7 @@ const show = () => {
   const shown = byId("busy").checked ? deployments.filter(({ hour }) => hour.requests > 0) : deployments
   const row = deploymentRow(now, setup.sandbox ? "sandbox-" : "")
   keep(byId("rows"), orNothing(shown.map(row), 6, "No deployment had a request in the last hour."))
-  keep(byId("use"), orNothing(use.map(useRow), 3, "No key was used or has a monthly limit."))
+  keep(byId("use"), orNothing(use.map(useRow(setup.currency)), 3, "No key was used or has a monthly limit."))
   keep(byId("refusals"), orNothing(refusals.map(countRow), 2, "None."))
   keep(byId("flags"), orNothing(flags.map(countRow), 2, "None."))
   keep(byId("setup"), setupRows(view).map(setupRow))
