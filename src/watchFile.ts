@@ -12,7 +12,7 @@ const daysLeft = Metric.gauge("gateway_certificate_expiry_days", {
 
 export interface WatchOptions<A, E extends { readonly message: string }, R> {
   /** What audit events call it, and where it is. */
-  readonly kind: "keys" | "catalog" | "certificate" | "identity" | "guards"
+  readonly kind: "keys" | "catalog" | "overlay" | "certificate" | "identity" | "guards"
   readonly path: string
   /** Text, or the texts of several files. */
   readonly read: Effect.Effect<A, E, R>

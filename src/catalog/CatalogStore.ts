@@ -120,7 +120,7 @@ export class CatalogStore extends Context.Service<
           if (initial === undefined) continue
           const { file } = initial
           yield* watchFile({
-            kind: "catalog",
+            kind: role,
             path: file,
             version: (text) => text,
             read: readCatalog(file),

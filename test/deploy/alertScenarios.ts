@@ -62,6 +62,9 @@ const keyFile = (values: string) => ({
   'gateway_keys_file_up{instance="a"}': values,
   'gateway_keys_file_up{instance="b"}': "1x50"
 })
+/** In seconds since 1970, which is when the tests of rules begin. */
+const readAt = (values: string) => ({ 'gateway_file_read_timestamp_seconds{kind="keys"}': values })
+const certificate = (values: string) => ({ 'gateway_certificate_expiry_days{kind="certificate"}': values })
 const spilled = (values: string) => ({
   'gateway_usage_records_total{to="log"}': "0+9x50",
   'gateway_usage_records_total{to="stderr"}': values
@@ -121,6 +124,15 @@ export const alertScenarios: ReadonlyArray<Scenario> = [
 
   fires("GatewayKeyFileLost", "of one process", keyFile("1x20 0x30")),
   silent("the key file is back", keyFile("0x20 1x30")),
+
+  fires("GatewayReloadRefused", "for five minutes", readAt("0+60x30 1800x20"), 40),
+  silent("files are read every minute", readAt("0+60x50")),
+
+  fires("GatewayCertificateExpires", "in less than two weeks", certificate("13.9x50")),
+  silent("a certificate of a month", certificate("30x50")),
+
+  fires("GatewayRecordsWaiting", "for a slow disk", { 'gateway_records_waiting{log="usage"}': "0x20 5000x30" }),
+  silent("a burst of records", { 'gateway_records_waiting{log="usage"}': "0x44 5000 0" }),
 
   fires("GatewayUsageRecordsSpilled", "the first", spilled(born(1)), soon),
   silent("records spilled long ago", spilled(long(5))),

@@ -7,7 +7,8 @@ type Json = ReturnType<typeof JSON.parse>
 const typeOf = (schema: Json): string => {
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(" or ")
   if (schema.enum !== undefined) return schema.enum.map((one: string) => `\`${one}\``).join(", ")
-  if (schema.type === "object" && schema.additionalProperties?.type !== undefined) return `object of ${typeOf(schema.additionalProperties)}s`
+  if (schema.type === "object" && schema.additionalProperties?.type !== undefined)
+    return `object of ${typeOf(schema.additionalProperties)}s`
   return schema.type === "array" ? `array of ${typeOf(schema.items)}s` : schema.type
 }
 

@@ -129,7 +129,10 @@ const labels = new Set([
     "team",
     "key",
     "reason",
-    "limit"
+    "limit",
+    "kind",
+    "log",
+    "guard"
   ],
   ...["gen_ai_provider_name", "gen_ai_request_model", "gateway_level", "error_type"]
 ])
