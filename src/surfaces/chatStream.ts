@@ -133,8 +133,8 @@ export const chatProtocol = (options: {
   },
   step: (state, events) => {
     const { reader } = state
-    state.events += events.length
     for (const event of events) {
+      state.events++
       const fault = reader.step(event, state)
       if (fault !== undefined) {
         state.end = fault

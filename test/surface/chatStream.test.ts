@@ -161,3 +161,37 @@ it("says nothing of what a reader still had when its stream turns out to be brok
   assert.deepStrictEqual(onHalt(state), [])
   assert.strictEqual(state.end, cut)
 })
+
+it("counts what came until the text was ended, however the events came", () => {
+  const usageOf = (sizes: ReadonlyArray<number>) => {
+    let read = 0
+    const { initial, step, summary } = chatProtocol({
+      makeReader: () => ({
+        step: (_, out) => {
+          read++
+          out.push({ type: "text", text: "x" })
+          return undefined
+        },
+        end: () => Result.succeed({ finishReason: "stop", usage: undefined }),
+        ended: () => read >= 3,
+        stopped: () => true,
+        usage: () => undefined
+      }),
+      heading: { id: "c", created: 1, model: "m:il2" },
+      inputEstimate: 1,
+      includeUsage: true
+    })
+    const state = initial()
+    for (const size of sizes) {
+      if (state.end === undefined)
+        step(
+          state,
+          Array.from({ length: size }, () => ({ event: "", data: "{}" }))
+        )
+    }
+    return summary(state).tokens
+  }
+  const expected = usageOf([1, 1, 1])
+  assert.isAbove(expected?.output ?? 0, 0)
+  for (const sizes of [[6], [1, 5], [2, 4], [3, 3]]) assert.deepStrictEqual(usageOf(sizes), expected)
+})
