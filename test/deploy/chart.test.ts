@@ -27,6 +27,7 @@ const rendered = (over: Values): ReadonlyArray<Manifest> => {
   const root = {
     Values: merged(yaml("deploy/helm/values.yaml"), over),
     Release: { Name: "gateway", Namespace: "model-gateway", Service: "Helm" },
+    Files: (name: string) => text(`deploy/helm/${name}`),
     Chart: { Name: chartName, Version: version, AppVersion: appVersion }
   }
   return names.filter((name) => name.endsWith(".yaml")).flatMap((name) => documentsOf(render(templates, name, root)))
@@ -40,6 +41,12 @@ const everything: Values = {
   settings: { BEDROCK_REGION: "us-gov-west-1" },
   certificate: { enabled: true },
   serviceAccount: { annotations: { "eks.amazonaws.com/role-arn": "arn:aws-us-gov:iam::1:role/gateway" } },
+  catalog: JSON.parse(text("src/catalog/catalog.json")),
+  catalogOverlay: { models: { "gpt-5.6-terra": { off: true } } },
+  extraEnv: [{ name: "NODE_OPTIONS", value: "--max-old-space-size=768" }],
+  extraVolumes: [{ name: "records", emptyDir: {} }],
+  extraVolumeMounts: [{ name: "records", mountPath: "/var/records" }],
+  monitoring: { serviceMonitor: true, prometheusRule: true, dashboard: true, labels: { release: "prometheus" } },
   podLabels: { "azure.workload.identity/use": "true" },
   egress: { cidrs: { vertex: ["199.36.153.4/30"] }, fqdns: { azure: ["my-resource.openai.azure.us"] } }
 }
@@ -109,7 +116,50 @@ describe("the Helm chart", () => {
       all.find(({ kind }) => kind === "ServiceAccount").metadata.annotations,
       everything.serviceAccount.annotations
     )
-    assert.strictEqual(all.find(({ kind }) => kind === "ConfigMap").data.BEDROCK_REGION, "us-gov-west-1")
+    assert.strictEqual(
+      all.find(({ metadata }) => metadata.name === "gateway-settings").data.BEDROCK_REGION,
+      "us-gov-west-1"
+    )
+  })
+
+  it("takes a catalog, and what an operator adds to the pod", () => {
+    const all = rendered(everything)
+    const { data } = all.find(({ metadata }) => metadata.name === "gateway-catalog")
+    assert.deepStrictEqual(JSON.parse(data["catalog.json"]), everything.catalog)
+    assert.deepStrictEqual(JSON.parse(data["overlay.json"]), everything.catalogOverlay)
+    const { containers, volumes } = all.find(({ kind }) => kind === "Deployment").spec.template.spec
+    const env = Object.fromEntries(containers[0].env.map(({ name, value }: Manifest) => [name, value]))
+    for (const name of ["GATEWAY_CATALOG_FILE", "GATEWAY_CATALOG_OVERLAY"]) {
+      const [folder, file] = [env[name].split("/").slice(0, -1).join("/"), env[name].split("/").at(-1)]
+      assert.property(data, file)
+      assert.isTrue(containers[0].volumeMounts.some(({ mountPath }: Manifest) => mountPath === folder))
+    }
+    assert.include(env, { NODE_OPTIONS: "--max-old-space-size=768" })
+    assert.deepInclude(volumes, everything.extraVolumes[0])
+    assert.deepInclude(containers[0].volumeMounts, everything.extraVolumeMounts[0])
+    // Every mount has its volume.
+    assert.sameMembers(
+      containers[0].volumeMounts.map(({ name }: Manifest) => name),
+      volumes.map(({ name }: Manifest) => name)
+    )
+  })
+
+  it("has the alerts, the dashboard and the scrape for who asks for them", () => {
+    const of = (kind: string) => rendered(everything).find((manifest) => manifest.kind === kind)
+    assert.deepStrictEqual(of("PrometheusRule").spec, yaml("deploy/helm/files/alerts.yaml"))
+    assert.strictEqual(of("PrometheusRule").metadata.labels.release, "prometheus")
+    const board = rendered(everything).find(({ metadata }) => metadata.name === "gateway-dashboard").data[
+      "dashboard.json"
+    ]
+    assert.deepStrictEqual(JSON.parse(board), JSON.parse(text("deploy/helm/files/dashboard.json")))
+    const [{ port }] = of("ServiceMonitor").spec.endpoints
+    const { targetPort } = of("Service").spec.ports.find(({ name }: Manifest) => name === port)
+    const { ports } = of("Deployment").spec.template.spec.containers[0]
+    assert.deepInclude(
+      ports.find(({ name }: Manifest) => name === targetPort),
+      { containerPort: 9464 }
+    )
+    assert.deepInclude(of("Service").metadata.labels, of("ServiceMonitor").spec.selector.matchLabels)
   })
 
   it("has a schema of all its values, which refuses the whole Internet", () => {

@@ -45,9 +45,11 @@ const isEmpty = (value: Value) => (typeof value === "object" ? Object.keys(value
 const functions: Readonly<Record<string, (...values: ReadonlyArray<Value>) => Value>> = {
   default: (other, value) => (isEmpty(value) ? other : value),
   nindent: (by, text) => String(`\n${text}`).replaceAll("\n", `\n${" ".repeat(by)}`),
+  or: (...values) => values.find((value) => !isEmpty(value)) ?? values.at(-1),
   quote: (value) => JSON.stringify(String(value)),
   sha256sum: (text) => createHash("sha256").update(text).digest("hex"),
   sub: (a, b) => a - b,
+  toJson: (value) => JSON.stringify(value),
   // Go writes keys in their order.
   toYaml: (value) => stringify(value, { sortMapEntries: true, lineWidth: 0 }).trimEnd()
 }
@@ -77,6 +79,7 @@ export const render = (templates: Readonly<Record<string, string>>, file: string
       if (body === undefined) throw new Error(`${file}: there is no template ${values[0]}`)
       return written(body, { ".": values[1], $: values[1] })
     }
+    if (name === ".Files.Get") return root.Files(values[0])
     const known = functions[name]
     if (known !== undefined) return known(...values)
     if (values.length > 0) throw new Error(`${file}: there is no function ${name}`)
