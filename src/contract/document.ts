@@ -119,6 +119,11 @@ const plain = (value: Json): Json => {
   if (out.minimum === Number.MIN_SAFE_INTEGER) delete out.minimum
   // Anything, or null, is anything.
   if (Array.isArray(out.anyOf) && out.anyOf.some(isEmpty)) delete out.anyOf
+  // One of one is that one.
+  if (Array.isArray(out.anyOf) && out.anyOf.length === 1 && isObject(out.anyOf[0])) {
+    const { anyOf, ...rest } = out
+    return { ...out.anyOf[0], ...rest }
+  }
   if (out.type === "array" && out.items === undefined && out.prefixItems === undefined) out.items = {}
   return out
 }
