@@ -15,8 +15,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { clouds } from "../src/catalog/Catalog.ts"
+import { layerFile } from "../src/limits/sqliteStore.ts"
 import { load } from "../src/Settings.ts"
 import { activeClouds } from "../src/settings/clouds.ts"
 import { type Gateway, startGateway } from "./support/gateway.ts"
@@ -40,7 +41,12 @@ const linkPackages = (to: string) => {
   link(join(root, "node_modules"), to)
 }
 
+/** The counts of a gateway that has served nobody yet, where commands look for them. */
+const keepCounts = (directory: string) =>
+  Effect.runPromise(Effect.scoped(Layer.build(layerFile(join(directory, ".gateway")))))
+
 beforeAll(async () => {
+  await keepCounts(home)
   gateway = await startGateway({ docs: true })
   linkPackages(join(home, "node_modules"))
   // What the commands of the documents read.
@@ -163,12 +169,13 @@ describe("shell", () => {
   const isAboutKeys = (command: string) => /-- (keys|teams) /.test(command)
   it.concurrent("keys and teams are created, listed, rotated and revoked as shown", async () => {
     const directory = join(home, "keys")
-    mkdirSync(directory)
+    await keepCounts(directory)
     let id = ""
     for (const command of ours.filter(isAboutKeys)) {
       const said = await cli(command.replace(/\bID\b/, id), directory)
       id = /\bkey_\w+/.exec(said)?.[0] ?? id
       if (/ keys (create|rotate) /.test(command)) assert.match(said, /\bgmg_[\w-]{40}/, command)
+      else if (command.includes("--unused")) assert.include(said, "was used within 30d", command)
       else assert.include(said, / teams /.test(command) ? "blue" : id, command)
     }
     assert.include(readFileSync(join(directory, "keys.json"), "utf8"), id)

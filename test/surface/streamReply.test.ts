@@ -190,7 +190,7 @@ describe("the bytes", () => {
 
   it("are framed by their length, and the connection is used again", async () => {
     upstream.use(streaming(saying(...words).map(sseFrame), { pause: 5 }))
-    const caller = raw(gateway.port)
+    const caller = raw(steady.port)
     for (const replies of [1, 2]) {
       caller.write(asked)
       await caller.until(new RegExp(`(message_stop"\\}\\n\\n\\r\\n0\\r\\n\\r\\n[\\s\\S]*){${replies}}$`))
