@@ -1,7 +1,7 @@
 /** What guards do with streams, over real sockets. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { lastSentenceEnd } from "../../src/guards/guardStream.ts"
+import { lastSentenceEnd } from "../../src/guards/streamedTexts.ts"
 import { type Detector, guardsFile, type Rule, startDetector, usual } from "../support/detector.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
 import { guardedCases, saying, streamedText } from "../support/guarded.ts"

@@ -1,0 +1,193 @@
+/** Where guards may block or redact: words are held back until they have been seen, by sentences or all of them; calls are held whole. */
+import { Effect } from "effect"
+import type { Frame } from "../stream/Frame.ts"
+import type { Part } from "./frames.ts"
+import { askGuards } from "./Guard.ts"
+import { contextCharacters } from "./markings.ts"
+import type { Place } from "./places.ts"
+import { type GuardStreamOptions, lastSentenceEnd, longestHeld, makeTexts, overlap, reported } from "./streamedTexts.ts"
+
+/** Where the last word begins; undefined where there is one word. */
+const lastBlank = (text: string): number | undefined => {
+  const at = text.search(/\s\S*$/)
+  return at < 0 ? undefined : at + 1
+}
+
+interface Entry {
+  readonly frame: Frame
+  readonly part: Part
+}
+
+/** A text that is asked about: all pieces of one key, or one that a frame says whole. */
+interface Slot {
+  readonly place: Place
+  text: string
+  after: string
+  readonly before: string
+}
+
+const isInCall = ({ begins, delta }: Part): boolean => begins === true || delta?.place === "arguments"
+const isWhole = ({ whole }: Part): boolean => whole !== undefined
+
+/** Holds frames back; `all`: until the reply is complete. */
+export const heldReply = (options: GuardStreamOptions, all: boolean) => {
+  const { about, acted, actions, guards, hold, onWithheld, reader } = options
+  const texts = makeTexts()
+  const repeats = about.surface === "responses"
+  /** The end of what came and of what was judged, and the keys of what was changed. */
+  const tails = new Map<string, string>()
+  const judgedTails = new Map<string, string>()
+  const changed = new Set<string>()
+  let queue: Array<Entry> = []
+  /** How many of the queue may be judged, and where the last of them is cut. */
+  let ready = 0
+  let cut: number | undefined
+  /** Characters of texts and of frames that are held. */
+  let heldText = 0
+  let held = 0
+  let taken = 0
+  let inCall = false
+  let ended = false
+
+  const mark = (to: number, at?: number) => {
+    ready = to
+    cut = at
+  }
+
+  /** Takes a frame in; answers whether it goes out as it is. */
+  const take = (entry: Entry): boolean => {
+    const { frame, part } = entry
+    const { delta, ends, last, signs } = part
+    if (inCall && !isInCall(part) && !all) mark(queue.length)
+    if (part.begins === true && inCall && !all) mark(queue.length)
+    inCall = isInCall(part)
+    if (last === true) ended = true
+    const isFree = !inCall && delta === undefined && !isWhole(part) && signs === undefined
+    if (queue.length === 0 && isFree) return true
+    queue.push(entry)
+    held += frame.data.length
+    if (delta !== undefined) {
+      const before = tails.get(delta.key) ?? ""
+      tails.set(delta.key, (before + delta.text).slice(-overlap))
+      if (repeats) texts.came(delta.key, delta.text)
+      if (inCall || all) return false
+      heldText += delta.text.length
+      const end = lastSentenceEnd(before, delta.text) ?? (heldText > longestHeld ? lastBlank(delta.text) : undefined)
+      if (end !== undefined) mark(queue.length, end)
+      else if (heldText > 2 * longestHeld) mark(queue.length)
+    } else if (last === true || (!all && !inCall && (ends === true || isWhole(part)))) mark(queue.length)
+    return false
+  }
+
+  /** What may be judged now; the rest of a piece that is cut stays. */
+  const judgeable = (): ReadonlyArray<Entry> => {
+    const entries = queue.slice(0, ready)
+    const rest = queue.slice(ready)
+    const at = cut
+    const split = entries.at(-1)
+    const delta = split?.part.delta
+    if (split !== undefined && delta !== undefined && at !== undefined && at < delta.text.length) {
+      const pieceOf = (text: string): Entry => ({
+        frame: delta.with(text),
+        part: { ...split.part, delta: { ...delta, text } }
+      })
+      entries.splice(-1, 1, pieceOf(delta.text.slice(0, at)))
+      rest.unshift(pieceOf(delta.text.slice(at)))
+    }
+    queue = rest
+    held = rest.reduce((sum, { frame }) => sum + frame.data.length, 0)
+    heldText = rest.reduce((sum, { part }) => sum + (part.delta?.text.length ?? 0), 0)
+    mark(0)
+    return entries
+  }
+
+  const judged = Effect.fnUntraced(function* (entries: ReadonlyArray<Entry>) {
+    const keyed = new Map<string, Slot>()
+    const slots: Array<Slot> = []
+    const slotsOf = new Map<Entry, ReadonlyArray<Slot | undefined>>()
+    const add = (slot: Slot): Slot => {
+      slots.push(slot)
+      return slot
+    }
+    for (const entry of entries) {
+      const { delta, repeats: repeated, whole } = entry.part
+      if (delta !== undefined) {
+        const known = keyed.get(delta.key)
+        if (known !== undefined) known.text += delta.text
+        else {
+          const before = judgedTails.get(delta.key) ?? ""
+          keyed.set(delta.key, add({ place: delta.place, text: delta.text, after: "", before }))
+        }
+      }
+      if (repeated !== undefined) texts.complete(repeated)
+      if (whole !== undefined) {
+        slotsOf.set(
+          entry,
+          whole.texts.map(({ place, text }) =>
+            texts.isKnown(text) ? undefined : add({ place, text, after: text, before: "" })
+          )
+        )
+      }
+    }
+    const asked = slots.filter(({ text }) => text !== "")
+    if (asked.length > 0) {
+      const verdict = yield* askGuards(guards, { about, input: "response", texts: asked })
+      acted(verdict.actions)
+      if (verdict.blocked !== undefined) return undefined
+      for (const [at, slot] of asked.entries()) slot.after = verdict.texts[at] ?? slot.text
+    }
+    for (const [key, { before, text }] of keyed) judgedTails.set(key, (before + text).slice(-contextCharacters))
+    const out: Array<Frame> = []
+    const done = new Set<string>()
+    for (const entry of entries) {
+      const { delta, signs, whole } = entry.part
+      if (delta !== undefined) {
+        const { key, text } = delta
+        const slot = keyed.get(key)
+        if (slot === undefined || slot.after === slot.text) {
+          if (repeats) texts.went(key, text)
+          out.push(entry.frame)
+        } else if (!done.has(key)) {
+          done.add(key)
+          changed.add(key)
+          if (repeats) texts.went(key, slot.after)
+          if (slot.after !== "") out.push(delta.with(slot.after))
+        }
+      } else if (signs !== undefined && changed.has(signs)) continue
+      else if (whole !== undefined) {
+        const own = slotsOf.get(entry) ?? []
+        const others = whole.texts.map(({ text }, at) => own[at]?.after ?? texts.instead(text) ?? text)
+        if (repeats) for (const [at, { text }] of whole.texts.entries()) texts.saidWhole(text, others[at] ?? text)
+        out.push(whole.texts.every(({ text }, at) => text === others[at]) ? entry.frame : whole.with(others))
+      } else out.push(entry.frame)
+    }
+    return out
+  })
+
+  /** The frames that go out after these came, and whether they are the last. */
+  const step = Effect.fnUntraced(function* (frames: ReadonlyArray<Frame>, isEnd = false) {
+    const out: Array<Frame> = []
+    for (const frame of frames) {
+      const entry = { frame, part: reader.read(frame) }
+      if (take(entry)) out.push(frame)
+    }
+    if (isEnd || ended) mark(queue.length)
+    if (ready > 0) {
+      const passed = yield* judged(judgeable())
+      if (passed === undefined) {
+        const all_ = out.map(reader.emit)
+        onWithheld()
+        return { frames: [...all_, ...reader.report(reader.withheld(), actions())], over: true }
+      }
+      out.push(...passed)
+    }
+    if (held !== taken) {
+      const refused = hold(held - taken, held)
+      taken = held
+      if (refused !== undefined) return yield* refused
+    }
+    const shown = out.map(reader.emit)
+    return { frames: ended && !isEnd ? reported(options, shown) : shown, over: false }
+  })
+  return step
+}
