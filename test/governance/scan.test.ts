@@ -468,7 +468,7 @@ describe("scan: limits", () => {
         slicesOf(collectArguments(text, "strict", makeCollector()))
       )
     })
-    assert.isBelow(time, 3000)
+    assert.isBelow(time, 1750)
     assert.isAtLeast(Math.min(...slices), text.length / (farthest + sliceCharacters))
   })
 
