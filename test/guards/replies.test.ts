@@ -1,27 +1,12 @@
 /** What guards do with whole replies. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { type Detector, guardsFile, startDetector, usual } from "../support/detector.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
-import { guardedCases, saying } from "../support/guarded.ts"
+import { assert, describe, it } from "@effect/vitest"
+import type { Gateway } from "../support/gateway.ts"
+import { guardedCases, makeGuarded, saying } from "../support/guarded.ts"
 import { post } from "../support/http.ts"
+import { sharedDetector } from "../support/shared.ts"
 
-let detector: Detector
-beforeAll(async () => {
-  detector = await startDetector()
-})
-afterAll(() => detector.stop())
-
-const guarded = async (guard: object, use: (gateway: Gateway) => Promise<unknown>) => {
-  const file = guardsFile([{ url: detector.url, ...guard }])
-  detector.use(usual)
-  const gateway = await startGateway({ settings: { GATEWAY_GUARDS_FILE: file.path } })
-  try {
-    await use(gateway)
-  } finally {
-    await gateway.stop()
-    file.remove()
-  }
-}
+const detector = sharedDetector()
+const guarded = (guard: object, use: (gateway: Gateway) => Promise<unknown>) => makeGuarded(detector)([guard], use)
 
 describe.each(guardedCases)("whole replies of $surface", ({ ask, ended, path, said, withheld }) => {
   it("are redacted before they are sent", () =>

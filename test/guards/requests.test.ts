@@ -1,33 +1,13 @@
 /** What guards do with requests, over real sockets: a detector, the gateway and the clouds of the sandbox. */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Detector } from "../support/detector.ts"
-import { guardsFile, startDetector, usual } from "../support/detector.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { guardsFile, usual } from "../support/detector.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
-import { guardedCases } from "../support/guarded.ts"
+import { guardedCases, makeGuarded } from "../support/guarded.ts"
 import { post } from "../support/http.ts"
+import { sharedDetector } from "../support/shared.ts"
 
-let detector: Detector
-beforeAll(async () => {
-  detector = await startDetector()
-})
-afterAll(() => detector.stop())
-
-/** Runs with a gateway that has these guards; their address is the detector's. */
-const guarded = async (
-  guards: ReadonlyArray<object>,
-  use: (gateway: Gateway) => Promise<unknown>,
-  settings: Readonly<Record<string, string>> = {}
-) => {
-  const file = guardsFile(guards.map((guard) => ({ url: detector.url, ...guard })))
-  detector.use(usual)
-  const gateway = await startGateway({ settings: { GATEWAY_GUARDS_FILE: file.path, ...settings } })
-  try {
-    await use(gateway)
-  } finally {
-    await gateway.stop()
-    file.remove()
-  }
-}
+const detector = sharedDetector()
+const guarded = makeGuarded(detector)
 const lastAsked = () => detector.asked.at(-1)
 const lastCall = (gateway: Gateway) => gateway.calls().at(-1)?.body ?? ""
 
@@ -260,7 +240,7 @@ describe("GATEWAY_MARKINGS", () => {
         assert.include(got.json.error.message, `the guard markings blocks this request (${category})`)
         assert.deepStrictEqual(countsOf(await recorded(gateway)).guarded, { markings: 1 })
       },
-      { GATEWAY_MARKINGS: "block" }
+      { settings: { GATEWAY_MARKINGS: "block" } }
     )
   )
 

@@ -1,36 +1,18 @@
 /** What guards do with streams, over real sockets. */
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { lastSentenceEnd } from "../../src/guards/streamedTexts.ts"
-import { type Detector, guardsFile, type Rule, startDetector, usual } from "../support/detector.ts"
-import { type Gateway, startGateway } from "../support/gateway.ts"
-import { guardedCases, saying, streamedText } from "../support/guarded.ts"
+import { type Rule, usual } from "../support/detector.ts"
+import { guardedCases, makeGuarded, saying, streamedText } from "../support/guarded.ts"
 import { eventsIn, open, post } from "../support/http.ts"
+import { sharedDetector } from "../support/shared.ts"
 
-let detector: Detector
-beforeAll(async () => {
-  detector = await startDetector()
-})
-afterAll(() => detector.stop())
-
-const guarded = async (
-  guards: ReadonlyArray<object>,
-  use: (gateway: Gateway) => Promise<unknown>,
-  options: { readonly settings?: Readonly<Record<string, string>>; readonly pace?: number; readonly rule?: Rule } = {}
-) => {
-  const file = guardsFile(guards.map((guard) => ({ url: detector.url, when: "after", ...guard })))
-  detector.use(options.rule ?? usual)
-  const gateway = await startGateway({
-    settings: { GATEWAY_GUARDS_FILE: file.path, ...options.settings },
-    pace: options.pace ?? 0
-  })
-  try {
-    await use(gateway)
-  } finally {
-    await gateway.stop()
-    file.remove()
-  }
-}
+const detector = sharedDetector()
+const guarded: ReturnType<typeof makeGuarded> = (guards, ...more) =>
+  makeGuarded(detector)(
+    guards.map((guard) => ({ when: "after", ...guard })),
+    ...more
+  )
 
 const slowly = async (milliseconds: number, ...asked: Parameters<Rule>) => {
   await sleep(milliseconds)

@@ -1,5 +1,32 @@
 /** Requests of every surface that say a text, and what their replies say, for tests of guards. */
+import { type Detector, guardsFile, type Rule, usual } from "./detector.ts"
+import { type Gateway, startGateway } from "./gateway.ts"
 import { eventsIn, type Got } from "./http.ts"
+
+interface GuardedOptions {
+  readonly settings?: Readonly<Record<string, string>>
+  readonly pace?: number
+  readonly rule?: Rule
+}
+
+/** Runs with a gateway that has these guards; their address is the detector's. */
+export const makeGuarded =
+  (detector: Detector) =>
+  async (
+    guards: ReadonlyArray<object>,
+    use: (gateway: Gateway) => Promise<unknown>,
+    { pace = 0, rule = usual, settings = {} }: GuardedOptions = {}
+  ) => {
+    const file = guardsFile(guards.map((guard) => ({ url: detector.url, ...guard })))
+    detector.use(rule)
+    const gateway = await startGateway({ settings: { GATEWAY_GUARDS_FILE: file.path, ...settings }, pace })
+    try {
+      await use(gateway)
+    } finally {
+      await gateway.stop()
+      file.remove()
+    }
+  }
 
 export interface GuardedCase {
   readonly surface: "chat" | "messages" | "responses"

@@ -3,6 +3,7 @@
  * last. Until then they are names only, so use them inside of tests.
  */
 import { afterAll, beforeAll } from "@effect/vitest"
+import { type Detector, startDetector } from "./detector.ts"
 import { type FakeUpstream, fakeUpstream, type Handler } from "./fakeUpstream.ts"
 import { cloudsAt, type Gateway, type GatewayOptions, startGateway } from "./gateway.ts"
 
@@ -23,6 +24,8 @@ const shared = <A extends Server>(start: () => Promise<A>): A => {
     }
   })
 }
+
+export const sharedDetector = (): Detector => shared(() => startDetector())
 
 /** A gateway, in front of the sandbox unless the settings name clouds. */
 export const sharedGateway = (options: GatewayOptions = {}): Gateway => shared(() => startGateway(options))
