@@ -133,7 +133,7 @@ export const leadsOut = (model: string): string | undefined => {
 const arnRegion = (model: string): string | undefined => /^arn:[a-z-]+:[a-z-]+:([^:]*):/.exec(model)?.[1]
 
 /** Every place that a deployment would be served from. */
-export const placesServing = (deployment: Deployment, site: Site): ReadonlyArray<string> => {
+const placesServing = (deployment: Deployment, site: Site): ReadonlyArray<string> => {
   if (deployment.cloud === "azure") return [site.place]
   const named = [deployment.model, deployment.countModel ?? ""].map(arnRegion)
   const count = deployment.countModel === undefined ? undefined : site.countPlace

@@ -57,7 +57,7 @@ export const ContentPart = Schema.Union([TextPart, ImagePart, FilePart]).annotat
 export type ContentPart = AsJson<typeof ContentPart.Type>
 
 /** With the flag `u`, which JSON Schema means too: the contract's document shows the pattern. */
-export const toolName = /^[a-zA-Z0-9_-]{1,64}$/u
+const toolName = /^[a-zA-Z0-9_-]{1,64}$/u
 const ToolName = Schema.String.check(
   Schema.isPattern(toolName, { message: "must be 1 to 64 characters of a-z, A-Z, 0-9, _ and -" })
 ).annotate({ description: "The function's name.", examples: ["get_weather"] })

@@ -24,7 +24,7 @@ const fieldOf = (ast: SchemaAST.AST, name: string): SchemaAST.AST | undefined =>
 type Member<M extends ReadonlyArray<Schema.Top>> = Schema.Codec<M[number]["Type"], M[number]["Encoded"]>
 
 /** Anything that is not one of the names: `not` says it in JSON Schema. */
-export const otherThan = (names: ReadonlyArray<string>) => {
+const otherThan = (names: ReadonlyArray<string>) => {
   const known = new Set(names)
   return Schema.String.annotate({ message: "must be a string" }).check(
     Schema.makeFilter((name) => !known.has(name), { toJsonSchema: () => ({ not: { enum: [...known] } }) })

@@ -21,7 +21,7 @@ const twoSeconds = Duration.seconds(2)
 const failed = (why: GuardFailure["why"]) => new GuardFailure({ why })
 
 /** A reason of one short word says what was found; a sentence may quote it. */
-export const categoryOf = (reason: string | undefined): string =>
+const categoryOf = (reason: string | undefined): string =>
   reason !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(reason) ? reason : "policy"
 
 /** What is sent. Media are counted, and keys are no part of it. */

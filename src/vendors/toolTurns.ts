@@ -29,9 +29,9 @@ interface Slots {
   next: number
 }
 
-export const repeatedId = changed("messages.tool_calls.id", "repeated", "unique")
-export const repeatedResult = changed("messages.tool_call_id", "repeated", "joined")
-export const lateResult = changed("messages.tool_call_id", "late", "after-call")
+const repeatedId = changed("messages.tool_calls.id", "repeated", "unique")
+const repeatedResult = changed("messages.tool_call_id", "repeated", "joined")
+const lateResult = changed("messages.tool_call_id", "late", "after-call")
 
 /** IDs that calls came with, where they were made unique. */
 const given = new WeakMap<ToolCall, string>()

@@ -8,7 +8,7 @@ export const isRaw: (value: object) => value is { readonly rawJSON: string } =
   Reflect.get(JSON, "isRawJSON") ?? (() => false)
 
 /** Whether printing the number would say another one: integers beyond 2^53, and what is beyond the range. */
-export const isInexact = (value: number): boolean =>
+const isInexact = (value: number): boolean =>
   !Number.isSafeInteger(value) && (Number.isInteger(value) || !Number.isFinite(value))
 
 /** The number that a text is, or the text where JavaScript would print another one. */

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -39,6 +40,25 @@ const base = {
   GATEWAY_STATE_DIR: join(directory, "state"),
   GATEWAY_KEYS_FILE: join(directory, "none")
 }
+
+const guards = (name: string, guard: object) => ({
+  GATEWAY_GUARDS_FILE: file(
+    name,
+    JSON.stringify({ version: 1, guards: [{ when: "before", action: "block", ...guard }] })
+  )
+})
+const issuer = "https://id.agency.example"
+const identity = {
+  version: 1,
+  issuers: [{ issuer, audience: "gateway", jwks: `${issuer}/keys` }],
+  rules: [{ issuer, claims: { sub: "*" } }]
+}
+const privateKey = (name: string, namedCurve: string) => ({
+  GATEWAY_RECORD_SIGNING_KEY: file(
+    name,
+    generateKeyPairSync("ec", { namedCurve }).privateKey.export({ type: "pkcs8", format: "pem" }).toString()
+  )
+})
 
 const check = (environment: Readonly<Record<string, string>>, live = false) =>
   Effect.provide(examine({ ...base, ...environment }, live), NodeServices.layer)
@@ -180,6 +200,50 @@ describe("doctor", () => {
       "usage log",
       /^fail: .*no does not exist/
     ],
+    [
+      "guards of this machine",
+      () => guards("guards.json", { name: "pii", url: "http://127.0.0.1:9" }),
+      "guards file",
+      /^ok: .*guards\.json: 1 guard\nok: pii: texts of .*\bil5\b.* may go to http:\/\/127\.0\.0\.1:9$/
+    ],
+    [
+      "a guard outside of the boundary of some levels",
+      () => guards("far.json", { name: "pii", url: "https://guards.agency.example", boundary: "il4" }),
+      "guards file",
+      /^ok.*\nwarn: pii: texts of .*\bil4\b.*; requests at .*\bil5\b.* are refused -> .*docs\/guards\.md/
+    ],
+    [
+      "a broken guards file",
+      () => ({ GATEWAY_GUARDS_FILE: file("broken-guards.json", "{}") }),
+      "guards file",
+      /^fail: .*is not a guards file/
+    ],
+    [
+      "an identity file",
+      () => ({ GATEWAY_IDENTITY_FILE: file("identity.json", JSON.stringify(identity)) }),
+      "identity file",
+      /^ok: .*identity\.json: 1 issuer, 0 authorities, 1 rule$/
+    ],
+    [
+      "a missing identity file",
+      () => ({ GATEWAY_IDENTITY_FILE: join(directory, "none") }),
+      "identity file",
+      /^fail: .*does not exist/
+    ],
+    ["a signing key", () => privateKey("records.key", "P-256"), "signing key", /^ok: .*by the key [0-9a-f]{16}$/],
+    [
+      "a signing key of another kind",
+      () => privateKey("other.key", "P-384"),
+      "signing key",
+      /^fail: .*is no private key on P-256 .*openssl genpkey/
+    ],
+    [
+      "a notice",
+      () => ({ GATEWAY_NOTICE_FILE: file("notice.txt", "Be careful") }),
+      "notice",
+      /^ok: .*: 10 characters$/
+    ],
+    ["an empty notice", () => ({ GATEWAY_NOTICE_FILE: file("empty.txt", " ") }), "notice", /^fail: .*is empty/],
     ["more requests than files", () => ({ GATEWAY_MAX_IN_FLIGHT: "99999999" }), "open files", /^warn: .* -> Raise it/]
   ]
   it.live.each(cases)("finds %s", ([, environment, name, expected]) =>

@@ -11,6 +11,7 @@ import { runChecks } from "./Finding.ts"
 import { keysCheck, stateCheck, tlsCheck, usageLogCheck } from "./files.ts"
 import { liveCheck } from "./live.ts"
 import { filesLimitCheck, fipsCheck, portsCheck } from "./machine.ts"
+import { optionalFileChecks } from "./optionalFiles.ts"
 import { catalogCheck, cloudsCheck, settingsCheck, startsSandbox } from "./settings.ts"
 import { collectorCheck, redisCheck } from "./stores.ts"
 
@@ -48,6 +49,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     redisCheck(gateway),
     stateCheck(gateway),
     usageLogCheck(gateway),
+    ...optionalFileChecks(gateway),
     collectorCheck(environment),
     portsCheck(gateway),
     filesLimitCheck(gateway),

@@ -1,0 +1,56 @@
+/** Checks of files that a gateway has only where a setting names them. A file that is broken fails the start. */
+import { Effect, Option } from "effect"
+import { type Level, levels } from "../../catalog/Level.ts"
+import { type GuardSettings, levelsOf, parseGuards, readGuards } from "../../guards/GuardsFile.ts"
+import { readIdentity } from "../../identity/IdentityFile.ts"
+import { readSigner } from "../../limits/signing.ts"
+import type { GatewaySettings } from "../../Settings.ts"
+import { readNotice } from "../../settings/notice.ts"
+import { type Check, type Found, makeCheck, ok, warn } from "./Finding.ts"
+
+type Find = Effect.Effect<Found | ReadonlyArray<Found>, { readonly message: string }>
+
+const whereSet = (name: string, file: Option.Option<string>, find: (file: string) => Find): ReadonlyArray<Check> =>
+  Option.isNone(file) ? [] : [makeCheck(name, find(file.value))]
+
+const count = (items: ReadonlyArray<unknown>, one: string, many = `${one}s`) =>
+  `${items.length} ${items.length === 1 ? one : many}`
+
+/** What a guard's address may be sent, beside what the guard is meant to see. */
+const guardFound = (guard: GuardSettings): Found => {
+  const held = levelsOf(guard)
+  const list = (some: ReadonlyArray<Level>) => some.join(", ")
+  const astray = (guard.levels ?? levels).filter((level) => !held.has(level))
+  const holds = `${guard.name}: texts of ${list(levels.filter((level) => held.has(level))) || "no level"} may go to ${guard.url}`
+  if (astray.length === 0) return ok(holds)
+  const become = guard.onFailure === "pass" ? "pass unseen, and are flagged" : "are refused"
+  return warn(
+    `${holds}; requests at ${list(astray)} ${become}`,
+    "Put a detector inside their boundary and declare it, or name the guard's levels. docs/guards.md#the-file"
+  )
+}
+
+const guardsFound = (file: string): Find =>
+  Effect.map(
+    Effect.flatMap(readGuards(file), (text) => parseGuards(file, text)),
+    (guards) => [ok(`${file}: ${count(guards, "guard")}`), ...guards.map(guardFound)]
+  )
+
+const identityFound = (file: string): Find =>
+  Effect.map(readIdentity(file), ({ file: { authorities = [], issuers = [], rules } }) => {
+    const parts = [count(issuers, "issuer"), count(authorities, "authority", "authorities"), count(rules, "rule")]
+    return ok(`${file}: ${parts.join(", ")}`)
+  })
+
+const signingFound = (file: string): Find =>
+  Effect.map(readSigner(file), ({ key }) => ok(`${file}: heads of the records are signed by the key ${key}`))
+
+const noticeFound = (file: string): Find =>
+  Effect.map(readNotice(Option.some(file)), (text = "") => ok(`${file}: ${text.length} characters`))
+
+export const optionalFileChecks = (settings: GatewaySettings): ReadonlyArray<Check> => [
+  ...whereSet("guards file", settings.guardsFile, guardsFound),
+  ...whereSet("identity file", settings.identityFile, identityFound),
+  ...whereSet("signing key", settings.recordSigningKey, signingFound),
+  ...whereSet("notice", settings.noticeFile, noticeFound)
+]
