@@ -77,6 +77,13 @@ describe("a conversation", () => {
     assert.include(text, "m:il5 at http://gateway")
   })
 
+  it("opens with the operator's own notice, which cannot control the terminal", () => {
+    const text = greeting("m:il5", "http://gateway", "Be careful.\nAll use is watched.\u001b[2J")
+    assert.include(text, "Be careful.\nAll use is watched.")
+    assert.notInclude(text, usageNotice)
+    assert.notInclude(text, "\u001b[2J")
+  })
+
   const refusal = (status: number, type: string, retryAfter?: number) =>
     new ApiError({ status, type, message: "no", requestId: "req-1", retryAfter })
   it.each([

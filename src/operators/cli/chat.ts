@@ -12,6 +12,8 @@ export interface Conversation {
   readonly client: Client
   readonly model: ModelName
   readonly url: string
+  /** The gateway's own usage notice. */
+  readonly notice?: string | undefined
   /** A person at a terminal is greeted and prompted, and an error does not end the conversation. */
   readonly interactive: boolean
 }
@@ -109,12 +111,12 @@ const runCommand = Effect.fnUntraced(function* (
  * that failed; piped lines end there.
  */
 export const converse = Effect.fnUntraced(function* (conversation: Conversation) {
-  const { model, url, interactive } = conversation
+  const { interactive, model, notice, url } = conversation
   const terminal = yield* Terminal.Terminal
   const print: Print = (text) => Effect.orDie(terminal.display(text))
   const reply: Print = (text) => print(`${dim(printable(text))}\n`)
   const refuse: Refuse = interactive ? reply : fail
-  if (interactive) yield* print(greeting(model, url))
+  if (interactive) yield* print(greeting(model, url, notice))
   let state: State = { model, system: undefined, messages: [] }
   while (true) {
     if (interactive) yield* print("\n> ")
@@ -148,16 +150,12 @@ export const converse = Effect.fnUntraced(function* (conversation: Conversation)
   }
 })
 
-/** The sandbox answers at `/` that it is one, and its key is public. */
-const sandboxKey = (url: string) =>
+/** What the gateway says of itself at `/`: its usage notice, and whether it is the sandbox. */
+const welcomeOf = (url: string) =>
   HttpClient.get(new URL("/", url), { headers: { accept: "application/json" } }).pipe(
     Effect.flatMap((reply) => Effect.orElseSucceed(reply.json, () => undefined)),
-    Effect.mapError((error) => new CommandError({ message: explainFailure(error, url) })),
-    Effect.filterOrFail(
-      (body) => isObject(body) && body.sandbox === true,
-      () => new CommandError({ message: "no key: give one with --key, or set GATEWAY_API_KEY" })
-    ),
-    Effect.as("sandbox-key")
+    Effect.map((body) => (isObject(body) ? body : {})),
+    Effect.mapError((error) => new CommandError({ message: explainFailure(error, url) }))
   )
 
 const flags = {
@@ -181,9 +179,14 @@ export const chatCommand = Command.make(
     if (!URL.canParse(url)) {
       return yield* fail(`--url: ${JSON.stringify(url)} is not an address such as http://127.0.0.1:8080`)
     }
-    const apiKey = Redacted.make(key ?? (yield* sandboxKey(url)))
+    const welcome = yield* welcomeOf(url)
+    // The sandbox's key is public.
+    const secret = key ?? (welcome.sandbox === true ? "sandbox-key" : undefined)
+    if (secret === undefined) return yield* fail("no key: give one with --key, or set GATEWAY_API_KEY")
+    const apiKey = Redacted.make(secret)
     const client = yield* makeClient({ baseUrl: url, apiKey })
     const interactive = process.stdin.isTTY === true
-    yield* converse({ client, model, url, interactive })
+    const notice = typeof welcome.notice === "string" ? welcome.notice : undefined
+    yield* converse({ client, model, url, notice, interactive })
   }, Effect.provide(FetchHttpClient.layer))
 ).pipe(Command.withDescription("Chat with a model from the terminal; piped lines are asked or obeyed one by one"))

@@ -38,8 +38,8 @@ export const addChunk = (answer: Answer, chunk: CompletionChunk): Answer => ({
   governance: chunk.x_gateway_governance ?? answer.governance
 })
 
-export const greeting = (model: string, url: string): string =>
-  `${bold("Usage notice.")} ${usageNotice}\n${dim(`${model} at ${url}. /help lists the commands; an empty line or Ctrl-D ends the chat.`)}\n`
+export const greeting = (model: string, url: string, notice: string = usageNotice): string =>
+  `${bold("Usage notice.")} ${printable(notice)}\n${dim(`${model} at ${url}. /help lists the commands; an empty line or Ctrl-D ends the chat.`)}\n`
 
 const finishes: Readonly<Record<string, string>> = {
   length: "The answer stopped at its token limit.",
