@@ -179,13 +179,14 @@ export const chatCommand = Command.make(
     if (!URL.canParse(url)) {
       return yield* fail(`--url: ${JSON.stringify(url)} is not an address such as http://127.0.0.1:8080`)
     }
-    const welcome = yield* welcomeOf(url)
+    const interactive = process.stdin.isTTY === true
+    // Piped lines are shown no notice.
+    const welcome = interactive || key === undefined ? yield* welcomeOf(url) : {}
     // The sandbox's key is public.
     const secret = key ?? (welcome.sandbox === true ? "sandbox-key" : undefined)
     if (secret === undefined) return yield* fail("no key: give one with --key, or set GATEWAY_API_KEY")
     const apiKey = Redacted.make(secret)
     const client = yield* makeClient({ baseUrl: url, apiKey })
-    const interactive = process.stdin.isTTY === true
     const notice = typeof welcome.notice === "string" ? welcome.notice : undefined
     yield* converse({ client, model, url, notice, interactive })
   }, Effect.provide(FetchHttpClient.layer))

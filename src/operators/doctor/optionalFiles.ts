@@ -1,6 +1,6 @@
 /** Checks of files that a gateway has only where a setting names them. A file that is broken fails the start. */
 import { Effect, Option } from "effect"
-import { type Level, levels } from "../../catalog/Level.ts"
+import { levels } from "../../catalog/Level.ts"
 import { type GuardSettings, levelsOf, parseGuards, readGuards } from "../../guards/GuardsFile.ts"
 import { readIdentity } from "../../identity/IdentityFile.ts"
 import { readSigner } from "../../limits/signing.ts"
@@ -8,7 +8,7 @@ import type { GatewaySettings } from "../../Settings.ts"
 import { readNotice } from "../../settings/notice.ts"
 import { type Check, type Found, makeCheck, ok, warn } from "./Finding.ts"
 
-type Find = Effect.Effect<Found | ReadonlyArray<Found>, { readonly message: string }>
+type Find = Parameters<typeof makeCheck>[1]
 
 const whereSet = (name: string, file: Option.Option<string>, find: (file: string) => Find): ReadonlyArray<Check> =>
   Option.isNone(file) ? [] : [makeCheck(name, find(file.value))]
@@ -19,13 +19,12 @@ const count = (items: ReadonlyArray<unknown>, one: string, many = `${one}s`) =>
 /** What a guard's address may be sent, beside what the guard is meant to see. */
 const guardFound = (guard: GuardSettings): Found => {
   const held = levelsOf(guard)
-  const list = (some: ReadonlyArray<Level>) => some.join(", ")
   const astray = (guard.levels ?? levels).filter((level) => !held.has(level))
-  const holds = `${guard.name}: texts of ${list(levels.filter((level) => held.has(level))) || "no level"} may go to ${guard.url}`
+  const holds = `${guard.name}: texts of ${[...held].join(", ") || "no level"} may go to ${guard.url}`
   if (astray.length === 0) return ok(holds)
   const become = guard.onFailure === "pass" ? "pass unseen, and are flagged" : "are refused"
   return warn(
-    `${holds}; requests at ${list(astray)} ${become}`,
+    `${holds}; requests at ${astray.join(", ")} ${become}`,
     "Put a detector inside their boundary and declare it, or name the guard's levels. docs/guards.md#the-file"
   )
 }
