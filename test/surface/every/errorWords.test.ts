@@ -1,0 +1,65 @@
+/** What a refusal says: where, and what would work, in plain words (docs/api.md#errors). */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { type Gateway, startGateway } from "../../support/gateway.ts"
+import { post } from "../../support/http.ts"
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.stop())
+
+const messages = [{ role: "user", content: "a" }]
+const bases = {
+  "/v1/chat/completions": { model: "claude-sonnet-4-5:il2", messages },
+  "/v1/messages": { model: "claude-sonnet-4-5:il2", max_tokens: 10, messages },
+  "/v1/responses": { model: "gpt-5.1:il5", input: "a" },
+  "/v1/embeddings": { model: "titan-embed-text-v2:il5", input: "a" }
+}
+const wrong: ReadonlyArray<readonly [keyof typeof bases, Readonly<Record<string, unknown>>, string]> = [
+  [
+    "/v1/chat/completions",
+    { tool_choice: { type: "x" } },
+    "tool_choice.type: must be auto, none or required, or function with the name of one"
+  ],
+  ["/v1/chat/completions", { tool_choice: 7 }, "tool_choice: must be auto, none or required"],
+  ["/v1/chat/completions", { reasoning_effort: "huge" }, "reasoning_effort: must be none, minimal"],
+  ["/v1/chat/completions", { reasoning_effort: 5 }, "reasoning_effort: must be none, minimal"],
+  ["/v1/chat/completions", { tools: [{ type: "custom" }] }, "tools[0].type: must be function"],
+  ["/v1/chat/completions", { messages: [{ role: "x" }] }, "messages[0]: must be an object with the role"],
+  ["/v1/chat/completions", { stop: [1] }, "stop[0]: must be a string"],
+  ["/v1/chat/completions", { stream_options: [] }, "stream_options: must be an object"],
+  ["/v1/chat/completions", { response_format: "x" }, "response_format: must be an object of type text"],
+  ["/v1/chat/completions", { response_format: { type: "json_schema" } }, "response_format.json_schema: is required"],
+  ["/v1/chat/completions", { temperature: "hot" }, "temperature: must be a number between 0 and 2"],
+  ["/v1/chat/completions", { temperature: 2.5 }, "temperature: must be between 0 and 2"],
+  ["/v1/chat/completions", { parallel_tool_calls: "no" }, "parallel_tool_calls: must be a boolean"],
+  ["/v1/chat/completions", { user: 7 }, "user: must be a string"],
+  ...(
+    [
+      ["/v1/chat/completions", "max_tokens"],
+      ["/v1/chat/completions", "max_completion_tokens"],
+      ["/v1/messages", "max_tokens"]
+    ] as const
+  ).flatMap(([path, name]) =>
+    [0, -1, 1.5, "7", 2 ** 64].map(
+      (value) => [path, { [name]: value }, `${name}: must be a positive integer, from 1 to 9007199254740991`] as const
+    )
+  ),
+  ["/v1/messages", { messages: 7 }, "messages: must be an array"],
+  ["/v1/messages", { stream: 3 }, "stream: must be a boolean"],
+  ["/v1/responses", { input: 7 }, "input: must be a string or an array"],
+  ["/v1/responses", { reasoning: "x" }, "reasoning: must be an object"],
+  ["/v1/embeddings", { encoding_format: "x" }, "encoding_format: must be float or base64"]
+]
+
+describe("a refusal", () => {
+  it.each(wrong)("%s %j", async (path, fields, words) => {
+    const got = await post(`${gateway.url}${path}`, { ...bases[path], ...fields })
+    assert.strictEqual(got.status, 400)
+    const { message } = got.json.error
+    assert.isTrue(message.startsWith(words), message)
+    // No syntax of types, and no quotes within the quotes of JSON.
+    assert.notMatch(message, /readonly|Expected|\||"|\bunknown\b|\[\]/)
+  })
+})

@@ -1,0 +1,156 @@
+/** A deployment with several regions: one stands in for another of its own, once (docs/decisions.md#several-regions). */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import { wholeMessage } from "../../support/claude.ts"
+import { type FakeUpstream, fakeUpstream, reply } from "../../support/fakeUpstream.ts"
+import { cloudsAt, type Gateway, startGateway } from "../../support/gateway.ts"
+import { post } from "../../support/http.ts"
+
+const regions = ["us-east5", "us-central1", "us-west1"]
+const directory = mkdtempSync(join(tmpdir(), "regions-"))
+const shipped = JSON.parse(readFileSync(resolve(import.meta.dirname, "../../../src/catalog/catalog.json"), "utf8"))
+const isVertexClaude = (deployment: { readonly cloud: string; readonly api: string }) =>
+  deployment.cloud === "vertex" && deployment.api === "messages"
+const [base] = shipped.models.filter(({ deployments }: { deployments: ReadonlyArray<never> }) =>
+  deployments.some(isVertexClaude)
+)
+const model = `${base.id}:fedramp-high`
+// A model for each test, because what a region said is remembered for its deployment.
+const ids = ["one", "two", "three", "four", "five"].map((name) => `${base.id}-${name}`)
+const catalog = {
+  models: [
+    base,
+    ...ids.map((id) => ({
+      ...base,
+      id,
+      deployments: base.deployments.filter(isVertexClaude).map((one: object) => ({ ...one, regions }))
+    }))
+  ]
+}
+
+const message = JSON.stringify(wholeMessage([{ type: "text", text: "Hi" }]))
+const events = [
+  `event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}\n\n`,
+  `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":1}}\n\n`,
+  `event: message_stop\ndata: {"type":"message_stop"}\n\n`
+].join("")
+
+let upstream: FakeUpstream
+let gateway: Gateway
+/** What a region answers with, beside 200. */
+const answers = new Map<string, { readonly status: string; readonly headers?: Readonly<Record<string, string>> }>()
+const asked: Array<string> = []
+beforeAll(async () => {
+  writeFileSync(join(directory, "catalog.json"), JSON.stringify(catalog))
+  upstream = await fakeUpstream((socket, { path, body }) => {
+    const region = /\/locations\/([^/]+)\//.exec(path)?.[1] ?? ""
+    asked.push(region)
+    const answer = answers.get(region)
+    if (answer !== undefined) {
+      socket.write(
+        reply(answer.status, JSON.stringify({ error: { message: "no room" } }), {
+          "content-type": "application/json",
+          ...answer.headers
+        })
+      )
+    } else if (body.includes('"stream":true'))
+      socket.write(reply("200 OK", events, { "content-type": "text/event-stream" }))
+    else socket.write(reply("200 OK", message, { "content-type": "application/json" }))
+  })
+  gateway = await startGateway({
+    settings: { ...cloudsAt(upstream.url), GATEWAY_CATALOG_FILE: join(directory, "catalog.json") }
+  })
+})
+beforeEach(() => {
+  answers.clear()
+  asked.length = 0
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.stop()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+const ask = (name: string, stream = false) =>
+  post(`${gateway.url}/v1/messages`, {
+    model: name.includes(":") ? name : `${name}:fedramp-high`,
+    max_tokens: 16,
+    messages: [{ role: "user", content: "hi" }],
+    ...(stream ? { stream } : {})
+  })
+const recordOf = async (requestId: string | null | undefined) => {
+  for (let left = 50; left > 0; left--) {
+    const record = gateway.records().find(({ request_id }) => request_id === requestId)
+    if (record !== undefined) return record
+    await new Promise((done) => setTimeout(done, 20))
+  }
+  return undefined
+}
+const home = async (name: string): Promise<string> => {
+  await ask(name)
+  return asked.splice(0)[0] ?? ""
+}
+
+describe("a deployment with several regions", () => {
+  it.each([false, true])(
+    "asks the next one when one is at its limit, and remembers it (stream: %s)",
+    async (stream) => {
+      const name = ids[stream ? 1 : 0] ?? ""
+      const first = await home(name)
+      assert.include(regions, first)
+      answers.set(first, { status: "429 Too Many Requests", headers: { "retry-after": "30" } })
+
+      const got = await ask(name, stream)
+      assert.strictEqual(got.status, 200, got.text)
+      assert.lengthOf(asked, 2)
+      assert.strictEqual(asked[0], first)
+      assert.notStrictEqual(asked[1], first)
+      assert.strictEqual(got.headers.get("x-gateway-served-by"), `vertex/${asked[1]}`)
+      const record = await recordOf(got.headers.get("x-request-id") ?? got.headers.get("request-id"))
+      assert.deepStrictEqual(record?.deployment, {
+        cloud: "vertex",
+        region: asked[1],
+        model: name,
+        tried: [...asked]
+      })
+
+      const [, second] = asked.splice(0)
+      assert.strictEqual((await ask(name, stream)).status, 200)
+      assert.deepStrictEqual(asked, [second])
+    }
+  )
+
+  it.each([
+    ["503 Service Unavailable", "three"],
+    ["529 Overloaded", "four"]
+  ])("asks one more and no third, and answers what it said (%s)", async (status, end) => {
+    const name = `${base.id}-${end}`
+    for (const region of regions) answers.set(region, { status })
+    const got = await ask(name)
+    assert.isAtLeast(got.status, 500)
+    assert.lengthOf(asked, 2)
+    assert.strictEqual(got.headers.get("x-gateway-served-by"), `vertex/${asked[1]}`)
+  })
+
+  it("keeps a refusal that is no limit", async () => {
+    const name = ids[4] ?? ""
+    const first = await home(name)
+    answers.set(first, { status: "400 Bad Request" })
+    assert.strictEqual((await ask(name)).status, 400)
+    assert.deepStrictEqual(asked, [first])
+  })
+
+  it("is not what a deployment with one region has", async () => {
+    await ask(model)
+    const [only = ""] = asked.splice(0)
+    answers.set(only, { status: "429 Too Many Requests", headers: { "retry-after": "3" } })
+    const got = await ask(model)
+    assert.strictEqual(got.status, 429)
+    assert.strictEqual(got.headers.get("retry-after"), "3")
+    assert.deepStrictEqual(asked, [only])
+    const record = await recordOf(got.headers.get("x-request-id") ?? got.headers.get("request-id"))
+    assert.deepStrictEqual(record?.deployment, { cloud: "vertex", region: only, model: base.id })
+  })
+})

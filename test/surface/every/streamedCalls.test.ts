@@ -1,0 +1,125 @@
+/** What is kept of the tool calls of a stream is bounded, and holds up no other request when it is scanned (docs/api.md#tool-call-scan). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { noRoom } from "../../../src/catalog/GatewayError.ts"
+import { makeAccumulator } from "../../../src/governance/accumulate.ts"
+import type { Progress, Protocol } from "../../../src/stream/Frame.ts"
+import { chatProtocol } from "../../../src/surfaces/chatStream.ts"
+import { messagesProtocol } from "../../../src/surfaces/messagesStream.ts"
+import {
+  blockStart,
+  blockStop,
+  jsonDelta,
+  message,
+  messageDelta,
+  messageStart,
+  messageStop,
+  sseFrame,
+  type UpstreamEvent
+} from "../../support/claude.ts"
+import { answering, chunk, lastChunk, sseHead } from "../../support/fakeUpstream.ts"
+import { eventsIn, post } from "../../support/http.ts"
+import { longestTurn } from "../../support/longestTurn.ts"
+import { sharedUpstream } from "../../support/shared.ts"
+import { replied } from "../../support/streamed.ts"
+import { chat, dialect, sonnet } from "../../vendors/support.ts"
+
+/** What a caller gets of these events, each in an array of its own. */
+const relayed = async <S extends Progress>(
+  protocol: Protocol<S>,
+  events: Iterable<UpstreamEvent>,
+  more: Parameters<typeof replied<S>>[2] = {}
+) => {
+  const said = Stream.map(Stream.rechunk(Stream.fromIterable(events), 1), (event) => ({
+    event: event.type,
+    data: JSON.stringify(event)
+  }))
+  const { text } = await Effect.runPromise(replied(protocol, said, more))
+  return eventsIn(text).map(({ json }) => json)
+}
+
+const mib = 2 ** 20
+const begun = [
+  messageStart(),
+  blockStart(0, { type: "tool_use", id: "t", name: "write", input: {} }),
+  jsonDelta(0, '{"u":"https://a.example","t":"')
+]
+const ended = [jsonDelta(0, '"}'), blockStop(0), messageDelta("tool_use"), messageStop]
+const more = (count: number, text: string) => Array.from({ length: count }, () => jsonDelta(0, text))
+const flags = [
+  { tool_call_id: "t", tool_name: "write", destinations: ["https://a.example"], reason: "external_destination" }
+]
+
+describe("a long call", () => {
+  it("is scanned in slices, and flagged", { retry: 2, timeout: 60_000 }, async () => {
+    const events = [...begun, ...more(2_000, 'the "quick" fox: jumps\\n'.repeat(500)), ...ended]
+    let got: Awaited<ReturnType<typeof relayed>> = []
+    const longest = await longestTurn(async () => {
+      got = await relayed(messagesProtocol("m"), events)
+    })
+    assert.deepStrictEqual(got.at(-1)?.x_gateway_governance, { flags })
+    assert.isBelow(longest, 150)
+  })
+
+  it("ends the stream in its own words where the scan fails", async () => {
+    const calls = {
+      ...makeAccumulator(),
+      heavy: () => true,
+      *scan() {
+        yield undefined
+        throw new Error("a defect")
+      }
+    }
+    const got = await relayed(messagesProtocol("m"), [...begun, ...ended], { calls })
+    assert.strictEqual(got.at(-1)?.type, "error")
+  })
+
+  it("for which there is no room ends the stream, with the flags so far", async () => {
+    let kept = 0
+    const got = await relayed(messagesProtocol("m"), [...begun, ...more(10, "x".repeat(mib)), ...ended], {
+      hold: (characters) => {
+        kept += characters
+        return kept > 5 * mib ? noRoom : undefined
+      }
+    })
+    assert.strictEqual(got.at(-1)?.error?.message, noRoom.message)
+    assert.deepStrictEqual(got.at(-2)?.x_gateway_governance, { flags })
+    assert.isBelow(kept, 7 * mib)
+  })
+})
+
+it("thinking that is kept for a call takes room as well", async () => {
+  let kept = 0
+  const protocol = chatProtocol({
+    makeReader: () => dialect(sonnet).stream(sonnet, chat({})),
+    heading: { id: "c", created: 0, model: "m" },
+    inputEstimate: 1,
+    includeUsage: false
+  })
+  const thinking = {
+    type: "content_block_delta",
+    index: 0,
+    delta: { type: "thinking_delta", thinking: "x".repeat(mib) }
+  }
+  const events = [messageStart(), blockStart(0, { type: "thinking", thinking: "", signature: "" })]
+  const got = await relayed(protocol, [...events, ...Array.from({ length: 10 }, () => thinking)], {
+    hold: (characters) => {
+      kept += characters
+      return kept > 5 * mib ? noRoom : undefined
+    }
+  })
+  assert.strictEqual(got.at(-1)?.error?.message, noRoom.message)
+  assert.strictEqual(kept, 6 * mib)
+})
+
+describe("the calls of a stream", () => {
+  const { gateway, upstream } = sharedUpstream({})
+  it("are limited as a whole reply is", async () => {
+    const events = [...begun, ...more(40, "x".repeat(mib)), ...ended].map((event) => chunk(sseFrame(event)))
+    upstream.use(answering(Buffer.concat([Buffer.from(sseHead), ...events, Buffer.from(lastChunk)])))
+    const got = await post(`${gateway.url}/v1/messages`, message("claude-sonnet-4-5:il2", "hi", { stream: true }))
+    const said = eventsIn(got.text)
+    assert.match(said.at(-1)?.json.error.message, /too large/)
+    assert.deepStrictEqual(said.at(-2)?.json.x_gateway_governance, { flags })
+  })
+})

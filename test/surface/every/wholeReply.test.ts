@@ -1,0 +1,59 @@
+/** A whole reply that is large holds up no other request, whatever its calls hold (docs/decisions.md#work-in-slices). */
+import { assert, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import type { Provider } from "../../../src/cloud/Provider.ts"
+import { RequestRecord } from "../../../src/http/RequestRecord.ts"
+import { makeWholeReply } from "../../../src/http/wholeReply.ts"
+import { chat as chatSurface } from "../../../src/surfaces/chat.ts"
+import { messages } from "../../../src/surfaces/messages.ts"
+import type { Prepared, Ready } from "../../../src/surfaces/Surface.ts"
+import { longestTurn } from "../../support/longestTurn.ts"
+import { noSpan } from "../../support/noSpan.ts"
+import { chat, dialect, sonnet } from "../../vendors/support.ts"
+
+/** The longest turn of what is done with a reply of these calls, and how many were flagged. */
+const served = async (surface: unknown, prepared: object, input: object) => {
+  const body = { type: "message", content: [{ type: "tool_use", id: "a", name: "write", input }] }
+  const bytes = Buffer.from(JSON.stringify(body))
+  const provider = {
+    send: () => Effect.succeed({ bytes, body, span: noSpan })
+  } as unknown as Provider["Service"]
+  const record = new RequestRecord({
+    id: "",
+    startedAt: 0,
+    method: "",
+    path: "",
+    source: undefined,
+    surface: undefined
+  })
+  const ready = { route: {}, prepared: { bodies: [{}], ...prepared } } as unknown as Ready<Prepared>
+  const whole = makeWholeReply({ embeddingsConcurrency: 1, requestCeiling: Duration.minutes(1), scanMode: "spec" })
+  const longest = await longestTurn(() =>
+    Effect.runPromise(whole({ surface: surface as typeof messages, provider, record, ...ready } as never))
+  )
+  return { longest, flags: record.flags }
+}
+
+it("is scanned in slices", { retry: 2, timeout: 60_000 }, async () => {
+  const input = { text: 'the "quick" fox: jumps\n'.repeat(1_000_000), url: "https://a.example" }
+  const { flags, longest } = await served(messages, { model: "m", emulated: false }, input)
+  assert.strictEqual(flags, 1)
+  assert.isBelow(longest, 100)
+})
+
+it("has its calls printed in slices for chat", { retry: 2, timeout: 60_000 }, async () => {
+  const input = {
+    url: "https://a.example",
+    list: Array.from({ length: 1_000_000 }, (_, at) => ({ name: "value", at }))
+  }
+  const asked = chat({})
+  const prepared = {
+    dialect: dialect(sonnet),
+    route: sonnet,
+    request: asked,
+    heading: { id: "", created: 0, model: "m" }
+  }
+  const { flags, longest } = await served(chatSurface, prepared, input)
+  assert.strictEqual(flags, 1)
+  assert.isBelow(longest, 100)
+})
