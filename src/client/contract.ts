@@ -1679,7 +1679,7 @@ export interface DocumentBlock {
    */
   readonly title?: string | null
   /**
-   * What the model is told of it.
+   * What the model should know about the document.
    * @example "Draft of May"
    */
   readonly context?: string | null
@@ -2180,7 +2180,7 @@ export interface Usage {
   readonly [name: string]: unknown
 }
 
-/** Why the reply ended: by itself or at a stop sequence, at the token limit, to call tools, or by the provider's filter. */
+/** Why the reply ended: at its natural end or at a stop sequence, at the token limit, to call tools, or by the provider's filter. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 
 /** A whole reply. */

@@ -13,7 +13,7 @@ export type Body = JsonObject
 /** One attempt to call a cloud, as the request's record knows it. */
 export interface Attempt {
   readonly region: string
-  /** Open while the attempt may still be answered: whoever reads the reply ends it. */
+  /** Open while the attempt may still be answered; the reader of the reply ends it. */
   readonly span: CallSpan
   /** Whether the request has been sent, so that the cloud may be working on it. */
   sent: boolean
@@ -51,7 +51,7 @@ export interface Reply {
   readonly bytes: Buffer
   /** The same, parsed once. */
   readonly body: JsonObject
-  /** Open: whoever asked ends it, when it knows what the call came to. */
+  /** Open: the caller of the provider ends it, with the tokens and the finish reason. */
   readonly span: CallSpan
 }
 

@@ -20,7 +20,7 @@ import { makeRegions } from "./regions.ts"
 import { type Target, targetOf } from "./Target.ts"
 import { clientError, isUnreachable, isUnsent } from "./transport.ts"
 
-/** An attempt that was answered with success; whoever reads the reply ends its span. */
+/** An attempt that was answered with success; the reader of the reply ends its span. */
 export interface Answer {
   readonly response: HttpClientResponse.HttpClientResponse
   readonly attempt: Attempt

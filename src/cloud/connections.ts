@@ -12,7 +12,7 @@ import { tlsPolicy } from "../tlsPolicy.ts"
 const timeout = 5_000
 
 const options: Undici.Agent.Options = {
-  // What has been admitted is sent at once: a limit here would be a queue that nobody sees.
+  // Admitted requests are sent immediately: a limit here would be a queue without a metric.
   connections: null,
   pipelining: 1,
   allowH2: false,
@@ -20,7 +20,7 @@ const options: Undici.Agent.Options = {
   maxHeaderSize: 32 * 1024
 }
 
-/** As TLS has it anyway. What a socket has read and nobody has taken is memory that a slow reader holds. undici's types lack it. */
+/** As TLS has it anyway. What a socket has read and its reader has not taken is memory that a slow reader holds. undici's types lack it. */
 const buffered = { highWaterMark: 16 * 1024 }
 
 const direct = () =>

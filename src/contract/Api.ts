@@ -28,5 +28,5 @@ export const endpoints: ReadonlyMap<string, Endpoint> = endpointsOf(Api)
 /** The endpoint at a path. A segment in braces is any text. */
 export const endpointAt = (path: string): Endpoint | undefined =>
   endpoints.get(path) ?? (/^\/v1\/models\/[^/]+$/.test(path) ? endpoints.get("/v1/models/{id}") : undefined)
-/** Where each purpose is served: what a caller at the wrong endpoint is told. */
+/** Where each purpose is served: named to a caller at the wrong endpoint. */
 export const purposePaths = pathsOf(endpoints)

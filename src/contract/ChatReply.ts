@@ -7,7 +7,7 @@ import { Governance, guardActions } from "./Governance.ts"
 export const FinishReason = Schema.Literals(["stop", "length", "tool_calls", "content_filter"]).annotate({
   identifier: "FinishReason",
   description:
-    "Why the reply ended: by itself or at a stop sequence, at the token limit, to call tools, or by the provider's filter."
+    "Why the reply ended: at its natural end or at a stop sequence, at the token limit, to call tools, or by the provider's filter."
 })
 export type FinishReason = typeof FinishReason.Type
 

@@ -134,7 +134,7 @@ export const statuses: Readonly<
   "503": {
     meaning: "The gateway is overloaded, or its store of limits cannot be reached: try again after `retry-after`.",
     type: "api_error",
-    message: "the gateway has as many requests in hand as it takes; try again in a moment"
+    message: "the gateway has as many requests in flight as it takes; try again in a moment"
   },
   "504": {
     meaning: "The request took longer than it may.",

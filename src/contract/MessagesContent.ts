@@ -103,7 +103,10 @@ export const DocumentBlock = kind(
   {
     source: inline([pdfSource, plainSource, blocksSource], "The document itself."),
     title: nullable(Schema.String, { description: "The document's title.", example: "Report" }),
-    context: nullable(Schema.String, { description: "What the model is told of it.", example: "Draft of May" }),
+    context: nullable(Schema.String, {
+      description: "What the model should know about the document.",
+      example: "Draft of May"
+    }),
     ...citations,
     ...cached
   },

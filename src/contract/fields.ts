@@ -121,7 +121,7 @@ export const ModelField = Schema.String.check(
   Schema.isNonEmpty({ message: "must name a model, as <base_model>:<level>" })
 ).annotate({ description: "Composite ID, `<base_model>:<level>`.", examples: ["claude-sonnet-4-5:il5"] })
 
-/** A number that JavaScript cannot hold comes as its text, and is told the same. */
+/** A number that JavaScript cannot hold comes as its text, and gets the same message. */
 const positive = { message: "must be a positive integer, from 1 to 9007199254740991" }
 export const PositiveInt = Schema.Number.annotate(positive).check(
   Schema.isInt(positive),

@@ -1,5 +1,5 @@
 /**
- * Unions whose members are told apart by a literal, and which pass what they do not know: a vendor adds kinds of items, blocks and
+ * Unions whose members differ by a literal, and which pass what they do not know: a vendor adds kinds of items, blocks and
  * events before this contract hears of them.
  */
 import { Schema, type SchemaAST, SchemaParser, SchemaTransformation } from "effect"
@@ -55,7 +55,7 @@ export const onlyKinds = <const M extends ReadonlyArray<Schema.Top>>(
 
 /**
  * The members, and every object of another `type`. Typed as its members only: beside an object of any type no other could be
- * told apart.
+ * distinguished.
  */
 export const kinds = <const M extends ReadonlyArray<Schema.Top>>(
   members: M,

@@ -1,5 +1,5 @@
 /**
- * Room in memory for what requests have in hand: bodies, whole replies, events that are still to be completed, tool calls of
+ * A limit on the memory of requests in flight: bodies, whole replies, events that are still to be completed, tool calls of
  * streams, and what waits for slow readers. What does not fit is refused.
  */
 import { getHeapStatistics } from "node:v8"
@@ -22,7 +22,7 @@ export interface MemoryBudget {
 }
 
 /**
- * For all requests of a process. `most`: bytes as they came, an eighth of what the heap may become. What is in hand is there as bytes,
+ * For all requests of a process. `most`: bytes as they came, an eighth of what the heap may become. A body exists as bytes,
  * as text, as a tree and as what is made of it.
  */
 export const makeMemoryBudget = (most = getHeapStatistics().heap_size_limit / 8): MemoryBudget => {

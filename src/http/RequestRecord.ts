@@ -1,5 +1,5 @@
 /**
- * What one request came to. Whoever learns something writes it here; the usage record, the log line, the span and the metrics
+ * The facts of one request, written by each step that learns one. The usage record, the log line, the span and the metrics
  * are made from it once, when the request is over (`RequestFacts`). It holds no payload.
  */
 import { Context, type Tracer } from "effect"

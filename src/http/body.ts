@@ -101,7 +101,7 @@ const readBytes = (request: HttpServerRequest.HttpServerRequest, { maxBytes, tim
     const cut = () => finish(Effect.fail(brokenOff))
     const timer = setTimeout(() => finish(Effect.fail(tooSlow)), Duration.toMillis(timeout))
     incoming.on("data", take).on("end", end).on("error", cut).on("close", cut)
-    // A caller that asked first is told to go on; Node leaves that to us. In HTTP/1.0 there is no such answer.
+    // A caller that asked first gets 100 Continue, which Node does not send. In HTTP/1.0 there is no such answer.
     if (request.headers.expect !== undefined && incoming.httpVersion === "1.1") {
       sayContinue(NodeHttpServerRequest.toServerResponse(request))
     }

@@ -40,13 +40,13 @@ const noRoute = (method: string, path: string): GatewayError => {
 
 const overloaded = new GatewayError({
   reason: "overloaded",
-  message: "the gateway has as many requests in hand as it takes; try again in a moment",
+  message: "the gateway has as many requests in flight as it takes; try again in a moment",
   retryAfter: 1
 })
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** What HTTP forbids and Node leaves to us, because its own refusals have no body and no ID. */
+/** What HTTP forbids and is refused here, because Node's own refusals have no body and no ID. */
 const malformed = (request: Request): GatewayError | undefined => {
   const { headers, httpVersion, rawHeaders } = NodeHttpServerRequest.toIncomingMessage(request)
   let hosts = 0

@@ -48,7 +48,7 @@ export const modelsLayer = HttpApiBuilder.group(
 )
 
 /**
- * A caller with a key is told what the boundary depends on beside the partition table (docs/operation.md#what-may-serve-what).
+ * A caller with a key sees what the boundary depends on beside the partition table (docs/operation.md#what-may-serve-what).
  */
 export const healthLayer = HttpApiBuilder.group(
   Api,

@@ -1,4 +1,4 @@
-/** Keys that are revoked or disabled, told to every replica that shares a store, before its key file says so (docs/operation.md#redis). */
+/** Keys that are revoked or disabled, passed on to every replica that shares a store, before its key file says so (docs/operation.md#redis). */
 import { Context, Effect, Layer } from "effect"
 import type { LedgerError } from "./Ledger.ts"
 

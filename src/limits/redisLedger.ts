@@ -3,7 +3,7 @@
  *
  * All counts belong to an epoch, a random name that is given to a Redis which has none. Where it is another one than before, the
  * counts are gone: Redis came back empty. Then nothing is granted before every process has written back the last counts that it
- * has seen. It says so in the log and in `gateway_access_store_resets_total`; what nobody has seen is in the usage records.
+ * has seen. It says so in the log and in `gateway_access_store_resets_total`; what no process has seen is in the usage records.
  */
 import { Context, Duration, Effect, Metric, Schedule, Semaphore } from "effect"
 import * as Redis from "effect/persistence/Redis"

@@ -22,7 +22,7 @@ const isFilled = <B>(items: ReadonlyArray<B>): items is Filled<B> => items.lengt
 
 /**
  * An operator on arrays. Unlike `Stream.mapAccumArray`, a step may end or fail the stream and keep what it emits before that, and the
- * end of the stream before is told from its failure.
+ * end of the stream before differs from its failure.
  */
 export const stage =
   <A, B, E, E2>(make: () => Stage<A, B, E, E2>) =>

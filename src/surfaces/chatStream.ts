@@ -38,7 +38,7 @@ export class ChatState implements Progress, Pieces {
   /** Nothing has been said yet. */
   silent = true
   ending: Ending | undefined
-  /** Calls that are complete, to be told with the next frame. */
+  /** Calls that are complete, to be reported with the next frame. */
   private completed: Array<CallPiece> = []
   private frames: Array<Frame> | undefined
 

@@ -54,7 +54,7 @@ const messageStop: Frame = {
 const looksLikeObject = (data: string) => data.startsWith("{") && data.endsWith("}")
 const string = (value: unknown): string => textOf(value) ?? ""
 
-/** Blocks that call a tool, whoever runs it. */
+/** Blocks that call a tool of the caller's or of the vendor's. */
 export const isCall = ({ type }: JsonObject): boolean =>
   type === "tool_use" || type === "server_tool_use" || type === "mcp_tool_use"
 
@@ -96,7 +96,7 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
 
 /**
  * The same of events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected,
- * as those of objects that nobody holds for long.
+ * as those of short-lived objects.
  */
 const rareFrame = (state: MessagesState, model: string, name: string, data: string): Frame | undefined => {
   switch (name) {

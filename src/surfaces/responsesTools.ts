@@ -130,7 +130,7 @@ export const refuseNested = (given: Json | undefined, path: string): string | un
     : `${path}[${at}].function: tools are flat here: {"type":"function","name":…,"description":…,"parameters":…}, with nothing under function`
 }
 
-/** All of them at once, so that a caller with several fixes its request once. */
+/** All of them together, so that a caller with several fixes its request once. */
 export const refuseTools = (refused: ReadonlyArray<Refused>): string | undefined => {
   const [first] = refused
   if (first === undefined) return undefined

@@ -22,7 +22,7 @@ const shown = (tool: JsonObject, at: number): string =>
 /** Fields that are tools of this kind, too. */
 export const serverFields: ReadonlyArray<string> = ["mcp_servers", "container"]
 
-/** Why a request may not be sent, naming every tool at once, so that the caller fixes it once. */
+/** Why a request may not be sent, naming every tool, so that the caller fixes it once. */
 export const refuseServerTools = (body: JsonObject): string | undefined => {
   const refused = arrayOf(body.tools).flatMap((tool, at) =>
     isObject(tool) && !passes(tool.type) ? [shown(tool, at)] : []

@@ -1,6 +1,6 @@
 /**
  * Log lines, on standard error: standard output belongs to the usage records (`GATEWAY_USAGE_LOG`), so that the two streams
- * can be told apart. Whatever is in a value, a line stays one line and cannot control a terminal.
+ * can be distinguished. Whatever is in a value, a line stays one line and cannot control a terminal.
  */
 import { Cause, type Fiber, Layer, Logger, type LogLevel, Option, References } from "effect"
 import type { GatewaySettings } from "../Settings.ts"

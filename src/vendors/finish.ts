@@ -37,7 +37,7 @@ const meanings: ReadonlyMap<string, Meaning> = new Map([
 /** Kinds of failure, of any vendor: `error`, `server_error`, `malformed_tool_use`, `MALFORMED_FUNCTION_CALL`. */
 const failure = /^malformed|(?:^|_)error$/i
 
-/** Fails where a word is one of a failure; a word that nobody knows, or none at all, is `content_filter`. */
+/** Fails where a word is one of a failure; an unknown word, or none at all, is `content_filter`. */
 export const finishOfWord = (word: string | undefined): Result.Result<FinishReason, Broken> => {
   const meaning = meanings.get(word ?? "") ?? (failure.test(word ?? "") ? "failed" : "content_filter")
   return meaning === "failed" ? Result.fail(unfinished(word ?? "")) : Result.succeed(meaning)

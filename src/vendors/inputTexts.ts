@@ -1,4 +1,4 @@
-/** What vendors say of a call's input as JSON values, and chat as a text: printed at once, or for a large reply ahead and in slices. */
+/** A call's input, a JSON value for the vendor and a text on chat: printed immediately, or for a large reply ahead and in slices. */
 import { arrayOf, isShallow, isShallowInSlices, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 import { printText } from "../wire/print.ts"
 import type { Slices } from "../wire/slices.ts"
@@ -25,7 +25,7 @@ const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | und
   )
 ]
 
-/** Prints what calls in a reply are told; `inputText` then has it. */
+/** Prints the inputs of a reply's calls; `inputText` then has it. */
 export function* printInputs(reply: JsonObject): Slices<void> {
   for (const input of inputsOf(reply)) {
     if (typeof input !== "object" || input === null) continue

@@ -1,6 +1,6 @@
 /**
  * Where a chat request may hold what (docs/api.md#adjusted-requests). Every dialect reads the request by the same table, so a field
- * that stands in none of these places is read by nobody, and is named.
+ * that stands in none of these places is not read, and is named.
  */
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, objectOf, textOf } from "../wire/json.ts"
@@ -79,7 +79,7 @@ const parameters: ReadonlyArray<{ readonly name: string; readonly before: string
   } satisfies Readonly<Record<string, Inside>>).map(([name, place]) => ({ name, before: `${name}.`, place }))
 const mark: Places = { type: read, ttl: read }
 
-interface Told {
+interface Shape {
   /** What the vendor has no place for. */
   readonly lost: ReadonlySet<Aside>
   /** Parameters that are sent as they came, with all that is in them. */
@@ -87,12 +87,12 @@ interface Told {
 }
 
 /** Finds what stands inside of a value and is not read. */
-const lookInto = (value: unknown, place: Inside, before: string, lost: Told["lost"], found: Set<string>): void => {
+const lookInto = (value: unknown, place: Inside, before: string, lost: Shape["lost"], found: Set<string>): void => {
   if (Array.isArray(value)) for (const item of value) lookInto(item, place, before, lost, found)
   else if (isObject(value)) look(value, typeof place === "function" ? place(value) : place, before, lost, found)
 }
 
-const look = (holder: Fields, known: Places, before: string, lost: Told["lost"], found: Set<string>): void => {
+const look = (holder: Fields, known: Places, before: string, lost: Shape["lost"], found: Set<string>): void => {
   for (const field of Object.keys(holder)) {
     if (found.size >= mostNamed) return
     const value = holder[field]
@@ -122,7 +122,7 @@ const lookAtSchemas = ({ tools }: ChatRequest, found: Set<string>): void => {
 }
 
 /** Names what stands inside of a request and is not said, because no dialect reads it or because this vendor has no place for it. */
-export const nameUnread = (chat: ChatRequest, { lost, whole }: Told, adjusted: Array<string>): void => {
+export const nameUnread = (chat: ChatRequest, { lost, whole }: Shape, adjusted: Array<string>): void => {
   const found = new Set<string>()
   for (const { before, name, place } of parameters) {
     const value = chat[name]

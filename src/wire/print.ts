@@ -106,7 +106,7 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
   yield text
 }
 
-/** The text of a value in one piece, printed in slices. Each piece is made flat in its own: to join them would do that for all at once. */
+/** The text of a value in one piece, printed in slices. Each piece is flattened on its own: joining them would flatten all in one step. */
 export function* printText(value: unknown): Slices<string> {
   const pieces: Array<string> = []
   for (const piece of printPieces(value)) {

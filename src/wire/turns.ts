@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { type Pause, pausing } from "./pause.ts"
 import type { Slices } from "./slices.ts"
 
-/** Does one slice of about a millisecond; true when nothing is left to do. */
+/** Does one slice of about a millisecond; true when nothing remains to be done. */
 export type Step = () => boolean
 
 interface Job {

@@ -14,7 +14,7 @@ const directory = mkdtempSync(join(tmpdir(), "gateway-memory-"))
 const { file, secrets } = keysFileWith(directory, { free: {} })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-/** A gateway with a small heap, at a cloud that takes so long; a second lets requests be in hand together. */
+/** A gateway with a small heap, at a cloud that takes so long; a second lets requests be in flight together. */
 const gatewayWith = async (answer: Buffer, delay = 1000, settings: Readonly<Record<string, string>> = {}) => {
   const upstream = await fakeUpstream(async (socket) => {
     await sleep(delay)

@@ -22,7 +22,7 @@ export interface HeaderCredential {
   readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
 }
 
-/** Describes a failure of a vendor's library by its name, code and HTTP status, and by nothing else of it; then what mends it. */
+/** Describes a failure of a vendor's library by its name, code and HTTP status, and by nothing else of it; then what fixes it. */
 export const credentialError =
   (source: string, remedy: string) =>
   (cause: unknown): CredentialError => {

@@ -4,7 +4,7 @@ import { type AuthHeaders, type CredentialError, credentialError, type HeaderCre
 import { bearer, makeTokenCache } from "./Token.ts"
 
 export interface GoogleOptions {
-  /** `VERTEX_PROJECT`. Told to the library so that it does not look for one itself, which would start `gcloud`. */
+  /** `VERTEX_PROJECT`. Passed to the library so that it does not look for one itself, which would start `gcloud`. */
   readonly project: string
   /** A token to use as it is (`VERTEX_ACCESS_TOKEN`); without one, Application Default Credentials. */
   readonly accessToken?: Redacted.Redacted<string> | undefined

@@ -28,16 +28,21 @@ const models = optionalText("models", "base models it may use: claude-*,gpt-5.1"
 const levels = optionalText("levels", "levels it may use: il5,itar")
 const expires = optionalText("expires", "when it ends: 2027-01-31 (at 00:00 UTC), a time, or 90d")
 
-/** Replicas hear it from their Redis within two seconds, whenever they see the key file. */
-const told = <E, R>(gateway: GatewaySettings, id: string, refused: boolean, changed: Effect.Effect<string, E, R>) =>
+/** Replicas read it from their Redis within two seconds, whenever they see the key file. */
+const notifying = <E, R>(
+  gateway: GatewaySettings,
+  id: string,
+  refused: boolean,
+  changed: Effect.Effect<string, E, R>
+) =>
   Effect.flatMap(changed, (text) => {
-    const telling = tellReplicas(gateway, id, refused)
-    if (telling === undefined) {
+    const notified = tellReplicas(gateway, id, refused)
+    if (notified === undefined) {
       const unknown =
         "Replicas that share a Redis hear of it with the key file: set GATEWAY_REDIS_URL in this shell, too.\n"
       return Effect.succeed(isElsewhere(gateway) ? text + unknown : text)
     }
-    return Effect.match(telling, {
+    return Effect.match(notified, {
       onFailure: ({ message }) =>
         `${text}Replicas were not told: ${message}. They follow when they read the key file.\n`,
       onSuccess: () => `${text}Replicas that share the Redis were told.\n`
@@ -92,13 +97,13 @@ export const keysCommand = Command.make("keys").pipe(
       (options, gateway) => listKeys(gateway.keysFile, { ...options, spent: spentIn(gateway) })
     ),
     printing("revoke", "Revoke a key; it stops working within seconds", { id }, ({ id }, gateway) =>
-      told(gateway, id, true, revokeKey(gateway.keysFile, id))
+      notifying(gateway, id, true, revokeKey(gateway.keysFile, id))
     ),
     printing("disable", "Refuse a key until it is enabled again", { id }, ({ id }, gateway) =>
-      told(gateway, id, true, disableKey(gateway.keysFile, id, true))
+      notifying(gateway, id, true, disableKey(gateway.keysFile, id, true))
     ),
     printing("enable", "Take a key that was disabled", { id }, ({ id }, gateway) =>
-      told(gateway, id, false, disableKey(gateway.keysFile, id, false))
+      notifying(gateway, id, false, disableKey(gateway.keysFile, id, false))
     ),
     printing(
       "rotate",

@@ -57,7 +57,7 @@ export const reply: Dialect["reply"] = (body, route, chat) => {
   )
 }
 
-/** JSON that was asked for in words may come in a fence all the same. */
+/** JSON that was asked for in words may come in a fence anyway. */
 export const filterFor = (chat: ChatRequest | undefined): TextFilter =>
   chat === undefined || jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter()
 

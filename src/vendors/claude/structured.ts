@@ -119,7 +119,7 @@ const referencesIn = (schema: Json, found: Set<string>): Set<string> => {
   return found
 }
 
-/** Whether a definition refers to itself, at once or through others. */
+/** Whether a definition refers to itself, directly or through others. */
 const isRecursive = (schema: JsonObject): boolean => {
   const references = new Map(
     ["$defs", "definitions"].flatMap((map) =>

@@ -39,7 +39,7 @@ export const reply: Dialect["reply"] = (body, route) => {
   )
 }
 
-/** A token as OpenAI says it; the vendor says no bytes, and those of a part of a character cannot be told from its text. */
+/** A token as OpenAI says it; the vendor says no bytes, and those of a part of a character do not follow from its text. */
 const likelihood = (candidate: Json): JsonObject => {
   const { token, logProbability } = objectOf(candidate)
   return { token: textOf(token) ?? "", logprob: numberOf(logProbability) ?? 0, bytes: null }

@@ -39,7 +39,7 @@ const likelyFields: ReadonlySet<string> = new Set([...saidFields, "logprobs", "t
 const saysLikely = (chat: ChatRequest, { deployment }: Route): boolean =>
   deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && unsaidStops(chat).length === 0
 
-/** This vendor keeps prompts by itself, and has no place for the others. */
+/** This vendor caches prompts automatically, and has no place for the others. */
 const lost = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
 
 export const request: Dialect["request"] = (chat, route) => {

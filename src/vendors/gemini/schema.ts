@@ -34,7 +34,7 @@ const mapKeywords: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * A tool's parameters: all but `$schema`, which is no part of a nested schema. Shared where nothing goes. `onDrop` is told a
+ * A tool's parameters: all but `$schema`, which is no part of a nested schema. Shared where nothing goes. `onDrop` gets a
  * reference of the root's that leads nowhere in it.
  */
 export const toolSchema = (schema: JsonObject, onDrop: (keyword: string) => void): JsonObject => {
@@ -68,7 +68,7 @@ const pointedAt = (schema: JsonObject, reference: string): JsonObject | undefine
   return isObject(at) ? at : undefined
 }
 
-/** The schema of an answer in Gemini's words; the input is never changed. `onDrop` is told each keyword that is left out. */
+/** The schema of an answer in Gemini's words; the input is never changed. `onDrop` gets each keyword that is left out. */
 export const answerSchema = (schema: JsonObject, onDrop: (keyword: string) => void, depth = 0): JsonObject => {
   const parts: Array<JsonObject> = []
   addParts(schema, onDrop, depth, parts)

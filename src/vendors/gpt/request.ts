@@ -45,7 +45,7 @@ const maxStops = 4
 export const unsaidStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
   stopsOf(chat).slice(takes(model.sampling, chatEffort(chat, model) !== "none") ? maxStops : 0)
 
-/** The vendor keeps prompts by itself. */
+/** The vendor caches prompts automatically. */
 const lost = new Set(["cache_control"] as const)
 
 export const request: Dialect["request"] = (chat, route) => {

@@ -29,7 +29,7 @@ const said: ReadonlySet<string> = new Set([
 /** Smallest `max_output_tokens`. */
 const minOutput = 16
 
-/** The vendor keeps prompts by itself. */
+/** The vendor caches prompts automatically. */
 const lost = new Set(["cache_control", "messages.name"] as const)
 
 export const request: Dialect["request"] = (chat, { model, deployment }) => {
