@@ -78,9 +78,8 @@ export const makeProvider = (cloud: Cloud) =>
               )
             },
             hold: (bytes) => (takeMemory(bytes) ? undefined : noRoom),
-            framingError: (failure) => framingError(failure, scrub),
-            transportError: clientError
-          })(response.stream)
+            framingError: (failure) => framingError(failure, scrub)
+          })(Stream.mapError(response.stream, clientError))
         )
       )
     }

@@ -4,8 +4,7 @@
  */
 import { Cause, Effect, Option, Pull, Scope, Stream } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { Frame } from "../stream/Frame.ts"
-import { Enough } from "../stream/translate.ts"
+import { Enough, type Frame } from "../stream/Frame.ts"
 import { heldReply } from "./heldReply.ts"
 import { passedReply } from "./passedReply.ts"
 import type { GuardStreamOptions } from "./streamedTexts.ts"

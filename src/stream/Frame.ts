@@ -1,5 +1,6 @@
 /** What a streamed reply is made of on its way to the caller, and how a surface makes it. */
 
+import { Data } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
@@ -41,6 +42,9 @@ export interface Progress {
   /** Bytes of the reply, about, that came so far and were not said: kept for what comes later, or cut off. */
   kept?: number
 }
+
+/** The reply is complete and the cloud is not: its call is ended. */
+export class Enough extends Data.TaggedError("Enough") {}
 
 /**
  * How one surface says a stream of upstream events: pure but for its own state, which is made anew for each stream and which

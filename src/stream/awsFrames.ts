@@ -5,7 +5,7 @@ import { Result } from "effect"
 import { type Decoder, type Event, FramingError, type FramingFailure, UpstreamException } from "../wire/Event.ts"
 import { readObject } from "../wire/json.ts"
 import { maxEventBytes } from "../wire/sse.ts"
-import { Remainder } from "./remainder.ts"
+import { Remainder } from "./decode.ts"
 
 /** Total length, length of the headers, and the checksum of both; the checksum of the whole ends a frame. */
 const preludeBytes = 12

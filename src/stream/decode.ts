@@ -3,21 +3,20 @@ import { Exit } from "effect"
 import type { Decoded, Decoder, Event, FramingFailure } from "../wire/Event.ts"
 import { stage } from "./stage.ts"
 
-export interface DecodeOptions<E, E2> {
+export interface DecodeOptions<E> {
   readonly decoder: Decoder
   /** Called when bytes have come, and with the first event. */
   readonly arrived: () => void
   readonly first: (event: Event) => void
   /** Takes memory for bytes of an event that is not complete; less than 0 gives it back. Answers why there is none. */
-  readonly hold: (bytes: number) => E2 | undefined
-  readonly framingError: (failure: FramingFailure) => E2
-  readonly transportError: (error: E) => E2
+  readonly hold: (bytes: number) => E | undefined
+  readonly framingError: (failure: FramingFailure) => E
 }
 
 /** Events before a failure are kept. */
-export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
-  stage<Uint8Array, Event, E, E2>(() => {
-    const { arrived, decoder, first, framingError, hold, transportError } = options
+export const decode = <E>(options: DecodeOptions<E>) =>
+  stage<Uint8Array, Event, E>(() => {
+    const { arrived, decoder, first, framingError, hold } = options
     let begun = false
     let pending = 0
     const step = ({ events, failure }: Decoded) => ({
@@ -47,7 +46,47 @@ export const decode = <E, E2>(options: DecodeOptions<E, E2>) =>
         const refused = pending === before ? undefined : hold(pending - before)
         return { emit: events, end: refused === undefined ? undefined : Exit.fail(refused) }
       },
-      onDone: () => step(decoder.end()),
-      onError: transportError
+      onDone: () => step(decoder.end())
     }
   })
+
+const empty = Buffer.alloc(0)
+
+/**
+ * The bytes of an unfinished line or frame, kept from one network chunk to the next. A chunk that comes while nothing is kept is viewed
+ * and not copied; else the buffer doubles as it grows, so that n bytes cost O(n) however small the chunks they come in.
+ */
+export class Remainder {
+  private buffer: Buffer = empty
+  private owned = false
+  length = 0
+
+  append(bytes: Uint8Array): void {
+    const { buffer, length } = this
+    if (length === 0) {
+      this.buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+      this.owned = false
+    } else {
+      if (!this.owned || length + bytes.length > buffer.length) {
+        this.buffer = Buffer.allocUnsafe(Math.max(length + bytes.length, 2 * length, 256))
+        this.buffer.set(buffer.subarray(0, length))
+        this.owned = true
+      }
+      this.buffer.set(bytes, length)
+    }
+    this.length += bytes.length
+  }
+
+  /** The kept bytes, valid until the next `append`. */
+  view(): Buffer {
+    return this.buffer.subarray(0, this.length)
+  }
+
+  /** Drops so many of the first bytes. The others are kept apart from the chunk that they came in. */
+  drop(bytes: number): void {
+    this.length -= bytes
+    if (this.length === 0) this.buffer = empty
+    else if (bytes > 0 || !this.owned) this.buffer = Buffer.from(this.buffer.subarray(bytes, bytes + this.length))
+    this.owned = true
+  }
+}

@@ -1,13 +1,26 @@
-/** A streamed reply on its way from the cloud to the caller. */
-import { identity, type Stream } from "effect"
-import type { GatewayError } from "../catalog/GatewayError.ts"
+/** A streamed reply on its way from the cloud's events to the caller's bytes: the pipe, and its stages in their order. */
+import { Cause, Effect, Exit, identity, Option, Pull, Stream } from "effect"
+import { type GatewayError, internal } from "../catalog/GatewayError.ts"
+import { cut, type UpstreamFault } from "../catalog/UpstreamFault.ts"
+import type { Accumulator } from "../governance/accumulate.ts"
+import { type Governance, governanceOf } from "../governance/flags.ts"
 import type { Event } from "../wire/Event.ts"
+import { printEvents } from "../wire/sse.ts"
+import { inSlices } from "../wire/turns.ts"
 import { type DeadlineOptions, withDeadlines } from "./deadlines.ts"
-import { encode } from "./encode.ts"
-import { endInBand } from "./endInBand.ts"
-import type { Frame, Progress } from "./Frame.ts"
-import { govern } from "./govern.ts"
-import { type Enough, type TranslateOptions, translate } from "./translate.ts"
+import { Enough, type Frame, type Item, type Progress, type Protocol } from "./Frame.ts"
+import { type Step, stage } from "./stage.ts"
+
+interface TranslateOptions<S extends Progress> {
+  readonly protocol: Protocol<S>
+  readonly state: S
+  readonly calls: Accumulator
+  /** So many events have come. */
+  readonly onEvents: (count: number) => void
+  /** Takes memory for so many more characters that are kept, `all` with those before; answers why there is none. */
+  readonly hold: (more: number, all: number) => GatewayError | undefined
+  readonly errorOf: (fault: UpstreamFault) => GatewayError
+}
 
 export interface ReplyOptions<S extends Progress> extends TranslateOptions<S>, DeadlineOptions {
   /** The surface's own in-band error. */
@@ -33,3 +46,113 @@ export const reply = <S extends Progress>(
     endInBand(options.lastFrames),
     encode(options.onWaiting)
   )
+
+/** Events become the surface's frames, and their tool calls are collected. Ends with the surface's own terminal frame, or fails. */
+const translate = <S extends Progress>(options: TranslateOptions<S>) =>
+  stage<Event, Frame, GatewayError | Enough>(() => {
+    const { calls, errorOf, hold, onEvents, protocol, state } = options
+    let kept = 0
+
+    const endOf = (): Exit.Exit<void, GatewayError | Enough> | undefined => {
+      if (state.end === "complete") return state.early === true ? Exit.fail(new Enough()) : Exit.void
+      if (state.end !== undefined) return Exit.fail(errorOf(state.end))
+      const all = (state.kept ?? 0) + calls.kept()
+      const refused = all === kept ? undefined : hold(all - kept, all)
+      kept = all
+      return refused === undefined ? undefined : Exit.fail(refused)
+    }
+    const step = (emit: ReadonlyArray<Frame>): Step<Frame, GatewayError | Enough> => {
+      for (const { calls: pieces, data } of emit) for (const piece of pieces ?? []) calls.take(piece, data.length)
+      return { emit, end: endOf() }
+    }
+    return {
+      onArray: (events) => {
+        onEvents(events.length)
+        return step(protocol.step(state, events)[1])
+      },
+      onDone: () => {
+        const last = protocol.onHalt(state)
+        state.end ??= cut
+        return step(last)
+      }
+    }
+  })
+
+type Filled<A> = readonly [A, ...Array<A>]
+
+/** What the calls so far come to; undefined when none is flagged. */
+export const governanceSoFar = (calls: Accumulator): Governance | undefined => governanceOf(calls.flags())
+
+/** Scans what is still to be scanned, in slices where it is long. */
+export const scanned = (calls: Accumulator): Effect.Effect<void> =>
+  Effect.suspend(() => (calls.heavy() ? inSlices(calls.scan()) : Effect.void))
+
+const flagged = (frames: Filled<Frame>, governance: Governance | undefined): Filled<Frame> =>
+  governance === undefined
+    ? frames
+    : (frames.flatMap((frame) => frame.flagged?.(governance) ?? [frame]) as unknown as Filled<Frame>)
+
+/** The flags of the calls go on the last frame. A reply that fails is scanned too: its flags go with the surface's in-band error. */
+const govern =
+  (calls: Accumulator) =>
+  <E>(self: Stream.Stream<Frame, E>): Stream.Stream<Frame, E> =>
+    Stream.transformPull(self, (upstream) =>
+      Effect.succeed(
+        Pull.matchEffect(upstream, {
+          onSuccess: (frames) =>
+            frames.some((frame) => frame.flagged !== undefined)
+              ? Effect.map(scanned(calls), () => flagged(frames, governanceSoFar(calls)))
+              : Effect.succeed(frames),
+          onFailure: (cause) => Effect.andThen(scanned(calls), Effect.failCause(cause)),
+          onDone: () => Cause.done()
+        })
+      )
+    )
+
+/** After its first array a reply never fails: it ends with the surface's own error. */
+const endInBand =
+  (lastFrames: (error: GatewayError) => ReadonlyArray<Frame>) =>
+  (self: Stream.Stream<Item, GatewayError>): Stream.Stream<Item, GatewayError> =>
+    Stream.unwrap(
+      Effect.map(Effect.context(), (context) => {
+        let begun = false
+        const items = Stream.mapArray(self, (array) => {
+          begun = true
+          return array
+        })
+        return Stream.catchCause(items, (cause) => {
+          if (!begun || Cause.hasInterruptsOnly(cause)) return Stream.failCause(cause)
+          const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+          const last = Stream.fromArray(lastFrames(error ?? internal))
+          if (error !== undefined) return last
+          const logged = Effect.provideContext(Effect.logError("a streamed reply failed", cause), context)
+          return Stream.unwrap(Effect.as(logged, last))
+        })
+      })
+    )
+
+/**
+ * One buffer an array, so one write a network chunk. `onWaiting` is called with how many more bytes wait for the caller, or fewer: an
+ * array is asked for when the last one has left.
+ */
+export const encode =
+  (onWaiting: (bytes: number) => void) =>
+  <E>(items: Stream.Stream<Item, E>): Stream.Stream<Uint8Array, E> =>
+    Stream.transformPull(items, (upstream) =>
+      Effect.sync(() => {
+        let waiting = 0
+        const wait = (bytes: number) => {
+          if (bytes !== waiting) onWaiting(bytes - waiting)
+          waiting = bytes
+        }
+        const next = Effect.suspend(() => {
+          wait(0)
+          return upstream
+        })
+        return Effect.map(next, (array) => {
+          const bytes = Buffer.from(printEvents(array))
+          wait(bytes.length)
+          return [bytes] as const
+        })
+      })
+    )

@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer"
 import { type Decoder, type Event, FramingError, type FramingFailure } from "../wire/Event.ts"
 import { eventReader, maxEventBytes } from "../wire/sse.ts"
-import { Remainder } from "./remainder.ts"
+import { Remainder } from "./decode.ts"
 
 const LF = 10
 const CR = 13

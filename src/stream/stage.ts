@@ -8,12 +8,10 @@ export interface Step<B, E> {
 }
 
 /** The steps of one stream: pure but for their own state. */
-export interface Stage<A, B, E, E2> {
-  readonly onArray: (items: ReadonlyArray<A>) => Step<B, E2>
+export interface Stage<A, B, E> {
+  readonly onArray: (items: ReadonlyArray<A>) => Step<B, E>
   /** The stream before this stage has ended. */
-  readonly onDone: () => Step<B, E2>
-  /** It has failed. */
-  readonly onError: (error: E) => E2
+  readonly onDone: () => Step<B, E>
 }
 
 type Filled<B> = readonly [B, ...Array<B>]
@@ -25,19 +23,19 @@ const isFilled = <B>(items: ReadonlyArray<B>): items is Filled<B> => items.lengt
  * end of the stream before differs from its failure.
  */
 export const stage =
-  <A, B, E, E2>(make: () => Stage<A, B, E, E2>) =>
-  (self: Stream.Stream<A, E>): Stream.Stream<B, E2> =>
+  <A, B, E>(make: () => Stage<A, B, E>) =>
+  <E2>(self: Stream.Stream<A, E2>): Stream.Stream<B, E | E2> =>
     Stream.transformPull(self, (upstream) =>
       Effect.sync(() => {
-        const { onArray, onDone, onError } = make()
-        let end: Pull.Pull<never, E2> | undefined
-        const pass = ({ emit, end: exit }: Step<B, E2>) => {
+        const { onArray, onDone } = make()
+        let end: Pull.Pull<never, E> | undefined
+        const pass = ({ emit, end: exit }: Step<B, E>) => {
           if (exit !== undefined) end = Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
           return isFilled(emit) ? Effect.succeed(emit) : end
         }
-        const step: Pull.Pull<Filled<B>, E2> = Pull.matchEffect(upstream, {
+        const step: Pull.Pull<Filled<B>, E | E2> = Pull.matchEffect(upstream, {
           onSuccess: (items) => pass(onArray(items)) ?? step,
-          onFailure: (cause) => Effect.failCause(Cause.map(cause, onError)),
+          onFailure: Effect.failCause,
           onDone: () => {
             end = Cause.done()
             return pass(onDone()) ?? end

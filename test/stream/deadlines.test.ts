@@ -4,7 +4,7 @@ import { Cause, Deferred, Duration, Effect, Exit, Fiber, Queue, Scope, Stream } 
 import { vi } from "vitest"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { type DeadlineOptions, withDeadlines } from "../../src/stream/deadlines.ts"
-import { Enough } from "../../src/stream/translate.ts"
+import { Enough } from "../../src/stream/Frame.ts"
 import { keepAlive } from "../../src/wire/sse.ts"
 
 beforeEach(() => {

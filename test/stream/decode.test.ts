@@ -2,12 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Option, Stream } from "effect"
 import { type DecodeOptions, decode } from "../../src/stream/decode.ts"
-import { encode } from "../../src/stream/encode.ts"
 import type { Item } from "../../src/stream/Frame.ts"
+import { encode } from "../../src/stream/reply.ts"
 import { sse } from "../../src/stream/sse.ts"
 import { keepAlive } from "../../src/wire/sse.ts"
 
-type Options = DecodeOptions<string, string>
+type Options = DecodeOptions<string>
 
 /** What comes of these network reads, each with its chunks, and how it ends. */
 const decoded = (reads: ReadonlyArray<ReadonlyArray<string>>, more: Partial<Options> = {}, failure?: string) => {
@@ -17,7 +17,6 @@ const decoded = (reads: ReadonlyArray<ReadonlyArray<string>>, more: Partial<Opti
     first: () => {},
     hold: () => undefined,
     framingError: ({ _tag }) => _tag,
-    transportError: (error) => `transport: ${error}`,
     ...more
   }
   const bytes = Stream.flatMap(Stream.fromIterable(reads), (chunks) =>
@@ -55,7 +54,7 @@ describe("the bytes of a cloud", () => {
   it("fail after the events before: in their framing, at an end inside an event, and with the connection", () => {
     const reads = [["data: 1\n\n"], ["data: 2\n\nda"]]
     assert.deepStrictEqual(decoded(reads), { arrays: ["1", "2"], end: "FramingError" })
-    assert.deepStrictEqual(decoded(reads, {}, "cut"), { arrays: ["1", "2"], end: "transport: cut" })
+    assert.deepStrictEqual(decoded(reads, {}, "cut"), { arrays: ["1", "2"], end: "cut" })
     assert.deepStrictEqual(decoded(reads, { decoder: failing() }), { arrays: ["1", "2"], end: "FramingError" })
   })
 

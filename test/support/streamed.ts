@@ -6,8 +6,7 @@ import { faultError, framingError } from "../../src/cloud/fault.ts"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { decode } from "../../src/stream/decode.ts"
 import type { Progress, Protocol } from "../../src/stream/Frame.ts"
-import { governanceSoFar } from "../../src/stream/govern.ts"
-import { type ReplyOptions, reply } from "../../src/stream/reply.ts"
+import { governanceSoFar, type ReplyOptions, reply } from "../../src/stream/reply.ts"
 import type { Decoder, Event } from "../../src/wire/Event.ts"
 import { printEvents } from "../../src/wire/sse.ts"
 
@@ -65,13 +64,12 @@ export const streamed = <S extends Progress>(
 ): StreamedReply => {
   const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b).concat(bytes.length)
   const pieces = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end))
-  const decoded = decode<never, GatewayError>({
+  const decoded = decode<GatewayError>({
     decoder: makeDecoder(),
     arrived: nothing,
     first: nothing,
     hold: () => undefined,
-    framingError: (failure) => framingError(failure, unscrubbed),
-    transportError: (error) => error
+    framingError: (failure) => framingError(failure, unscrubbed)
   })
   return Effect.runSync(replied(protocol, decoded(Stream.rechunk(Stream.fromIterable(pieces), 1))))
 }
