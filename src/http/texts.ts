@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import { fitsText } from "../contract/fields.ts"
-import { type JsonText, keepRead } from "../vendors/jsonTexts.ts"
+import { type JsonText, keepRead } from "../vendors/callTexts.ts"
 import type { Budget } from "../wire/budget.ts"
 import { isObject, maxNesting } from "../wire/json.ts"
 import { parse, type Refusal } from "../wire/parse.ts"

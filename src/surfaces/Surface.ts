@@ -7,7 +7,7 @@ import type { Body, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import type { Called, Governance } from "../governance/flags.ts"
 import type { Progress, Protocol, Summary } from "../stream/Frame.ts"
-import type { JsonText } from "../vendors/jsonTexts.ts"
+import type { JsonText } from "../vendors/callTexts.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { Slices } from "../wire/slices.ts"
 

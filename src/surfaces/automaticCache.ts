@@ -2,7 +2,7 @@
  * `cache_control` of a messages request itself: the vendor's own API marks the last block that can be cached. The clouds refuse the
  * field, so the block is marked here (docs/upstreams.md#automatic-caching).
  */
-import { removed } from "../vendors/adjustments.ts"
+import { type Adjusted, removed } from "../vendors/adjustments.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../wire/json.ts"
 
 /** The most marks of one request. */
@@ -41,7 +41,7 @@ const markLast = (messages: ReadonlyArray<Json>, mark: JsonObject): ReadonlyArra
 }
 
 /** `adjusted` takes what became of the field. */
-export const cacheLastBlock = (body: JsonObject, adjusted: Set<string>): JsonObject => {
+export const cacheLastBlock = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const { cache_control: mark, ...rest } = body
   if (mark === undefined) return body
   if (!isObject(mark)) return mark === null ? rest : body

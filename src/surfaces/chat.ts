@@ -5,14 +5,13 @@ import type { Route } from "../catalog/Route.ts"
 import { estimateOf, isCount } from "../catalog/Tokens.ts"
 import { ChatRequest } from "../contract/Chat.ts"
 import type { ApiError } from "../contract/Errors.ts"
-import { isIdleField, leftOut } from "../vendors/adjustments.ts"
+import { Adjusted, isIdleField, leftOut } from "../vendors/adjustments.ts"
+import { jsonTexts, printInputs } from "../vendors/callTexts.ts"
 import { type Heading, renderCompletion } from "../vendors/completion.ts"
 import type { Dialect } from "../vendors/Dialect.ts"
 import { dialectOf } from "../vendors/dialects.ts"
-import { printInputs } from "../vendors/inputTexts.ts"
-import { jsonTexts } from "../vendors/jsonTexts.ts"
 import { reservedOutput } from "../vendors/reservedOutput.ts"
-import type { Json, JsonObject } from "../wire/json.ts"
+import type { JsonObject } from "../wire/json.ts"
 import { plainPath, strip } from "../wire/strip.ts"
 import { type ChatState, chatProtocol } from "./chatStream.ts"
 import { refuseCloudFields } from "./cloudFields.ts"
@@ -55,14 +54,11 @@ const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "resp
 const replied = (request: ChatRequest): ChatRequest => ({ ...request, messages: [], tools: null })
 
 /** The body as the deployment takes it; what it does not take is named, too, unless it asked for nothing. */
-const stripped = (body: JsonObject, { refused, strip: fields }: Route, adjusted: ReadonlyArray<string>) => {
-  const gone: Array<string> = []
+const stripped = (body: JsonObject, { refused, strip: fields }: Route, adjusted: Adjusted): JsonObject => {
   const refusedPaths = new Set([...(refused ?? [])].map(plainPath))
-  const onDrop = (path: string, value: Json): void => {
-    if (refusedPaths.has(path) || !isIdleField(path, value)) gone.push(leftOut(path, value))
-  }
-  const bodies = [strip(body, fields, onDrop)]
-  return { bodies, adjusted: gone.length === 0 ? adjusted : [...adjusted, ...new Set(gone)] }
+  return strip(body, fields, (path, value) => {
+    if (refusedPaths.has(path) || !isIdleField(path, value)) adjusted.add(leftOut(path, value))
+  })
 }
 
 export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
@@ -78,9 +74,11 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
     if (dialect === undefined) return Result.fail(internal) // the resolver answers chat models only
     const refusal = refuseCloudFields(request, ["store"]) ?? refuseOutside(request, readFields)
     if (refusal !== undefined) return Result.fail(invalid(refusal))
-    return Result.map(dialect.request(request, route), ({ adjusted, body }) => ({
+    const adjusted = new Adjusted()
+    return Result.map(dialect.request(request, route, adjusted), (body) => ({
       operation: route.deployment.api,
-      ...stripped(body, route, adjusted),
+      bodies: [stripped(body, route, adjusted)],
+      adjusted: [...adjusted],
       stream: request.stream === true,
       maxOutput: reservedOutput(body, route.model),
       dialect,

@@ -2,7 +2,7 @@
  * Items of earlier replies that come back as input (docs/decisions.md#responses-surface): what client libraries added to them goes,
  * and so does what refers to a reply that the cloud would have stored.
  */
-import { removed } from "../vendors/adjustments.ts"
+import { type Adjusted, removed } from "../vendors/adjustments.ts"
 import type { JsonObject } from "../wire/json.ts"
 import { compileStrip, strip } from "../wire/strip.ts"
 
@@ -21,7 +21,7 @@ const withoutId = (item: JsonObject): JsonObject => {
 }
 
 /** The items without what a library made of them. `adjusted` takes what goes. */
-export const withoutAdded = (items: ReadonlyArray<JsonObject>, adjusted: Set<string>): ReadonlyArray<JsonObject> => {
+export const withoutAdded = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
   const { input } = strip({ input: items }, added, (path, value) => {
     if (value !== null) adjusted.add(removed(path))
   })
@@ -29,7 +29,7 @@ export const withoutAdded = (items: ReadonlyArray<JsonObject>, adjusted: Set<str
 }
 
 /** The items without what refers to a stored reply. `adjusted` takes what goes. */
-export const withoutStored = (items: ReadonlyArray<JsonObject>, adjusted: Set<string>): ReadonlyArray<JsonObject> => {
+export const withoutStored = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
   const kept: Array<JsonObject> = []
   for (const item of items) {
     // Without their encrypted content, which never left, the cloud cannot use them.

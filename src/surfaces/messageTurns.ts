@@ -2,7 +2,7 @@
  * Messages of one role in a row, which some deployments refuse and the vendor's own API takes as one turn
  * (docs/upstreams.md#anthropic-messages): they become one message, as on the chat surface.
  */
-import { mostNamed, removed } from "../vendors/adjustments.ts"
+import { type Adjusted, removed } from "../vendors/adjustments.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 const roleOf = (message: Json | undefined): string | undefined => textOf(objectOf(message).role)
@@ -17,14 +17,14 @@ const resultsFirst = (blocks: ReadonlyArray<Json>): ReadonlyArray<Json> => {
 }
 
 /** One message of several. Of a field that more than one has, the first counts; `adjusted` names the others. */
-const joined = (run: ReadonlyArray<JsonObject>, adjusted: Set<string>): JsonObject => {
+const joined = (run: ReadonlyArray<JsonObject>, adjusted: Adjusted): JsonObject => {
   const fields: { [key: string]: Json | undefined } = {}
   const blocks: Array<Json> = []
   for (const message of run) {
     for (const block of blocksOf(message.content)) blocks.push(block)
     for (const name of Object.keys(message)) {
       if (!Object.hasOwn(fields, name)) fields[name] = message[name]
-      else if (name !== "role" && name !== "content" && adjusted.size < mostNamed) {
+      else if (name !== "role" && name !== "content") {
         adjusted.add(removed(`messages.${name}`))
       }
     }
@@ -33,7 +33,7 @@ const joined = (run: ReadonlyArray<JsonObject>, adjusted: Set<string>): JsonObje
 }
 
 /** `adjusted` takes that something was merged. */
-export const mergeTurns = (body: JsonObject, adjusted: Set<string>): JsonObject => {
+export const mergeTurns = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
   const follows = (at: number) => at > 0 && isObject(messages[at]) && roleOf(messages[at]) === roleOf(messages[at - 1])
   if (!messages.some((message, at) => roleOf(message) !== undefined && follows(at))) return body

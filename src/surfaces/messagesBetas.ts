@@ -4,7 +4,7 @@
  */
 import type { Beta } from "../catalog/Catalog.ts"
 import type { Route } from "../catalog/Route.ts"
-import { changed, mostNamed, removed } from "../vendors/adjustments.ts"
+import { type Adjusted, changed, removed } from "../vendors/adjustments.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { type Strip, sparing } from "../wire/strip.ts"
 
@@ -54,12 +54,12 @@ const usedBetas = (body: JsonObject, betas: ReadonlyArray<Beta>): ReadonlySet<Be
 }
 
 /** The body without the tools of these betas, and without a choice of one of them. */
-const withoutTools = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Set<string>): JsonObject => {
+const withoutTools = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Adjusted): JsonObject => {
   const kept: Array<Json> = []
   const gone: Array<Json> = []
   for (const tool of arrayOf(body.tools)) (toolBeta(tool, betas) === undefined ? kept : gone).push(tool)
   if (gone.length === 0) return body
-  for (const tool of gone.slice(0, mostNamed)) adjusted.add(removed(`tools.${textOf(objectOf(tool).type)}`))
+  for (const tool of gone) adjusted.add(removed(`tools.${textOf(objectOf(tool).type)}`))
   const { tools: _, tool_choice: choice, ...rest } = body
   const chosen = textOf(objectOf(choice).name)
   const choosable = kept.length > 0 && !gone.some((tool) => chosen !== undefined && objectOf(tool).name === chosen)
@@ -72,7 +72,7 @@ const withoutTools = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Se
 }
 
 /** The body without the blocks of these betas, and without messages of which nothing is left. */
-const withoutBlocks = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Set<string>): JsonObject => {
+const withoutBlocks = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: Adjusted): JsonObject => {
   const kept = (holder: JsonObject, path: string): JsonObject => {
     if (!Array.isArray(holder.content)) return holder
     let touched = false
@@ -112,7 +112,7 @@ export const applyBetas = (
   { betas: table, refused, strip }: Route,
   allowed: ReadonlyArray<string>,
   header: string | undefined,
-  adjusted: Set<string>
+  adjusted: Adjusted
 ): MessagesBetas => {
   const { anthropic_beta, ...body } = given
   if (!isReadable(anthropic_beta)) adjusted.add(removed("anthropic_beta"))
@@ -121,7 +121,7 @@ export const applyBetas = (
     const known = table.find(({ aliases }) => aliases?.includes(beta))
     const own = allowed.find((one) => (known === undefined ? one === beta : isOf(known, one)))
     if (own !== undefined) sent.add(own)
-    else if (adjusted.size < mostNamed) adjusted.add(removed(`anthropic-beta.${beta}`))
+    else adjusted.add(removed(`anthropic-beta.${beta}`))
   }
   const isSent = (beta: Beta) => [...sent].some((one) => isOf(beta, one))
   // Tools and blocks exist only with their beta: without them the request would be another one.

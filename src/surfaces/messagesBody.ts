@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { Body } from "../cloud/Provider.ts"
-import { mostNamed, removed } from "../vendors/adjustments.ts"
+import { Adjusted, removed } from "../vendors/adjustments.ts"
 import { systemTurns } from "../vendors/claude/refusals.ts"
 import { foldSystem } from "../vendors/claude/systemTurns.ts"
 import { withOpaqueUser } from "../vendors/claude/userId.ts"
@@ -73,10 +73,10 @@ const uncounted = new Set(
 )
 
 /** What of a body is counted. */
-const countedOf = (body: JsonObject, adjusted: Set<string>): JsonObject => {
+const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   for (const name of Object.keys(body)) {
     if (counted.includes(name) || uncounted.has(name) || saysNothing(body[name] ?? null)) continue
-    if (adjusted.size < mostNamed) adjusted.add(removed(name))
+    adjusted.add(removed(name))
   }
   return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
 }
@@ -96,13 +96,12 @@ const saysNothing = (value: Json): boolean =>
   value === null || (typeof value === "object" && Object.keys(value).length === 0)
 
 /** Names what messages that became part of another one held beside their text. */
-const nameLost = (before: JsonObject, after: JsonObject, adjusted: Set<string>): void => {
+const nameLost = (before: JsonObject, after: JsonObject, adjusted: Adjusted): void => {
   const kept = new Set(arrayOf(after.messages))
   for (const given of arrayOf(before.messages)) {
     const message = objectOf(given)
     if (message.role !== "system" || kept.has(message)) continue
     for (const name of Object.keys(message)) {
-      if (adjusted.size >= mostNamed) return
       if (name === "role" || name === "content" || saysNothing(message[name] ?? null)) continue
       adjusted.add(removed(`messages.${name}`))
     }
@@ -121,7 +120,7 @@ export const prepareMessages = (
   if (given.thread !== undefined && given.thread !== null) return Result.fail(threadUnsupported)
   const refusal = refuseServerTools(given) ?? refuseCloudFields(given, serverFields) ?? refuseOutside(given)
   if (refusal !== undefined) return Result.fail(invalid(refusal))
-  const adjusted = new Set<string>()
+  const adjusted = new Adjusted()
   const allowed = (options.counting ? deployment.countBetas : deployment.betas) ?? []
   const { betas, body: plain, strip: stripped } = applyBetas(given, route, allowed, options.betaHeader, adjusted)
   const { vendor_version, anthropic_version, model: _, thread: __, stream: ___, ...rest } = plain
@@ -138,10 +137,9 @@ export const prepareMessages = (
   }
   const merged = mergeTurns(turned, adjusted)
   const cached = options.counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)
-  const { body: shaped, emulated, adjusted: reworded } = formatted(cached, route.strip)
-  for (const change of reworded) adjusted.add(change)
+  const { body: shaped, emulated } = formatted(cached, route.strip, adjusted)
   const kept = options.counting ? countedOf(shaped, adjusted) : shaped
-  const addressed = withOpaqueUser(kept, (change) => adjusted.add(change))
+  const addressed = withOpaqueUser(kept, adjusted)
   const sampled = withoutSampling(addressed, model, adjusted)
   const { body, changes } = adjustThinking(sampled, { model, deployment, betas, counting: options.counting })
   const refused = refusedPaths(route)

@@ -2,10 +2,9 @@
  * `output_config.format` of a messages request where the deployment does not take it: an instruction stands for it, and a Markdown
  * fence around the answer is taken off, as on the chat surface (docs/decisions.md#structured-output).
  */
-import { changed, mostNamed, removed, unadjusted } from "../vendors/adjustments.ts"
-import { jsonFenceFilter } from "../vendors/claude/jsonFence.ts"
+import { type Adjusted, changed, removed } from "../vendors/adjustments.ts"
 import { jsonInstruction, takesFormat } from "../vendors/claude/structured.ts"
-import type { TextFilter } from "../vendors/textFilter.ts"
+import { jsonFenceFilter, type TextFilter } from "../vendors/textFilters.ts"
 import type { Event } from "../wire/Event.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../wire/json.ts"
 import type { Strip } from "../wire/strip.ts"
@@ -14,33 +13,28 @@ export interface Formatted {
   readonly body: JsonObject
   /** Whether an instruction stands for the format. */
   readonly emulated: boolean
-  /** For `x-gateway-adjusted`. */
-  readonly adjusted: ReadonlyArray<string>
 }
 
 /** `output_format` is the name that the format had as a beta. */
-export const formatted = (body: JsonObject, strip: Strip): Formatted => {
+export const formatted = (body: JsonObject, strip: Strip, adjusted: Adjusted): Formatted => {
   const config = objectOf(body.output_config)
   const format = config.format ?? body.output_format
   if (!isObject(format) || format.type !== "json_schema" || !isObject(format.schema)) {
-    return { body, emulated: false, adjusted: unadjusted }
+    return { body, emulated: false }
   }
   const { output_format, ...rest } = body
-  const adjusted =
-    (config.format ?? undefined) !== undefined && isObject(output_format) ? [removed("output_format")] : []
-  if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false, adjusted }
+  if ((config.format ?? undefined) !== undefined && isObject(output_format)) adjusted.add(removed("output_format"))
+  if (takesFormat(strip)) return { body: { ...rest, output_config: { ...config, format } }, emulated: false }
   const { format: _, ...others } = config
   const { type, schema } = format
-  const unsaid = Object.keys(format).filter((name) => name !== "type" && name !== "schema")
+  adjusted.add(changed("output_config.format", type, "instruction"))
+  for (const name of Object.keys(format)) {
+    if (name !== "type" && name !== "schema") adjusted.add(removed(`output_config.format.${name}`))
+  }
   const instruction = { type: "text", text: jsonInstruction(schema) }
   const { output_config: __, ...plain } = rest
   return {
     emulated: true,
-    adjusted: [
-      ...adjusted,
-      changed("output_config.format", type, "instruction"),
-      ...unsaid.slice(0, mostNamed).map((name) => removed(`output_config.format.${name}`))
-    ],
     body: {
       ...plain,
       ...(Object.keys(others).length === 0 ? {} : { output_config: others }),

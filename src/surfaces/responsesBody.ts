@@ -6,7 +6,8 @@ import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ResponsesRequest } from "../contract/Responses.ts"
-import type { JsonText } from "../vendors/jsonTexts.ts"
+import { Adjusted } from "../vendors/adjustments.ts"
+import type { JsonText } from "../vendors/callTexts.ts"
 import { isObject, type Json, type JsonObject } from "../wire/json.ts"
 import { refuseCloudFields } from "./cloudFields.ts"
 import { withoutAdded, withoutStored } from "./echoedItems.ts"
@@ -85,7 +86,7 @@ export const prepareResponses = (
   request: ResponsesRequest,
   route: Route
 ): Result.Result<ResponsesBody, GatewayError> => {
-  const adjusted = new Set<string>()
+  const adjusted = new Adjusted()
   const items = withoutAdded(itemsOf(request), adjusted)
   const own = buildTools(request.tools ?? undefined, "tools", adjusted)
   const brought = items.map(({ tools }, at) => buildTools(tools, `input[${at}].tools`, adjusted))

@@ -2,7 +2,7 @@
  * Tools of the responses format, judged by who executes them (docs/decisions.md#responses-surface). What goes upstream is built
  * here, from fields that are known, so that no definition leaves which the screen has not read.
  */
-import { mostNamed, removed } from "../vendors/adjustments.ts"
+import { type Adjusted, removed } from "../vendors/adjustments.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import type { ScreenedTool } from "./Surface.ts"
 
@@ -74,8 +74,8 @@ export interface BuiltTools {
 }
 
 /** Names fields that were given and do not leave: `tools.function.returns:removed`. */
-const nameLeft = (given: Json | undefined, built: Json | undefined, path: string, adjusted: Set<string>): void => {
-  if (given === built || adjusted.size >= mostNamed) return
+const nameLeft = (given: Json | undefined, built: Json | undefined, path: string, adjusted: Adjusted): void => {
+  if (given === built) return
   if (Array.isArray(given)) {
     const kept = arrayOf(built)
     for (let at = 0; at < given.length; at++) nameLeft(given[at], kept[at], path, adjusted)
@@ -83,7 +83,6 @@ const nameLeft = (given: Json | undefined, built: Json | undefined, path: string
   }
   const [fields, kept] = [objectOf(given), objectOf(built)]
   for (const name of Object.keys(fields)) {
-    if (adjusted.size >= mostNamed) return
     if (fields[name] === null) continue
     if (Object.hasOwn(kept, name)) nameLeft(fields[name], kept[name], `${path}.${name}`, adjusted)
     else adjusted.add(removed(`${path}.${name}`))
@@ -91,12 +90,7 @@ const nameLeft = (given: Json | undefined, built: Json | undefined, path: string
 }
 
 /** The tools of one list, and what is wrong with them. `adjusted` takes what of them does not leave. */
-export const buildTools = (
-  given: Json | undefined,
-  path: string,
-  adjusted: Set<string>,
-  builds = outer
-): BuiltTools => {
+export const buildTools = (given: Json | undefined, path: string, adjusted: Adjusted, builds = outer): BuiltTools => {
   const tools: Array<JsonObject> = []
   const refused: Array<Refused> = []
   for (const [at, value] of arrayOf(given).entries()) {
@@ -177,7 +171,7 @@ export interface BuiltChoice {
 }
 
 /** `tool_choice`, from what is known of it. `adjusted` takes what of it does not leave. */
-export const buildChoice = (given: Json | undefined, adjusted: Set<string>): BuiltChoice => {
+export const buildChoice = (given: Json | undefined, adjusted: Adjusted): BuiltChoice => {
   if (!isObject(given)) return { choice: given ?? undefined }
   const builtAs = (choice: JsonObject): BuiltChoice => {
     nameLeft(given, choice, "tool_choice", adjusted)

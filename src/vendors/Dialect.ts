@@ -12,6 +12,7 @@ import type { ToolCall } from "../contract/ChatMessage.ts"
 import type { FinishReason } from "../contract/ChatReply.ts"
 import type { Event } from "../wire/Event.ts"
 import type { Json, JsonObject } from "../wire/json.ts"
+import type { Adjusted } from "./adjustments.ts"
 
 /** A whole answer, in no one's format. */
 export interface Answer {
@@ -87,17 +88,10 @@ export interface StreamReader {
   usage(): Tokens | undefined
 }
 
-/** What is sent upstream, and what of the request was changed for it. */
-export interface Said {
-  readonly body: JsonObject
-  /** In the caller's words, as `changed` and `removed` print them; `unadjusted` where nothing was changed. */
-  readonly adjusted: ReadonlyArray<string>
-}
-
 export interface Dialect {
-  /** Refusals name the message, part, tool or parameter. */
-  readonly request: (chat: ChatRequest, route: Route) => Result.Result<Said, GatewayError>
+  /** The vendor's body; `adjusted` takes what of the request was changed for it. Refusals name the message, part, tool or parameter. */
+  readonly request: (chat: ChatRequest, route: Route, adjusted: Adjusted) => Result.Result<JsonObject, GatewayError>
   /** `body` is parsed exactly. `chat` is what was asked: an answer in JSON is then freed of the Markdown around it. */
-  readonly reply: (body: JsonObject, route: Route, chat?: ChatRequest) => Result.Result<Answer, UpstreamFault>
-  readonly stream: (route: Route, chat?: ChatRequest) => StreamReader
+  readonly reply: (body: JsonObject, route: Route, chat: ChatRequest) => Result.Result<Answer, UpstreamFault>
+  readonly stream: (route: Route, chat: ChatRequest) => StreamReader
 }

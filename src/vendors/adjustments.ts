@@ -8,11 +8,15 @@ import type { ChatRequest } from "../contract/Chat.ts"
 import type { Json } from "../wire/json.ts"
 import { chosen } from "./schema.ts"
 
-/** Of a request that is said as it came. */
-export const unadjusted: ReadonlyArray<string> = Object.freeze([])
-
 /** How many changes are named: no request of use has so many, and to name each takes time. */
-export const mostNamed = 1000
+const mostNamed = 1000
+
+/** What was changed of a request, each change once. */
+export class Adjusted extends Set<string> {
+  override add(change: string): this {
+    return this.size < mostNamed ? super.add(change) : this
+  }
+}
 
 /** Longest name that is said whole; callers make up their own. */
 const maxName = 128
@@ -96,30 +100,30 @@ export const isIdle = (name: string, value: unknown): boolean =>
 export const nameUnsaid = (
   request: { readonly [name: string]: Json | undefined },
   said: ReadonlySet<string>,
-  adjusted: Array<string>
+  adjusted: Adjusted
 ): void => {
   for (const name of Object.keys(request)) {
-    if (!said.has(name) && !asksNothing(name, request[name] ?? null)) adjusted.push(removed(name))
+    if (!said.has(name) && !asksNothing(name, request[name] ?? null)) adjusted.add(removed(name))
   }
 }
 
 /** Names those of the parameters that are given and ask for something. */
-export const nameRemoved = (chat: ChatRequest, names: ReadonlyArray<string>, adjusted: Array<string>): void => {
+export const nameRemoved = (chat: ChatRequest, names: ReadonlyArray<string>, adjusted: Adjusted): void => {
   for (const name of names) {
     const value = chat[name]
-    if (value !== undefined && !asksNothing(name, value)) adjusted.push(removed(name))
+    if (value !== undefined && !asksNothing(name, value)) adjusted.add(removed(name))
   }
 }
 
 /** An effort that was asked for and is not the one that is sent. */
-export const nameEffort = (chat: ChatRequest, effort: Effort, adjusted: Array<string>): void => {
+export const nameEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): void => {
   const asked = chat.reasoning_effort
-  if (typeof asked === "string" && asked !== effort) adjusted.push(changed("reasoning_effort", asked, effort))
+  if (typeof asked === "string" && asked !== effort) adjusted.add(changed("reasoning_effort", asked, effort))
 }
 
 /** A forced choice of a tool that becomes `auto`. */
-export const nameForced = (chat: ChatRequest, adjusted: Array<string>): void => {
+export const nameForced = (chat: ChatRequest, adjusted: Adjusted): void => {
   const choice = chosen(chat)
-  if (choice === "required") adjusted.push(changed("tool_choice", choice, "auto"))
-  else if (typeof choice === "object") adjusted.push(changed("tool_choice", choice.name, "auto"))
+  if (choice === "required") adjusted.add(changed("tool_choice", choice, "auto"))
+  else if (typeof choice === "object") adjusted.add(changed("tool_choice", choice.name, "auto"))
 }

@@ -1,29 +1,25 @@
-/** What the three dialects' answers have in common (docs/api.md#chat-answers). */
+/** What the dialects' answers have in common (docs/api.md#chat-answers). */
 import { createHash, randomBytes } from "node:crypto"
+import { Result } from "effect"
 import type { Tokens } from "../catalog/Tokens.ts"
+import { type Broken, unfinished } from "../catalog/UpstreamFault.ts"
 import type { ToolCall } from "../contract/ChatMessage.ts"
-import type { FinishReason, Usage } from "../contract/ChatReply.ts"
+import type { FinishReason } from "../contract/ChatReply.ts"
 import { type JsonObject, textOf } from "../wire/json.ts"
 import type { Answer, Pieces, Served } from "./Dialect.ts"
 
 /** Unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini). */
 export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
 
+/** An ID that is the same each time for the same text: `call_` and so many hexadecimal digits. */
+export const digestId = (text: string, digits: number): string =>
+  `call_${createHash("sha256").update(text).digest("hex").slice(0, digits)}`
+
 /** Longest ID of a call, in characters (docs/api.md#limits). */
 const maxCallId = 256
 
 /** An ID as callers may give it back: one that is longer becomes a digest of itself, the same each time. */
-export const callId = (id: string): string =>
-  id.length <= maxCallId ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 48)}`
-
-/** Token counts as the chat format says them. */
-export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage => ({
-  prompt_tokens: input,
-  completion_tokens: output,
-  total_tokens: input + output,
-  ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
-  ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } })
-})
+export const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 48))
 
 /** Of an answer whose vendor counted nothing. */
 export const noUsage: Tokens = { input: 0, output: 0 }
@@ -64,3 +60,50 @@ export const makeAnswer = (
   const { text, extra, ...said } = answer
   return { ...said, content: text === "" && silent ? null : text, finishReason, extra }
 }
+
+/** `failed`: there is no usable answer. */
+type Meaning = FinishReason | "failed"
+
+const words = (meaning: Meaning, names: string) => names.split(" ").map((name) => [name, meaning] as const)
+
+/**
+ * Why an answer ended: one table for the words of every vendor, which are all different (docs/decisions.md#finish-reasons,
+ * docs/upstreams.md#finish-reasons). A word that is not here does not say that the answer is whole, so it is never `stop`.
+ */
+const meanings: ReadonlyMap<string, Meaning> = new Map([
+  // OpenAI's formats; `completed` is the status of a response, and `max_output_tokens` why one is incomplete.
+  ...words("stop", "stop completed"),
+  ...words("length", "length max_output_tokens"),
+  ...words("tool_calls", "tool_calls function_call"),
+  ...words("content_filter", "content_filter"),
+  // Claude, and Bedrock.
+  ...words("stop", "end_turn stop_sequence"),
+  ...words("length", "max_tokens model_context_window_exceeded"),
+  ...words("tool_calls", "tool_use"),
+  ...words("content_filter", "refusal guardrail_intervened content_filtered"),
+  // Only the vendor's own server tools pause a turn, and those are refused; chat could not send what was said back as it was.
+  ...words("failed", "pause_turn"),
+  // Gemini.
+  ...words("stop", "STOP"),
+  ...words("length", "MAX_TOKENS CONTINUATION"),
+  ...words("content_filter", "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII OTHER"),
+  ...words("content_filter", "IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION"),
+  ...words("failed", "FINISH_REASON_UNSPECIFIED MISSING_THOUGHT_SIGNATURE UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS"),
+  ...words("failed", "NO_IMAGE IMAGE_OTHER")
+])
+
+/** Kinds of failure, of any vendor: `error`, `server_error`, `malformed_tool_use`, `MALFORMED_FUNCTION_CALL`. */
+const failure = /^malformed|(?:^|_)error$/i
+
+/** Fails where a word is one of a failure; an unknown word, or none at all, is `content_filter`. */
+export const finishOfWord = (word: string | undefined): Result.Result<FinishReason, Broken> => {
+  const meaning = meanings.get(word ?? "") ?? (failure.test(word ?? "") ? "failed" : "content_filter")
+  return meaning === "failed" ? Result.fail(unfinished(word ?? "")) : Result.succeed(meaning)
+}
+
+/** Whether a guardrail of Bedrock's replaced the answer: the body says so beside a word that may be that of a natural end. */
+export const isGuarded = (body: JsonObject): boolean => (body["amazon-bedrock-guardrailAction"] ?? "NONE") !== "NONE"
+
+/** Of a body that has the word and may be guarded. */
+export const finishOfBody = (word: string | undefined, body: JsonObject): Result.Result<FinishReason, Broken> =>
+  isGuarded(body) ? Result.succeed("content_filter") : finishOfWord(word)

@@ -1,7 +1,7 @@
 /** Answers in the chat format: one object, or a stream of chunks (docs/api.md#chat-answers, docs/api.md#chat-stream). */
-import type { Completion } from "../contract/ChatReply.ts"
+import type { Tokens } from "../catalog/Tokens.ts"
+import type { Completion, Usage } from "../contract/ChatReply.ts"
 import type { Governance } from "../contract/Governance.ts"
-import { makeUsage } from "./answer.ts"
 import type { Answer, Ending, Piece } from "./Dialect.ts"
 
 /** What every chunk of an answer repeats; clients lose chunks that differ. */
@@ -12,6 +12,15 @@ export interface Heading {
   /** The composite ID that was asked for. */
   readonly model: string
 }
+
+/** Token counts as the chat format says them. */
+export const makeUsage = ({ input, output, cached, reasoning }: Tokens): Usage => ({
+  prompt_tokens: input,
+  completion_tokens: output,
+  total_tokens: input + output,
+  ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
+  ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } })
+})
 
 /**
  * Null content stands only beside what is said instead, so that the message can be given back as it is. `refusal` and `logprobs`

@@ -4,11 +4,12 @@ import type { Model } from "../catalog/Catalog.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { drops } from "../wire/strip.ts"
-import { changed } from "./adjustments.ts"
+import { type Adjusted, changed } from "./adjustments.ts"
 import { reply as claudeReply } from "./claude/reply.ts"
 import { request as claudeRequest, unsaidStops as claudeStops, refusesOne } from "./claude/request.ts"
 import { stream as claudeStream } from "./claude/stream.ts"
 import type { Dialect } from "./Dialect.ts"
+import { onlyFirst, stopping } from "./emulation.ts"
 import { reply as geminiReply } from "./gemini/reply.ts"
 import { request as geminiRequest, unsaidStops as geminiStops } from "./gemini/request.ts"
 import { stream as geminiStream } from "./gemini/stream.ts"
@@ -16,21 +17,19 @@ import { reply as gptReply } from "./gpt/reply.ts"
 import { request as gptRequest, unsaidStops } from "./gpt/request.ts"
 import { stream as gptStream } from "./gpt/stream.ts"
 import { checkMedia } from "./media.ts"
-import { onlyFirst } from "./oneCall.ts"
 import { reply as responsesReply } from "./responses/reply.ts"
 import { request as responsesRequest } from "./responses/request.ts"
 import { stream as responsesStream } from "./responses/stream.ts"
 import { stopsOf } from "./schema.ts"
-import { stopping } from "./stops.ts"
 import { chatMaxTokens } from "./thinking.ts"
 import { pairCalls } from "./toolTurns.ts"
 
 /** No model takes a limit beyond its largest output (docs/api.md#adjusted-requests). */
-const limited = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: Array<string>): ChatRequest => {
+const limited = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: Adjusted): ChatRequest => {
   const asked = chatMaxTokens(chat) ?? 0
   if (asked <= most) return chat
   const name = chat.max_completion_tokens == null ? "max_tokens" : "max_completion_tokens"
-  adjusted.push(changed(name, asked, most))
+  adjusted.add(changed(name, asked, most))
   return { ...chat, [name]: most }
 }
 
@@ -40,17 +39,11 @@ const limited = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: 
  */
 const checked = (dialect: Dialect): Dialect => ({
   ...dialect,
-  request: (chat, route) => {
-    const media = checkMedia(chat, route.model)
-    if (Result.isFailure(media)) return Result.fail(media.failure)
-    const paired = pairCalls(chat)
-    if (Result.isFailure(paired)) return Result.fail(paired.failure)
-    const adjusted = [...paired.success.adjusted]
-    const said = dialect.request(limited(paired.success.chat, route.model, adjusted), route)
-    return adjusted.length === 0
-      ? said
-      : Result.map(said, (request) => ({ ...request, adjusted: [...adjusted, ...request.adjusted] }))
-  }
+  request: (chat, route, adjusted) =>
+    checkMedia(chat, route.model).pipe(
+      Result.flatMap(() => pairCalls(chat, adjusted)),
+      Result.flatMap((paired) => dialect.request(limited(paired, route.model, adjusted), route, adjusted))
+    )
 })
 
 /** Whether the deployment has refused to be asked for one call at a time. */

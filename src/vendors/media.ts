@@ -8,7 +8,6 @@ import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ContentPart } from "../contract/ChatMessage.ts"
 import type { Json } from "../wire/json.ts"
-import { sanitizeFilename } from "./filename.ts"
 
 /** Per message; sizes in bytes decoded, and in base64 characters of images and files together (docs/decisions.md#sizes). */
 export const mediaLimits = { images: 20, files: 5, bytes: 3_500_000, base64: 4_718_592 } as const
@@ -122,3 +121,23 @@ export const userParts = (content: string | ReadonlyArray<ContentPart>): Readonl
           ? { type: "pdf", mime, data, cache, filename: sanitizeFilename(part.file.filename) }
           : { type: "image", mime, data, cache }
       })
+
+/** How much of a given name, from its end, is looked at, in UTF-16 units. */
+const maxLookedAt = 4096
+/** Longest name sent, in UTF-16 units. */
+const maxFilename = 120
+const unnamed = "document.pdf"
+
+/**
+ * A plain title for the vendor, never a path or an instruction in disguise (docs/api.md#images-and-pdfs): the last part of a path, without control, format (also bidirectional) and surrogate characters, in at most 120
+ * UTF-16 units with a `.pdf` kept; `document.pdf` when nothing is left.
+ */
+export const sanitizeFilename = (filename: string | null | undefined): string => {
+  const plain = (filename ?? "").slice(-maxLookedAt).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "")
+  const parts = plain.split(/[/\\]/).map((part) => part.trim())
+  const name = parts.findLast((part) => !/^\.*$/.test(part)) ?? ""
+  if (name === "") return unnamed
+  if (name.length <= maxFilename) return name
+  const extension = /\.pdf$/i.exec(name)?.[0] ?? ""
+  return name.slice(0, maxFilename - extension.length).replace(/[\uD800-\uDBFF]$/, "") + extension
+}

@@ -4,7 +4,7 @@
  */
 import type { ChatRequest } from "../contract/Chat.ts"
 import { isObject, objectOf, textOf } from "../wire/json.ts"
-import { changed, isIdle, mostNamed, removed } from "./adjustments.ts"
+import { type Adjusted, changed, isIdle, removed } from "./adjustments.ts"
 import { isMark } from "./claude/cache.ts"
 
 /** What some vendors have a place for, and others do not. */
@@ -87,51 +87,48 @@ interface Shape {
 }
 
 /** Finds what stands inside of a value and is not read. */
-const lookInto = (value: unknown, place: Inside, before: string, lost: Shape["lost"], found: Set<string>): void => {
-  if (Array.isArray(value)) for (const item of value) lookInto(item, place, before, lost, found)
-  else if (isObject(value)) look(value, typeof place === "function" ? place(value) : place, before, lost, found)
+const lookInto = (value: unknown, place: Inside, before: string, lost: Shape["lost"], adjusted: Adjusted): void => {
+  if (Array.isArray(value)) for (const item of value) lookInto(item, place, before, lost, adjusted)
+  else if (isObject(value)) look(value, typeof place === "function" ? place(value) : place, before, lost, adjusted)
 }
 
-const look = (holder: Fields, known: Places, before: string, lost: Shape["lost"], found: Set<string>): void => {
+const look = (holder: Fields, known: Places, before: string, lost: Shape["lost"], adjusted: Adjusted): void => {
   for (const field of Object.keys(holder)) {
-    if (found.size >= mostNamed) return
     const value = holder[field]
     const place = Object.hasOwn(known, field) ? known[field] : undefined
     if (place === read) continue
     if (typeof place === "function" || typeof place === "object") {
-      lookInto(value, place, `${before}${field}.`, lost, found)
+      lookInto(value, place, `${before}${field}.`, lost, adjusted)
     } else if (value === undefined || isIdle(field, value)) continue
-    else if (place === undefined) found.add(removed(before + field))
+    else if (place === undefined) adjusted.add(removed(before + field))
     else if (place !== "mark") {
-      if (lost.has(place)) found.add(removed(place))
-    } else if (lost.has("cache_control") || !isMark(value)) found.add(removed("cache_control"))
-    else lookInto(value, mark, "cache_control.", lost, found)
+      if (lost.has(place)) adjusted.add(removed(place))
+    } else if (lost.has("cache_control") || !isMark(value)) adjusted.add(removed("cache_control"))
+    else lookInto(value, mark, "cache_control.", lost, adjusted)
   }
 }
 
 /** A schema of parameters is one of an object: the vendors take no other. */
-const lookAtSchemas = ({ tools }: ChatRequest, found: Set<string>): void => {
+const lookAtSchemas = ({ tools }: ChatRequest, adjusted: Adjusted): void => {
   for (const { function: called } of tools ?? []) {
     const { properties, type } = objectOf(called.parameters)
     if (type !== undefined && type !== "object") {
       const kinds = [type].flat().map((kind) => textOf(kind) ?? "?")
-      found.add(changed("tools.function.parameters.type", kinds.join("|"), "object"))
+      adjusted.add(changed("tools.function.parameters.type", kinds.join("|"), "object"))
     }
-    if (properties !== undefined && !isObject(properties)) found.add(removed("tools.function.parameters.properties"))
+    if (properties !== undefined && !isObject(properties)) adjusted.add(removed("tools.function.parameters.properties"))
   }
 }
 
 /** Names what stands inside of a request and is not said, because no dialect reads it or because this vendor has no place for it. */
-export const nameUnread = (chat: ChatRequest, { lost, whole }: Shape, adjusted: Array<string>): void => {
-  const found = new Set<string>()
+export const nameUnread = (chat: ChatRequest, { lost, whole }: Shape, adjusted: Adjusted): void => {
   for (const { before, name, place } of parameters) {
     const value = chat[name]
-    if (value !== undefined && whole?.includes(name) !== true) lookInto(value, place, before, lost, found)
+    if (value !== undefined && whole?.includes(name) !== true) lookInto(value, place, before, lost, adjusted)
   }
-  lookAtSchemas(chat, found)
+  lookAtSchemas(chat, adjusted)
   const { max_completion_tokens: newer, max_tokens: older } = chat
   if (typeof newer === "number" && typeof older === "number" && older !== newer) {
-    found.add(changed("max_tokens", older, newer))
+    adjusted.add(changed("max_tokens", older, newer))
   }
-  for (const entry of found) adjusted.push(entry)
 }

@@ -2,21 +2,15 @@
  * Tool calls and their results, paired the same way for every vendor (docs/api.md#tool-use). Vendors want each result behind its call,
  * one result for a call, and no ID twice in a conversation. Callers keep IDs of several vendors, some of which count from 0 in each turn.
  */
-import { createHash } from "node:crypto"
 import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ChatMessage, ToolCall } from "../contract/ChatMessage.ts"
-import { changed, unadjusted } from "./adjustments.ts"
-import { keepRead, readAhead } from "./jsonTexts.ts"
+import { type Adjusted, changed } from "./adjustments.ts"
+import { digestId } from "./answer.ts"
+import { keepRead, keepReadOf } from "./callTexts.ts"
 
 type ToolMessage = Extract<ChatMessage, { readonly role: "tool" }>
-
-export interface Paired {
-  /** The request itself where nothing had to be changed. */
-  readonly chat: ChatRequest
-  readonly adjusted: ReadonlyArray<string>
-}
 
 /** A call of the turn that is open, and where its result stands. */
 interface Slot {
@@ -41,8 +35,7 @@ export const givenId = (call: ToolCall): string => given.get(call) ?? call.id
 const renamed = (call: ToolCall, id: string): ToolCall => {
   const copy = { ...call, id }
   given.set(copy, call.id)
-  const read = readAhead(call)
-  if (read !== undefined) keepRead(copy, read.value)
+  keepReadOf(call, copy)
   return copy
 }
 
@@ -65,7 +58,7 @@ const uniqueIds = () => {
     let count = used.get(id) ?? 0
     let unique = id
     while (used.has(unique)) {
-      unique = `call_${createHash("sha256").update(`${++count}:${id}`).digest("hex").slice(0, 24)}`
+      unique = digestId(`${++count}:${id}`, 24)
     }
     used.set(id, count)
     if (unique !== id) used.set(unique, 0)
@@ -76,11 +69,10 @@ const uniqueIds = () => {
 /**
  * Fails with `invalid` (400) for a result whose call is not in the assistant's turn before it. Calls that repeat an ID get one of their
  * own, and their results with them; several results of one call are joined, in order. A result that came after something else was said
- * stands before that.
+ * stands before that. Answers the request itself where nothing had to be changed.
  */
-export const pairCalls = (chat: ChatRequest): Result.Result<Paired, GatewayError> => {
+export const pairCalls = (chat: ChatRequest, adjusted: Adjusted): Result.Result<ChatRequest, GatewayError> => {
   const messages: Array<ChatMessage | undefined> = [...chat.messages]
-  const adjusted = new Set<string>()
   const idOf = uniqueIds()
   let open = new Map<string, Slots>()
   /** Whether the open turn's calls are being answered: the next message of the assistant's begins a turn. */
@@ -109,8 +101,7 @@ export const pairCalls = (chat: ChatRequest): Result.Result<Paired, GatewayError
       slot.result = at
       if (result === message) return
       messages[at] = result
-      const read = readAhead(message)
-      if (read !== undefined) keepRead(result, read.value)
+      keepReadOf(message, result)
       return
     }
     adjusted.add(repeatedResult)
@@ -147,8 +138,8 @@ export const pairCalls = (chat: ChatRequest): Result.Result<Paired, GatewayError
       slots.next++
     }
   }
-  if (adjusted.size === 0) return Result.succeed({ chat, adjusted: unadjusted })
+  if (messages.every((message, at) => message === chat.messages[at] && places[at] === at)) return Result.succeed(chat)
   const ordered = [...messages.keys()].sort((a, b) => (places[a] ?? a) - (places[b] ?? b))
   const kept = ordered.flatMap((at) => messages[at] ?? [])
-  return Result.succeed({ chat: { ...chat, messages: kept }, adjusted: [...adjusted] })
+  return Result.succeed({ ...chat, messages: kept })
 }

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { efforts } from "../../src/catalog/Catalog.ts"
-import { jsonFenceFilter } from "../../src/vendors/claude/jsonFence.ts"
 import { ChunkWriter } from "../../src/vendors/completion.ts"
-import { sanitizeFilename } from "../../src/vendors/filename.ts"
-import { reasoningFilter } from "../../src/vendors/gpt/reasoningTags.ts"
+import { sanitizeFilename } from "../../src/vendors/media.ts"
+import { jsonFenceFilter, reasoningFilter } from "../../src/vendors/textFilters.ts"
 import { adjustThinking } from "../../src/vendors/thinking.ts"
 import { isObject, type Json, type JsonObject, numberOf, objectOf } from "../../src/wire/json.ts"
 import {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { sanitizeFilename } from "../../src/vendors/filename.ts"
-import { mediaLimits } from "../../src/vendors/media.ts"
+import { mediaLimits, sanitizeFilename } from "../../src/vendors/media.ts"
 import { azure, flash, oss, refusal, say, sonnet } from "./support.ts"
 
 const heads = {

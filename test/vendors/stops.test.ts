@@ -1,7 +1,7 @@
 /** Stop sequences that the gateway watches for itself (docs/decisions.md#stop-sequences). */
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { stopFilter, stopIn } from "../../src/vendors/stops.ts"
+import { stopFilter, stopIn } from "../../src/vendors/emulation.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
 import { processorTime } from "../support/processorTime.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../support/responses.ts"

@@ -8,9 +8,9 @@ import type { Route } from "../../src/catalog/Route.ts"
 import type { UpstreamFault } from "../../src/catalog/UpstreamFault.ts"
 import { ChatRequest } from "../../src/contract/Chat.ts"
 import type { Governance } from "../../src/contract/Governance.ts"
-import { makeUsage } from "../../src/vendors/answer.ts"
-import type { ChunkWriter } from "../../src/vendors/completion.ts"
-import type { Answer, Dialect, Ending, Piece, Said } from "../../src/vendors/Dialect.ts"
+import { Adjusted } from "../../src/vendors/adjustments.ts"
+import { type ChunkWriter, makeUsage } from "../../src/vendors/completion.ts"
+import type { Answer, Ending, Piece, StreamReader } from "../../src/vendors/Dialect.ts"
 import { dialectOf } from "../../src/vendors/dialects.ts"
 import type { Event } from "../../src/wire/Event.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
@@ -51,10 +51,25 @@ const decode = Schema.decodeUnknownSync(ChatRequest)
 export const chat = (fields: object): ChatRequest =>
   decode({ model: "m:il2", messages: [{ role: "user", content: "hi" }], ...fields }) as ChatRequest
 
-export const dialect = (route: Route): Dialect => {
+/** What a dialect makes of a request. */
+export interface Said {
+  readonly body: JsonObject
+  readonly adjusted: ReadonlyArray<string>
+}
+
+/** The dialect of a route; a reply answers a plain request unless another is given. */
+export const dialect = (route: Route) => {
   const dialect = dialectOf(route)
   if (dialect === undefined) throw new Error("no dialect")
-  return dialect
+  return {
+    request: (chat: ChatRequest, route: Route): Result.Result<Said, GatewayError> => {
+      const adjusted = new Adjusted()
+      return Result.map(dialect.request(chat, route, adjusted), (body) => ({ body, adjusted: [...adjusted] }))
+    },
+    reply: (body: JsonObject, route: Route, asked = chat({})): Result.Result<Answer, UpstreamFault> =>
+      dialect.reply(body, route, asked),
+    stream: (route: Route, asked = chat({})): StreamReader => dialect.stream(route, asked)
+  }
 }
 
 /** The upstream's body; throws the refusal. The request is frozen, so that a dialect that changes it throws. */

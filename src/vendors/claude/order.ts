@@ -6,7 +6,7 @@
  */
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
-import { changed, removed } from "../adjustments.ts"
+import { type Adjusted, changed, removed } from "../adjustments.ts"
 import { isBlank } from "../schema.ts"
 import { givenId } from "../toolTurns.ts"
 
@@ -101,14 +101,11 @@ export interface SaidBlocks {
 /** Names what could not be sent as it came. */
 const overLimit = changed("messages.extra_content.anthropic.order", "over-1-MiB", "best-order")
 const lost = removed("messages.extra_content.anthropic.thinking_blocks")
-const name = (entry: string, adjusted: Array<string>): void => {
-  if (!adjusted.includes(entry)) adjusted.push(entry)
-}
 
 /** The order that a message brings, with its thinking in its places; undefined where it brings none that fits to that. */
-const placesOf = (message: AssistantMessage, adjusted: Array<string>): ReadonlyArray<JsonObject> | undefined => {
+const placesOf = (message: AssistantMessage, adjusted: Adjusted): ReadonlyArray<JsonObject> | undefined => {
   const { order, thinking_blocks } = objectOf(objectOf(message.extra_content).anthropic)
-  if (order === omitted) name(overLimit, adjusted)
+  if (order === omitted) adjusted.add(overLimit)
   const places = arrayOf(order).filter(isObject)
   if (places.length === 0) return undefined
   const thoughts = arrayOf(thinking_blocks).filter(isObject).filter(isThinking)
@@ -128,10 +125,10 @@ export const readable = (
   blocks: ReadonlyArray<JsonObject>,
   message: AssistantMessage,
   model: string,
-  adjusted: Array<string>
+  adjusted: Adjusted
 ): ReadonlyArray<JsonObject> => {
   if (!isForeign(message, model) || !blocks.some(isThinking)) return blocks
-  name(lost, adjusted)
+  adjusted.add(lost)
   return blocks.filter((block) => !isThinking(block))
 }
 
@@ -160,7 +157,7 @@ const cutAt = (message: AssistantMessage, places: ReadonlyArray<JsonObject>): Re
 export const inOrder = (
   message: AssistantMessage,
   said: SaidBlocks,
-  adjusted: Array<string>
+  adjusted: Adjusted
 ): ReadonlyArray<JsonObject> | undefined => {
   const places = placesOf(message, adjusted)
   if (places === undefined) return undefined
@@ -204,6 +201,6 @@ export const inOrder = (
     for (const thought of said.thinkingOf(call)) thoughts.push(thought)
     add(said.call(call))
   }
-  if (thoughts.length > 0) name(lost, adjusted)
+  if (thoughts.length > 0) adjusted.add(lost)
   return blocks
 }

@@ -4,13 +4,11 @@ import { misshapen } from "../../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { callId, makeAnswer, makeCall, noUsage } from "../answer.ts"
+import { callId, finishOfBody, makeAnswer, makeCall, noUsage } from "../answer.ts"
+import { inputText, isPrintable } from "../callTexts.ts"
 import type { Dialect } from "../Dialect.ts"
-import { finishOfBody } from "../finish.ts"
-import { inputText, isPrintable } from "../inputTexts.ts"
 import { jsonFormat } from "../schema.ts"
-import { noFilter, type TextFilter } from "../textFilter.ts"
-import { jsonFenceFilter } from "./jsonFence.ts"
+import { jsonFenceFilter, noFilter, type TextFilter } from "../textFilters.ts"
 import { isThinking, OrderWriter } from "./order.ts"
 import { readUsage } from "./usage.ts"
 
@@ -58,8 +56,8 @@ export const reply: Dialect["reply"] = (body, route, chat) => {
 }
 
 /** JSON that was asked for in words may come in a fence anyway. */
-export const filterFor = (chat: ChatRequest | undefined): TextFilter =>
-  chat === undefined || jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter()
+export const filterFor = (chat: ChatRequest): TextFilter =>
+  jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter()
 
 /** The signed blocks that came before a call, on the call itself: some callers keep no more than that. */
 export const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefined =>

@@ -5,9 +5,9 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, numberOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import { changed, firstCall, nameEffort, nameForced, nameUnsaid, removed, unadjusted } from "../adjustments.ts"
+import { type Adjusted, changed, firstCall, nameEffort, nameForced, nameUnsaid, removed } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { wantsOne } from "../oneCall.ts"
+import { wantsOne } from "../emulation.ts"
 import { nameUnread } from "../requestShape.ts"
 import { chosen, isBlank, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
@@ -25,31 +25,30 @@ const saidFields: ReadonlySet<string> = new Set([
 /** Its words have no place for these. */
 const lost = new Set(["messages.name", "image_url.detail"] as const)
 
-export const request: Dialect["request"] = (chat, route) => {
-  const adjusted: Array<string> = []
+export const request: Dialect["request"] = (chat, route, adjusted) => {
   return Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns, opened }) => {
     const { model } = route
     nameUnsaid(chat, saidFields, adjusted)
     nameUnread(chat, { lost }, adjusted)
-    if (opened) adjusted.push("messages:assistant-first")
-    if (losesMark(chat)) adjusted.push(removed("cache_control"))
+    if (opened) adjusted.add("messages:assistant-first")
+    if (losesMark(chat)) adjusted.add(removed("cache_control"))
     const { effort, wanted, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
     // The default one is named too where it cannot be had.
     if (effort === wanted) nameEffort(chat, effort, adjusted)
-    else adjusted.push(changed("reasoning_effort", chat.reasoning_effort ?? undefined, effort))
-    if (chatMaxTokens(chat) === undefined) adjusted.push(changed("max_tokens", undefined, maxTokens))
+    else adjusted.add(changed("reasoning_effort", chat.reasoning_effort ?? undefined, effort))
+    if (chatMaxTokens(chat) === undefined) adjusted.add(changed("max_tokens", undefined, maxTokens))
     const thinks = model.thinking.api !== "none" && effort !== "none"
     const adaptive = model.thinking.api === "adaptive"
     const enforces = makeEnforces()
     const format = formatFor(chat, { strip: route.strip, adjusted, enforces })
     const texts = format.instruction === undefined ? system : [...system, { type: "text", text: format.instruction }]
     const user = typeof chat.user === "string" ? opaqueUser(chat.user) : undefined
-    if (user !== chat.user && user !== undefined) adjusted.push(hashed("user"))
+    if (user !== chat.user && user !== undefined) adjusted.add(hashed("user"))
     const { temperature, top_p } = sampling(chat, takes(model.sampling, thinks), adjusted)
     const stops = stopsOf(chat).filter((sequence) => !isBlank(sequence))
     const rules = { forcible: takes(model.forcedToolChoice, thinks), strip: route.strip, adjusted, enforces }
     const { tools, tool_choice } = toolsFor(chat, turns, rules)
-    const body = compact({
+    return compact({
       max_tokens: maxTokens,
       system: texts.length === 0 ? undefined : texts.some(isMarked) ? texts : texts.map(textIn).join("\n\n"),
       messages: thinks ? turns : withoutThinking(turns),
@@ -68,7 +67,6 @@ export const request: Dialect["request"] = (chat, route) => {
       output_config: adaptive && thinks ? { effort, ...format.config } : format.config,
       metadata: user === undefined ? undefined : { user_id: user }
     })
-    return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
 }
 
@@ -76,19 +74,19 @@ export const request: Dialect["request"] = (chat, route) => {
 export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
 
 /** The vendor's temperature ends at 1, and newer models take only one of the two. */
-const sampling = (chat: ChatRequest, taken: boolean, adjusted: Array<string>): JsonObject => {
+const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
   const [temperature, topP] = [numberOf(chat.temperature), numberOf(chat.top_p)]
-  if (temperature !== undefined && !taken) adjusted.push(removed("temperature"))
-  if (topP !== undefined && (!taken || temperature !== undefined)) adjusted.push(removed("top_p"))
+  if (temperature !== undefined && !taken) adjusted.add(removed("temperature"))
+  if (topP !== undefined && (!taken || temperature !== undefined)) adjusted.add(removed("top_p"))
   if (!taken) return {}
   if (temperature === undefined) return topP === undefined ? {} : { top_p: topP }
-  if (temperature > 1) adjusted.push(changed("temperature", temperature, 1))
+  if (temperature > 1) adjusted.add(changed("temperature", temperature, 1))
   return { temperature: Math.min(1, temperature) }
 }
 
 interface SchemaRules {
   readonly strip: Strip
-  readonly adjusted: Array<string>
+  readonly adjusted: Adjusted
   readonly enforces: Enforces
 }
 
@@ -122,7 +120,7 @@ const calledIn = (turns: ReadonlyArray<Turn>): ReadonlySet<string> | undefined =
 const toolFor = (tool: Tool, { strip, adjusted, enforces }: ToolRules): JsonObject => {
   const schema = parametersOf(tool)
   const strict = tool.function.strict === true && !drops(strip, "tools[].strict") && enforces(schema, 1)
-  if (tool.function.strict === true && !strict) adjusted.push(removed("tools.function.strict"))
+  if (tool.function.strict === true && !strict) adjusted.add(removed("tools.function.strict"))
   return marked(
     compact({
       name: tool.function.name,
@@ -145,7 +143,7 @@ const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules)
   const alone = wantsOne(chat)
   if (choice === undefined && !alone) return undefined
   if (!forcible) nameForced(chat, adjusted)
-  if (alone && refusesOne({ strip })) adjusted.push(firstCall)
+  if (alone && refusesOne({ strip })) adjusted.add(firstCall)
   const kind =
     choice === undefined || choice === "auto" || !forcible
       ? { type: "auto" }
@@ -169,7 +167,7 @@ const formatFor = (
   if (schema !== undefined && takesFormat(strip) && enforces(schema)) {
     return { config: { format: { type: "json_schema", schema } } }
   }
-  adjusted.push(changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction"))
+  adjusted.add(changed("response_format", schema === undefined ? "json_object" : "json_schema", "instruction"))
   return { instruction: jsonInstruction(schema) }
 }
 const asText = {}

@@ -1,15 +1,10 @@
 /** Anthropic's Messages API: what is answered in a stream (docs/upstreams.md#anthropic-stream-events). */
 import { Result } from "effect"
-import type { Route } from "../../catalog/Route.ts"
-import type { Tokens } from "../../catalog/Tokens.ts"
 import { cut, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
-import type { Event } from "../../wire/Event.ts"
 import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
-import { addText, callId, finishOf } from "../answer.ts"
-import type { Dialect, Ending, Pieces, StreamReader } from "../Dialect.ts"
-import { finishOfWord, isGuarded } from "../finish.ts"
-import type { TextFilter } from "../textFilter.ts"
+import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
+import type { Dialect, Pieces, StreamReader } from "../Dialect.ts"
 import { claudeFault } from "./faults.ts"
 import { isThinking, OrderWriter } from "./order.ts"
 import { filterFor, thinkingExtra } from "./reply.ts"
@@ -20,61 +15,102 @@ type Open =
   | { readonly type: "call"; readonly index: number; readonly input: Json | undefined; empty: boolean }
   | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
 
-class ClaudeReader implements StreamReader {
-  private readonly route: Route
-  private readonly filter: TextFilter
+export const stream: Dialect["stream"] = (route, chat): StreamReader => {
+  const filter = filterFor(chat)
+  const order = new OrderWriter(route.model.id)
   /** By the vendor's index. */
-  private readonly open = new Map<number, Open>()
-  private thinking: Array<JsonObject> = []
-  private readonly order: OrderWriter
+  const open = new Map<number, Open>()
+  let thinking: Array<JsonObject> = []
   /** The text that is shown now. */
-  private text: ReturnType<OrderWriter["text"]> | undefined
+  let text: ReturnType<OrderWriter["text"]> | undefined
   /** Counts of the beginning, the totals since, and what they come to. */
-  private start: JsonObject = {}
-  private totals: JsonObject = {}
-  private counts: JsonObject = {}
-  private calls = 0
-  private bytes = 0
-  private finish: FinishReason = "content_filter"
-  private guarded = false
-  private over = false
+  let start: JsonObject = {}
+  let totals: JsonObject = {}
+  let counts: JsonObject = {}
+  let calls = 0
+  let bytes = 0
+  let finish: FinishReason = "content_filter"
+  let guarded = false
+  let over = false
 
-  constructor(route: Route, filter: TextFilter) {
-    this.route = route
-    this.order = new OrderWriter(route.model.id)
-    this.filter = filter
+  const usage = () => readUsage(counts, route)
+
+  const show = (shown: string, out: Pieces): void => {
+    if (text !== undefined) text.length += shown.length
+    addText(shown, out)
   }
 
-  step(event: Event, out: Pieces): UpstreamFault | undefined {
-    if (this.over) return undefined
-    const fields = readObject(event.data)
-    if (fields === undefined) return unreadable
-    this.guarded ||= isGuarded(fields)
-    if (fields.type !== "content_block_delta") return this.stepRare(fields, out)
-    this.delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)
-    return undefined
+  const beginCall = (at: number, block: JsonObject, out: Pieces): void => {
+    const index = calls++
+    const id = callId(textOf(block.id) ?? "")
+    const extra = thinkingExtra(thinking)
+    order.call(block, id)
+    thinking = []
+    open.set(at, { type: "call", index, input: isShallow(block.input) ? block.input : {}, empty: true })
+    out.push({ type: "call", index, id, name: textOf(block.name) ?? "", extra })
+  }
+
+  const begin = (at: number, block: JsonObject, out: Pieces): void => {
+    if (block.type === "text") {
+      text = order.text(block)
+      show(filter.push(textOf(block.text) ?? ""), out)
+    } else if (isThinking(block)) {
+      const thought = { ...block }
+      order.thinking(thought)
+      open.set(at, { type: "thinking", block: thought })
+    } else if (block.type === "tool_use") beginCall(at, block, out)
+  }
+
+  const delta = (at: number, change: JsonObject, out: Pieces): void => {
+    if (change.type === "text_delta") {
+      show(filter.push(textOf(change.text) ?? ""), out)
+      return
+    }
+    const target = open.get(at)
+    if (change.type === "input_json_delta" && target?.type === "call") {
+      const json = textOf(change.partial_json) ?? ""
+      if (json === "") return
+      target.empty = false
+      out.push({ type: "arguments", index: target.index, text: json })
+    } else if (target?.type === "thinking") bytes += append(target.block, change)
+  }
+
+  const stop = (at: number, out: Pieces): void => {
+    const target = open.get(at)
+    open.delete(at)
+    if (target?.type === "thinking") thinking.push(target.block)
+    if (target?.type !== "call") return
+    const { index, input, empty } = target
+    if (empty) out.push({ type: "arguments", index, text: JSON.stringify(input ?? {}) })
+    out.push({ type: "call-end", index })
   }
 
   /** Events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected. */
-  private stepRare(fields: JsonObject, out: Pieces): UpstreamFault | undefined {
+  const stepRare = (fields: JsonObject, out: Pieces): UpstreamFault | undefined => {
     switch (fields.type) {
       case "content_block_start":
-        this.begin(numberOf(fields.index) ?? 0, objectOf(fields.content_block), out)
+        begin(numberOf(fields.index) ?? 0, objectOf(fields.content_block), out)
         break
       case "content_block_stop":
-        this.stop(numberOf(fields.index) ?? 0, out)
+        stop(numberOf(fields.index) ?? 0, out)
         break
       case "message_start":
-        this.start = overlayUsage({}, objectOf(fields.message).usage)
-        this.counts = this.start
+        start = overlayUsage({}, objectOf(fields.message).usage)
+        counts = start
         break
-      case "message_delta":
-        this.totals = overlayUsage(this.totals, fields.usage)
-        this.counts = { ...this.start, ...this.totals }
-        return this.conclude(textOf(objectOf(fields.delta).stop_reason))
+      case "message_delta": {
+        totals = overlayUsage(totals, fields.usage)
+        counts = { ...start, ...totals }
+        const reason = textOf(objectOf(fields.delta).stop_reason)
+        if (reason === undefined) break
+        const finished = finishOfWord(reason)
+        if (Result.isFailure(finished)) return finished.failure
+        finish = finished.success
+        break
+      }
       case "message_stop":
-        this.counts = totalsAtEnd(this.start, this.totals, fields)
-        this.over = true
+        counts = totalsAtEnd(start, totals, fields)
+        over = true
         break
       case "error":
         return claudeFault(objectOf(fields.error))
@@ -82,89 +118,30 @@ class ClaudeReader implements StreamReader {
     return undefined
   }
 
-  end(out: Pieces): Result.Result<Ending, UpstreamFault> {
-    if (!this.over) return Result.fail(cut)
-    this.show(this.filter.end(), out)
-    // A block that the vendor never closed is complete anyway.
-    for (const at of this.open.keys()) this.stop(at, out)
-    const extra = this.order.extra()
-    if (extra !== undefined) out.push({ type: "extra", extra })
-    const finishReason = this.guarded ? "content_filter" : finishOf(this.finish, this.calls)
-    return Result.succeed({ finishReason, usage: this.usage() })
-  }
-
-  ended(): boolean {
-    return this.over
-  }
-
-  kept(): number {
-    return this.bytes
-  }
-
-  usage(): Tokens | undefined {
-    return readUsage(this.counts, this.route)
-  }
-
-  private conclude(reason: string | undefined): UpstreamFault | undefined {
-    if (reason === undefined) return undefined
-    const finished = finishOfWord(reason)
-    if (Result.isFailure(finished)) return finished.failure
-    this.finish = finished.success
-    return undefined
-  }
-
-  private begin(at: number, block: JsonObject, out: Pieces): void {
-    if (block.type === "text") {
-      this.text = this.order.text(block)
-      this.show(this.filter.push(textOf(block.text) ?? ""), out)
-    } else if (isThinking(block)) {
-      const thinking = { ...block }
-      this.order.thinking(thinking)
-      this.open.set(at, { type: "thinking", block: thinking })
-    } else if (block.type === "tool_use") this.call(at, block, out)
-  }
-
-  private call(at: number, block: JsonObject, out: Pieces): void {
-    const index = this.calls++
-    const id = callId(textOf(block.id) ?? "")
-    const extra = thinkingExtra(this.thinking)
-    this.order.call(block, id)
-    this.thinking = []
-    this.open.set(at, { type: "call", index, input: isShallow(block.input) ? block.input : {}, empty: true })
-    out.push({ type: "call", index, id, name: textOf(block.name) ?? "", extra })
-  }
-
-  private show(text: string, out: Pieces): void {
-    if (this.text !== undefined) this.text.length += text.length
-    addText(text, out)
-  }
-
-  private delta(at: number, change: JsonObject, out: Pieces): void {
-    if (change.type === "text_delta") {
-      this.show(this.filter.push(textOf(change.text) ?? ""), out)
-      return
-    }
-    const target = this.open.get(at)
-    if (change.type === "input_json_delta" && target?.type === "call") {
-      const text = textOf(change.partial_json) ?? ""
-      if (text === "") return
-      target.empty = false
-      out.push({ type: "arguments", index: target.index, text })
-    } else if (target?.type === "thinking") this.bytes += append(target.block, change)
-  }
-
-  private stop(at: number, out: Pieces): void {
-    const target = this.open.get(at)
-    this.open.delete(at)
-    if (target?.type === "thinking") this.thinking.push(target.block)
-    if (target?.type !== "call") return
-    const { index, input, empty } = target
-    if (empty) out.push({ type: "arguments", index, text: JSON.stringify(input ?? {}) })
-    out.push({ type: "call-end", index })
+  return {
+    step: ({ data }, out) => {
+      if (over) return undefined
+      const fields = readObject(data)
+      if (fields === undefined) return unreadable
+      guarded ||= isGuarded(fields)
+      if (fields.type !== "content_block_delta") return stepRare(fields, out)
+      delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)
+      return undefined
+    },
+    end: (out) => {
+      if (!over) return Result.fail(cut)
+      show(filter.end(), out)
+      // A block that the vendor never closed is complete anyway.
+      for (const at of open.keys()) stop(at, out)
+      const extra = order.extra()
+      if (extra !== undefined) out.push({ type: "extra", extra })
+      return Result.succeed({ finishReason: guarded ? "content_filter" : finishOf(finish, calls), usage: usage() })
+    },
+    ended: () => over,
+    kept: () => bytes,
+    usage
   }
 }
-
-export const stream: Dialect["stream"] = (route, chat) => new ClaudeReader(route, filterFor(chat))
 
 /** Thinking and its signature arrive in fragments, and must be given back exactly. Answers how many bytes have come. */
 const append = (block: { [key: string]: Json }, change: JsonObject): number => {

@@ -1,11 +1,12 @@
 /** A chat's messages as Claude's turns (docs/upstreams.md#anthropic-messages, docs/api.md#chat-messages). */
-import { createHash } from "node:crypto"
 import { Result } from "effect"
 import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
-import { callInput } from "../callInput.ts"
+import type { Adjusted } from "../adjustments.ts"
+import { digestId } from "../answer.ts"
+import { callInput } from "../callTexts.ts"
 import { type UserPart, userParts } from "../media.ts"
 import { assistantTexts, historyName, isBlank, opening } from "../schema.ts"
 import { marked, markedLast } from "./cache.ts"
@@ -30,7 +31,7 @@ export interface Conversation {
 export const toConversation = (
   chat: ChatRequest,
   model: string,
-  adjusted: Array<string>
+  adjusted: Adjusted
 ): Result.Result<Conversation, GatewayError> => {
   const system: Array<JsonObject> = []
   const turns: Array<OpenTurn> = []
@@ -112,23 +113,18 @@ const toolResult = (id: string, content: string): JsonObject => ({
 })
 
 /** The vendor takes letters, digits, `_` and `-`; other IDs become a digest, so that calls and results still match. */
-const vendorId = (id: string): string =>
-  /^[a-zA-Z0-9_-]+$/.test(id) ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`
+const vendorId = (id: string): string => (/^[a-zA-Z0-9_-]+$/.test(id) ? id : digestId(id, 24))
 
 type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 
-const toolUse = (call: ToolCall, adjusted: Array<string>): JsonObject => {
+const toolUse = (call: ToolCall, adjusted: Adjusted): JsonObject => {
   const { id, function: called } = call
   const use = { type: "tool_use", id: vendorId(id), name: historyName(called.name), input: callInput(call, adjusted) }
   return marked(use, call.cache_control)
 }
 
 /** In the order that the message brings, or else in the best that there is. */
-const assistantBlocks = (
-  message: AssistantMessage,
-  model: string,
-  adjusted: Array<string>
-): ReadonlyArray<JsonObject> => {
+const assistantBlocks = (message: AssistantMessage, model: string, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
   const texts = assistantTexts(message).map(textBlock)
   const call = (call: ToolCall) => toolUse(call, adjusted)
   const blocks = inOrder(message, { texts, call, thinkingOf: thinkingOfCall }, adjusted)

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto"
 import { type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { changed } from "../adjustments.ts"
+import { type Adjusted, changed } from "../adjustments.ts"
 
 const maxLength = 256
 /** What Bedrock takes of ASCII, but for blanks and `@`. */
@@ -21,11 +21,11 @@ export const opaqueUser = (id: string): string =>
 export const hashed = (name: string): string => changed(name, "plain", "sha256")
 
 /** The same in a body of the messages surface, which is shared where nothing is replaced. */
-export const withOpaqueUser = (body: JsonObject, onHash: (change: string) => void): JsonObject => {
+export const withOpaqueUser = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const metadata = objectOf(body.metadata)
   const id = textOf(metadata.user_id)
   const user_id = id === undefined ? id : opaqueUser(id)
   if (user_id === undefined || user_id === id) return body
-  onHash(hashed("metadata.user_id"))
+  adjusted.add(hashed("metadata.user_id"))
   return { ...body, metadata: { ...metadata, user_id } }
 }

@@ -3,9 +3,9 @@ import { Result } from "effect"
 import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
-import { compact, type JsonObject, objectOf, parseObject, textOf } from "../../wire/json.ts"
-import { callInput } from "../callInput.ts"
-import { isObjectText, readAhead } from "../jsonTexts.ts"
+import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
+import type { Adjusted } from "../adjustments.ts"
+import { callInput, isObjectText, objectIn } from "../callTexts.ts"
 import { type UserPart, userParts } from "../media.ts"
 import { assistantTexts, opening } from "../schema.ts"
 
@@ -33,7 +33,7 @@ interface Results {
 }
 
 /** Fails with `invalid` (400) where nothing is said. Calls are paired with their results (`pairCalls`). */
-export const toContents = (chat: ChatRequest, adjusted: Array<string>): Result.Result<Contents, GatewayError> => {
+export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result<Contents, GatewayError> => {
   const system: Array<JsonObject> = []
   const said: Array<Content | Results> = []
   let results: Results | undefined
@@ -131,7 +131,7 @@ const withText = (parts: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =
 type ToolMessage = Extract<ChatMessage, { readonly role: "tool" }>
 type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 
-const assistantParts = (message: AssistantMessage, adjusted: Array<string>): ReadonlyArray<JsonObject> => {
+const assistantParts = (message: AssistantMessage, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
   const parts: Array<JsonObject> = assistantTexts(message).map((text) => ({ text }))
   const ofText = signatureOf(message)
   if (ofText !== undefined) parts.push({ ...(parts.pop() ?? { text: "" }), thoughtSignature: ofText })
@@ -168,6 +168,5 @@ const reference = /"(?:\$|\\u0024)ref"\s*:/
 const responseOf = (message: ToolMessage): JsonObject => {
   const { content } = message
   if (!isObjectText(content) || reference.test(content)) return { output: content }
-  const read = readAhead(message)
-  return (read === undefined ? parseObject(content) : read.value) ?? { output: content }
+  return objectIn(message, content) ?? { output: content }
 }

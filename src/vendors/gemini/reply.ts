@@ -1,15 +1,15 @@
 /** Google's generateContent, on Vertex: what is answered as a whole. An event of a stream has the same shape. */
 import { Result } from "effect"
+import type { Route } from "../../catalog/Route.ts"
+import type { Tokens } from "../../catalog/Tokens.ts"
 import { misshapen, type UpstreamFault } from "../../catalog/UpstreamFault.ts"
 import type { ToolCall } from "../../contract/ChatMessage.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
-import { callId, makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
+import { callId, finishOfWord, makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
+import { inputText, isPrintable } from "../callTexts.ts"
 import type { Dialect } from "../Dialect.ts"
-import { finishOfWord } from "../finish.ts"
-import { inputText, isPrintable } from "../inputTexts.ts"
 import { callerName } from "./contents.ts"
-import { readUsage } from "./usage.ts"
 
 export const reply: Dialect["reply"] = (body, route) => {
   const finished = finishIn(body)
@@ -110,4 +110,18 @@ export const finishIn = (body: JsonObject): Result.Result<FinishReason | undefin
   const reason = textOf(candidateOf(body).finishReason)
   if (reason !== undefined) return finishOfWord(reason)
   return Result.succeed(textOf(objectOf(body.promptFeedback).blockReason) === undefined ? undefined : "content_filter")
+}
+
+/** Thoughts are counted beside the candidates; cached tokens inside the prompt. Undefined where nothing was counted. */
+export const readUsage = (usage: JsonObject, { model }: Route): Tokens | undefined => {
+  const prompt = numberOf(usage.promptTokenCount)
+  const answer = numberOf(usage.candidatesTokenCount)
+  const thoughts = numberOf(usage.thoughtsTokenCount)
+  if (prompt === undefined && answer === undefined && thoughts === undefined) return undefined
+  return {
+    input: (prompt ?? 0) + (numberOf(usage.toolUsePromptTokenCount) ?? 0),
+    output: (answer ?? 0) + (thoughts ?? 0),
+    cached: numberOf(usage.cachedContentTokenCount),
+    reasoning: model.thinking.counted ? (thoughts ?? 0) : undefined
+  }
 }

@@ -4,19 +4,10 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { drops } from "../../wire/strip.ts"
-import {
-  changed,
-  firstCall,
-  mostNamed,
-  nameEffort,
-  nameForced,
-  nameUnsaid,
-  removed,
-  unadjusted
-} from "../adjustments.ts"
+import { type Adjusted, changed, firstCall, nameEffort, nameForced, nameUnsaid, removed } from "../adjustments.ts"
 import { jsonInstruction } from "../claude/structured.ts"
 import type { Dialect } from "../Dialect.ts"
-import { wantsOne } from "../oneCall.ts"
+import { wantsOne } from "../emulation.ts"
 import { nameUnread } from "../requestShape.ts"
 import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
@@ -42,25 +33,21 @@ const saysLikely = (chat: ChatRequest, { deployment }: Route): boolean =>
 /** This vendor caches prompts automatically, and has no place for the others. */
 const lost = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
 
-export const request: Dialect["request"] = (chat, route) => {
-  const adjusted: Array<string> = []
+export const request: Dialect["request"] = (chat, route, adjusted) => {
   return Result.map(toContents(chat, adjusted), ({ system, contents, opened }) => {
     nameUnsaid(chat, saysLikely(chat, route) ? likelyFields : saidFields, adjusted)
-    if (opened) adjusted.push("messages:assistant-first")
+    if (opened) adjusted.add("messages:assistant-first")
     nameUnread(chat, { lost }, adjusted)
     nameForced(chat, adjusted)
     const tools = toolsOf(chat).map((tool) =>
-      declaration(tool, (keyword) => {
-        const change = removed(`tools.function.parameters.${keyword}`)
-        if (!adjusted.includes(change)) adjusted.push(change)
-      })
+      declaration(tool, (keyword) => adjusted.add(removed(`tools.function.parameters.${keyword}`)))
     )
-    if (tools.length > 0 && wantsOne(chat)) adjusted.push(firstCall)
-    if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.push(removed("tools.function.strict"))
+    if (tools.length > 0 && wantsOne(chat)) adjusted.add(firstCall)
+    if (toolsOf(chat).some((tool) => tool.function.strict === true)) adjusted.add(removed("tools.function.strict"))
     const instructed = instructionFor(chat, route)
-    if (instructed !== undefined) adjusted.push(changed("response_format", "json_schema", "instruction"))
+    if (instructed !== undefined) adjusted.add(changed("response_format", "json_schema", "instruction"))
     const instructions = instructed === undefined ? system : [...system, { text: instructed }]
-    const body = compact({
+    return compact({
       contents,
       systemInstruction: instructions.length === 0 ? undefined : { parts: instructions },
       tools: tools.length === 0 ? undefined : [{ functionDeclarations: tools }],
@@ -69,17 +56,16 @@ export const request: Dialect["request"] = (chat, route) => {
         tools.length === 0 ? undefined : { functionCallingConfig: { mode: chosen(chat) === "none" ? "NONE" : "AUTO" } },
       generationConfig: generation(chat, route, adjusted)
     })
-    return { body, adjusted: adjusted.length === 0 ? unadjusted : adjusted }
   })
 }
 
-const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): JsonObject => {
+const generation = (chat: ChatRequest, route: Route, adjusted: Adjusted): JsonObject => {
   const { model } = route
   const likely = saysLikely(chat, route)
   const effort = chatEffort(chat, model)
   nameEffort(chat, effort, adjusted)
   const taken = takes(model.sampling, effort !== "none")
-  for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.push(removed(name))
+  for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.add(removed(name))
   const format = jsonFormat(chat)
   const stops = stopsOf(chat).slice(0, maxStops)
   return compact({
@@ -96,9 +82,7 @@ const generation = (chat: ChatRequest, route: Route, adjusted: Array<string>): J
     responseJsonSchema:
       format?.schema === undefined || instructionFor(chat, route) !== undefined
         ? undefined
-        : answerSchema(format.schema, (keyword) => {
-            if (adjusted.length < mostNamed) adjusted.push(removed(`response_format.${keyword}`))
-          }),
+        : answerSchema(format.schema, (keyword) => adjusted.add(removed(`response_format.${keyword}`))),
     thinkingConfig: model.thinking.api === "level" ? { thinkingLevel: levels[effort] } : undefined
   })
 }
@@ -112,7 +96,7 @@ const instructionFor = (chat: ChatRequest, { strip }: Route): string | undefined
 }
 
 /** A seed beyond the range of the vendor's becomes the same one within it each time. */
-const seedFor = (chat: ChatRequest, { deployment }: Route, adjusted: Array<string>): Json | undefined => {
+const seedFor = (chat: ChatRequest, { deployment }: Route, adjusted: Adjusted): Json | undefined => {
   const seed = chat.seed ?? undefined
   const most = deployment.maxSeed
   const written = JSON.stringify(seed)
@@ -121,7 +105,7 @@ const seedFor = (chat: ChatRequest, { deployment }: Route, adjusted: Array<strin
   const size = BigInt(most) + 1n
   if (given >= -size && given < size) return seed
   const folded = Number(((given % size) + size) % size)
-  adjusted.push(changed("seed", written, folded))
+  adjusted.add(changed("seed", written, folded))
   return folded
 }
 
@@ -144,7 +128,7 @@ const levels = {
 const said = ["anyOf", "oneOf", "allOf", "additionalProperties", "patternProperties"]
 
 /** A function without parameters has no schema: the vendor refuses an object without properties. */
-const declaration = (tool: ReturnType<typeof toolsOf>[number], onDrop: (keyword: string) => void): JsonObject => {
+const declaration = (tool: ReturnType<typeof toolsOf>[number], onDrop: (keyword: string) => unknown): JsonObject => {
   const parameters = toolSchema(parametersOf(tool), onDrop)
   const bare =
     Object.keys(objectOf(parameters.properties)).length === 0 && !said.some((keyword) => keyword in parameters)

@@ -37,14 +37,14 @@ const mapKeywords: ReadonlyMap<string, string> = new Map([
  * A tool's parameters: all but `$schema`, which is no part of a nested schema. Shared where nothing goes. `onDrop` gets a
  * reference of the root's that leads nowhere in it.
  */
-export const toolSchema = (schema: JsonObject, onDrop: (keyword: string) => void): JsonObject => {
+export const toolSchema = (schema: JsonObject, onDrop: (keyword: string) => unknown): JsonObject => {
   if (!("$schema" in schema || "$ref" in schema)) return schema
   const { $schema: _, ...rest } = schema
   return "$ref" in rest ? dereferenced(rest, onDrop) : rest
 }
 
 /** The root names its properties itself, because the vendor wants an object there; what stands beside a reference goes over it. */
-const dereferenced = (schema: JsonObject, onDrop: (keyword: string) => void): JsonObject => {
+const dereferenced = (schema: JsonObject, onDrop: (keyword: string) => unknown): JsonObject => {
   const parts: Array<JsonObject> = []
   const seen = new Set<JsonObject>()
   for (let next: JsonObject | undefined = schema; next !== undefined && !seen.has(next); ) {
@@ -69,7 +69,7 @@ const pointedAt = (schema: JsonObject, reference: string): JsonObject | undefine
 }
 
 /** The schema of an answer in Gemini's words; the input is never changed. `onDrop` gets each keyword that is left out. */
-export const answerSchema = (schema: JsonObject, onDrop: (keyword: string) => void, depth = 0): JsonObject => {
+export const answerSchema = (schema: JsonObject, onDrop: (keyword: string) => unknown, depth = 0): JsonObject => {
   const parts: Array<JsonObject> = []
   addParts(schema, onDrop, depth, parts)
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : merge(parts)
@@ -78,7 +78,7 @@ export const answerSchema = (schema: JsonObject, onDrop: (keyword: string) => vo
 /** What a schema says itself, and what its `allOf` says, at any depth: merged once, and not at each level again. */
 const addParts = (
   schema: JsonObject,
-  onDrop: (keyword: string) => void,
+  onDrop: (keyword: string) => unknown,
   depth: number,
   parts: Array<JsonObject>
 ): void => {

@@ -3,12 +3,10 @@ import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { misshapen } from "../../catalog/UpstreamFault.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { callId, makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
+import { callId, finishOfBody, makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
-import { finishOfBody } from "../finish.ts"
-import { noFilter, type TextFilter } from "../textFilter.ts"
-import { reasoningFilter } from "./reasoningTags.ts"
-import { readUsage } from "./usage.ts"
+import { answerTokens, chatNames } from "../openaiUsage.ts"
+import { noFilter, reasoningFilter, type TextFilter } from "../textFilters.ts"
 
 export const reply: Dialect["reply"] = (body, route) => {
   const choice = objectOf(arrayOf(body.choices)[0])
@@ -30,7 +28,7 @@ export const reply: Dialect["reply"] = (body, route) => {
       refusal: textOf(said.refusal),
       toolCalls,
       finishReason: finished.success,
-      usage: readUsage(body.usage, route) ?? noUsage,
+      usage: answerTokens(body.usage, route, chatNames) ?? noUsage,
       annotations: Array.isArray(said.annotations) ? said.annotations : undefined,
       logprobs: readLogprobs(choice, route),
       served: servedOf(body)

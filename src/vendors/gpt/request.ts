@@ -7,7 +7,7 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, saying } from "../../wire/json.ts"
-import { changed, nameEffort, nameForced, nameRemoved, unadjusted } from "../adjustments.ts"
+import { changed, nameEffort, nameForced, nameRemoved } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { nameUnread } from "../requestShape.ts"
 import { chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
@@ -48,9 +48,8 @@ export const unsaidStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<
 /** The vendor caches prompts automatically. */
 const lost = new Set(["cache_control"] as const)
 
-export const request: Dialect["request"] = (chat, route) => {
+export const request: Dialect["request"] = (chat, route, adjusted) => {
   const { model, deployment } = route
-  const adjusted: Array<string> = []
   const effort = chatEffort(chat, model)
   const thinks = effort !== "none"
   const noTools = toolsOf(chat).length === 0
@@ -66,27 +65,28 @@ export const request: Dialect["request"] = (chat, route) => {
   if (noTools || !forcible) nameForced(chat, adjusted)
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal" && !noTools
-  if (alone && chat.parallel_tool_calls === true) adjusted.push(changed("parallel_tool_calls", "true", "false"))
+  if (alone && chat.parallel_tool_calls === true) adjusted.add(changed("parallel_tool_calls", "true", "false"))
   const keeps = (name: string): boolean =>
     !ownFields.has(name) &&
     !refused.includes(name) &&
     (taken || name !== "stop") &&
     !(noTools && toolFields.includes(name))
-  const body = compact({
-    // SDKs send null for what is absent, and the upstreams' schemas refuse it.
-    ...saying(chat, keeps),
-    ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
-    model: deployment.model,
-    messages: chat.messages.map(message),
-    tools: noTools ? undefined : toolsOf(chat).map(tool),
-    max_completion_tokens: chatMaxTokens(chat),
-    reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
-    ...(alone ? { parallel_tool_calls: false } : {}),
-    tool_choice: noTools ? undefined : isForced(chat) && !forcible ? "auto" : toolChoice(chat),
-    // Usage is always asked for, because records need it.
-    ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
-  })
-  return Result.succeed({ body, adjusted: adjusted.length === 0 ? unadjusted : adjusted })
+  return Result.succeed(
+    compact({
+      // SDKs send null for what is absent, and the upstreams' schemas refuse it.
+      ...saying(chat, keeps),
+      ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
+      model: deployment.model,
+      messages: chat.messages.map(message),
+      tools: noTools ? undefined : toolsOf(chat).map(tool),
+      max_completion_tokens: chatMaxTokens(chat),
+      reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
+      ...(alone ? { parallel_tool_calls: false } : {}),
+      tool_choice: noTools ? undefined : isForced(chat) && !forcible ? "auto" : toolChoice(chat),
+      // Usage is always asked for, because records need it.
+      ...(chat.stream === true ? { stream: true, stream_options: { include_usage: true } } : {})
+    })
+  )
 }
 
 /** Parameters that are given must be a schema of type object with properties (docs/upstreams.md#functions). */

@@ -1,15 +1,14 @@
 /** A chat's messages as input items of OpenAI's responses API (docs/upstreams.md#responses-api). */
-import { createHash } from "node:crypto"
 import type { ChatMessage, ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
 import { type JsonObject, textOf } from "../../wire/json.ts"
+import { digestId } from "../answer.ts"
 import { historyName } from "../schema.ts"
 
 /** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
 const maxCallId = 64
 
 /** An ID that is too long is shortened the same way in a call and in its result. */
-export const callId = (id: string): string =>
-  id.length <= maxCallId ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`
+export const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
 
 export const inputOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObject> => messages.flatMap(items)
 

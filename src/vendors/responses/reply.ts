@@ -3,11 +3,10 @@ import { Result } from "effect"
 import { misshapen, type UpstreamFault } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
+import { finishOfBody, makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
-import { finishOfBody } from "../finish.ts"
+import { answerTokens, responsesNames } from "../openaiUsage.ts"
 import { responsesFault } from "./faults.ts"
-import { readUsage } from "./usage.ts"
 
 export const reply: Dialect["reply"] = (body, route) => {
   if (body.object !== "response" || !Array.isArray(body.output)) return Result.fail(misshapen)
@@ -28,7 +27,7 @@ export const reply: Dialect["reply"] = (body, route) => {
         .filter(({ type }) => type === "function_call")
         .map((item) => makeCall(idOf(item), textOf(item.name) ?? "", textOf(item.arguments) ?? "")),
       finishReason,
-      usage: readUsage(body.usage, route) ?? noUsage,
+      usage: answerTokens(body.usage, route, responsesNames) ?? noUsage,
       annotations: annotations.length === 0 ? undefined : annotations,
       logprobs: logprobs.length === 0 ? undefined : { content: logprobs, refusal: null },
       served: servedOf(body)

@@ -7,7 +7,7 @@ import type { Effort, Model } from "../../catalog/Catalog.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, objectOf, saying } from "../../wire/json.ts"
-import { changed, nameEffort, nameForced, nameRemoved, nameUnsaid, unadjusted } from "../adjustments.ts"
+import { type Adjusted, changed, nameEffort, nameForced, nameRemoved, nameUnsaid } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { nameUnread } from "../requestShape.ts"
 import { chosen, parametersOf, stopsOf, toolsOf } from "../schema.ts"
@@ -32,36 +32,36 @@ const minOutput = 16
 /** The vendor caches prompts automatically. */
 const lost = new Set(["cache_control", "messages.name"] as const)
 
-export const request: Dialect["request"] = (chat, { model, deployment }) => {
-  const adjusted: Array<string> = []
+export const request: Dialect["request"] = (chat, { model, deployment }, adjusted) => {
   const effort = chatEffort(chat, model)
   nameUnsaid(chat, said, adjusted)
   nameEffort(chat, effort, adjusted)
   nameUnread(chat, { lost }, adjusted)
-  const body = compact({
-    ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
-    model: deployment.model,
-    input: inputOf(chat.messages),
-    store: false,
-    reasoning: model.thinking.api === "effort" ? { effort } : undefined,
-    max_output_tokens: limitOf(chat, adjusted),
-    text: textFormat(chat),
-    ...sampling(chat, takes(model.sampling, effort !== "none"), adjusted),
-    ...tools(chat, model, effort, adjusted),
-    stream: chat.stream === true ? true : undefined
-  })
-  return Result.succeed({ body, adjusted: adjusted.length === 0 ? unadjusted : adjusted })
+  return Result.succeed(
+    compact({
+      ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
+      model: deployment.model,
+      input: inputOf(chat.messages),
+      store: false,
+      reasoning: model.thinking.api === "effort" ? { effort } : undefined,
+      max_output_tokens: limitOf(chat, adjusted),
+      text: textFormat(chat),
+      ...sampling(chat, takes(model.sampling, effort !== "none"), adjusted),
+      ...tools(chat, model, effort, adjusted),
+      stream: chat.stream === true ? true : undefined
+    })
+  )
 }
 
-const limitOf = (chat: ChatRequest, adjusted: Array<string>): number | undefined => {
+const limitOf = (chat: ChatRequest, adjusted: Adjusted): number | undefined => {
   const limit = chatMaxTokens(chat)
   if (limit === undefined || limit >= minOutput) return limit
-  adjusted.push(changed("max_tokens", limit, minOutput))
+  adjusted.add(changed("max_tokens", limit, minOutput))
   return minOutput
 }
 
 /** Refused while the model thinks, as in chat completions (docs/api.md#reasoning, rule 5). */
-const sampling = (chat: ChatRequest, taken: boolean, adjusted: Array<string>): JsonObject => {
+const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
   const { temperature, top_p, logprobs, top_logprobs } = chat
   if (!taken) {
     nameRemoved(chat, samplingFields, adjusted)
@@ -94,14 +94,14 @@ const textFormat = (chat: ChatRequest): JsonObject | undefined => {
   return format === undefined && verbosity === undefined ? undefined : compact({ format, verbosity })
 }
 
-const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Array<string>): JsonObject => {
+const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjusted): JsonObject => {
   const given = toolsOf(chat)
   const forcible = takes(model.forcedToolChoice, effort !== "none")
   if (given.length === 0 || !forcible) nameForced(chat, adjusted)
   if (given.length === 0) return {}
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal"
-  if (alone && chat.parallel_tool_calls === true) adjusted.push(changed("parallel_tool_calls", "true", "false"))
+  if (alone && chat.parallel_tool_calls === true) adjusted.add(changed("parallel_tool_calls", "true", "false"))
   return compact({
     tools: given.map(tool),
     tool_choice: toolChoice(chat, forcible),

@@ -1,10 +1,8 @@
 /** OpenAI's responses API: what is answered in a stream (docs/upstreams.md#responses-api). */
 import { Result } from "effect"
-import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
 import { cut, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
-import type { Event } from "../../wire/Event.ts"
 import {
   arrayOf,
   isObject,
@@ -16,10 +14,10 @@ import {
   textOf
 } from "../../wire/json.ts"
 import { addText, finishOf as finishWith, servedOf } from "../answer.ts"
-import type { Dialect, Ending, Pieces, Served, StreamReader } from "../Dialect.ts"
+import type { Dialect, Pieces, Served } from "../Dialect.ts"
+import { answerTokens, responsesNames } from "../openaiUsage.ts"
 import { responsesFault } from "./faults.ts"
 import { annotationsOf, between, finishOf, idOf } from "./reply.ts"
-import { readUsage } from "./usage.ts"
 
 /** A call that has begun. */
 interface Call {
@@ -29,134 +27,121 @@ interface Call {
   done: boolean
 }
 
-class ResponsesReader implements StreamReader {
-  private readonly route: Route
+export const stream: Dialect["stream"] = (route) => {
   /** By their places in the output. */
-  private readonly calls = new Map<number, Call>()
-  private readonly messages = new Set<number>()
+  const calls = new Map<number, Call>()
+  const messages = new Set<number>()
   /** The message whose text was said last. */
-  private speaking: number | undefined
-  private finish: FinishReason | undefined
-  private tokens: Tokens | undefined
-  private served: Served | undefined
+  let speaking: number | undefined
+  let finish: FinishReason | undefined
+  let tokens: Tokens | undefined
+  let served: Served | undefined
 
-  constructor(route: Route) {
-    this.route = route
-  }
-
-  step({ data }: Event, out: Pieces): UpstreamFault | undefined {
-    if (this.finish !== undefined) return undefined
-    const fields = readObject(data)
-    // It has no last word of chat's kind; one is not an end.
-    if (fields === undefined) return data === "[DONE]" ? undefined : unreadable
-    const at = numberOf(fields.output_index) ?? 0
-    switch (fields.type) {
-      case "response.output_text.delta":
-        this.say(at, fields.delta, fields.logprobs, out)
-        break
-      case "response.function_call_arguments.delta":
-        this.args(this.calls.get(at), fields.delta, out)
-        break
-      case "response.output_item.added": {
-        const item = objectOf(fields.item)
-        if (item.type === "function_call") this.callAt(at, item, out)
-        break
-      }
-      case "response.output_item.done":
-        this.settle(at, objectOf(fields.item), out)
-        break
-      case "response.refusal.delta":
-        this.refuse(at, fields.delta, out)
-        break
-      case "response.output_text.annotation.added":
-        annotate([fields.annotation ?? null], out)
-        break
-      case "response.completed":
-      case "response.incomplete":
-      case "response.failed":
-        return this.conclude(fields.type.slice("response.".length), objectOf(fields.response), out)
-      case "error":
-        return responsesFault(isObject(fields.error) ? fields.error : fields)
-    }
-    return undefined
-  }
-
-  end(out: Pieces): Result.Result<Ending, UpstreamFault> {
-    if (this.finish === undefined) return Result.fail(cut)
-    for (const { index, done } of this.calls.values()) if (!done) out.push({ type: "call-end", index })
-    const finishReason = finishWith(this.finish, this.calls.size)
-    return Result.succeed({ finishReason, usage: this.tokens, served: this.served })
-  }
-
-  ended(): boolean {
-    return this.finish !== undefined
-  }
-
-  usage(): Tokens | undefined {
-    return this.tokens
-  }
-
-  private callAt(at: number, item: JsonObject, out: Pieces): Call {
-    const known = this.calls.get(at)
+  const callAt = (at: number, item: JsonObject, out: Pieces): Call => {
+    const known = calls.get(at)
     if (known !== undefined) return known
-    const begun = { index: this.calls.size, hasArguments: false, done: false }
-    this.calls.set(at, begun)
+    const begun = { index: calls.size, hasArguments: false, done: false }
+    calls.set(at, begun)
     out.push({ type: "call", index: begun.index, id: idOf(item), name: textOf(item.name) ?? "" })
     return begun
   }
 
   /** Of a call that never began they are nothing yet: the whole item says them. */
-  private args(call: Call | undefined, text: Json | undefined, out: Pieces): void {
+  const args = (call: Call | undefined, text: Json | undefined, out: Pieces): void => {
     if (call === undefined || typeof text !== "string" || text === "") return
     call.hasArguments = true
     out.push({ type: "arguments", index: call.index, text })
   }
 
-  private say(at: number, text: Json | undefined, logprobs: Json | undefined, out: Pieces): void {
+  const say = (at: number, text: Json | undefined, logprobs: Json | undefined, out: Pieces): void => {
     if (typeof text !== "string" || text === "") return
-    this.messages.add(at)
-    if (this.speaking !== undefined && this.speaking !== at) addText(between, out)
-    this.speaking = at
+    messages.add(at)
+    if (speaking !== undefined && speaking !== at) addText(between, out)
+    speaking = at
     const likely = arrayOf(logprobs)
     addText(text, out, likely.length === 0 ? undefined : { content: likely, refusal: null })
   }
 
-  private refuse(at: number, text: Json | undefined, out: Pieces): void {
+  const refuse = (at: number, text: Json | undefined, out: Pieces): void => {
     if (typeof text !== "string" || text === "") return
-    this.messages.add(at)
+    messages.add(at)
     out.push({ type: "refusal", text })
   }
 
   /** A whole item: what of it did not come in pieces. */
-  private settle(at: number, item: JsonObject, out: Pieces): void {
+  const settle = (at: number, item: JsonObject, out: Pieces): void => {
     if (item.type === "function_call") {
-      const call = this.callAt(at, item, out)
+      const call = callAt(at, item, out)
       if (call.done) return
-      if (!call.hasArguments) this.args(call, item.arguments, out)
+      if (!call.hasArguments) args(call, item.arguments, out)
       call.done = true
       out.push({ type: "call-end", index: call.index })
-    } else if (item.type === "message" && !this.messages.has(at)) {
+    } else if (item.type === "message" && !messages.has(at)) {
       for (const part of arrayOf(item.content).map(objectOf)) {
-        this.say(at, part.type === "output_text" ? part.text : undefined, part.logprobs, out)
-        this.refuse(at, part.type === "refusal" ? part.refusal : undefined, out)
+        say(at, part.type === "output_text" ? part.text : undefined, part.logprobs, out)
+        refuse(at, part.type === "refusal" ? part.refusal : undefined, out)
         annotate(arrayOf(part.annotations), out)
       }
     }
   }
 
-  private conclude(status: string, given: JsonObject, out: Pieces): UpstreamFault | undefined {
+  const conclude = (status: string, given: JsonObject, out: Pieces): UpstreamFault | undefined => {
     const response: JsonObject = { ...given, status }
-    this.tokens = readUsage(response.usage, this.route)
-    this.served = servedOf(response)
+    tokens = answerTokens(response.usage, route, responsesNames)
+    served = servedOf(response)
     const finished = finishOf(response)
     if (Result.isFailure(finished)) return finished.failure
-    for (const [at, item] of arrayOf(response.output).entries()) this.settle(at, objectOf(item), out)
-    this.finish = finished.success
+    for (const [at, item] of arrayOf(response.output).entries()) settle(at, objectOf(item), out)
+    finish = finished.success
     return undefined
   }
-}
 
-export const stream: Dialect["stream"] = (route) => new ResponsesReader(route)
+  return {
+    step: ({ data }, out) => {
+      if (finish !== undefined) return undefined
+      const fields = readObject(data)
+      // It has no last word of chat's kind; one is not an end.
+      if (fields === undefined) return data === "[DONE]" ? undefined : unreadable
+      const at = numberOf(fields.output_index) ?? 0
+      switch (fields.type) {
+        case "response.output_text.delta":
+          say(at, fields.delta, fields.logprobs, out)
+          break
+        case "response.function_call_arguments.delta":
+          args(calls.get(at), fields.delta, out)
+          break
+        case "response.output_item.added": {
+          const item = objectOf(fields.item)
+          if (item.type === "function_call") callAt(at, item, out)
+          break
+        }
+        case "response.output_item.done":
+          settle(at, objectOf(fields.item), out)
+          break
+        case "response.refusal.delta":
+          refuse(at, fields.delta, out)
+          break
+        case "response.output_text.annotation.added":
+          annotate([fields.annotation ?? null], out)
+          break
+        case "response.completed":
+        case "response.incomplete":
+        case "response.failed":
+          return conclude(fields.type.slice("response.".length), objectOf(fields.response), out)
+        case "error":
+          return responsesFault(isObject(fields.error) ? fields.error : fields)
+      }
+      return undefined
+    },
+    end: (out) => {
+      if (finish === undefined) return Result.fail(cut)
+      for (const { index, done } of calls.values()) if (!done) out.push({ type: "call-end", index })
+      return Result.succeed({ finishReason: finishWith(finish, calls.size), usage: tokens, served })
+    },
+    ended: () => finish !== undefined,
+    usage: () => tokens
+  }
+}
 
 const annotate = (annotations: ReadonlyArray<Json>, out: Pieces): void => {
   const said = annotationsOf({ annotations })

@@ -1,15 +1,14 @@
 /**
- * Stop sequences that the vendor does not take are watched for here: the text ends before the first of them, and the call to the
- * cloud with it (docs/decisions.md#stop-sequences).
+ * What the gateway does itself where the vendor has no word for it: stop sequences, and one call at a time.
  */
 import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { drops } from "../wire/strip.ts"
-import type { Answer, Dialect, Piece, Pieces, StreamReader } from "./Dialect.ts"
+import type { Answer, Dialect, Pieces, StreamReader } from "./Dialect.ts"
 import { stopsOf } from "./schema.ts"
-import type { TextFilter } from "./textFilter.ts"
+import type { TextFilter } from "./textFilters.ts"
 
 /** A text filter that comes to an end. */
 export interface StopFilter extends TextFilter {
@@ -97,7 +96,6 @@ const cutAnswer = (answer: Answer, sequences: ReadonlyArray<string>): Answer => 
 /** A reader that is at its end where the text is. */
 const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): StreamReader => {
   const filter = stopFilter(sequences)
-  const heard: Array<Piece> = []
   let calls = 0
   let withheld = 0
 
@@ -106,8 +104,8 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
     withheld -= Buffer.byteLength(text)
     out.push({ type: "text", text })
   }
-  const pass = (out: Pieces): void => {
-    for (const piece of heard) {
+  const watched = (out: Pieces): Pieces => ({
+    push: (piece) => {
       if (piece.type === "text") {
         withheld += Buffer.byteLength(piece.text)
         show(filter.push(piece.text), out)
@@ -118,14 +116,13 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
         out.push(piece)
       }
     }
-    heard.length = 0
-  }
+  })
 
   return {
+    ...reader,
     step: (event, out) => {
       if (filter.stopped()) return undefined
-      const fault = reader.step(event, heard)
-      pass(out)
+      const fault = reader.step(event, watched(out))
       return filter.stopped() ? undefined : fault
     },
     end: (out) => {
@@ -133,15 +130,13 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
         // The vendor counts at its end: what it has said until here is no count of what was said.
         return Result.succeed({ finishReason: calls > 0 ? "tool_calls" : "stop", usage: undefined })
       }
-      const ended = reader.end(heard)
-      pass(out)
+      const ended = reader.end(watched(out))
       if (!filter.stopped()) show(filter.end(), out)
       return Result.map(ended, (ending) => (filter.stopped() ? { ...ending, finishReason: "stop" } : ending))
     },
     ended: () => filter.stopped() || reader.ended(),
     stopped: filter.stopped,
-    kept: () => (reader.kept?.() ?? 0) + withheld,
-    usage: () => reader.usage()
+    kept: () => (reader.kept?.() ?? 0) + withheld
   }
 }
 
@@ -157,7 +152,7 @@ const refuseStops = (sequences: ReadonlyArray<string>): GatewayError | undefined
 
 /**
  * The dialect with stop sequences that its request leaves out: `unsaid` says which, and all where the deployment does not take the
- * field of the vendor's.
+ * field of the vendor's. The text ends before the first of them, and the call to the cloud with it (docs/decisions.md#stop-sequences).
  */
 export const stopping = (
   dialect: Dialect,
@@ -165,24 +160,54 @@ export const stopping = (
   unsaid: (chat: ChatRequest, route: Route) => ReadonlyArray<string>
 ): Dialect => {
   const watched = (chat: ChatRequest, route: Route) =>
-    !chat.stop ? none : drops(route.strip, field) ? stopsOf(chat) : unsaid(chat, route)
+    !chat.stop ? [] : drops(route.strip, field) ? stopsOf(chat) : unsaid(chat, route)
   return {
     ...dialect,
-    request: (chat, route) => {
+    request: (chat, route, adjusted) => {
       const refusal = refuseStops(watched(chat, route))
-      return refusal === undefined ? dialect.request(chat, route) : Result.fail(refusal)
+      return refusal === undefined ? dialect.request(chat, route, adjusted) : Result.fail(refusal)
     },
     reply: (body, route, chat) => {
-      const sequences = chat === undefined ? none : watched(chat, route)
+      const sequences = watched(chat, route)
       const answer = dialect.reply(body, route, chat)
       return sequences.length === 0 ? answer : Result.map(answer, (whole) => cutAnswer(whole, sequences))
     },
     stream: (route, chat) => {
-      const sequences = chat === undefined ? none : watched(chat, route)
+      const sequences = watched(chat, route)
       const reader = dialect.stream(route, chat)
       return sequences.length === 0 ? reader : cutReader(reader, sequences)
     }
   }
 }
 
-const none: ReadonlyArray<string> = []
+/** Whether a request wants no more than one call (`parallel_tool_calls: false`). */
+export const wantsOne = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false
+
+const oneOf = (reader: StreamReader): StreamReader => {
+  const first = (out: Pieces): Pieces => ({
+    push: (piece) => ("index" in piece && piece.index > 0 ? undefined : out.push(piece))
+  })
+  return {
+    ...reader,
+    step: (event, out) => reader.step(event, first(out)),
+    end: (out) => reader.end(first(out))
+  }
+}
+
+/**
+ * The dialect, with one call at a time where `unsaid` says that its request cannot ask for it: of several calls the first is passed on,
+ * and the model can ask for the others when it has seen what came of it (docs/decisions.md#one-call-at-a-time).
+ */
+export const onlyFirst = (dialect: Dialect, unsaid: (route: Route) => boolean): Dialect => ({
+  ...dialect,
+  reply: (body, route, chat) => {
+    const answer = dialect.reply(body, route, chat)
+    return wantsOne(chat) && unsaid(route)
+      ? Result.map(answer, (whole) => ({ ...whole, toolCalls: whole.toolCalls.slice(0, 1) }))
+      : answer
+  },
+  stream: (route, chat) => {
+    const reader = dialect.stream(route, chat)
+    return wantsOne(chat) && unsaid(route) ? oneOf(reader) : reader
+  }
+})

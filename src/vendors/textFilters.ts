@@ -1,0 +1,122 @@
+/** Filters of a text that arrives in pieces. */
+
+/** Takes parts out of a text that arrives in pieces. Mutable, made anew for each answer. */
+export interface TextFilter {
+  /** What of the text so far may be shown and has not been. */
+  push(text: string): string
+  /** The text has ended: what was held back and is text after all. */
+  end(): string
+}
+
+/** Shows everything. */
+export const noFilter: TextFilter = { push: (text) => text, end: () => "" }
+
+const fence = /^\s*```[a-z]*[^\S\n]*\n/i
+/** A text that may still become one. */
+const mayOpenFence = /^\s*(?:`{0,2}|```[a-z]*[^\S\n]*)$/i
+const fenceEnd = "```"
+/** More than this, in UTF-16 units, is no fence and is not held back. */
+const maxHeld = 256
+
+/**
+ * Takes the Markdown fence off a JSON answer that was asked for in words (docs/decisions.md#structured-output). Where the text is cut
+ * changes nothing: only what could be a fence is held back.
+ */
+export const jsonFenceFilter = (): TextFilter => {
+  let place: "start" | "fenced" | "plain" = "start"
+  let held = ""
+  const body = (text: string): string => {
+    if (place === "plain") return text
+    const rest = held + text
+    const at = closingAt(rest)
+    held = rest.slice(at)
+    return rest.slice(0, at)
+  }
+  return {
+    push: (text) => {
+      if (place !== "start") return body(text)
+      const begun = held + text
+      const found = fence.exec(begun)?.[0]
+      if (found === undefined && begun.length <= maxHeld && mayOpenFence.test(begun)) {
+        held = begun
+        return ""
+      }
+      held = ""
+      place = found === undefined ? "plain" : "fenced"
+      return body(begun.slice(found?.length ?? 0))
+    },
+    end: () => {
+      const rest = place === "fenced" ? held.replace(fenceEnd, "").trimEnd() : held
+      held = ""
+      return rest
+    }
+  }
+}
+
+/** Where the closing fence, or what may become it, begins at the end of a text. */
+const closingAt = (text: string): number => {
+  const end = text.trimEnd().length
+  let at = end
+  while (at > end - fenceEnd.length && text[at - 1] === "`") at--
+  at = text.slice(0, at).trimEnd().length
+  return text.length - at > maxHeld ? text.length : at
+}
+
+const opening = "<reasoning>"
+const closing = "</reasoning>"
+/** What separates the reasoning from the text: the rest of its line, and lines of white space. */
+const blankLines = /^(?:[^\S\n]*\n)+/
+/** White space within a line. */
+const spaces = /^[^\S\n]*$/
+
+/**
+ * Takes the reasoning off the beginning of a text: `<reasoning>…</reasoning>` and the blank lines after it
+ * (docs/upstreams.md#gpt-oss-on-bedrock). Anywhere else these tags are the model's own text. Where the text is cut changes nothing: at most
+ * a part of a tag, or white space, is held back.
+ */
+export const reasoningFilter = (): TextFilter => {
+  let place: "start" | "reasoning" | "blank" | "text" = "start"
+  let held = ""
+
+  const text = (rest: string): string => {
+    place = "text"
+    held = ""
+    return rest
+  }
+  const blank = (rest: string): string => {
+    place = "blank"
+    held = rest.replace(blankLines, "")
+    return held.trimStart() === "" ? "" : text(held)
+  }
+  const reasoning = (rest: string): string => {
+    place = "reasoning"
+    const at = rest.indexOf(closing)
+    if (at >= 0) return blank(rest.slice(at + closing.length))
+    held = rest.slice(1 - closing.length)
+    return ""
+  }
+  const start = (rest: string): string => {
+    if (rest.startsWith(opening)) return reasoning(rest.slice(opening.length))
+    if (!opening.startsWith(rest)) return text(rest)
+    held = rest
+    return ""
+  }
+  const next = { start, reasoning, blank, text }
+
+  return {
+    push: (piece) => {
+      if (place === "text") return piece
+      if (place === "blank" && spaces.test(piece)) {
+        // Not looked through again with each piece that follows.
+        held += piece
+        return ""
+      }
+      return next[place](held + piece)
+    },
+    end: () => {
+      const rest = held
+      held = ""
+      return place === "blank" ? rest.replace(blankLines, "") : place === "start" ? rest : ""
+    }
+  }
+}
