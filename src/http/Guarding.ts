@@ -1,7 +1,6 @@
 /** What the guards of a request do with its reply. */
 import type { Effect } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
-import type { Progress } from "../stream/Frame.ts"
 import type { ReplyOptions } from "../stream/reply.ts"
 import type { AnswerBody } from "../surfaces/Surface.ts"
 import type { JsonObject } from "../wire/json.ts"
@@ -13,8 +12,5 @@ export interface Guarding {
   /** A body with what they did for the request and the reply. */
   readonly reported: (body: AnswerBody, read: JsonObject) => AnswerBody
   /** The operator of a streamed reply; undefined where there is nothing for them to do or to say. */
-  readonly stream: (
-    hold: ReplyOptions<Progress>["hold"],
-    onWithheld: (finishReason: string) => void
-  ) => ReplyOptions<Progress>["guard"]
+  readonly stream: (hold: ReplyOptions["hold"], onWithheld: (finishReason: string) => void) => ReplyOptions["guard"]
 }

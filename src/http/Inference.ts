@@ -12,7 +12,6 @@ import { CloudQuota } from "../limits/CloudQuota.ts"
 import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
-import type { Progress } from "../stream/Frame.ts"
 import {
   isReworded,
   makeRefusalMemory,
@@ -49,13 +48,8 @@ type Sent = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, S
 export class Inference extends Context.Service<
   Inference,
   {
-    readonly handler: <
-      Request extends NamesModel,
-      P extends Prepared,
-      S extends Progress,
-      E extends ApiError | MessagesError
-    >(
-      surface: Surface<Request, P, S, E>
+    readonly handler: <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
+      surface: Surface<Request, P, E>
     ) => Handler<E>
   }
 >()("gateway/http/Inference") {
@@ -73,13 +67,8 @@ export class Inference extends Context.Service<
       const guards = Option.getOrUndefined(yield* Effect.serviceOption(GuardRequests))
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
 
-      const handler = <
-        Request extends NamesModel,
-        P extends Prepared,
-        S extends Progress,
-        E extends ApiError | MessagesError
-      >(
-        surface: Surface<Request, P, S, E>
+      const handler = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
+        surface: Surface<Request, P, E>
       ): Handler<E> => {
         const read = bodyReader(
           surface.schema,

@@ -9,7 +9,6 @@ import { screen } from "../governance/screen.ts"
 import { permits } from "../limits/Keys.ts"
 import { estimateInput } from "../limits/Quota.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import type { Progress } from "../stream/Frame.ts"
 import type { NamesModel, Prepared, Surface } from "../surfaces/Surface.ts"
 import { inSlices } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
@@ -22,7 +21,7 @@ export interface Admitted {
 }
 
 type Facts<Request extends NamesModel> = Pick<
-  Surface<Request, Prepared, Progress, ApiError | MessagesError>,
+  Surface<Request, Prepared, ApiError | MessagesError>,
   "counts" | "purpose" | "tools"
 >
 

@@ -9,7 +9,7 @@ import type { Route } from "../catalog/Route.ts"
 import type { Provider } from "../cloud/Provider.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import type { Progress, Protocol } from "../stream/Frame.ts"
+import type { Protocol } from "../stream/Frame.ts"
 import { governanceSoFar, reply, scanned } from "../stream/reply.ts"
 import { singleUse } from "../stream/singleUse.ts"
 import type { Prepared } from "../surfaces/Surface.ts"
@@ -17,8 +17,8 @@ import type { RequestRecord } from "./RequestRecord.ts"
 import type { makeEnds } from "./terminations.ts"
 import { upstreamCall } from "./upstreamCall.ts"
 
-export interface StreamReplyOptions<S extends Progress> {
-  readonly protocol: Protocol<S>
+export interface StreamReplyOptions {
+  readonly protocol: Protocol
   readonly prepared: Prepared
   readonly route: Route
   readonly provider: Provider["Service"]
@@ -53,10 +53,10 @@ const startingWith = <A, E>(first: A | undefined, rest: Pull.Pull<A, E>): Pull.P
 type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
 
 export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof makeEnds>) =>
-  Effect.fnUntraced(function* <S extends Progress>(options: StreamReplyOptions<S>) {
+  Effect.fnUntraced(function* (options: StreamReplyOptions) {
     const { protocol, prepared, route, provider, record } = options
     const fiber = yield* Effect.fiber
-    const state = protocol.initial()
+    const { progress } = protocol
     const calls = makeAccumulator(limits.scanMode)
     const ofRequest = record.taken
     const spanOf = () => record.attempts.at(-1)?.span
@@ -70,11 +70,11 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
 
     /** The reply is over, either way: flags and tokens go to the record and the span. */
     const settle = (exit: Exit.Exit<unknown, unknown>) => {
-      const { failure, finishReason: finished, tokens } = protocol.summary(state)
+      const { failure, finishReason: finished, tokens } = protocol.summary()
       const finishReason = withheld ?? finished
       record.flags = calls.flags().length
-      record.counted = state.end === "complete" && state.early !== true
-      record.received = (state.bytes ?? 0) + (state.kept ?? 0)
+      record.counted = progress.end === "complete" && progress.early !== true
+      record.received = progress.bytes + (progress.kept ?? 0)
       record.finishReason = finishReason
       record.tokens = tokens
       if (failure !== undefined) fail(failure)
@@ -89,7 +89,6 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
 
     const bytes = reply(provider.stream(upstreamCall(options, singleUse(prepared.bodies[0] ?? {}))), {
       protocol,
-      state,
       calls,
       onEvents: (count) => {
         record.events += count
@@ -111,7 +110,7 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
       lastFrames: (error) => {
         fail(error)
         record.streamEnd = "error"
-        return [protocol.inBand(state, error, governanceSoFar(calls))].flat()
+        return protocol.inBand(error, governanceSoFar(calls))
       },
       onWaiting: (more) => {
         if (more > 0) record.bytesOut += more

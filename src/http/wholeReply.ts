@@ -5,7 +5,6 @@ import type { Body, Provider, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { governanceOfCalls } from "../governance/flags.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import type { Progress } from "../stream/Frame.ts"
 import type { Answer, AnswerBody, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { print } from "../wire/print.ts"
 import { inOneTurn, inSlices } from "../wire/turns.ts"
@@ -13,7 +12,7 @@ import type { RequestRecord } from "./RequestRecord.ts"
 import { upstreamCall } from "./upstreamCall.ts"
 
 export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
-  readonly surface: Pick<Surface<never, P, Progress, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
+  readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
   readonly provider: Provider["Service"]
   readonly record: RequestRecord
 }

@@ -31,14 +31,14 @@ export interface Summary {
   readonly failure?: GatewayError | undefined
 }
 
-/** Where a protocol's state says whether the reply is over. */
+/** Whether a reply is over, and how much of it came. */
 export interface Progress {
   /** `complete`: the terminal event has been said, and nothing is said after it. A fault ends the reply in-band. */
   end: "complete" | UpstreamFault | undefined
   /** Set where the reply is complete and the upstream is not: it is not waited for, and its call is ended. */
   early?: boolean
   /** Bytes of text, thinking and arguments of calls so far: about what the output was. */
-  bytes?: number
+  bytes: number
   /** Bytes of the reply, about, that came so far and were not said: kept for what comes later, or cut off. */
   kept?: number
 }
@@ -47,15 +47,15 @@ export interface Progress {
 export class Enough extends Data.TaggedError("Enough") {}
 
 /**
- * How one surface says a stream of upstream events: pure but for its own state, which is made anew for each stream and which
- * `step` may change in place. Where the events are cut into arrays makes no difference.
+ * How one surface says a stream of upstream events: synchronous, with state of its own, and made anew for each stream. Where the events
+ * are cut into arrays makes no difference.
  */
-export interface Protocol<S extends Progress> {
-  readonly initial: () => S
-  readonly step: (state: S, events: ReadonlyArray<Event>) => readonly [S, ReadonlyArray<Frame>]
-  /** The upstream has ended: what is still to be said. A state without an end is then a stream that was cut. */
-  readonly onHalt: (state: S) => ReadonlyArray<Frame>
+export interface Protocol {
+  readonly progress: Progress
+  readonly step: (events: ReadonlyArray<Event>) => ReadonlyArray<Frame>
+  /** The upstream has ended: what is still to be said. Without an end the stream was then cut. */
+  readonly onHalt: () => ReadonlyArray<Frame>
   /** The surface's own in-band error; flags of the calls so far are not lost with the stream. */
-  readonly inBand: (state: S, error: GatewayError, governance: Governance | undefined) => Frame | ReadonlyArray<Frame>
-  readonly summary: (state: S) => Summary
+  readonly inBand: (error: GatewayError, governance: Governance | undefined) => ReadonlyArray<Frame>
+  readonly summary: () => Summary
 }

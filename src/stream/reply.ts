@@ -8,12 +8,11 @@ import type { Event } from "../wire/Event.ts"
 import { printEvents } from "../wire/sse.ts"
 import { inSlices } from "../wire/turns.ts"
 import { type DeadlineOptions, withDeadlines } from "./deadlines.ts"
-import { Enough, type Frame, type Item, type Progress, type Protocol } from "./Frame.ts"
+import { Enough, type Frame, type Item, type Protocol } from "./Frame.ts"
 import { type Step, stage } from "./stage.ts"
 
-interface TranslateOptions<S extends Progress> {
-  readonly protocol: Protocol<S>
-  readonly state: S
+interface TranslateOptions {
+  readonly protocol: Protocol
   readonly calls: Accumulator
   /** So many events have come. */
   readonly onEvents: (count: number) => void
@@ -22,7 +21,7 @@ interface TranslateOptions<S extends Progress> {
   readonly errorOf: (fault: UpstreamFault) => GatewayError
 }
 
-export interface ReplyOptions<S extends Progress> extends TranslateOptions<S>, DeadlineOptions {
+export interface ReplyOptions extends TranslateOptions, DeadlineOptions {
   /** The surface's own in-band error. */
   readonly lastFrames: (error: GatewayError) => ReadonlyArray<Frame>
   /** What guards of the operator's leave of it; they see flags too, which quote calls. */
@@ -34,9 +33,9 @@ export interface ReplyOptions<S extends Progress> extends TranslateOptions<S>, D
 }
 
 /** Fails only before its first array; what a failure was then is the status of the reply. */
-export const reply = <S extends Progress>(
+export const reply = (
   events: Stream.Stream<Event, GatewayError>,
-  options: ReplyOptions<S>
+  options: ReplyOptions
 ): Stream.Stream<Uint8Array, GatewayError> =>
   events.pipe(
     translate(options),
@@ -48,15 +47,16 @@ export const reply = <S extends Progress>(
   )
 
 /** Events become the surface's frames, and their tool calls are collected. Ends with the surface's own terminal frame, or fails. */
-const translate = <S extends Progress>(options: TranslateOptions<S>) =>
+const translate = (options: TranslateOptions) =>
   stage<Event, Frame, GatewayError | Enough>(() => {
-    const { calls, errorOf, hold, onEvents, protocol, state } = options
+    const { calls, errorOf, hold, onEvents, protocol } = options
+    const { progress } = protocol
     let kept = 0
 
     const endOf = (): Exit.Exit<void, GatewayError | Enough> | undefined => {
-      if (state.end === "complete") return state.early === true ? Exit.fail(new Enough()) : Exit.void
-      if (state.end !== undefined) return Exit.fail(errorOf(state.end))
-      const all = (state.kept ?? 0) + calls.kept()
+      if (progress.end === "complete") return progress.early === true ? Exit.fail(new Enough()) : Exit.void
+      if (progress.end !== undefined) return Exit.fail(errorOf(progress.end))
+      const all = (progress.kept ?? 0) + calls.kept()
       const refused = all === kept ? undefined : hold(all - kept, all)
       kept = all
       return refused === undefined ? undefined : Exit.fail(refused)
@@ -68,11 +68,11 @@ const translate = <S extends Progress>(options: TranslateOptions<S>) =>
     return {
       onArray: (events) => {
         onEvents(events.length)
-        return step(protocol.step(state, events)[1])
+        return step(protocol.step(events))
       },
       onDone: () => {
-        const last = protocol.onHalt(state)
-        state.end ??= cut
+        const last = protocol.onHalt()
+        progress.end ??= cut
         return step(last)
       }
     }

@@ -6,7 +6,7 @@ import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Body, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import type { Called, Governance } from "../governance/flags.ts"
-import type { Progress, Protocol, Summary } from "../stream/Frame.ts"
+import type { Protocol, Summary } from "../stream/Frame.ts"
 import type { JsonText } from "../vendors/callTexts.ts"
 import type { JsonObject } from "../wire/json.ts"
 import type { Slices } from "../wire/slices.ts"
@@ -78,12 +78,7 @@ export interface NamesModel {
   readonly model: string
 }
 
-export interface Surface<
-  Request extends NamesModel,
-  P extends Prepared,
-  S extends Progress,
-  E extends ApiError | MessagesError
-> {
+export interface Surface<Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError> {
   readonly purpose: Purpose
   /** The contract's own: its type is the endpoint's payload. */
   readonly schema: Schema.ConstraintDecoder<unknown>
@@ -103,7 +98,7 @@ export interface Surface<
   /** What a whole reply says. */
   readonly answer: (prepared: P, reply: Pick<Reply, "body" | "bytes">) => Result.Result<Said, UpstreamFault>
   /** How a streamed reply is said; absent where there is none. */
-  readonly protocol?: ((prepared: P) => Protocol<S>) | undefined
+  readonly protocol?: ((prepared: P) => Protocol) | undefined
   /** One answer of several, where several were asked for. */
   readonly join?: ((prepared: P, answers: ReadonlyArray<Answer>) => Answer) | undefined
   /** Which of several calls failed, for the message. */
@@ -111,11 +106,6 @@ export interface Surface<
 }
 
 /** Keeps a surface's own types together. */
-export const surface = <
-  Request extends NamesModel,
-  P extends Prepared,
-  E extends ApiError | MessagesError,
-  S extends Progress = never
->(
-  value: Surface<Request, P, S, E>
-): Surface<Request, P, S, E> => value
+export const surface = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
+  value: Surface<Request, P, E>
+): Surface<Request, P, E> => value

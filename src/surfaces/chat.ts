@@ -13,7 +13,7 @@ import { dialectOf } from "../vendors/dialects.ts"
 import { reservedOutput } from "../vendors/reservedOutput.ts"
 import type { JsonObject } from "../wire/json.ts"
 import { plainPath, strip } from "../wire/strip.ts"
-import { type ChatState, chatProtocol } from "./chatStream.ts"
+import { chatProtocol } from "./chatStream.ts"
 import { refuseCloudFields } from "./cloudFields.ts"
 import { apiError } from "./errorResponse.ts"
 import { ownFields, refuseOutside } from "./inlineMedia.ts"
@@ -61,7 +61,7 @@ const stripped = (body: JsonObject, { refused, strip: fields }: Route, adjusted:
   })
 }
 
-export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
+export const chat = surface<ChatRequest, PreparedChat, ApiError>({
   purpose: "chat",
   schema: ChatRequest,
   joinTexts: joinTextArrays,
@@ -102,7 +102,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError, ChatState>({
     }),
   protocol: ({ dialect, route, request, heading, inputEstimate }) =>
     chatProtocol({
-      makeReader: () => dialect.stream(route, request),
+      reader: dialect.stream(route, request),
       heading,
       inputEstimate,
       includeUsage: request.stream_options?.include_usage === true

@@ -10,7 +10,7 @@ import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, text
 import { messagesError } from "./errorResponse.ts"
 import { mediaOf, prepareMessages } from "./messagesBody.ts"
 import { withoutFence } from "./messagesFormat.ts"
-import { isCall, type MessagesState, messagesProtocol } from "./messagesStream.ts"
+import { isCall, messagesProtocol } from "./messagesStream.ts"
 import { type Prepared, surface } from "./Surface.ts"
 
 interface PreparedMessages extends Prepared {
@@ -29,7 +29,7 @@ const callsOf = (content: Json | undefined): ReadonlyArray<Called> =>
 
 const countsOf = (request: JsonObject) => ({ tools: arrayOf(request.tools).length, ...mediaOf(request) })
 
-export const messages = surface<MessagesRequest, PreparedMessages, MessagesError, MessagesState>({
+export const messages = surface<MessagesRequest, PreparedMessages, MessagesError>({
   purpose: "messages",
   schema: MessagesRequest,
   error: messagesError,

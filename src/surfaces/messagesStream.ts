@@ -25,8 +25,7 @@ import { messagesError } from "./errorResponse.ts"
 import { fenceRemover } from "./messagesFormat.ts"
 import { outputBytes } from "./outputBytes.ts"
 
-export interface MessagesState extends Progress {
-  bytes: number
+interface MessagesState extends Progress {
   /** Indexes of the content blocks that are tool calls and still open. */
   readonly open: Set<number>
   /** Counts of the beginning, and the totals since. */
@@ -158,8 +157,8 @@ const counted = ({ totals }: MessagesState, fields: JsonObject): Frame => {
 }
 
 /** `model` is the base model, which the reply names in place of the upstream's. `fenced`: a fence around its texts is taken off. */
-export const messagesProtocol = (model: string, fenced = false): Protocol<MessagesState> => ({
-  initial: () => ({
+export const messagesProtocol = (model: string, fenced = false): Protocol => {
+  const state: MessagesState = {
     end: undefined,
     bytes: 0,
     open: new Set(),
@@ -168,27 +167,30 @@ export const messagesProtocol = (model: string, fenced = false): Protocol<Messag
     waiting: undefined,
     stopReason: undefined,
     unfence: fenced ? fenceRemover() : undefined
-  }),
-  step: (state, events) => {
-    const frames: Array<Frame> = []
-    for (const event of state.unfence?.(events) ?? events) {
-      const { waiting } = state
-      const frame = frameOf(state, model, event)
-      if (waiting !== undefined && (waiting !== state.waiting || state.end === "complete")) {
-        frames.push(counted(state, waiting))
+  }
+  return {
+    progress: state,
+    step: (events) => {
+      const frames: Array<Frame> = []
+      for (const event of state.unfence?.(events) ?? events) {
+        const { waiting } = state
+        const frame = frameOf(state, model, event)
+        if (waiting !== undefined && (waiting !== state.waiting || state.end === "complete")) {
+          frames.push(counted(state, waiting))
+        }
+        if (frame !== undefined) frames.push(frame)
+        if (state.end !== undefined) break
       }
-      if (frame !== undefined) frames.push(frame)
-      if (state.end !== undefined) break
-    }
-    return [state, frames]
-  },
-  onHalt: () => [],
-  inBand: (_, error, governance) => {
-    const last: Frame = { event: "error", data: JSON.stringify(messagesErrorBody(messagesError(error))) }
-    return governance === undefined ? [last] : [governanceFrame(governance), last]
-  },
-  summary: ({ end, start, totals, stopReason }) => ({
-    tokens: tokensOf(end === "complete" ? totals : { ...start, ...totals }),
-    finishReason: stopReason
-  })
-})
+      return frames
+    },
+    onHalt: () => [],
+    inBand: (error, governance) => {
+      const last: Frame = { event: "error", data: JSON.stringify(messagesErrorBody(messagesError(error))) }
+      return governance === undefined ? [last] : [governanceFrame(governance), last]
+    },
+    summary: () => ({
+      tokens: tokensOf(state.end === "complete" ? state.totals : { ...state.start, ...state.totals }),
+      finishReason: state.stopReason
+    })
+  }
+}

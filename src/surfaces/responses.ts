@@ -9,14 +9,14 @@ import { apiError } from "./errorResponse.ts"
 import { callTexts, prepareResponses, screenedTools } from "./responsesBody.ts"
 import { inputMedia } from "./responsesMedia.ts"
 import { rewriteResponse } from "./responsesReply.ts"
-import { type ResponsesState, responsesProtocol } from "./responsesStream.ts"
+import { responsesProtocol } from "./responsesStream.ts"
 import { type Prepared, surface } from "./Surface.ts"
 
 interface PreparedResponses extends Prepared {
   readonly scrub: Scrub
 }
 
-export const responses = surface<ResponsesRequest, PreparedResponses, ApiError, ResponsesState>({
+export const responses = surface<ResponsesRequest, PreparedResponses, ApiError>({
   purpose: "responses",
   schema: ResponsesRequest,
   error: apiError,

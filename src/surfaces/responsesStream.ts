@@ -25,8 +25,7 @@ import {
   summarize
 } from "./responsesReply.ts"
 
-export interface ResponsesState extends Progress {
-  bytes: number
+interface ResponsesState extends Progress {
   /** Items of which anything was said before they were done. */
   readonly begun: Set<number>
   /** Items whose arguments have come, in pieces or whole. */
@@ -186,8 +185,8 @@ const rareFrame = (state: ResponsesState, name: string, data: string): Frame | u
 }
 
 /** `scrub` takes out of a failure's message what is the operator's. */
-export const responsesProtocol = (scrub: Scrub): Protocol<ResponsesState> => ({
-  initial: () => ({
+export const responsesProtocol = (scrub: Scrub): Protocol => {
+  const state: ResponsesState = {
     end: undefined,
     scrub,
     bytes: 0,
@@ -196,33 +195,38 @@ export const responsesProtocol = (scrub: Scrub): Protocol<ResponsesState> => ({
     sealed: [],
     summary: { tokens: undefined, finishReason: undefined },
     lastData: ""
-  }),
-  step: (state, events) => {
-    const frames: Array<Frame> = []
-    for (const event of events) {
-      const shown = state.sealed.length === 0 ? event : renumbered(state, event)
-      const frame = shown === undefined ? undefined : frameOf(state, shown)
-      if (frame !== undefined) frames.push(frame)
-      if (state.end !== undefined) break
-      state.lastData = event.data
-    }
-    return [state, frames]
-  },
-  onHalt: () => [],
-  inBand: ({ lastData }, error, governance) => {
-    const { code, type, message } = apiError(error)
-    const last = numberOf(readExactObject(lastData)?.sequence_number)
-    return {
-      event: "error",
-      data: JSON.stringify({
-        type: "error",
-        code: code ?? type,
-        message,
-        param: null,
-        sequence_number: last === undefined ? 0 : last + 1,
-        ...(governance === undefined ? {} : { x_gateway_governance: governance })
-      })
-    }
-  },
-  summary: ({ summary }) => summary
-})
+  }
+  return {
+    progress: state,
+    step: (events) => {
+      const frames: Array<Frame> = []
+      for (const event of events) {
+        const shown = state.sealed.length === 0 ? event : renumbered(state, event)
+        const frame = shown === undefined ? undefined : frameOf(state, shown)
+        if (frame !== undefined) frames.push(frame)
+        if (state.end !== undefined) break
+        state.lastData = event.data
+      }
+      return frames
+    },
+    onHalt: () => [],
+    inBand: (error, governance) => {
+      const { code, type, message } = apiError(error)
+      const last = numberOf(readExactObject(state.lastData)?.sequence_number)
+      return [
+        {
+          event: "error",
+          data: JSON.stringify({
+            type: "error",
+            code: code ?? type,
+            message,
+            param: null,
+            sequence_number: last === undefined ? 0 : last + 1,
+            ...(governance === undefined ? {} : { x_gateway_governance: governance })
+          })
+        }
+      ]
+    },
+    summary: () => state.summary
+  }
+}

@@ -58,41 +58,31 @@ export const renderCompletion = (
  * Writes the chunks of one stream, as the JSON text of each. Only what changes is printed for each piece: texts are the hot path.
  * It has state: whether the role has been said.
  */
-export class ChunkWriter {
-  private readonly before: string
-  private readonly includeUsage: boolean
-  private begun = false
-
-  constructor({ id, created, model, includeUsage }: Heading & { readonly includeUsage: boolean }) {
-    const heading = JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1)
-    this.before = `${heading},"choices":[{"index":0,"delta":`
-    this.includeUsage = includeUsage
-  }
-
-  /** The role's chunk, once. */
-  begin(): string | undefined {
-    if (this.begun) return undefined
-    this.begun = true
-    return this.role
-  }
-
-  /** The chunk of a piece, before which the role's has been said; undefined for a piece without a delta. */
-  write(piece: Piece): string | undefined {
-    const delta = deltaOf(piece)
-    return delta === undefined ? undefined : this.before + delta + after(piece)
-  }
-
-  /** The one final chunk, with usage where it was asked for and the flag where there is one; the role's first, if unsaid. */
-  finish({ finishReason, usage, served }: Ending, governance: Governance | undefined): ReadonlyArray<string> {
-    const counted = this.includeUsage && usage !== undefined ? `,"usage":${JSON.stringify(makeUsage(usage))}` : ""
-    const flagged = governance === undefined ? "" : `,"x_gateway_governance":${JSON.stringify(governance)}`
-    const how = served === undefined ? "" : `,${JSON.stringify(served).slice(1, -1)}`
-    const final = `${this.before}{},"finish_reason":"${finishReason}"}]${counted}${how}${flagged}}`
-    return this.begun ? [final] : [this.role, final]
-  }
-
-  private get role(): string {
-    return `${this.before}{"role":"assistant"}${unfinished}`
+export const chunkWriter = ({ id, created, model, includeUsage }: Heading & { readonly includeUsage: boolean }) => {
+  const heading = JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1)
+  const before = `${heading},"choices":[{"index":0,"delta":`
+  const role = `${before}{"role":"assistant"}${unfinished}`
+  let begun = false
+  return {
+    /** The role's chunk, once. */
+    begin: (): string | undefined => {
+      if (begun) return undefined
+      begun = true
+      return role
+    },
+    /** The chunk of a piece, before which the role's has been said; undefined for a piece without a delta. */
+    write: (piece: Piece): string | undefined => {
+      const delta = deltaOf(piece)
+      return delta === undefined ? undefined : before + delta + after(piece)
+    },
+    /** The one final chunk, with usage where it was asked for and the flag where there is one; the role's first, if unsaid. */
+    finish: ({ finishReason, usage, served }: Ending, governance: Governance | undefined): ReadonlyArray<string> => {
+      const counted = includeUsage && usage !== undefined ? `,"usage":${JSON.stringify(makeUsage(usage))}` : ""
+      const flagged = governance === undefined ? "" : `,"x_gateway_governance":${JSON.stringify(governance)}`
+      const how = served === undefined ? "" : `,${JSON.stringify(served).slice(1, -1)}`
+      const final = `${before}{},"finish_reason":"${finishReason}"}]${counted}${how}${flagged}}`
+      return begun ? [final] : [role, final]
+    }
   }
 }
 

@@ -5,11 +5,7 @@ import { messagesProtocol } from "../../src/surfaces/messagesStream.ts"
 const flagged = (...events: ReadonlyArray<object & { readonly type: string }>) => {
   const protocol = messagesProtocol("m")
   const calls = makeAccumulator()
-  const state = protocol.initial()
-  const [, frames] = protocol.step(
-    state,
-    events.map((event) => ({ event: event.type, data: JSON.stringify(event) }))
-  )
+  const frames = protocol.step(events.map((event) => ({ event: event.type, data: JSON.stringify(event) })))
   assert.strictEqual(frames.length, events.length)
   for (const frame of frames) for (const piece of frame.calls ?? []) calls.take(piece, frame.data.length)
   return calls.flags().map((flag) => [flag.tool_call_id, flag.tool_name, ...flag.destinations])

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { efforts } from "../../src/catalog/Catalog.ts"
-import { ChunkWriter } from "../../src/vendors/completion.ts"
+import { chunkWriter } from "../../src/vendors/completion.ts"
 import { sanitizeFilename } from "../../src/vendors/media.ts"
 import { jsonFenceFilter, reasoningFilter } from "../../src/vendors/textFilters.ts"
 import { adjustThinking } from "../../src/vendors/thinking.ts"
@@ -301,7 +301,7 @@ it.prop(
 )
 
 it.prop("the caller reads what the model wrote", { texts: Schema.Array(Schema.String) }, ({ texts }) => {
-  const writer = new ChunkWriter({ id: "c", created: 1, model: "m:il2", includeUsage: false })
+  const writer = chunkWriter({ id: "c", created: 1, model: "m:il2", includeUsage: false })
   const pieces = texts.map((text) => ({ type: "text", text }) as const)
   const sent = chunksOf(writer, pieces, { finishReason: "stop", usage: undefined })
   for (const data of sent) expect(data).not.toMatch(/[\r\n]/)

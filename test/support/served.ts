@@ -4,7 +4,6 @@ import type { Route } from "../../src/catalog/Route.ts"
 import type { ApiError, MessagesError } from "../../src/contract/Errors.ts"
 import { adjustedHeaders } from "../../src/http/adjusted.ts"
 import { makeJudge } from "../../src/http/body.ts"
-import type { Progress } from "../../src/stream/Frame.ts"
 import { chat } from "../../src/surfaces/chat.ts"
 import { embeddings } from "../../src/surfaces/embeddings.ts"
 import { countTokens, messages } from "../../src/surfaces/messages.ts"
@@ -33,13 +32,8 @@ import type { Step, Turns } from "./growth.ts"
 /** Runs all steps that a request passes; answers why it is refused, if it is. */
 export type Serve = (bytes: Buffer, step: Step, turns: Turns) => Promise<string | undefined>
 
-const serving = <
-  Request extends NamesModel,
-  P extends Prepared,
-  S extends Progress,
-  E extends ApiError | MessagesError
->(
-  surface: Surface<Request, P, S, E>,
+const serving = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
+  surface: Surface<Request, P, E>,
   routes: ReadonlyArray<Route>,
   headers: Readonly<Record<string, string>> = {}
 ): Serve => {

@@ -5,7 +5,7 @@ import type { Tokens } from "../../src/catalog/Tokens.ts"
 import { faultError, framingError } from "../../src/cloud/fault.ts"
 import { makeAccumulator } from "../../src/governance/accumulate.ts"
 import { decode } from "../../src/stream/decode.ts"
-import type { Progress, Protocol } from "../../src/stream/Frame.ts"
+import type { Protocol } from "../../src/stream/Frame.ts"
 import { governanceSoFar, type ReplyOptions, reply } from "../../src/stream/reply.ts"
 import type { Decoder, Event } from "../../src/wire/Event.ts"
 import { printEvents } from "../../src/wire/sse.ts"
@@ -22,18 +22,16 @@ const nothing = () => {}
 const unscrubbed = (message: string) => message
 
 /** What is a refusal with a status of its own is looked at in the surface's words here. */
-export const replied = <S extends Progress>(
-  protocol: Protocol<S>,
+export const replied = (
+  protocol: Protocol,
   events: Stream.Stream<Event, GatewayError>,
-  more: Partial<Pick<ReplyOptions<S>, "calls" | "hold">> = {}
+  more: Partial<Pick<ReplyOptions, "calls" | "hold">> = {}
 ): Effect.Effect<StreamedReply> =>
   Effect.gen(function* () {
-    const state = protocol.initial()
     const calls = more.calls ?? makeAccumulator()
-    const lastFrames = (error: GatewayError) => [protocol.inBand(state, error, governanceSoFar(calls))].flat()
+    const lastFrames = (error: GatewayError) => protocol.inBand(error, governanceSoFar(calls))
     const bytes = reply(events, {
       protocol,
-      state,
       calls,
       lastFrames,
       onEvents: nothing,
@@ -50,14 +48,14 @@ export const replied = <S extends Progress>(
     const pieces = yield* Stream.runCollect(
       Stream.catch(bytes, (error) => Stream.succeed(Buffer.from(printEvents(lastFrames(error)))))
     )
-    const { tokens } = protocol.summary(state)
+    const { tokens } = protocol.summary()
     const text = Buffer.concat(pieces).toString("utf8")
-    return { text, complete: state.end === "complete", flags: calls.flags().length, tokens }
+    return { text, complete: protocol.progress.end === "complete", flags: calls.flags().length, tokens }
   })
 
 /** `cuts` are places in the bytes, in any order and beyond their end. */
-export const streamed = <S extends Progress>(
-  protocol: Protocol<S>,
+export const streamed = (
+  protocol: Protocol,
   makeDecoder: () => Decoder,
   bytes: Buffer,
   cuts: ReadonlyArray<number>

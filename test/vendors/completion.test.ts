@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Completion, CompletionChunk } from "../../src/contract/ChatReply.ts"
 import { makeCall } from "../../src/vendors/answer.ts"
-import { ChunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
+import { chunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
 import type { Answer, Piece } from "../../src/vendors/Dialect.ts"
 import { call, chunksOf } from "./support.ts"
 
@@ -71,7 +71,7 @@ describe("a stream of chunks", () => {
   const ending = { finishReason: "tool_calls", usage: tokens } as const
 
   it("says the role once and first, then the pieces, then one final chunk", () => {
-    const writer = new ChunkWriter({ ...heading, includeUsage: true })
+    const writer = chunkWriter({ ...heading, includeUsage: true })
     expect(chunksOf(writer, [])).toEqual([])
     expect(chunksOf(writer, [{ type: "call-end", index: 0 }])).toEqual([])
     const extra = { google: { thought_signature: "s" } }
@@ -112,20 +112,17 @@ describe("a stream of chunks", () => {
   })
 
   it("says the role where there is nothing else, and usage only when asked", () => {
-    const texts = new ChunkWriter({ ...heading, includeUsage: false }).finish(ending, undefined)
+    const texts = chunkWriter({ ...heading, includeUsage: false }).finish(ending, undefined)
     expect(deltas(texts)).toEqual([{ role: "assistant" }, {}])
     expect(parse(texts).at(-1)).not.toHaveProperty("usage")
-    const uncounted = new ChunkWriter({ ...heading, includeUsage: true }).finish(
-      { ...ending, usage: undefined },
-      undefined
-    )
+    const uncounted = chunkWriter({ ...heading, includeUsage: true }).finish({ ...ending, usage: undefined }, undefined)
     expect(parse(uncounted).at(-1)).not.toHaveProperty("usage")
   })
 
   it.each(["\n\ndata: [DONE]\n\n", '"}]}', "\r\n", "\u2028", "\ud800", "\0", ""])(
     "keeps the text %j in its string",
     (content) => {
-      const texts = chunksOf(new ChunkWriter({ ...heading, includeUsage: false }), [
+      const texts = chunksOf(chunkWriter({ ...heading, includeUsage: false }), [
         { type: "text", text: content },
         { type: "arguments", index: 0, text: content }
       ])

@@ -8,7 +8,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { Cloud } from "../../src/catalog/Catalog.ts"
 import { Completion } from "../../src/contract/ChatReply.ts"
-import { ChunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
+import { chunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
 import { asked, chunksOf, folded, foldedAnswer, hear, hearStream, routeOf, withoutRandomIds } from "./support.ts"
 
 const Golden = Schema.Struct({
@@ -31,7 +31,7 @@ describe.each(readdirSync(folder))("%s", (name) => {
     const heard = Result.getOrThrow(hearStream(route, golden.events))
     const heading = { id: "chatcmpl-golden", created: 1, model: "x:il2" }
     const completion = renderCompletion(answer, heading)
-    const writer = new ChunkWriter({ ...heading, includeUsage: true })
+    const writer = chunkWriter({ ...heading, includeUsage: true })
     const { adjusted, body: upstream } = asked(route, golden.chat)
     const said = withoutRandomIds({
       upstream,

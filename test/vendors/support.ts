@@ -9,7 +9,7 @@ import type { UpstreamFault } from "../../src/catalog/UpstreamFault.ts"
 import { ChatRequest } from "../../src/contract/Chat.ts"
 import type { Governance } from "../../src/contract/Governance.ts"
 import { Adjusted } from "../../src/vendors/adjustments.ts"
-import { type ChunkWriter, makeUsage } from "../../src/vendors/completion.ts"
+import { type chunkWriter, makeUsage } from "../../src/vendors/completion.ts"
 import type { Answer, Ending, Piece, StreamReader } from "../../src/vendors/Dialect.ts"
 import { dialectOf } from "../../src/vendors/dialects.ts"
 import type { Event } from "../../src/wire/Event.ts"
@@ -118,7 +118,7 @@ export const hearStream = (
 
 /** The JSON texts of a stream's chunks. */
 export const chunksOf = (
-  writer: ChunkWriter,
+  writer: ReturnType<typeof chunkWriter>,
   pieces: ReadonlyArray<Piece>,
   ending?: Ending,
   governance?: Governance

@@ -7,7 +7,7 @@ import { Result } from "effect"
 import OpenAI from "openai"
 import { chatAccumulator } from "../../src/client/accumulate.ts"
 import type { ChatCompletionChunk } from "../../src/client/contract.ts"
-import { ChunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
+import { chunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
 import { arrayOf, type Json, type JsonObject, objectOf } from "../../src/wire/json.ts"
 import { chunksOf, flash, hear, hearStream, say, sonnet } from "./support.ts"
 
@@ -95,7 +95,7 @@ describe.each([
 
   it("streamed", async () => {
     const { pieces, ending } = Result.getOrThrow(hearStream(route, upstream.events))
-    const writer = new ChunkWriter({ ...heading, includeUsage: true })
+    const writer = chunkWriter({ ...heading, includeUsage: true })
     const text = [...chunksOf(writer, pieces, ending), "[DONE]"].map((data) => `data: ${data}\n\n`).join("")
     const read = await client(text, "text/event-stream").chat.completions.stream(params).finalChatCompletion()
     follow(read.choices[0]?.message, read.usage)
@@ -142,7 +142,7 @@ describe("the signature of a text of Gemini's", () => {
     const whole = renderCompletion(hear(flash, body), heading).choices[0]?.message
     const { pieces, ending } = Result.getOrThrow(hearStream(flash, events))
     const { add, final } = chatAccumulator()
-    for (const data of chunksOf(new ChunkWriter({ ...heading, includeUsage: true }), pieces, ending)) {
+    for (const data of chunksOf(chunkWriter({ ...heading, includeUsage: true }), pieces, ending)) {
       add(JSON.parse(data) as ChatCompletionChunk)
     }
     for (const message of [whole, final()?.choices[0]?.message]) {

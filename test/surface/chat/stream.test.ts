@@ -143,8 +143,8 @@ describe("order and shape", () => {
 })
 
 it("says nothing of what a reader still had when its stream turns out to be broken", () => {
-  const { initial, onHalt } = chatProtocol({
-    makeReader: () => ({
+  const { onHalt, progress } = chatProtocol({
+    reader: {
       step: () => undefined,
       end: (out) => {
         out.push({ type: "text", text: "half a stop sequence" })
@@ -152,21 +152,20 @@ it("says nothing of what a reader still had when its stream turns out to be brok
       },
       ended: () => false,
       usage: () => undefined
-    }),
+    },
     heading: { id: "c", created: 1, model: "m:il2" },
     inputEstimate: 1,
     includeUsage: false
   })
-  const state = initial()
-  assert.deepStrictEqual(onHalt(state), [])
-  assert.strictEqual(state.end, cut)
+  assert.deepStrictEqual(onHalt(), [])
+  assert.strictEqual(progress.end, cut)
 })
 
 it("counts what came until the text was ended, however the events came", () => {
   const usageOf = (sizes: ReadonlyArray<number>) => {
     let read = 0
-    const { initial, step, summary } = chatProtocol({
-      makeReader: () => ({
+    const { progress, step, summary } = chatProtocol({
+      reader: {
         step: (_, out) => {
           read++
           out.push({ type: "text", text: "x" })
@@ -176,20 +175,15 @@ it("counts what came until the text was ended, however the events came", () => {
         ended: () => read >= 3,
         stopped: () => true,
         usage: () => undefined
-      }),
+      },
       heading: { id: "c", created: 1, model: "m:il2" },
       inputEstimate: 1,
       includeUsage: true
     })
-    const state = initial()
     for (const size of sizes) {
-      if (state.end === undefined)
-        step(
-          state,
-          Array.from({ length: size }, () => ({ event: "", data: "{}" }))
-        )
+      if (progress.end === undefined) step(Array.from({ length: size }, () => ({ event: "", data: "{}" })))
     }
-    return summary(state).tokens
+    return summary().tokens
   }
   const expected = usageOf([1, 1, 1])
   assert.isAbove(expected?.output ?? 0, 0)

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { noRoom } from "../../../src/catalog/GatewayError.ts"
 import { makeAccumulator } from "../../../src/governance/accumulate.ts"
-import type { Progress, Protocol } from "../../../src/stream/Frame.ts"
+import type { Protocol } from "../../../src/stream/Frame.ts"
 import { chatProtocol } from "../../../src/surfaces/chatStream.ts"
 import { messagesProtocol } from "../../../src/surfaces/messagesStream.ts"
 import {
@@ -25,10 +25,10 @@ import { replied } from "../../support/streamed.ts"
 import { chat, dialect, sonnet } from "../../vendors/support.ts"
 
 /** What a caller gets of these events, each in an array of its own. */
-const relayed = async <S extends Progress>(
-  protocol: Protocol<S>,
+const relayed = async (
+  protocol: Protocol,
   events: Iterable<UpstreamEvent>,
-  more: Parameters<typeof replied<S>>[2] = {}
+  more: Parameters<typeof replied>[2] = {}
 ) => {
   const said = Stream.map(Stream.rechunk(Stream.fromIterable(events), 1), (event) => ({
     event: event.type,
@@ -91,7 +91,7 @@ describe("a long call", () => {
 it("thinking that is kept for a call takes room as well", async () => {
   let kept = 0
   const protocol = chatProtocol({
-    makeReader: () => dialect(sonnet).stream(sonnet, chat({})),
+    reader: dialect(sonnet).stream(sonnet, chat({})),
     heading: { id: "c", created: 0, model: "m" },
     inputEstimate: 1,
     includeUsage: false

@@ -5,7 +5,7 @@ import OpenAI from "openai"
 import type { Route } from "../../../src/catalog/Route.ts"
 import { chatAccumulator } from "../../../src/client/accumulate.ts"
 import type { ChatCompletionChunk } from "../../../src/client/contract.ts"
-import { ChunkWriter, renderCompletion } from "../../../src/vendors/completion.ts"
+import { chunkWriter, renderCompletion } from "../../../src/vendors/completion.ts"
 import { arrayOf, type Json, type JsonObject, objectOf } from "../../../src/wire/json.ts"
 import { adjusted, asked, chat, chunksOf, dialect, hear, hearStream, opus, opusBedrock, sonnet } from "../support.ts"
 
@@ -64,7 +64,7 @@ const whole = (route: Route, blocks: ReadonlyArray<JsonObject>, fields: Asked = 
 
 const chunks = (route: Route, blocks: ReadonlyArray<JsonObject>, fields: Asked = {}): ReadonlyArray<string> => {
   const heard = Result.getOrThrow(hearStream(route, eventsOf(blocks), chat(fields)))
-  return chunksOf(new ChunkWriter({ ...heading, includeUsage: true }), heard.pieces, heard.ending)
+  return chunksOf(chunkWriter({ ...heading, includeUsage: true }), heard.pieces, heard.ending)
 }
 
 /** A message as our own client assembles it. */
