@@ -7,6 +7,7 @@ import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
 import type { Event } from "../wire/Event.ts"
+import type { Json } from "../wire/json.ts"
 import type { keepAlive } from "../wire/sse.ts"
 
 /** One event of the surface's own format, with what governance must know of it. */
@@ -42,6 +43,12 @@ export interface Progress {
   /** Bytes of the reply, about, that came so far and were not said: kept for what comes later, or cut off. */
   kept?: number
 }
+
+/** Bytes of output, about: of a text, and of JSON as it is printed; what is absent has none. */
+export const outputBytes = (value: Json | undefined): number =>
+  value === undefined || value === null
+    ? 0
+    : Buffer.byteLength(typeof value === "string" ? value : JSON.stringify(value))
 
 /** The reply is complete and the cloud is not: its call is ended. */
 export class Enough extends Data.TaggedError("Enough") {}

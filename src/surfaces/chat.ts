@@ -11,14 +11,12 @@ import { type Heading, renderCompletion } from "../vendors/completion.ts"
 import type { Dialect } from "../vendors/Dialect.ts"
 import { dialectOf } from "../vendors/dialects.ts"
 import { reservedOutput } from "../vendors/reservedOutput.ts"
-import type { JsonObject } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject } from "../wire/json.ts"
 import { plainPath, strip } from "../wire/strip.ts"
+import { ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { chatProtocol } from "./chatStream.ts"
-import { refuseCloudFields } from "./cloudFields.ts"
 import { apiError } from "./errorResponse.ts"
-import { ownFields, refuseOutside } from "./inlineMedia.ts"
 import { type Counts, type Prepared, surface } from "./Surface.ts"
-import { joinTextArrays } from "./textArrays.ts"
 
 interface PreparedChat extends Prepared {
   readonly dialect: Dialect
@@ -46,6 +44,29 @@ const countsOf = ({ messages, tools }: ChatRequest): Counts => {
   }
   return { tools: tools?.length ?? 0, images, files, mediaBytes }
 }
+
+const partFields: ReadonlySet<string> = new Set(["type", "text", "cache_control"])
+
+/** A part that is nothing but text. */
+const isText = (part: Json): part is { readonly type: "text"; readonly text: string; readonly cache_control?: Json } =>
+  isObject(part) &&
+  part.type === "text" &&
+  typeof part.text === "string" &&
+  Object.keys(part).every((name) => partFields.has(name) || part[name] === null)
+
+/** A mark of one of the parts is the message's: it stands at its end. */
+const joined = (message: Json): Json => {
+  if (!isObject(message) || message.role === "user" || !Array.isArray(message.content)) return message
+  const parts = arrayOf(message.content)
+  if (!parts.every(isText)) return message
+  const mark = message.cache_control ?? parts.findLast((part) => part.cache_control)?.cache_control
+  const content = parts.map(({ text }) => text).join("")
+  return mark === undefined ? { ...message, content } : { ...message, content, cache_control: mark }
+}
+
+/** Lists of text as content in roles that have no parts are joined, where the operator allows them (docs/api.md#chat-messages). */
+const joinTextArrays = (body: JsonObject): JsonObject =>
+  Array.isArray(body.messages) ? { ...body, messages: body.messages.map(joined) } : body
 
 /** What is read by its schema and said anew by every dialect is not walked: the rest is forwarded as it came. */
 const readFields: ReadonlySet<string> = new Set([...ownFields, "messages", "response_format"])

@@ -1,14 +1,88 @@
-/**
- * Messages of one role in a row, which some deployments refuse and the vendor's own API takes as one turn
- * (docs/upstreams.md#anthropic-messages): they become one message, as on the chat surface.
- */
+/** The turns of a messages body, as deployments take them. */
 import { type Adjusted, removed } from "../vendors/adjustments.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 const roleOf = (message: Json | undefined): string | undefined => textOf(objectOf(message).role)
 
-const blocksOf = (content: Json | undefined): ReadonlyArray<Json> =>
+/** The blocks of a message or of `system`. */
+export const blocksOf = (content: Json | undefined): ReadonlyArray<Json> =>
   typeof content === "string" ? (content === "" ? [] : [{ type: "text", text: content }]) : arrayOf(content)
+
+export interface Folded {
+  readonly body: JsonObject
+  /** Whether there was anything to fold. */
+  readonly folded: boolean
+}
+
+const isSystem = (message: Json): boolean => roleOf(message) === "system"
+
+/** The vendor's clients mark what the user did not say in this way. */
+const reminder = (message: Json | undefined): ReadonlyArray<Json> =>
+  blocksOf(objectOf(message).content).map((block) => {
+    const text = textOf(objectOf(block).text)
+    return text === undefined ? block : { ...objectOf(block), text: `<system-reminder>\n${text}\n</system-reminder>` }
+  })
+
+/** Behind the results of tools, which come first in their turn. */
+const afterResults = (content: Json | undefined, added: ReadonlyArray<Json>): ReadonlyArray<Json> => {
+  const blocks = blocksOf(content)
+  const at = blocks.findLastIndex((block) => objectOf(block).type === "tool_result") + 1
+  return [...blocks.slice(0, at), ...added, ...blocks.slice(at)]
+}
+
+/** One pass. Each run of them goes before what the user says next, or else after what the user said last. */
+const foldRuns = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> => {
+  const turns: Array<Json> = []
+  let run: Array<Json> | undefined
+  const close = () => {
+    if (run === undefined) return
+    const last = turns.at(-1)
+    if (isObject(last) && last.role === "user")
+      turns[turns.length - 1] = { ...last, content: [...blocksOf(last.content), ...run] }
+    else turns.push({ role: "user", content: run })
+    run = undefined
+  }
+  for (const message of messages) {
+    if (isSystem(message)) {
+      run ??= []
+      for (const block of reminder(message)) run.push(block)
+    } else if (isObject(message) && message.role === "user") {
+      turns.push(
+        run === undefined || run.length === 0 ? message : { ...message, content: afterResults(message.content, run) }
+      )
+      run = undefined
+    } else {
+      close()
+      turns.push(message)
+    }
+  }
+  close()
+  return turns
+}
+
+/**
+ * System messages among a conversation's other messages (docs/decisions.md#system-messages-within-a-conversation). Where the model
+ * takes them only at the beginning, their text goes into the turn beside them, marked as what it is. `keeps`: the model takes them after a user's turn; only those at the beginning become part of `system`.
+ */
+export const foldSystem = (body: JsonObject, keeps: boolean): Folded => {
+  const messages = arrayOf(body.messages)
+  if (!messages.some(isSystem)) return { body, folded: false }
+  const first = messages.findIndex((message) => !isSystem(message))
+  const leading = first < 0 ? messages : messages.slice(0, first)
+  const rest = first < 0 ? [] : messages.slice(first)
+  const turns = keeps ? rest : foldRuns(rest)
+  const system = leading.flatMap((message) => blocksOf(objectOf(message).content))
+  return {
+    folded: !keeps || leading.length > 0,
+    body: {
+      ...body,
+      ...(system.length === 0 ? {} : { system: [...blocksOf(body.system), ...system] }),
+      // A conversation of instructions only is said by the user, because there must be a turn.
+      messages: turns.length === 0 ? [{ role: "user", content: system }] : turns,
+      ...(turns.length === 0 ? { system: body.system ?? [] } : {})
+    }
+  }
+}
 
 /** Results of tools come first in their turn. */
 const resultsFirst = (blocks: ReadonlyArray<Json>): ReadonlyArray<Json> => {
@@ -32,7 +106,10 @@ const joined = (run: ReadonlyArray<JsonObject>, adjusted: Adjusted): JsonObject 
   return { ...fields, content: fields.role === "user" ? resultsFirst(blocks) : blocks }
 }
 
-/** `adjusted` takes that something was merged. */
+/**
+ * Messages of one role in a row, which some deployments refuse and the vendor's own API takes as one turn
+ * (docs/upstreams.md#anthropic-messages), become one message, as on the chat surface. `adjusted` takes that something was merged.
+ */
 export const mergeTurns = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   const messages = arrayOf(body.messages)
   const follows = (at: number) => at > 0 && isObject(messages[at]) && roleOf(messages[at]) === roleOf(messages[at - 1])
@@ -49,4 +126,51 @@ export const mergeTurns = (body: JsonObject, adjusted: Adjusted): JsonObject => 
     run = []
   }
   return { ...body, messages: turns }
+}
+
+/** The most marks of one request. */
+const maxMarks = 4
+
+/** Blocks that take no mark: thinking, and a text of nothing. */
+const takesMark = ({ text, type }: JsonObject): boolean =>
+  type !== "thinking" && type !== "redacted_thinking" && !(type === "text" && text === "")
+
+const isMarked = (holder: Json): boolean => isObject(objectOf(holder).cache_control ?? null)
+
+const marksIn = (holders: ReadonlyArray<Json>): number => {
+  let marks = 0
+  for (const holder of holders) {
+    if (isMarked(holder)) marks++
+    marks += marksIn(arrayOf(objectOf(holder).content))
+  }
+  return marks
+}
+
+/** The messages with a mark on the last block that takes one; undefined where that one has a mark or there is none. */
+const markLast = (messages: ReadonlyArray<Json>, mark: JsonObject): ReadonlyArray<Json> | undefined => {
+  for (let at = messages.length - 1; at >= 0; at--) {
+    const message = objectOf(messages[at])
+    const blocks = blocksOf(message.content)
+    const last = blocks.findLastIndex((block) => isObject(block) && takesMark(block))
+    if (last < 0) continue
+    const block = objectOf(blocks[last])
+    if (isMarked(block)) return undefined
+    return messages.with(at, { ...message, content: blocks.with(last, { ...block, cache_control: mark }) })
+  }
+  return undefined
+}
+
+/**
+ * `cache_control` of a messages request itself: the vendor's own API marks the last block that can be cached. The clouds refuse the
+ * field, so the block is marked here (docs/upstreams.md#automatic-caching). `adjusted` takes what became of the field.
+ */
+export const cacheLastBlock = (body: JsonObject, adjusted: Adjusted): JsonObject => {
+  const { cache_control: mark, ...rest } = body
+  if (mark === undefined) return body
+  if (!isObject(mark)) return mark === null ? rest : body
+  const messages = arrayOf(rest.messages)
+  const room = marksIn([...arrayOf(rest.tools), ...arrayOf(rest.system), ...messages]) < maxMarks
+  const marked = room ? markLast(messages, mark) : undefined
+  adjusted.add(marked === undefined ? removed("cache_control") : "cache_control:request->block")
+  return marked === undefined ? rest : { ...rest, messages: marked }
 }

@@ -5,18 +5,15 @@ import type { Route } from "../catalog/Route.ts"
 import type { Body } from "../cloud/Provider.ts"
 import { Adjusted, removed } from "../vendors/adjustments.ts"
 import { systemTurns } from "../vendors/claude/refusals.ts"
-import { foldSystem } from "../vendors/claude/systemTurns.ts"
 import { withOpaqueUser } from "../vendors/claude/userId.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { plainPath, strip } from "../wire/strip.ts"
-import { cacheLastBlock } from "./automaticCache.ts"
-import { refuseCloudFields } from "./cloudFields.ts"
-import { refuseOutside } from "./inlineMedia.ts"
+import { refuseCloudFields, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
 import { applyBetas } from "./messagesBetas.ts"
 import { formatted } from "./messagesFormat.ts"
-import { mergeTurns } from "./messageTurns.ts"
-import { refuseServerTools, serverFields } from "./serverTools.ts"
+import { cacheLastBlock, foldSystem, mergeTurns } from "./messageTurns.ts"
+import type { Counts } from "./Surface.ts"
 
 /**
  * A conversation that the server holds. Taking the field away would lose the turns that the caller leaves out; this error
@@ -28,41 +25,26 @@ const threadUnsupported = new GatewayError({
   details: { error_code: "thread_unsupported_request", unsupported: ["thread"] }
 })
 
-export interface Media {
-  readonly images: number
-  readonly files: number
-  /** Bytes of their base64. */
-  readonly mediaBytes: number
-}
-
 /** A document may be text, whose bytes are the text's. */
 const encodedBytes = ({ source }: JsonObject): number => {
   const { data, type } = objectOf(source)
   return type === "base64" ? (textOf(data) ?? "").length : 0
 }
 
-const none: Media = { images: 0, files: 0, mediaBytes: 0 }
-const plus = (a: Media, b: Media): Media => ({
-  images: a.images + b.images,
-  files: a.files + b.files,
-  mediaBytes: a.mediaBytes + b.mediaBytes
-})
-
-const mediaOfBlocks = (blocks: Json | undefined): Media => {
-  let media = none
-  for (const block of arrayOf(blocks)) {
-    if (!isObject(block)) continue
-    if (block.type === "image") media = plus(media, { images: 1, files: 0, mediaBytes: encodedBytes(block) })
-    else if (block.type === "document") media = plus(media, { images: 0, files: 1, mediaBytes: encodedBytes(block) })
-    else if (block.type === "tool_result") media = plus(media, mediaOfBlocks(block.content))
+/** How many images and documents a request brings, and the bytes of their base64. */
+export const mediaOf = (request: JsonObject): Omit<Counts, "tools"> => {
+  const media = { images: 0, files: 0, mediaBytes: 0 }
+  const count = (blocks: Json | undefined): void => {
+    for (const block of arrayOf(blocks)) {
+      if (!isObject(block)) continue
+      if (block.type === "tool_result") count(block.content)
+      else if (block.type === "image" || block.type === "document") {
+        media[block.type === "image" ? "images" : "files"]++
+        media.mediaBytes += encodedBytes(block)
+      }
+    }
   }
-  return media
-}
-
-/** How many images and documents a request brings. */
-export const mediaOf = (request: JsonObject): Media => {
-  let media = none
-  for (const message of arrayOf(request.messages)) media = plus(media, mediaOfBlocks(objectOf(message).content))
+  for (const message of arrayOf(request.messages)) count(objectOf(message).content)
   return media
 }
 

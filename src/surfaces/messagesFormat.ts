@@ -6,8 +6,9 @@ import { type Adjusted, changed, removed } from "../vendors/adjustments.ts"
 import { jsonInstruction, takesFormat } from "../vendors/claude/structured.ts"
 import { jsonFenceFilter, type TextFilter } from "../vendors/textFilters.ts"
 import type { Event } from "../wire/Event.ts"
-import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, textOf } from "../wire/json.ts"
 import type { Strip } from "../wire/strip.ts"
+import { blocksOf } from "./messageTurns.ts"
 
 export interface Formatted {
   readonly body: JsonObject
@@ -38,13 +39,10 @@ export const formatted = (body: JsonObject, strip: Strip, adjusted: Adjusted): F
     body: {
       ...plain,
       ...(Object.keys(others).length === 0 ? {} : { output_config: others }),
-      system: [...systemBlocks(rest.system), instruction]
+      system: [...blocksOf(rest.system), instruction]
     }
   }
 }
-
-const systemBlocks = (system: Json | undefined): ReadonlyArray<Json> =>
-  typeof system === "string" ? (system === "" ? [] : [{ type: "text", text: system }]) : arrayOf(system)
 
 /** A whole message, without fences around its texts. */
 export const withoutFence = (message: JsonObject): JsonObject => ({

@@ -6,7 +6,7 @@ import { unreadable } from "../catalog/UpstreamFault.ts"
 import { messagesErrorBody } from "../contract/Errors.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
-import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
+import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { claudeFault } from "../vendors/claude/faults.ts"
 import { overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/usage.ts"
 import type { Event } from "../wire/Event.ts"
@@ -23,7 +23,6 @@ import {
 import { isEventName } from "../wire/sse.ts"
 import { messagesError } from "./errorResponse.ts"
 import { fenceRemover } from "./messagesFormat.ts"
-import { outputBytes } from "./outputBytes.ts"
 
 interface MessagesState extends Progress {
   /** Indexes of the content blocks that are tool calls and still open. */

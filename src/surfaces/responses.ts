@@ -5,12 +5,30 @@ import { makeScrub, type Scrub } from "../cloud/fault.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { ResponsesRequest } from "../contract/Responses.ts"
 import { reservedOutput } from "../vendors/reservedOutput.ts"
+import { arrayOf, isObject, type Json, textOf } from "../wire/json.ts"
 import { apiError } from "./errorResponse.ts"
 import { callTexts, prepareResponses, screenedTools } from "./responsesBody.ts"
-import { inputMedia } from "./responsesMedia.ts"
 import { rewriteResponse } from "./responsesReply.ts"
 import { responsesProtocol } from "./responsesStream.ts"
-import { type Prepared, surface } from "./Surface.ts"
+import { type Counts, type Prepared, surface } from "./Surface.ts"
+
+/** Images and files in the input, and how many bytes they are: in the content of messages, and in what tools put out. */
+const inputMedia = (input: Json | undefined): Omit<Counts, "tools"> => {
+  let images = 0
+  let files = 0
+  let mediaBytes = 0
+  for (const item of arrayOf(input)) {
+    if (!isObject(item)) continue
+    for (const part of [...arrayOf(item.content), ...arrayOf(item.output)]) {
+      if (!isObject(part)) continue
+      if (part.type === "input_image") images++
+      else if (part.type === "input_file") files++
+      else continue
+      mediaBytes += (textOf(part.image_url) ?? textOf(part.file_data) ?? "").length
+    }
+  }
+  return { images, files, mediaBytes }
+}
 
 interface PreparedResponses extends Prepared {
   readonly scrub: Scrub

@@ -6,12 +6,11 @@ import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ResponsesRequest } from "../contract/Responses.ts"
-import { Adjusted } from "../vendors/adjustments.ts"
+import { Adjusted, removed } from "../vendors/adjustments.ts"
 import type { JsonText } from "../vendors/callTexts.ts"
 import { isObject, type Json, type JsonObject } from "../wire/json.ts"
-import { refuseCloudFields } from "./cloudFields.ts"
-import { withoutAdded, withoutStored } from "./echoedItems.ts"
-import { refuseOutside } from "./inlineMedia.ts"
+import { compileStrip, strip } from "../wire/strip.ts"
+import { refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { buildChoice, buildTools, refuseNested, refuseTools, screened } from "./responsesTools.ts"
 import type { ScreenedTool } from "./Surface.ts"
 
@@ -47,6 +46,44 @@ const refuseSealed = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>):
   return at < 0
     ? undefined
     : `input[${at}].type: ${JSON.stringify(items[at]?.type)} is not available, because encrypted content is not passed on; send the messages themselves`
+}
+
+/** What a library made of an item, and where an item came from: no API takes these (docs/upstreams.md#items-of-earlier-replies). */
+const added = compileStrip([
+  ...["parsed_arguments", "created_by", "provider_data", "providerData"].map((name) => `input[].${name}`),
+  ...["parsed", "provider_data", "providerData"].map((name) => `input[].content[].${name}`),
+  "input[].output[].created_by"
+])
+
+/** The cloud looks for a stored item by its ID. A call is found by its `call_id` and a message has its content, so no ID is needed. */
+const withoutId = (item: JsonObject): JsonObject => {
+  if (item.id === undefined || (item.role ?? item.call_id ?? undefined) === undefined) return item
+  const { id: _, ...rest } = item
+  return rest
+}
+
+/** The items without what a library made of them. `adjusted` takes what goes. */
+const withoutAdded = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
+  const { input } = strip({ input: items }, added, (path, value) => {
+    if (value !== null) adjusted.add(removed(path))
+  })
+  return Array.isArray(input) ? input : items
+}
+
+/** The items without what refers to a stored reply. `adjusted` takes what goes. */
+const withoutStored = (items: ReadonlyArray<JsonObject>, adjusted: Adjusted): ReadonlyArray<JsonObject> => {
+  const kept: Array<JsonObject> = []
+  for (const item of items) {
+    // Without their encrypted content, which never left, the cloud cannot use them.
+    if (item.type === "reasoning") {
+      adjusted.add(removed("input.reasoning"))
+      continue
+    }
+    const sent = withoutId(item)
+    if (sent !== item && item.id !== null) adjusted.add(removed("input.id"))
+    kept.push(sent)
+  }
+  return kept
 }
 
 /** Sampling is refused beside reasoning, so a request with sampling and no reasoning does not get the catalog's effort. */

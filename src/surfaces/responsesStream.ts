@@ -7,13 +7,12 @@ import { unreadable } from "../catalog/UpstreamFault.ts"
 import type { Scrub } from "../cloud/fault.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Called } from "../governance/flags.ts"
-import type { Frame, Progress, Protocol, Summary } from "../stream/Frame.ts"
+import { type Frame, outputBytes, type Progress, type Protocol, type Summary } from "../stream/Frame.ts"
 import { responsesFault } from "../vendors/responses/faults.ts"
 import type { Event } from "../wire/Event.ts"
 import { isObject, type JsonObject, numberOf, readExactObject, readObject, textOf } from "../wire/json.ts"
 import { isEventName } from "../wire/sse.ts"
 import { apiError } from "./errorResponse.ts"
-import { outputBytes } from "./outputBytes.ts"
 import {
   blamed,
   callOf,

@@ -4,6 +4,7 @@
  */
 import { type Adjusted, removed } from "../vendors/adjustments.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { quoted, toolAt } from "./boundary.ts"
 import type { ScreenedTool } from "./Surface.ts"
 
 /** A tool as it may leave. */
@@ -59,8 +60,6 @@ const buildOf = (tool: JsonObject, builds: typeof inner): Build | undefined => {
 /** A search that must not reach the web finds nothing inside the boundary: it is left out. */
 const isOfflineSearch = (tool: JsonObject): boolean =>
   /^web_search(?:_|$)/.test(textOf(tool.type) ?? "") && tool.external_web_access === false
-
-const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(0, 80)
 
 interface Refused {
   readonly path: string
@@ -128,12 +127,7 @@ export const refuseNested = (given: Json | undefined, path: string): string | un
 export const refuseTools = (refused: ReadonlyArray<Refused>): string | undefined => {
   const [first] = refused
   if (first === undefined) return undefined
-  const list = refused
-    .slice(0, 10)
-    .map(
-      ({ tool, path }) =>
-        `${path} is ${quoted(tool.type)}${textOf(tool.name) === undefined ? "" : ` (${quoted(tool.name)})`}`
-    )
+  const list = refused.slice(0, 10).map(({ tool, path }) => toolAt(path, tool))
   return `${first.path}.type: only tools that the caller executes are available (function, custom, namespace, local_shell, apply_patch, and shell with a local environment), because others run inside the cloud and may reach outside the boundary; ${list.join(", ")}. Remove ${refused.length === 1 ? "it" : "them"}, or define functions`
 }
 

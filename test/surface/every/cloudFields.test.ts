@@ -1,6 +1,6 @@
 /** Fields by which a cloud would fetch, run, reach out or keep something do not leave, on any surface, in any spelling. */
 import { assert, describe, it } from "@effect/vitest"
-import { refuseCloudFields } from "../../../src/surfaces/cloudFields.ts"
+import { refuseCloudFields } from "../../../src/surfaces/boundary.ts"
 import { chat } from "../../support/chat.ts"
 import { message } from "../../support/claude.ts"
 import { post } from "../../support/http.ts"

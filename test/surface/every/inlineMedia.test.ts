@@ -1,7 +1,7 @@
 /** What may stand where a file or an image may stand, on every surface (docs/api.md#inline-data-only). */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { refuseOutside } from "../../../src/surfaces/inlineMedia.ts"
+import { refuseOutside } from "../../../src/surfaces/boundary.ts"
 import { parsed } from "../../support/http.ts"
 import { processorTime } from "../../support/processorTime.ts"
 

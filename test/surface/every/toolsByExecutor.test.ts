@@ -4,8 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
+import { refuseServerTools } from "../../../src/surfaces/boundary.ts"
 import { buildChoice, buildTools, refuseTools, screened } from "../../../src/surfaces/responsesTools.ts"
-import { refuseServerTools } from "../../../src/surfaces/serverTools.ts"
 import type { Json } from "../../../src/wire/json.ts"
 
 describe("the messages format", () => {

@@ -1,8 +1,7 @@
 /** What real clients send to the messages surface beyond what the clouds take, and what becomes of it (docs/api.md#messages). */
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { cacheLastBlock } from "../../../src/surfaces/automaticCache.ts"
-import { mergeTurns } from "../../../src/surfaces/messageTurns.ts"
+import { cacheLastBlock, mergeTurns } from "../../../src/surfaces/messageTurns.ts"
 import { type Json, type JsonObject, objectOf } from "../../../src/wire/json.ts"
 import { message } from "../../support/claude.ts"
 import { post } from "../../support/http.ts"

@@ -1,13 +1,88 @@
-/**
- * The one walk over what a caller says, for every surface: a place that may hold a file or an image holds it inline, as base64
- * of a type that is taken, or nothing (docs/api.md#inline-data-only). Whatever is not known to be inline is refused, so
- * that no cloud is asked to fetch anything. Text is not looked into, and neither is what a caller's own tools say: the input of
- * a call, the schema of a tool.
- *
- * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/budget`).
- */
+/** What of a body would reach outside the boundary, and is refused before it leaves. */
 import { mimes } from "../vendors/media.ts"
-import { type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+
+const outside = "not available, because requests do not leave the boundary"
+const stored = "not available, because nothing is stored"
+
+const refusals = (why: string, names: string): ReadonlyArray<readonly [name: string, why: string]> =>
+  names.split(" ").map((name) => [name, why])
+
+/** By name, without separators and in small letters: some clouds read more than one spelling. */
+const reasons: ReadonlyMap<string, string> = new Map([
+  ...refusals(
+    outside,
+    "websearch websearchoptions searchparameters filesearch codeinterpreter computeruse toolresources"
+  ),
+  ...refusals(outside, "googlesearch googlesearchretrieval retrieval urlcontext codeexecution enhancements plugins"),
+  ...refusals(outside, "datasource datasources mcpserver mcpservers connection connections connectionid"),
+  ...refusals(outside, "agent agents agentreference assistant assistantid container containers"),
+  ...refusals(outside, "extrabody extraheaders extraquery webhook webhooks webhookconfig callback callbacks"),
+  ...refusals(stored, "background thread threadid cachedcontent"),
+  ...refusals(`${stored}; send the full input each turn`, "previousresponseid conversation conversationid"),
+  ["prompt", `${stored}; send the text itself`],
+  ["store", "must be false or omitted; nothing is stored"],
+  ["promptcacheretention", "must be in_memory or omitted; nothing is stored"],
+  ["functions", "not accepted; use tools"],
+  ["functioncall", "not accepted; use tool_choice"]
+])
+
+/** A switch that is off, and the cache in memory, which the vendor's documents and its libraries write in two ways. */
+const asksNothing = (name: string, value: unknown): boolean =>
+  name === "promptcacheretention"
+    ? value === "in_memory" || value === "in-memory"
+    : value === false && ["store", "background", "conversation"].includes(name)
+
+/**
+ * Why a body may not leave: a field by which a cloud would fetch, run, reach out or keep something is refused in every spelling, on every
+ * surface, in the same words, because bodies are passed on with what the gateway does not know (docs/api.md#nothing-is-stored).
+ * `readElsewhere` are fields of the surface's own that it refuses or removes itself.
+ */
+export const refuseCloudFields = (body: JsonObject, readElsewhere: ReadonlyArray<string> = []): string | undefined => {
+  for (const field of Object.keys(body)) {
+    const value = body[field]
+    if (value === null || value === undefined) continue
+    const name = field.toLowerCase().replace(/[_-]/g, "")
+    const reason = reasons.get(name)
+    if (reason === undefined || readElsewhere.includes(field) || asksNothing(name, value)) continue
+    return `${field}: ${reason}`
+  }
+  return undefined
+}
+
+/** Types carry the date of their version. */
+const callers = /^(?:custom$|(?:bash|text_editor|computer|memory|str_replace|tool_search_tool)_)/
+
+const passes = (type: Json | undefined): boolean =>
+  type === undefined || type === null || (typeof type === "string" && callers.test(type))
+
+const isNothing = (value: Json | undefined): boolean =>
+  value === undefined || value === null || (Array.isArray(value) && value.length === 0)
+
+export const quoted = (value: Json | undefined) => JSON.stringify(value ?? null).slice(0, 80)
+
+/** A refused tool as a message names it. */
+export const toolAt = (path: string, { name, type }: JsonObject): string =>
+  `${path} is ${quoted(type)}${textOf(name) === undefined ? "" : ` (${quoted(name)})`}`
+
+/** Fields that are tools of this kind, too. */
+export const serverFields: ReadonlyArray<string> = ["mcp_servers", "container"]
+
+/**
+ * Why a messages request may not be sent, naming every tool, so that the caller fixes it once. Tools of the caller's pass, and the search
+ * among tools, which looks at nothing but the request; everything else runs inside the vendor's cloud and may reach outside the boundary
+ * (docs/decisions.md#messages-surface).
+ */
+export const refuseServerTools = (body: JsonObject): string | undefined => {
+  const refused = arrayOf(body.tools).flatMap((tool, at) =>
+    isObject(tool) && !passes(tool.type) ? [toolAt(`tools.${at}`, tool)] : []
+  )
+  const fields = serverFields.filter((field) => !isNothing(body[field]))
+  if (refused.length === 0 && fields.length === 0) return undefined
+  const named = [...refused.slice(0, 10), ...fields.map((field) => `${field} is given`)].join(", ")
+  const many = refused.length + fields.length > 1
+  return `tools that run inside the cloud are not available, because they may reach outside the boundary: ${named}. Remove ${many ? "them" : "it"}, or define tools that you execute`
+}
 
 const images = mimes("image")
 const files = mimes("pdf")
@@ -126,7 +201,12 @@ const pathOf = (node: Node, key: string): string => {
 }
 
 /**
- * Why a body may not leave, with the place of what is wrong; undefined where everything is inline.
+ * Why a body may not leave, with the place of what is wrong; undefined where everything is inline. A place that may hold a file or an
+ * image holds it inline, as base64 of a type that is taken, or nothing (docs/api.md#inline-data-only). Whatever is not known to be inline is
+ * refused, so that no cloud is asked to fetch anything. Text is not looked into, and neither is what a caller's own tools say: the input
+ * of a call, the schema of a tool.
+ *
+ * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/budget`).
  *
  * Keys are listed before they are read: over objects of many shapes V8 throws the compiled code of a `for (key in object)` away
  * again and again, and the walk would stay interpreted.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { foldSystem } from "../../../src/vendors/claude/systemTurns.ts"
+import { foldSystem } from "../../../src/surfaces/messageTurns.ts"
 import type { Json } from "../../../src/wire/json.ts"
 import { superlinear, type Work } from "../../support/growth.ts"
 
