@@ -22,21 +22,20 @@ import {
 } from "../surfaces/refusedFields.ts"
 import type { Arrival, NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
 import { inOneTurn } from "../wire/turns.ts"
-import { adjustedHeaders } from "./adjusted.ts"
-import { type Admitted, makeAdmission } from "./admission.ts"
+import { type Admitted, makeAdmission, makeHold } from "./admission.ts"
 import { bodyReader } from "./body.ts"
-import { cloudProviders } from "./cloudProviders.ts"
 import { GuardRequests } from "./GuardRequests.ts"
-import { makeHold } from "./holdLimits.ts"
-import { CurrentRecord, type RequestRecord } from "./RequestRecord.ts"
+import { CurrentRecord, type RequestRecord, refuse } from "./RequestRecord.ts"
+import { adjustedHeaders } from "./replyHeaders.ts"
 import { makeStreamReply } from "./streamReply.ts"
 import { makeEnds } from "./terminations.ts"
+import { cloudProviders } from "./upstreamCall.ts"
 import { makeWholeReply } from "./wholeReply.ts"
 
 /** What an endpoint does with a request. */
-export type Handler<E> = (
-  request: HttpServerRequest.HttpServerRequest
-) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
+export type Handler<E> = (arrived: {
+  readonly request: HttpServerRequest.HttpServerRequest
+}) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
 
 const none: ReadonlyArray<never> = []
 const noFields: ReadonlySet<string> = new Set()
@@ -149,7 +148,7 @@ export class Inference extends Context.Service<
         }
 
         return Effect.fnUntraced(
-          function* (request) {
+          function* ({ request }) {
             const record = yield* CurrentRecord
             const caller = yield* Caller
             const sent = yield* read(request, record)
@@ -167,10 +166,9 @@ export class Inference extends Context.Service<
           },
           Effect.catch((error: GatewayError) =>
             Effect.flatMap(CurrentRecord, (record) => {
-              record.refuse(error)
+              const refused = refuse(record, error, surface.error)
               if (record.sent) record.answered()
-              const refused = Effect.fail(surface.error(error))
-              return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
+              return refused
             })
           )
         )

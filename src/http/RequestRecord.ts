@@ -2,7 +2,7 @@
  * The facts of one request, written by each step that learns one. The usage record, the log line, the span and the metrics
  * are made from it once, when the request is over (`RequestFacts`). It holds no payload.
  */
-import { Context, type Tracer } from "effect"
+import { Context, Effect, type Tracer } from "effect"
 import type { ServedCloud } from "../catalog/Catalog.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { type Outcome, outcomeOf } from "../catalog/Outcome.ts"
@@ -17,7 +17,7 @@ import { errorHeaders } from "../surfaces/errorResponse.ts"
 import { chargedCost, chargedTokens } from "./charge.ts"
 import type { Guarding } from "./Guarding.ts"
 import type { MemoryBudget } from "./MemoryBudget.ts"
-import { servedHeaders } from "./servedHeaders.ts"
+import { servedHeaders } from "./replyHeaders.ts"
 
 const none: ReadonlyArray<never> = []
 
@@ -224,3 +224,10 @@ export const CurrentRecord = Context.Reference<RequestRecord>("gateway/http/Curr
   defaultValue: () =>
     new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: undefined })
 })
+
+/** Ends a request with an error, in the shape that `wire` gives it. */
+export const refuse = <E>(record: RequestRecord, error: GatewayError, wire: (error: GatewayError) => E) => {
+  record.refuse(error)
+  const refused = Effect.fail(wire(error))
+  return error.detail === undefined ? refused : Effect.andThen(Effect.logError(error.detail), refused)
+}

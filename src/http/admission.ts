@@ -1,4 +1,4 @@
-/** Whether a request may be served at all: its model exists, its key may use it, and its tools may leave. */
+/** Whether a request may be served: its model exists, its key may use it, its tools may leave, and its limits have room for it. */
 import { Effect, Result } from "effect"
 import type { CatalogStore } from "../catalog/CatalogStore.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
@@ -6,8 +6,11 @@ import type { Route } from "../catalog/Route.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { screen } from "../governance/screen.ts"
+import type { CloudQuota } from "../limits/CloudQuota.ts"
 import { permits } from "../limits/Keys.ts"
-import { estimateInput } from "../limits/Quota.ts"
+import { limitsStreams, limitsUse } from "../limits/limits.ts"
+import { estimateInput, type Quota } from "../limits/Quota.ts"
+import type { RateLimit } from "../limits/RateLimit.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { NamesModel, Prepared, Surface } from "../surfaces/Surface.ts"
 import { inSlices } from "../wire/turns.ts"
@@ -66,3 +69,53 @@ export const makeAdmission = (
             : Effect.fail(new GatewayError({ reason: "invalid", message: refusal.message, code: "screen" }))
         )
 })
+
+/**
+ * Holds what a request may use until its scope closes: one of the streams, and what it may use of the quota. Does nothing where neither the
+ * key nor its team has such limits, and the operator none with the cloud.
+ */
+export const makeHold = (limit: RateLimit["Service"], quota: Quota["Service"], cloud: CloudQuota["Service"]) => {
+  const ofTokens = (caller: CallerIdentity, record: RequestRecord, output: number) => {
+    const reserve = Effect.suspend(() =>
+      quota.reserve(caller, {
+        input: record.inputEstimate ?? 0,
+        output,
+        prices: record.route?.deployment.prices
+      })
+    )
+    return Effect.flatMap(reserve, (reservation) => {
+      record.reservation = reservation
+      record.replyHeaders = { ...record.replyHeaders, ...reservation.headers }
+      // Runs before the reservation is settled, and after a stream has said what it used.
+      return Effect.addFinalizer(() => {
+        const { charged, cost } = record
+        reservation.use((charged?.input ?? 0) + (charged?.output ?? 0), cost)
+        return Effect.void
+      })
+    })
+  }
+
+  const ofCloud = (caller: CallerIdentity, record: RequestRecord, calls: number, output: number) =>
+    record.route === undefined
+      ? Effect.void
+      : (cloud.take(
+          record.route.deployment,
+          caller,
+          { requests: calls, tokens: (record.inputEstimate ?? 0) + output },
+          () => {
+            const { charged } = record
+            return charged === undefined ? undefined : charged.input + charged.output
+          }
+        ) ?? Effect.void)
+
+  return Effect.fnUntraced(function* (
+    caller: CallerIdentity,
+    record: RequestRecord,
+    { bodies, maxOutput, stream }: Prepared
+  ) {
+    if (stream && limitsStreams(caller)) yield* limit.stream(caller)
+    if (maxOutput !== undefined && limitsUse(caller)) yield* ofTokens(caller, record, maxOutput)
+    // Last: a request that waits here has all else that it needs.
+    yield* ofCloud(caller, record, bodies.length, maxOutput ?? 0)
+  })
+}

@@ -5,22 +5,28 @@
 import type { X509Certificate } from "node:crypto"
 import { TLSSocket } from "node:tls"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Clock, Effect, Option, Result } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { Clock, Context, Effect, Layer, Option, Result } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { type Act, Audit } from "../audit/Audit.ts"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
-import type { CallerIdentity } from "../contract/Security.ts"
+import type { ApiError, MessagesError } from "../contract/Errors.ts"
+import { ApiKey, Caller, type CallerIdentity, MessagesKey } from "../contract/Security.ts"
 import { parseCertificate } from "../identity/certificate.ts"
 import { Identity, isToken } from "../identity/Identity.ts"
 import { Keys } from "../limits/Keys.ts"
+import { limitsRequests } from "../limits/limits.ts"
+import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
 import { makeIsIn, plainAddress } from "../settings/networks.ts"
+import { apiError, messagesError } from "../surfaces/errorResponse.ts"
+import { CurrentRecord, type RequestRecord, refuse } from "./RequestRecord.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
 const unauthenticated = (message: string, why: Refusal = "certificate") =>
   new GatewayError({ reason: "unauthenticated", message, refused: { why } })
 
-/** A key in the wrong place is the commonest mistake, because most client libraries put it there by themselves. */
+/** A key in the wrong place is the commonest mistake, because most client libraries put it there. */
 const onlyAuthorization = unauthenticated(
   'The API key is missing: Authorization is not read. Send your key in the header x-api-key; with an SDK, as default_headers={"x-api-key": "…"} (Python) or defaultHeaders: {"x-api-key": "…"} (TypeScript).',
   "missing"
@@ -92,3 +98,49 @@ export const makeAuthenticate = Effect.gen(function* () {
     return request.headers.authorization === undefined ? byKey("") : Effect.fail(onlyAuthorization)
   }
 })
+
+const refusalOf = (
+  { id: key_id, why }: NonNullable<GatewayError["refused"]>,
+  { id, source, surface }: RequestRecord
+): Act => ({
+  audit: "caller.refused",
+  outcome: "failure",
+  actor: { kind: "caller", key_id, source },
+  reason: why,
+  detail: surface === undefined ? { request_id: id } : { request_id: id, surface }
+})
+
+/**
+ * Checks who calls, and the caller's requests a minute, before the body is read (docs/api.md#authentication). What is refused has the
+ * shape that `wire` gives it.
+ */
+const check = <E extends ApiError | MessagesError>(wire: (error: GatewayError) => E) =>
+  Effect.gen(function* () {
+    const authenticate = yield* makeAuthenticate
+    const limit = yield* RateLimit
+    const audit = yield* Audit
+    return <A, E2, R>(handler: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2, Exclude<R, Caller>> =>
+      Effect.withFiber((fiber) => {
+        const record = Context.get(fiber.context, CurrentRecord)
+        const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+        const admitted = Effect.tap(authenticate(request), (caller) => {
+          record.caller = caller
+          if (!limitsRequests(caller)) return Effect.void
+          return Effect.map(limit.take(caller), (headers) => {
+            record.replyHeaders = headers
+          })
+        })
+        return Effect.matchEffect(admitted, {
+          onFailure: (error) => {
+            if (error.refused !== undefined) audit(refusalOf(error.refused, record))
+            return refuse(record, error, wire)
+          },
+          onSuccess: (caller) => Effect.provideService(handler, Caller, caller)
+        })
+      })
+  })
+
+export const apiKeyLayer = Layer.mergeAll(
+  Layer.effect(ApiKey, check(apiError)),
+  Layer.effect(MessagesKey, check(messagesError))
+)

@@ -4,18 +4,18 @@
  */
 import { isUtf8 } from "node:buffer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Duration, Effect, identity, Schema, SchemaIssue } from "effect"
+import { Duration, Effect, identity, Result, Schema, SchemaIssue } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { GatewayError, invalid, noRoom } from "../catalog/GatewayError.ts"
+import { fitsText } from "../contract/fields.ts"
 import { issueWords, plainMessage } from "../contract/words.ts"
 import { ServerResponse } from "../nodeHttp.ts"
-import type { JsonText } from "../vendors/callTexts.ts"
-import { newBudget } from "../wire/budget.ts"
-import { isObject, type JsonObject } from "../wire/json.ts"
+import { type JsonText, keepRead } from "../vendors/callTexts.ts"
+import { type Budget, newBudget } from "../wire/budget.ts"
+import { isObject, type JsonObject, maxNesting } from "../wire/json.ts"
 import { parse, type Refusal } from "../wire/parse.ts"
 import { inOneTurn } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
-import { readTexts } from "./texts.ts"
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -147,6 +147,28 @@ export const makeJudge = <A>(schema: Schema.ConstraintDecoder<unknown>) => {
   return (value: unknown): Effect.Effect<A, GatewayError> =>
     Effect.mapBoth(decode(value), { onFailure: (error) => invalid(describe(error)), onSuccess: (body) => body as A })
 }
+
+/** What holds too much is refused here; what is no JSON, or nested too deep, is the dialect's to judge. */
+const refusalOfText = (text: JsonText, refusal: Refusal): GatewayError | undefined => {
+  if (refusal.kind !== "budget" || text.optional) return undefined
+  const inside = refusal.path === "" || refusal.path.startsWith("[") ? refusal.path : `.${refusal.path}`
+  return invalid(`${text.path}${inside}: ${refusal.message}`)
+}
+
+/** Reads the JSON texts inside a request ahead, before anything else parses them, within what the body has left of its budget. */
+const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonText>, budget: Budget) {
+  for (const text of texts) {
+    if (!text.optional && !fitsText(text.text)) return yield* invalid(`${text.path}: at most 2 MiB of UTF-8 text`)
+    const own = { tokens: budget.tokens }
+    const read = yield* Effect.result(parse(Buffer.from(text.text), own, maxNesting, Number.POSITIVE_INFINITY))
+    const refused = Result.isFailure(read) ? refusalOfText(text, read.failure) : undefined
+    if (refused !== undefined) return yield* refused
+    // What stays a text has cost no more than its reading.
+    if (Result.isSuccess(read)) budget.tokens = own.tokens
+    const value = Result.isSuccess(read) && isObject(read.success) ? read.success : undefined
+    if (text.holder !== undefined) keepRead(text.holder, value)
+  }
+})
 
 /**
  * A reader of bodies of one schema, the endpoint's own (docs/decisions.md#one-schema-a-request). `before` changes a body before it

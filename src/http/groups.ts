@@ -8,35 +8,19 @@ import { countTokens, messages } from "../surfaces/messages.ts"
 import { responses } from "../surfaces/responses.ts"
 import { Inference } from "./Inference.ts"
 
-const chatGroup = HttpApiBuilder.group(Api, "chat", (handlers) =>
-  Effect.map(Inference, ({ handler }) => {
-    const completions = handler(chat)
-    return handlers.handleRaw("completions", ({ request }) => completions(request))
-  })
+export const surfacesLayer = Layer.mergeAll(
+  HttpApiBuilder.group(Api, "chat", (handlers) =>
+    Effect.map(Inference, ({ handler }) => handlers.handleRaw("completions", handler(chat)))
+  ),
+  HttpApiBuilder.group(Api, "messages", (handlers) =>
+    Effect.map(Inference, ({ handler }) =>
+      handlers.handleRaw("create", handler(messages)).handleRaw("countTokens", handler(countTokens))
+    )
+  ),
+  HttpApiBuilder.group(Api, "responses", (handlers) =>
+    Effect.map(Inference, ({ handler }) => handlers.handleRaw("create", handler(responses)))
+  ),
+  HttpApiBuilder.group(Api, "embeddings", (handlers) =>
+    Effect.map(Inference, ({ handler }) => handlers.handleRaw("create", handler(embeddings)))
+  )
 )
-
-const messagesGroup = HttpApiBuilder.group(Api, "messages", (handlers) =>
-  Effect.map(Inference, ({ handler }) => {
-    const create = handler(messages)
-    const count = handler(countTokens)
-    return handlers
-      .handleRaw("create", ({ request }) => create(request))
-      .handleRaw("countTokens", ({ request }) => count(request))
-  })
-)
-
-const responsesGroup = HttpApiBuilder.group(Api, "responses", (handlers) =>
-  Effect.map(Inference, ({ handler }) => {
-    const create = handler(responses)
-    return handlers.handleRaw("create", ({ request }) => create(request))
-  })
-)
-
-const embeddingsGroup = HttpApiBuilder.group(Api, "embeddings", (handlers) =>
-  Effect.map(Inference, ({ handler }) => {
-    const create = handler(embeddings)
-    return handlers.handleRaw("create", ({ request }) => create(request))
-  })
-)
-
-export const surfacesLayer = Layer.mergeAll(chatGroup, messagesGroup, responsesGroup, embeddingsGroup)

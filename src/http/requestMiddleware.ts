@@ -8,13 +8,18 @@ import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scop
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal, invalid } from "../catalog/GatewayError.ts"
 import { endpointAt, endpoints } from "../contract/Api.ts"
+import { Quota } from "../limits/Quota.ts"
+import { UsageLog } from "../limits/UsageLog.ts"
+import { usageRecordOf } from "../limits/UsageRecord.ts"
 import { IncomingMessage } from "../nodeHttp.ts"
 import { Settings } from "../Settings.ts"
 import { errorReply, idHeaders } from "../surfaces/errorResponse.ts"
-import { makeRequestWatch } from "../telemetry/requestSpan.ts"
+import { makeRecordRequest } from "../telemetry/metrics.ts"
+import { RecordActivity } from "../telemetry/RecordActivity.ts"
+import { logRequest } from "../telemetry/requestLog.ts"
+import { makeRequestWatch, type RequestSpan } from "../telemetry/requestSpan.ts"
 import { makeSourceOf } from "./clientAddress.ts"
 import { Drain } from "./Drain.ts"
-import { makeFinish } from "./finishRequest.ts"
 import { makeMemoryBudget } from "./MemoryBudget.ts"
 import { CurrentRecord, RequestRecord } from "./RequestRecord.ts"
 
@@ -75,6 +80,28 @@ const link = '</>; rel="terms-of-service"'
 const strictTransport = { "strict-transport-security": "max-age=31536000" }
 /** Replies must not be cached; pages have cache headers of their own. */
 const notStored = { "cache-control": "no-store" }
+
+/** What is done once for every request that is over: its usage record, its log line, its metrics, the end of its span. */
+const makeFinish = Effect.gen(function* () {
+  const records = yield* UsageLog
+  const { note } = yield* Quota
+  const recordRequest = makeRecordRequest((yield* Settings).metricsBy)
+  const recordActivity = yield* RecordActivity
+  /** `left`: the caller left before the end. `now` is in milliseconds since the epoch. */
+  return (facts: RequestRecord, left: boolean, now: number, { close, span }: RequestSpan): Effect.Effect<void> => {
+    if (facts.path === "/health") return Effect.void
+    const { caller, charged: tokens, cost = 0 } = facts
+    // What the next request is measured by.
+    if (caller !== undefined) note(caller, facts.startedAt, (tokens?.input ?? 0) + (tokens?.output ?? 0), cost)
+    const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
+    const record = usageRecordOf(facts, left, now)
+    if (record !== undefined) records.record(record)
+    recordRequest(facts, outcome, now, tokens)
+    recordActivity?.(facts, outcome, now)
+    close(left)
+    return logRequest(facts, outcome, now, span)
+  }
+})
 
 export const frontDoor = HttpRouter.middleware(
   Effect.gen(function* () {

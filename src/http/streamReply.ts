@@ -5,24 +5,16 @@
 import { Cause, Channel, Effect, Exit, Option, Pull, Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { GatewayError, noRoom } from "../catalog/GatewayError.ts"
-import type { Route } from "../catalog/Route.ts"
-import type { Provider } from "../cloud/Provider.ts"
 import { makeAccumulator } from "../governance/accumulate.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import type { Protocol } from "../stream/Frame.ts"
 import { governanceSoFar, reply, scanned } from "../stream/reply.ts"
 import { singleUse } from "../stream/singleUse.ts"
-import type { Prepared } from "../surfaces/Surface.ts"
-import type { RequestRecord } from "./RequestRecord.ts"
 import type { makeEnds } from "./terminations.ts"
-import { upstreamCall } from "./upstreamCall.ts"
+import { type Asking, upstreamCall } from "./upstreamCall.ts"
 
-export interface StreamReplyOptions {
+export interface StreamReplyOptions extends Asking {
   readonly protocol: Protocol
-  readonly prepared: Prepared
-  readonly route: Route
-  readonly provider: Provider["Service"]
-  readonly record: RequestRecord
 }
 
 /** Characters that are kept of a stream, tool calls above all: as many as a whole reply may have bytes. */

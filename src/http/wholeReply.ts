@@ -1,20 +1,18 @@
 /** A whole reply: the calls that a request needs under one ceiling, and what each of them came to. */
 import { Duration, Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
-import type { Body, Provider, Reply } from "../cloud/Provider.ts"
+import type { Body, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import { governanceOfCalls } from "../governance/flags.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import type { Answer, AnswerBody, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
+import type { Answer, AnswerBody, Prepared, Surface } from "../surfaces/Surface.ts"
 import { print } from "../wire/print.ts"
 import { inOneTurn, inSlices } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
-import { upstreamCall } from "./upstreamCall.ts"
+import { type Asking, upstreamCall } from "./upstreamCall.ts"
 
-export interface WholeReplyOptions<P extends Prepared> extends Ready<P> {
+export interface WholeReplyOptions<P extends Prepared> extends Asking<P> {
   readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
-  readonly provider: Provider["Service"]
-  readonly record: RequestRecord
 }
 
 /** What a call came to goes to its span and to the request; several calls of a request add up. */

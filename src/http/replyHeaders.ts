@@ -1,4 +1,22 @@
-/** The headers that say what the gateway changed of a request, so that nothing is changed in silence (docs/api.md#adjusted-requests). */
+/** Headers of a reply that say where it came from and what was changed of its request. */
+import type { RequestFacts } from "../catalog/RequestFacts.ts"
+
+/**
+ * Which cloud, region and level a reply's text came from or went to (docs/decisions.md#proof-of-the-boundary); none where no cloud was
+ * asked.
+ */
+export const servedHeaders = ({
+  cloud,
+  region,
+  route
+}: Pick<RequestFacts, "cloud" | "region" | "route">): Readonly<Record<string, string>> =>
+  cloud === undefined || region === undefined || route === undefined
+    ? {}
+    : {
+        "x-gateway-served-model": route.model.id,
+        "x-gateway-served-by": `${cloud}/${region}`,
+        "x-gateway-served-level": route.level
+      }
 
 /** Longest value of the header, in characters of ASCII. */
 export const maxAdjusted = 1024
@@ -28,7 +46,9 @@ export const printAdjusted = (changes: ReadonlyArray<string>): string | undefine
   return all === "" ? undefined : all
 }
 
-/** `x-gateway-adjusted` and, for thinking on the messages surface, `x-gateway-thinking-adjusted`; each where there is something. */
+/**
+ * What the gateway changed of a request, so that nothing is changed in silence (docs/api.md#adjusted-requests): `x-gateway-adjusted` and, for thinking on the messages surface, `x-gateway-thinking-adjusted`; each where there is something.
+ */
 export const adjustedHeaders = (
   changes: ReadonlyArray<string>,
   thinking: ReadonlyArray<string>
