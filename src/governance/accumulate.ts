@@ -1,6 +1,5 @@
 import { runNow, type Slices } from "../wire/slices.ts"
-import { type Called, type Flag, flagOf } from "./flags.ts"
-import { type Found, makeCollector } from "./found.ts"
+import { type Called, type Flag, type Found, flagOf, type Governance, governanceOf, makeCollector } from "./flags.ts"
 import { collectArguments, collectValue, type ScanMode } from "./scan.ts"
 
 /**
@@ -132,4 +131,12 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
       return [...first, ...flagsIn(calls).filter((flag) => !known.has(flag.tool_call_id))]
     }
   }
+}
+
+/** Flags of all calls of a whole reply. */
+export function* governanceOfCalls(calls: ReadonlyArray<Called>, mode: ScanMode): Slices<Governance | undefined> {
+  const all = makeAccumulator(mode)
+  for (const call of calls) all.take({ type: "whole", call }, 0)
+  yield* all.scan()
+  return governanceOf(all.flags())
 }

@@ -1,6 +1,5 @@
-import type { Slices } from "../wire/slices.ts"
-import { type Found, makeCollector } from "./found.ts"
-import { collectArguments, collectValue, type ScanMode } from "./scan.ts"
+/** What is flagged of a tool call. */
+import { unitAt } from "./characters.ts"
 
 /** One tool call that names outbound destinations (docs/api.md#governance-flag). */
 export interface Flag {
@@ -38,24 +37,51 @@ export type Called = { readonly id: string; readonly name: string } & (
   | { readonly input: unknown }
 )
 
-/** Its flag; undefined where it has none. */
-export function* flagOfCall(call: Called, mode: ScanMode): Slices<Flag | undefined> {
-  const collector = makeCollector()
-  if ("arguments" in call) yield* collectArguments(call.arguments, mode, collector)
-  else yield* collectValue(call.input, mode, collector)
-  return flagOf(call.id, call.name, collector.found())
-}
-
-/** Flags of all calls of a whole reply. */
-export function* governanceOfCalls(calls: ReadonlyArray<Called>, mode: ScanMode): Slices<Governance | undefined> {
-  const flags: Array<Flag> = []
-  for (const call of calls) {
-    const flag = yield* flagOfCall(call, mode)
-    if (flag !== undefined) flags.push(flag)
-  }
-  return governanceOf(flags)
-}
-
 /** What goes into `x_gateway_governance`, or `undefined` when the field must be absent. */
 export const governanceOf = (flags: ReadonlyArray<Flag>): Governance | undefined =>
   flags.length === 0 ? undefined : { flags }
+
+/** Destinations reported for one tool call, at most. The first ones are kept. */
+export const maxDestinations = 100
+/** Destinations beyond those that are distinguished in the count; of still more, each occurrence counts. */
+export const maxCounted = 10_000
+/** UTF-16 code units of one destination, at most; a longer one is cut between characters. */
+export const maxDestinationLength = 2048
+
+/** What a tool call names. */
+export interface Found {
+  /** Unique, in order of appearance. */
+  readonly destinations: ReadonlyArray<string>
+  /** How many more there were than are reported. */
+  readonly omitted: number
+}
+
+/** Takes destinations in order of appearance, repeated or not, in bounded memory. Mutable, for one call. */
+export interface Collector {
+  readonly add: (destination: string) => void
+  readonly found: () => Found
+}
+
+const cut = (destination: string): string => {
+  if (destination.length <= maxDestinationLength) return destination
+  const splitsPair =
+    (unitAt(destination, maxDestinationLength - 1) & 0xfc00) === 0xd800 &&
+    (unitAt(destination, maxDestinationLength) & 0xfc00) === 0xdc00
+  return destination.slice(0, maxDestinationLength - (splitsPair ? 1 : 0))
+}
+
+export const makeCollector = (): Collector => {
+  const kept = new Set<string>()
+  const beyond = new Set<string>()
+  let uncounted = 0
+  return {
+    add: (whole) => {
+      const destination = cut(whole)
+      if (kept.has(destination) || beyond.has(destination)) return
+      if (kept.size < maxDestinations) kept.add(destination)
+      else if (beyond.size < maxCounted) beyond.add(destination)
+      else uncounted++
+    },
+    found: () => ({ destinations: [...kept], omitted: beyond.size + uncounted })
+  }
+}

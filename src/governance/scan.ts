@@ -2,10 +2,9 @@ import { printText } from "../wire/print.ts"
 import { type Slices, sliceCharacters } from "../wire/slices.ts"
 import { addressEnd, bracketedIpv6, isAddress, numbersEnd, placeOf, wholeIpv6 } from "./address.ts"
 import { type Characters, colon, digits } from "./characters.ts"
-import { hiddenInBase64, undisguise } from "./disguise.ts"
-import type { Collector } from "./found.ts"
+import { hiddenInBase64, undisguise, unescapeJson } from "./disguise.ts"
+import type { Collector } from "./flags.ts"
 import { bareHosts, shares } from "./hosts.ts"
-import { unescapeJson } from "./unescape.ts"
 import { makeUriReader, type Place } from "./uri.ts"
 
 /** How many times escapes are undone: JSON inside a JSON string inside a JSON string, and so on. */

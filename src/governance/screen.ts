@@ -1,8 +1,20 @@
 import { type Slices, sliceValues } from "../wire/slices.ts"
-import { foldCase, foldLetters } from "./fold.ts"
-import { makeNameReader } from "./listedNames.ts"
-import { makeReferences, maxPlaces, maxText, references } from "./references.ts"
-import { childOf, entryOf, isHeld, isPattern, type Node, namesOf, type Pace, type Role, roleOf } from "./schemaNode.ts"
+import { foldCase, foldLetters, makeNameReader } from "./listedNames.ts"
+import {
+  childOf,
+  entryOf,
+  isHeld,
+  isPattern,
+  makeReferences,
+  maxPlaces,
+  maxText,
+  type Node,
+  namesOf,
+  type Pace,
+  type Role,
+  references,
+  roleOf
+} from "./toolSchema.ts"
 
 /** The parameter names that describe an outbound destination (docs/api.md#tool-screen). */
 export const forbiddenNames: ReadonlyArray<string> = [

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { farthest } from "../../src/governance/characters.ts"
 import { undisguise } from "../../src/governance/disguise.ts"
-import { makeCollector, maxDestinationLength, maxDestinations } from "../../src/governance/found.ts"
+import { makeCollector, maxDestinationLength, maxDestinations } from "../../src/governance/flags.ts"
 import { collectArguments, collectValue } from "../../src/governance/scan.ts"
 import { runNow, type Slices, sliceCharacters, sliceValues } from "../../src/wire/slices.ts"
 import { flagCall } from "../support/flagCall.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { maxText } from "../../src/governance/references.ts"
 import { forbiddenNames, maxSchemaDepth, type ScreenMode, screen as slices } from "../../src/governance/screen.ts"
+import { maxText } from "../../src/governance/toolSchema.ts"
 import { runNow } from "../../src/wire/slices.ts"
 import { processorTime } from "../support/processorTime.ts"
 

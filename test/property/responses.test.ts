@@ -1,7 +1,7 @@
 /** However an upstream's stream is cut into pieces, the caller gets the same, and the flags of the whole reply. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { governanceOfCalls } from "../../src/governance/flags.ts"
+import { governanceOfCalls } from "../../src/governance/accumulate.ts"
 import { sse } from "../../src/stream/sse.ts"
 import { rewriteResponse } from "../../src/surfaces/responsesReply.ts"
 import { responsesProtocol } from "../../src/surfaces/responsesStream.ts"

@@ -1,9 +1,9 @@
-import { type Accumulator, makeAccumulator } from "../../src/governance/accumulate.ts"
-import { type Called, type Flag, flagOfCall } from "../../src/governance/flags.ts"
+import { type Accumulator, governanceOfCalls, makeAccumulator } from "../../src/governance/accumulate.ts"
+import type { Called, Flag } from "../../src/governance/flags.ts"
 import { runNow } from "../../src/wire/slices.ts"
 
 /** The flag of one call, scanned as the contract says. */
-export const flagCall = (call: Called): Flag | undefined => runNow(flagOfCall(call, "spec"))
+export const flagCall = (call: Called): Flag | undefined => runNow(governanceOfCalls([call], "spec"))?.flags[0]
 
 /** An accumulator, and its pieces by name. */
 export const accumulating = () => {

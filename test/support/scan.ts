@@ -1,4 +1,4 @@
-import { type Collector, type Found, makeCollector } from "../../src/governance/found.ts"
+import { type Collector, type Found, makeCollector } from "../../src/governance/flags.ts"
 import { collectArguments, collectValue, type ScanMode } from "../../src/governance/scan.ts"
 import { runNow, type Slices } from "../../src/wire/slices.ts"
 

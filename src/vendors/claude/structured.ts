@@ -3,7 +3,7 @@
  * (docs/decisions.md#structured-output, docs/upstreams.md#structured-output-of-claude).
  */
 
-import { getOrInsert } from "../../wire/getOrInsert.ts"
+import { Graph } from "effect"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 
@@ -129,25 +129,14 @@ const isRecursive = (schema: JsonObject): boolean => {
       ])
     )
   )
-  // What refers to nothing more is settled, and then what referred only to that; what is left refers to itself.
-  const referring = new Map<string, Array<string>>()
-  const open = new Map<string, number>()
-  for (const [name, others] of references) {
-    let unsettled = 0
-    for (const other of others) {
-      if (!references.has(other)) continue
-      unsettled++
-      getOrInsert(referring, other, () => []).push(name)
+  const graph = Graph.directed<string, null>((mutable) => {
+    const nodes = new Map(Array.from(references.keys(), (name) => [name, Graph.addNode(mutable, name)]))
+    for (const [name, node] of nodes) {
+      for (const other of references.get(name) ?? []) {
+        const to = nodes.get(other)
+        if (to !== undefined) Graph.addEdge(mutable, node, to, null)
+      }
     }
-    open.set(name, unsettled)
-  }
-  const settled = [...references.keys()].filter((name) => open.get(name) === 0)
-  for (const name of settled) {
-    for (const other of referring.get(name) ?? []) {
-      const unsettled = (open.get(other) ?? 0) - 1
-      open.set(other, unsettled)
-      if (unsettled === 0) settled.push(other)
-    }
-  }
-  return settled.length < references.size
+  })
+  return !Graph.isAcyclic(graph)
 }
