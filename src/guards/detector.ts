@@ -7,7 +7,7 @@ import { Clock, Duration, Effect, Exit, Option } from "effect"
 import { Headers, HttpBody, HttpClientRequest, UrlParams } from "effect/http"
 import { noRoom } from "../catalog/GatewayError.ts"
 import { CurrentCall, makeClient } from "../cloud/client.ts"
-import { makeGuardRecorders } from "../telemetry/metrics.ts"
+import { recordGuard } from "../telemetry/metrics.ts"
 import { endSpan, makeOpenSpan, startTimer } from "../telemetry/spans.ts"
 import { arrayOf, type JsonObject, readObject, textOf } from "../wire/json.ts"
 import { print } from "../wire/print.ts"
@@ -86,7 +86,6 @@ export const makeDetectors: Effect.Effect<(settings: GuardSettings) => Guard, ne
     const client = yield* makeClient
     const openSpan = yield* makeOpenSpan
     const clock = yield* Clock.Clock
-    const recorderOf = makeGuardRecorders()
 
     return (settings) => {
       const { action, deadline = twoSeconds, hold = "sentence", name, onFailure = "refuse", url, when } = settings
@@ -142,7 +141,7 @@ export const makeDetectors: Effect.Effect<(settings: GuardSettings) => Guard, ne
               Effect.sync(() => {
                 const outcome = outcomeOf(exit)
                 const endedAt = now()
-                recorderOf(name, asking.input, outcome)(Number(endedAt - startedAt) / 1e9)
+                recordGuard(name, asking.input, outcome, Number(endedAt - startedAt) / 1e9)
                 const attributes = {
                   "gateway.guard.name": name,
                   "gateway.guard.input": asking.input,

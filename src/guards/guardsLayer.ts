@@ -1,7 +1,7 @@
 /** The guards of the operator's file, read again when it changes, and the one that is built in. */
 import { type Duration, Effect, Layer, Option } from "effect"
 import { connections } from "../cloud/connections.ts"
-import { makeGuardRecorders } from "../telemetry/metrics.ts"
+import { recordGuard } from "../telemetry/metrics.ts"
 import { watchFile } from "../watchFile.ts"
 import { readObject } from "../wire/json.ts"
 import { inSlices } from "../wire/turns.ts"
@@ -26,28 +26,25 @@ const scanned = ({ place, text }: PlacedText): string => {
 }
 
 /** Looks for markings above the level of the request. It answers in any case. */
-const markingsGuard = (action: "flag" | "block"): Guard => {
-  const recorderOf = makeGuardRecorders()
-  return {
-    name: markingsName,
-    action,
-    when: "both",
-    hold: "sentence",
-    onFailure: "refuse",
-    judge: Effect.fnUntraced(function* ({ about, input, texts }) {
-      const startedAt = performance.now()
-      const found = new Set<string>()
-      for (const text of texts) {
-        for (const marking of yield* inSlices(markingsIn(scanned(text), text.before))) {
-          if (isSpill(marking, about.level)) found.add(marking)
-        }
+const markingsGuard = (action: "flag" | "block"): Guard => ({
+  name: markingsName,
+  action,
+  when: "both",
+  hold: "sentence",
+  onFailure: "refuse",
+  judge: Effect.fnUntraced(function* ({ about, input, texts }) {
+    const startedAt = performance.now()
+    const found = new Set<string>()
+    for (const text of texts) {
+      for (const marking of yield* inSlices(markingsIn(scanned(text), text.before))) {
+        if (isSpill(marking, about.level)) found.add(marking)
       }
-      recorderOf(markingsName, input, found.size === 0 ? "none" : "blocked")((performance.now() - startedAt) / 1000)
-      const category = found.has("classified") ? "classified" : "cui"
-      return found.size === 0 ? undefined : { category, blocked: true }
-    })
-  }
-}
+    }
+    recordGuard(markingsName, input, found.size === 0 ? "none" : "blocked", (performance.now() - startedAt) / 1000)
+    const category = found.has("classified") ? "classified" : "cui"
+    return found.size === 0 ? undefined : { category, blocked: true }
+  })
+})
 
 type Facts = Pick<About, "caller" | "level" | "surface">
 

@@ -14,9 +14,8 @@ import { usageRecordOf } from "../limits/UsageRecord.ts"
 import { IncomingMessage } from "../nodeHttp.ts"
 import { Settings } from "../Settings.ts"
 import { errorReply, idHeaders } from "../surfaces/errorResponse.ts"
-import { makeRecordRequest } from "../telemetry/metrics.ts"
-import { RecordActivity } from "../telemetry/RecordActivity.ts"
-import { logRequest } from "../telemetry/requestLog.ts"
+import { logRequest } from "../telemetry/logs.ts"
+import { RecordActivity, recordRequest } from "../telemetry/metrics.ts"
 import { makeRequestWatch, type RequestSpan } from "../telemetry/requestSpan.ts"
 import { makeSourceOf } from "./clientAddress.ts"
 import { Drain } from "./Drain.ts"
@@ -85,7 +84,7 @@ const notStored = { "cache-control": "no-store" }
 const makeFinish = Effect.gen(function* () {
   const records = yield* UsageLog
   const { note } = yield* Quota
-  const recordRequest = makeRecordRequest((yield* Settings).metricsBy)
+  const { metricsBy } = yield* Settings
   const recordActivity = yield* RecordActivity
   /** `left`: the caller left before the end. `now` is in milliseconds since the epoch. */
   return (facts: RequestRecord, left: boolean, now: number, { close, span }: RequestSpan): Effect.Effect<void> => {
@@ -96,7 +95,7 @@ const makeFinish = Effect.gen(function* () {
     const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
     const record = usageRecordOf(facts, left, now)
     if (record !== undefined) records.record(record)
-    recordRequest(facts, outcome, now, tokens)
+    recordRequest(metricsBy, facts, outcome, now, tokens)
     recordActivity?.(facts, outcome, now)
     close(left)
     return logRequest(facts, outcome, now, span)

@@ -5,7 +5,7 @@
 import { Clock, Effect, type Tracer } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
-import { type CallLabels, type CallRecorder, makeCallRecorders } from "./metrics.ts"
+import { type CallLabels, makeCallRecorder } from "./metrics.ts"
 import { endSpan, makeOpenSpan, startTimer } from "./spans.ts"
 
 /** What a call is, from its start. */
@@ -57,12 +57,8 @@ const errorType = (error: GatewayError): string =>
 
 const secondsBetween = (from: bigint, to: bigint): number => Number(to - from) / 1e9
 
-const makeCall = (
-  options: CallSpanOptions,
-  record: CallRecorder,
-  clock: Clock.Clock,
-  span: Tracer.Span | undefined
-): CallSpan => {
+const makeCall = (options: CallSpanOptions, clock: Clock.Clock, span: Tracer.Span | undefined): CallSpan => {
+  const record = makeCallRecorder(options)
   const now = startTimer(clock)
   const startedAt = now()
   let ended = false
@@ -155,9 +151,8 @@ export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tra
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const openSpan = yield* makeOpenSpan
-    const recorderOf = makeCallRecorders()
     return (options, parent) => {
       const span = openSpan?.(`${options.operation} ${options.model}`, "client", parent)
-      return makeCall(options, recorderOf(options), clock, span)
+      return makeCall(options, clock, span)
     }
   })

@@ -2,7 +2,9 @@
  * Log lines, on standard error: standard output belongs to the usage records (`GATEWAY_USAGE_LOG`), so that the two streams
  * can be distinguished. Whatever is in a value, a line stays one line and cannot control a terminal.
  */
-import { Cause, type Fiber, Layer, Logger, type LogLevel, Option, References } from "effect"
+import { Cause, Effect, type Fiber, Layer, Logger, type LogLevel, Option, References, Tracer } from "effect"
+import type { Outcome } from "../catalog/Outcome.ts"
+import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { GatewaySettings } from "../Settings.ts"
 import { escapeControls, escapeJson } from "../wire/escape.ts"
 
@@ -81,4 +83,24 @@ export const logsLayer = (settings: Pick<GatewaySettings, "logFormat" | "logLeve
     Logger.layer([toStderr(format === "json" ? jsonLogger : prettyLogger)]),
     Layer.succeed(References.MinimumLogLevel, levels[settings.logLevel])
   )
+}
+
+/** Longest model ID that is kept, in characters: it is what the caller wrote. */
+const maxText = 256
+
+/** The line of a request that is over. `endedAt` is in milliseconds since the epoch, `span` the request's. */
+export const logRequest = (
+  { id, method, modelId, path, startedAt, status }: RequestFacts,
+  outcome: Outcome,
+  endedAt: number,
+  span: Tracer.AnySpan | undefined
+): Effect.Effect<void> => {
+  const line = Effect.annotateLogs(Effect.logInfo(`${method} ${path}`), {
+    request_id: id,
+    status,
+    outcome,
+    ...(modelId === undefined ? {} : { model: modelId.slice(0, maxText) }),
+    duration_ms: endedAt - startedAt
+  })
+  return span === undefined ? line : Effect.provideService(line, Tracer.ParentSpan, span)
 }

@@ -14,34 +14,15 @@ type Labels = Readonly<Record<string, string>>
 /** Metrics are kept in the registry of the process. */
 const registry = Context.empty()
 
-/** What is counted in one series of a metric. Each has a metric of its own, which then looks for its place in the registry once. */
-type Series = (labels: Labels) => (value: number) => void
-const seriesOf =
-  (make: (attributes: Labels) => Metric.Metric<number, unknown>): Series =>
-  (labels) => {
-    const metric = make(labels)
-    return (value) => metric.updateUnsafe(value, registry)
-  }
-
-/** Keeps what was made for each key. The keys come from closed sets, so they are few. */
-const kept = <A>() => {
-  const known = new Map<string, A>()
-  return (key: string, make: () => A): A => {
-    const found = known.get(key)
-    if (found !== undefined) return found
-    const made = make()
-    known.set(key, made)
-    return made
-  }
-}
+const add = (metric: Metric.Metric<number, unknown>, attributes: Labels, value: number): void =>
+  Metric.withAttributes(metric, attributes).updateUnsafe(value, registry)
 
 /** Bounds in seconds that the conventions give for every duration of an inference. */
 const boundaries = Array.from({ length: 14 }, (_, n) => Math.round(2 ** n) / 100)
 
 const histogram = (name: string, description: string, bounds = boundaries) =>
-  seriesOf((attributes) => Metric.histogram(name, { description, boundaries: bounds, attributes }))
-const counter = (name: string, description: string) =>
-  seriesOf((attributes) => Metric.counter(name, { description, incremental: true, attributes }))
+  Metric.histogram(name, { description, boundaries: bounds })
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 
 const duration = histogram(
   "gen_ai.client.inference.duration",
@@ -140,46 +121,37 @@ export const gaugeOf = (
 /** The label by which requests and tokens are counted (`GATEWAY_METRICS_BY`). `key` is by team and key. */
 export type MetricsBy = "team" | "key" | "none"
 
-/** Made once: what counts a request that is over; `endedAt` is in milliseconds since the epoch, `used` what it was charged. */
-export const makeRecordRequest = (by: MetricsBy) => {
-  const recorderOf = kept<ReturnType<typeof makeRequestRecorder>>()
-  return (facts: RequestFacts, outcome: Outcome, endedAt: number, used: Tokens | undefined): void => {
-    const { firstEventAt, startedAt, stream, surface = "other" } = facts
-    const status = facts.status === 0 ? "none" : String(facts.status)
-    const user = userLabels(by === "none" ? undefined : facts.team, by === "key" ? facts.keyId : undefined)
-    const sandbox = isSimulated(facts.cloud)
-    const record = recorderOf(JSON.stringify([surface, status, outcome, stream, user, sandbox]), () =>
-      makeRequestRecorder(surface, status, outcome, stream, user, sandboxLabel(sandbox))
-    )
-    record.request(1)
-    if (used !== undefined) {
-      record.input(positive(used.input))
-      record.output(positive(used.output))
-    }
-    record.duration((endedAt - startedAt) / 1000)
-    if (firstEventAt !== undefined) record.firstEvent((firstEventAt - startedAt) / 1000)
-    if (facts.overhead !== undefined) record.overhead(facts.overhead / 1000)
-    if (facts.flags > 0) record.flags(facts.flags)
-    if (facts.failure === "screen") record.screenRefusal(1)
+/** Counts a request that is over; `endedAt` is in milliseconds since the epoch, `used` what it was charged. */
+export const recordRequest = (
+  by: MetricsBy,
+  facts: RequestFacts,
+  outcome: Outcome,
+  endedAt: number,
+  used: Tokens | undefined
+): void => {
+  const { firstEventAt, startedAt, surface = "other" } = facts
+  const user = userLabels(by === "none" ? undefined : facts.team, by === "key" ? facts.keyId : undefined)
+  const sandbox = sandboxLabel(isSimulated(facts.cloud))
+  const timed = { surface, stream: String(facts.stream), ...sandbox }
+  const status = facts.status === 0 ? "none" : String(facts.status)
+  add(requests, { surface, status, outcome, ...user, ...sandbox }, 1)
+  if (used !== undefined) {
+    add(tokensUsed, { type: "input", ...user, ...sandbox }, positive(used.input))
+    add(tokensUsed, { type: "output", ...user, ...sandbox }, positive(used.output))
   }
+  add(requestDuration, timed, (endedAt - startedAt) / 1000)
+  if (firstEventAt !== undefined) add(firstEvent, { surface, ...sandbox }, (firstEventAt - startedAt) / 1000)
+  if (facts.overhead !== undefined) add(overhead, timed, facts.overhead / 1000)
+  if (facts.flags > 0) add(flags, { surface, ...sandbox }, facts.flags)
+  if (facts.failure === "screen") add(screenRefusals, { surface }, 1)
 }
 
-const makeRequestRecorder = (
-  surface: string,
-  status: string,
-  outcome: Outcome,
-  stream: boolean,
-  user: Labels,
-  sandbox: Labels
-) => ({
-  request: requests({ surface, status, outcome, ...user, ...sandbox }),
-  input: tokensUsed({ type: "input", ...user, ...sandbox }),
-  output: tokensUsed({ type: "output", ...user, ...sandbox }),
-  duration: requestDuration({ surface, stream: String(stream), ...sandbox }),
-  firstEvent: firstEvent({ surface, ...sandbox }),
-  overhead: overhead({ surface, stream: String(stream), ...sandbox }),
-  flags: flags({ surface, ...sandbox }),
-  screenRefusal: screenRefusals({ surface })
+/** Takes each request that is over, for the status page; `endedAt` is in milliseconds since the epoch. */
+export type RecordRequest = (facts: RequestFacts, outcome: Outcome, endedAt: number) => void
+
+/** Undefined where there is no page: then nothing is kept. */
+export const RecordActivity = Context.Reference<RecordRequest | undefined>("gateway/telemetry/RecordActivity", {
+  defaultValue: () => undefined
 })
 
 /** What an upstream call is counted under. */
@@ -198,55 +170,34 @@ export interface CallLabels {
   readonly port: number
 }
 
-/** Counts calls of one kind. */
-export interface CallRecorder {
-  readonly firstChunk: (seconds: number) => void
-  readonly outputChunk: (seconds: number) => void
-  readonly end: (seconds: number, error: string | undefined, tokens: Tokens | undefined) => void
-}
-
-const makeCallRecorder = ({ operation, provider, model, level, sandbox, address, port }: CallLabels): CallRecorder => {
+/** Counts one call. */
+export const makeCallRecorder = (call: CallLabels) => {
   const labels = {
-    "gen_ai.operation.name": operation,
-    "gen_ai.provider.name": provider,
-    "gen_ai.request.model": model,
-    "server.address": address,
-    "server.port": String(port),
-    "gateway.level": level,
-    ...sandboxLabel(sandbox)
+    "gen_ai.operation.name": call.operation,
+    "gen_ai.provider.name": call.provider,
+    "gen_ai.request.model": call.model,
+    "server.address": call.address,
+    "server.port": String(call.port),
+    "gateway.level": call.level,
+    ...sandboxLabel(call.sandbox)
   }
   // No cloud says which of the tokens were images.
   const counted = { ...labels, "gen_ai.token.modality": "unknown" }
-  const embeddings = operation === "embeddings"
-  const ended = embeddings ? embeddingsDuration : duration
-  const succeeded = ended(labels)
-  const input = inputTokens(counted)
-  const output = outputTokens(counted)
-  const cached = cachedTokens(counted)
-  const reasoning = reasoningTokens(counted)
   return {
-    firstChunk: firstChunk(labels),
-    outputChunk: outputChunk(labels),
+    firstChunk: (seconds: number): void => add(firstChunk, labels, seconds),
+    outputChunk: (seconds: number): void => add(outputChunk, labels, seconds),
     /** Of token counts, which are free and no inference, nothing is counted. */
-    end: (seconds, error, tokens) => {
-      if (operation === "count_tokens") return
-      const record = error === undefined ? succeeded : ended({ ...labels, "error.type": error })
-      record(seconds)
-      input(positive(tokens?.input))
+    end: (seconds: number, error: string | undefined, tokens: Tokens | undefined): void => {
+      if (call.operation === "count_tokens") return
+      const embeddings = call.operation === "embeddings"
+      const ended = error === undefined ? labels : { ...labels, "error.type": error }
+      add(embeddings ? embeddingsDuration : duration, ended, seconds)
+      add(inputTokens, counted, positive(tokens?.input))
       if (embeddings) return
-      output(positive(tokens?.output))
-      if (positive(tokens?.cached) > 0) cached(positive(tokens?.cached))
-      if (positive(tokens?.reasoning) > 0) reasoning(positive(tokens?.reasoning))
+      add(outputTokens, counted, positive(tokens?.output))
+      if (positive(tokens?.cached) > 0) add(cachedTokens, counted, positive(tokens?.cached))
+      if (positive(tokens?.reasoning) > 0) add(reasoningTokens, counted, positive(tokens?.reasoning))
     }
-  }
-}
-
-/** Made once: finds what counts calls of one kind. */
-export const makeCallRecorders = () => {
-  const recorderOf = kept<CallRecorder>()
-  return (labels: CallLabels): CallRecorder => {
-    const { operation, provider, model, level, address, port } = labels
-    return recorderOf([operation, provider, model, level, address, port].join(" "), () => makeCallRecorder(labels))
   }
 }
 
@@ -255,12 +206,9 @@ const guardDuration = histogram(
   "Time that a guard took for the texts of a request or a reply"
 )
 
-/** Made once: finds what counts the calls of a guard. Names of guards are the operator's; outcomes are few. */
-export const makeGuardRecorders = () => {
-  const recorderOf = kept<(seconds: number) => void>()
-  return (guard: string, input: "request" | "response", outcome: string) =>
-    recorderOf([guard, input, outcome].join(" "), () => guardDuration({ guard, input, outcome }))
-}
+/** Counts a call of a guard. Names of guards are the operator's; outcomes are few. */
+export const recordGuard = (guard: string, input: "request" | "response", outcome: string, seconds: number): void =>
+  add(guardDuration, { guard, input, outcome }, seconds)
 
 /** An absurd number from a cloud must not spoil a count. */
 const positive = (count: number | undefined): number => (count !== undefined && count > 0 ? count : 0)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
 import { RequestRecord } from "../../src/http/RequestRecord.ts"
-import { type MetricsBy, makeRecordRequest } from "../../src/telemetry/metrics.ts"
+import { type MetricsBy, recordRequest } from "../../src/telemetry/metrics.ts"
 
 const facts = (surface: "chat" | "messages" | "responses", team: string | undefined) => {
   const fields = { id: "r", startedAt: 0, method: "POST", path: "/", source: undefined, surface }
@@ -18,9 +18,8 @@ describe("GATEWAY_METRICS_BY", () => {
     ["none", "responses", {}]
   ] as const)("%s", ([by, surface, labels]: readonly [MetricsBy, "chat" | "messages" | "responses", object]) =>
     Effect.gen(function* () {
-      const record = makeRecordRequest(by)
-      record(facts(surface, "blue"), "ok", 1, { input: 7, output: 3 })
-      record(facts(surface, "blue"), "quota", 1, undefined)
+      recordRequest(by, facts(surface, "blue"), "ok", 1, { input: 7, output: 3 })
+      recordRequest(by, facts(surface, "blue"), "quota", 1, undefined)
       const all = yield* Metric.snapshot
       const found = (id: string) => all.filter((metric) => metric.id === id).map(({ attributes }) => attributes ?? {})
       assert.deepInclude(found("gateway_requests_total"), { surface, status: "200", outcome: "ok", ...labels })

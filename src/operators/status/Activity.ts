@@ -5,7 +5,7 @@
  */
 import { Context, Effect, Layer } from "effect"
 import type { Outcome } from "../../catalog/Outcome.ts"
-import { RecordActivity, type RecordRequest } from "../../telemetry/RecordActivity.ts"
+import { RecordActivity, type RecordRequest } from "../../telemetry/metrics.ts"
 import { makeHistogram } from "../../wire/histogram.ts"
 
 /** Minutes that are kept, the running one included. */
