@@ -73,7 +73,11 @@ export interface Client {
       request: ForModel<"embeddings", Contract.EmbeddingsRequest>
     ) => Call<Contract.EmbeddingList, ApiError>
   }
-  readonly models: { readonly list: () => Call<Contract.ModelList, ApiError> }
+  readonly models: {
+    readonly list: () => Call<Contract.ModelList, ApiError>
+    /** The entry of the list with this ID; 404 where the key may not use it. */
+    readonly retrieve: (id: string) => Call<Contract.Model, ApiError>
+  }
   /** Never sent again: an answer of 503 is the answer. */
   readonly health: () => Call<Contract.Health | Contract.Draining, ApiError>
 }
@@ -94,6 +98,7 @@ const decoders = {
   responses: HttpApiClient.decodeResponse(Api, { group: "responses", endpoint: "create" }),
   embeddings: HttpApiClient.decodeResponse(Api, { group: "embeddings", endpoint: "create" }),
   models: HttpApiClient.decodeResponse(Api, { group: "models", endpoint: "list" }),
+  model: HttpApiClient.decodeResponse(Api, { group: "models", endpoint: "get" }),
   health: HttpApiClient.decodeResponse(Api, { group: "health", endpoint: "health" })
 }
 
@@ -180,7 +185,10 @@ export const makeClient = ({
         embeddings: {
           create: (request) => call(api.embeddings.create(sent(request)), decoders.embeddings)
         },
-        models: { list: () => call(api.models.list(mode), decoders.models) },
+        models: {
+          list: () => call(api.models.list(mode), decoders.models),
+          retrieve: (id) => call(api.models.get({ params: { id }, ...mode }), decoders.model)
+        },
         health: () => Effect.flatMap(api.health(mode), (reply) => receive(reply, decoders.health))
       })
     ),

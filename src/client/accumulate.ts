@@ -1,5 +1,5 @@
 /** Builds the whole reply from the events of its stream, and reads the text and the calls out of them. */
-import type { ChatCompletion, ChatCompletionChunk, Message, Response } from "./contract.ts"
+import type { ChatCompletion, ChatCompletionChunk, ContentBlock, Message, Response, ToolCall } from "./contract.ts"
 import type { MessageStreamEvent, ResponseStreamEvent } from "./events.ts"
 
 /** A call that a model made, the same for every format. */
@@ -27,7 +27,7 @@ type Fields = Record<string, unknown>
 const wholeTexts: ReadonlySet<string> = new Set(["id", "type", "role"])
 
 /** Adds a piece to what it is a piece of: texts and lists grow, any other value replaces the one before. */
-const append = (target: Fields, piece: object): Fields => {
+const append = (target: Fields, piece: object): void => {
   for (const [name, value] of Object.entries(piece)) {
     const before = Object.hasOwn(target, name) ? target[name] : undefined
     if (Array.isArray(value)) {
@@ -38,21 +38,20 @@ const append = (target: Fields, piece: object): Fields => {
       target[name] = wholeTexts.has(name) ? before || value : before + value
     } else if (value !== null || before === undefined) target[name] = value
   }
-  return target
 }
 
 export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompletion> => {
   let first: ChatCompletionChunk | undefined
-  const reply: Fields = {}
-  const message: Fields = {}
-  const logprobs: Fields = {}
-  const calls: Array<Fields & { id: string; function: Fields & { name: string; arguments: string } }> = []
+  let reply: ChatCompletionChunk | undefined
+  const message: Fields & { content?: string | null } = {}
+  const logprobs: Fields & { content?: ReadonlyArray<unknown> | null } = {}
+  const calls: Array<ToolCall> = []
   let finish: ChatCompletion["choices"][number]["finish_reason"] = "stop"
 
   return {
     add: (chunk) => {
       first ??= chunk
-      Object.assign(reply, chunk)
+      reply = { ...reply, ...chunk }
       for (const choice of chunk.choices) {
         const { tool_calls, ...piece } = choice.delta
         append(message, piece)
@@ -67,24 +66,23 @@ export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompleti
     },
     textOf: ({ choices }) => choices[0]?.delta.content ?? "",
     final: () => {
-      if (first === undefined) return undefined
+      if (first === undefined || reply === undefined) return undefined
       const { id, created, model } = first
       const toolCalls = calls.filter((call) => call !== undefined)
       const choice = {
         index: 0,
         message: {
           ...message,
-          role: "assistant",
+          role: "assistant" as const,
           content: message.content || (toolCalls.length === 0 ? "" : null),
           ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls })
         },
-        ...(Array.isArray(logprobs.content) ? { logprobs } : {}),
+        ...(logprobs.content ? { logprobs } : {}),
         finish_reason: finish
       }
       // A stream reports its usage where `include_usage` asked for it.
-      const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
-      const fields = { id, object: "chat.completion", created, model, choices: [choice] }
-      return { usage, ...reply, ...fields } as unknown as ChatCompletion
+      const usage = reply.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+      return { ...reply, id, object: "chat.completion", created, model, choices: [choice], usage }
     },
     toolCalls: () => calls.flatMap(({ id, function: { name, arguments: text } }) => [{ id, name, arguments: text }])
   }
@@ -92,23 +90,24 @@ export const chatAccumulator = (): Accumulator<ChatCompletionChunk, ChatCompleti
 
 export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> => {
   let message: Message | undefined
-  const blocks: Array<Fields> = []
+  const blocks: Array<ContentBlock> = []
   /** The JSON text of each tool's input. */
   const inputs: Array<string> = []
 
   return {
     add: (event) => {
       if (event.type === "message_start") message = event.message
-      else if (event.type === "content_block_start") blocks[event.index] = append({}, event.content_block)
+      else if (event.type === "content_block_start") blocks[event.index] = structuredClone(event.content_block)
       else if (event.type === "content_block_delta") {
         const { delta, index } = event
-        blocks[index] ??= {}
+        const block = blocks[index]
         const { type: _, ...piece } = delta
         if (delta.type === "input_json_delta") inputs[index] = (inputs[index] ?? "") + delta.partial_json
-        else append(blocks[index], delta.type === "citations_delta" ? { citations: [delta.citation] } : piece)
+        else if (block !== undefined)
+          append(block, delta.type === "citations_delta" ? { citations: [delta.citation] } : piece)
       } else if (event.type === "content_block_stop") {
         const [block, input] = [blocks[event.index], inputs[event.index]]
-        if (block !== undefined && input !== undefined) block.input = parsed(input)
+        if (block !== undefined && input !== undefined) append(block, { input: parsed(input) })
       } else if (message !== undefined && event.type === "message_delta") {
         message = { ...message, ...event.delta, usage: { ...message.usage, ...event.usage } }
       } else if (message !== undefined && event.type === "gateway_governance") {
@@ -119,12 +118,11 @@ export const messagesAccumulator = (): Accumulator<MessageStreamEvent, Message> 
     },
     textOf: (event) =>
       event.type === "content_block_delta" && event.delta.type === "text_delta" ? event.delta.text : "",
-    final: () =>
-      message && ({ ...message, content: blocks.filter((block) => block !== undefined) } as unknown as Message),
+    final: () => message && { ...message, content: blocks.filter((block) => block !== undefined) },
     toolCalls: () =>
-      blocks.flatMap(({ type, id, name, input }, index) =>
-        type === "tool_use"
-          ? [{ id: String(id), name: String(name), arguments: inputs[index] ?? JSON.stringify(input ?? {}) }]
+      blocks.flatMap((block, index) =>
+        block.type === "tool_use"
+          ? [{ id: block.id, name: block.name, arguments: inputs[index] ?? JSON.stringify(block.input) }]
           : []
       )
   }

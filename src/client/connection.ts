@@ -26,6 +26,8 @@ export type Operation = (typeof operations)[keyof typeof operations]
 
 export interface OperationRequest {
   readonly operation: Operation
+  /** What stands for `{id}` in its path. */
+  readonly id?: string
   /** Absent in a GET. */
   readonly body?: unknown
   /** Whether it may be sent again; true unless given. */
@@ -88,16 +90,17 @@ export const makeConnection = ({
 
   /** The reply, whatever its status, after the attempts that help. */
   const send = async (
-    { operation: { method, path }, body, retryable = true }: OperationRequest,
+    { operation, id = "", body, retryable = true }: OperationRequest,
     signal: AbortSignal | undefined
   ): Promise<Response> => {
+    const address = base + operation.path.replace("{id}", encodeURIComponent(id))
     for (let n = 0; ; n++) {
       const more = retryable && n < retries
       let wait: number | undefined
       try {
         signal?.throwIfAborted()
-        const response = await fetch(base + path, {
-          method,
+        const response = await fetch(address, {
+          method: operation.method,
           headers: { "x-api-key": apiKey, ...(body === undefined ? {} : { "content-type": "application/json" }) },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
           ...(signal === undefined ? {} : { signal }),

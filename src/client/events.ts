@@ -42,7 +42,7 @@ export const chatFormat: EventFormat<ChatCompletionChunk> = ({ data }) =>
     ? { last: true }
     : parse(data, (fields) => {
         if (isObject(fields.error)) return { failure: reported(fields.error.type, fields.error.message) }
-        return Array.isArray(fields.choices) ? { value: fields as unknown as ChatCompletionChunk } : undefined
+        return Array.isArray(fields.choices) ? { value: fields as ChatCompletionChunk } : undefined
       })
 
 /** The data of one event of a messages stream; `type` tells them apart. */
@@ -67,9 +67,7 @@ export const messagesFormat: EventFormat<MessageStreamEvent> = ({ event, data })
   }
   if (event === undefined || !Object.hasOwn(messageEvents, event)) return {}
   return parse(data, (fields) =>
-    fields.type === event
-      ? { value: fields as unknown as MessageStreamEvent, last: event === "message_stop" }
-      : undefined
+    fields.type === event ? { value: fields as MessageStreamEvent, last: event === "message_stop" } : undefined
   )
 }
 
@@ -82,7 +80,7 @@ export const responsesFormat: EventFormat<ResponseStreamEvent> = ({ data }) =>
     if (typeof type !== "string") return undefined
     return type === "error"
       ? { failure: reported(fields.code, fields.message) }
-      : { value: fields as unknown as ResponseStreamEvent, last: lastResponses.has(type) }
+      : { value: fields as ResponseStreamEvent, last: lastResponses.has(type) }
   })
 
 /** What a piece of text brought: the values, and the failure that came after them. */

@@ -49,7 +49,11 @@ export interface PromiseClient {
   readonly embeddings: {
     readonly create: Call<ForModel<"embeddings", Contract.EmbeddingsRequest>, Contract.EmbeddingList>
   }
-  readonly models: { readonly list: (options?: CallOptions) => Promise<Contract.ModelList> }
+  readonly models: {
+    readonly list: (options?: CallOptions) => Promise<Contract.ModelList>
+    /** The entry of the list with this ID; 404 where the key may not use it. */
+    readonly retrieve: Call<string, Contract.Model>
+  }
   /** Never sent again: an answer of 503 is the answer. */
   readonly health: (options?: CallOptions) => Promise<Contract.Health | Contract.Draining>
 }
@@ -88,7 +92,10 @@ export const createClient = (options: PromiseClientOptions): PromiseClient => {
       stream: sendStreamed(operations.createResponse, responsesFormat, responsesAccumulator)
     },
     embeddings: { create: send(operations.createEmbeddings) },
-    models: { list: (call) => request({ operation: operations.listModels }, call) },
+    models: {
+      list: (call) => request({ operation: operations.listModels }, call),
+      retrieve: (id, call) => request({ operation: operations.getModel, id }, call)
+    },
     health: (call) => request({ operation: operations.getHealth, retryable: false }, call)
   }
 }

@@ -96,9 +96,33 @@ describe("against the gateway", () => {
         const models = yield* client.models.list()
         assert.isTrue(models.body.data.some(({ id }) => id === "claude-sonnet-4-5:il5"))
         assert.isTrue(models.body.data.every(({ id }) => isModelName(id)))
+        const id = "claude-sonnet-4-5:il5+itar"
+        const model = yield* client.models.retrieve(id)
+        assert.deepEqual(
+          model.body,
+          models.body.data.find((one) => one.id === id)
+        )
+        const absent = yield* Effect.flip(client.models.retrieve("a/b?c:il5"))
+        assert.deepInclude(absent, { _tag: "ApiError", status: 404, type: "not_found_error" })
         assert.strictEqual((yield* client.health()).body.status, "ok")
       })
     )
+  )
+
+  it.live("one model, for promises too", () =>
+    Effect.gen(function* () {
+      const { url } = yield* gateway()
+      const { models } = createClient({ baseUrl: url, apiKey: "sandbox-key" })
+      const id = "claude-sonnet-4-5:il5+itar"
+      const { data } = yield* Effect.promise(() => models.list())
+      const model = yield* Effect.promise(() => models.retrieve(id))
+      assert.deepEqual(
+        model,
+        data.find((one) => one.id === id)
+      )
+      const absent = yield* Effect.promise(() => models.retrieve("a/b?c:il5").catch((error) => error))
+      assert.deepInclude(absent, { _tag: "ApiError", status: 404, type: "not_found_error" })
+    })
   )
 
   it.live("errors are typed, before the reply and in it", () =>
