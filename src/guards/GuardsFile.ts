@@ -3,7 +3,7 @@ import { Duration, Effect, Result, Schema } from "effect"
 import { boundaryExample, parseBoundary } from "../catalog/Boundary.ts"
 import { authorizedLevels, type Level, levels } from "../catalog/Level.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
-import { FileError, readOwned } from "../limits/files.ts"
+import { FileError, parser, readOwned } from "../limits/files.ts"
 import { ShortName } from "../limits/KeyFile.ts"
 import { BaseUrl, hostOf, isLoopback } from "../settings/fields.ts"
 import { guardedSurfaces } from "./Guard.ts"
@@ -66,16 +66,11 @@ const GuardsFile = Schema.Struct({ version: Schema.Literal(1), guards: Schema.Ar
   )
 )
 
-// A misspelt restriction must not be read as none, so unknown fields are refused.
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(GuardsFile), { onExcessProperty: "error" })
+const parse = parser(GuardsFile, "a guards file")
 
 /** The guards of a file, in order. */
 export const parseGuards = (path: string, text: string): Effect.Effect<ReadonlyArray<GuardSettings>, FileError> =>
-  Effect.mapBoth(decode(text), {
-    onSuccess: ({ guards }) => guards,
-    onFailure: ({ message }) =>
-      new FileError({ message: `${path} is not a guards file: ${message.replace(/\s*\n\s*/g, " ")}` })
-  })
+  Effect.map(parse(path, text), ({ guards }) => guards)
 
 /** The text of the file; only its owner may be able to change it. */
 export const readGuards = (path: string): Effect.Effect<string, FileError> =>

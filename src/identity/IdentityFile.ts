@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { dirname, resolve } from "node:path"
 import { Duration, Effect, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
-import { FileError, readOwned } from "../limits/files.ts"
+import { FileError, parser, readOwned } from "../limits/files.ts"
 import { limitFields, ModelPattern, Name, ShortName, Tags } from "../limits/KeyFile.ts"
 import { readRegular } from "../regularFile.ts"
 import { isLoopback } from "../settings/fields.ts"
@@ -129,9 +129,6 @@ const IdentityFile = Schema.Struct({
 )
 export type IdentityFile = typeof IdentityFile.Type
 
-// A misspelt condition or restriction must not be read as none, so unknown fields are refused.
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(IdentityFile), { onExcessProperty: "error" })
-
 /** An identity file with what the files that it names hold. */
 export interface ReadIdentity {
   readonly file: IdentityFile
@@ -153,11 +150,7 @@ const namesIn = ({ authorities = [], issuers = [] }: IdentityFile): ReadonlyArra
 export const crlsOf = ({ crl }: typeof Authority.Type): ReadonlyArray<string> => listed(crl)
 
 /** What an identity file says, without the files that it names. */
-export const parseIdentity = (path: string, text: string): Effect.Effect<IdentityFile, FileError> =>
-  Effect.mapError(
-    decode(text),
-    (error) => new FileError({ message: `${path} is not an identity file: ${error.message.replace(/\s*\n\s*/g, " ")}` })
-  )
+export const parseIdentity = parser(IdentityFile, "an identity file")
 
 /** Reads an identity file and the files that it names; those are found from its own folder. */
 export const readIdentity = Effect.fnUntraced(function* (path: string) {

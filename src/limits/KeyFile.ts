@@ -3,7 +3,7 @@ import { hash, randomBytes } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
 import type { Limits } from "../contract/Security.ts"
-import { FileError, readOwned, withLock, writeAtomic } from "./files.ts"
+import { type FileError, parser, readOwned, withLock, writeAtomic } from "./files.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
@@ -103,9 +103,11 @@ export interface KeyBook {
 }
 export const emptyBook: KeyBook = { keys: [], teams: [] }
 
-const KeyFileJson = Schema.fromJsonString(KeyFile)
-// A misspelt restriction must not be read as none, so unknown fields are refused.
-const decode = Schema.decodeUnknownEffect(KeyFileJson, { onExcessProperty: "error" })
+const parse = parser(
+  KeyFile,
+  "a key file",
+  ". Name another in GATEWAY_KEYS_FILE, or fix it; keys are made with: npm run gateway -- keys create --name NAME"
+)
 const encode = Schema.encodeSync(KeyFile)
 
 /** Hex SHA-256 of a secret. */
@@ -115,15 +117,7 @@ export const newSecret = (): string => `gmg_${randomBytes(32).toString("base64ur
 
 /** The keys and teams in a file's text. */
 export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, FileError> =>
-  decode(text).pipe(
-    Effect.map(({ keys, teams = [] }) => ({ keys, teams })),
-    Effect.mapError(
-      (error) =>
-        new FileError({
-          message: `${path} is not a key file: ${error.message.replace(/\s*\n\s*/g, " ")}. Name another in GATEWAY_KEYS_FILE, or fix it; keys are made with: npm run gateway -- keys create --name NAME`
-        })
-    )
-  )
+  Effect.map(parse(path, text), ({ keys, teams = [] }) => ({ keys, teams }))
 
 /** The keys and teams of a file, none when there is no file. */
 export const readBook = Effect.fnUntraced(function* (path: string) {

@@ -2,6 +2,7 @@
 import { Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
+import { plural } from "../wire/plural.ts"
 import { type Demand, Ledger, type LedgerError } from "./Ledger.ts"
 import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
 import { type Limit, limitsOf, requestBudgets } from "./limits.ts"
@@ -61,7 +62,7 @@ const noStream = (full: ReadonlyArray<Limit>) =>
   new GatewayError({
     reason: "rate-limit",
     message: `${full
-      .map(({ limit, owner }) => `${owner.name} may run ${limit} ${limit === 1 ? "stream" : "streams"} at a time.`)
+      .map(({ limit, owner }) => `${owner.name} may run ${limit} ${plural(limit, "stream")} at a time.`)
       .join(" ")} Try again when one has ended.`,
     retryAfter: 1
   })

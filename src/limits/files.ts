@@ -1,5 +1,5 @@
 /** Files that are replaced as a whole, and never seen half written. */
-import { Data, Effect, FileSystem, Schedule } from "effect"
+import { Data, Effect, FileSystem, Schedule, Schema } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
 import { writeProblem } from "./disk.ts"
 
@@ -8,6 +8,9 @@ export class FileError extends Data.TaggedError("FileError")<{ readonly message:
 
 const fileError = (action: string, path: string) => (cause: { readonly message: string }) =>
   new FileError({ message: `cannot ${action} ${path}: ${writeProblem(cause)}` })
+
+/** What a schema says over several lines. */
+export const oneLine = (message: string): string => message.replace(/\s*\n\s*/g, " ")
 
 /** Undefined when there is no such file. */
 const read = (path: string): Effect.Effect<RegularFile | undefined, FileError> =>
@@ -36,6 +39,17 @@ export const readOwned = Effect.fnUntraced(function* (path: string) {
   }
   return file?.bytes.toString("utf8")
 })
+
+/** Reads the text of a JSON file that decides who may do what, as `what` names it. */
+export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice = "") => {
+  // A misspelt restriction must not be read as none, so unknown fields are refused.
+  const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema), { onExcessProperty: "error" })
+  return (path: string, text: string): Effect.Effect<A, FileError> =>
+    Effect.mapError(
+      decode(text),
+      ({ message }) => new FileError({ message: `${path} is not ${what}: ${oneLine(message)}${advice}` })
+    )
+}
 
 /** Replaces a file in one step: readers see the old text or the new one. Readable by the owner only (mode 0600). */
 export const writeAtomic = Effect.fnUntraced(function* (path: string, text: string) {

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -231,6 +231,16 @@ describe("doctor", () => {
       /^fail: .*does not exist/
     ],
     ["a signing key", () => privateKey("records.key", "P-256"), "signing key", /^ok: .*by the key [0-9a-f]{16}$/],
+    [
+      "a signing key that others may read",
+      () => {
+        const settings = privateKey("shared.key", "P-256")
+        chmodSync(settings.GATEWAY_RECORD_SIGNING_KEY, 0o644)
+        return settings
+      },
+      "signing key",
+      /^ok: .*\nwarn: .*others may read it \(mode 0644\) -> chmod 600 /
+    ],
     [
       "a signing key of another kind",
       () => privateKey("other.key", "P-384"),

@@ -1,5 +1,6 @@
 /** Says in one line which setting is wrong, and what would work. The value is not repeated: it may be a secret. */
 import { type Config, SchemaIssue } from "effect"
+import { oneLine } from "../../limits/files.ts"
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -15,7 +16,7 @@ const inWords = (message: string): string => {
   if (example !== undefined) return `must be ${example[1]}`
   const values = /^Expected ((?:"[^"]*"(?: \| )?)+)$/.exec(message)?.[1]
   if (values !== undefined) return `must be one of ${values.replaceAll('"', "").replaceAll(" | ", ", ")}`
-  return message.replace(/^Expected (a value )?/, "must be ").replace(/\s*\n\s*/g, " ")
+  return oneLine(message.replace(/^Expected (a value )?/, "must be "))
 }
 
 export const explainSetting = ({ cause }: Config.ConfigError): string => {

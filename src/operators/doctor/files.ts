@@ -18,7 +18,7 @@ const attempt = <A>(promise: () => Promise<A>) =>
   Effect.tryPromise({ try: promise, catch: (cause) => ({ message: writeProblem(cause) }) })
 
 /** What others may do with a file: those who can change the key file can give themselves a key. */
-const modeFound = (file: string, mayChange: typeof fail) =>
+export const modeFound = (file: string, mayChange: typeof fail) =>
   Effect.map(
     attempt(() => stat(file)),
     ({ mode }): ReadonlyArray<Found> => {

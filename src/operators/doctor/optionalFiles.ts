@@ -6,15 +6,17 @@ import { readIdentity } from "../../identity/IdentityFile.ts"
 import { readSigner } from "../../limits/signing.ts"
 import type { GatewaySettings } from "../../Settings.ts"
 import { readNotice } from "../../settings/notice.ts"
+import { plural } from "../../wire/plural.ts"
 import { type Check, type Found, makeCheck, ok, warn } from "./Finding.ts"
+import { modeFound } from "./files.ts"
 
 type Find = Parameters<typeof makeCheck>[1]
 
 const whereSet = (name: string, file: Option.Option<string>, find: (file: string) => Find): ReadonlyArray<Check> =>
   Option.isNone(file) ? [] : [makeCheck(name, find(file.value))]
 
-const count = (items: ReadonlyArray<unknown>, one: string, many = `${one}s`) =>
-  `${items.length} ${items.length === 1 ? one : many}`
+const count = (items: ReadonlyArray<unknown>, one: string, many?: string) =>
+  `${items.length} ${plural(items.length, one, many)}`
 
 /** What a guard's address may be sent, beside what the guard is meant to see. */
 const guardFound = (guard: GuardSettings): Found => {
@@ -42,7 +44,10 @@ const identityFound = (file: string): Find =>
   })
 
 const signingFound = (file: string): Find =>
-  Effect.map(readSigner(file), ({ key }) => ok(`${file}: heads of the records are signed by the key ${key}`))
+  Effect.gen(function* () {
+    const { key } = yield* readSigner(file)
+    return [ok(`${file}: heads of the records are signed by the key ${key}`), ...(yield* modeFound(file, warn))]
+  })
 
 const noticeFound = (file: string): Find =>
   Effect.map(readNotice(Option.some(file)), (text = "") => ok(`${file}: ${text.length} characters`))

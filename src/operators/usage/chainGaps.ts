@@ -1,5 +1,6 @@
 /** What is missing from the chains, or open, when all has been read: within a chain, at its ends, and between processes. */
 import { noDigest } from "../../limits/usageChain.ts"
+import { plural } from "../../wire/plural.ts"
 import { type Before, type Break, type Chain, type Chains, type Run, runOf, showPlace } from "./chains.ts"
 
 /** A break, or the text of what only other files, or another order, could prove. */
@@ -63,7 +64,7 @@ export function* unsigned({ all }: Chains): Generator<Gap> {
         text: "is of a chain that this key has not signed"
       }
     } else if (signed.seq < last.last) {
-      const what = `${range(signed.seq + 1, last.last)} ${last.last - signed.seq === 1 ? "stands" : "stand"}`
+      const what = `${range(signed.seq + 1, last.last)} ${plural(last.last - signed.seq, "stands", "stand")}`
       yield `chain ${instance}: ${what} after the last signature: the gateway still runs, or was killed`
     } else if (!signed.last) {
       yield `chain ${instance} ends with a signature (record ${signed.seq}), but not with that of a stop: the gateway still runs, was killed, or what followed was removed`

@@ -1,6 +1,7 @@
 /** Sums and verdicts, as a person, a spreadsheet or a program wants them. */
 
 import { escapeControls } from "../../wire/escape.ts"
+import { plural } from "../../wire/plural.ts"
 import { table } from "../table.ts"
 import type { Verdict } from "./chainCheck.ts"
 import { type Dimension, type Group, type Place, type Summary, type Totals, times } from "./summary.ts"
@@ -181,7 +182,7 @@ export const showVerdict = (verdict: Verdict): string => {
     return `BREAK ${shownPlace(place)}:${chain} ${escapeControls(text)}\n`
   })
   const openLines = open.map((text) => `open: ${escapeControls(text)}\n`)
-  const result = breaks === 0 ? "no break" : `${grouped(breaks)} ${breaks === 1 ? "break" : "breaks"}`
+  const result = breaks === 0 ? "no break" : `${grouped(breaks)} ${plural(breaks, "break")}`
   return [
     rows.length === 0 ? "" : `${table([["CHAIN", "RECORDS", "NUMBERS", "ANCHORS", "DIGEST OF THE LAST"], ...rows])}\n`,
     atMost(breakLines.length, breaks, breakLines, " breaks"),
@@ -192,6 +193,6 @@ export const showVerdict = (verdict: Verdict): string => {
       [verdict.other, "lines are no usage records"],
       [verdict.unchained, "records are of a release that did not chain them: not checked"]
     ),
-    `${grouped(records)} records in ${grouped(chains.length)} ${chains.length === 1 ? "chain" : "chains"}: ${result}.\n`
+    `${grouped(records)} records in ${grouped(chains.length)} ${plural(chains.length, "chain")}: ${result}.\n`
   ].join("")
 }
