@@ -160,7 +160,9 @@ const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonText>, b
   for (const text of texts) {
     if (!text.optional && !fitsText(text.text)) return yield* invalid(`${text.path}: at most 2 MiB of UTF-8 text`)
     const own = { tokens: budget.tokens }
-    const read = yield* Effect.result(parse(Buffer.from(text.text), own, maxNesting, Number.POSITIVE_INFINITY))
+    const bytes = Buffer.from(text.text)
+    // They are printed again.
+    const read = yield* Effect.result(parse(bytes, own, maxNesting, Number.POSITIVE_INFINITY, "written"))
     const refused = Result.isFailure(read) ? refusalOfText(text, read.failure) : undefined
     if (refused !== undefined) return yield* refused
     // What stays a text has cost no more than its reading.

@@ -117,8 +117,8 @@ export const parseWritten = (text: string): unknown =>
 /** The same of an object; undefined where the text is none. */
 export const readWrittenObject = (text: string): JsonObject | undefined => readObject(text, parseWritten)
 
-/** The object that a text of a caller is, exactly: undefined, too, where it is nested too deep to be printed. */
+/** The same of a text of a caller: undefined, too, where it is nested too deep to be printed. */
 export const parseObject = (text: string): JsonObject | undefined => {
-  const value = readExactObject(text)
+  const value = readWrittenObject(text)
   return value !== undefined && isShallow(value) ? value : undefined
 }

@@ -4,7 +4,7 @@
  */
 import { Effect, Result } from "effect"
 import { type Budget, maxDepth, maxFields, newBudget } from "./budget.ts"
-import { writtenNumberOf } from "./exactNumber.ts"
+import { exactNumberOf, writtenNumberOf } from "./exactNumber.ts"
 import { maxNesting, parseExact, parseWritten } from "./json.ts"
 import { measure } from "./measure.ts"
 import { type ParseOptions, type Refusal, SlicedParser } from "./slicedParser.ts"
@@ -27,37 +27,39 @@ const whole = (parseText: (text: string) => unknown, bytes: Buffer, options: Par
   return Result.isSuccess(parsed) ? Effect.succeed(parsed.success) : sliced(bytes, options)
 }
 
-/** JSON of a caller, within what one request may hold. Numbers that JavaScript cannot hold stay as they were written. */
+/**
+ * Which numbers stay as they were written: `exact`, those that JavaScript cannot hold; `written`, also those that it would print
+ * otherwise, for what is printed again.
+ */
+export type Numbers = "exact" | "written"
+
+const readers = {
+  exact: { parseText: parseExact, numberOf: exactNumberOf },
+  written: { parseText: parseWritten, numberOf: writtenNumberOf }
+}
+
+/** JSON of a caller, within what one request may hold. */
 export const parse = (
   bytes: Buffer,
   budget: Budget = newBudget(),
   depth = maxDepth,
-  fields = maxFields
+  fields = maxFields,
+  numbers: Numbers = "exact"
 ): Effect.Effect<unknown, Refusal> =>
   Effect.suspend(() => {
-    const options = { budget, depth, fields }
+    const { parseText, numberOf } = readers[numbers]
+    const options = { budget, depth, fields, numberOf }
     const tokens = bytes.length > smallBytes ? undefined : measure(bytes, depth, fields)
     if (tokens === undefined || tokens > budget.tokens) return sliced(bytes, options)
     budget.tokens -= tokens
-    return whole(parseExact, bytes, options)
+    return whole(parseText, bytes, options)
   })
-
-/**
- * Which numbers of a reply stay as they were written: `exact`, those that JavaScript cannot hold; `written`, also those that it would
- * print otherwise, for what is printed again.
- */
-export type Numbers = "exact" | "written"
 
 /** JSON of a cloud, which may be as large as its reply. */
 export const parseReply = (bytes: Buffer, numbers: Numbers): Effect.Effect<unknown, Refusal> =>
   Effect.suspend(() => {
-    const options = {
-      budget: { tokens: Number.POSITIVE_INFINITY },
-      depth: maxNesting,
-      fields: Number.POSITIVE_INFINITY,
-      ...(numbers === "written" ? { numberOf: writtenNumberOf } : {})
-    }
-    return bytes.length > smallBytes
-      ? sliced(bytes, options)
-      : whole(numbers === "written" ? parseWritten : parseExact, bytes, options)
+    const { parseText, numberOf } = readers[numbers]
+    const budget = { tokens: Number.POSITIVE_INFINITY }
+    const options = { budget, depth: maxNesting, fields: Number.POSITIVE_INFINITY, numberOf }
+    return bytes.length > smallBytes ? sliced(bytes, options) : whole(parseText, bytes, options)
   })

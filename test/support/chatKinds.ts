@@ -1,7 +1,7 @@
 /** The same answer in the words and frames of every kind of upstream that serves chat completions. */
+import { readWrittenObject } from "../../src/wire/json.ts"
 import { chunkFrame, exceptionFrame } from "../stream/frames.ts"
 import { frameHead, type Handler, reply, sseHead, streaming } from "./fakeUpstream.ts"
-import { parsed } from "./http.ts"
 import { frameOf, functionCall, numbered, opening, responseOf, textEvents, textItem } from "./responses.ts"
 
 export interface SaidCall {
@@ -32,6 +32,9 @@ export interface Kind {
   readonly inBand: (status: 429 | 500) => string | Uint8Array
 }
 
+/** With its numbers as they are written. */
+const inputOf = (pieces: ReadonlyArray<string>) => readWrittenObject(pieces.join("") || "{}")
+
 const finishIn = (said: Said): NonNullable<Said["finish"]> =>
   said.finish ?? ((said.calls ?? []).length > 0 ? "tool_calls" : "stop")
 
@@ -50,7 +53,7 @@ const claudeWhole = (said: Said): Json => ({
       type: "tool_use",
       id,
       name,
-      input: parsed(pieces.join("") || "{}")
+      input: inputOf(pieces)
     }))
   ],
   stop_reason: claudeStops[finishIn(said)],
@@ -89,7 +92,7 @@ const claudeEvents = (said: Said): ReadonlyArray<Json> => {
 const geminiStops = { stop: "STOP", length: "MAX_TOKENS", tool_calls: "STOP", content_filter: "SAFETY" }
 const geminiUsage = { promptTokenCount: 10, cachedContentTokenCount: 4, candidatesTokenCount: 5, thoughtsTokenCount: 2 }
 const geminiCall = ({ name, pieces }: SaidCall): Json => ({
-  functionCall: { name, args: parsed(pieces.join("") || "{}") }
+  functionCall: { name, args: inputOf(pieces) }
 })
 const geminiBody = (parts: ReadonlyArray<Json>, more: Json = {}, usage?: Json): Json => ({
   candidates: [{ index: 0, content: { role: "model", parts }, ...more }],

@@ -2,7 +2,16 @@
 import { Result } from "effect"
 import { cut, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
-import { isShallow, type Json, type JsonObject, numberOf, objectOf, readObject, textOf } from "../../wire/json.ts"
+import {
+  isShallow,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  readObject,
+  readWrittenObject,
+  textOf
+} from "../../wire/json.ts"
 import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
 import type { Dialect, Pieces, StreamReader } from "../Dialect.ts"
 import { claudeFault } from "./faults.ts"
@@ -86,10 +95,11 @@ export const stream: Dialect["stream"] = (route, chat): StreamReader => {
   }
 
   /** Events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected. */
-  const stepRare = (fields: JsonObject, out: Pieces): UpstreamFault | undefined => {
+  const stepRare = (fields: JsonObject, data: string, out: Pieces): UpstreamFault | undefined => {
     switch (fields.type) {
       case "content_block_start":
-        begin(numberOf(fields.index) ?? 0, objectOf(fields.content_block), out)
+        // A call may bring its input here, and all of the block may go back.
+        begin(numberOf(fields.index) ?? 0, objectOf(readWrittenObject(data)?.content_block), out)
         break
       case "content_block_stop":
         stop(numberOf(fields.index) ?? 0, out)
@@ -124,7 +134,7 @@ export const stream: Dialect["stream"] = (route, chat): StreamReader => {
       const fields = readObject(data)
       if (fields === undefined) return unreadable
       guarded ||= isGuarded(fields)
-      if (fields.type !== "content_block_delta") return stepRare(fields, out)
+      if (fields.type !== "content_block_delta") return stepRare(fields, data, out)
       delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)
       return undefined
     },
