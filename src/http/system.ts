@@ -1,6 +1,5 @@
 /** The model list and the health check. */
 import { Clock, Effect, Option, Result } from "effect"
-import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
@@ -72,10 +71,8 @@ export const healthLayer = HttpApiBuilder.group(
         const draining = drain.draining()
         const key = request.headers["x-api-key"]
         const known = key !== undefined && Result.isSuccess(keys.authenticate(key, clock.currentTimeMillisUnsafe()))
-        return HttpServerResponse.jsonUnsafe(
-          { status: draining ? "draining" : "ok", service, version, ...(known ? foundations : {}) },
-          { status: draining ? 503 : 200 }
-        )
+        const facts = { service, version, ...(known ? foundations : {}) }
+        return draining ? { status: "draining" as const, ...facts } : { status: "ok" as const, ...facts }
       })
     )
   })

@@ -2,7 +2,7 @@
 import { endianness } from "node:os"
 import { Result } from "effect"
 import { GatewayError, invalid } from "../catalog/GatewayError.ts"
-import { EmbeddingsRequest, embeddingLimits } from "../contract/Embeddings.ts"
+import { type EmbeddingList, EmbeddingsRequest, embeddingLimits } from "../contract/Embeddings.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { maxTextBytes } from "../contract/fields.ts"
 import { Adjusted, nameUnsaid } from "../vendors/adjustments.ts"
@@ -83,9 +83,9 @@ export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiErro
   join: ({ model }, answers) => {
     const data = answers.map(({ body }, index) => `{"object":"embedding","index":${index},"embedding":${body}}`)
     const tokens = answers.reduce((sum, answer) => sum + (answer.tokens?.input ?? 0), 0)
-    const usage = `{"prompt_tokens":${tokens},"total_tokens":${tokens}}`
+    const usage: EmbeddingList["usage"] = { prompt_tokens: tokens, total_tokens: tokens }
     return {
-      body: `{"object":"list","data":[${data.join(",")}],"model":${JSON.stringify(model)},"usage":${usage}}`,
+      body: `{"object":"list","data":[${data.join(",")}],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usage)}}`,
       tokens: { input: tokens, output: 0 },
       finishReason: undefined,
       flags: 0

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { misshapen } from "../catalog/UpstreamFault.ts"
 import type { MessagesError } from "../contract/Errors.ts"
 import { CountRequest, MessagesRequest } from "../contract/Messages.ts"
+import type { CountReply } from "../contract/MessagesGroup.ts"
 import type { Called } from "../governance/flags.ts"
 import { tokensOf } from "../vendors/claude/usage.ts"
 import { reservedOutput } from "../vendors/reservedOutput.ts"
@@ -91,7 +92,7 @@ export const countTokens = surface<CountRequest, Prepared, MessagesError>({
       ? Result.fail(misshapen)
       : Result.succeed({
           calls: [],
-          body: () => JSON.stringify({ input_tokens: count }),
+          body: () => JSON.stringify({ input_tokens: count } satisfies typeof CountReply.Type),
           tokens: undefined,
           finishReason: undefined
         })

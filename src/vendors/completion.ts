@@ -1,6 +1,6 @@
 /** Answers in the chat format: one object, or a stream of chunks (docs/api.md#chat-answers, docs/api.md#chat-stream). */
 import type { Tokens } from "../catalog/Tokens.ts"
-import type { Completion, Usage } from "../contract/ChatReply.ts"
+import type { Completion, CompletionChunk, Usage } from "../contract/ChatReply.ts"
 import type { Governance } from "../contract/Governance.ts"
 import type { Answer, Ending, Piece } from "./Dialect.ts"
 
@@ -54,14 +54,16 @@ export const renderCompletion = (
   ...(governance === undefined ? {} : { x_gateway_governance: governance })
 })
 
-/**
- * Writes the chunks of one stream, as the JSON text of each. Only what changes is printed for each piece: texts are the hot path.
- * It has state: whether the role has been said.
- */
-export const chunkWriter = ({ id, created, model, includeUsage }: Heading & { readonly includeUsage: boolean }) => {
-  const heading = JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1)
-  const before = `${heading},"choices":[{"index":0,"delta":`
-  const role = `${before}{"role":"assistant"}${unfinished}`
+type Choice = CompletionChunk["choices"][number]
+type Delta = Choice["delta"]
+
+/** Writes the chunks of one stream, as the JSON text of each. It has state: whether the role has been said. */
+export const chunkWriter = ({ includeUsage, id, created, model }: Heading & { readonly includeUsage: boolean }) => {
+  const print = (choice: Choice, ending: Partial<CompletionChunk> = {}): string => {
+    const chunk: CompletionChunk = { id, object: "chat.completion.chunk", created, model, choices: [choice], ...ending }
+    return JSON.stringify(chunk)
+  }
+  const role = print({ index: 0, delta: { role: "assistant" }, finish_reason: null })
   let begun = false
   return {
     /** The role's chunk, once. */
@@ -73,45 +75,42 @@ export const chunkWriter = ({ id, created, model, includeUsage }: Heading & { re
     /** The chunk of a piece, before which the role's has been said; undefined for a piece without a delta. */
     write: (piece: Piece): string | undefined => {
       const delta = deltaOf(piece)
-      return delta === undefined ? undefined : before + delta + after(piece)
+      if (delta === undefined) return undefined
+      const logprobs = "logprobs" in piece ? { logprobs: piece.logprobs } : {}
+      return print({ index: 0, delta, ...logprobs, finish_reason: null })
     },
     /** The one final chunk, with usage where it was asked for and the flag where there is one; the role's first, if unsaid. */
     finish: ({ finishReason, usage, served }: Ending, governance: Governance | undefined): ReadonlyArray<string> => {
-      const counted = includeUsage && usage !== undefined ? `,"usage":${JSON.stringify(makeUsage(usage))}` : ""
-      const flagged = governance === undefined ? "" : `,"x_gateway_governance":${JSON.stringify(governance)}`
-      const how = served === undefined ? "" : `,${JSON.stringify(served).slice(1, -1)}`
-      const final = `${before}{},"finish_reason":"${finishReason}"}]${counted}${how}${flagged}}`
+      const final = print(
+        { index: 0, delta: {}, finish_reason: finishReason },
+        {
+          ...(includeUsage && usage !== undefined ? { usage: makeUsage(usage) } : {}),
+          ...served,
+          ...(governance === undefined ? {} : { x_gateway_governance: governance })
+        }
+      )
       return begun ? [final] : [role, final]
     }
   }
 }
 
-const unfinished = `,"finish_reason":null}]}`
-
-/** What follows a delta in its chunk. */
-const after = (piece: Piece): string =>
-  (piece.type === "text" || piece.type === "refusal") && piece.logprobs !== undefined
-    ? `,"logprobs":${JSON.stringify(piece.logprobs)}${unfinished}`
-    : unfinished
-
-const deltaOf = (piece: Piece): string | undefined => {
+const deltaOf = (piece: Piece): Delta | undefined => {
   switch (piece.type) {
     case "text":
-      return `{"content":${JSON.stringify(piece.text)}}`
+      return { content: piece.text }
     case "refusal":
-      return `{"refusal":${JSON.stringify(piece.text)}}`
+      return { refusal: piece.text }
     case "annotations":
-      return JSON.stringify({ annotations: piece.annotations })
+      return { annotations: piece.annotations }
     case "arguments":
-      return `{"tool_calls":[{"index":${piece.index},"function":{"arguments":${JSON.stringify(piece.text)}}}]}`
+      return { tool_calls: [{ index: piece.index, function: { arguments: piece.text } }] }
     case "call": {
       const { index, id, name, extra } = piece
-      return JSON.stringify({
-        tool_calls: [{ index, id, type: "function", function: { name, arguments: "" }, extra_content: extra }]
-      })
+      const call = { index, id, type: "function" as const, function: { name, arguments: "" } }
+      return { tool_calls: [extra === undefined ? call : { ...call, extra_content: extra }] }
     }
     case "extra":
-      return JSON.stringify({ extra_content: piece.extra })
+      return { extra_content: piece.extra }
     case "call-end":
       return undefined
   }
