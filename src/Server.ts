@@ -23,7 +23,7 @@ import type { FileError } from "./limits/files.ts"
 import { Keys } from "./limits/Keys.ts"
 import { Quota } from "./limits/Quota.ts"
 import { RateLimit } from "./limits/RateLimit.ts"
-import { RefusedKeys } from "./limits/RefusedKeys.ts"
+import { RefusedKeys } from "./limits/replicas.ts"
 import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
 import { auditLayer, UsageLog } from "./limits/UsageLog.ts"
@@ -64,11 +64,10 @@ const store = ({ settings, sandbox }: GatewayOptions) => {
 }
 
 /** At a terminal, the sandbox writes no records between the lines that a person reads. */
-const usageLog = ({ settings, sandbox }: GatewayOptions) => {
-  const records = recordOptions(settings)
-  if (settings.usageLog !== "stdout") return UsageLog.layer({ ...records, file: settings.usageLog })
-  return sandbox && process.stdout.isTTY ? UsageLog.none : UsageLog.layer(records)
-}
+const usageLog = ({ settings, sandbox }: GatewayOptions) =>
+  sandbox && settings.usageLog === "stdout" && process.stdout.isTTY
+    ? UsageLog.none
+    : UsageLog.layer(settings.usageLog, recordOptions(settings))
 
 const access = (options: GatewayOptions) => {
   const { settings, sandbox } = options
@@ -105,40 +104,27 @@ const audit = ({ clouds, settings }: GatewayOptions) => {
   ).pipe(Layer.provideMerge(log))
 }
 
-/** Tokens and client certificates, loaded only where the operator trusts some. */
+/** A layer that is loaded only where it is used. */
+const lazy = <A, E, R>(load: () => Promise<Layer.Layer<A, E, R>>) => Layer.unwrap(Effect.promise(load))
+
+/** Tokens and client certificates, where the operator trusts some. */
 const identity = ({ identityFile }: GatewaySettings) =>
   Option.match(identityFile, {
     onNone: () => Layer.empty,
-    onSome: (file) =>
-      Layer.unwrap(
-        Effect.map(
-          Effect.promise(() => import("./identity/identityLayer.ts")),
-          ({ identityLayer }) => identityLayer({ file })
-        )
-      )
+    onSome: (file) => lazy(() => import("./identity/identityLayer.ts").then((loaded) => loaded.identityLayer({ file })))
   })
 
-/** Detectors of the agency's own, loaded only where there are some. */
-const guards = ({ guardsFile, markings }: GatewaySettings) =>
-  Option.isNone(guardsFile) && markings === "off"
+/** Detectors of the agency's own, where there are some. */
+const guards = ({ guardsFile: file, markings }: GatewaySettings) =>
+  Option.isNone(file) && markings === "off"
     ? Layer.empty
-    : Layer.unwrap(
-        Effect.map(
-          Effect.promise(() => import("./http/guardingLayer.ts")),
-          ({ guardingLayer }) => guardingLayer({ file: guardsFile, markings })
-        )
-      )
+    : lazy(() => import("./http/guardingLayer.ts").then((loaded) => loaded.guardingLayer({ file, markings })))
 
-/** The page on the metrics port, loaded only where there is one. */
+/** The page on the metrics port, where there is one. */
 const status = ({ metricsPort }: GatewaySettings) =>
   Option.isNone(metricsPort)
     ? Layer.empty
-    : Layer.unwrap(
-        Effect.map(
-          Effect.promise(() => import("./operators/status/layer.ts")),
-          ({ statusLayer }) => statusLayer
-        )
-      )
+    : lazy(() => import("./operators/status/layer.ts").then((loaded) => loaded.statusLayer))
 
 /** Serves until its scope closes. */
 export const gatewayLayer = (options: GatewayOptions) => {

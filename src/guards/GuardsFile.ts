@@ -3,8 +3,8 @@ import { Duration, Effect, Result, Schema } from "effect"
 import { boundaryExample, parseBoundary } from "../catalog/Boundary.ts"
 import { authorizedLevels, type Level, levels } from "../catalog/Level.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
-import { FileError, parser, readOwned } from "../limits/files.ts"
-import { ShortName } from "../limits/KeyFile.ts"
+import { type FileError, parser, readNamed } from "../limits/files.ts"
+import { areUnique, ShortName } from "../limits/KeyFile.ts"
 import { BaseUrl, hostOf, isLoopback } from "../settings/fields.ts"
 import { guardedSurfaces } from "./Guard.ts"
 
@@ -61,9 +61,7 @@ export const GuardSettings = Schema.Struct({
 export type GuardSettings = typeof GuardSettings.Type
 
 const GuardsFile = Schema.Struct({ version: Schema.Literal(1), guards: Schema.Array(GuardSettings) }).check(
-  Schema.makeFilter(({ guards }) =>
-    new Set(guards.map(({ name }) => name)).size === guards.length ? undefined : "two guards have the same name"
-  )
+  Schema.makeFilter(({ guards }) => areUnique(guards.map(({ name }) => name)) || "two guards have the same name")
 )
 
 const parse = parser(GuardsFile, "a guards file")
@@ -73,14 +71,7 @@ export const parseGuards = (path: string, text: string): Effect.Effect<ReadonlyA
   Effect.map(parse(path, text), ({ guards }) => guards)
 
 /** The text of the file; only its owner may be able to change it. */
-export const readGuards = (path: string): Effect.Effect<string, FileError> =>
-  Effect.flatMap(readOwned(path), (text) =>
-    text === undefined
-      ? Effect.fail(
-          new FileError({ message: `${path} does not exist. Name another in GATEWAY_GUARDS_FILE, or unset it` })
-        )
-      : Effect.succeed(text)
-  )
+export const readGuards = (path: string): Effect.Effect<string, FileError> => readNamed(path, "GATEWAY_GUARDS_FILE")
 
 /** The levels of which text may be sent to a guard: as declared, and of a cloud's host no more than the partition table says. */
 export const levelsOf = ({ boundary, url }: Pick<GuardSettings, "boundary" | "url">): ReadonlySet<Level> => {

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto"
 import { dirname, resolve } from "node:path"
 import { Duration, Effect, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
-import { FileError, parser, readOwned } from "../limits/files.ts"
-import { limitFields, ModelPattern, Name, ShortName, Tags } from "../limits/KeyFile.ts"
+import { FileError, parser, readNamed } from "../limits/files.ts"
+import { areUnique, limitFields, ModelPattern, Name, ShortName, Tags } from "../limits/KeyFile.ts"
 import { readRegular } from "../regularFile.ts"
 import { isLoopback } from "../settings/fields.ts"
 
@@ -104,8 +104,6 @@ const CertificateRule = Schema.Struct({
 export type CertificateRule = typeof CertificateRule.Type
 export type Rule = TokenRule | CertificateRule
 
-const unique = (names: ReadonlyArray<string>): boolean => new Set(names).size === names.length
-
 const IdentityFile = Schema.Struct({
   version: Schema.Literal(1),
   issuers: Schema.optional(Schema.Array(Issuer)),
@@ -116,8 +114,8 @@ const IdentityFile = Schema.Struct({
   Schema.makeFilter(({ authorities = [], issuers = [], rules }) => {
     const issuerNames = issuers.map(({ issuer }) => issuer)
     const authorityNames = authorities.map(({ name }) => name)
-    if (!unique(issuerNames)) return "two issuers have the same name"
-    if (!unique(authorityNames)) return "two authorities have the same name"
+    if (!areUnique(issuerNames)) return "two issuers have the same name"
+    if (!areUnique(authorityNames)) return "two authorities have the same name"
     const astray = rules.find((rule) =>
       "issuer" in rule ? !issuerNames.includes(rule.issuer) : !authorityNames.includes(rule.authority)
     )
@@ -154,12 +152,7 @@ export const parseIdentity = parser(IdentityFile, "an identity file")
 
 /** Reads an identity file and the files that it names; those are found from its own folder. */
 export const readIdentity = Effect.fnUntraced(function* (path: string) {
-  const text = yield* readOwned(path)
-  if (text === undefined) {
-    return yield* new FileError({
-      message: `${path} does not exist. Name another in GATEWAY_IDENTITY_FILE, or unset it`
-    })
-  }
+  const text = yield* readNamed(path, "GATEWAY_IDENTITY_FILE")
   const file = yield* parseIdentity(path, text)
   const contents = new Map<string, Buffer>()
   const digest = createHash("sha256").update(text)

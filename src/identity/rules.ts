@@ -1,17 +1,14 @@
 /** Which rule holds for a token or a certificate, and what it gives. Pure. */
 import { createHash } from "node:crypto"
 import type { CallerIdentity, TeamIdentity } from "../contract/Security.ts"
+import { matches } from "../limits/KeyFile.ts"
 import { pickLimits } from "../limits/limits.ts"
 import { isObject } from "../wire/isObject.ts"
 import type { CertificateFields } from "./certificate.ts"
 import type { CertificateRule, Patterns, Rule, TokenRule } from "./IdentityFile.ts"
 
-const matches = (patterns: Patterns, values: ReadonlyArray<string>): boolean =>
-  [patterns]
-    .flat()
-    .some((pattern) =>
-      pattern.endsWith("*") ? values.some((value) => value.startsWith(pattern.slice(0, -1))) : values.includes(pattern)
-    )
+const hold = (patterns: Patterns, values: ReadonlyArray<string>): boolean =>
+  [patterns].flat().some((pattern) => values.some((value) => matches(pattern, value)))
 
 const textsOf = (value: unknown): ReadonlyArray<string> => {
   if (Array.isArray(value)) return value.flatMap((item) => (Array.isArray(item) ? [] : textsOf(item)))
@@ -36,7 +33,7 @@ export const ruleForToken = (
     .find(
       (rule) =>
         rule.issuer === issuer &&
-        Object.entries(rule.claims).every(([name, patterns]) => matches(patterns, textsOf(claimOf(claims, name))))
+        Object.entries(rule.claims).every(([name, patterns]) => hold(patterns, textsOf(claimOf(claims, name))))
     )
 
 /** `authorities`: the names of those that have issued the certificate. */
@@ -57,7 +54,7 @@ export const ruleForCertificate = (
             [uri, fields.uri] as const,
             [dns, fields.dns] as const,
             [email, fields.email] as const
-          ].every(([patterns, values]) => patterns === undefined || matches(patterns, values))
+          ].every(([patterns, values]) => patterns === undefined || hold(patterns, values))
         : false
     )
 

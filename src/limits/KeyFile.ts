@@ -1,6 +1,6 @@
 /** The file that holds the API keys' digests and what each key may do (docs/decisions.md#keys). It never holds a secret. */
 import { hash, randomBytes } from "node:crypto"
-import { Effect, Schema } from "effect"
+import { DateTime, Effect, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
 import type { Limits } from "../contract/Security.ts"
 import { type FileError, parser, readOwned, withLock, writeAtomic } from "./files.ts"
@@ -32,6 +32,10 @@ export const limitFields = {
   dailyCost: Schema.optional(Cost),
   monthlyCost: Schema.optional(Cost)
 } satisfies Readonly<Record<keyof Limits, Schema.Top>>
+
+/** Whether a pattern such as `claude-*` holds for a text, to the letter. */
+export const matches = (pattern: string, text: string): boolean =>
+  pattern.endsWith("*") ? text.startsWith(pattern.slice(0, -1)) : text === pattern
 
 /** The name of a team or of a tag. */
 export const ShortName = Schema.String.check(
@@ -73,8 +77,14 @@ export const Key = Schema.Struct({
   previous: Schema.optional(Schema.Struct({ digest: Digest, until: Schema.DateTimeUtcFromString }))
 })
 export type Key = typeof Key.Type
+/** As the file has it. */
+export const encodeKey = Schema.encodeSync(Key)
 
-const areUnique = (names: ReadonlyArray<string>): boolean => new Set(names).size === names.length
+/** `now` is in milliseconds since the epoch. */
+export const isExpired = ({ expires }: Key, now: number): boolean =>
+  expires !== undefined && DateTime.toEpochMillis(expires) <= now
+
+export const areUnique = (names: ReadonlyArray<string>): boolean => new Set(names).size === names.length
 
 const KeyFile = Schema.Struct({
   version: Schema.Literal(1),

@@ -7,10 +7,10 @@ import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { FileError, readOwned } from "./files.ts"
-import { digestOf, emptyBook, type Key, type KeyBook, parseBook, type Team } from "./KeyFile.ts"
+import { digestOf, emptyBook, isExpired, type Key, type KeyBook, matches, parseBook, type Team } from "./KeyFile.ts"
 import { makeGrace } from "./keysGrace.ts"
 import { pickLimits } from "./limits.ts"
-import { RefusedKeys } from "./RefusedKeys.ts"
+import { RefusedKeys } from "./replicas.ts"
 
 /** The message is the same for all of them. */
 const unauthenticated = (why: Refusal, id?: string) =>
@@ -21,9 +21,6 @@ const unauthenticated = (why: Refusal, id?: string) =>
       refused: { why, id }
     })
   )
-
-const matches = (pattern: string, base: string): boolean =>
-  pattern.endsWith("*") ? base.startsWith(pattern.slice(0, -1)) : base === pattern
 
 /** Whether a key may use a model at a level; the failure (`forbidden`) names what it may use. Also the filter for lists. */
 export const permits = (
@@ -45,9 +42,7 @@ export const permits = (
 }
 
 const isActive = (key: Key, now: number): boolean =>
-  key.revoked === undefined &&
-  key.disabled === undefined &&
-  (key.expires === undefined || now < DateTime.toEpochMillis(key.expires))
+  key.revoked === undefined && key.disabled === undefined && !isExpired(key, now)
 
 /** What the rest of the gateway knows of a key: nothing of its secrets. */
 const identityOf = (key: Key, team: Team | undefined): CallerIdentity => {

@@ -53,8 +53,6 @@ export interface RecordOptions {
 }
 
 export interface UsageLogOptions extends RecordOptions {
-  /** A file's path; standard output when undefined. */
-  readonly file?: string | undefined
   /** What metrics call it; `usage` unless set. */
   readonly log?: "usage" | "audit" | undefined
   /** Records that may wait for the sink; default 10,000. */
@@ -77,9 +75,11 @@ export class UsageLog extends Context.Service<
   /** Keeps no records. */
   static readonly none: Layer.Layer<UsageLog> = Layer.succeed(UsageLog, { record: () => {}, audit: () => {} })
 
-  /** Closing the layer writes what is queued. */
-  static readonly layer = (options: UsageLogOptions): Layer.Layer<UsageLog, FileError, FileSystem.FileSystem> =>
-    Layer.effect(UsageLog, makeLog(options.file ?? "stdout", options))
+  /** `log`: a file's path, or `stdout`. Closing the layer writes what is queued. */
+  static readonly layer = (
+    log: string,
+    options: UsageLogOptions = {}
+  ): Layer.Layer<UsageLog, FileError, FileSystem.FileSystem> => Layer.effect(UsageLog, makeLog(log, options))
 }
 
 /** Audit events apart from the usage records, chained like them: in a file, or on standard output. */
@@ -102,7 +102,7 @@ export const appendAudit = Effect.fnUntraced(function* (
   yield* sink(acts.map((act) => chain.link(eventOf(act))).join("") + chain.seal(true))
 })
 
-const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...options }: Omit<UsageLogOptions, "file">) {
+const makeLog = Effect.fnUntraced(function* (log: string, { signingKey, ...options }: UsageLogOptions) {
   const signer = signingKey === undefined ? undefined : yield* readSigner(signingKey)
   if (log === "stdout") return yield* makeUsageLog(stdoutSink, { ...options, signer })
   return yield* makeUsageLog(yield* fileSink(log), { ...options, signer }, yield* headIn(log))
@@ -175,7 +175,7 @@ export const makeUsageLog = Effect.fnUntraced(function* (
     flush = "5 seconds",
     log = "usage",
     ...options
-  }: Omit<UsageLogOptions, "file" | "signingKey"> & ChainOptions,
+  }: Omit<UsageLogOptions, "signingKey"> & ChainOptions,
   before?: Head
 ) {
   const queue = yield* Queue.dropping<UsageRecord | AuditEvent | Seal, Cause.Done>(capacity)

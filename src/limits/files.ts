@@ -40,6 +40,14 @@ export const readOwned = Effect.fnUntraced(function* (path: string) {
   return file?.bytes.toString("utf8")
 })
 
+/** The same, of a file that a setting names. */
+export const readNamed = (path: string, setting: string): Effect.Effect<string, FileError> =>
+  Effect.filterOrFail(
+    readOwned(path),
+    (text) => text !== undefined,
+    () => new FileError({ message: `${path} does not exist. Name another in ${setting}, or unset it` })
+  )
+
 /** Reads the text of a JSON file that decides who may do what, as `what` names it. */
 export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice = "") => {
   // A misspelt restriction must not be read as none, so unknown fields are refused.

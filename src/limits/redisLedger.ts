@@ -9,7 +9,6 @@ import { Context, Duration, Effect, Metric, Schedule, Semaphore } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { steadyMillis } from "../wire/steady.ts"
 import { type Account, type Charge, Ledger, LedgerError } from "./Ledger.ts"
-import { RefusedKeys } from "./RefusedKeys.ts"
 import { bounded } from "./redisConnection.ts"
 import {
   epochName,
@@ -21,6 +20,7 @@ import {
   settleScript,
   strange
 } from "./redisScripts.ts"
+import { RefusedKeys } from "./replicas.ts"
 
 const resets = Metric.counter("gateway_access_store_resets_total", {
   description: "How often Redis was found without the counts of limits and quotas that it had",

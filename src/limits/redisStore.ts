@@ -2,11 +2,10 @@
 import { Clock, Duration, Effect, Layer } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { type Account, Ledger, LedgerError } from "./Ledger.ts"
-import type { RefusedKeys } from "./RefusedKeys.ts"
 import { bounded, layerConnection, reasonOf } from "./redisConnection.ts"
 import { makeRedisLedger, type RedisLedgerOptions } from "./redisLedger.ts"
 import { boardName } from "./redisScripts.ts"
-import { boardMemory, StatusBoard } from "./StatusBoard.ts"
+import { boardMemory, type RefusedKeys, StatusBoard } from "./replicas.ts"
 
 /** Each process has a key of its own, which expires; a sorted set has their names by the time they were written. */
 const makeStatusBoard = Effect.map(Redis.Redis, (redis) => {

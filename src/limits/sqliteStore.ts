@@ -12,7 +12,7 @@ import { DatabaseSync } from "node:sqlite"
 import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
 import { countDiskFailure, writeProblem } from "./disk.ts"
 import { type Account, type Demand, type Held, Ledger, LedgerError, type Standing } from "./Ledger.ts"
-import { boardMemory, StatusBoard } from "./StatusBoard.ts"
+import { boardMemory, StatusBoard } from "./replicas.ts"
 
 const schema = `
   PRAGMA journal_mode = WAL;

@@ -4,9 +4,8 @@ import { join } from "node:path"
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
 import { Ledger, LedgerError } from "./Ledger.ts"
-import { RefusedKeys } from "./RefusedKeys.ts"
 import type { RedisLedgerOptions } from "./redisLedger.ts"
-import type { StatusBoard } from "./StatusBoard.ts"
+import { RefusedKeys, type StatusBoard } from "./replicas.ts"
 import { layerFile, quotaFile, readSpent } from "./sqliteStore.ts"
 
 type StoreSettings = Pick<GatewaySettings, "redisUrl" | "stateDir">

@@ -67,7 +67,7 @@ describe.each(codes)("%s", (code, reason, words) => {
         const log = yield* UsageLog
         log.record(record(1))
         yield* until(() => lines.length > 0)
-      }).pipe(Effect.provide(UsageLog.layer({ file: "usage.jsonl", flush: 0 })))
+      }).pipe(Effect.provide(UsageLog.layer("usage.jsonl", { flush: 0 })))
       assert.include(lines[0], `The usage log cannot be written (${words}: `)
       assert.isAbove(yield* failures("usage-log", reason), before)
     }).pipe(Effect.provide(disk), logged)
@@ -104,7 +104,7 @@ describe("a device that is full", () => {
         const log = yield* UsageLog
         log.record(record(1))
         yield* until(() => lines.length > 0)
-      }).pipe(Effect.provide(UsageLog.layer({ file: "/dev/full", flush: 0 })))
+      }).pipe(Effect.provide(UsageLog.layer("/dev/full", { flush: 0 })))
       assert.include(lines[0], "the disk is full")
       assert.isAbove(yield* failures("usage-log", "full"), before)
       assert.include(

@@ -32,7 +32,7 @@ const program = Effect.gen(function* () {
 // Log lines belong on standard error, where the gateway has them.
 await Effect.runPromise(
   program.pipe(
-    Effect.provide(UsageLog.layer({})),
+    Effect.provide(UsageLog.layer("stdout")),
     Effect.provide(NodeFileSystem.layer),
     Effect.provide(Logger.layer([]))
   )

@@ -9,7 +9,7 @@ import { type Account, type Demand, Ledger, type LedgerError } from "../../src/l
 import { Quota } from "../../src/limits/Quota.ts"
 import { RateLimit } from "../../src/limits/RateLimit.ts"
 import { layerRedis } from "../../src/limits/redisStore.ts"
-import { StatusBoard } from "../../src/limits/StatusBoard.ts"
+import { StatusBoard } from "../../src/limits/replicas.ts"
 import { layerFile, layerMemory } from "../../src/limits/sqliteStore.ts"
 import { usageTotalsOf } from "../../src/limits/usageTotals.ts"
 import { hasRedis, type TestRedis, testRedis } from "./redis.ts"

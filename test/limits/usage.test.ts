@@ -173,7 +173,7 @@ describe("the usage log", () => {
         yield* fs.rename(file, `${file}.1`)
         yield* recordAll(log, 4, 2503)
         log.record(record(2504, { surface: "count_tokens", outcome: "upstream_error" }))
-      }).pipe(Effect.provide(UsageLog.layer({ file })), listen().provide)
+      }).pipe(Effect.provide(UsageLog.layer(file)), listen().provide)
       assert.deepStrictEqual(idsOf(yield* fs.readFileString(`${file}.1`)), ids(1, 3))
       assert.deepStrictEqual(idsOf(yield* fs.readFileString(file)), ids(4, 2504))
       assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
@@ -286,10 +286,7 @@ describe("the usage log", () => {
       const file = `${yield* fs.makeTempDirectoryScoped()}/usage.log`
       const { anchors, provide } = listen()
       const session = (from: number, to: number) =>
-        Effect.flatMap(UsageLog, (log) => recordAll(log, from, to)).pipe(
-          Effect.provide(UsageLog.layer({ file })),
-          provide
-        )
+        Effect.flatMap(UsageLog, (log) => recordAll(log, from, to)).pipe(Effect.provide(UsageLog.layer(file)), provide)
       yield* session(1, 500)
       yield* fs.writeFileString(file, '{"half', { flag: "a" })
       yield* session(501, 503)

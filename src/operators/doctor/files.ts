@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path"
 import { DateTime, Effect, Option, Result } from "effect"
 import { writeProblem } from "../../limits/disk.ts"
 import { readIfExists } from "../../limits/files.ts"
-import { parseKeys } from "../../limits/KeyFile.ts"
+import { isExpired, parseKeys } from "../../limits/KeyFile.ts"
 import { checkTlsFiles } from "../../listener.ts"
 import { refusePlainHttp } from "../../plainHttp.ts"
 import { readRegular } from "../../regularFile.ts"
@@ -43,11 +43,8 @@ export const keysCheck = ({ keysFile }: GatewaySettings, sandbox: boolean): Chec
           : warn(`${keysFile} does not exist: no caller has a key`, create)
       }
       const keys = yield* parseKeys(keysFile, text)
-      const now = yield* DateTime.now
-      const { length } = keys.filter(
-        ({ expires, revoked }) =>
-          revoked === undefined && (expires === undefined || DateTime.isGreaterThan(expires, now))
-      )
+      const now = DateTime.toEpochMillis(yield* DateTime.now)
+      const { length } = keys.filter((key) => key.revoked === undefined && !isExpired(key, now))
       return [
         length === 0
           ? warn(`${keysFile}: none of ${keys.length} keys works`, create)

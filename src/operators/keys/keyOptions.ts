@@ -3,7 +3,7 @@ import { DateTime, Duration, Effect, Option, Schema } from "effect"
 import { isLevel, levels } from "../../catalog/Level.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { FileError } from "../../limits/files.ts"
-import { ModelPattern, maxTags, mostCost, ShortName, type Team } from "../../limits/KeyFile.ts"
+import { ModelPattern, matches, maxTags, mostCost, ShortName, type Team } from "../../limits/KeyFile.ts"
 import { limitKinds, limitNames, pickLimits } from "../../limits/limits.ts"
 import { nearest } from "../../wire/nearest.ts"
 
@@ -46,9 +46,7 @@ export const parseModels = (models: ReadonlyArray<string> | undefined) => (text:
           "Levels go into --levels."
       )
     }
-    const matches = (model: string) =>
-      pattern.endsWith("*") ? model.startsWith(pattern.slice(0, -1)) : model === pattern
-    if (models === undefined || models.some(matches)) return Effect.succeed(pattern)
+    if (models === undefined || models.some((model) => matches(pattern, model))) return Effect.succeed(pattern)
     const meant = near(pattern, models)
     return fail(
       `--models: ${JSON.stringify(pattern)} matches no model of the catalog. ${

@@ -1,7 +1,7 @@
 /** What `keys list` and `teams list` print: keys and teams with their limits and what they used (docs/operation.md#keys). */
 import { DateTime, Effect, Result } from "effect"
 import type { Limits } from "../../contract/Security.ts"
-import { type Key, type KeyBook, readBook, type Team } from "../../limits/KeyFile.ts"
+import { encodeKey, isExpired, type Key, type KeyBook, readBook, type Team } from "../../limits/KeyFile.ts"
 import type { Ledger, LedgerError } from "../../limits/Ledger.ts"
 import { limitKinds, limitNames } from "../../limits/limits.ts"
 import { type UsageTotals, type Use, usageTotalsOf } from "../../limits/usageTotals.ts"
@@ -20,14 +20,11 @@ export interface ListKeysOptions extends ListOptions {
   readonly unused?: string | undefined
 }
 
-const isExpired = ({ expires }: Key, now: DateTime.Utc): boolean =>
-  expires !== undefined && DateTime.toEpochMillis(expires) <= DateTime.toEpochMillis(now)
-
 const status = (key: Key, now: DateTime.Utc): string => {
   if (key.revoked !== undefined) return `revoked ${minute(key.revoked)}`
   if (key.disabled !== undefined) return `disabled ${minute(key.disabled)}`
   if (key.expires === undefined) return "active"
-  return `${isExpired(key, now) ? "expired" : "expires"} ${minute(key.expires)}`
+  return `${isExpired(key, DateTime.toEpochMillis(now)) ? "expired" : "expires"} ${minute(key.expires)}`
 }
 
 /** The counts, or why there are none: then no count is shown, rather than 0. */
@@ -45,15 +42,10 @@ const warning = (totals: Result.Result<UsageTotals, LedgerError>): string => {
 const asJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 /** A key without its digests. */
-const shownKey = ({ digest: _, previous, created, acknowledged, disabled, expires, revoked, ...key }: Key) => ({
-  ...key,
-  created: DateTime.formatIso(created),
-  acknowledged: DateTime.formatIso(acknowledged),
-  expires: expires === undefined ? undefined : DateTime.formatIso(expires),
-  disabled: disabled === undefined ? undefined : DateTime.formatIso(disabled),
-  revoked: revoked === undefined ? undefined : DateTime.formatIso(revoked),
-  rotatedUntil: previous === undefined ? undefined : DateTime.formatIso(previous.until)
-})
+const shownKey = (key: Key) => {
+  const { digest: _, previous, ...shown } = encodeKey(key)
+  return { ...shown, rotatedUntil: previous?.until }
+}
 
 const limitHeads = limitNames.map((name) => limitKinds[name].option.toUpperCase())
 const limitCells = (of: Limits): ReadonlyArray<string> => limitNames.map((name) => orNone(of[name]))
@@ -85,7 +77,7 @@ const idleKeys = Effect.fnUntraced(function* (
   now: DateTime.Utc,
   before: DateTime.Utc
 ) {
-  const works = keys.filter((key) => key.revoked === undefined && !isExpired(key, now))
+  const works = keys.filter((key) => key.revoked === undefined && !isExpired(key, DateTime.toEpochMillis(now)))
   const totals = yield* readTotals(options, { keys: works, teams: [] }, now)
   if (Result.isFailure(totals))
     return yield* fail(`--unused: when keys were used is not known: ${totals.failure.message}`)

@@ -1,6 +1,6 @@
 /** The states of all processes that share a store: each posts its own there while a status page is open, and only then. */
 import { Effect, Result } from "effect"
-import { StatusBoard } from "../../limits/StatusBoard.ts"
+import { StatusBoard } from "../../limits/replicas.ts"
 import type { ProcessState } from "./processState.ts"
 
 /** How often a process posts its state while a page is open, and how often it otherwise checks whether one is. */

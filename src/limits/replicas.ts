@@ -1,0 +1,36 @@
+/** What processes that share a store tell each other through it: their state, and keys that are refused (docs/operation.md#redis). */
+import { Context, Effect, Layer } from "effect"
+import type { LedgerError } from "./Ledger.ts"
+
+/** How long a post, and the mark that a page is open, are valid, in milliseconds. */
+export const boardMemory = 10_000
+
+/** Where processes post their state, for the status pages of the others. */
+export class StatusBoard extends Context.Service<
+  StatusBoard,
+  {
+    /** The posts of all processes; marks that a status page is open. */
+    readonly read: Effect.Effect<ReadonlyArray<string>, LedgerError>
+    /** Replaces the post of the process with this ID where a page is open; answers whether one is. */
+    readonly post: (id: string, text: () => string) => Effect.Effect<boolean, LedgerError>
+  }
+>()("gateway/limits/StatusBoard") {}
+
+/** Keys that are revoked or disabled, before the key file of every replica says so. */
+export class RefusedKeys extends Context.Service<
+  RefusedKeys,
+  {
+    /** The IDs of all of them. */
+    readonly list: Effect.Effect<ReadonlySet<string>, LedgerError>
+    readonly add: (id: string) => Effect.Effect<void, LedgerError>
+    /** Takes a key that was disabled. */
+    readonly remove: (id: string) => Effect.Effect<void, LedgerError>
+  }
+>()("gateway/limits/RefusedKeys") {
+  /** Where replicas share nothing but the key file. */
+  static readonly none = Layer.succeed(RefusedKeys, {
+    list: Effect.succeed(new Set<string>()),
+    add: () => Effect.void,
+    remove: () => Effect.void
+  })
+}
