@@ -6,6 +6,7 @@ import { estimateOf, isCount } from "../catalog/Tokens.ts"
 import { ChatRequest } from "../contract/Chat.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { Adjusted, isIdleField, leftOut } from "../vendors/adjustments.ts"
+import { readAnswer } from "../vendors/answer.ts"
 import { jsonTexts, printInputs } from "../vendors/callTexts.ts"
 import { type Heading, renderCompletion } from "../vendors/completion.ts"
 import type { Dialect } from "../vendors/Dialect.ts"
@@ -111,7 +112,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError>({
   },
   ahead: printInputs,
   answer: ({ dialect, route, request, heading, inputEstimate }, { body, bytes }) =>
-    Result.map(dialect.reply(body, route, request), (answer) => {
+    Result.map(readAnswer(dialect.reader(route, request), body), (answer) => {
       const received = { stream: false, events: 0, bytes: bytes.length, inputEstimate }
       const usage = isCount(answer.usage, received) ? answer.usage : estimateOf(answer.usage, received)
       return {
@@ -123,7 +124,7 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError>({
     }),
   protocol: ({ dialect, route, request, heading, inputEstimate }) =>
     chatProtocol({
-      reader: dialect.stream(route, request),
+      reader: dialect.reader(route, request),
       heading,
       inputEstimate,
       includeUsage: request.stream_options?.include_usage === true

@@ -6,7 +6,7 @@ import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
 import { chunkWriter, type Heading } from "../vendors/completion.ts"
-import type { Ending, Piece, Pieces, StreamReader } from "../vendors/Dialect.ts"
+import type { Ending, Piece, Pieces, ReplyReader } from "../vendors/Dialect.ts"
 import { apiError } from "./errorResponse.ts"
 
 const done: Frame = { data: "[DONE]" }
@@ -24,7 +24,7 @@ const callPiece = (piece: Piece): CallPiece | undefined => {
 
 /** It takes pieces one at a time: lists of pieces and of chunks were half of what an event allocated. */
 export const chatProtocol = (options: {
-  readonly reader: StreamReader
+  readonly reader: ReplyReader
   readonly heading: Heading
   readonly inputEstimate: number
   readonly includeUsage: boolean

@@ -8,7 +8,7 @@ import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { claudeFault } from "../vendors/claude/faults.ts"
-import { overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/usage.ts"
+import { overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
 import type { Event } from "../wire/Event.ts"
 import {
   arrayOf,

@@ -16,7 +16,6 @@ import type { Adjusted } from "./adjustments.ts"
 
 /** A whole answer, in no one's format. */
 export interface Answer {
-  readonly id: string | undefined
   readonly content: string | null
   /** OpenAI's own field: what a model says instead of an answer that a schema asked for. */
   readonly refusal?: string | undefined
@@ -62,15 +61,19 @@ export interface Pieces {
   push(piece: Piece): unknown
 }
 
-/** What a stream comes to: known when the upstream's own terminal event has been seen. */
+/** What a reply comes to: known when the upstream's own terminal event has been seen. */
 export interface Ending {
   readonly finishReason: FinishReason
   readonly usage: Tokens | undefined
   readonly served?: Served | undefined
+  /** Of a whole reply; those of a stream come with its pieces. */
+  readonly logprobs?: JsonObject | undefined
 }
 
-/** Reads one stream. It has state, made anew for each stream; it is synchronous and never throws. */
-export interface StreamReader {
+/** Reads one reply, whole or streamed. It has state, made anew for each reply; it is synchronous and never throws. */
+export interface ReplyReader {
+  /** Adds the pieces of a whole reply, which is parsed exactly; answers how the upstream failed, if it did. */
+  whole(body: JsonObject, out: Pieces): UpstreamFault | undefined
   /** Adds the pieces of one event to `out`; answers how the upstream failed, if it did. */
   step(event: Event, out: Pieces): UpstreamFault | undefined
   /**
@@ -91,7 +94,6 @@ export interface StreamReader {
 export interface Dialect {
   /** The vendor's body; `adjusted` takes what of the request was changed for it. Refusals name the message, part, tool or parameter. */
   readonly request: (chat: ChatRequest, route: Route, adjusted: Adjusted) => Result.Result<JsonObject, GatewayError>
-  /** `body` is parsed exactly. `chat` is what was asked: an answer in JSON is then freed of the Markdown around it. */
-  readonly reply: (body: JsonObject, route: Route, chat: ChatRequest) => Result.Result<Answer, UpstreamFault>
-  readonly stream: (route: Route, chat: ChatRequest) => StreamReader
+  /** `chat` is what was asked: an answer in JSON is then freed of the Markdown around it. */
+  readonly reader: (route: Route, chat: ChatRequest) => ReplyReader
 }

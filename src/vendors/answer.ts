@@ -1,12 +1,11 @@
 /** What the dialects' answers have in common (docs/api.md#chat-answers). */
 import { createHash, randomBytes } from "node:crypto"
 import { Result } from "effect"
-import type { Tokens } from "../catalog/Tokens.ts"
-import { type Broken, unfinished } from "../catalog/UpstreamFault.ts"
+import { type Broken, type UpstreamFault, unfinished } from "../catalog/UpstreamFault.ts"
 import type { ToolCall } from "../contract/ChatMessage.ts"
 import type { FinishReason } from "../contract/ChatReply.ts"
-import { type JsonObject, textOf } from "../wire/json.ts"
-import type { Answer, Pieces, Served } from "./Dialect.ts"
+import { type Json, type JsonObject, textOf } from "../wire/json.ts"
+import type { Answer, Ending, Piece, Pieces, ReplyReader, Served } from "./Dialect.ts"
 
 /** Unique across turns, so that a history of several turns is unambiguous (docs/decisions.md#tool-calls-of-gemini). */
 export const newCallId = (): string => `call_${randomBytes(12).toString("hex")}`
@@ -20,9 +19,6 @@ const maxCallId = 256
 
 /** An ID as callers may give it back: one that is longer becomes a digest of itself, the same each time. */
 export const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 48))
-
-/** Of an answer whose vendor counted nothing. */
-export const noUsage: Tokens = { input: 0, output: 0 }
 
 /** A model that calls tools has not stopped, whatever its vendor says (docs/decisions.md#tool-calls-of-gemini). */
 export const finishOf = (reason: FinishReason, calls: number): FinishReason =>
@@ -52,13 +48,57 @@ export const servedOf = ({ service_tier, system_fingerprint }: JsonObject): Serv
 }
 
 /** `content` is null where there is none beside tool calls or a filter; an answer of no words is an empty string. */
-export const makeAnswer = (
-  answer: Omit<Answer, "content" | "extra"> & { text: string; extra?: JsonObject | undefined }
-): Answer => {
-  const finishReason = finishOf(answer.finishReason, answer.toolCalls.length)
-  const silent = answer.toolCalls.length > 0 || finishReason === "content_filter" || answer.refusal !== undefined
-  const { text, extra, ...said } = answer
-  return { ...said, content: text === "" && silent ? null : text, finishReason, extra }
+const answerOf = (pieces: ReadonlyArray<Piece>, { usage, ...ending }: Ending): Answer => {
+  let text = ""
+  let refusal: string | undefined
+  let annotations: ReadonlyArray<Json> | undefined
+  let extra: JsonObject | undefined
+  const calls: Array<{
+    readonly id: string
+    readonly name: string
+    args: string
+    readonly extra: JsonObject | undefined
+  }> = []
+  for (const piece of pieces) {
+    switch (piece.type) {
+      case "text":
+        text += piece.text
+        break
+      case "refusal":
+        refusal = (refusal ?? "") + piece.text
+        break
+      case "annotations":
+        annotations = [...(annotations ?? []), ...piece.annotations]
+        break
+      case "call":
+        calls.push({ id: piece.id, name: piece.name, args: "", extra: piece.extra })
+        break
+      case "arguments": {
+        const call = calls[piece.index]
+        if (call !== undefined) call.args += piece.text
+        break
+      }
+      case "extra":
+        extra = piece.extra
+    }
+  }
+  const silent = calls.length > 0 || ending.finishReason === "content_filter" || refusal !== undefined
+  return {
+    ...ending,
+    content: text === "" && silent ? null : text,
+    refusal,
+    annotations,
+    toolCalls: calls.map(({ args, extra, id, name }) => makeCall(id, name, args, extra)),
+    usage: usage ?? { input: 0, output: 0 },
+    extra
+  }
+}
+
+/** The answer of a whole reply. */
+export const readAnswer = (reader: ReplyReader, body: JsonObject): Result.Result<Answer, UpstreamFault> => {
+  const pieces: Array<Piece> = []
+  const fault = reader.whole(body, pieces)
+  return fault === undefined ? Result.map(reader.end(pieces), (ending) => answerOf(pieces, ending)) : Result.fail(fault)
 }
 
 /** `failed`: there is no usable answer. */
@@ -103,7 +143,3 @@ export const finishOfWord = (word: string | undefined): Result.Result<FinishReas
 
 /** Whether a guardrail of Bedrock's replaced the answer: the body says so beside a word that may be that of a natural end. */
 export const isGuarded = (body: JsonObject): boolean => (body["amazon-bedrock-guardrailAction"] ?? "NONE") !== "NONE"
-
-/** Of a body that has the word and may be guarded. */
-export const finishOfBody = (word: string | undefined, body: JsonObject): Result.Result<FinishReason, Broken> =>
-  isGuarded(body) ? Result.succeed("content_filter") : finishOfWord(word)

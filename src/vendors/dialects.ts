@@ -5,21 +5,17 @@ import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { drops } from "../wire/strip.ts"
 import { type Adjusted, changed } from "./adjustments.ts"
-import { reply as claudeReply } from "./claude/reply.ts"
+import { reader as claudeReader } from "./claude/reply.ts"
 import { request as claudeRequest, unsaidStops as claudeStops, refusesOne } from "./claude/request.ts"
-import { stream as claudeStream } from "./claude/stream.ts"
 import type { Dialect } from "./Dialect.ts"
 import { onlyFirst, stopping } from "./emulation.ts"
-import { reply as geminiReply } from "./gemini/reply.ts"
+import { reader as geminiReader } from "./gemini/reply.ts"
 import { request as geminiRequest, unsaidStops as geminiStops } from "./gemini/request.ts"
-import { stream as geminiStream } from "./gemini/stream.ts"
-import { reply as gptReply } from "./gpt/reply.ts"
+import { reader as gptReader } from "./gpt/reply.ts"
 import { request as gptRequest, unsaidStops } from "./gpt/request.ts"
-import { stream as gptStream } from "./gpt/stream.ts"
 import { checkMedia } from "./media.ts"
-import { reply as responsesReply } from "./responses/reply.ts"
+import { reader as responsesReader } from "./responses/reply.ts"
 import { request as responsesRequest } from "./responses/request.ts"
-import { stream as responsesStream } from "./responses/stream.ts"
 import { stopsOf } from "./schema.ts"
 import { chatMaxTokens } from "./thinking.ts"
 import { pairCalls } from "./toolTurns.ts"
@@ -51,30 +47,20 @@ const dropsParallel = (route: Route): boolean => drops(route.strip, "parallel_to
 
 const dialects = {
   messages: checked(
-    stopping(
-      onlyFirst({ request: claudeRequest, reply: claudeReply, stream: claudeStream }, refusesOne),
-      "stop_sequences",
-      claudeStops
-    )
+    stopping(onlyFirst({ request: claudeRequest, reader: claudeReader }, refusesOne), "stop_sequences", claudeStops)
   ),
   // It has no word for one call at a time.
   content: checked(
     stopping(
-      onlyFirst({ request: geminiRequest, reply: geminiReply, stream: geminiStream }, () => true),
+      onlyFirst({ request: geminiRequest, reader: geminiReader }, () => true),
       "generationConfig.stopSequences",
       geminiStops
     )
   ),
-  chat: checked(
-    stopping(onlyFirst({ request: gptRequest, reply: gptReply, stream: gptStream }, dropsParallel), "stop", unsaidStops)
-  ),
+  chat: checked(stopping(onlyFirst({ request: gptRequest, reader: gptReader }, dropsParallel), "stop", unsaidStops)),
   // Its API has no stop sequences.
   responses: checked(
-    stopping(
-      onlyFirst({ request: responsesRequest, reply: responsesReply, stream: responsesStream }, dropsParallel),
-      "stop",
-      stopsOf
-    )
+    stopping(onlyFirst({ request: responsesRequest, reader: responsesReader }, dropsParallel), "stop", stopsOf)
   )
 }
 

@@ -6,7 +6,7 @@ import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { drops } from "../wire/strip.ts"
-import type { Answer, Dialect, Pieces, StreamReader } from "./Dialect.ts"
+import type { Dialect, Ending, Pieces, ReplyReader } from "./Dialect.ts"
 import { stopsOf } from "./schema.ts"
 import type { TextFilter } from "./textFilters.ts"
 
@@ -27,12 +27,26 @@ const bordersOf = (sequence: string): Int32Array => {
   return borders
 }
 
+/** Where the sequence that is complete first begins in a whole text, the longer one of two; -1 where there is none. */
+const stopIn = (text: string, sequences: ReadonlyArray<string>): number => {
+  let start = -1
+  let end = text.length
+  for (const sequence of sequences) {
+    const at = text.slice(0, end).indexOf(sequence)
+    if (at < 0) continue
+    start = at + sequence.length < end || start < 0 ? at : Math.min(start, at)
+    end = at + sequence.length
+  }
+  return start
+}
+
 /**
  * The sequence that is complete first ends the text; of two, the longer one. So where the text is cut changes nothing. At most the
  * beginning of a sequence is held back. Time is linear in the text and in the sequences, none of which is empty.
  */
 export const stopFilter = (sequences: ReadonlyArray<string>): StopFilter => {
   const watches = sequences.map((sequence) => ({ sequence, borders: bordersOf(sequence), matched: 0 }))
+  const longest = Math.max(...sequences.map(({ length }) => length))
   let held = ""
   let stopped = false
 
@@ -57,6 +71,17 @@ export const stopFilter = (sequences: ReadonlyArray<string>): StopFilter => {
       const rest = held + text
       let end = held.length
       let most = end
+      // Of a long text only the end is looked at character by character: there a sequence may have begun.
+      if (text.length > longest) {
+        const at = stopIn(rest, sequences)
+        if (at >= 0) {
+          held = ""
+          stopped = true
+          return rest.slice(0, at)
+        }
+        for (const watch of watches) watch.matched = 0
+        end = rest.length - longest
+      }
       while (end < rest.length && !stopped) most = read(rest[end++] ?? "")
       held = stopped ? "" : rest.slice(end - most)
       return rest.slice(0, end - most)
@@ -71,33 +96,12 @@ export const stopFilter = (sequences: ReadonlyArray<string>): StopFilter => {
   }
 }
 
-/** Where the sequence that is complete first begins in a whole text, the longer one of two; -1 where there is none. */
-export const stopIn = (text: string, sequences: ReadonlyArray<string>): number => {
-  let start = -1
-  let end = text.length
-  for (const sequence of sequences) {
-    const at = text.slice(0, end).indexOf(sequence)
-    if (at < 0) continue
-    start = at + sequence.length < end || start < 0 ? at : Math.min(start, at)
-    end = at + sequence.length
-  }
-  return start
-}
-
-/** What was said before the sequence, and nothing that came after it. */
-const cutAnswer = (answer: Answer, sequences: ReadonlyArray<string>): Answer => {
-  const content = answer.content ?? ""
-  const start = stopIn(content, sequences)
-  return start < 0
-    ? answer
-    : { ...answer, content: content.slice(0, start), toolCalls: [], extra: undefined, finishReason: "stop" }
-}
-
 /** A reader that is at its end where the text is. */
-const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): StreamReader => {
+const cutReader = (reader: ReplyReader, sequences: ReadonlyArray<string>): ReplyReader => {
   const filter = stopFilter(sequences)
   let calls = 0
   let withheld = 0
+  let isWhole = false
 
   const show = (text: string, out: Pieces): void => {
     if (text === "") return
@@ -120,19 +124,22 @@ const cutReader = (reader: StreamReader, sequences: ReadonlyArray<string>): Stre
 
   return {
     ...reader,
+    whole: (body, out) => {
+      isWhole = true
+      return reader.whole(body, watched(out))
+    },
     step: (event, out) => {
       if (filter.stopped()) return undefined
       const fault = reader.step(event, watched(out))
       return filter.stopped() ? undefined : fault
     },
     end: (out) => {
-      if (filter.stopped()) {
-        // The vendor counts at its end: what it has said until here is no count of what was said.
-        return Result.succeed({ finishReason: calls > 0 ? "tool_calls" : "stop", usage: undefined })
-      }
+      const stopped = (): Ending["finishReason"] => (calls > 0 ? "tool_calls" : "stop")
+      // The vendor counts at its end: what it has said until here is no count of what was said.
+      if (filter.stopped() && !isWhole) return Result.succeed({ finishReason: stopped(), usage: undefined })
       const ended = reader.end(watched(out))
       if (!filter.stopped()) show(filter.end(), out)
-      return Result.map(ended, (ending) => (filter.stopped() ? { ...ending, finishReason: "stop" } : ending))
+      return Result.map(ended, (ending) => (filter.stopped() ? { ...ending, finishReason: stopped() } : ending))
     },
     ended: () => filter.stopped() || reader.ended(),
     stopped: filter.stopped,
@@ -167,14 +174,9 @@ export const stopping = (
       const refusal = refuseStops(watched(chat, route))
       return refusal === undefined ? dialect.request(chat, route, adjusted) : Result.fail(refusal)
     },
-    reply: (body, route, chat) => {
+    reader: (route, chat) => {
       const sequences = watched(chat, route)
-      const answer = dialect.reply(body, route, chat)
-      return sequences.length === 0 ? answer : Result.map(answer, (whole) => cutAnswer(whole, sequences))
-    },
-    stream: (route, chat) => {
-      const sequences = watched(chat, route)
-      const reader = dialect.stream(route, chat)
+      const reader = dialect.reader(route, chat)
       return sequences.length === 0 ? reader : cutReader(reader, sequences)
     }
   }
@@ -183,12 +185,13 @@ export const stopping = (
 /** Whether a request wants no more than one call (`parallel_tool_calls: false`). */
 export const wantsOne = ({ parallel_tool_calls }: ChatRequest): boolean => parallel_tool_calls === false
 
-const oneOf = (reader: StreamReader): StreamReader => {
+const oneOf = (reader: ReplyReader): ReplyReader => {
   const first = (out: Pieces): Pieces => ({
     push: (piece) => ("index" in piece && piece.index > 0 ? undefined : out.push(piece))
   })
   return {
     ...reader,
+    whole: (body, out) => reader.whole(body, first(out)),
     step: (event, out) => reader.step(event, first(out)),
     end: (out) => reader.end(first(out))
   }
@@ -200,14 +203,8 @@ const oneOf = (reader: StreamReader): StreamReader => {
  */
 export const onlyFirst = (dialect: Dialect, unsaid: (route: Route) => boolean): Dialect => ({
   ...dialect,
-  reply: (body, route, chat) => {
-    const answer = dialect.reply(body, route, chat)
-    return wantsOne(chat) && unsaid(route)
-      ? Result.map(answer, (whole) => ({ ...whole, toolCalls: whole.toolCalls.slice(0, 1) }))
-      : answer
-  },
-  stream: (route, chat) => {
-    const reader = dialect.stream(route, chat)
+  reader: (route, chat) => {
+    const reader = dialect.reader(route, chat)
     return wantsOne(chat) && unsaid(route) ? oneOf(reader) : reader
   }
 })

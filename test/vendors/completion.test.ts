@@ -24,7 +24,6 @@ const deltas = (texts: ReadonlyArray<string>) => parse(texts).map((chunk) => chu
 
 describe("a completion", () => {
   const answer: Answer = {
-    id: undefined,
     content: "a",
     toolCalls: [],
     finishReason: "stop",

@@ -1,7 +1,7 @@
 /** Stop sequences that the gateway watches for itself (docs/decisions.md#stop-sequences). */
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { stopFilter, stopIn } from "../../src/vendors/emulation.ts"
+import { stopFilter } from "../../src/vendors/emulation.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
 import { processorTime } from "../support/processorTime.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../support/responses.ts"
@@ -46,16 +46,22 @@ describe("the filter", () => {
   })
 
   it.prop("a whole text is cut at the same place", { text, sequences }, ({ text, sequences }) => {
-    const whole = text.join("")
-    const start = stopIn(whole, sequences)
-    expect(start < 0 ? whole : whole.slice(0, start)).toBe(cutAt(whole, sequences))
-    expect(start >= 0).toBe(sequences.some((stop) => whole.includes(stop)))
+    const [filter, whole] = [stopFilter(sequences), text.join("")]
+    // A text longer than every sequence is searched as a whole.
+    const long = `${"-".repeat(100)}${whole}`
+    const shown = filter.push(long)
+    expect(filter.stopped() ? shown : shown + filter.end()).toBe(cutAt(long, sequences))
+    expect(filter.stopped()).toBe(sequences.some((stop) => long.includes(stop)))
   })
 
   it("a whole text is not looked at character by character", () => {
     const whole = "lorem ipsum dolor sit amet, ".repeat(1_000_000)
     const stops = Array.from({ length: 16 }, (_, at) => `lorem ${at}`)
-    expect(processorTime(() => stopIn(whole, stops))).toBeLessThan(3000)
+    for (const end of ["", "lorem 7"]) {
+      const filter = stopFilter(stops)
+      expect(processorTime(() => filter.push(whole + end))).toBeLessThan(3000)
+      expect(filter.stopped()).toBe(end !== "")
+    }
   })
 
   it("takes time that is linear in the text and the sequence", () => {

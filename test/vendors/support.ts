@@ -9,8 +9,9 @@ import type { UpstreamFault } from "../../src/catalog/UpstreamFault.ts"
 import { ChatRequest } from "../../src/contract/Chat.ts"
 import type { Governance } from "../../src/contract/Governance.ts"
 import { Adjusted } from "../../src/vendors/adjustments.ts"
+import { readAnswer } from "../../src/vendors/answer.ts"
 import { type chunkWriter, makeUsage } from "../../src/vendors/completion.ts"
-import type { Answer, Ending, Piece, StreamReader } from "../../src/vendors/Dialect.ts"
+import type { Answer, Ending, Piece, ReplyReader } from "../../src/vendors/Dialect.ts"
 import { dialectOf } from "../../src/vendors/dialects.ts"
 import type { Event } from "../../src/wire/Event.ts"
 import type { Json, JsonObject } from "../../src/wire/json.ts"
@@ -67,8 +68,8 @@ export const dialect = (route: Route) => {
       return Result.map(dialect.request(chat, route, adjusted), (body) => ({ body, adjusted: [...adjusted] }))
     },
     reply: (body: JsonObject, route: Route, asked = chat({})): Result.Result<Answer, UpstreamFault> =>
-      dialect.reply(body, route, asked),
-    stream: (route: Route, asked = chat({})): StreamReader => dialect.stream(route, asked)
+      readAnswer(dialect.reader(route, asked), body),
+    stream: (route: Route, asked = chat({})): ReplyReader => dialect.reader(route, asked)
   }
 }
 

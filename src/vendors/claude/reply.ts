@@ -1,64 +1,240 @@
-/** Anthropic's Messages API: what is answered as a whole (docs/upstreams.md#anthropic-messages). */
+/** Anthropic's Messages API: what is answered (docs/upstreams.md#anthropic-messages, docs/upstreams.md#anthropic-stream-events). */
 import { Result } from "effect"
-import { misshapen } from "../../catalog/UpstreamFault.ts"
+import { fillUsage } from "../../catalog/invocationMetrics.ts"
+import type { Route } from "../../catalog/Route.ts"
+import type { Tokens } from "../../catalog/Tokens.ts"
+import { cut, misshapen, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
-import type { ToolCall } from "../../contract/ChatMessage.ts"
-import { arrayOf, isObject, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { callId, finishOfBody, makeAnswer, makeCall, noUsage } from "../answer.ts"
+import type { FinishReason } from "../../contract/ChatReply.ts"
+import {
+  arrayOf,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  readObject,
+  readWrittenObject,
+  saying,
+  textOf
+} from "../../wire/json.ts"
+import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
 import { inputText, isPrintable } from "../callTexts.ts"
-import type { Dialect } from "../Dialect.ts"
+import type { Dialect, Pieces } from "../Dialect.ts"
 import { jsonFormat } from "../schema.ts"
 import { jsonFenceFilter, noFilter, type TextFilter } from "../textFilters.ts"
+import { claudeFault } from "./faults.ts"
 import { isThinking, OrderWriter } from "./order.ts"
-import { readUsage } from "./usage.ts"
 
-export const reply: Dialect["reply"] = (body, route, chat) => {
-  if (!Array.isArray(body.content)) return Result.fail(misshapen)
-  const finished = finishOfBody(textOf(body.stop_reason), body)
-  if (Result.isFailure(finished)) return Result.fail(finished.failure)
+/** A content block that is being streamed. */
+type Open =
+  | { readonly type: "call"; readonly index: number; readonly input: Json | undefined; empty: boolean }
+  | { readonly type: "thinking"; readonly block: { [key: string]: Json } }
+
+export const reader: Dialect["reader"] = (route, chat) => {
   const filter = filterFor(chat)
   const order = new OrderWriter(route.model.id)
-  let text = ""
-  let last: ReturnType<OrderWriter["text"]> | undefined
-  const show = (shown: string): void => {
-    text += shown
-    if (last !== undefined) last.length += shown.length
-  }
+  /** By the vendor's index. */
+  const open = new Map<number, Open>()
   let thinking: Array<JsonObject> = []
-  const toolCalls: Array<ToolCall> = []
-  for (const block of arrayOf(body.content)) {
-    if (!isObject(block)) continue
-    if (block.type === "text") {
-      last = order.text(block)
-      show(filter.push(textOf(block.text) ?? ""))
-    } else if (isThinking(block)) {
-      order.thinking(block)
-      thinking.push(block)
-    } else if (block.type === "tool_use") {
-      if (!isPrintable(block.input)) return Result.fail(misshapen)
-      const id = callId(textOf(block.id) ?? "")
-      order.call(block, id)
-      toolCalls.push(makeCall(id, textOf(block.name) ?? "", inputText(block.input), thinkingExtra(thinking)))
-      thinking = []
-    }
+  /** The text that is shown now. */
+  let text: ReturnType<OrderWriter["text"]> | undefined
+  /** Counts of the beginning, the totals since, and what they come to. */
+  let start: JsonObject = {}
+  let totals: JsonObject = {}
+  let counts: JsonObject = {}
+  let calls = 0
+  let bytes = 0
+  let finish: FinishReason = "content_filter"
+  let guarded = false
+  let over = false
+
+  const usage = () => readUsage(counts, route)
+
+  const show = (shown: string, out: Pieces): void => {
+    if (text !== undefined) text.length += shown.length
+    addText(shown, out)
   }
-  show(filter.end())
-  return Result.succeed(
-    makeAnswer({
-      id: textOf(body.id),
-      text,
-      toolCalls,
-      finishReason: finished.success,
-      usage: readUsage(objectOf(body.usage), route) ?? noUsage,
-      extra: order.extra()
-    })
-  )
+
+  const beginCall = (at: number, block: JsonObject, out: Pieces): void => {
+    const index = calls++
+    const id = callId(textOf(block.id) ?? "")
+    const extra = thinkingExtra(thinking)
+    order.call(block, id)
+    thinking = []
+    open.set(at, { type: "call", index, input: isPrintable(block.input) ? block.input : {}, empty: true })
+    out.push({ type: "call", index, id, name: textOf(block.name) ?? "", extra })
+  }
+
+  const begin = (at: number, block: JsonObject, out: Pieces): void => {
+    if (block.type === "text") {
+      text = order.text(block)
+      show(filter.push(textOf(block.text) ?? ""), out)
+    } else if (isThinking(block)) {
+      const thought = { ...block }
+      order.thinking(thought)
+      open.set(at, { type: "thinking", block: thought })
+    } else if (block.type === "tool_use") beginCall(at, block, out)
+  }
+
+  const delta = (at: number, change: JsonObject, out: Pieces): void => {
+    if (change.type === "text_delta") {
+      show(filter.push(textOf(change.text) ?? ""), out)
+      return
+    }
+    const target = open.get(at)
+    if (change.type === "input_json_delta" && target?.type === "call") {
+      const json = textOf(change.partial_json) ?? ""
+      if (json === "") return
+      target.empty = false
+      out.push({ type: "arguments", index: target.index, text: json })
+    } else if (target?.type === "thinking") bytes += append(target.block, change)
+  }
+
+  const stop = (at: number, out: Pieces): void => {
+    const target = open.get(at)
+    open.delete(at)
+    if (target?.type === "thinking") thinking.push(target.block)
+    if (target?.type !== "call") return
+    const { index, input, empty } = target
+    if (empty) out.push({ type: "arguments", index, text: inputText(input) })
+    out.push({ type: "call-end", index })
+  }
+
+  /** Why the answer ended, if this says so. */
+  const conclude = (reason: string | undefined): UpstreamFault | undefined => {
+    const finished = finishOfWord(reason)
+    if (Result.isFailure(finished)) return finished.failure
+    finish = finished.success
+    return undefined
+  }
+
+  /** Events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected. */
+  const stepRare = (fields: JsonObject, data: string, out: Pieces): UpstreamFault | undefined => {
+    switch (fields.type) {
+      case "content_block_start":
+        // A call may bring its input here, and all of the block may go back.
+        begin(numberOf(fields.index) ?? 0, objectOf(readWrittenObject(data)?.content_block), out)
+        break
+      case "content_block_stop":
+        stop(numberOf(fields.index) ?? 0, out)
+        break
+      case "message_start":
+        start = overlayUsage({}, objectOf(fields.message).usage)
+        counts = start
+        break
+      case "message_delta": {
+        totals = overlayUsage(totals, fields.usage)
+        counts = { ...start, ...totals }
+        const reason = textOf(objectOf(fields.delta).stop_reason)
+        return reason === undefined ? undefined : conclude(reason)
+      }
+      case "message_stop":
+        counts = totalsAtEnd(start, totals, fields)
+        over = true
+        break
+      case "error":
+        return claudeFault(objectOf(fields.error))
+    }
+    return undefined
+  }
+
+  return {
+    whole: (body, out) => {
+      if (!Array.isArray(body.content)) return misshapen
+      guarded = isGuarded(body)
+      const fault = guarded ? undefined : conclude(textOf(body.stop_reason))
+      if (fault !== undefined) return fault
+      counts = objectOf(body.usage)
+      for (const [at, block] of arrayOf(body.content).map(objectOf).entries()) {
+        if (block.type === "tool_use" && !isPrintable(block.input)) return misshapen
+        begin(at, block, out)
+        stop(at, out)
+      }
+      over = true
+      return undefined
+    },
+    step: ({ data }, out) => {
+      if (over) return undefined
+      const fields = readObject(data)
+      if (fields === undefined) return unreadable
+      guarded ||= isGuarded(fields)
+      if (fields.type !== "content_block_delta") return stepRare(fields, data, out)
+      delta(numberOf(fields.index) ?? 0, objectOf(fields.delta), out)
+      return undefined
+    },
+    end: (out) => {
+      if (!over) return Result.fail(cut)
+      show(filter.end(), out)
+      // A block that the vendor never closed is complete anyway.
+      for (const at of open.keys()) stop(at, out)
+      const extra = order.extra()
+      if (extra !== undefined) out.push({ type: "extra", extra })
+      return Result.succeed({ finishReason: guarded ? "content_filter" : finishOf(finish, calls), usage: usage() })
+    },
+    ended: () => over,
+    kept: () => bytes,
+    usage
+  }
+}
+
+/** Thinking and its signature arrive in fragments, and must be given back exactly. Answers how many bytes have come. */
+const append = (block: { [key: string]: Json }, change: JsonObject): number => {
+  let bytes = 0
+  for (const name of ["thinking", "signature"]) {
+    const text = textOf(change[name])
+    if (text === undefined) continue
+    block[name] = (textOf(block[name]) ?? "") + text
+    bytes += Buffer.byteLength(text)
+  }
+  return bytes
 }
 
 /** JSON that was asked for in words may come in a fence anyway. */
-export const filterFor = (chat: ChatRequest): TextFilter =>
-  jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter()
+const filterFor = (chat: ChatRequest): TextFilter => (jsonFormat(chat) === undefined ? noFilter : jsonFenceFilter())
 
 /** The signed blocks that came before a call, on the call itself: some callers keep no more than that. */
-export const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefined =>
+const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefined =>
   blocks.length === 0 ? undefined : { anthropic: { thinking_blocks: blocks } }
+
+/**
+ * Counts of a stream so far. Later ones are totals and replace earlier ones; a null says nothing
+ * (docs/decisions.md#usage-counts).
+ */
+export const overlayUsage = (before: JsonObject, after: Json | undefined): JsonObject => ({
+  ...before,
+  ...saying(objectOf(after))
+})
+
+/**
+ * The totals of a stream that has ended, with the cloud's own of its last event where they did not come before. What the beginning
+ * (`start`) says of output is not what was said, and is no total.
+ */
+export const totalsAtEnd = (start: JsonObject, totals: JsonObject, last: JsonObject): JsonObject => {
+  const { output_tokens: _, ...counted } = start
+  return fillUsage({ ...counted, ...totals }, last)
+}
+
+/** Cached and newly cached input is input too; the vendor counts them apart (docs/decisions.md#usage-counts). */
+export const tokensOf = (usage: JsonObject): Tokens => {
+  const cached = numberOf(usage.cache_read_input_tokens) ?? 0
+  const written = numberOf(usage.cache_creation_input_tokens) ?? 0
+  const hourly = numberOf(objectOf(usage.cache_creation).ephemeral_1h_input_tokens) ?? 0
+  return {
+    input: (numberOf(usage.input_tokens) ?? 0) + cached + written,
+    output: numberOf(usage.output_tokens) ?? 0,
+    ...(cached > 0 ? { cached } : {}),
+    ...(written > 0 ? { cacheWrites: written } : {}),
+    ...(hourly > 0 ? { cacheWrites1h: hourly } : {})
+  }
+}
+
+/** Undefined where neither input nor output was counted. */
+const readUsage = (usage: JsonObject, { model }: Route): Tokens | undefined => {
+  if (numberOf(usage.input_tokens) === undefined && numberOf(usage.output_tokens) === undefined) return undefined
+  return {
+    ...tokensOf(usage),
+    // The chat format says a count of none, too.
+    cached: numberOf(usage.cache_read_input_tokens),
+    reasoning: model.thinking.counted ? numberOf(objectOf(usage.output_tokens_details).thinking_tokens) : undefined
+  }
+}

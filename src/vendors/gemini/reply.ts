@@ -1,42 +1,87 @@
-/** Google's generateContent, on Vertex: what is answered as a whole. An event of a stream has the same shape. */
+/** Google's generateContent, on Vertex: what is answered. An event of a stream has the shape of a whole reply. */
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { misshapen, type UpstreamFault } from "../../catalog/UpstreamFault.ts"
-import type { ToolCall } from "../../contract/ChatMessage.ts"
+import { cut, misshapen, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
-import { arrayOf, compact, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
-import { callId, finishOfWord, makeAnswer, makeCall, newCallId, noUsage } from "../answer.ts"
+import {
+  arrayOf,
+  compact,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  readObject,
+  readWrittenObject,
+  textOf
+} from "../../wire/json.ts"
+import { addText, callId, finishOf, finishOfWord, newCallId } from "../answer.ts"
 import { inputText, isPrintable } from "../callTexts.ts"
-import type { Dialect } from "../Dialect.ts"
+import type { Dialect, Pieces } from "../Dialect.ts"
 import { callerName } from "./contents.ts"
+import { geminiFault } from "./faults.ts"
 
-export const reply: Dialect["reply"] = (body, route) => {
-  const finished = finishIn(body)
-  if (Result.isFailure(finished)) return Result.fail(finished.failure)
-  if (finished.success === undefined && !Array.isArray(body.candidates)) return Result.fail(misshapen)
-  if (!hasPrintableCalls(body)) return Result.fail(misshapen)
-  let text = ""
+export const reader: Dialect["reader"] = (route) => {
+  const counts: { [key: string]: Json } = {}
+  let calls = 0
   let signature: string | undefined
-  const toolCalls: Array<ToolCall> = []
-  for (const part of partsOf(body)) {
-    text += textIn(part)
+  let finish: FinishReason | undefined
+  let logprobs: JsonObject | undefined
+
+  const usage = () => readUsage(counts, route)
+
+  const say = (part: Json, out: Pieces): void => {
+    const text = textIn(part)
     signature = textSignatureIn(part) ?? signature
-    const call = callIn(part)
-    if (call !== undefined) toolCalls.push(makeCall(call.id, call.name, call.args, call.extra))
+    addText(text, out)
+    const call = text === "" ? callIn(part) : undefined
+    if (call === undefined) return
+    const index = calls++
+    out.push({ type: "call", index, id: call.id, name: call.name, extra: call.extra })
+    out.push({ type: "arguments", index, text: call.args })
+    out.push({ type: "call-end", index })
   }
-  return Result.succeed(
-    makeAnswer({
-      id: textOf(body.responseId),
-      text,
-      toolCalls,
+
+  /** A whole body, or one of those of a stream. */
+  const read = (body: JsonObject, out: Pieces): UpstreamFault | undefined => {
+    // Counts come once, or as totals so far: the latest of each is right (docs/upstreams.md#gemini-usage).
+    if (isObject(body.usageMetadata)) Object.assign(counts, body.usageMetadata)
+    const finished = finishIn(body)
+    if (Result.isFailure(finished)) return finished.failure
+    if (!hasPrintableCalls(body)) return misshapen
+    finish = finished.success ?? finish
+    for (const part of partsOf(body)) say(part, out)
+    return undefined
+  }
+
+  return {
+    whole: (body, out) => {
+      const fault = read(body, out)
+      if (fault !== undefined) return fault
+      if (finish === undefined && !Array.isArray(body.candidates)) return misshapen
       // Without a word of its end an answer is not known to be whole.
-      finishReason: finished.success ?? "content_filter",
-      logprobs: readLogprobs(candidateOf(body).logprobsResult),
-      usage: readUsage(objectOf(body.usageMetadata), route) ?? noUsage,
-      extra: signed(signature)
-    })
-  )
+      finish ??= "content_filter"
+      logprobs = readLogprobs(candidateOf(body).logprobsResult)
+      return undefined
+    },
+    step: ({ data }, out) => {
+      // Only arguments need numbers as they were written, and to keep those takes longer.
+      const body = data.includes("functionCall") ? readWrittenObject(data) : readObject(data)
+      if (body === undefined) return unreadable
+      if (isObject(body.error)) return geminiFault(body.error)
+      return read(body, out)
+    },
+    end: (out) => {
+      if (finish === undefined) return Result.fail(cut)
+      const extra = signed(signature)
+      if (extra !== undefined) out.push({ type: "extra", extra })
+      return Result.succeed({ finishReason: finishOf(finish, calls), usage: usage(), logprobs })
+    },
+    // The vendor has no terminal event: counts may follow the finish reason, and the stream's end is its end.
+    ended: () => false,
+    usage
+  }
 }
 
 /** A token as OpenAI says it; the vendor says no bytes, and those of a part of a character do not follow from its text. */
@@ -57,25 +102,25 @@ const readLogprobs = (result: Json | undefined): JsonObject | undefined => {
 }
 
 const candidateOf = (body: JsonObject): JsonObject => objectOf(arrayOf(body.candidates)[0])
-export const partsOf = (body: JsonObject): ReadonlyArray<Json> => arrayOf(objectOf(candidateOf(body).content).parts)
+const partsOf = (body: JsonObject): ReadonlyArray<Json> => arrayOf(objectOf(candidateOf(body).content).parts)
 
 /** Summaries of thoughts are no content. */
-export const textIn = (part: Json): string => {
+const textIn = (part: Json): string => {
   const { text, thought } = objectOf(part)
   return thought === true ? "" : (textOf(text) ?? "")
 }
 
 /** The signature of a text, which comes with the text or, in a stream, on an empty one after it. */
-export const textSignatureIn = (part: Json): string | undefined => {
+const textSignatureIn = (part: Json): string | undefined => {
   const { text, thought, thoughtSignature } = objectOf(part)
   return typeof text === "string" && thought !== true ? textOf(thoughtSignature) || undefined : undefined
 }
 
 /** What a message carries of its text's signature, in Google's own field. */
-export const signed = (thought_signature: string | undefined): JsonObject | undefined =>
+const signed = (thought_signature: string | undefined): JsonObject | undefined =>
   thought_signature === undefined ? undefined : { google: { thought_signature } }
 
-export interface Call {
+interface Call {
   readonly id: string
   readonly name: string
   readonly args: string
@@ -83,7 +128,7 @@ export interface Call {
 }
 
 /** A call arrives whole; its ID is ours where the vendor gave none. The call carries what the vendor needs back. */
-export const callIn = (part: Json): Call | undefined => {
+const callIn = (part: Json): Call | undefined => {
   const { functionCall, thoughtSignature } = objectOf(part)
   if (!isObject(functionCall)) return undefined
   const google = compact({
@@ -99,21 +144,21 @@ export const callIn = (part: Json): Call | undefined => {
 }
 
 /** Whether the arguments of every call can be printed: others are nested too deep. */
-export const hasPrintableCalls = (body: JsonObject): boolean =>
+const hasPrintableCalls = (body: JsonObject): boolean =>
   partsOf(body).every((part) => {
     const { functionCall } = objectOf(part)
     return !isObject(functionCall) || isPrintable(functionCall.args)
   })
 
 /** How the answer ended, if this says so: a finish reason, or a prompt that was blocked and has no candidate. */
-export const finishIn = (body: JsonObject): Result.Result<FinishReason | undefined, UpstreamFault> => {
+const finishIn = (body: JsonObject): Result.Result<FinishReason | undefined, UpstreamFault> => {
   const reason = textOf(candidateOf(body).finishReason)
   if (reason !== undefined) return finishOfWord(reason)
   return Result.succeed(textOf(objectOf(body.promptFeedback).blockReason) === undefined ? undefined : "content_filter")
 }
 
 /** Thoughts are counted beside the candidates; cached tokens inside the prompt. Undefined where nothing was counted. */
-export const readUsage = (usage: JsonObject, { model }: Route): Tokens | undefined => {
+const readUsage = (usage: JsonObject, { model }: Route): Tokens | undefined => {
   const prompt = numberOf(usage.promptTokenCount)
   const answer = numberOf(usage.candidatesTokenCount)
   const thoughts = numberOf(usage.thoughtsTokenCount)

@@ -1,50 +1,118 @@
-/** OpenAI's chat completions: what is answered as a whole. */
+/** OpenAI's chat completions: what is answered. */
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
-import { misshapen } from "../../catalog/UpstreamFault.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { callId, finishOfBody, makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
-import type { Dialect } from "../Dialect.ts"
+import type { Tokens } from "../../catalog/Tokens.ts"
+import { cut, misshapen, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import type { FinishReason } from "../../contract/ChatReply.ts"
+import {
+  arrayOf,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  readObject,
+  textOf
+} from "../../wire/json.ts"
+import { addText, callId, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from "../answer.ts"
+import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens, chatNames } from "../openaiUsage.ts"
 import { noFilter, reasoningFilter, type TextFilter } from "../textFilters.ts"
+import { gptFault } from "./faults.ts"
 
-export const reply: Dialect["reply"] = (body, route) => {
-  const choice = objectOf(arrayOf(body.choices)[0])
-  if (!isObject(choice.message)) return Result.fail(misshapen)
-  const said = choice.message
-  const finished = finishOfBody(textOf(choice.finish_reason), body)
-  if (Result.isFailure(finished)) return Result.fail(finished.failure)
+export const reader: Dialect["reader"] = (route) => {
   const filter = filterFor(route)
-  const toolCalls = arrayOf(said.tool_calls)
-    .filter(isObject)
-    .map((call) => {
-      const { name, arguments: args } = objectOf(call.function)
-      return makeCall(uniqueId(call.id, route), textOf(name) ?? "", textOf(args) ?? "")
-    })
-  return Result.succeed(
-    makeAnswer({
-      id: textOf(body.id),
-      text: filter.push(textOf(said.content) ?? "") + filter.end(),
-      refusal: textOf(said.refusal),
-      toolCalls,
-      finishReason: finished.success,
-      usage: answerTokens(body.usage, route, chatNames) ?? noUsage,
-      annotations: Array.isArray(said.annotations) ? said.annotations : undefined,
-      logprobs: readLogprobs(choice, route),
-      served: servedOf(body)
-    })
-  )
+  /** Our index of each of the upstream's. */
+  const calls = new Map<number, number>()
+  let finish: FinishReason | undefined
+  let guarded = false
+  let tokens: Tokens | undefined
+  let served: Served | undefined
+  let over = false
+  let logprobs: JsonObject | undefined
+
+  const call = (delta: JsonObject, position: number, out: Pieces): void => {
+    const theirs = numberOf(delta.index) ?? position
+    const called = objectOf(delta.function)
+    const known = calls.get(theirs)
+    const index = known ?? calls.size
+    if (known === undefined) {
+      calls.set(theirs, index)
+      out.push({ type: "call", index, id: uniqueId(delta.id, route), name: textOf(called.name) ?? "" })
+    }
+    const text = textOf(called.arguments) ?? ""
+    if (text !== "") out.push({ type: "arguments", index, text })
+  }
+
+  const conclude = (reason: string | undefined): UpstreamFault | undefined => {
+    const finished = finishOfWord(reason)
+    if (Result.isFailure(finished)) return finished.failure
+    finish = finished.success
+    return undefined
+  }
+
+  /** What a whole message says, or a delta of one. */
+  const say = (message: JsonObject, likely: JsonObject | undefined, out: Pieces): void => {
+    addText(filter.push(textOf(message.content) ?? ""), out, likely)
+    const text = textOf(message.refusal) ?? ""
+    if (text !== "") out.push({ type: "refusal", text, ...(likely === undefined ? {} : { logprobs: likely }) })
+    if (Array.isArray(message.annotations)) out.push({ type: "annotations", annotations: message.annotations })
+    let position = 0
+    for (const item of arrayOf(message.tool_calls)) if (isObject(item)) call(item, position++, out)
+  }
+
+  return {
+    whole: (body, out) => {
+      const choice = objectOf(arrayOf(body.choices)[0])
+      if (!isObject(choice.message)) return misshapen
+      guarded = isGuarded(body)
+      const fault = conclude(guarded ? "content_filter" : textOf(choice.finish_reason))
+      if (fault !== undefined) return fault
+      tokens = answerTokens(body.usage, route, chatNames)
+      served = servedOf(body)
+      logprobs = readLogprobs(choice, route)
+      say(choice.message, undefined, out)
+      over = true
+      return undefined
+    },
+    step: ({ data }, out) => {
+      if (data === "[DONE]") over = true
+      if (over) return undefined
+      const chunk = readObject(data)
+      if (chunk === undefined) return unreadable
+      if (isObject(chunk.error)) return gptFault(chunk.error)
+      // Counts come in a chunk of their own; content filter results in chunks without choices or delta
+      // (docs/decisions.md#chunks-without-choices).
+      tokens = answerTokens(chunk.usage, route, chatNames) ?? tokens
+      const choice = objectOf(arrayOf(chunk.choices)[0])
+      const reason = textOf(choice.finish_reason)
+      const fault = reason === undefined ? undefined : conclude(reason)
+      if (fault !== undefined) return fault
+      guarded ||= isGuarded(chunk)
+      served ??= servedOf(chunk)
+      say(objectOf(choice.delta), readLogprobs(choice, route), out)
+      return undefined
+    },
+    end: (out) => {
+      if (!over || finish === undefined) return Result.fail(cut)
+      addText(filter.end(), out)
+      for (const index of calls.values()) out.push({ type: "call-end", index })
+      const finishReason = guarded ? "content_filter" : finishOf(finish, calls.size)
+      return Result.succeed({ finishReason, usage: tokens, served, logprobs })
+    },
+    ended: () => over,
+    usage: () => tokens
+  }
 }
 
-export const filterFor = ({ model }: Route): TextFilter =>
-  model.thinking.tagged === true ? reasoningFilter() : noFilter
+const filterFor = ({ model }: Route): TextFilter => (model.thinking.tagged === true ? reasoningFilter() : noFilter)
 
 /** Those of tagged reasoning would show it, token by token. */
-export const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | undefined =>
+const readLogprobs = ({ logprobs }: JsonObject, { model }: Route): JsonObject | undefined =>
   isObject(logprobs) && model.thinking.tagged !== true ? logprobs : undefined
 
 /** Open-weight models' IDs may be positional (`call_0`), and come again in the next turn; ours do not. */
-export const uniqueId = (id: Json | undefined, { model }: Route): string => {
+const uniqueId = (id: Json | undefined, { model }: Route): string => {
   const given = textOf(id) ?? ""
   return given === "" || (model.thinking.tagged === true && /^[a-z]*[-_:]?\d{1,4}$/i.test(given))
     ? newCallId()

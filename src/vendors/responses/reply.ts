@@ -1,62 +1,182 @@
-/** OpenAI's responses API: what is answered as a whole (docs/upstreams.md#responses-api). */
+/** OpenAI's responses API: what is answered (docs/upstreams.md#responses-api). */
 import { Result } from "effect"
-import { misshapen, type UpstreamFault } from "../../catalog/UpstreamFault.ts"
+import type { Tokens } from "../../catalog/Tokens.ts"
+import { cut, misshapen, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { finishOfBody, makeAnswer, makeCall, newCallId, noUsage, servedOf } from "../answer.ts"
-import type { Dialect } from "../Dialect.ts"
+import {
+  arrayOf,
+  isObject,
+  type Json,
+  type JsonObject,
+  numberOf,
+  objectOf,
+  readObject,
+  textOf
+} from "../../wire/json.ts"
+import { addText, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from "../answer.ts"
+import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens, responsesNames } from "../openaiUsage.ts"
 import { responsesFault } from "./faults.ts"
 
-export const reply: Dialect["reply"] = (body, route) => {
-  if (body.object !== "response" || !Array.isArray(body.output)) return Result.fail(misshapen)
-  const items = body.output.filter(isObject)
-  const parts = items.filter(({ type }) => type === "message").map(({ content }) => arrayOf(content).filter(isObject))
-  const refusals = parts.flat().flatMap((part) => (part.type === "refusal" ? [textOf(part.refusal) ?? ""] : []))
-  const annotations = parts.flat().flatMap(annotationsOf)
-  const logprobs = parts.flat().flatMap((part) => arrayOf(part.logprobs))
-  return Result.map(finishOf(body), (finishReason) =>
-    makeAnswer({
-      id: textOf(body.id),
-      text: parts
-        .map((message) => message.map(textIn).join(""))
-        .filter((text) => text !== "")
-        .join(between),
-      refusal: refusals.length === 0 ? undefined : refusals.join(""),
-      toolCalls: items
-        .filter(({ type }) => type === "function_call")
-        .map((item) => makeCall(idOf(item), textOf(item.name) ?? "", textOf(item.arguments) ?? "")),
-      finishReason,
-      usage: answerTokens(body.usage, route, responsesNames) ?? noUsage,
-      annotations: annotations.length === 0 ? undefined : annotations,
-      logprobs: logprobs.length === 0 ? undefined : { content: logprobs, refusal: null },
-      served: servedOf(body)
-    })
-  )
+/** A call that has begun. */
+interface Call {
+  readonly index: number
+  /** Whether arguments came in pieces. */
+  hasArguments: boolean
+  done: boolean
+}
+
+export const reader: Dialect["reader"] = (route) => {
+  /** By their places in the output. */
+  const calls = new Map<number, Call>()
+  const messages = new Set<number>()
+  /** The message whose text was said last. */
+  let speaking: number | undefined
+  let finish: FinishReason | undefined
+  let tokens: Tokens | undefined
+  let served: Served | undefined
+  let logprobs: JsonObject | undefined
+
+  const callAt = (at: number, item: JsonObject, out: Pieces): Call => {
+    const known = calls.get(at)
+    if (known !== undefined) return known
+    const begun = { index: calls.size, hasArguments: false, done: false }
+    calls.set(at, begun)
+    out.push({ type: "call", index: begun.index, id: idOf(item), name: textOf(item.name) ?? "" })
+    return begun
+  }
+
+  /** Of a call that never began they are nothing yet: the whole item says them. */
+  const args = (call: Call | undefined, text: Json | undefined, out: Pieces): void => {
+    if (call === undefined || typeof text !== "string" || text === "") return
+    call.hasArguments = true
+    out.push({ type: "arguments", index: call.index, text })
+  }
+
+  const say = (at: number, text: Json | undefined, logprobs: Json | undefined, out: Pieces): void => {
+    if (typeof text !== "string" || text === "") return
+    messages.add(at)
+    if (speaking !== undefined && speaking !== at) addText(between, out)
+    speaking = at
+    const likely = arrayOf(logprobs)
+    addText(text, out, likely.length === 0 ? undefined : { content: likely, refusal: null })
+  }
+
+  const refuse = (at: number, text: Json | undefined, out: Pieces): void => {
+    if (typeof text !== "string" || text === "") return
+    messages.add(at)
+    out.push({ type: "refusal", text })
+  }
+
+  /** A whole item: what of it did not come in pieces. */
+  const settle = (at: number, item: JsonObject, out: Pieces): void => {
+    if (item.type === "function_call") {
+      const call = callAt(at, item, out)
+      if (call.done) return
+      if (!call.hasArguments) args(call, item.arguments, out)
+      call.done = true
+      out.push({ type: "call-end", index: call.index })
+    } else if (item.type === "message" && !messages.has(at)) {
+      for (const part of arrayOf(item.content).map(objectOf)) {
+        say(at, part.type === "output_text" ? part.text : undefined, part.logprobs, out)
+        refuse(at, part.type === "refusal" ? part.refusal : undefined, out)
+        annotate(arrayOf(part.annotations), out)
+      }
+    }
+  }
+
+  const conclude = (response: JsonObject, out: Pieces): UpstreamFault | undefined => {
+    tokens = answerTokens(response.usage, route, responsesNames)
+    served = servedOf(response)
+    const finished = finishIn(response)
+    if (Result.isFailure(finished)) return finished.failure
+    for (const [at, item] of arrayOf(response.output).entries()) settle(at, objectOf(item), out)
+    finish = finished.success
+    return undefined
+  }
+
+  return {
+    whole: (body, out) => {
+      if (body.object !== "response" || !Array.isArray(body.output)) return misshapen
+      const parts = body.output.flatMap((item) => arrayOf(objectOf(item).content))
+      const likely = parts.flatMap((part) => arrayOf(objectOf(part).logprobs))
+      logprobs = likely.length === 0 ? undefined : { content: likely, refusal: null }
+      return conclude(body, out)
+    },
+    step: ({ data }, out) => {
+      if (finish !== undefined) return undefined
+      const fields = readObject(data)
+      // It has no last word of chat's kind; one is not an end.
+      if (fields === undefined) return data === "[DONE]" ? undefined : unreadable
+      const at = numberOf(fields.output_index) ?? 0
+      switch (fields.type) {
+        case "response.output_text.delta":
+          say(at, fields.delta, fields.logprobs, out)
+          break
+        case "response.function_call_arguments.delta":
+          args(calls.get(at), fields.delta, out)
+          break
+        case "response.output_item.added": {
+          const item = objectOf(fields.item)
+          if (item.type === "function_call") callAt(at, item, out)
+          break
+        }
+        case "response.output_item.done":
+          settle(at, objectOf(fields.item), out)
+          break
+        case "response.refusal.delta":
+          refuse(at, fields.delta, out)
+          break
+        case "response.output_text.annotation.added":
+          annotate([fields.annotation ?? null], out)
+          break
+        case "response.completed":
+        case "response.incomplete":
+        case "response.failed":
+          return conclude({ ...objectOf(fields.response), status: fields.type.slice("response.".length) }, out)
+        case "error":
+          return responsesFault(isObject(fields.error) ? fields.error : fields)
+      }
+      return undefined
+    },
+    end: (out) => {
+      if (finish === undefined) return Result.fail(cut)
+      for (const { index, done } of calls.values()) if (!done) out.push({ type: "call-end", index })
+      return Result.succeed({ finishReason: finishOf(finish, calls.size), usage: tokens, served, logprobs })
+    },
+    ended: () => finish !== undefined,
+    usage: () => tokens
+  }
+}
+
+const annotate = (annotations: ReadonlyArray<Json>, out: Pieces): void => {
+  const said = annotationsOf({ annotations })
+  if (said.length > 0) out.push({ type: "annotations", annotations: said })
 }
 
 /** A model may speak before and after it calls tools; a chat message has one text. */
-export const between = "\n\n"
-
-const textIn = (part: JsonObject): string => (part.type === "output_text" ? (textOf(part.text) ?? "") : "")
+const between = "\n\n"
 
 /** The ID by which a call is answered; the item has another of its own. */
-export const idOf = ({ call_id }: JsonObject): string => textOf(call_id) || newCallId()
+const idOf = ({ call_id }: JsonObject): string => textOf(call_id) || newCallId()
 
 /** Citations, as chat completions have them: one level deeper. Others point at files, which are not there. */
-export const annotationsOf = ({ annotations }: JsonObject): ReadonlyArray<Json> =>
+const annotationsOf = ({ annotations }: JsonObject): ReadonlyArray<Json> =>
   arrayOf(annotations).flatMap((annotation) => {
     const { type, ...url_citation } = objectOf(annotation)
     return type === "url_citation" ? [{ type, url_citation }] : []
   })
 
 /** What a response's status says: every other than the first two is no answer. */
-export const finishOf = (response: JsonObject): Result.Result<FinishReason, UpstreamFault> => {
-  switch (response.status) {
+const finishIn = (response: JsonObject): Result.Result<FinishReason, UpstreamFault> => {
+  const { status } = response
+  if (isGuarded(response) && (status === "completed" || status === "incomplete"))
+    return Result.succeed("content_filter")
+  switch (status) {
     case "completed":
-      return finishOfBody(response.status, response)
+      return finishOfWord(status)
     case "incomplete":
-      return finishOfBody(textOf(objectOf(response.incomplete_details).reason), response)
+      return finishOfWord(textOf(objectOf(response.incomplete_details).reason))
     case "failed":
       return Result.fail(responsesFault(objectOf(response.error)))
     default:

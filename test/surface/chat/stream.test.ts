@@ -145,6 +145,7 @@ describe("order and shape", () => {
 it("says nothing of what a reader still had when its stream turns out to be broken", () => {
   const { onHalt, progress } = chatProtocol({
     reader: {
+      whole: () => undefined,
       step: () => undefined,
       end: (out) => {
         out.push({ type: "text", text: "half a stop sequence" })
@@ -166,6 +167,7 @@ it("counts what came until the text was ended, however the events came", () => {
     let read = 0
     const { progress, step, summary } = chatProtocol({
       reader: {
+        whole: () => undefined,
         step: (_, out) => {
           read++
           out.push({ type: "text", text: "x" })

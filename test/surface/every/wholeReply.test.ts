@@ -7,9 +7,10 @@ import { makeWholeReply } from "../../../src/http/wholeReply.ts"
 import { chat as chatSurface } from "../../../src/surfaces/chat.ts"
 import { messages } from "../../../src/surfaces/messages.ts"
 import type { Prepared, Ready } from "../../../src/surfaces/Surface.ts"
+import { dialectOf } from "../../../src/vendors/dialects.ts"
 import { longestTurn } from "../../support/longestTurn.ts"
 import { noSpan } from "../../support/noSpan.ts"
-import { chat, dialect, sonnet } from "../../vendors/support.ts"
+import { chat, sonnet } from "../../vendors/support.ts"
 
 /** The longest turn of what is done with a reply of these calls, and how many were flagged. */
 const served = async (surface: unknown, prepared: object, input: object) => {
@@ -48,7 +49,7 @@ it("has its calls printed in slices for chat", { retry: 2, timeout: 60_000 }, as
   }
   const asked = chat({})
   const prepared = {
-    dialect: dialect(sonnet),
+    dialect: dialectOf(sonnet),
     route: sonnet,
     request: asked,
     heading: { id: "", created: 0, model: "m" }
