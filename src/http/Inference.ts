@@ -12,21 +12,14 @@ import { CloudQuota } from "../limits/CloudQuota.ts"
 import { Quota } from "../limits/Quota.ts"
 import { RateLimit } from "../limits/RateLimit.ts"
 import { Settings } from "../Settings.ts"
-import {
-  isReworded,
-  makeRefusalMemory,
-  maxResent,
-  type RefusedFields,
-  refusedIn,
-  without
-} from "../surfaces/refusedFields.ts"
+import { isReworded, without } from "../surfaces/refusedFields.ts"
 import type { Arrival, NamesModel, Prepared, Ready, Surface } from "../surfaces/Surface.ts"
-import { inOneTurn } from "../wire/turns.ts"
 import { type Admitted, makeAdmission, makeHold } from "./admission.ts"
 import { bodyReader } from "./body.ts"
 import { GuardRequests } from "./GuardRequests.ts"
 import { CurrentRecord, type RequestRecord, refuse } from "./RequestRecord.ts"
 import { adjustedHeaders } from "./replyHeaders.ts"
+import { makeResend, type Prepare } from "./resend.ts"
 import { makeStreamReply } from "./streamReply.ts"
 import { makeEnds } from "./terminations.ts"
 import { cloudProviders } from "./upstreamCall.ts"
@@ -38,10 +31,7 @@ export type Handler<E> = (arrived: {
 }) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Caller | Scope.Scope>
 
 const none: ReadonlyArray<never> = []
-const noFields: ReadonlySet<string> = new Set()
 
-/** Prepares a request without the fields that its cloud refuses. */
-type Prepare<P extends Prepared> = (fields: ReadonlySet<string>) => Effect.Effect<Ready<P>, GatewayError>
 type Sent = Effect.Effect<HttpServerResponse.HttpServerResponse, GatewayError, Scope.Scope>
 
 export class Inference extends Context.Service<
@@ -62,7 +52,7 @@ export class Inference extends Context.Service<
       const streamed = makeStreamReply(settings, yield* makeEnds)
       const whole = makeWholeReply(settings)
       const { admit, screened } = makeAdmission(catalog, settings)
-      const refusals = makeRefusalMemory(() => performance.now())
+      const resend = makeResend()
       const guards = Option.getOrUndefined(yield* Effect.serviceOption(GuardRequests))
       const limits = { maxBytes: settings.maxBodyBytes, timeout: settings.bodyTimeout }
 
@@ -82,23 +72,15 @@ export class Inference extends Context.Service<
           { inputEstimate, route: resolved }: Admitted,
           record: RequestRecord,
           headers: Arrival["headers"],
-          fields: ReadonlySet<string>
+          refused: ReadonlySet<string>
         ): Result.Result<Ready<P>, GatewayError> => {
           const { id, startedAt } = record
-          const route = without(resolved, fields)
+          const route = without(resolved, refused)
           record.route = route
-          return Result.flatMap(
-            surface.prepare(request, route, { id, startedAt, headers, inputEstimate }),
-            (prepared_) => {
-              const more = refusals.known(route.deployment, prepared_).filter((field) => !fields.has(field))
-              if (more.length > 0) {
-                const all = new Set([...fields, ...more])
-                return prepared(request, { inputEstimate, route: resolved }, record, headers, all)
-              }
-              if (prepared_.maxOutput !== undefined) record.inputEstimate = inputEstimate
-              return Result.succeed({ route, prepared: prepared_ })
-            }
-          )
+          return Result.map(surface.prepare(request, route, { id, startedAt, headers, inputEstimate }), (prepared) => {
+            if (prepared.maxOutput !== undefined) record.inputEstimate = inputEstimate
+            return { route, prepared }
+          })
         }
 
         const call = (ready: Ready<P>, record: RequestRecord): Sent => {
@@ -113,40 +95,6 @@ export class Inference extends Context.Service<
             : whole({ surface, prepared, route, provider, record })
         }
 
-        /**
-         * Without what the cloud refuses by name, the request is sent again. `found`: what was found in this request, which is
-         * remembered only when the cloud has answered the request without it.
-         */
-        const send = (
-          ready: Ready<P>,
-          record: RequestRecord,
-          prepare: Prepare<P>,
-          found: ReadonlyArray<RefusedFields> = none
-        ): Sent => {
-          const sent = call(ready, record)
-          const { prepared, route } = ready
-          if (!isReworded(surface.purpose)) return sent
-          const learned = Effect.tap(sent, () => {
-            // A stream may have begun with a comment while the cloud is silent.
-            const answered = !record.stream || record.firstEventAt !== undefined
-            if (answered && found.length > 0) refusals.remember(route.deployment, found)
-            return Effect.void
-          })
-          if (found.length === maxResent) return learned
-          return Effect.catch(learned, (error) => {
-            const refused = refusedIn(error, prepared)
-            // What was left out and is refused anyway cannot be helped.
-            if (refused === undefined || refused.fields.some((field) => route.refused?.has(field) === true))
-              return Effect.fail(error)
-            // This cloud has seen the request, wherever the next attempt gets.
-            record.answered()
-            record.firstEventAt = undefined
-            return Effect.flatMap(prepare(new Set([...(route.refused ?? none), ...refused.fields])), (again) =>
-              send(again, record, prepare, [...found, refused])
-            )
-          })
-        }
-
         return Effect.fnUntraced(
           function* ({ request }) {
             const record = yield* CurrentRecord
@@ -155,14 +103,11 @@ export class Inference extends Context.Service<
             const admitted = yield* Effect.fromResult(admit(surface, sent, caller, record))
             yield* screened(surface, sent)
             const body = guards === undefined ? sent : yield* guards.request(surface.purpose, sent, record)
-            const prepare: Prepare<P> = (fields) =>
-              Effect.flatMap(
-                inOneTurn(() => prepared(body, admitted, record, request.headers, fields)),
-                Effect.fromResult
-              )
-            const ready = yield* prepare(noFields)
+            const prepare: Prepare<P> = (refused) => prepared(body, admitted, record, request.headers, refused)
+            const ready = yield* resend.prepared(prepare)
             yield* hold(caller, record, ready.prepared)
-            return yield* send(ready, record, prepare)
+            if (!isReworded(surface.purpose)) return yield* call(ready, record)
+            return yield* resend.sent(ready, record, prepare, (again) => call(again, record))
           },
           Effect.catch((error: GatewayError) =>
             Effect.flatMap(CurrentRecord, (record) => {
