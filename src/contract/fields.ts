@@ -2,7 +2,7 @@
 import { Effect, Option, Schema, SchemaGetter, SchemaTransformation } from "effect"
 import { isRaw } from "../wire/exactNumber.ts"
 import { isObject } from "../wire/isObject.ts"
-import { pause } from "../wire/pause.ts"
+import { pause } from "../wire/slices.ts"
 import { mustBe } from "./words.ts"
 
 const notAnObject = "must be an object"

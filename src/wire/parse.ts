@@ -3,10 +3,9 @@
  * in between (docs/decisions.md#work-in-slices); the values are the same.
  */
 import { Effect, Result } from "effect"
-import { type Budget, maxDepth, maxFields, newBudget } from "./budget.ts"
+import { type Budget, maxDepth, maxFields, measure, newBudget } from "./budget.ts"
 import { exactNumberOf, writtenNumberOf } from "./exactNumber.ts"
 import { maxNesting, parseExact, parseWritten } from "./json.ts"
-import { measure } from "./measure.ts"
 import { type ParseOptions, type Refusal, SlicedParser } from "./slicedParser.ts"
 import { smallBytes } from "./slices.ts"
 import { inTurns } from "./turns.ts"

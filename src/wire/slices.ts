@@ -1,3 +1,6 @@
+/** Work in slices, and where it stops. It imports nothing that runs, for the client. */
+import type { Effect } from "effect"
+
 /**
  * Work that is done in one go or in slices, as a generator that stops between two slices. A slice takes about a millisecond at most
  * (`inSlices` gives each a turn).
@@ -18,3 +21,25 @@ export const smallBytes = 256 * 1024
 /** Characters, and values of a tree, of one slice. */
 export const sliceCharacters = 16 * 1024
 export const sliceValues = 4_000
+
+/** What to wait for where the time of a slice is over. */
+export type Pause = () => Effect.Effect<void> | undefined
+
+let counted: Pause | undefined
+
+/**
+ * A place where long synchronous work may stop for others, without knowing who counts its time (`turns.ts`). Outside of slices there is
+ * nothing to wait for.
+ */
+export const pause: Pause = () => counted?.()
+
+/** Runs a slice whose pauses these are. */
+export const pausing = <A>(by: Pause, slice: () => A): A => {
+  const outer = counted
+  counted = by
+  try {
+    return slice()
+  } finally {
+    counted = outer
+  }
+}

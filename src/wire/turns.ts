@@ -3,8 +3,7 @@
  * milliseconds in all, however many requests have some, and takes them in order.
  */
 import { Effect } from "effect"
-import { type Pause, pausing } from "./pause.ts"
-import type { Slices } from "./slices.ts"
+import { type Pause, pausing, type Slices } from "./slices.ts"
 
 /** Does one slice of about a millisecond; true when nothing remains to be done. */
 export type Step = () => boolean

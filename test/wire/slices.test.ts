@@ -1,9 +1,8 @@
 /** JSON read and printed in slices: the same as `JSON.parse` and `JSON.stringify`, within a budget (docs/api.md#limits). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
-import { type Budget, maxDepth, maxFields, maxNameBytes, maxTokens, newBudget } from "../../src/wire/budget.ts"
+import { type Budget, maxDepth, maxFields, maxNameBytes, maxTokens, measure, newBudget } from "../../src/wire/budget.ts"
 import { parseExact } from "../../src/wire/json.ts"
-import { measure } from "../../src/wire/measure.ts"
 import { parse, parseReply } from "../../src/wire/parse.ts"
 import { base64Json, print, printPieces } from "../../src/wire/print.ts"
 import { SlicedParser } from "../../src/wire/slicedParser.ts"

@@ -20,7 +20,7 @@ const maxBytes = 1024 * 1024
 /** What stands in place of a larger one. */
 const omitted = "omitted"
 
-interface TextPlace extends JsonObject {
+export interface TextPlace extends JsonObject {
   readonly type: "text"
   length: number
 }
@@ -36,55 +36,48 @@ const others = (block: JsonObject, known: ReadonlySet<string>): { [key: string]:
 const ofText = new Set(["type", "text", "length"])
 const ofCall = new Set(["type", "id", "name", "input"])
 
-/** Notes the blocks of one answer as they come. It has state, made anew for each answer. */
-export class OrderWriter {
-  private readonly model: string
-  private readonly places: Array<JsonObject> = []
-  private readonly thoughts: Array<JsonObject> = []
-
-  /** `model`: the one that answers, without a level. */
-  constructor(model: string) {
-    this.model = model
-  }
-
-  /** A text, which grows by what the caller is shown of it, in UTF-16 units. */
-  text(block: JsonObject): TextPlace {
-    const place: TextPlace = { type: "text", length: 0, ...others(block, ofText) }
-    this.places.push(place)
-    return place
-  }
-
-  /** The block may still grow. */
-  thinking(block: JsonObject): void {
-    this.places.push({ type: block.type ?? null })
-    this.thoughts.push(block)
-  }
-
-  /** `id` as the caller gets it. */
-  call(block: JsonObject, id: string): void {
-    this.places.push({ type: "tool_use", id, ...others(block, ofCall) })
-  }
-
-  /** `extra_content` of the message; undefined where the message alone says the order: one text, and the calls after it. */
-  extra(): JsonObject | undefined {
-    const order = this.places.filter((place) => place.type !== "text" || place.length !== 0)
-    const plain = order.every(
-      (place, at) => !isThinking(place) && (place.type !== "text" || at === 0) && Object.keys(place).length === 2
-    )
-    if (plain) return undefined
-    const thinking = this.thoughts.length === 0 ? {} : { model: this.model, thinking_blocks: this.thoughts }
-    const whole = { ...thinking, order }
-    return { anthropic: this.isShort() && isSmall(whole) ? whole : { order: omitted } }
-  }
+/** Notes the blocks of one answer as they come. It has state, made anew for each answer. `model`: the one that answers, without a level. */
+export const orderWriter = (model: string) => {
+  const places: Array<JsonObject> = []
+  const thoughts: Array<JsonObject> = []
 
   /** A bound on the time that it takes to see how large the order is. */
-  private isShort(): boolean {
-    let length = this.places.length
-    for (const thought of this.thoughts) {
+  const isShort = (): boolean => {
+    let length = places.length
+    for (const thought of thoughts) {
       for (const value of Object.values(thought)) length += textOf(value)?.length ?? 0
       if (length > maxBytes) return false
     }
     return length <= maxBytes
+  }
+
+  return {
+    /** A text, which grows by what the caller is shown of it, in UTF-16 units. */
+    text: (block: JsonObject): TextPlace => {
+      const place: TextPlace = { type: "text", length: 0, ...others(block, ofText) }
+      places.push(place)
+      return place
+    },
+    /** The block may still grow. */
+    thinking: (block: JsonObject): void => {
+      places.push({ type: block.type ?? null })
+      thoughts.push(block)
+    },
+    /** `id` as the caller gets it. */
+    call: (block: JsonObject, id: string): void => {
+      places.push({ type: "tool_use", id, ...others(block, ofCall) })
+    },
+    /** `extra_content` of the message; undefined where the message alone says the order: one text, and the calls after it. */
+    extra: (): JsonObject | undefined => {
+      const order = places.filter((place) => place.type !== "text" || place.length !== 0)
+      const plain = order.every(
+        (place, at) => !isThinking(place) && (place.type !== "text" || at === 0) && Object.keys(place).length === 2
+      )
+      if (plain) return undefined
+      const thinking = thoughts.length === 0 ? {} : { model, thinking_blocks: thoughts }
+      const whole = { ...thinking, order }
+      return { anthropic: isShort() && isSmall(whole) ? whole : { order: omitted } }
+    }
   }
 }
 

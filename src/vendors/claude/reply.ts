@@ -23,7 +23,7 @@ import type { Dialect, Pieces } from "../Dialect.ts"
 import { jsonFormat } from "../schema.ts"
 import { jsonFenceFilter, noFilter, type TextFilter } from "../textFilters.ts"
 import { claudeFault } from "./faults.ts"
-import { isThinking, OrderWriter } from "./order.ts"
+import { isThinking, orderWriter, type TextPlace } from "./order.ts"
 
 /** A content block that is being streamed. */
 type Open =
@@ -32,12 +32,12 @@ type Open =
 
 export const reader: Dialect["reader"] = (route, chat) => {
   const filter = filterFor(chat)
-  const order = new OrderWriter(route.model.id)
+  const order = orderWriter(route.model.id)
   /** By the vendor's index. */
   const open = new Map<number, Open>()
   let thinking: Array<JsonObject> = []
   /** The text that is shown now. */
-  let text: ReturnType<OrderWriter["text"]> | undefined
+  let text: TextPlace | undefined
   /** Counts of the beginning, the totals since, and what they come to. */
   let start: JsonObject = {}
   let totals: JsonObject = {}
