@@ -3,6 +3,7 @@ import { Deferred, Effect, Option } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { Identity } from "../identity/Identity.ts"
+import { isCallerId } from "../limits/KeyFile.ts"
 import { Keys } from "../limits/Keys.ts"
 import { Drain } from "./Drain.ts"
 
@@ -18,23 +19,23 @@ const withdrawnError = new GatewayError({
   code: "revoked"
 })
 
-/** One fiber a key with streams; each stream awaits what it answers. */
+/** One fiber a credential with streams; each stream awaits what it answers. */
 export const makeEnds = Effect.gen(function* () {
   const keys = yield* Keys
   const identity = Option.getOrUndefined(yield* Effect.serviceOption(Identity))
   const { expired } = yield* Drain
   const scope = yield* Effect.scope
   const ends = new Map<string, Deferred.Deferred<GatewayError>>()
-  const ofKey = (keyId: string): Effect.Effect<GatewayError> =>
+  const endOf = (credential: string): Effect.Effect<GatewayError> =>
     Effect.suspend(() => {
-      const known = ends.get(keyId)
+      const known = ends.get(credential)
       if (known !== undefined) return Deferred.await(known)
       const end = Deferred.makeUnsafe<GatewayError>()
-      ends.set(keyId, end)
-      const revoked = Effect.as(keys.ended(keyId), revokedError)
+      ends.set(credential, end)
+      const revoked = Effect.as(keys.ended(credential), isCallerId(credential) ? withdrawnError : revokedError)
       return Effect.raceFirst(Deferred.await(expired), revoked).pipe(
         Effect.tap((error) => {
-          ends.delete(keyId)
+          ends.delete(credential)
           return Deferred.succeed(end, error)
         }),
         Effect.forkIn(scope),
@@ -42,9 +43,8 @@ export const makeEnds = Effect.gen(function* () {
       )
     })
   return (caller: CallerIdentity): Effect.Effect<GatewayError> => {
+    const end = endOf(keys.credentialOf(caller))
     const withdrawn = identity?.ended(caller)
-    return withdrawn === undefined
-      ? ofKey(caller.id)
-      : Effect.raceFirst(Deferred.await(expired), Effect.as(withdrawn, withdrawnError))
+    return withdrawn === undefined ? end : Effect.raceFirst(end, Effect.as(withdrawn, withdrawnError))
   }
 })

@@ -1,7 +1,7 @@
 /** Judges tokens and certificates by the identity file, which is read again when it or a file that it names changes. */
 import type { X509Certificate } from "node:crypto"
 import { Clock, type Duration, Effect, Exit, Layer, Result, Scope } from "effect"
-import { GatewayError } from "../catalog/GatewayError.ts"
+import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { FileError } from "../limits/files.ts"
 import { Keys } from "../limits/Keys.ts"
@@ -42,6 +42,13 @@ const noTeam = (team: string, id: string) =>
     refused: { why: "no-team", id },
     message: "The rule that holds for this caller names a team that does not exist. Ask the operator to create it.",
     detail: `a rule of the identity file names the team ${team}, which the key file does not: npm run gateway -- teams create ${team}`
+  })
+
+const refusedCaller = (why: Refusal, id: string) =>
+  new GatewayError({
+    reason: "unauthenticated",
+    refused: { why, id },
+    message: "The operator has withdrawn the access of this caller. Ask the operator for it."
   })
 
 const refusedCertificate = ({ message, why }: Problem, id: string) =>
@@ -145,6 +152,8 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
       const open = new Set<{ readonly holds: () => boolean; readonly end: () => void }>()
 
       const grant = (rule: Rule | undefined, id: string, name: string, subject: string) => {
+        const refusal = book.refusalOf(id)
+        if (refusal !== undefined) return Result.fail(refusedCaller(refusal, id))
         if (rule === undefined) return Result.fail(noRule(subject, id))
         const team = book.inForce().teams.find((candidate) => candidate.name === rule.team)
         if (rule.team !== undefined && team === undefined) return Result.fail(noTeam(rule.team, id))

@@ -84,6 +84,18 @@ export const encodeKey = Schema.encodeSync(Key)
 export const isExpired = ({ expires }: Key, now: number): boolean =>
   expires !== undefined && DateTime.toEpochMillis(expires) <= now
 
+/** IDs of callers without a key: by a token, or by a certificate (docs/identity.md). */
+export const isCallerId = (id: string): boolean => /^(?:jwt|crt)_[0-9a-f]{24}$/.test(id)
+
+/** A caller without a key that is refused, whatever the identity file says of it. */
+const RefusedCaller = Schema.Struct({
+  id: Schema.String.check(Schema.makeFilter((id) => isCallerId(id) || "must be the ID of a caller, jwt_… or crt_…")),
+  revoked: Schema.optional(Schema.DateTimeUtcFromString),
+  /** Refused until it is enabled again. */
+  disabled: Schema.optional(Schema.DateTimeUtcFromString)
+})
+export type RefusedCaller = typeof RefusedCaller.Type
+
 export const areUnique = (names: ReadonlyArray<string>): boolean => new Set(names).size === names.length
 
 const KeyFile = Schema.Struct({
@@ -95,7 +107,8 @@ const KeyFile = Schema.Struct({
     Schema.Array(Team).check(
       Schema.makeFilter((teams) => areUnique(teams.map(({ name }) => name)) || "two teams have the same name")
     )
-  )
+  ),
+  callers: Schema.optional(Schema.Array(RefusedCaller))
 }).check(
   // A misspelt team must not be read as one without limits.
   Schema.makeFilter(({ keys, teams = [] }) => {
@@ -110,6 +123,8 @@ const KeyFile = Schema.Struct({
 export interface KeyBook {
   readonly keys: ReadonlyArray<Key>
   readonly teams: ReadonlyArray<Team>
+  /** Those that are refused. */
+  readonly callers?: ReadonlyArray<RefusedCaller> | undefined
 }
 export const emptyBook: KeyBook = { keys: [], teams: [] }
 
@@ -127,7 +142,7 @@ export const newSecret = (): string => `gmg_${randomBytes(32).toString("base64ur
 
 /** The keys and teams in a file's text. */
 export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, FileError> =>
-  Effect.map(parse(path, text), ({ keys, teams = [] }) => ({ keys, teams }))
+  Effect.map(parse(path, text), ({ teams = [], ...book }) => ({ ...book, teams }))
 
 /** The keys and teams of a file, none when there is no file. */
 export const readBook = Effect.fnUntraced(function* (path: string) {
@@ -143,14 +158,20 @@ export const readKeys = (path: string) => Effect.map(readBook(path), ({ keys }) 
 /** Changes a key file, one command at a time, and returns what `change` made beside it. */
 export const changeBook = <A, E, R>(
   path: string,
-  change: (book: KeyBook) => Effect.Effect<{ readonly book: KeyBook; readonly result: A }, E, R>
+  change: (book: KeyBook) => Effect.Effect<{ readonly book: Partial<KeyBook>; readonly result: A }, E, R>
 ) =>
   withLock(
     path,
     Effect.gen(function* () {
-      const { book, result } = yield* change(yield* readBook(path))
-      const { keys, teams } = book
-      const file = encode(teams.length === 0 ? { version: 1, keys } : { version: 1, keys, teams })
+      const before = yield* readBook(path)
+      const { book, result } = yield* change(before)
+      const { callers = [], keys, teams } = { ...before, ...book }
+      const file = encode({
+        version: 1,
+        keys,
+        ...(teams.length === 0 ? {} : { teams }),
+        ...(callers.length === 0 ? {} : { callers })
+      })
       yield* writeAtomic(path, `${JSON.stringify(file, null, 2)}\n`)
       return result
     })

@@ -7,7 +7,17 @@ import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { FileError, readOwned } from "./files.ts"
-import { digestOf, emptyBook, isExpired, type Key, type KeyBook, matches, parseBook, type Team } from "./KeyFile.ts"
+import {
+  digestOf,
+  emptyBook,
+  isCallerId,
+  isExpired,
+  type Key,
+  type KeyBook,
+  matches,
+  parseBook,
+  type Team
+} from "./KeyFile.ts"
 import { makeGrace } from "./keysGrace.ts"
 import { pickLimits } from "./limits.ts"
 import { RefusedKeys } from "./replicas.ts"
@@ -59,18 +69,23 @@ interface Secret {
   readonly until: number
 }
 
+/** Digests of the secrets that callers have sent. */
+const credentials = new WeakMap<CallerIdentity, string>()
+
 /** A book, since when it is in force, and what requests look up in it. */
 const indexOf = (book: KeyBook) => {
   const teams = new Map<string | undefined, Team>(book.teams.map((team) => [team.name, team]))
   const secrets = new Map<string, Secret>()
   for (const key of book.keys) {
-    const caller = identityOf(key, teams.get(key.team))
-    const add = (digest: string, until: number) =>
+    const add = (digest: string, until: number) => {
+      const caller = identityOf(key, teams.get(key.team))
+      credentials.set(caller, digest)
       secrets.set(digest, { key, caller, digest: Buffer.from(digest), until })
+    }
     add(key.digest, Number.POSITIVE_INFINITY)
     if (key.previous !== undefined) add(key.previous.digest, DateTime.toEpochMillis(key.previous.until))
   }
-  return { book, since: Date.now(), secrets, byId: new Map(book.keys.map((key) => [key.id, key])) }
+  return { book, since: Date.now(), secrets, callers: new Map(book.callers?.map((caller) => [caller.id, caller])) }
 }
 
 /** What an unknown secret is compared with, so that it takes the same work. */
@@ -102,8 +117,12 @@ export class Keys extends Context.Service<
      * the epoch.
      */
     readonly authenticate: (secret: string, now: number) => Result.Result<CallerIdentity, GatewayError>
-    /** Ends, within a poll, when the key is revoked, expired or removed, so that its running streams can be ended. */
-    readonly ended: (id: string) => Effect.Effect<void>
+    /** Why the caller without a key that has this ID is refused; undefined where it is not. */
+    readonly refusalOf: (callerId: string) => Refusal | undefined
+    /** What gives the caller its access: the same for all requests with one secret, or of one caller without a key. */
+    readonly credentialOf: (caller: CallerIdentity) => string
+    /** Ends, within a poll, when that is revoked, expired, rotated or removed, so that running streams can be ended. */
+    readonly ended: (credential: string) => Effect.Effect<void>
     /** The keys and teams that are in force, and since when (milliseconds since the epoch). */
     readonly inForce: () => KeyBook & { readonly since: number }
   }
@@ -174,25 +193,37 @@ const make = (initial: KeyBook) => {
     const same = timingSafeEqual(Buffer.from(digest), found?.digest ?? noDigest)
     if (!same || found === undefined) return unauthenticated(presented === "" ? "missing" : "unknown")
     const { caller, key, until } = found
-    if (now < until && works(key, now)) return Result.succeed(caller)
+    const isOver = now >= until || refused.has(digest)
+    if (!isOver && works(key, now)) return Result.succeed(caller)
     const ended =
       key.revoked === undefined && key.disabled !== undefined
         ? "disabled"
         : key.revoked !== undefined || isActive(key, now)
           ? "revoked"
           : "expired"
-    return unauthenticated(now < until ? ended : "rotated", key.id)
+    return unauthenticated(isOver ? "rotated" : ended, key.id)
   }
 
-  const ended = (id: string) =>
-    Effect.suspend(() => Deferred.await(getOrInsert(waiting, id, () => Deferred.makeUnsafe<void>())))
+  const refusalOf = (id: string): Refusal | undefined => {
+    const known = index.callers.get(id)
+    if (known === undefined) return refused.has(id) ? "revoked" : undefined
+    return known.revoked === undefined ? "disabled" : "revoked"
+  }
+  const credentialOf = (caller: CallerIdentity): string => credentials.get(caller) ?? caller.id
+  const holds = (credential: string, now: number): boolean => {
+    if (isCallerId(credential)) return refusalOf(credential) === undefined
+    const secret = index.secrets.get(credential)
+    return secret !== undefined && now < secret.until && !refused.has(credential) && works(secret.key, now)
+  }
+
+  const ended = (credential: string) =>
+    Effect.suspend(() => Deferred.await(getOrInsert(waiting, credential, () => Deferred.makeUnsafe<void>())))
 
   const tick = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    for (const [id, deferred] of waiting) {
-      const key = index.byId.get(id)
-      if (key !== undefined && works(key, now)) continue
-      waiting.delete(id)
+    for (const [credential, deferred] of waiting) {
+      if (holds(credential, now)) continue
+      waiting.delete(credential)
       yield* Deferred.succeed(deferred, undefined)
     }
   })
@@ -206,5 +237,5 @@ const make = (initial: KeyBook) => {
     refused = ids
   }
   const inForce = () => ({ ...index.book, since: index.since })
-  return { service: Keys.of({ authenticate, ended, inForce }), refuse, replace, tick }
+  return { service: Keys.of({ authenticate, refusalOf, credentialOf, ended, inForce }), refuse, replace, tick }
 }

@@ -152,8 +152,8 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
       seenRefused = new Set(ids)
       return seenRefused
     }),
-    add: (id) => Effect.asVoid(send("SADD", refusedName, id)),
-    remove: (id) => Effect.asVoid(send("SREM", refusedName, id))
+    add: (ids) => Effect.asVoid(send("SADD", refusedName, ...ids)),
+    remove: (ids) => Effect.asVoid(send("SREM", refusedName, ...ids))
   })
   return Context.make(Ledger, ledger).pipe(Context.add(RefusedKeys, refusedKeys))
 })

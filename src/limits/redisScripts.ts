@@ -10,7 +10,7 @@ export const nameOf = (account: string): string => `${prefix}{${account}}`
 const keysOf = ({ name }: Account): ReadonlyArray<string> => [nameOf(name), `${nameOf(name)}:leases`]
 /** What all counts belong to. */
 export const epochName = `${prefix}epoch`
-/** IDs of keys that are revoked or disabled, a set. */
+/** IDs of keys and callers that are revoked or disabled, and digests of secrets that rotation has ended; a set. */
 export const refusedName = `${prefix}refused`
 /** States of processes, for status pages. */
 export const boardName = `${prefix}status`

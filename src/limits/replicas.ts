@@ -1,4 +1,4 @@
-/** What processes that share a store tell each other through it: their state, and keys that are refused (docs/operation.md#redis). */
+/** What processes that share a store tell each other through it: their state, and keys and callers that are refused (docs/operation.md#redis). */
 import { Context, Effect, Layer } from "effect"
 import type { LedgerError } from "./Ledger.ts"
 
@@ -16,15 +16,15 @@ export class StatusBoard extends Context.Service<
   }
 >()("gateway/limits/StatusBoard") {}
 
-/** Keys that are revoked or disabled, before the key file of every replica says so. */
+/** Keys and callers that are revoked or disabled, and secrets that rotation has ended, before the key file of every replica says so. */
 export class RefusedKeys extends Context.Service<
   RefusedKeys,
   {
-    /** The IDs of all of them. */
+    /** The IDs of keys and callers, and the digests of secrets. */
     readonly list: Effect.Effect<ReadonlySet<string>, LedgerError>
-    readonly add: (id: string) => Effect.Effect<void, LedgerError>
-    /** Takes a key that was disabled. */
-    readonly remove: (id: string) => Effect.Effect<void, LedgerError>
+    readonly add: (ids: ReadonlyArray<string>) => Effect.Effect<void, LedgerError>
+    /** Takes what was disabled. */
+    readonly remove: (ids: ReadonlyArray<string>) => Effect.Effect<void, LedgerError>
   }
 >()("gateway/limits/RefusedKeys") {
   /** Where replicas share nothing but the key file. */

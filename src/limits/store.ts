@@ -102,10 +102,10 @@ export const raiseIn =
     )
 
 /** Tells the replicas of a gateway whether a key is refused; undefined where no Redis is known of that they share. */
-export const tellReplicas = ({ redisUrl }: StoreSettings, id: string, refused: boolean) =>
+export const tellReplicas = ({ redisUrl }: StoreSettings, ids: ReadonlyArray<string>, refused: boolean) =>
   Option.getOrUndefined(
     Option.map(redisUrl, (url) =>
-      Effect.flatMap(RefusedKeys, ({ add, remove }) => (refused ? add(id) : remove(id))).pipe(
+      Effect.flatMap(RefusedKeys, ({ add, remove }) => (refused ? add(ids) : remove(ids))).pipe(
         Effect.provide(redisLayer(url))
       )
     )

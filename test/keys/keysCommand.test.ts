@@ -268,6 +268,32 @@ describe("keys commands", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
+  it.effect("a caller without a key is refused by its ID, and listed while it is", () =>
+    Effect.gen(function* () {
+      const file = yield* keyFile
+      const id = `jwt_${"0f".repeat(12)}`
+      const why = Effect.map(Keys, ({ refusalOf }) => refusalOf(id)).pipe(
+        Effect.provide(Layer.fresh(Keys.layer({ file })))
+      )
+      yield* createTeam(file, "blue", {})
+      assert.include((yield* Effect.flip(disableKey(file, id, false))).message, `Caller ${id} is enabled already`)
+      assert.include(yield* disableKey(file, id, true), `Disabled caller ${id}`)
+      assert.strictEqual(yield* why, "disabled")
+      // Other commands keep it.
+      yield* createKey(file, { name: "x" })
+      yield* setTeam(file, "blue", { requestsPerMinute: 1 })
+      assert.match(yield* listKeys(file, { json: false, spent }), new RegExp(`CALLER +STATUS\\n${id} +disabled 1970`))
+      yield* disableKey(file, id, false)
+      assert.isUndefined(yield* why)
+      assert.notInclude(yield* listKeys(file, { json: false, spent }), "CALLER")
+      yield* revokeKey(file, id)
+      assert.strictEqual(yield* why, "revoked")
+      assert.include(yield* revokeKey(file, id), `Caller ${id} is revoked since 1970-01-01`)
+      assert.include((yield* Effect.flip(disableKey(file, id, false))).message, "for good")
+      assert.include((yield* Effect.flip(revokeKey(file, "jwt_0"))).message, "There is no key")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
   it.effect("those that nobody uses are listed", () =>
     Effect.gen(function* () {
       const file = yield* keyFile

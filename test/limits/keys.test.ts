@@ -4,7 +4,7 @@ import { Clock, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric, Result }
 import type { PlatformError } from "effect/PlatformError"
 import { TestClock } from "effect/testing"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
-import { readKeys } from "../../src/limits/KeyFile.ts"
+import { digestOf, readKeys } from "../../src/limits/KeyFile.ts"
 import { Keys, permits } from "../../src/limits/Keys.ts"
 import { createKey, revokeKey, rotateKey } from "../../src/operators/keys/keysCommand.ts"
 import { callerWith, eventually, keyFile, only, secretIn } from "./support.ts"
@@ -62,7 +62,7 @@ describe("Keys", () => {
       yield* Effect.gen(function* () {
         const keys = yield* Keys
         const key = Result.getOrThrow(yield* authenticate(secret))
-        const ended = yield* Effect.forkChild(keys.ended(key.id), { startImmediately: true })
+        const ended = yield* Effect.forkChild(keys.ended(keys.credentialOf(key)), { startImmediately: true })
         yield* Effect.sleep("1100 millis")
         assert.isUndefined(ended.pollUnsafe())
         yield* revokeKey(file, key.id)
@@ -77,9 +77,9 @@ describe("Keys", () => {
       const file = yield* keyFile
       yield* TestClock.setTime(Date.UTC(2026, 10, 21))
       yield* createKey(file, { name: "x", expires: "2026-11-21T00:00:10Z" })
-      const { id } = yield* only(file)
+      const { digest } = yield* only(file)
       yield* Effect.gen(function* () {
-        const ended = yield* Effect.forkChild((yield* Keys).ended(id), { startImmediately: true })
+        const ended = yield* Effect.forkChild((yield* Keys).ended(digest), { startImmediately: true })
         yield* eventually(Effect.sync(() => ended.pollUnsafe() !== undefined))
         assert.isAtLeast(yield* Clock.currentTimeMillis, Date.UTC(2026, 10, 21, 0, 0, 10))
       }).pipe(Effect.provide(Keys.layer({ file })))
@@ -91,11 +91,16 @@ describe("Keys", () => {
       const file = yield* keyFile
       const old = secretIn(yield* createKey(file, { name: "x" }))
       yield* Effect.gen(function* () {
-        const secret = secretIn(yield* rotateKey(file, (yield* only(file)).id, "1 hour"))
+        const secret = secretIn((yield* rotateKey(file, (yield* only(file)).id, "1 hour")).text)
         yield* eventually(accepts(secret))
         assert.isTrue(yield* accepts(old))
+        const keys = yield* Keys
+        const ended = yield* Effect.forkChild(keys.ended(digestOf(old)), { startImmediately: true })
+        const kept = yield* Effect.forkChild(keys.ended(digestOf(secret)), { startImmediately: true })
         yield* TestClock.adjust("1 hour")
         assert.deepStrictEqual([yield* accepts(old), yield* accepts(secret)], [false, true])
+        yield* eventually(Effect.sync(() => ended.pollUnsafe() !== undefined))
+        assert.isUndefined(kept.pollUnsafe())
       }).pipe(Effect.provide(Keys.layer({ file })))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
@@ -142,7 +147,7 @@ describe("Keys", () => {
       yield* Effect.gen(function* () {
         for (const [at, spoil] of ways.entries()) {
           assert.deepStrictEqual(yield* up, [1])
-          const ended = yield* Effect.forkChild((yield* Keys).ended((yield* only(file)).id))
+          const ended = yield* Effect.forkChild((yield* Keys).ended((yield* only(file)).digest))
           yield* spoil
           yield* eventually(Effect.map(up, ([value]) => value === 0))
           assert.isTrue(yield* accepts(secret))

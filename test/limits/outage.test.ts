@@ -137,7 +137,7 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
       const second = yield* gateway(others)
       yield* first(use(500))
       yield* second(use(200))
-      yield* second(Effect.flatMap(RefusedKeys, ({ add }) => add("key_1")))
+      yield* second(Effect.flatMap(RefusedKeys, ({ add }) => add(["key_1"])))
       yield* first(refused)
       const resetsBefore = yield* resets
       const scope = yield* Scope.make()

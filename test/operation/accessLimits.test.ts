@@ -209,7 +209,7 @@ describe("the end of a key", () => {
     assert.strictEqual((await models(secrets.free)).status, 200)
 
     const rotate = async (id: string, grace: "1 day" | "1 second") =>
-      secretIn(await Effect.runPromise(Effect.provide(rotateKey(file, id, grace), NodeServices.layer)))
+      secretIn((await Effect.runPromise(Effect.provide(rotateKey(file, id, grace), NodeServices.layer))).text)
     const renewed = [await rotate("rotated", "1 day"), await rotate("graceless", "1 second")]
     for (const secret of renewed) {
       await until(async () => (await models(secret)).status === 200, "the new secret")

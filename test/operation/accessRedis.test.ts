@@ -2,6 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { callerId } from "../../src/identity/rules.ts"
+import { makeKey, tokenOf } from "../identity/issuer.ts"
 import { hasOwnRedis, startRedis, type TestRedis } from "../limits/redis.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
 import { get } from "../support/http.ts"
@@ -20,7 +22,9 @@ const { file, secrets } = keysFileWith(directory, {
   local: { requestsPerMinute: 2 },
   free: {},
   leaked: {},
-  paused: {}
+  paused: {},
+  rotated: {},
+  restored: { monthlyTokens: 100_000 }
 })
 let redis: TestRedis
 let gateways: readonly [Gateway, Gateway]
@@ -82,7 +86,20 @@ describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
     // The other replica has a copy of the key file, which does not change.
     const copy = join(directory, "copy.json")
     writeFileSync(copy, readFileSync(file))
-    const other = await startGateway({ settings: { GATEWAY_KEYS_FILE: copy, GATEWAY_REDIS_URL: redis.url } })
+    const signing = await makeKey("ES256", "one")
+    writeFileSync(join(directory, "jwks.json"), JSON.stringify({ keys: [signing.jwk] }))
+    const identity = join(directory, "identity.json")
+    writeFileSync(
+      identity,
+      JSON.stringify({
+        version: 1,
+        issuers: [{ issuer: "https://id", audience: "gateway", jwks: "jwks.json" }],
+        rules: [{ issuer: "https://id", claims: { sub: "*" } }]
+      })
+    )
+    const other = await startGateway({
+      settings: { GATEWAY_KEYS_FILE: copy, GATEWAY_REDIS_URL: redis.url, GATEWAY_IDENTITY_FILE: identity }
+    })
     const run = async (...args: ReadonlyArray<string>) => {
       const { stdout } = await start(["keys", ...args], { GATEWAY_KEYS_FILE: file, GATEWAY_REDIS_URL: redis.url }).ended
       assert.include(stdout, "Replicas that share the Redis were told.")
@@ -101,10 +118,73 @@ describe.skipIf(!hasOwnRedis)("two gateways on one Redis", () => {
       await until(() => refused(secrets.paused), "the refusal", 5000)
       await run("enable", "paused")
       await until(async () => !(await refused(secrets.paused)), "the key")
+
+      const rotating = await openSurface(other.url, secrets.rotated, "chat", "[sandbox: stall after=2]", {
+        stream: true
+      })
+      await run("rotate", "rotated", "--overlap", "0")
+      await until(() => refused(secrets.rotated), "the refusal", 5000)
+      assert.match(await rotating.text(), /revoked or has expired/)
+
+      const bearer = { authorization: `Bearer ${await tokenOf("https://id", signing)}` }
+      const statusOf = async () => (await get(`${other.url}/v1/models`, bearer)).status
+      const streaming = await fetch(`${other.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...bearer },
+        body: JSON.stringify({ ...requestOf("chat", "[sandbox: stall after=2]")[1], stream: true })
+      })
+      assert.strictEqual(streaming.status, 200)
+      const caller = callerId("jwt", "https://id", "job-1")
+      await run("disable", caller)
+      await until(async () => (await statusOf()) === 403, "the refusal", 5000)
+      assert.match(await streaming.text(), /no longer gives access/)
+      await run("enable", caller)
+      await until(async () => (await statusOf()) === 200, "the caller")
     } finally {
       await other.stop()
     }
   })
+
+  it("gets back this month's counts from the usage records by a command, where it was lost", async () => {
+    let own = await startRedis()
+    const usage = join(directory, "usage.jsonl")
+    const state = join(directory, "state")
+    const settings = {
+      GATEWAY_KEYS_FILE: file,
+      GATEWAY_REDIS_URL: own.url,
+      GATEWAY_USAGE_LOG: usage,
+      GATEWAY_STATE_DIR: state
+    }
+    const remaining = async () => {
+      const gateway = await startGateway({ settings })
+      try {
+        const { headers, json } = await ask(gateway.url, secrets.restored, "chat", "hello")
+        await until(() => gateway.records().some(({ request_id }) => request_id === headers.get("x-request-id")), "it")
+        return { left: Number(headers.get("x-ratelimit-remaining-tokens")), used: Number(json.usage.total_tokens) }
+      } finally {
+        await gateway.stop()
+      }
+    }
+    const listed = async () => {
+      const { stdout } = await start(["keys", "list", "--json"], settings).ended
+      const { keys } = JSON.parse(stdout)
+      return keys.find(({ id }: { readonly id: string }) => id === "restored").use.monthlyTokens
+    }
+    try {
+      const first = await remaining()
+      assert.strictEqual(await listed(), first.used)
+      await own.stop()
+      own = await startRedis(Number(new URL(own.url).port))
+      assert.strictEqual(await listed(), 0)
+      const { code, stderr, stdout } = await start(["usage", "restore", usage], settings).ended
+      assert.deepStrictEqual([code, stderr], [0, ""])
+      assert.match(stdout, /^Raised \d+ counts of this month and of today to what 1 records say\. None was lowered\.$/m)
+      assert.strictEqual(await listed(), first.used)
+      assert.isAtMost((await remaining()).left, first.left - first.used)
+    } finally {
+      await own.stop()
+    }
+  }, 60_000)
 
   it("without it keys still work, requests are counted locally, quotas are refused; both are logged, and over when it is back", async () => {
     const [gateway] = gateways

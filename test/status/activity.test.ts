@@ -184,6 +184,8 @@ describe("use", () => {
             Layer.merge(
               Layer.mock(Keys, {
                 authenticate: () => assert.fail("no secret is needed"),
+                credentialOf: () => assert.fail("no stream is open"),
+                refusalOf: () => undefined,
                 inForce: () => ({ keys, teams, since: 0 })
               }),
               Layer.mock(Quota, { note: () => {}, usageTotals })

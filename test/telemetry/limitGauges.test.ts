@@ -30,7 +30,12 @@ const shown = (by: MetricsBy) =>
   Effect.gen(function* () {
     let current = book
     const services = Layer.mergeAll(
-      Layer.mock(Keys, { authenticate: () => assert.fail(), inForce: () => ({ ...current, since: 0 }) }),
+      Layer.mock(Keys, {
+        authenticate: () => assert.fail(),
+        credentialOf: () => assert.fail(),
+        refusalOf: () => undefined,
+        inForce: () => ({ ...current, since: 0 })
+      }),
       Layer.mock(Quota, {
         note: () => {},
         usageTotals: ({ keys, teams }) => Effect.succeed({ keys: keys.map(() => use), teams: teams.map(() => use) })

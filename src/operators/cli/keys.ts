@@ -20,6 +20,12 @@ const rulesOf = Effect.fnUntraced(function* (models: string | undefined, { keysM
 
 const id = Argument.String("ID").pipe(Argument.withDescription("the key's ID, as `keys list` shows it"))
 
+const subject = Argument.String("ID").pipe(
+  Argument.withDescription(
+    "a key's ID, or that of a caller with a token or a certificate (jwt_…, crt_…), as records have it"
+  )
+)
+
 const limitFlags = Record.map(limitKinds, ({ help, option }) => optionalCount(option, help))
 
 const teamFlag = optionalText("team", "the team whose limits it shares")
@@ -28,15 +34,17 @@ const models = optionalText("models", "base models it may use: claude-*,gpt-5.1"
 const levels = optionalText("levels", "levels it may use: il5,itar")
 const expires = optionalText("expires", "when it ends: 2027-01-31 (at 00:00 UTC), a time, or 90d")
 
-/** Replicas read it from their Redis within two seconds, whenever they see the key file. */
-const notifying = <E, R>(
-  gateway: GatewaySettings,
-  id: string,
-  refused: boolean,
-  changed: Effect.Effect<string, E, R>
-) =>
-  Effect.flatMap(changed, (text) => {
-    const notified = tellReplicas(gateway, id, refused)
+interface Changed {
+  readonly text: string
+  /** Keys, callers and digests of secrets. */
+  readonly ids: ReadonlyArray<string>
+}
+
+/** Replicas hear it from their Redis within two seconds, whenever they see the key file. */
+const notifying = <E, R>(gateway: GatewaySettings, refused: boolean, changed: Effect.Effect<Changed, E, R>) =>
+  Effect.flatMap(changed, ({ ids, text }) => {
+    if (ids.length === 0) return Effect.succeed(text)
+    const notified = tellReplicas(gateway, ids, refused)
     if (notified === undefined) {
       const unknown =
         "Replicas that share a Redis hear of it with the key file: set GATEWAY_REDIS_URL in this shell, too.\n"
@@ -48,6 +56,14 @@ const notifying = <E, R>(
       onSuccess: () => `${text}Replicas that share the Redis were told.\n`
     })
   })
+
+/** Of one key or caller. */
+const refusing = <E, R>(gateway: GatewaySettings, id: string, refused: boolean, changed: Effect.Effect<string, E, R>) =>
+  notifying(
+    gateway,
+    refused,
+    Effect.map(changed, (text) => ({ text, ids: [id] }))
+  )
 
 export const keysCommand = Command.make("keys").pipe(
   Command.withDescription("Create, list, change, rotate and revoke API keys"),
@@ -96,20 +112,28 @@ export const keysCommand = Command.make("keys").pipe(
       { json: jsonFlag, unused: optionalText("unused", "only keys that work and were not used for so long: 30d") },
       (options, gateway) => listKeys(gateway.keysFile, { ...options, spent: spentIn(gateway) })
     ),
-    printing("revoke", "Revoke a key; it stops working within seconds", { id }, ({ id }, gateway) =>
-      notifying(gateway, id, true, revokeKey(gateway.keysFile, id))
+    printing(
+      "revoke",
+      "Revoke a key or a caller; it stops working within seconds",
+      { id: subject },
+      ({ id }, gateway) => refusing(gateway, id, true, revokeKey(gateway.keysFile, id))
     ),
-    printing("disable", "Refuse a key until it is enabled again", { id }, ({ id }, gateway) =>
-      notifying(gateway, id, true, disableKey(gateway.keysFile, id, true))
+    printing("disable", "Refuse a key or a caller until it is enabled again", { id: subject }, ({ id }, gateway) =>
+      refusing(gateway, id, true, disableKey(gateway.keysFile, id, true))
     ),
-    printing("enable", "Take a key that was disabled", { id }, ({ id }, gateway) =>
-      notifying(gateway, id, false, disableKey(gateway.keysFile, id, false))
+    printing("enable", "Take a key or a caller that was disabled", { id: subject }, ({ id }, gateway) =>
+      refusing(gateway, id, false, disableKey(gateway.keysFile, id, false))
     ),
     printing(
       "rotate",
       "Give a key a new secret; the old one works for another day",
       { id, overlap: optionalText("overlap", "how long the old one works: 0, 2 hours; a day unless given") },
-      ({ id, overlap }, { keysFile }) => Effect.flatMap(parseOverlap(overlap), (time) => rotateKey(keysFile, id, time))
+      ({ id, overlap }, gateway) =>
+        notifying(
+          gateway,
+          true,
+          Effect.flatMap(parseOverlap(overlap), (time) => rotateKey(gateway.keysFile, id, time))
+        )
     )
   ])
 )

@@ -4,7 +4,15 @@ import { Audit } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { usageNotice } from "../../contract/usageNotice.ts"
 import type { FileError } from "../../limits/files.ts"
-import { changeBook, digestOf, type Key, type KeyBook, newSecret } from "../../limits/KeyFile.ts"
+import {
+  changeBook,
+  digestOf,
+  isCallerId,
+  type Key,
+  type KeyBook,
+  newSecret,
+  type RefusedCaller
+} from "../../limits/KeyFile.ts"
 import {
   fail,
   parseExpires,
@@ -60,6 +68,8 @@ const endOf = Effect.fnUntraced(function* (
 })
 
 export const minute = (time: DateTime.Utc): string => `${DateTime.formatIso(time).slice(0, 16).replace("T", " ")} UTC`
+
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 const secretText = (secret: string): string =>
   `  ${secret}\n\nIt is shown this once. Send it in the header x-api-key.\n`
@@ -157,52 +167,86 @@ export const setKey = Effect.fnUntraced(function* (
   return `Key ${id} (${name}): ${changes.join(", ")}. Gateways take it up within 5 seconds.\n`
 })
 
-/** Revokes a key for good. Running gateways refuse it within 5 seconds. */
+type Refused = Pick<RefusedCaller, "disabled" | "revoked">
+
+/** Changes whether a key, or a caller without one, is refused; answers what it was called. */
+const changeRefusal = (
+  file: string,
+  id: string,
+  change: (before: Refused, title: string) => Effect.Effect<Refused, FileError>
+) =>
+  isCallerId(id)
+    ? changeBook(
+        file,
+        Effect.fnUntraced(function* ({ callers = [] }) {
+          const title = `caller ${id}`
+          const after = yield* change(callers.find((caller) => caller.id === id) ?? {}, title)
+          const rest = callers.filter((caller) => caller.id !== id)
+          const isRefused = after.disabled !== undefined || after.revoked !== undefined
+          return { book: { callers: isRefused ? [...rest, { id, ...after }] : rest }, result: title }
+        })
+      )
+    : changeKey(file, id, (key) => {
+        const title = `key ${id} (${key.name})`
+        return Effect.map(change(key, title), ({ disabled, revoked }) => ({
+          key: { ...key, disabled, revoked },
+          result: title
+        }))
+      })
+
+/** Revokes a key, or a caller without one, for good. Running gateways refuse it within 5 seconds. */
 export const revokeKey = Effect.fnUntraced(function* (file: string, id: string) {
   const audit = yield* Audit
   const now = yield* DateTime.now
-  const { before, name } = yield* changeKey(file, id, (key) =>
-    Effect.succeed({
-      key: key.revoked === undefined ? { ...key, revoked: now } : key,
-      result: { before: key.revoked, name: key.name }
-    })
-  )
-  if (before !== undefined) return `Key ${id} (${name}) is revoked since ${minute(before)}.\n`
+  let before: DateTime.Utc | undefined
+  const title = yield* changeRefusal(file, id, ({ disabled, revoked }) => {
+    before = revoked
+    return Effect.succeed({ disabled, revoked: revoked ?? now })
+  })
+  if (before !== undefined) return `${capital(title)} is revoked since ${minute(before)}.\n`
   audit({ audit: "key.revoked", outcome: "success", detail: { key_id: id } })
-  return `Revoked key ${id} (${name}). Gateways refuse it within 5 seconds.\n`
+  return `Revoked ${title}. Gateways refuse it within 5 seconds.\n`
 })
 
-/** Refuses a key until it is enabled again, or takes it again. */
+/** Refuses a key, or a caller without one, until it is enabled again, or takes it again. */
 export const disableKey = Effect.fnUntraced(function* (file: string, id: string, disabled: boolean) {
   const audit = yield* Audit
   const now = yield* DateTime.now
-  const name = yield* changeKey(file, id, (key) => {
-    if (key.revoked !== undefined) return fail(`Key ${id} is revoked for good.`)
-    if ((key.disabled !== undefined) === disabled) {
-      return fail(`Key ${id} (${key.name}) is ${disabled ? "disabled" : "enabled"} already.`)
+  const title = yield* changeRefusal(file, id, (before, title) => {
+    if (before.revoked !== undefined) return fail(`${capital(title)} is revoked for good.`)
+    if ((before.disabled !== undefined) === disabled) {
+      return fail(`${capital(title)} is ${disabled ? "disabled" : "enabled"} already.`)
     }
-    return Effect.succeed({ key: { ...key, disabled: disabled ? now : undefined }, result: key.name })
+    return Effect.succeed({ disabled: disabled ? now : undefined })
   })
   const changes = disabled ? "enabled -> disabled" : "disabled -> enabled"
   audit({ audit: "key.changed", outcome: "success", detail: { key_id: id, changes } })
   return disabled
-    ? `Disabled key ${id} (${name}). Gateways refuse it within 5 seconds; keys enable ${id} takes it back.\n`
-    : `Enabled key ${id} (${name}).\n`
+    ? `Disabled ${title}. Gateways refuse it within 5 seconds; keys enable ${id} takes it back.\n`
+    : `Enabled ${title}.\n`
 })
 
-/** Gives a key a new secret; the old one works for `overlap` longer (default a day; 0 ends it within seconds). */
+/**
+ * Gives a key a new secret; the old one works for `overlap` longer (default a day; 0 ends it within seconds). Answers the text, and the
+ * digests of the secrets that end now.
+ */
 export const rotateKey = Effect.fnUntraced(function* (file: string, id: string, overlap: Duration.Input = "1 day") {
   const audit = yield* Audit
   const now = yield* DateTime.now
   const until = DateTime.addDuration(now, overlap)
   const secret = newSecret()
-  const text = yield* changeKey(file, id, (key) => {
+  const rotated = yield* changeKey(file, id, (key) => {
     if (key.revoked !== undefined) return fail(`Key ${id} is revoked. Create another one with keys create.`)
+    const ids = [
+      ...(key.previous === undefined ? [] : [key.previous.digest]),
+      ...(DateTime.isGreaterThan(until, now) ? [] : [key.digest])
+    ]
+    const text = `Rotated key ${id} (${key.name}). The old secret works until ${minute(until)}. The new one:\n\n${secretText(secret)}`
     return Effect.succeed({
       key: { ...key, digest: digestOf(secret), previous: { digest: key.digest, until } },
-      result: `Rotated key ${id} (${key.name}). The old secret works until ${minute(until)}. The new one:\n\n${secretText(secret)}`
+      result: { text, ids }
     })
   })
   audit({ audit: "key.rotated", outcome: "success", detail: { key_id: id, until: DateTime.formatIso(until) } })
-  return text
+  return rotated
 })

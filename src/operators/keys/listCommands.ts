@@ -20,9 +20,14 @@ export interface ListKeysOptions extends ListOptions {
   readonly unused?: string | undefined
 }
 
+const refusal = ({ disabled, revoked }: Pick<Key, "disabled" | "revoked">): string | undefined => {
+  if (revoked !== undefined) return `revoked ${minute(revoked)}`
+  return disabled === undefined ? undefined : `disabled ${minute(disabled)}`
+}
+
 const status = (key: Key, now: DateTime.Utc): string => {
-  if (key.revoked !== undefined) return `revoked ${minute(key.revoked)}`
-  if (key.disabled !== undefined) return `disabled ${minute(key.disabled)}`
+  const refused = refusal(key)
+  if (refused !== undefined) return refused
   if (key.expires === undefined) return "active"
   return `${isExpired(key, DateTime.toEpochMillis(now)) ? "expired" : "expires"} ${minute(key.expires)}`
 }
@@ -93,7 +98,13 @@ const shortTable = ([heads = [], ...rows]: ReadonlyArray<ReadonlyArray<string>>)
   return table([heads.filter(isUsed), ...rows.map((row) => row.filter(isUsed))])
 }
 
-/** All keys, without their secrets. */
+/** Callers without keys that are refused. */
+const callersText = ({ callers = [] }: KeyBook): string =>
+  callers.length === 0
+    ? ""
+    : `\n${table([["CALLER", "STATUS"], ...callers.map((caller) => [caller.id, refusal(caller) ?? ""])])}`
+
+/** All keys, without their secrets, and the callers that are refused. */
 export const listKeys = Effect.fnUntraced(function* (file: string, options: ListKeysOptions) {
   const now = yield* DateTime.now
   const before = yield* parseGiven(options.unused, parseUnused(now))
@@ -105,11 +116,15 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
   if (options.json) {
     return asJson({
       keys: keys.map((key, n) => ({ ...shownKey(key), status: status(key, now), use: shownUse(useAt(n)) })),
+      callers:
+        idle === undefined ? book.callers?.map((caller) => ({ id: caller.id, status: refusal(caller) })) : undefined,
       unavailable: reasonOf(totals)
     })
   }
+  const callers = idle === undefined ? callersText(book) : ""
   if (keys.length === 0 && idle !== undefined) return `Every key that works was used within ${options.unused}.\n`
-  if (keys.length === 0) return `There are no keys in ${file}. Create one: npm run gateway -- keys create --name NAME\n`
+  if (keys.length === 0)
+    return `There are no keys in ${file}. Create one: npm run gateway -- keys create --name NAME\n${callers}`
   const heads = ["ID", "NAME", "STATUS", "TEAM", "OWNER", "MODELS", "LEVELS", ...limitHeads, ...useHeads, "LAST USE"]
   const rows = keys.map((key, n) => [
     key.id,
@@ -123,7 +138,7 @@ export const listKeys = Effect.fnUntraced(function* (file: string, options: List
     ...useCells(useAt(n), key),
     lastUseCell(useAt(n))
   ])
-  return shortTable([heads, ...rows]) + warning(totals)
+  return shortTable([heads, ...rows]) + callers + warning(totals)
 })
 
 const keysIn = ({ name }: Team, { keys }: KeyBook): number =>
