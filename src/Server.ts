@@ -16,7 +16,7 @@ import { docsLayer } from "./http/docs.ts"
 import { surfacesLayer } from "./http/groups.ts"
 import { Inference } from "./http/Inference.ts"
 import { limitGauges } from "./http/limitGauges.ts"
-import { frontDoor } from "./http/requestMiddleware.ts"
+import { requestMiddleware } from "./http/requestMiddleware.ts"
 import { healthLayer, modelsLayer } from "./http/system.ts"
 import { CloudQuota } from "./limits/CloudQuota.ts"
 import type { FileError } from "./limits/files.ts"
@@ -43,7 +43,7 @@ const routes = ({ docs, sandbox, settings }: GatewayOptions) => {
       Layer.provide(apiKeyLayer)
     ),
     Layer.unwrap(Effect.map(readNotice(settings.noticeFile), (notice) => docsLayer({ docs, notice, sandbox, tls }))),
-    frontDoor
+    requestMiddleware
   )
 }
 

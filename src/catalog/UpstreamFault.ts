@@ -46,7 +46,7 @@ export const isFiltered = ({ code }: JsonObject): boolean => code === "content_f
 const broken = (kind: Broken["kind"], message: string): Broken => ({ _tag: "Broken", kind, message })
 
 export const cut = broken("cut", "the cloud that serves this model broke off its reply")
-export const misshapen = broken("shape", "the cloud that serves this model sent a reply that cannot be read")
+export const invalidBody = broken("shape", "the cloud that serves this model sent a reply that cannot be read")
 export const unreadable = broken("event", "the cloud that serves this model sent an event that cannot be read")
 export const unfinished = (reason: string): Broken =>
   broken("finish", `the model ended without a usable answer (${reason})`)

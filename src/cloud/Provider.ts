@@ -20,7 +20,7 @@ export interface Attempt {
   /** The cloud's own ID of the call. */
   requestId: string | undefined
   /** When bytes of a streamed reply came last, in milliseconds of the process's clock. */
-  heardAt: number
+  lastBytesAt: number
 }
 
 /** What is asked of a cloud. */

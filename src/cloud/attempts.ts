@@ -147,7 +147,7 @@ const makeAttempts = Effect.gen(function* () {
         Effect.suspend(() => {
           const target = targetOf(cloud, kind, region)
           const span = openSpan(spanOf(kind, target, simulated), call.parent)
-          const noted: Attempt = { region, span, sent: false, requestId: undefined, heardAt: 0 }
+          const noted: Attempt = { region, span, sent: false, requestId: undefined, lastBytesAt: 0 }
           call.attempts.push(noted)
           span.asked(region)
           return endOnFailure(span)(ask(printed, target, noted, signedWith))

@@ -5,9 +5,9 @@
 import type { Headers } from "effect/http"
 import { type Code, GatewayError, type Reason } from "../catalog/GatewayError.ts"
 import {
+  invalidBody,
   isFiltered,
   isTimeout,
-  misshapen,
   type Refused,
   refused,
   retryDelayOf,
@@ -47,7 +47,7 @@ interface Meaning {
 
 const refusal: Meaning = { reason: "invalid", code: "upstream-invalid" }
 const filteredPrompt: Meaning = { reason: "invalid", code: "content-filter" }
-const lockedOut: Meaning = {
+const unauthorizedUpstream: Meaning = {
   reason: "upstream",
   code: "upstream-refused",
   message: "the cloud that serves this model refused the gateway; its operator has to look at it"
@@ -69,9 +69,9 @@ const meanings: ReadonlyMap<number, Meaning> = new Map([
   [400, refusal],
   [413, refusal],
   [422, refusal],
-  [401, lockedOut],
-  [403, lockedOut],
-  [404, lockedOut],
+  [401, unauthorizedUpstream],
+  [403, unauthorizedUpstream],
+  [404, unauthorizedUpstream],
   [408, tooSlow],
   [504, tooSlow],
   [429, limited]
@@ -166,4 +166,4 @@ export const unexpected = (what: string, code: "content-type" | "redirect" | "in
   })
 
 /** A 200 whose body is not what the API promises. */
-export const malformed = faultError(misshapen, (message) => message)
+export const malformed = faultError(invalidBody, (message) => message)

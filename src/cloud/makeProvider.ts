@@ -69,7 +69,7 @@ export const makeProvider = (cloud: Cloud) =>
           decode({
             decoder: cloud.framing(kind).decoder(),
             arrived: () => {
-              attempt.heardAt = performance.now()
+              attempt.lastBytesAt = performance.now()
               attempt.span.chunk()
             },
             first: ({ data }) => {

@@ -21,7 +21,7 @@ import { CurrentRecord, type RequestRecord, refuse } from "./RequestRecord.ts"
 import { adjustedHeaders } from "./replyHeaders.ts"
 import { makeResend, type Prepare } from "./resend.ts"
 import { makeStreamReply } from "./streamReply.ts"
-import { makeEnds } from "./terminations.ts"
+import { makeTerminations } from "./terminations.ts"
 import { cloudProviders } from "./upstreamCall.ts"
 import { makeWholeReply } from "./wholeReply.ts"
 
@@ -49,7 +49,7 @@ export class Inference extends Context.Service<
       const catalog = yield* CatalogStore
       const { cloudOf, providerOf } = yield* cloudProviders
       const hold = makeHold(yield* RateLimit, yield* Quota, yield* CloudQuota)
-      const streamed = makeStreamReply(settings, yield* makeEnds)
+      const streamed = makeStreamReply(settings, yield* makeTerminations)
       const whole = makeWholeReply(settings)
       const { admit, screened } = makeAdmission(catalog, settings)
       const resend = makeResend()

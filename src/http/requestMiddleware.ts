@@ -1,5 +1,5 @@
 /**
- * The front door: every request gets its ID and its record, every reply the headers that all replies have, and what
+ * Around every request: it gets its ID and its record, every reply the headers that all replies have, and what
  * no route answers is answered here, in the shape of its path.
  */
 import { TLSSocket } from "node:tls"
@@ -102,7 +102,7 @@ const makeFinish = Effect.gen(function* () {
   }
 })
 
-export const frontDoor = HttpRouter.middleware(
+export const requestMiddleware = HttpRouter.middleware(
   Effect.gen(function* () {
     const settings = yield* Settings
     const finish = yield* makeFinish

@@ -10,10 +10,10 @@ import type { GatewaySettings } from "../Settings.ts"
 import type { Protocol } from "../stream/Frame.ts"
 import { governanceSoFar, reply, scanned } from "../stream/reply.ts"
 import { singleUse } from "../stream/singleUse.ts"
-import type { makeEnds } from "./terminations.ts"
-import { type Asking, upstreamCall } from "./upstreamCall.ts"
+import type { makeTerminations } from "./terminations.ts"
+import { type ReadyCall, upstreamCall } from "./upstreamCall.ts"
 
-export interface StreamReplyOptions extends Asking {
+export interface StreamReplyOptions extends ReadyCall {
   readonly protocol: Protocol
 }
 
@@ -44,7 +44,7 @@ const startingWith = <A, E>(first: A | undefined, rest: Pull.Pull<A, E>): Pull.P
 
 type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
 
-export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof makeEnds>) =>
+export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof makeTerminations>) =>
   Effect.fnUntraced(function* (options: StreamReplyOptions) {
     const { protocol, prepared, route, provider, record } = options
     const fiber = yield* Effect.fiber
@@ -95,7 +95,7 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
       errorOf: (fault) => provider.faultError(route, fault),
       heartbeat: limits.heartbeat,
       idle: limits.streamIdleTimeout,
-      heardAt: () => record.attempts.at(-1)?.heardAt ?? 0,
+      lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,
       ceiling: limits.streamCeiling,
       ended: record.caller === undefined ? Effect.never : endOf(record.caller),
       cutOff: Effect.sync(() => fiber.interruptUnsafe()),

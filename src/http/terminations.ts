@@ -20,7 +20,7 @@ const withdrawnError = new GatewayError({
 })
 
 /** One fiber a credential with streams; each stream awaits what it answers. */
-export const makeEnds = Effect.gen(function* () {
+export const makeTerminations = Effect.gen(function* () {
   const keys = yield* Keys
   const identity = Option.getOrUndefined(yield* Effect.serviceOption(Identity))
   const { expired } = yield* Drain

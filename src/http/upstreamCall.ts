@@ -30,13 +30,17 @@ export const cloudProviders = Effect.gen(function* () {
 })
 
 /** A request that is ready to be sent, and by whom. */
-export interface Asking<P extends Prepared = Prepared> extends Ready<P> {
+export interface ReadyCall<P extends Prepared = Prepared> extends Ready<P> {
   readonly provider: Provider["Service"]
   readonly record: RequestRecord
 }
 
 /** What the call learns goes to the request's record. */
-export const upstreamCall = ({ prepared, route, record }: Asking, body: () => Body, until?: number): UpstreamCall => ({
+export const upstreamCall = (
+  { prepared, route, record }: ReadyCall,
+  body: () => Body,
+  until?: number
+): UpstreamCall => ({
   route,
   operation: prepared.operation,
   body,

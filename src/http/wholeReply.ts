@@ -9,9 +9,9 @@ import type { Answer, AnswerBody, Prepared, Surface } from "../surfaces/Surface.
 import { print } from "../wire/print.ts"
 import { inOneTurn, inSlices } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
-import { type Asking, upstreamCall } from "./upstreamCall.ts"
+import { type ReadyCall, upstreamCall } from "./upstreamCall.ts"
 
-export interface WholeReplyOptions<P extends Prepared> extends Asking<P> {
+export interface WholeReplyOptions<P extends Prepared> extends ReadyCall<P> {
   readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
 }
 

@@ -26,7 +26,7 @@ export interface DeadlineOptions {
   /** Longest silence of the cloud while it is waited for: a slow caller is no silence of the cloud. */
   readonly idle: Duration.Duration
   /** When bytes of the cloud came last, in milliseconds of the process's clock. */
-  readonly heardAt: () => number
+  readonly lastBytesAt: () => number
   /** Longest whole reply, from the call on. */
   readonly ceiling: Duration.Duration
   /** Answers when the reply must end for another reason: a revoked key, a server that stops. */
@@ -46,7 +46,7 @@ export const withDeadlines =
   <A>(self: Stream.Stream<A, GatewayError | Enough>): Stream.Stream<A | typeof keepAlive, GatewayError> =>
     Stream.unwrap(
       Effect.gen(function* () {
-        const { cutOff, ended, heardAt } = options
+        const { cutOff, ended, lastBytesAt } = options
         const ceiling = Duration.toMillis(options.ceiling)
         const heartbeat = Duration.toMillis(options.heartbeat)
         const idle = Duration.toMillis(options.idle)
@@ -58,7 +58,7 @@ export const withDeadlines =
         let emittedAt = startedAt
         let waitingSince: number | undefined = startedAt
         const silentSince = () =>
-          waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, heardAt())
+          waitingSince === undefined ? Number.POSITIVE_INFINITY : Math.max(waitingSince, lastBytesAt())
 
         const read = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(self), call), (pull) => {
           const begin = Effect.suspend(() => {

@@ -61,7 +61,7 @@ export interface Ready<P extends Prepared> {
 export type AnswerBody = string | Uint8Array | object
 
 /** What a whole reply says, while its calls are still to be scanned. */
-export interface Said extends Summary {
+export interface Rendered extends Summary {
   readonly calls: ReadonlyArray<Called>
   /** As it goes to the caller, with what the scan found. */
   readonly body: (governance: Governance | undefined) => AnswerBody
@@ -96,7 +96,7 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
   /** What `answer` does in one step and a large reply cannot wait for, done before it. */
   readonly ahead?: ((body: JsonObject) => Slices<void>) | undefined
   /** What a whole reply says. */
-  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "bytes">) => Result.Result<Said, UpstreamFault>
+  readonly answer: (prepared: P, reply: Pick<Reply, "body" | "bytes">) => Result.Result<Rendered, UpstreamFault>
   /** How a streamed reply is said; absent where there is none. */
   readonly protocol?: ((prepared: P) => Protocol) | undefined
   /** One answer of several, where several were asked for. */

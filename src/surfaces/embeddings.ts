@@ -5,7 +5,7 @@ import { GatewayError, invalid } from "../catalog/GatewayError.ts"
 import { type EmbeddingList, EmbeddingsRequest, embeddingLimits } from "../contract/Embeddings.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { maxTextBytes } from "../contract/fields.ts"
-import { Adjusted, nameUnsaid } from "../vendors/adjustments.ts"
+import { Adjusted, reportUnsupported } from "../vendors/adjustments.ts"
 import { describeTooLong } from "../vendors/titan/faults.ts"
 import { reply } from "../vendors/titan/reply.ts"
 import { request } from "../vendors/titan/request.ts"
@@ -23,7 +23,7 @@ const read: ReadonlySet<string> = new Set(["model", "input", "encoding_format"])
 /** Vectors have one size, so to ask for it is to ask for nothing. */
 const unread = ({ dimensions, ...request }: EmbeddingsRequest): ReadonlyArray<string> => {
   const adjusted = new Adjusted()
-  nameUnsaid(dimensions === embeddingLimits.dimensions ? request : { ...request, dimensions }, read, adjusted)
+  reportUnsupported(dimensions === embeddingLimits.dimensions ? request : { ...request, dimensions }, read, adjusted)
   return [...adjusted]
 }
 

@@ -53,13 +53,13 @@ const retryable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
 const longestWait = 60
 
 /** Statuses by which a cloud refuses the operator's credentials or deployment, which it does again. */
-const lockedOut: ReadonlySet<number | undefined> = new Set([401, 403, 404])
+const unauthorizedUpstream: ReadonlySet<number | undefined> = new Set([401, 403, 404])
 
 /** A month that is used up ends with the next one, which no client waits for. */
 const shouldRetry = ({ reason, retryAfter, upstreamStatus }: GatewayError): boolean =>
   reason === "quota"
     ? (retryAfter ?? Number.POSITIVE_INFINITY) <= longestWait
-    : retryable.has(table[reason][0]) && !lockedOut.has(upstreamStatus)
+    : retryable.has(table[reason][0]) && !unauthorizedUpstream.has(upstreamStatus)
 
 /** Headers of the reply that an error becomes; the vendors' client libraries obey the first. */
 export const errorHeaders = (error: GatewayError): Readonly<Record<string, string>> => ({

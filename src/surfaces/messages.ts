@@ -1,6 +1,6 @@
 /** The messages surface: native pass-through, with counting (docs/api.md#messages, docs/api.md#counting-tokens). */
 import { Result } from "effect"
-import { misshapen } from "../catalog/UpstreamFault.ts"
+import { invalidBody } from "../catalog/UpstreamFault.ts"
 import type { MessagesError } from "../contract/Errors.ts"
 import { CountRequest, MessagesRequest } from "../contract/Messages.ts"
 import type { CountReply } from "../contract/MessagesGroup.ts"
@@ -54,7 +54,7 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
       })
     ),
   answer: ({ emulated, model }, reply) => {
-    if (reply.body.type !== "message") return Result.fail(misshapen)
+    if (reply.body.type !== "message") return Result.fail(invalidBody)
     const body = emulated ? withoutFence(reply.body) : reply.body
     return Result.succeed({
       calls: callsOf(body.content),
@@ -89,7 +89,7 @@ export const countTokens = surface<CountRequest, Prepared, MessagesError>({
   answer: (_, { body }) => {
     const count = numberOf(body.input_tokens)
     return count === undefined
-      ? Result.fail(misshapen)
+      ? Result.fail(invalidBody)
       : Result.succeed({
           calls: [],
           body: () => JSON.stringify({ input_tokens: count } satisfies typeof CountReply.Type),

@@ -78,7 +78,7 @@ const saysNothing = (value: Json): boolean =>
   value === null || (typeof value === "object" && Object.keys(value).length === 0)
 
 /** Names what messages that became part of another one held beside their text. */
-const nameLost = (before: JsonObject, after: JsonObject, adjusted: Adjusted): void => {
+const reportLost = (before: JsonObject, after: JsonObject, adjusted: Adjusted): void => {
   const kept = new Set(arrayOf(after.messages))
   for (const given of arrayOf(before.messages)) {
     const message = objectOf(given)
@@ -115,7 +115,7 @@ export const prepareMessages = (
   )
   if (folded) {
     adjusted.add("messages.role:system->user")
-    nameLost(versioned, turned, adjusted)
+    reportLost(versioned, turned, adjusted)
   }
   const merged = mergeTurns(turned, adjusted)
   const cached = options.counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)

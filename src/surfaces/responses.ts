@@ -1,6 +1,6 @@
 /** The responses surface: a thin proxy to cloud C (docs/api.md#responses). */
 import { Result } from "effect"
-import { misshapen } from "../catalog/UpstreamFault.ts"
+import { invalidBody } from "../catalog/UpstreamFault.ts"
 import { makeScrub, type Scrub } from "../cloud/fault.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { ResponsesRequest } from "../contract/Responses.ts"
@@ -54,7 +54,7 @@ export const responses = surface<ResponsesRequest, PreparedResponses, ApiError>(
     }),
   answer: ({ scrub }, { bytes, body }) => {
     const answer = rewriteResponse(bytes, body, scrub)
-    return answer === undefined ? Result.fail(misshapen) : Result.succeed(answer)
+    return answer === undefined ? Result.fail(invalidBody) : Result.succeed(answer)
   },
   protocol: ({ scrub }) => responsesProtocol(scrub)
 })

@@ -36,7 +36,7 @@ const refuseToolLists = (items: ReadonlyArray<JsonObject>): string | undefined =
 }
 
 /** Fields and items that would have the cloud put what was said into an encrypted item, which does not leave. */
-const refuseSealed = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>): string | undefined => {
+const refuseEncrypted = (body: ResponsesRequest, items: ReadonlyArray<JsonObject>): string | undefined => {
   const { context_management } = body
   const asked = Array.isArray(context_management) && context_management.length > 0
   if (asked || isObject(context_management ?? undefined)) {
@@ -132,7 +132,7 @@ export const prepareResponses = (
     refuseCloudFields(request) ??
     refuseReference(items) ??
     refuseToolLists(items) ??
-    refuseSealed(request, items) ??
+    refuseEncrypted(request, items) ??
     refuseNested(request.tools ?? undefined, "tools") ??
     refuseTools([...own.refused, ...brought.flatMap(({ refused }) => refused)]) ??
     choice.refusal ??

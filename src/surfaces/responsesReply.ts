@@ -7,34 +7,35 @@ import type { Called } from "../governance/flags.ts"
 import type { Summary } from "../stream/Frame.ts"
 import { countedTokens, responsesNames } from "../vendors/openaiUsage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
-import type { Said } from "./Surface.ts"
+import type { Rendered } from "./Surface.ts"
 
 const secretField = "encrypted_content"
-const sealedType = "compaction"
+const encryptedType = "compaction"
 
-const hidden = new RegExp(`${secretField}|${sealedType}`)
+const hidden = new RegExp(`${secretField}|${encryptedType}`)
 
 /** Whether something may have to be taken out of a text of JSON. Two searches of a text take three times as long as this one. */
 export const mayHide = (text: string | Buffer): boolean =>
-  typeof text === "string" ? hidden.test(text) : text.includes(secretField) || text.includes(sealedType)
+  typeof text === "string" ? hidden.test(text) : text.includes(secretField) || text.includes(encryptedType)
 
 /** An item that is nothing but its encrypted content, so that OpenAI's schema demands it: it is left out whole. */
-export const isSealed = (item: Json | undefined): boolean =>
-  isObject(item) && (item.type === sealedType || (typeof item[secretField] === "string" && item.type !== "reasoning"))
+export const isEncrypted = (item: Json | undefined): boolean =>
+  isObject(item) &&
+  (item.type === encryptedType || (typeof item[secretField] === "string" && item.type !== "reasoning"))
 
 /** An output item without its encrypted reasoning. */
-const exposed = ({ [secretField]: _, ...item }: JsonObject): JsonObject => item
-const exposedItem = (item: Json): Json => (isObject(item) ? exposed(item) : item)
-export const exposedResponse = (response: JsonObject): JsonObject =>
+const withoutEncrypted = ({ [secretField]: _, ...item }: JsonObject): JsonObject => item
+const itemWithoutEncrypted = (item: Json): Json => (isObject(item) ? withoutEncrypted(item) : item)
+export const responseWithoutEncrypted = (response: JsonObject): JsonObject =>
   Array.isArray(response.output)
-    ? { ...response, output: response.output.filter((item) => !isSealed(item)).map(exposedItem) }
+    ? { ...response, output: response.output.filter((item) => !isEncrypted(item)).map(itemWithoutEncrypted) }
     : response
 
 /** An event: its item, or the whole response that openings and ends carry. */
-export const exposedEvent = (event: JsonObject): JsonObject => ({
-  ...exposed(event),
-  ...(isObject(event.item) ? { item: exposed(event.item) } : {}),
-  ...(isObject(event.response) ? { response: exposedResponse(event.response) } : {})
+export const eventWithoutEncrypted = (event: JsonObject): JsonObject => ({
+  ...withoutEncrypted(event),
+  ...(isObject(event.item) ? { item: withoutEncrypted(event.item) } : {}),
+  ...(isObject(event.response) ? { response: responseWithoutEncrypted(event.response) } : {})
 })
 
 /** Calls of tools that have no name of their own, and where they say what to do. */
@@ -64,7 +65,7 @@ const tokensOf = (usage: Json | undefined): Tokens | undefined =>
   numberOf(objectOf(usage).input_tokens) === undefined ? undefined : countedTokens(usage, responsesNames)
 
 /** A failure in the cloud's words, freed of what is the operator's; undefined where nothing must go. */
-export const blamed = (response: JsonObject, scrub: Scrub): JsonObject | undefined => {
+export const scrubbedError = (response: JsonObject, scrub: Scrub): JsonObject | undefined => {
   const { error } = response
   const said = isObject(error) ? textOf(error.message) : undefined
   const message = said === undefined ? said : scrub(said)
@@ -84,15 +85,15 @@ export const summarize = (response: JsonObject): Summary => {
 }
 
 /** The answer of a whole reply; undefined for what is not a response. Its bytes stay as they came where nothing must change. */
-export const rewriteResponse = (bytes: Buffer, response: JsonObject, scrub: Scrub): Said | undefined => {
+export const rewriteResponse = (bytes: Buffer, response: JsonObject, scrub: Scrub): Rendered | undefined => {
   if (response.object !== "response") return undefined
-  const failed = blamed(response, scrub)
+  const failed = scrubbedError(response, scrub)
   return {
     ...summarize(response),
     calls: callsOf(response),
     body: (governance) => {
       if (governance === undefined && failed === undefined && !mayHide(bytes)) return bytes
-      const shown = exposedResponse(failed ?? response)
+      const shown = responseWithoutEncrypted(failed ?? response)
       return governance === undefined ? shown : { ...shown, x_gateway_governance: governance }
     }
   }

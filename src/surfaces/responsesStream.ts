@@ -14,13 +14,13 @@ import { isObject, type JsonObject, numberOf, readExactObject, readObject, textO
 import { isEventName } from "../wire/sse.ts"
 import { apiError } from "./errorResponse.ts"
 import {
-  blamed,
   callOf,
   callsOf,
-  exposedEvent,
-  exposedResponse,
-  isSealed,
+  eventWithoutEncrypted,
+  isEncrypted,
   mayHide,
+  responseWithoutEncrypted,
+  scrubbedError,
   summarize
 } from "./responsesReply.ts"
 
@@ -30,7 +30,7 @@ interface ResponsesState extends Progress {
   /** Items whose arguments have come, in pieces or whole. */
   readonly withArguments: Set<number>
   /** Places of items that are left out, as the upstream counts them, in order. */
-  readonly sealed: Array<number>
+  readonly leftOutPlaces: Array<number>
   readonly scrub: Scrub
   summary: Summary
   /** The data of the last event that was passed on. */
@@ -56,18 +56,18 @@ const finish = (state: ResponsesState, name: string, data: string): Frame | unde
   const fields = readExactObject(data)
   const given = fields?.response
   if (fields === undefined || !isObject(given)) return broken(state)
-  const failed = blamed(given, state.scrub)
+  const failed = scrubbedError(given, state.scrub)
   const response = failed ?? given
   state.end = "complete"
   state.summary = summarize(response)
   const print = (shown: JsonObject): Frame => ({ event: name, data: JSON.stringify({ ...fields, response: shown }) })
   const hidden = failed !== undefined || mayHide(data)
   return {
-    ...(hidden ? print(exposedResponse(response)) : { event: name, data }),
+    ...(hidden ? print(responseWithoutEncrypted(response)) : { event: name, data }),
     calls: callsOf(response).map((call) => ({ type: "whole", call })),
     flagged: (governance) => [
       print({
-        ...exposedResponse(response),
+        ...responseWithoutEncrypted(response),
         x_gateway_governance: { flags: [...governance.flags].map((flag) => ({ ...flag })) }
       })
     ]
@@ -82,13 +82,13 @@ const broken = (state: ResponsesState): undefined => {
 const item = (state: ResponsesState, name: string, data: string): Frame | undefined => {
   const fields = readExactObject(data)
   if (fields === undefined) return broken(state)
-  if (name.endsWith("added") && isSealed(fields.item)) {
+  if (name.endsWith("added") && isEncrypted(fields.item)) {
     const place = keyOf(fields)
-    const at = countBelow(state.sealed, place)
-    if (state.sealed[at] !== place) state.sealed.splice(at, 0, place)
+    const at = countBelow(state.leftOutPlaces, place)
+    if (state.leftOutPlaces[at] !== place) state.leftOutPlaces.splice(at, 0, place)
     return undefined
   }
-  const frame = { event: name, data: mayHide(data) ? JSON.stringify(exposedEvent(fields)) : data }
+  const frame = { event: name, data: mayHide(data) ? JSON.stringify(eventWithoutEncrypted(fields)) : data }
   const call = callOf(fields.item)
   if (call === undefined) return frame
   const key = keyOf(fields)
@@ -111,12 +111,12 @@ const countBelow = (places: ReadonlyArray<number>, place: number): number => {
 }
 
 /** Places without those that are left out: clients append item by item. Undefined for an event of an item that is. */
-const renumbered = ({ sealed }: ResponsesState, event: Event): Event | undefined => {
+const renumbered = ({ leftOutPlaces }: ResponsesState, event: Event): Event | undefined => {
   const fields = readExactObject(event.data)
   const place = numberOf(fields?.output_index)
   if (fields === undefined || place === undefined) return event
-  const before = countBelow(sealed, place)
-  if (sealed[before] === place) return undefined
+  const before = countBelow(leftOutPlaces, place)
+  if (leftOutPlaces[before] === place) return undefined
   return before === 0 ? event : { ...event, data: JSON.stringify({ ...fields, output_index: place - before }) }
 }
 
@@ -125,7 +125,7 @@ const passed = (state: ResponsesState, name: string, data: string): Frame | unde
   if (!data.startsWith("{") || !data.endsWith("}")) return broken(state)
   if (!mayHide(data)) return name === "" ? undefined : { event: name, data }
   const fields = readExactObject(data)
-  return fields === undefined ? broken(state) : { event: name, data: JSON.stringify(exposedEvent(fields)) }
+  return fields === undefined ? broken(state) : { event: name, data: JSON.stringify(eventWithoutEncrypted(fields)) }
 }
 
 /** What a delta says, and an item that is done and had none. */
@@ -191,7 +191,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     bytes: 0,
     begun: new Set(),
     withArguments: new Set(),
-    sealed: [],
+    leftOutPlaces: [],
     summary: { tokens: undefined, finishReason: undefined },
     lastData: ""
   }
@@ -200,7 +200,7 @@ export const responsesProtocol = (scrub: Scrub): Protocol => {
     step: (events) => {
       const frames: Array<Frame> = []
       for (const event of events) {
-        const shown = state.sealed.length === 0 ? event : renumbered(state, event)
+        const shown = state.leftOutPlaces.length === 0 ? event : renumbered(state, event)
         const frame = shown === undefined ? undefined : frameOf(state, shown)
         if (frame !== undefined) frames.push(frame)
         if (state.end !== undefined) break

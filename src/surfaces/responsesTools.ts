@@ -73,17 +73,17 @@ export interface BuiltTools {
 }
 
 /** Names fields that were given and do not leave: `tools.function.returns:removed`. */
-const nameLeft = (given: Json | undefined, built: Json | undefined, path: string, adjusted: Adjusted): void => {
+const reportDropped = (given: Json | undefined, built: Json | undefined, path: string, adjusted: Adjusted): void => {
   if (given === built) return
   if (Array.isArray(given)) {
     const kept = arrayOf(built)
-    for (let at = 0; at < given.length; at++) nameLeft(given[at], kept[at], path, adjusted)
+    for (let at = 0; at < given.length; at++) reportDropped(given[at], kept[at], path, adjusted)
     return
   }
   const [fields, kept] = [objectOf(given), objectOf(built)]
   for (const name of Object.keys(fields)) {
     if (fields[name] === null) continue
-    if (Object.hasOwn(kept, name)) nameLeft(fields[name], kept[name], `${path}.${name}`, adjusted)
+    if (Object.hasOwn(kept, name)) reportDropped(fields[name], kept[name], `${path}.${name}`, adjusted)
     else adjusted.add(removed(`${path}.${name}`))
   }
 }
@@ -106,7 +106,7 @@ export const buildTools = (given: Json | undefined, path: string, adjusted: Adju
       const built: JsonObject = { ...build(tool), ...own }
       tools.push(built)
       // The type says what a tool may hold.
-      nameLeft(own === undefined ? tool : { ...tool, ...own }, built, `tools.${built.type}`, adjusted)
+      reportDropped(own === undefined ? tool : { ...tool, ...own }, built, `tools.${built.type}`, adjusted)
     }
   }
   return { tools, refused }
@@ -168,7 +168,7 @@ export interface BuiltChoice {
 export const buildChoice = (given: Json | undefined, adjusted: Adjusted): BuiltChoice => {
   if (!isObject(given)) return { choice: given ?? undefined }
   const builtAs = (choice: JsonObject): BuiltChoice => {
-    nameLeft(given, choice, "tool_choice", adjusted)
+    reportDropped(given, choice, "tool_choice", adjusted)
     return { choice }
   }
   const refuse = (path: string, type: Json | undefined): BuiltChoice => ({

@@ -9,12 +9,12 @@ import type { Json } from "../wire/json.ts"
 import { chosen } from "./schema.ts"
 
 /** How many changes are named: no request of use has so many, and to name each takes time. */
-const mostNamed = 1000
+const maxReported = 1000
 
 /** What was changed of a request, each change once. */
 export class Adjusted extends Set<string> {
   override add(change: string): this {
-    return this.size < mostNamed ? super.add(change) : this
+    return this.size < maxReported ? super.add(change) : this
   }
 }
 
@@ -97,7 +97,7 @@ export const isIdle = (name: string, value: unknown): boolean =>
   (name === "modalities" && JSON.stringify(value) === '["text"]')
 
 /** Names every parameter that is given, asks for something, and is not among those that the dialect says. */
-export const nameUnsaid = (
+export const reportUnsupported = (
   request: { readonly [name: string]: Json | undefined },
   said: ReadonlySet<string>,
   adjusted: Adjusted
@@ -108,7 +108,7 @@ export const nameUnsaid = (
 }
 
 /** Names those of the parameters that are given and ask for something. */
-export const nameRemoved = (chat: ChatRequest, names: ReadonlyArray<string>, adjusted: Adjusted): void => {
+export const reportRemoved = (chat: ChatRequest, names: ReadonlyArray<string>, adjusted: Adjusted): void => {
   for (const name of names) {
     const value = chat[name]
     if (value !== undefined && !asksNothing(name, value)) adjusted.add(removed(name))
@@ -116,13 +116,13 @@ export const nameRemoved = (chat: ChatRequest, names: ReadonlyArray<string>, adj
 }
 
 /** An effort that was asked for and is not the one that is sent. */
-export const nameEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): void => {
+export const reportEffort = (chat: ChatRequest, effort: Effort, adjusted: Adjusted): void => {
   const asked = chat.reasoning_effort
   if (typeof asked === "string" && asked !== effort) adjusted.add(changed("reasoning_effort", asked, effort))
 }
 
 /** A forced choice of a tool that becomes `auto`. */
-export const nameForced = (chat: ChatRequest, adjusted: Adjusted): void => {
+export const reportForced = (chat: ChatRequest, adjusted: Adjusted): void => {
   const choice = chosen(chat)
   if (choice === "required") adjusted.add(changed("tool_choice", choice, "auto"))
   else if (typeof choice === "object") adjusted.add(changed("tool_choice", choice.name, "auto"))

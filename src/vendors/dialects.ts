@@ -6,13 +6,13 @@ import type { ChatRequest } from "../contract/Chat.ts"
 import { drops } from "../wire/strip.ts"
 import { type Adjusted, changed } from "./adjustments.ts"
 import { reader as claudeReader } from "./claude/reply.ts"
-import { request as claudeRequest, unsaidStops as claudeStops, refusesOne } from "./claude/request.ts"
+import { request as claudeRequest, watchedStops as claudeStops, refusesOne } from "./claude/request.ts"
 import type { Dialect } from "./Dialect.ts"
 import { onlyFirst, stopping } from "./emulation.ts"
 import { reader as geminiReader } from "./gemini/reply.ts"
-import { request as geminiRequest, unsaidStops as geminiStops } from "./gemini/request.ts"
+import { request as geminiRequest, watchedStops as geminiStops } from "./gemini/request.ts"
 import { reader as gptReader } from "./gpt/reply.ts"
-import { request as gptRequest, unsaidStops } from "./gpt/request.ts"
+import { request as gptRequest, watchedStops } from "./gpt/request.ts"
 import { checkMedia } from "./media.ts"
 import { reader as responsesReader } from "./responses/reply.ts"
 import { request as responsesRequest } from "./responses/request.ts"
@@ -57,7 +57,7 @@ const dialects = {
       geminiStops
     )
   ),
-  chat: checked(stopping(onlyFirst({ request: gptRequest, reader: gptReader }, dropsParallel), "stop", unsaidStops)),
+  chat: checked(stopping(onlyFirst({ request: gptRequest, reader: gptReader }, dropsParallel), "stop", watchedStops)),
   // Its API has no stop sequences.
   responses: checked(
     stopping(onlyFirst({ request: responsesRequest, reader: responsesReader }, dropsParallel), "stop", stopsOf)

@@ -121,7 +121,7 @@ const lookAtSchemas = ({ tools }: ChatRequest, adjusted: Adjusted): void => {
 }
 
 /** Names what stands inside of a request and is not said, because no dialect reads it or because this vendor has no place for it. */
-export const nameUnread = (chat: ChatRequest, { lost, whole }: Shape, adjusted: Adjusted): void => {
+export const reportUnread = (chat: ChatRequest, { lost, whole }: Shape, adjusted: Adjusted): void => {
   for (const { before, name, place } of parameters) {
     const value = chat[name]
     if (value !== undefined && whole?.includes(name) !== true) lookInto(value, place, before, lost, adjusted)

@@ -35,7 +35,7 @@ export const compact = (fields: { readonly [key: string]: Json | undefined }): J
 }
 
 /** The fields that say something, of those that are kept: neither null nor absent. */
-export const saying = (
+export const omitNull = (
   fields: { readonly [key: string]: Json | undefined },
   keeps: (key: string) => boolean = () => true
 ): { [key: string]: Json } => {

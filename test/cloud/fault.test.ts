@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Headers } from "effect/http"
-import { cut, misshapen, refused, unfinished, unreadable } from "../../src/catalog/UpstreamFault.ts"
+import { cut, invalidBody, refused, unfinished, unreadable } from "../../src/catalog/UpstreamFault.ts"
 import { faultError, framingError, makeScrub, statusFault } from "../../src/cloud/fault.ts"
 import { FramingError, UpstreamException } from "../../src/wire/Event.ts"
 
@@ -41,7 +41,7 @@ describe("a fault", () => {
 
   it.each([
     [cut, "cut"],
-    [misshapen, "shape"],
+    [invalidBody, "shape"],
     [unreadable, "event"],
     [unfinished("OTHER"), "finish"]
   ] as const)("that breaks a promise is the cloud's failure (%j)", (fault, code) => {

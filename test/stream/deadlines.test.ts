@@ -30,14 +30,14 @@ const revoked = new GatewayError({ reason: "forbidden", message: "revoked", code
 
 /** A reply of a cloud that says what it is told to, and a caller that awaits the first of it, and reads the rest when it is told to. */
 const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"]?: number } = {}) => {
-  const seen = { closed: undefined as "ended" | "destroyed" | undefined, cutOff: 0, heardAt: 0 }
+  const seen = { closed: undefined as "ended" | "destroyed" | undefined, cutOff: 0, lastBytesAt: 0 }
   const cloud = Effect.runSync(Queue.unbounded<string, GatewayError | Enough | Cause.Done>())
   const end = Effect.runSync(Deferred.make<GatewayError>())
   const options: DeadlineOptions = {
     heartbeat: Duration.millis(limits.heartbeat ?? 60_000),
     idle: Duration.millis(limits.idle ?? 60_000),
     ceiling: Duration.millis(limits.ceiling ?? 60_000),
-    heardAt: () => seen.heardAt,
+    lastBytesAt: () => seen.lastBytesAt,
     ended: Deferred.await(end),
     cutOff: Effect.sync(() => {
       seen.cutOff++
@@ -129,7 +129,7 @@ describe("a cloud", () => {
     const ending = readOn()
     for (let n = 0; n < 5; n++) {
       await pass(800)
-      seen.heardAt = performance.now()
+      seen.lastBytesAt = performance.now()
     }
     assert.isUndefined(seen.closed)
     await pass(1_100)

@@ -40,7 +40,7 @@ export const replied = (
       errorOf: (fault) => faultError(fault, unscrubbed),
       heartbeat: Duration.minutes(1),
       idle: Duration.minutes(1),
-      heardAt: () => 0,
+      lastBytesAt: () => 0,
       ceiling: Duration.minutes(1),
       ended: Effect.never,
       cutOff: Effect.void

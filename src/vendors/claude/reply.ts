@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { fillUsage } from "../../catalog/invocationMetrics.ts"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, misshapen, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import {
@@ -12,9 +12,9 @@ import {
   type JsonObject,
   numberOf,
   objectOf,
+  omitNull,
   readObject,
   readWrittenObject,
-  saying,
   textOf
 } from "../../wire/json.ts"
 import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
@@ -140,13 +140,13 @@ export const reader: Dialect["reader"] = (route, chat) => {
 
   return {
     whole: (body, out) => {
-      if (!Array.isArray(body.content)) return misshapen
+      if (!Array.isArray(body.content)) return invalidBody
       guarded = isGuarded(body)
       const fault = guarded ? undefined : conclude(textOf(body.stop_reason))
       if (fault !== undefined) return fault
       counts = objectOf(body.usage)
       for (const [at, block] of arrayOf(body.content).map(objectOf).entries()) {
-        if (block.type === "tool_use" && !isPrintable(block.input)) return misshapen
+        if (block.type === "tool_use" && !isPrintable(block.input)) return invalidBody
         begin(at, block, out)
         stop(at, out)
       }
@@ -202,7 +202,7 @@ const thinkingExtra = (blocks: ReadonlyArray<JsonObject>): JsonObject | undefine
  */
 export const overlayUsage = (before: JsonObject, after: Json | undefined): JsonObject => ({
   ...before,
-  ...saying(objectOf(after))
+  ...omitNull(objectOf(after))
 })
 
 /**

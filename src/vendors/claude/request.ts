@@ -5,10 +5,18 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, numberOf, textOf } from "../../wire/json.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
-import { type Adjusted, changed, firstCall, nameEffort, nameForced, nameUnsaid, removed } from "../adjustments.ts"
+import {
+  type Adjusted,
+  changed,
+  firstCall,
+  removed,
+  reportEffort,
+  reportForced,
+  reportUnsupported
+} from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
-import { nameUnread } from "../requestShape.ts"
+import { reportUnread } from "../requestShape.ts"
 import { chosen, isBlank, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
 import { losesMark, marked } from "./cache.ts"
@@ -28,13 +36,13 @@ const lost = new Set(["messages.name", "image_url.detail"] as const)
 export const request: Dialect["request"] = (chat, route, adjusted) => {
   return Result.map(toConversation(chat, route.model.id, adjusted), ({ system, turns, opened }) => {
     const { model } = route
-    nameUnsaid(chat, saidFields, adjusted)
-    nameUnread(chat, { lost }, adjusted)
+    reportUnsupported(chat, saidFields, adjusted)
+    reportUnread(chat, { lost }, adjusted)
     if (opened) adjusted.add("messages:assistant-first")
     if (losesMark(chat)) adjusted.add(removed("cache_control"))
     const { effort, wanted, budget, maxTokens } = chatThinking(chat, model, canThink(turns))
     // The default one is named too where it cannot be had.
-    if (effort === wanted) nameEffort(chat, effort, adjusted)
+    if (effort === wanted) reportEffort(chat, effort, adjusted)
     else adjusted.add(changed("reasoning_effort", chat.reasoning_effort ?? undefined, effort))
     if (chatMaxTokens(chat) === undefined) adjusted.add(changed("max_tokens", undefined, maxTokens))
     const thinks = model.thinking.api !== "none" && effort !== "none"
@@ -71,7 +79,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
 }
 
 /** The vendor refuses sequences of nothing but whitespace. */
-export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
+export const watchedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).filter(isBlank)
 
 /** The vendor's temperature ends at 1, and newer models take only one of the two. */
 const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
@@ -99,7 +107,7 @@ interface ToolRules extends SchemaRules {
 const toolsFor = (chat: ChatRequest, turns: ReadonlyArray<Turn>, rules: ToolRules): JsonObject => {
   const tools = toolsOf(chat).map((given) => toolFor(given, rules))
   if (tools.length > 0) return compact({ tools, tool_choice: toolChoice(chat, rules) })
-  nameForced(chat, rules.adjusted)
+  reportForced(chat, rules.adjusted)
   const names = calledIn(turns)
   if (names === undefined) return {}
   const input_schema = { type: "object", properties: {} }
@@ -142,7 +150,7 @@ const toolChoice = (chat: ChatRequest, { forcible, strip, adjusted }: ToolRules)
   if (choice === "none") return { type: "none" }
   const alone = wantsOne(chat)
   if (choice === undefined && !alone) return undefined
-  if (!forcible) nameForced(chat, adjusted)
+  if (!forcible) reportForced(chat, adjusted)
   if (alone && refusesOne({ strip })) adjusted.add(firstCall)
   const kind =
     choice === undefined || choice === "auto" || !forcible

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, misshapen, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import {
   arrayOf,
@@ -49,7 +49,7 @@ export const reader: Dialect["reader"] = (route) => {
     if (isObject(body.usageMetadata)) Object.assign(counts, body.usageMetadata)
     const finished = finishIn(body)
     if (Result.isFailure(finished)) return finished.failure
-    if (!hasPrintableCalls(body)) return misshapen
+    if (!hasPrintableCalls(body)) return invalidBody
     finish = finished.success ?? finish
     for (const part of partsOf(body)) say(part, out)
     return undefined
@@ -59,7 +59,7 @@ export const reader: Dialect["reader"] = (route) => {
     whole: (body, out) => {
       const fault = read(body, out)
       if (fault !== undefined) return fault
-      if (finish === undefined && !Array.isArray(body.candidates)) return misshapen
+      if (finish === undefined && !Array.isArray(body.candidates)) return invalidBody
       // Without a word of its end an answer is not known to be whole.
       finish ??= "content_filter"
       logprobs = readLogprobs(candidateOf(body).logprobsResult)

@@ -4,11 +4,19 @@ import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import { compact, type Json, type JsonObject, numberOf, objectOf } from "../../wire/json.ts"
 import { drops } from "../../wire/strip.ts"
-import { type Adjusted, changed, firstCall, nameEffort, nameForced, nameUnsaid, removed } from "../adjustments.ts"
+import {
+  type Adjusted,
+  changed,
+  firstCall,
+  removed,
+  reportEffort,
+  reportForced,
+  reportUnsupported
+} from "../adjustments.ts"
 import { jsonInstruction } from "../claude/structured.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
-import { nameUnread } from "../requestShape.ts"
+import { reportUnread } from "../requestShape.ts"
 import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
@@ -21,24 +29,24 @@ const saidFields: ReadonlySet<string> = new Set([
   ...["tools", "tool_choice", "parallel_tool_calls", "response_format"]
 ])
 
-const likelyFields: ReadonlySet<string> = new Set([...saidFields, "logprobs", "top_logprobs"])
+const logprobsFields: ReadonlySet<string> = new Set([...saidFields, "logprobs", "top_logprobs"])
 
 /**
  * Whether the reply will say how likely its tokens were: streams have no place for it (docs/upstreams.md#token-probabilities-of-gemini),
  * and where the text is cut here, they would tell what came after it.
  */
-const saysLikely = (chat: ChatRequest, { deployment }: Route): boolean =>
-  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && unsaidStops(chat).length === 0
+const wantsLogprobs = (chat: ChatRequest, { deployment }: Route): boolean =>
+  deployment.logprobs === true && chat.logprobs === true && chat.stream !== true && watchedStops(chat).length === 0
 
 /** This vendor caches prompts automatically, and has no place for the others. */
 const lost = new Set(["cache_control", "messages.name", "image_url.detail", "file.filename"] as const)
 
 export const request: Dialect["request"] = (chat, route, adjusted) => {
   return Result.map(toContents(chat, adjusted), ({ system, contents, opened }) => {
-    nameUnsaid(chat, saysLikely(chat, route) ? likelyFields : saidFields, adjusted)
+    reportUnsupported(chat, wantsLogprobs(chat, route) ? logprobsFields : saidFields, adjusted)
     if (opened) adjusted.add("messages:assistant-first")
-    nameUnread(chat, { lost }, adjusted)
-    nameForced(chat, adjusted)
+    reportUnread(chat, { lost }, adjusted)
+    reportForced(chat, adjusted)
     const tools = toolsOf(chat).map((tool) =>
       declaration(tool, (keyword) => adjusted.add(removed(`tools.function.parameters.${keyword}`)))
     )
@@ -61,9 +69,9 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
 
 const generation = (chat: ChatRequest, route: Route, adjusted: Adjusted): JsonObject => {
   const { model } = route
-  const likely = saysLikely(chat, route)
+  const likely = wantsLogprobs(chat, route)
   const effort = chatEffort(chat, model)
-  nameEffort(chat, effort, adjusted)
+  reportEffort(chat, effort, adjusted)
   const taken = takes(model.sampling, effort !== "none")
   for (const name of taken ? [] : ["temperature", "top_p"]) if (numberOf(chat[name])) adjusted.add(removed(name))
   const format = jsonFormat(chat)
@@ -111,7 +119,7 @@ const seedFor = (chat: ChatRequest, { deployment }: Route, adjusted: Adjusted): 
 
 /** Most stop sequences that the vendor takes (docs/upstreams.md#gemini). */
 const maxStops = 5
-export const unsaidStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).slice(maxStops)
+export const watchedStops = (chat: ChatRequest): ReadonlyArray<string> => stopsOf(chat).slice(maxStops)
 
 /** Google's levels end at high (docs/api.md#reasoning, rule 8). */
 const levels = {

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, misshapen, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import {
   arrayOf,
@@ -64,7 +64,7 @@ export const reader: Dialect["reader"] = (route) => {
   return {
     whole: (body, out) => {
       const choice = objectOf(arrayOf(body.choices)[0])
-      if (!isObject(choice.message)) return misshapen
+      if (!isObject(choice.message)) return invalidBody
       guarded = isGuarded(body)
       const fault = conclude(guarded ? "content_filter" : textOf(choice.finish_reason))
       if (fault !== undefined) return fault

@@ -6,10 +6,10 @@ import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
-import { compact, type Json, type JsonObject, saying } from "../../wire/json.ts"
-import { changed, nameEffort, nameForced, nameRemoved } from "../adjustments.ts"
+import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
+import { changed, reportEffort, reportForced, reportRemoved } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { nameUnread } from "../requestShape.ts"
+import { reportUnread } from "../requestShape.ts"
 import { chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
@@ -42,7 +42,7 @@ const stored = ["store"]
 const maxStops = 4
 
 /** Stop sequences are refused where sampling is, and above four; those are watched for here. */
-export const unsaidStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
+export const watchedStops = (chat: ChatRequest, { model }: Route): ReadonlyArray<string> =>
   stopsOf(chat).slice(takes(model.sampling, chatEffort(chat, model) !== "none") ? maxStops : 0)
 
 /** The vendor caches prompts automatically. */
@@ -55,14 +55,14 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
   const noTools = toolsOf(chat).length === 0
   const taken = takes(model.sampling, thinks)
   // Where the text is cut here, they would tell what came after it.
-  const untold = model.thinking.tagged === true || unsaidStops(chat, route).length > 0
+  const untold = model.thinking.tagged === true || watchedStops(chat, route).length > 0
   const refused = taken ? (untold ? tokenFields : none) : samplingFields
-  nameRemoved(chat, refused, adjusted)
-  nameRemoved(chat, stored, adjusted)
-  nameEffort(chat, effort, adjusted)
-  nameUnread(chat, { lost, whole: ["response_format"] }, adjusted)
+  reportRemoved(chat, refused, adjusted)
+  reportRemoved(chat, stored, adjusted)
+  reportEffort(chat, effort, adjusted)
+  reportUnread(chat, { lost, whole: ["response_format"] }, adjusted)
   const forcible = takes(model.forcedToolChoice, thinks)
-  if (noTools || !forcible) nameForced(chat, adjusted)
+  if (noTools || !forcible) reportForced(chat, adjusted)
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal" && !noTools
   if (alone && chat.parallel_tool_calls === true) adjusted.add(changed("parallel_tool_calls", "true", "false"))
@@ -74,7 +74,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
   return Result.succeed(
     compact({
       // SDKs send null for what is absent, and the upstreams' schemas refuse it.
-      ...saying(chat, keeps),
+      ...omitNull(chat, keeps),
       ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
       model: deployment.model,
       messages: chat.messages.map(message),
@@ -94,7 +94,7 @@ const tool = (tool: Tool): JsonObject => {
   const { name, description, parameters, strict } = tool.function
   return {
     type: "function",
-    function: saying({ name, description, parameters: parameters && parametersOf(tool), strict })
+    function: omitNull({ name, description, parameters: parameters && parametersOf(tool), strict })
   }
 }
 
@@ -122,7 +122,7 @@ const messageFields: Readonly<Record<ChatMessage["role"], ReadonlySet<string>>> 
 /** `developer` and `system` are not mixed; nulls and empty lists are left out. */
 const message = (message: ChatMessage): JsonObject => {
   const known = messageFields[message.role]
-  const said = saying(message, (name) => known.has(name))
+  const said = omitNull(message, (name) => known.has(name))
   if (message.role === "developer") said.role = "system"
   if (Array.isArray(message.content)) said.content = message.content.map(part)
   if (message.role === "assistant" && message.tool_calls?.length) said.tool_calls = message.tool_calls.map(toolCall)

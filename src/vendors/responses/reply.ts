@@ -1,7 +1,7 @@
 /** OpenAI's responses API: what is answered (docs/upstreams.md#responses-api). */
 import { Result } from "effect"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, misshapen, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import {
   arrayOf,
@@ -97,7 +97,7 @@ export const reader: Dialect["reader"] = (route) => {
 
   return {
     whole: (body, out) => {
-      if (body.object !== "response" || !Array.isArray(body.output)) return misshapen
+      if (body.object !== "response" || !Array.isArray(body.output)) return invalidBody
       const parts = body.output.flatMap((item) => arrayOf(objectOf(item).content))
       const likely = parts.flatMap((part) => arrayOf(objectOf(part).logprobs))
       logprobs = likely.length === 0 ? undefined : { content: likely, refusal: null }
@@ -180,6 +180,6 @@ const finishIn = (response: JsonObject): Result.Result<FinishReason, UpstreamFau
     case "failed":
       return Result.fail(responsesFault(objectOf(response.error)))
     default:
-      return Result.fail(misshapen)
+      return Result.fail(invalidBody)
   }
 }

@@ -6,10 +6,10 @@ import { Result } from "effect"
 import type { Effort, Model } from "../../catalog/Catalog.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
-import { compact, type Json, type JsonObject, objectOf, saying } from "../../wire/json.ts"
-import { type Adjusted, changed, nameEffort, nameForced, nameRemoved, nameUnsaid } from "../adjustments.ts"
+import { compact, type Json, type JsonObject, objectOf, omitNull } from "../../wire/json.ts"
+import { type Adjusted, changed, reportEffort, reportForced, reportRemoved, reportUnsupported } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { nameUnread } from "../requestShape.ts"
+import { reportUnread } from "../requestShape.ts"
 import { chosen, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { inputOf } from "./input.ts"
@@ -34,9 +34,9 @@ const lost = new Set(["cache_control", "messages.name"] as const)
 
 export const request: Dialect["request"] = (chat, { model, deployment }, adjusted) => {
   const effort = chatEffort(chat, model)
-  nameUnsaid(chat, said, adjusted)
-  nameEffort(chat, effort, adjusted)
-  nameUnread(chat, { lost }, adjusted)
+  reportUnsupported(chat, said, adjusted)
+  reportEffort(chat, effort, adjusted)
+  reportUnread(chat, { lost }, adjusted)
   return Result.succeed(
     compact({
       ...Object.fromEntries(passed.map((name) => [name, chat[name] ?? undefined])),
@@ -64,14 +64,14 @@ const limitOf = (chat: ChatRequest, adjusted: Adjusted): number | undefined => {
 const sampling = (chat: ChatRequest, taken: boolean, adjusted: Adjusted): JsonObject => {
   const { temperature, top_p, logprobs, top_logprobs } = chat
   if (!taken) {
-    nameRemoved(chat, samplingFields, adjusted)
+    reportRemoved(chat, samplingFields, adjusted)
     return {}
   }
   // Where the text is cut here, they would tell what came after it.
   const cut = stopsOf(chat).length > 0
-  if (cut) nameRemoved(chat, tokenFields, adjusted)
+  if (cut) reportRemoved(chat, tokenFields, adjusted)
   const asked = logprobs === true && !cut
-  if (!asked && !cut) nameRemoved(chat, ["top_logprobs"], adjusted)
+  if (!asked && !cut) reportRemoved(chat, ["top_logprobs"], adjusted)
   return compact({
     temperature: temperature ?? undefined,
     top_p: top_p ?? undefined,
@@ -86,7 +86,7 @@ const textFormat = (chat: ChatRequest): JsonObject | undefined => {
   const { name, description, schema, strict } = objectOf(json_schema)
   const format =
     type === "json_schema"
-      ? saying({ type, name, description, schema, strict })
+      ? omitNull({ type, name, description, schema, strict })
       : type === undefined || type === "text"
         ? undefined
         : { type }
@@ -97,7 +97,7 @@ const textFormat = (chat: ChatRequest): JsonObject | undefined => {
 const tools = (chat: ChatRequest, model: Model, effort: Effort, adjusted: Adjusted): JsonObject => {
   const given = toolsOf(chat)
   const forcible = takes(model.forcedToolChoice, effort !== "none")
-  if (given.length === 0 || !forcible) nameForced(chat, adjusted)
+  if (given.length === 0 || !forcible) reportForced(chat, adjusted)
   if (given.length === 0) return {}
   // Not available with this effort (docs/upstreams.md#reasoning-models).
   const alone = effort === "minimal"

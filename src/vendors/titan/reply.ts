@@ -1,6 +1,6 @@
 /** Amazon's Titan embeddings, on Bedrock: what is answered. */
 import { Result } from "effect"
-import { misshapen, type UpstreamFault } from "../../catalog/UpstreamFault.ts"
+import { invalidBody, type UpstreamFault } from "../../catalog/UpstreamFault.ts"
 import { embeddingLimits } from "../../contract/Embeddings.ts"
 import { arrayOf, type Json, type JsonObject, numberOf } from "../../wire/json.ts"
 
@@ -22,5 +22,5 @@ export const reply = (body: JsonObject): Result.Result<Embedded, UpstreamFault> 
   const tokens = numberOf(body.inputTextTokenCount)
   return embedding.length === embeddingLimits.dimensions && areNumbers(embedding) && tokens !== undefined
     ? Result.succeed({ embedding, tokens: Math.round(tokens) })
-    : Result.fail(misshapen)
+    : Result.fail(invalidBody)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { misshapen } from "../../../src/catalog/UpstreamFault.ts"
+import { invalidBody } from "../../../src/catalog/UpstreamFault.ts"
 import { chat, dialect, failureOf, flash, hear, hearStream, sonnet } from "../support.ts"
 
 const text = (text: string) => ({ type: "text", text })
@@ -28,16 +28,16 @@ describe("replies", () => {
   it.each([[{}], [{ content: null }], [{ content: "<html>" }], [{ Output: { __type: "UnknownOperationException" } }]])(
     "%j is no answer",
     (body) => {
-      expect(failureOf(dialect(sonnet).reply(body, sonnet))).toEqual(misshapen)
+      expect(failureOf(dialect(sonnet).reply(body, sonnet))).toEqual(invalidBody)
     }
   )
 })
 
 it("refuses an answer nested too deep to print", () => {
   const content = [{ type: "tool_use", id: "x", name: "f", input: JSON.parse(deep) }]
-  expect(failureOf(dialect(sonnet).reply({ content, usage: {} }, sonnet))).toEqual(misshapen)
+  expect(failureOf(dialect(sonnet).reply({ content, usage: {} }, sonnet))).toEqual(invalidBody)
   const parts = [{ functionCall: { name: "f", args: JSON.parse(deep) } }]
-  expect(failureOf(dialect(flash).reply({ candidates: [{ content: { parts } }] }, flash))).toEqual(misshapen)
+  expect(failureOf(dialect(flash).reply({ candidates: [{ content: { parts } }] }, flash))).toEqual(invalidBody)
 })
 
 describe("a JSON answer that was asked for in words", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { misshapen } from "../../../src/catalog/UpstreamFault.ts"
+import { invalidBody } from "../../../src/catalog/UpstreamFault.ts"
 import type { Json, JsonObject } from "../../../src/wire/json.ts"
 import { dialect, failureOf, flash, hear, hearStream } from "../support.ts"
 
@@ -56,6 +56,6 @@ describe("replies", () => {
 
   it.each([[{}], [{ candidates: null }], [{ candidates: "<html>" }], [{ usageMetadata: {} }]])(
     "%j is no answer",
-    (body) => expect(failureOf(dialect(flash).reply(body, flash))).toEqual(misshapen)
+    (body) => expect(failureOf(dialect(flash).reply(body, flash))).toEqual(invalidBody)
   )
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { cut, misshapen, refused, unreadable } from "../../../src/catalog/UpstreamFault.ts"
+import { cut, invalidBody, refused, unreadable } from "../../../src/catalog/UpstreamFault.ts"
 import type { Piece } from "../../../src/vendors/Dialect.ts"
 import { type JsonObject, textOf } from "../../../src/wire/json.ts"
 import { dialect, eventOf, failureOf, flash, hearStream } from "../support.ts"
@@ -55,7 +55,7 @@ describe("streams", () => {
     const args = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`
     const data = `{"candidates":[{"content":{"parts":[{"text":"a"},{"functionCall":{"name":"f","args":${args}}}]}}]}`
     const pieces: Array<Piece> = []
-    expect(dialect(flash).stream(flash).step(eventOf(data), pieces)).toEqual(misshapen)
+    expect(dialect(flash).stream(flash).step(eventOf(data), pieces)).toEqual(invalidBody)
     expect(pieces).toEqual([])
   })
 

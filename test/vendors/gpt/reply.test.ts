@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { misshapen } from "../../../src/catalog/UpstreamFault.ts"
+import { invalidBody } from "../../../src/catalog/UpstreamFault.ts"
 import type { Json, JsonObject } from "../../../src/wire/json.ts"
 import { azure, call, dialect, failureOf, hear, oss } from "../support.ts"
 
@@ -77,5 +77,5 @@ describe("replies", () => {
     [{ choices: [null] }],
     [{ Output: {}, Version: "1.0" }],
     [{ choices: [{}] }]
-  ])("%j is no answer", (body) => expect(failureOf(dialect(azure).reply(body, azure))).toEqual(misshapen))
+  ])("%j is no answer", (body) => expect(failureOf(dialect(azure).reply(body, azure))).toEqual(invalidBody))
 })

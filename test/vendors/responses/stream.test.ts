@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { cut, misshapen, refused, unreadable } from "../../../src/catalog/UpstreamFault.ts"
+import { cut, invalidBody, refused, unreadable } from "../../../src/catalog/UpstreamFault.ts"
 import { responsesFault } from "../../../src/vendors/responses/faults.ts"
 import type { Json, JsonObject } from "../../../src/wire/json.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../../support/responses.ts"
@@ -87,9 +87,9 @@ describe("streams", () => {
 
 describe("a whole reply", () => {
   it.each([
-    [{}, misshapen],
-    [{ object: "response" }, misshapen],
-    [responseOf([], { status: "in_progress" }), misshapen],
+    [{}, invalidBody],
+    [{ object: "response" }, invalidBody],
+    [responseOf([], { status: "in_progress" }), invalidBody],
     [responseOf([], { status: "failed", error: { code: "rate_limit_exceeded", message: "m" } }), refused(429, "m")]
   ])("%j is no answer", (body, fault) => expect(failureOf(dialect(terra).reply(json(body), terra))).toEqual(fault))
 })

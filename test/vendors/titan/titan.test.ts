@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { misshapen } from "../../../src/catalog/UpstreamFault.ts"
+import { invalidBody } from "../../../src/catalog/UpstreamFault.ts"
 import { describeTooLong } from "../../../src/vendors/titan/faults.ts"
 import { reply } from "../../../src/vendors/titan/reply.ts"
 import { request } from "../../../src/vendors/titan/request.ts"
@@ -28,7 +28,7 @@ describe("replies", () => {
     ["a short vector", { embedding: embedding.slice(1), inputTextTokenCount: 3 }],
     ["a long vector", { embedding: [...embedding, 0], inputTextTokenCount: 3 }],
     ["a vector with a hole", { embedding: [...embedding.slice(1), null], inputTextTokenCount: 3 }]
-  ])("with %s are no answer", (_, body) => expect(failureOf(reply(body))).toEqual(misshapen))
+  ])("with %s are no answer", (_, body) => expect(failureOf(reply(body))).toEqual(invalidBody))
 })
 
 describe("a string that is too long", () => {
