@@ -18,10 +18,11 @@ export const arrayOf = (value: unknown): ReadonlyArray<Json> => (Array.isArray(v
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 export const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
-const put = (fields: { [key: string]: Json }, key: string, value: Json): void => {
+export const put = <Value>(fields: { [key: string]: Value }, key: string, value: Value): void => {
   // An assignment to this name would set the prototype.
-  if (key === "__proto__") Object.defineProperty(fields, key, { value, enumerable: true })
-  else fields[key] = value
+  if (key === "__proto__") {
+    Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })
+  } else fields[key] = value
 }
 
 /** An object without the keys whose value is `undefined`: an absent field is never sent as null. */

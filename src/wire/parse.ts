@@ -6,19 +6,14 @@ import { Effect, Result } from "effect"
 import { type Budget, maxDepth, maxFields, measure, newBudget } from "./budget.ts"
 import { exactNumberOf, writtenNumberOf } from "./exactNumber.ts"
 import { maxNesting, parseExact, parseWritten } from "./json.ts"
-import { type ParseOptions, type Refusal, SlicedParser } from "./slicedParser.ts"
+import { type ParseOptions, parseInSlices, type Refusal } from "./parseInSlices.ts"
 import { smallBytes } from "./slices.ts"
-import { inTurns } from "./turns.ts"
+import { inSlices } from "./turns.ts"
 
-export type { Refusal } from "./slicedParser.ts"
+export type { Refusal } from "./parseInSlices.ts"
 
 const sliced = (bytes: Buffer, options: ParseOptions): Effect.Effect<unknown, Refusal> =>
-  Effect.suspend(() => {
-    const parser = new SlicedParser(bytes, options)
-    return Effect.flatMap(inTurns(parser.step), () =>
-      parser.refusal === undefined ? Effect.succeed(parser.value) : Effect.fail(parser.refusal)
-    )
-  })
+  Effect.flatMap(inSlices(parseInSlices(bytes, options)), Effect.fromResult)
 
 /** The sliced parser says where a text is no JSON. */
 const whole = (parseText: (text: string) => unknown, bytes: Buffer, options: ParseOptions) => {

@@ -92,7 +92,7 @@ const turnEnds: Pause = () => (isSpent() ? queued(rest) : undefined)
 /** The value of sliced work. */
 export const inSlices = <A>(slices: Slices<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
-    let last = slices.next()
+    let last = run(() => slices.next())
     if (last.done === true) return Effect.succeed(last.value)
     const step = (): boolean => {
       last = slices.next()

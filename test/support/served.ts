@@ -12,8 +12,8 @@ import type { NamesModel, Prepared, Surface } from "../../src/surfaces/Surface.t
 import { keepRead } from "../../src/vendors/callTexts.ts"
 import { newBudget } from "../../src/wire/budget.ts"
 import { isObject, maxNesting } from "../../src/wire/json.ts"
+import { type ParseOptions, parseInSlices } from "../../src/wire/parseInSlices.ts"
 import { printPieces } from "../../src/wire/print.ts"
-import { SlicedParser } from "../../src/wire/slicedParser.ts"
 import { inOneTurn } from "../../src/wire/turns.ts"
 import {
   azure,
@@ -39,16 +39,22 @@ const serving = <Request extends NamesModel, P extends Prepared, E extends ApiEr
 ): Serve => {
   const judge = makeJudge<Request>(surface.schema)
   return async (bytes, step, turns) => {
-    const parse = new SlicedParser(bytes, { budget: newBudget() })
-    while (!step("parse", parse.step));
-    if (parse.refusal !== undefined) return parse.refusal.message
-    const judged = await turns("judge", Effect.flatten(inOneTurn(() => judge(parse.value))))
+    const parse = (what: string, bytes: Buffer, options: ParseOptions) => {
+      const slices = parseInSlices(bytes, options)
+      for (;;) {
+        const { done, value } = step(what, () => slices.next())
+        if (done === true) return value
+      }
+    }
+    const body = parse("parse", bytes, { budget: newBudget() })
+    if (Result.isFailure(body)) return body.failure.message
+    const judged = await turns("judge", Effect.flatten(inOneTurn(() => judge(body.success))))
     if (Exit.isFailure(judged)) return Cause.findErrorOption(judged.cause).pipe(Option.getOrThrow).message
     const request = judged.value
     for (const { holder, text } of step("list texts", () => surface.texts?.(request) ?? [])) {
-      const read = new SlicedParser(Buffer.from(text), { budget: newBudget(), depth: maxNesting })
-      while (!step("parse texts", read.step));
-      if (holder !== undefined) keepRead(holder, isObject(read.value) ? read.value : undefined)
+      const read = parse("parse texts", Buffer.from(text), { budget: newBudget(), depth: maxNesting })
+      const value = Result.isSuccess(read) ? read.success : undefined
+      if (holder !== undefined) keepRead(holder, isObject(value) ? value : undefined)
     }
     step("count", () => surface.counts(request))
     step("list tools", () => surface.tools?.(request))

@@ -1,18 +1,21 @@
 /** JSON read and printed in slices: the same as `JSON.parse` and `JSON.stringify`, within a budget (docs/api.md#limits). */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Schema } from "effect"
+import { Effect, Exit, Result, Schema } from "effect"
 import { type Budget, maxDepth, maxFields, maxNameBytes, maxTokens, measure, newBudget } from "../../src/wire/budget.ts"
 import { parseExact } from "../../src/wire/json.ts"
 import { parse, parseReply } from "../../src/wire/parse.ts"
+import { parseInSlices } from "../../src/wire/parseInSlices.ts"
 import { base64Json, print, printPieces } from "../../src/wire/print.ts"
-import { SlicedParser } from "../../src/wire/slicedParser.ts"
 
 const read = (text: string | Buffer, budget: Budget = newBudget()) => {
-  const parser = new SlicedParser(Buffer.from(text), { budget })
-  let steps = 1
-  while (!parser.step()) steps++
-  const { refusal, value } = parser
-  return { refusal, value, steps }
+  const slices = parseInSlices(Buffer.from(text), { budget })
+  for (let steps = 1; ; steps++) {
+    const { done, value } = slices.next()
+    if (done !== true) continue
+    return Result.isFailure(value)
+      ? { refusal: value.failure, value: undefined, steps }
+      : { refusal: undefined, value: value.success, steps }
+  }
 }
 const printed = (value: unknown) =>
   Buffer.concat(Array.from(printPieces(value), (piece) => Buffer.from(piece))).toString()
