@@ -73,6 +73,6 @@ export const telemetryLayer = (
       onNone: () => Layer.empty,
       onSome: (port) => Layer.merge(prometheusLayer({ host: settings.metricsHost, port }), processGauges)
     }),
-    // The front door makes the server span: the router's would have query strings, and no word of a stream that broke off.
+    // The request middleware makes the server span: the router's would have query strings, and no word of a stream that broke off.
     Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true)
   ).pipe(Layer.provideMerge(logsLayer(settings)))

@@ -83,7 +83,7 @@ const limits = (settings: GatewaySettings) => {
     noDelay: true,
     // What a caller that reads slowly leaves in memory, beside the system's own buffers: as much as one read of a cloud's connection.
     highWaterMark: 64 * 1024,
-    // The front door refuses a request without one, in JSON and with an ID.
+    // The request middleware refuses a request without one, in JSON and with an ID.
     requireHostHeader: false,
     // Served as if it had not asked for one, on a connection that is kept.
     shouldUpgradeCallback: () => false

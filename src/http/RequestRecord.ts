@@ -219,7 +219,7 @@ export class RequestRecord implements RequestFacts {
   }
 }
 
-/** The request's own; set at the front door. */
+/** The request's own; set by the request middleware. */
 export const CurrentRecord = Context.Reference<RequestRecord>("gateway/http/CurrentRecord", {
   defaultValue: () =>
     new RequestRecord({ id: "", startedAt: 0, method: "", path: "", source: undefined, surface: undefined })

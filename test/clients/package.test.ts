@@ -52,7 +52,7 @@ describe("the client's modules", () => {
     const shared = files.filter((file) => /^src\/(catalog|wire)\//.test(file))
     assert.deepEqual(shared.sort(), [
       "src/catalog/names.ts",
-      ...["exactNumber", "isObject", "pause", "sse"].map((name) => `src/wire/${name}.ts`)
+      ...["exactNumber", "isObject", "slices", "sse"].map((name) => `src/wire/${name}.ts`)
     ])
     assert.isAbove(files.length, 12)
   })
