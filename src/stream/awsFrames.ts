@@ -5,7 +5,7 @@ import { Result } from "effect"
 import { type Decoder, type Event, FramingError, type FramingFailure, UpstreamException } from "../wire/Event.ts"
 import { readObject } from "../wire/json.ts"
 import { maxEventBytes } from "../wire/sse.ts"
-import { Remainder } from "./decode.ts"
+import { makeRemainder } from "./decode.ts"
 
 /** Total length, length of the headers, and the checksum of both; the checksum of the whole ends a frame. */
 const preludeBytes = 12
@@ -26,7 +26,7 @@ type Read<A> = Result.Result<A, FramingFailure>
  * other name. `exception` and `error` frames end the stream with `UpstreamException`; events of other types are skipped.
  */
 export const awsFrames = (): Decoder => {
-  const rest = new Remainder()
+  const rest = makeRemainder()
   let failure: FramingFailure | undefined
   return {
     feed: (chunk) => {
@@ -49,7 +49,7 @@ export const awsFrames = (): Decoder => {
       return { events, failure }
     },
     end: () => {
-      if (rest.length > 0) failure ??= truncated
+      if (rest.length() > 0) failure ??= truncated
       return { events: [], failure }
     }
   }

@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer"
 import { type Decoder, type Event, FramingError, type FramingFailure } from "../wire/Event.ts"
 import { eventReader, maxEventBytes } from "../wire/sse.ts"
-import { Remainder } from "./decode.ts"
+import { makeRemainder } from "./decode.ts"
 
 const LF = 10
 const CR = 13
@@ -22,7 +22,7 @@ const truncated = new FramingError({ kind: "truncated", message: "the upstream s
  */
 export const sse = (): Decoder => {
   const reader = eventReader(maxEventBytes)
-  const rest = new Remainder()
+  const rest = makeRemainder()
   let failure: FramingFailure | undefined
 
   const read = (lines: Buffer): ReadonlyArray<Event> => {
@@ -39,17 +39,17 @@ export const sse = (): Decoder => {
   return {
     feed: (chunk) => {
       if (failure !== undefined) return { events: [], failure }
-      const before = rest.length
+      const before = rest.length()
       const end = afterLastBreak(chunk)
       rest.append(chunk)
       const events = end === 0 ? [] : read(rest.view().subarray(0, before + end))
       rest.drop(end === 0 ? 0 : before + end)
-      if (rest.length > maxLineBytes) failure ??= tooLarge
+      if (rest.length() > maxLineBytes) failure ??= tooLarge
       return { events, failure }
     },
     end: () => {
       // Two breaks: the first may be taken for the second half of a CRLF. What they complete was incomplete.
-      if (failure === undefined && (rest.length > 0 || reader("\n\n").events.length > 0)) failure = truncated
+      if (failure === undefined && (rest.length() > 0 || reader("\n\n").events.length > 0)) failure = truncated
       return { events: [], failure }
     }
   }

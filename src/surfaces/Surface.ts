@@ -104,8 +104,3 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
   /** Which of several calls failed, for the message. */
   readonly errorAt?: ((error: GatewayError, at: number) => GatewayError) | undefined
 }
-
-/** Keeps a surface's own types together. */
-export const surface = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
-  value: Surface<Request, P, E>
-): Surface<Request, P, E> => value

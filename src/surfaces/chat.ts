@@ -17,7 +17,7 @@ import { plainPath, strip } from "../wire/strip.ts"
 import { ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { chatProtocol } from "./chatStream.ts"
 import { apiError } from "./errorResponse.ts"
-import { type Counts, type Prepared, surface } from "./Surface.ts"
+import type { Counts, Prepared, Surface } from "./Surface.ts"
 
 interface PreparedChat extends Prepared {
   readonly dialect: Dialect
@@ -83,7 +83,7 @@ const stripped = (body: JsonObject, { refused, strip: fields }: Route, adjusted:
   })
 }
 
-export const chat = surface<ChatRequest, PreparedChat, ApiError>({
+export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
   purpose: "chat",
   schema: ChatRequest,
   joinTexts: joinTextArrays,
@@ -129,4 +129,4 @@ export const chat = surface<ChatRequest, PreparedChat, ApiError>({
       inputEstimate,
       includeUsage: request.stream_options?.include_usage === true
     })
-})
+}

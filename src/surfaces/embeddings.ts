@@ -10,7 +10,7 @@ import { describeTooLong } from "../vendors/titan/faults.ts"
 import { reply } from "../vendors/titan/reply.ts"
 import { request } from "../vendors/titan/request.ts"
 import { apiError } from "./errorResponse.ts"
-import { type Prepared, surface } from "./Surface.ts"
+import type { Prepared, Surface } from "./Surface.ts"
 
 interface PreparedEmbeddings extends Prepared {
   readonly base64: boolean
@@ -52,7 +52,7 @@ const base64Of = (embedding: ReadonlyArray<number>): string => {
   return (endianness() === "LE" ? bytes : bytes.swap32()).toString("base64")
 }
 
-export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiError>({
+export const embeddings: Surface<EmbeddingsRequest, PreparedEmbeddings, ApiError> = {
   purpose: "embeddings",
   schema: EmbeddingsRequest,
   error: apiError,
@@ -96,4 +96,4 @@ export const embeddings = surface<EmbeddingsRequest, PreparedEmbeddings, ApiErro
     error.reason === "invalid"
       ? new GatewayError({ ...error, message: `input[${at}]: ${describeTooLong(error.message) ?? error.message}` })
       : error
-})
+}

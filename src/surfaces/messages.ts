@@ -12,7 +12,7 @@ import { messagesError } from "./errorResponse.ts"
 import { mediaOf, prepareMessages } from "./messagesBody.ts"
 import { withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
-import { type Prepared, surface } from "./Surface.ts"
+import type { Prepared, Surface } from "./Surface.ts"
 
 interface PreparedMessages extends Prepared {
   /** The base model, which replies name. */
@@ -30,7 +30,7 @@ const callsOf = (content: Json | undefined): ReadonlyArray<Called> =>
 
 const countsOf = (request: JsonObject) => ({ tools: arrayOf(request.tools).length, ...mediaOf(request) })
 
-export const messages = surface<MessagesRequest, PreparedMessages, MessagesError>({
+export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError> = {
   purpose: "messages",
   schema: MessagesRequest,
   error: messagesError,
@@ -68,9 +68,9 @@ export const messages = surface<MessagesRequest, PreparedMessages, MessagesError
     })
   },
   protocol: ({ emulated, model }) => messagesProtocol(model, emulated)
-})
+}
 
-export const countTokens = surface<CountRequest, Prepared, MessagesError>({
+export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
   purpose: "count",
   schema: CountRequest,
   error: messagesError,
@@ -97,4 +97,4 @@ export const countTokens = surface<CountRequest, Prepared, MessagesError>({
           finishReason: undefined
         })
   }
-})
+}

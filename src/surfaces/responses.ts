@@ -10,7 +10,7 @@ import { apiError } from "./errorResponse.ts"
 import { callTexts, prepareResponses, screenedTools } from "./responsesBody.ts"
 import { rewriteResponse } from "./responsesReply.ts"
 import { responsesProtocol } from "./responsesStream.ts"
-import { type Counts, type Prepared, surface } from "./Surface.ts"
+import type { Counts, Prepared, Surface } from "./Surface.ts"
 
 /** Images and files in the input, and how many bytes they are: in the content of messages, and in what tools put out. */
 const inputMedia = (input: Json | undefined): Omit<Counts, "tools"> => {
@@ -34,7 +34,7 @@ interface PreparedResponses extends Prepared {
   readonly scrub: Scrub
 }
 
-export const responses = surface<ResponsesRequest, PreparedResponses, ApiError>({
+export const responses: Surface<ResponsesRequest, PreparedResponses, ApiError> = {
   purpose: "responses",
   schema: ResponsesRequest,
   error: apiError,
@@ -57,4 +57,4 @@ export const responses = surface<ResponsesRequest, PreparedResponses, ApiError>(
     return answer === undefined ? Result.fail(invalidBody) : Result.succeed(answer)
   },
   protocol: ({ scrub }) => responsesProtocol(scrub)
-})
+}
