@@ -2059,6 +2059,8 @@ export interface ChatStreamError {
     readonly [name: string]: unknown
   }
   readonly x_gateway_governance?: Governance
+  /** What guards of the operator's did with the texts of the request and of the reply; absent where they did nothing. */
+  readonly x_gateway_guards?: ReadonlyArray<GuardAction>
 }
 
 /** One event of a stream. The final one has `finish_reason`, and `usage` where `include_usage` asked for it; then comes `[DONE]`. */

@@ -164,7 +164,8 @@ const StreamError = Schema.Struct({
     undefined,
     "What went wrong."
   ),
-  x_gateway_governance: Schema.optionalKey(Governance)
+  x_gateway_governance: Schema.optionalKey(Governance),
+  ...guardActions
 }).annotate({
   identifier: "ChatStreamError",
   description: "A failure after the stream began: its last event, without `[DONE]` after it."

@@ -36,8 +36,8 @@ export interface FrameReader {
   readonly read: (frame: Frame) => Part
   /** Called with every frame that goes out, in order, and answers it as it does. */
   readonly emit: (frame: Frame) => Frame
-  /** The frames that end a reply of which nothing more may pass. */
-  readonly withheld: () => ReadonlyArray<Frame>
+  /** The frames that end a reply of which nothing more may pass. `usage`: what a final chunk says of tokens. */
+  readonly withheld: (usage: object | undefined) => ReadonlyArray<Frame>
   /** The last frames, with what guards did. */
   readonly report: (frames: ReadonlyArray<Frame>, actions: ReadonlyArray<GuardAction>) => ReadonlyArray<Frame>
 }
@@ -90,8 +90,14 @@ const chatReader = (): FrameReader => {
       return wholeOf(frame, fields, { choices: "assistant" })
     },
     emit: same,
-    withheld: () => [
-      { data: JSON.stringify({ ...heading, choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }] }) },
+    withheld: (usage) => [
+      {
+        data: JSON.stringify({
+          ...heading,
+          choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }],
+          ...(usage === undefined ? {} : { usage })
+        })
+      },
       { data: "[DONE]" }
     ],
     report: (frames, actions) =>
@@ -105,6 +111,9 @@ const messagesEvent = (fields: JsonObject & { readonly type: string }): Frame =>
   event: fields.type,
   data: JSON.stringify(fields)
 })
+
+const guardsEvent = (actions: ReadonlyArray<GuardAction>): Frame =>
+  messagesEvent({ type: "gateway_guards", ...objectOf(withActions({}, actions)) })
 
 const messagesReader = (): FrameReader => {
   /** Blocks that the caller has seen begin, and not end. */
@@ -124,7 +133,7 @@ const messagesReader = (): FrameReader => {
       })
       return { delta: { key, place, text, with: print } }
     }
-    return nothing
+    return wholeOf(frame, fields, { delta: "assistant" })
   }
   return {
     read: (frame) => {
@@ -162,10 +171,7 @@ const messagesReader = (): FrameReader => {
       }),
       messagesEvent({ type: "message_stop" })
     ],
-    report: (frames, actions) => [
-      ...frames,
-      messagesEvent({ type: "gateway_guards", ...objectOf(withActions({}, actions)) })
-    ]
+    report: (frames, actions) => [...frames, guardsEvent(actions)]
   }
 }
 
@@ -183,7 +189,8 @@ const responsesFields: Fields = {
   input: "arguments",
   command: "arguments",
   item: "assistant",
-  part: "assistant"
+  part: "assistant",
+  annotation: "assistant"
 }
 
 const placeOfEvent = (name: string): Place =>
@@ -258,6 +265,20 @@ const responsesReader = (): FrameReader => {
           : withResponse(frame, fields, objectOf(withActions(objectOf(fields.response), actions)))
       })
   }
+}
+
+/** The frames of an error that ends a stream, with what guards did. */
+export const reportedError = (
+  surface: GuardedSurface,
+  frames: ReadonlyArray<Frame>,
+  actions: ReadonlyArray<GuardAction>
+): ReadonlyArray<Frame> => {
+  const last = frames.at(-1)
+  if (last === undefined || actions.length === 0) return frames
+  const before = frames.slice(0, -1)
+  return surface === "messages"
+    ? [...before, guardsEvent(actions), last]
+    : [...before, { ...last, data: String(withActions(last.data, actions)) }]
 }
 
 /** A reader of one stream of the surface. */

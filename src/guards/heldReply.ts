@@ -177,7 +177,7 @@ export const heldReply = (options: GuardStreamOptions, all: boolean) => {
       if (passed === undefined) {
         const all_ = out.map(reader.emit)
         onWithheld()
-        return { frames: [...all_, ...reader.report(reader.withheld(), actions())], over: true }
+        return { frames: [...all_, ...reader.report(reader.withheld(options.usage()), actions())], over: true }
       }
       out.push(...passed)
     }

@@ -14,6 +14,8 @@ export interface GuardStreamOptions {
   /** What guards have done so far, for the request and the reply. */
   readonly actions: () => ReadonlyArray<GuardAction>
   readonly acted: (actions: ReadonlyArray<GuardAction>) => void
+  /** Tokens so far, as the final event says them; undefined where it says none. */
+  readonly usage: () => object | undefined
   /** Nothing more of the reply may pass. */
   readonly onWithheld: () => void
   /** Takes memory for so many more characters that are held, `all` in all; less than 0 gives it back. */

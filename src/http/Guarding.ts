@@ -1,9 +1,16 @@
 /** What the guards of a request do with its reply. */
 import type { Effect } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
+import type { GuardStreamOptions } from "../guards/streamedTexts.ts"
+import type { Frame } from "../stream/Frame.ts"
 import type { ReplyOptions } from "../stream/reply.ts"
 import type { AnswerBody } from "../surfaces/Surface.ts"
 import type { JsonObject } from "../wire/json.ts"
+
+/** What they need of a stream. */
+export interface StreamGuarding extends Pick<ReplyOptions, "hold">, Pick<GuardStreamOptions, "usage"> {
+  readonly onWithheld: (finishReason: string) => void
+}
 
 /** The guards of one request. */
 export interface Guarding {
@@ -12,5 +19,7 @@ export interface Guarding {
   /** A body with what they did for the request and the reply. */
   readonly reported: (body: AnswerBody, read: JsonObject) => AnswerBody
   /** The operator of a streamed reply; undefined where there is nothing for them to do or to say. */
-  readonly stream: (hold: ReplyOptions["hold"], onWithheld: (finishReason: string) => void) => ReplyOptions["guard"]
+  readonly stream: (options: StreamGuarding) => ReplyOptions["guard"]
+  /** The frames of an error that ends a stream, with what they did. */
+  readonly failed: (frames: ReadonlyArray<Frame>) => ReadonlyArray<Frame>
 }

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { internal } from "../catalog/GatewayError.ts"
 import type { Purpose } from "../catalog/Route.ts"
 import { callsOf, toolsOf, withActions, withheld } from "../guards/bodies.ts"
-import { frameReader } from "../guards/frames.ts"
+import { frameReader, reportedError } from "../guards/frames.ts"
 import { type About, askGuards, blockedError, type Guard, type GuardedSurface } from "../guards/Guard.ts"
 import { Guards } from "../guards/Guards.ts"
 import { guardStream } from "../guards/guardStream.ts"
@@ -49,7 +49,8 @@ const makeGuarding = (about: About, guards: ReadonlyArray<Guard>, record: Reques
         guardActions
       )
     },
-    stream: (hold, onWithheld) =>
+    failed: (frames) => reportedError(surface, frames, record.guardActions),
+    stream: ({ hold, onWithheld, usage }) =>
       guards.length === 0 && record.guardActions.length === 0
         ? undefined
         : guardStream({
@@ -58,6 +59,7 @@ const makeGuarding = (about: About, guards: ReadonlyArray<Guard>, record: Reques
             reader: frameReader(surface),
             actions: () => record.guardActions,
             acted: (actions) => record.guarded(actions),
+            usage,
             onWithheld: () => onWithheld(withheld(surface, {}).finishReason),
             hold
           })

@@ -89,8 +89,12 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
         spanOf()?.firstToken()
       },
       hold,
-      guard: record.guarding?.stream(hold, (finishReason) => {
-        withheld = finishReason
+      guard: record.guarding?.stream({
+        hold,
+        usage: () => protocol.usage?.(),
+        onWithheld: (finishReason) => {
+          withheld = finishReason
+        }
       }),
       errorOf: (fault) => provider.faultError(route, fault),
       heartbeat: limits.heartbeat,
@@ -102,7 +106,8 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
       lastFrames: (error) => {
         fail(error)
         record.streamEnd = "error"
-        return protocol.inBand(error, governanceSoFar(calls))
+        const last = protocol.inBand(error, governanceSoFar(calls))
+        return record.guarding?.failed(last) ?? last
       },
       onWaiting: (more) => {
         if (more > 0) record.bytesOut += more

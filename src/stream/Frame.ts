@@ -64,5 +64,7 @@ export interface Protocol {
   readonly onHalt: () => ReadonlyArray<Frame>
   /** The surface's own in-band error; flags of the calls so far are not lost with the stream. */
   readonly inBand: (error: GatewayError, governance: Governance | undefined) => ReadonlyArray<Frame>
+  /** What the final event would say now of tokens; undefined where it says nothing of them. */
+  readonly usage?: () => object | undefined
   readonly summary: () => Summary
 }

@@ -5,7 +5,7 @@ import { apiErrorBody } from "../contract/Errors.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
 import type { Frame, Progress, Protocol } from "../stream/Frame.ts"
-import { chunkWriter, type Heading } from "../vendors/completion.ts"
+import { chunkWriter, type Heading, makeUsage } from "../vendors/completion.ts"
 import type { Ending, Piece, Pieces, ReplyReader } from "../vendors/Dialect.ts"
 import { apiError } from "./errorResponse.ts"
 
@@ -141,6 +141,7 @@ export const chatProtocol = (options: {
         })
       }
     ],
+    usage: () => (includeUsage ? makeUsage(ending?.usage ?? usageOf(undefined)) : undefined),
     summary: () => ({ tokens: ending?.usage ?? reader.usage(), finishReason: ending?.finishReason })
   }
 }

@@ -13,6 +13,7 @@ import { reportJson, reportText } from "../../src/operators/doctor/report.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { hasRedis, testRedis } from "../limits/redis.ts"
 import { start } from "../operation/child.ts"
+import { guardsFile, startDetector } from "../support/detector.ts"
 import { answering, fakeUpstream, reply } from "../support/fakeUpstream.ts"
 import { cloudsAt, gateway } from "../support/gateway.ts"
 import { cert, key } from "../support/selfSigned.ts"
@@ -102,6 +103,28 @@ describe("doctor", () => {
       assert.isTrue(ok)
       assert.includeMembers(Object.keys(findings[0]), ["ok", "check", "message"])
       for (const { ok, state } of findings) assert.strictEqual(ok, state !== "fail")
+    })
+  )
+
+  it.live("asks each guard about a harmless text", () =>
+    Effect.gen(function* () {
+      const detector = yield* Effect.acquireRelease(Effect.promise(startDetector), ({ stop }) => Effect.promise(stop))
+      const silent = { name: "silent", url: "http://127.0.0.1:1", when: "before", action: "block" }
+      const named = (name: string, more = {}) => ({ name, url: detector.url, when: "both", action: "flag", ...more })
+      const { path, remove } = guardsFile([named("good"), named("after", { when: "after" }), silent])
+      const found = shown(yield* check({ GATEWAY_GUARDS_FILE: path }, true), "live guards").split("\n")
+      assert.match(found[0] ?? "", /^ok: good at http:\S+ answered in \d+ ms$/)
+      assert.match(found[1] ?? "", /^ok: after at /)
+      assert.match(found[2] ?? "", /^fail: silent at http:\S+ cannot be reached \(\d+ ms\) -> Check its address/)
+      assert.deepStrictEqual(
+        detector.asked.map(({ texts }) => texts),
+        [["Hello"], ["Hello"]]
+      )
+      detector.use(({ input_type }) => (input_type === "request" ? { action: "BLOCKED", blocked_reason: "x" } : {}))
+      const wrong = shown(yield* check({ GATEWAY_GUARDS_FILE: path }, true), "live guards").split("\n")
+      assert.match(wrong[0] ?? "", /^warn: good .* finds x in the word Hello/)
+      assert.match(wrong[1] ?? "", /^fail: after .* not of the contract/)
+      remove()
     })
   )
 

@@ -48,6 +48,36 @@ const cases: Readonly<Record<string, Case>> = {
     },
     texts: ["1:system", "2:system", "3:user", "4:user", "5:assistant", '{"6":"arguments"}', "7:thinking", "8:tool"]
   },
+  "sources that a reply names": {
+    fields: replyFields.messages,
+    body: {
+      content: [
+        {
+          type: "text",
+          text: "1:assistant",
+          citations: [
+            { type: "char_location", cited_text: "2:assistant", document_title: "3:assistant", document_index: 0 }
+          ]
+        }
+      ]
+    },
+    texts: ["1:assistant", "2:assistant", "3:assistant"]
+  },
+  "annotations of a chat reply": {
+    fields: replyFields.chat,
+    body: {
+      choices: [
+        {
+          message: {
+            role: "assistant",
+            content: "1:assistant",
+            annotations: [{ type: "url_citation", url_citation: { title: "2:assistant", url: "https://x.example" } }]
+          }
+        }
+      ]
+    },
+    texts: ["1:assistant", "2:assistant"]
+  },
   "a messages request": {
     fields: requestFields.messages,
     body: {

@@ -1,5 +1,9 @@
 /** What guards do with requests, over real sockets: a detector, the gateway and the clouds of the sandbox. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { keysFileWith } from "../operation/keysFile.ts"
 import { guardsFile, usual } from "../support/detector.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
 import { guardedCases, makeGuarded } from "../support/guarded.ts"
@@ -170,6 +174,26 @@ describe("where a guard holds", () => {
         ])
       }
     ))
+
+  it("is said by teams: callers of others, and of none, are not shown", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "gateway-guards-"))
+    const teams = [{ name: "red" }, { name: "blue" }]
+    const { file, secrets } = keysFileWith(folder, { red: { team: "red" }, blue: { team: "blue" }, none: {} }, teams)
+    await guarded(
+      [{ name: "teams", when: "both", action: "flag", teams: ["red", "green"] }],
+      async (gateway) => {
+        const flagsOf = async (secret: string) =>
+          (await post(gateway.url + chatPath, chatOf("123-45-6789"), { "x-api-key": secret })).json.x_gateway_guards
+        assert.deepStrictEqual(await flagsOf(secrets.red), [{ guard: "teams", action: "flag", categories: ["ssn"] }])
+        assert.strictEqual(lastAsked()?.request_data.user_api_key_team_id, "red")
+        const before = detector.asked.length
+        for (const other of [secrets.blue, secrets.none]) assert.isUndefined(await flagsOf(other))
+        assert.strictEqual(detector.asked.length, before)
+      },
+      { settings: { GATEWAY_KEYS_FILE: file } }
+    )
+    rmSync(folder, { recursive: true, force: true })
+  })
 })
 
 describe("guards in order", () => {

@@ -1,6 +1,7 @@
 /** What guards do with streams, over real sockets. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
+import { frameReader } from "../../src/guards/frames.ts"
 import { lastSentenceEnd } from "../../src/guards/streamedTexts.ts"
 import { type Rule, usual } from "../support/detector.ts"
 import { guardedCases, makeGuarded, saying, streamedText } from "../support/guarded.ts"
@@ -139,6 +140,39 @@ describe.each(guardedCases)("streams of $surface", ({ ask, path, surface, withhe
       { pace: 5 }
     ))
 
+  it.runIf(surface === "chat")("have usage in their final chunk where they are blocked and it was asked for", () =>
+    guarded([{ name: "words", action: "block" }], async (gateway) => {
+      const text = `Before it. I say BLOCKME today. ${"And on it goes. ".repeat(50)}`
+      const usageIn = async (more: object) =>
+        eventsIn((await post(gateway.url + path, streamed(text, more))).text).flatMap(({ json }) =>
+          json?.choices?.[0]?.finish_reason === "content_filter" ? [json.usage] : []
+        )
+      assert.deepStrictEqual(await usageIn({}), [undefined])
+      const [usage] = await usageIn({ stream_options: { include_usage: true } })
+      assert.isAbove(usage.prompt_tokens, 0)
+      assert.isAbove(usage.completion_tokens, 0)
+      assert.strictEqual(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens)
+    })
+  )
+
+  it("say with the error that ends them what guards did", () =>
+    guarded(
+      [{ name: "pii", action: "redact" }],
+      async (gateway) => {
+        const got = await post(
+          gateway.url + path,
+          streamed(`His number is 123-45-6789. ${"And on it goes. ".repeat(9)}`)
+        )
+        assert.include(got.text, "the guard pii, which has to see this text, did not answer")
+        assert.deepStrictEqual(actionsIn(got.text), [{ guard: "pii", action: "redact", categories: ["ssn"] }])
+      },
+      {
+        pace: 5,
+        rule: (asked, response) =>
+          asked.texts.some((text) => text.includes("on it goes")) ? {} : usual(asked, response)
+      }
+    ))
+
   it("are kept alive while a guard is asked", () =>
     guarded(
       [{ name: "pii", action: "redact" }],
@@ -253,5 +287,26 @@ describe("the end of a sentence", () => {
     ["One. ", "Two", undefined]
   ])("after %j in %j is at %s", (before, piece, end) => {
     assert.strictEqual(lastSentenceEnd(before, piece), end)
+  })
+})
+
+describe("a source that a frame names", () => {
+  const frames = [
+    [
+      "messages",
+      "content_block_delta",
+      { delta: { type: "citations_delta", citation: { type: "char_location", cited_text: "quoted" } } }
+    ],
+    [
+      "responses",
+      "response.output_text.annotation.added",
+      { annotation: { type: "url_citation", title: "quoted", url: "https://x.example" } }
+    ]
+  ] as const
+  it.each(frames)("is a text of the reply (%s)", (surface, event, fields) => {
+    const { whole } = frameReader(surface).read({ event, data: JSON.stringify({ type: event, index: 0, ...fields }) })
+    assert.deepStrictEqual(whole?.texts, [{ place: "assistant", text: "quoted" }])
+    assert.include(whole?.with(["other"]).data, '"other"')
+    assert.notInclude(whole?.with(["other"]).data, "quoted")
   })
 })

@@ -1,5 +1,5 @@
 /** Everything that `doctor` checks (docs/operation.md#doctor). */
-import { Config, Context, Effect, Layer, Result } from "effect"
+import { Config, Context, Effect, Layer, Option, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { applyProxyRule } from "../../proxy.ts"
@@ -9,6 +9,7 @@ import { explainSetting } from "../cli/explainSetting.ts"
 import { cloudChecks } from "./clouds.ts"
 import { runChecks } from "./Finding.ts"
 import { keysCheck, stateCheck, tlsCheck, usageLogCheck } from "./files.ts"
+import { guardsLiveCheck } from "./guardsLive.ts"
 import { liveCheck } from "./live.ts"
 import { filesLimitCheck, fipsCheck, portsCheck } from "./machine.ts"
 import { optionalFileChecks } from "./optionalFiles.ts"
@@ -24,7 +25,7 @@ const simulated = Effect.fnUntraced(function* (catalog: Catalog | undefined) {
   return { ...clouds, simulated: true }
 })
 
-/** What is found in this environment; settings that cannot be read end it early. `live`: whether deployments are called, too. */
+/** What is found in this environment; settings that cannot be read end it early. `live`: whether deployments and guards are called, too. */
 export const examine = Effect.fnUntraced(function* (environment: Environment, live: boolean) {
   const loaded = yield* Effect.result(load(environment))
   if (Result.isFailure(loaded)) {
@@ -53,6 +54,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
     collectorCheck(environment),
     portsCheck(gateway),
     filesLimitCheck(gateway),
+    ...(live && Option.isSome(gateway.guardsFile) ? [guardsLiveCheck(gateway, gateway.guardsFile.value)] : []),
     ...(live && Result.isSuccess(catalog) ? [liveCheck(gateway, clouds, catalog.success)] : [])
   ])
 }, Effect.scoped)
