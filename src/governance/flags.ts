@@ -44,7 +44,7 @@ export const governanceOf = (flags: ReadonlyArray<Flag>): Governance | undefined
 /** Destinations reported for one tool call, at most. The first ones are kept. */
 export const maxDestinations = 100
 /** Destinations beyond those that are distinguished in the count; of still more, each occurrence counts. */
-export const maxCounted = 10_000
+const maxCounted = 10_000
 /** UTF-16 code units of one destination, at most; a longer one is cut between characters. */
 export const maxDestinationLength = 2048
 

@@ -39,7 +39,7 @@ const readers = {
  * Why a tool may not leave. `path` is a JSON Pointer into the tool's schema; `parameter` is the name as the caller wrote
  * it, and empty when the schema was refused for its size.
  */
-export interface ScreenRefusal {
+interface ScreenRefusal {
   readonly tool: string
   readonly parameter: string
   readonly path: string
@@ -50,9 +50,9 @@ export interface ScreenRefusal {
 /** Schemas nested inside each other, at most. */
 export const maxSchemaDepth = 256
 /** Objects and arrays in one tool's schema, at most; those inside plain values (`enum`, `default`, …) do not count. */
-export const maxSchemaNodes = 100_000
+const maxSchemaNodes = 100_000
 /** Characters of all patterns for names, at most. */
-export const maxPatterns = 262_144
+const maxPatterns = 262_144
 
 const pointer = (node: Node, key: string): string => {
   const keys = [key]

@@ -71,7 +71,7 @@ const certificateOf = (
 }
 
 /** Made once; fails with `unauthenticated`, or as `Identity` does. */
-export const makeAuthenticate = Effect.gen(function* () {
+const makeAuthenticate = Effect.gen(function* () {
   const keys = yield* Keys
   const clock = yield* Clock.Clock
   const { bearerKeys, trustedProxies } = yield* Settings

@@ -17,7 +17,7 @@ import { parse, type Refusal } from "../wire/parse.ts"
 import { inOneTurn } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly maxBytes: number
   readonly timeout: Duration.Duration
 }

@@ -4,7 +4,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CatalogStore } from "../catalog/CatalogStore.ts"
 import { landingPage, landingPolicy, noticeOf, welcome } from "./indexPage.ts"
 
-export interface DocsOptions {
+interface DocsOptions {
   /** Whether the documents are public; the usage notice always is. */
   readonly docs: boolean
   /** Whether the sandbox's key is filled in. */

@@ -7,7 +7,7 @@ import { usageNotice } from "../contract/usageNotice.ts"
 import { service, version } from "../contract/version.ts"
 
 /** What everyone sees: every reply links to the notice. */
-export interface Notice {
+interface Notice {
   readonly service: string
   readonly version: string
   readonly notice: string
@@ -15,7 +15,7 @@ export interface Notice {
 }
 
 /** What a caller sees before it has a key, where the documents are public: clouds and levels, no model names. */
-export interface Welcome extends Notice {
+interface Welcome extends Notice {
   readonly sandbox: boolean
   readonly clouds: ReadonlyArray<{ readonly cloud: Cloud; readonly levels: ReadonlyArray<Level> }>
   /** How many model IDs can be requested. */

@@ -13,7 +13,7 @@ import { singleUse } from "../stream/singleUse.ts"
 import type { makeTerminations } from "./terminations.ts"
 import { type ReadyCall, upstreamCall } from "./upstreamCall.ts"
 
-export interface StreamReplyOptions extends ReadyCall {
+interface StreamReplyOptions extends ReadyCall {
   readonly protocol: Protocol
 }
 

@@ -11,7 +11,7 @@ import { inOneTurn, inSlices } from "../wire/turns.ts"
 import type { RequestRecord } from "./RequestRecord.ts"
 import { type ReadyCall, upstreamCall } from "./upstreamCall.ts"
 
-export interface WholeReplyOptions<P extends Prepared> extends ReadyCall<P> {
+interface WholeReplyOptions<P extends Prepared> extends ReadyCall<P> {
   readonly surface: Pick<Surface<never, P, ApiError | MessagesError>, "ahead" | "answer" | "errorAt" | "join">
 }
 

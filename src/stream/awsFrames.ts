@@ -11,7 +11,7 @@ import { makeRemainder } from "./decode.ts"
 const preludeBytes = 12
 const checksumBytes = 4
 /** Largest frame accepted (16 MiB): an event at its limit in base64, with room for headers and padding. */
-export const maxFrameBytes = 16 * 1024 * 1024
+const maxFrameBytes = 16 * 1024 * 1024
 
 const badFrame = (message: string) => new FramingError({ kind: "bad-frame", message })
 const tooLarge = new FramingError({ kind: "too-large", message: "an upstream event is over 10 MiB" })

@@ -8,12 +8,6 @@ const roleOf = (message: Json | undefined): string | undefined => textOf(objectO
 export const blocksOf = (content: Json | undefined): ReadonlyArray<Json> =>
   typeof content === "string" ? (content === "" ? [] : [{ type: "text", text: content }]) : arrayOf(content)
 
-export interface Folded {
-  readonly body: JsonObject
-  /** Whether there was anything to fold. */
-  readonly folded: boolean
-}
-
 const isSystem = (message: Json): boolean => roleOf(message) === "system"
 
 /** The vendor's clients mark what the user did not say in this way. */
@@ -63,8 +57,12 @@ const foldRuns = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> => {
 /**
  * System messages among a conversation's other messages (docs/decisions.md#system-messages-within-a-conversation). Where the model
  * takes them only at the beginning, their text goes into the turn beside them, marked as what it is. `keeps`: the model takes them after a user's turn; only those at the beginning become part of `system`.
+ * `folded`: there was something to fold.
  */
-export const foldSystem = (body: JsonObject, keeps: boolean): Folded => {
+export const foldSystem = (
+  body: JsonObject,
+  keeps: boolean
+): { readonly body: JsonObject; readonly folded: boolean } => {
   const messages = arrayOf(body.messages)
   if (!messages.some(isSystem)) return { body, folded: false }
   const first = messages.findIndex((message) => !isSystem(message))

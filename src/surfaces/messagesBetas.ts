@@ -98,7 +98,7 @@ const withoutBlocks = (body: JsonObject, betas: ReadonlyArray<Beta>, adjusted: A
   return { ...body, messages }
 }
 
-export interface MessagesBetas {
+interface MessagesBetas {
   /** Those that are sent. */
   readonly betas: ReadonlyArray<string>
   readonly body: JsonObject

@@ -63,7 +63,7 @@ const countedOf = (body: JsonObject, adjusted: Adjusted): JsonObject => {
   return Object.fromEntries(Object.entries(body).filter(([key]) => counted.includes(key)))
 }
 
-export interface PreparedBody {
+interface PreparedBody {
   /** Without `stream`. */
   readonly body: Body
   /** Whether an instruction stands for the format of the answer. */

@@ -10,14 +10,12 @@ import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readObject, tex
 import type { Strip } from "../wire/strip.ts"
 import { blocksOf } from "./messageTurns.ts"
 
-export interface Formatted {
-  readonly body: JsonObject
-  /** Whether an instruction stands for the format. */
-  readonly emulated: boolean
-}
-
-/** `output_format` is the name that the format had as a beta. */
-export const formatted = (body: JsonObject, strip: Strip, adjusted: Adjusted): Formatted => {
+/** `output_format` is the name that the format had as a beta. `emulated`: an instruction stands for the format. */
+export const formatted = (
+  body: JsonObject,
+  strip: Strip,
+  adjusted: Adjusted
+): { readonly body: JsonObject; readonly emulated: boolean } => {
   const config = objectOf(body.output_config)
   const format = config.format ?? body.output_format
   if (!isObject(format) || format.type !== "json_schema" || !isObject(format.schema)) {

@@ -147,7 +147,7 @@ const contextOf = ({ bodies: [body = {}], operation }: Sent, of: Paths | undefin
   return JSON.stringify([operation, anthropic_version, anthropic_beta, effort, of && digestOf(body, of)])
 }
 
-export interface RefusalMemory {
+interface RefusalMemory {
   /** What of this request the deployment is known to refuse. */
   readonly known: (deployment: Deployment, sent: Sent) => Paths
   /** A request succeeded without these fields, and would not have with them. */

@@ -112,17 +112,11 @@ const walked = (items: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
     return rest
   })
 
-export interface ResponsesBody {
-  readonly body: JsonObject
-  /** For `x-gateway-adjusted`. */
-  readonly adjusted: ReadonlyArray<string>
-}
-
-/** The body that is sent. */
+/** The body that is sent, and what was changed for it. */
 export const prepareResponses = (
   request: ResponsesRequest,
   route: Route
-): Result.Result<ResponsesBody, GatewayError> => {
+): Result.Result<{ readonly body: JsonObject; readonly adjusted: ReadonlyArray<string> }, GatewayError> => {
   const adjusted = new Adjusted()
   const items = withoutAdded(itemsOf(request), adjusted)
   const own = buildTools(request.tools ?? undefined, "tools", adjusted)

@@ -66,7 +66,7 @@ interface Refused {
   readonly tool: JsonObject
 }
 
-export interface BuiltTools {
+interface BuiltTools {
   readonly tools: ReadonlyArray<JsonObject>
   /** Those that run inside the cloud. */
   readonly refused: ReadonlyArray<Refused>
@@ -158,7 +158,7 @@ const choices: Readonly<Record<string, ReadonlyArray<string>>> = {
   shell: ["type"]
 }
 
-export interface BuiltChoice {
+interface BuiltChoice {
   /** Undefined where none was given. */
   readonly choice: Json | undefined
   readonly refusal?: string | undefined

@@ -7,7 +7,7 @@
 export type Paths = ReadonlyArray<string>
 
 /** What is to be left out. */
-export interface RefusedPart {
+interface RefusedPart {
   /** One field, by the names that lead to it: outermost first, with indexes of arrays. */
   readonly names?: ReadonlyArray<string>
   /** Or the first of these of which the body has any. */
@@ -27,7 +27,7 @@ export interface Refusals {
   readonly opaque: ReadonlySet<string>
 }
 
-export type Sentence = readonly [words: RegExp, part: (...groups: ReadonlyArray<string>) => RefusedPart]
+type Sentence = readonly [words: RegExp, part: (...groups: ReadonlyArray<string>) => RefusedPart]
 
 /** Reads a message by the first of the sentences that it is. */
 export const reading =

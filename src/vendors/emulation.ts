@@ -11,7 +11,7 @@ import { stopsOf } from "./schema.ts"
 import type { TextFilter } from "./textFilters.ts"
 
 /** A text filter that comes to an end. */
-export interface StopFilter extends TextFilter {
+interface StopFilter extends TextFilter {
   /** Whether a sequence has come; nothing is shown after it. */
   readonly stopped: () => boolean
 }

@@ -8,7 +8,7 @@ import { type Adjusted, changed, isIdle, removed } from "./adjustments.ts"
 import { isMark } from "./claude/cache.ts"
 
 /** What some vendors have a place for, and others do not. */
-export type Aside = "cache_control" | "messages.name" | "image_url.detail" | "file.filename"
+type Aside = "cache_control" | "messages.name" | "image_url.detail" | "file.filename"
 
 type Fields = { readonly [key: string]: unknown }
 

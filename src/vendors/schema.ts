@@ -24,7 +24,7 @@ export const chosen = ({
 export const historyName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed"
 
 /** `response_format`: any JSON object, or JSON of a schema; undefined for text. */
-export interface JsonFormat {
+interface JsonFormat {
   readonly schema: JsonObject | undefined
 }
 

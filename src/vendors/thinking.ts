@@ -10,7 +10,7 @@ import { type Json, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import { type Adjusted, removed } from "./adjustments.ts"
 
 /** The API's smallest thinking budget, and the room for output that a clamped budget leaves, in tokens. */
-export const minBudget = 1024
+const minBudget = 1024
 /** Output tokens beside the budget when the caller sets no `max_tokens` (docs/api.md#reasoning, rule 3). */
 const outputRoom = 4096
 const interleavedBeta = "interleaved-thinking-2025-05-14"
@@ -54,7 +54,7 @@ export const chatMaxTokens = (chat: ChatRequest): number | undefined =>
   chat.max_completion_tokens ?? chat.max_tokens ?? undefined
 
 /** How a messages-format model thinks in one chat request. `budget` is for budgeted models. */
-export interface ChatThinking {
+interface ChatThinking {
   readonly effort: Effort
   /** The caller's or the default one, before what a budget needs. */
   readonly wanted: Effort
@@ -81,7 +81,7 @@ export const chatThinking = (chat: ChatRequest, model: Model, able: boolean): Ch
 
 const samplingFields = ["temperature", "top_p", "top_k"]
 
-export interface ThinkingFacts {
+interface ThinkingFacts {
   readonly model: Model
   readonly deployment: Deployment
   /** The betas that are sent. */
@@ -91,7 +91,7 @@ export interface ThinkingFacts {
 }
 
 /** A body that the upstream takes, and what was changed, in ASCII, for `x-gateway-thinking-adjusted`. */
-export interface AdjustedThinking {
+interface AdjustedThinking {
   readonly body: JsonObject
   readonly changes: ReadonlyArray<string>
 }

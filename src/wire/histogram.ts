@@ -1,6 +1,6 @@
 /** Percentiles of times in fixed memory: counts in bins that grow by the same factor, so that the relative error is bounded. */
 
-export interface HistogramOptions {
+interface HistogramOptions {
   /** In milliseconds. What is below or above falls into the first or last bin. */
   readonly smallest: number
   readonly largest: number

@@ -15,7 +15,7 @@ export interface Event {
 export const maxEventBytes = 10 * 1024 * 1024
 
 /** What was read of a piece of text. */
-export interface ReadEvents {
+interface ReadEvents {
   readonly events: ReadonlyArray<Event>
   /** False once an unfinished event is larger than the limit. */
   readonly complete: boolean

@@ -5,7 +5,7 @@
 import { isObject, type Json, type JsonObject, textOf } from "./json.ts"
 
 /** Gets each field that went: its path without brackets, and what it held. */
-export type OnDrop = (path: string, value: Json) => void
+type OnDrop = (path: string, value: Json) => void
 
 interface Step {
   readonly key: string

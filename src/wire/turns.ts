@@ -65,7 +65,7 @@ const queued = (step: Step): Effect.Effect<void> =>
   })
 
 /** Runs the steps: the first immediately, more while this turn's share lasts, the rest in later turns. An interruption ends them. */
-export const inTurns = (step: Step): Effect.Effect<void> =>
+const inTurns = (step: Step): Effect.Effect<void> =>
   Effect.suspend(() => {
     do if (run(step)) return Effect.void
     while (!isSpent())

@@ -84,7 +84,7 @@ export const orderWriter = (model: string) => {
 const isSmall = (extra: JsonObject): boolean => Buffer.byteLength(JSON.stringify(extra)) <= maxBytes
 
 /** What a message says, as blocks of the vendor's. */
-export interface SaidBlocks {
+interface SaidBlocks {
   readonly texts: ReadonlyArray<JsonObject>
   readonly call: (call: ToolCall) => JsonObject
   /** Thinking that stands on the call alone. */

@@ -5,7 +5,7 @@ import { embeddingLimits } from "../../contract/Embeddings.ts"
 import { arrayOf, type Json, type JsonObject, numberOf } from "../../wire/json.ts"
 
 /** The vector of one string, and how many tokens it has. */
-export interface Embedded {
+interface Embedded {
   readonly embedding: ReadonlyArray<number>
   readonly tokens: number
 }
