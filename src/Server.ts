@@ -28,10 +28,9 @@ import { layerMemory } from "./limits/sqliteStore.ts"
 import { storeLayer } from "./limits/store.ts"
 import { auditLayer, UsageLog } from "./limits/UsageLog.ts"
 import { listenerLayer } from "./listener.ts"
-import { Clouds, type GatewaySettings, recordOptions, Settings } from "./Settings.ts"
+import { Clouds, type GatewaySettings, recordOptions, Settings, settingsDigest } from "./Settings.ts"
 import { sitesOf } from "./settings/addresses.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
-import { settingsDigest } from "./settings/digest.ts"
 import { readNotice } from "./settings/notice.ts"
 
 /** The endpoints, and the documents about them where they are public. */

@@ -2,6 +2,7 @@
  * Every environment variable, with its default and its sentence of help; the clouds' are in src/settings/clouds.ts. Nothing else
  * reads the environment but the clouds' own credential libraries and the `OTEL_*` variables, which their libraries read.
  */
+import { hash } from "node:crypto"
 import { availableParallelism } from "node:os"
 import { Config, ConfigProvider, Context, Duration, Effect, Option, Redacted, Schema } from "effect"
 import { setGlobalProxyFromEnv } from "./nodeHttp.ts"
@@ -10,7 +11,9 @@ import {
   checked,
   count,
   duration,
+  flag,
   isLoopback,
+  oneOf,
   optional,
   optionalChecked,
   port,
@@ -33,10 +36,10 @@ const names = (list: string) => list.split(",").map((name) => name.trim())
 /** Where no setting contradicts another. */
 const own = Config.all({
   /** Where it listens. Port 0 picks a free one. */
-  host: text("GATEWAY_HOST").pipe(Config.withDefault("127.0.0.1")),
+  host: text("GATEWAY_HOST", "127.0.0.1"),
   port: port("GATEWAY_PORT").pipe(Config.withDefault(8080)),
   /** `auto`: sandbox when no cloud is configured and the address is loopback; `off`: refuse to start without a cloud. */
-  sandbox: Config.Literals(["auto", "on", "off"], "GATEWAY_SANDBOX").pipe(Config.withDefault("auto" as const)),
+  sandbox: oneOf("GATEWAY_SANDBOX", ["auto", "on", "off"], "auto"),
   /** Time between the events of the sandbox's streams. */
   sandboxPace: duration("GATEWAY_SANDBOX_PACE", Duration.millis(20)),
   /** A catalog of the operator's own; the shipped one otherwise. */
@@ -44,13 +47,13 @@ const own = Config.all({
   /** Changes of it: prices, quotas, regions, weights, what is switched off. */
   catalogOverlay: optional("GATEWAY_CATALOG_OVERLAY"),
   /** Where the key digests are. */
-  keysFile: text("GATEWAY_KEYS_FILE").pipe(Config.withDefault("keys.json")),
+  keysFile: text("GATEWAY_KEYS_FILE", "keys.json"),
   /** Takes a key as `Authorization: Bearer` too, for tools that can set no other header. */
-  bearerKeys: Config.Boolean("GATEWAY_BEARER_KEYS").pipe(Config.withDefault(false)),
+  bearerKeys: flag("GATEWAY_BEARER_KEYS", false),
   /** The agency's own detectors, and what is done with what they find. */
   guardsFile: optional("GATEWAY_GUARDS_FILE"),
   /** What is done with text that is marked above what its level may hold. */
-  markings: Config.Literals(["off", "flag", "block"], "GATEWAY_MARKINGS").pipe(Config.withDefault("off" as const)),
+  markings: oneOf("GATEWAY_MARKINGS", ["off", "flag", "block"], "off"),
   /** Whose tokens and client certificates are trusted beside keys. */
   identityFile: optional("GATEWAY_IDENTITY_FILE"),
   /** How long the keys outlive a key file that is gone or broken. */
@@ -64,13 +67,13 @@ const own = Config.all({
     "must be a URL such as redis://host:6379, or rediss://:PASSWORD@host:6379 with TLS"
   ).pipe(Config.map(Option.map((url) => Redacted.make(url)))),
   /** Allows `redis://` to another machine. */
-  redisInsecure: Config.Boolean("GATEWAY_REDIS_INSECURE").pipe(Config.withDefault(false)),
+  redisInsecure: flag("GATEWAY_REDIS_INSECURE", false),
   /** The embedded quota store. */
-  stateDir: text("GATEWAY_STATE_DIR").pipe(Config.withDefault(".gateway")),
+  stateDir: text("GATEWAY_STATE_DIR", ".gateway"),
   /** Request body ceiling, in bytes. */
   maxBodyBytes: count("GATEWAY_MAX_BODY_BYTES", 33_554_432),
   /** Takes lists that hold only text as content in every role of a chat, and joins them. */
-  textArrays: Config.Boolean("GATEWAY_TEXT_ARRAYS").pipe(Config.withDefault(false)),
+  textArrays: flag("GATEWAY_TEXT_ARRAYS", false),
   /** Whole-request deadlines, without and with a stream. */
   requestCeiling: duration("GATEWAY_REQUEST_CEILING", minutes(5)),
   streamCeiling: duration("GATEWAY_STREAM_CEILING", minutes(15)),
@@ -99,16 +102,14 @@ const own = Config.all({
     Config.map((workers) => (workers === "auto" ? availableParallelism() : Number(workers)))
   ),
   /** `required`: the start is refused unless Node computes with a FIPS provider. */
-  fips: Config.Literals(["off", "required"], "GATEWAY_FIPS").pipe(Config.withDefault("off" as const)),
+  fips: oneOf("GATEWAY_FIPS", ["off", "required"], "off"),
   /** TLS, and client certificates when a CA is given: paths of PEM files. */
   tlsCert: optional("GATEWAY_TLS_CERT"),
   tlsKey: optional("GATEWAY_TLS_KEY"),
   tlsClientCa: optional("GATEWAY_TLS_CLIENT_CA"),
   /** Allows plain HTTP on an address that other machines reach: something in front of the gateway ends TLS. */
-  plainHttp: Config.Boolean("GATEWAY_PLAIN_HTTP").pipe(Config.withDefault(false)),
-  logLevel: Config.Literals(["trace", "debug", "info", "warn", "error", "none"], "GATEWAY_LOG_LEVEL").pipe(
-    Config.withDefault("info" as const)
-  ),
+  plainHttp: flag("GATEWAY_PLAIN_HTTP", false),
+  logLevel: oneOf("GATEWAY_LOG_LEVEL", ["trace", "debug", "info", "warn", "error", "none"], "info"),
   /** `pretty` on a terminal, else `json`. */
   logFormat: Config.option(Config.Literals(["pretty", "json"], "GATEWAY_LOG_FORMAT")),
   /** On SIGTERM the listener closes after the delay; streams may finish until the timeout. */
@@ -124,9 +125,9 @@ const own = Config.all({
     Config.map((list): ReadonlySet<string> => new Set(names(list)))
   ),
   /** `spec` compares names case-insensitively; `strict` folds separators, width and look-alike letters too. */
-  screenMode: Config.Literals(["spec", "strict"], "GATEWAY_SCREEN_MODE").pipe(Config.withDefault("spec" as const)),
+  screenMode: oneOf("GATEWAY_SCREEN_MODE", ["spec", "strict"], "spec"),
   /** `spec` reads calls as a URL parser does; `strict` undoes encodings too, and counts bare host names. */
-  scanMode: Config.Literals(["spec", "strict"], "GATEWAY_SCAN_MODE").pipe(Config.withDefault("spec" as const)),
+  scanMode: oneOf("GATEWAY_SCAN_MODE", ["spec", "strict"], "spec"),
   /** Networks whose `X-Forwarded-For` is believed. */
   trustedProxies: optionalChecked(
     "GATEWAY_TRUSTED_PROXIES",
@@ -142,20 +143,18 @@ const own = Config.all({
   /** A text file: the usage notice that is shown in place of the gateway's own. */
   noticeFile: optional("GATEWAY_NOTICE_FILE"),
   /** Where usage records go: a file, or stdout. */
-  usageLog: text("GATEWAY_USAGE_LOG").pipe(Config.withDefault("stdout")),
+  usageLog: text("GATEWAY_USAGE_LOG", "stdout"),
   /** Where audit events go: a file, which may be that of the usage records, or stdout. None are kept unless set. */
   auditLog: optional("GATEWAY_AUDIT_LOG"),
   /** `ocsf` writes both as events of the Open Cybersecurity Schema Framework. */
-  recordFormat: Config.Literals(["gateway", "ocsf"], "GATEWAY_RECORD_FORMAT").pipe(
-    Config.withDefault("gateway" as const)
-  ),
+  recordFormat: oneOf("GATEWAY_RECORD_FORMAT", ["gateway", "ocsf"], "gateway"),
   /** A PEM file with a private key on P-256, which signs the heads of their chains. */
   recordSigningKey: optional("GATEWAY_RECORD_SIGNING_KEY"),
   /** Prometheus metrics and the status page, when a port is set. */
   metricsPort: Config.option(port("GATEWAY_METRICS_PORT")),
   /** The label by which metrics count requests and tokens. */
-  metricsBy: Config.Literals(["team", "key", "none"], "GATEWAY_METRICS_BY").pipe(Config.withDefault("team" as const)),
-  metricsHost: text("GATEWAY_METRICS_HOST").pipe(Config.withDefault("127.0.0.1")),
+  metricsBy: oneOf("GATEWAY_METRICS_BY", ["team", "key", "none"], "team"),
+  metricsHost: text("GATEWAY_METRICS_HOST", "127.0.0.1"),
   /** Upstream calls of one embeddings request at a time. */
   embeddingsConcurrency: count("GATEWAY_EMBEDDINGS_CONCURRENCY", 8),
   /** Node's own: without the check of certificates it is not known which boundary answers. */
@@ -196,6 +195,13 @@ const gateway = Config.flatMap(own, (settings) => {
 })
 
 export type GatewaySettings = Config.Success<typeof gateway>
+
+/** Which settings are in force, as SHA-256, hex. What is redacted prints as such, whatever it is. */
+export const settingsDigest = (settings: object): string =>
+  hash(
+    "sha256",
+    JSON.stringify(settings, (_, value: unknown) => (value instanceof Set ? [...value].sort() : value))
+  )
 
 /** How usage records and audit events are written. */
 export const recordOptions = ({ recordFormat, recordSigningKey }: GatewaySettings) => ({

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
-import { formatBoundary, parseBoundary } from "../src/catalog/Boundary.ts"
+import { formatBoundary, parseBoundary } from "../src/catalog/Level.ts"
 import { type Environment, load } from "../src/Settings.ts"
 import { settingNames, unknownSettingLines } from "../src/unknownSettings.ts"
 

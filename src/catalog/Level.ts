@@ -4,7 +4,7 @@
  *
  * The two ladders are never compared with each other: `il5` says nothing about `fedramp-high`.
  */
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 
 /** Lowest first. Authorization for one level includes the ones before it. */
 export const fedrampLadder = ["fedramp-low", "fedramp-moderate", "fedramp-high"] as const
@@ -57,3 +57,28 @@ export const authorizedLevels = (authorization: Authorization): ReadonlyArray<Le
   }
   return levels.filter((level) => covered.has(level))
 }
+
+const isFedramp = Schema.is(FedrampLevel)
+const isImpact = Schema.is(ImpactLevel)
+
+/** What a declaration looks like, for errors about one that is absent or wrong. */
+export const boundaryExample = "such as fedramp-high,il5,itar: the top of each ladder, and ITAR"
+
+/**
+ * Reads what an operator declares of an address that the partition table does not know: the top of each ladder, and ITAR, such as
+ * `fedramp-high,il5,itar`. Each ladder is named once at most.
+ */
+export const parseBoundary = (text: string): Result.Result<Authorization, string> => {
+  let declared: Authorization = {}
+  for (const name of text.split(",").map((part) => part.trim())) {
+    if (isFedramp(name) && declared.fedramp === undefined) declared = { ...declared, fedramp: name }
+    else if (isImpact(name) && declared.impact === undefined) declared = { ...declared, impact: name }
+    else if (name === "itar" && declared.itar === undefined) declared = { ...declared, itar: "ladder" }
+    else return Result.fail(`must name what may be served there, ${boundaryExample}`)
+  }
+  return Result.succeed(declared)
+}
+
+/** The inverse of `parseBoundary` where something is declared. */
+export const formatBoundary = ({ fedramp, impact, itar }: Authorization): string =>
+  [fedramp, impact, itar && "itar"].filter((part) => part !== undefined).join(",")

@@ -3,9 +3,8 @@
  * data and comes with the gateway. A catalog narrows it, by what its deployments are authorized for; nothing widens it.
  */
 import { Schema } from "effect"
-import { formatBoundary } from "./Boundary.ts"
 import type { Cloud, Deployment } from "./Catalog.ts"
-import { Authorization, authorizedLevels, type Level } from "./Level.ts"
+import { Authorization, authorizedLevels, formatBoundary, type Level } from "./Level.ts"
 import shipped from "./partition.json" with { type: "json" }
 
 /** Places that may serve the same. */

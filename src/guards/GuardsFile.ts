@@ -1,7 +1,6 @@
 /** The file that names the agency's own detectors (docs/guards.md#the-file). It holds no secret. */
 import { Duration, Effect, Result, Schema } from "effect"
-import { boundaryExample, parseBoundary } from "../catalog/Boundary.ts"
-import { authorizedLevels, type Level, levels } from "../catalog/Level.ts"
+import { authorizedLevels, boundaryExample, type Level, levels, parseBoundary } from "../catalog/Level.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
 import { type FileError, parser, readNamed } from "../limits/files.ts"
 import { areUnique, ShortName } from "../limits/KeyFile.ts"

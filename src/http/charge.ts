@@ -1,9 +1,8 @@
 /** What a request is charged: what the cloud counted, or about what it cost the cloud (docs/decisions.md#limits-and-quotas). */
 
 import type { Outcome } from "../catalog/Outcome.ts"
-import { costOf } from "../catalog/prices.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
-import { estimateOf, isCount, type Tokens } from "../catalog/Tokens.ts"
+import { costOf, estimateOf, isCount, type Tokens } from "../catalog/Tokens.ts"
 
 /** What is known of a request that is over. */
 interface Chargeable

@@ -1,6 +1,6 @@
 /** Judges tokens and certificates by the identity file, which is read again when it or a file that it names changes. */
 import type { X509Certificate } from "node:crypto"
-import { Clock, type Duration, Effect, Exit, Layer, Result, Scope } from "effect"
+import { Clock, type Duration, Effect, Layer, RcMap, Result, ScopedRef } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { FileError } from "../limits/files.ts"
@@ -87,46 +87,21 @@ const authorityOf = Effect.fnUntraced(function* (
   return { name, issuers: signed, needsList: lists.length > 0 } satisfies Authority
 })
 
-/** Fetched keys outlive a change of the file, by their address. */
-const makeAddresses = Effect.gen(function* () {
-  const outer = yield* Effect.scope
-  const known = new Map<string, { readonly keys: IssuerKeys; readonly scope: Scope.Closeable }>()
-  const keysOf = Effect.fnUntraced(function* (url: string) {
-    const before = known.get(url)
-    if (before !== undefined) return before.keys
-    const scope = yield* Scope.fork(outer)
-    const keys = yield* Scope.provide(keysAt(url), scope)
-    known.set(url, { keys, scope })
-    return keys
-  })
-  /** Fetches no more what no issuer names. */
-  const keepOnly = (urls: ReadonlySet<string>) =>
-    Effect.forEach(
-      [...known].filter(([url]) => !urls.has(url)),
-      ([url, { scope }]) => {
-        known.delete(url)
-        return Scope.close(scope, Exit.void)
-      },
-      { discard: true }
-    )
-  return { keysOf, keepOnly }
-})
-
-const makeTrust = Effect.map(makeAddresses, ({ keepOnly, keysOf }) =>
+/** What a file comes to, in the scope of its keys' addresses: those that the next file names, too, go on. */
+const makeTrust = Effect.map(RcMap.make({ lookup: keysAt }), (addresses) =>
   Effect.fnUntraced(function* (read: ReadIdentity) {
     const { issuers = [], rules } = read.file
     const authorities = yield* Effect.forEach(read.file.authorities ?? [], (authority) => authorityOf(read, authority))
     const known = yield* Effect.forEach(issuers, (issuer) => {
       const { jwks } = issuer
       const keys = isUrl(jwks)
-        ? keysOf(jwks)
+        ? RcMap.get(addresses, jwks)
         : Effect.try({
             try: () => keysInFile(contentOf(read, jwks)),
             catch: () => broken(jwks)("it is no JSON Web Key Set")
           })
       return Effect.map(keys, (keys) => [issuer.issuer, { issuer, keys }] as const)
     })
-    yield* keepOnly(new Set(issuers.map(({ jwks }) => jwks)))
     return { issuers: new Map(known), authorities, rules } satisfies Trust
   })
 )
@@ -147,7 +122,8 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
       const clock = yield* Clock.Clock
       const build = yield* makeTrust
       const first = yield* readIdentity(file)
-      let trust = yield* build(first)
+      const inForce = yield* ScopedRef.fromAcquire(build(first))
+      const trust = (): Trust => ScopedRef.getUnsafe(inForce)
       const checks = new WeakMap<CallerIdentity, () => boolean>()
       const open = new Set<{ readonly holds: () => boolean; readonly end: () => void }>()
 
@@ -167,12 +143,12 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
 
       const ofToken = Effect.fnUntraced(function* (token: string) {
         const name = yield* Effect.fromResult(issuerOf(token))
-        const known = trust.issuers.get(name)
+        const known = trust().issuers.get(name)
         if (known === undefined) return yield* refusedToken("is of an issuer (iss) that is not trusted here", "issuer")
         const { sub, ...claims } = yield* verifyToken(token, known.issuer, known.keys)
         return yield* admitted(() =>
           grant(
-            ruleForToken(trust.rules, name, { ...claims, sub }),
+            ruleForToken(trust().rules, name, { ...claims, sub }),
             callerId("jwt", name, sub),
             sub,
             "the subject of this token"
@@ -184,10 +160,10 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         const fields = fieldsOf(certificate)
         const id = callerId("crt", fields.issuer, fields.subject)
         return admitted(() => {
-          const issued = authoritiesOf(certificate, trust.authorities, clock.currentTimeMillisUnsafe())
+          const issued = authoritiesOf(certificate, trust().authorities, clock.currentTimeMillisUnsafe())
           if (Result.isFailure(issued)) return Result.fail(refusedCertificate(issued.failure, id))
           return grant(
-            ruleForCertificate(trust.rules, issued.success, fields),
+            ruleForCertificate(trust().rules, issued.success, fields),
             id,
             fields.name,
             "this client certificate"
@@ -217,7 +193,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         initial: first,
         every: poll,
         take: Effect.fnUntraced(function* (read) {
-          trust = yield* build(read)
+          yield* ScopedRef.set(inForce, build(read))
           for (const entry of [...open]) if (!entry.holds()) entry.end()
           yield* Effect.logInfo(`identity file read from ${file}`)
         }),

@@ -1,10 +1,9 @@
 /** The clouds' settings: where each is, what an address of the operator's own may serve, and with which credentials. */
 import { Config, Option, Result, Schema } from "effect"
-import { boundaryExample, parseBoundary } from "../catalog/Boundary.ts"
 import { clouds as allClouds, type Cloud } from "../catalog/Catalog.ts"
-import type { Authorization } from "../catalog/Level.ts"
+import { type Authorization, boundaryExample, parseBoundary } from "../catalog/Level.ts"
 import { placesOf, rowOf } from "../catalog/Partition.ts"
-import { baseUrl, checked, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
+import { baseUrl, checked, flag, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
 
 /** A place of Google's in the partition table; `global` would let requests be served anywhere. */
 const Location = Schema.String.check(
@@ -63,7 +62,7 @@ const bedrock = declared(
   "BEDROCK_BASE_URL",
   Config.all({
     region: pattern("BEDROCK_REGION", /^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$/, "must be a region such as us-gov-west-1"),
-    fips: Config.Boolean("BEDROCK_FIPS").pipe(Config.withDefault(true)),
+    fips: flag("BEDROCK_FIPS", true),
     baseUrl: Config.option(baseUrl("BEDROCK_BASE_URL")),
     boundary: Config.option(boundary("BEDROCK_BASE_URL_BOUNDARY")),
     bearerToken: secret("AWS_BEARER_TOKEN_BEDROCK"),

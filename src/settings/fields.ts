@@ -1,8 +1,11 @@
 /** Kinds of settings: numbers, times, addresses, and the message for a wrong one. */
 import { Config, ConfigProvider, type Duration, Schema } from "effect"
 
-export const text = (name: string) => Config.String(name)
-export const optional = (name: string) => Config.option(text(name))
+export const text = (name: string, fallback: string) => Config.String(name).pipe(Config.withDefault(fallback))
+export const optional = (name: string) => Config.option(Config.String(name))
+export const flag = (name: string, fallback: boolean) => Config.Boolean(name).pipe(Config.withDefault(fallback))
+export const oneOf = <const A extends string>(name: string, values: ReadonlyArray<A>, fallback: NoInfer<A>) =>
+  Config.Literals(values, name).pipe(Config.withDefault(fallback))
 export const secret = (name: string) => Config.option(Config.Redacted(name))
 /** A text for which `holds`; the message of any other begins with "must". */
 export const checked = (name: string, holds: (value: string) => boolean, message: string) =>

@@ -21,15 +21,11 @@ export interface ResponseNames {
   readonly id: string | undefined
 }
 
-/** What is learned of a call after its head. */
-export interface UpstreamSpan {
+export interface CallSpan {
   /** What the call came to; the last word counts. */
   readonly used: (tokens: Tokens, finishReason?: string, flags?: number) => void
   readonly firstToken: () => void
   readonly fail: (error: GatewayError) => void
-}
-
-export interface CallSpan extends UpstreamSpan {
   /** The region that is asked. */
   readonly asked: (region: string | undefined) => void
   /** The head of the reply has come. */

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
 import { checkCatalogJson } from "../../src/catalog/checkCatalog.ts"
-import { costOf } from "../../src/catalog/prices.ts"
+import { costOf } from "../../src/catalog/Tokens.ts"
 
 const usd = { currency: "USD", date: "2026-11-01", input: 3, output: 15 }
 const cached = { ...usd, cacheRead: 0.3, cacheWrite: 3.75 }

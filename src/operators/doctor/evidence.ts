@@ -4,8 +4,8 @@
  */
 import { hash, X509Certificate } from "node:crypto"
 import { DateTime, Effect, Option, Result } from "effect"
-import { formatBoundary } from "../../catalog/Boundary.ts"
 import { catalogSource, loadCatalog } from "../../catalog/CatalogStore.ts"
+import { formatBoundary } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"

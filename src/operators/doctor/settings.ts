@@ -1,8 +1,8 @@
 /** Checks of what the settings say: names, clouds, catalog, and what the partition table leaves out. */
 import { Effect } from "effect"
-import { formatBoundary } from "../../catalog/Boundary.ts"
 import { clouds as allClouds } from "../../catalog/Catalog.ts"
 import { catalogSource, leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
+import { formatBoundary } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
 import { sitesOf } from "../../settings/addresses.ts"

@@ -51,6 +51,16 @@ export interface KeyRules {
   readonly maxAge?: Duration.Duration | undefined
 }
 
+/** What is said of a key in the same words when it is made and when it is changed. */
+const parseFields = Effect.fnUntraced(function* (options: SetOptions, rules: KeyRules) {
+  return {
+    owner: yield* parseGiven(options.owner, parseText("owner", "who answers for the key")),
+    models: yield* parseGiven(options.models, parseModels(rules.models)),
+    levels: yield* parseGiven(options.levels, parseLevels),
+    ...(yield* parseLimits(options))
+  }
+})
+
 /** When a key ends: as it was asked for, within the longest life that keys may have. */
 const endOf = Effect.fnUntraced(function* (
   expires: string | undefined,
@@ -79,11 +89,8 @@ export const createKey = Effect.fnUntraced(function* (file: string, options: Cre
   const audit = yield* Audit
   const now = yield* DateTime.now
   const name = yield* parseText("name", "who uses the key")(options.name)
-  const owner = yield* parseGiven(options.owner, parseText("owner", "who answers for the key"))
   const tags = yield* parseTags(options.tags ?? [])
-  const patterns = yield* parseGiven(options.models, parseModels(rules.models))
-  const allowed = yield* parseGiven(options.levels, parseLevels)
-  const limits = yield* parseLimits(options)
+  const fields = yield* parseFields(options, rules)
   const expires = yield* endOf(options.expires, now, now, rules)
   const secret = newSecret()
   const id = `key_${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`
@@ -99,11 +106,8 @@ export const createKey = Effect.fnUntraced(function* (file: string, options: Cre
         acknowledged: now,
         expires,
         team,
-        owner,
         tags,
-        models: patterns,
-        levels: allowed,
-        ...limits
+        ...fields
       }
       return { book: { keys: [...keys, key], teams }, result: undefined }
     })
@@ -149,17 +153,14 @@ export const setKey = Effect.fnUntraced(function* (
 ) {
   const audit = yield* Audit
   const now = yield* DateTime.now
-  const limits = yield* parseLimits(options)
-  const owner = yield* parseGiven(options.owner, parseText("owner", "who answers for the key"))
-  const models = yield* parseGiven(options.models, parseModels(rules.models))
-  const levels = yield* parseGiven(options.levels, parseLevels)
+  const fields = yield* parseFields(options, rules)
   const change = Effect.fnUntraced(function* (key: Key, { teams }: KeyBook) {
     const team = yield* parseGiven(options.team, parseTeam(teams))
     if (rules.maxAge !== undefined && none?.split(",").some((name) => name.trim() === "expires")) {
       return yield* fail(`--none: keys live ${Duration.format(rules.maxAge)} at most (GATEWAY_KEYS_MAX_AGE)`)
     }
     const expires = options.expires === undefined ? undefined : yield* endOf(options.expires, key.created, now, rules)
-    const { after, changes } = yield* changeLimits(key, { ...limits, owner, models, levels, team, expires }, none)
+    const { after, changes } = yield* changeLimits(key, { ...fields, team, expires }, none)
     return { key: after, result: { changes, name: key.name } }
   })
   const { changes, name } = yield* changeKey(file, id, change)

@@ -1,6 +1,7 @@
-/** The state of one process, for its own page and for those of its siblings and replicas. */
+/** The state of one process, and those of all that share a store. */
 import { hostname } from "node:os"
-import { Context, Metric } from "effect"
+import { Context, Effect, Metric, Result } from "effect"
+import { StatusBoard } from "../../limits/replicas.ts"
 import type { Activity, ActivitySnapshot } from "./Activity.ts"
 
 export interface ProcessState extends ActivitySnapshot {
@@ -42,3 +43,32 @@ export const processState = ({ snapshot }: Activity["Service"], now: number): Pr
     lostStores: labels("gateway_access_store_up", "use", (value) => value === 0)
   }
 }
+
+/** How often a process posts its state while a page is open, and how often it otherwise checks whether one is. */
+const busy = "2 seconds"
+const idle = "4 seconds"
+
+const parse = (text: string): ReadonlyArray<ProcessState> =>
+  Result.getOrElse(
+    Result.try(() => [JSON.parse(text)]),
+    () => []
+  )
+
+/** What processes posted, each while a status page is open and only then; nothing while the store is lost. */
+export const makeReplicas = (own: () => ProcessState) =>
+  Effect.gen(function* () {
+    const board = yield* StatusBoard
+    const { instance } = own()
+    yield* board
+      .post(instance, () => JSON.stringify(own()))
+      .pipe(
+        Effect.orElseSucceed(() => false),
+        Effect.flatMap((open) => Effect.sleep(open ? busy : idle)),
+        Effect.forever,
+        Effect.forkScoped
+      )
+    return board.read.pipe(
+      Effect.map((texts) => texts.flatMap(parse)),
+      Effect.orElseSucceed((): ReadonlyArray<ProcessState> => [])
+    )
+  })

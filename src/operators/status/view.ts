@@ -2,8 +2,7 @@
 import { Clock, Effect } from "effect"
 import { type Activity, nameOf } from "./Activity.ts"
 import { hourOf, joinCounts, joinDeployments } from "./join.ts"
-import { type ProcessState, processState } from "./processState.ts"
-import { makeReplicas } from "./replicas.ts"
+import { makeReplicas, type ProcessState, processState } from "./processState.ts"
 import { type CatalogDeployment, makeSetup } from "./setup.ts"
 import { makeUse } from "./use.ts"
 

@@ -1,9 +1,8 @@
 /** Counts of this month and of today, rebuilt from usage records (docs/operation.md#redis). */
 import type { Charge } from "../../limits/Ledger.ts"
 import { accountOf, dayAt, keyUser, lastUseAccount, monthAt, type Period, teamUser } from "../../limits/limits.ts"
-import { makeRepeats } from "./repeats.ts"
 import type { Place } from "./summary.ts"
-import { canonicalTime, readRecord, type UsedRecord } from "./usedRecord.ts"
+import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
 
 const count = (value: unknown): number =>
   typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0
@@ -14,7 +13,7 @@ const most = 1_000_000
 /** `now` is in milliseconds since the epoch. */
 export const makeRestoring = (now: number) => {
   const sums = new Map<string, Charge>()
-  const isRepeat = makeRepeats()
+  const read = makeRecordReader()
   let records = 0
   let damaged = 0
 
@@ -33,15 +32,11 @@ export const makeRestoring = (now: number) => {
 
   return {
     line: (line: string | undefined): void => {
-      if (line === "") return
-      const record = line === undefined ? "damaged" : readRecord(line)
-      if (record === "other") return
-      const time = record === "damaged" ? undefined : canonicalTime(record.time)
-      if (record === "damaged" || time === undefined) {
-        damaged++
-        return
-      }
-      if (isRepeat(record) || record.key_id === null) return
+      const found = read(line)
+      if (found === "damaged") damaged++
+      if (found === undefined || typeof found === "string") return
+      const { record, time } = found
+      if (record.key_id === null) return
       records++
       const key = keyUser(record.key_id)
       put({ account: lastUseAccount(key), amount: Date.parse(time) }, Math.max)

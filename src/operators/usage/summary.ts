@@ -1,7 +1,6 @@
 /** Sums usage records by what is asked for, in memory that does not grow with their number. */
 import { makeHistogram } from "../../wire/histogram.ts"
-import { makeRepeats } from "./repeats.ts"
-import { canonicalTime, readRecord, type UsedRecord } from "./usedRecord.ts"
+import { makeRecordReader, type UsedRecord } from "./usedRecord.ts"
 
 /** Percentiles are right within 1 %. */
 export const times = makeHistogram({ smallest: 0.05, largest: 86_400_000, factor: 1.01 ** 2 })
@@ -123,7 +122,7 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
   let rest: Totals | undefined
   /** Names that records give their keys. */
   const keyNames = new Map<string, string>()
-  const isRepeat = makeRepeats()
+  const readLine = makeRecordReader()
   /** `other`: lines that are no records, such as log lines; `repeated`: written twice after a failed write, and counted once. */
   const lines = { read: 0, damaged: 0, other: 0, repeated: 0 }
   /** The first few. */
@@ -152,19 +151,14 @@ export const makeSumming = ({ by, from, to, groups: maxGroups = 20_000 }: Summar
     /** A line, its file and its number. */
     add: (line: string | undefined, file: string, number: number) => {
       lines.read++
-      // A failed write leaves half a line and an empty one at most.
-      if (line === "") return
-      const record = line === undefined ? "damaged" : readRecord(line)
-      if (record === "other") {
-        lines.other++
+      const found = readLine(line)
+      if (found === undefined) return
+      if (found === "damaged") return damage({ file, line: number })
+      if (typeof found === "string") {
+        lines[found]++
         return
       }
-      const time = record === "damaged" ? undefined : canonicalTime(record.time)
-      if (record === "damaged" || time === undefined) return damage({ file, line: number })
-      if (isRepeat(record)) {
-        lines.repeated++
-        return
-      }
+      const { record, time } = found
       if ((from !== undefined && time < from) || (to !== undefined && time >= to)) return
       add(total, record)
       add(totalsOf(record, time), record)

@@ -35,7 +35,7 @@ export type UsedRecord = typeof UsedRecord.Type
 const isUsed = Schema.is(UsedRecord)
 
 /** `other`: whole, but something else, such as a log line. `damaged`: cut, or no record of ours. */
-export const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
+const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
   let value: unknown
   try {
     value = recordIn(JSON.parse(line))
@@ -48,8 +48,42 @@ export const readRecord = (line: string): UsedRecord | "other" | "damaged" => {
 }
 
 /** The time as `toISOString` writes it, so that times can be compared as texts; undefined for what is no time. */
-export const canonicalTime = (time: string): string | undefined => {
+const canonicalTime = (time: string): string | undefined => {
   if (time.length === 24 && time[10] === "T" && time[23] === "Z") return time
   const date = new Date(time)
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+}
+
+/** A failed batch is written again as a whole, so a repeated record is at most a batch behind. */
+const repeatWindow = 1024
+const maxInstances = 256
+
+/** Whether a chained record was read among the last of its chain. */
+const makeRepeats = () => {
+  const seen = new Map<string, Float64Array>()
+  return ({ instance, seq }: UsedRecord): boolean => {
+    if (typeof instance !== "string" || typeof seq !== "number") return false
+    const known = seen.get(instance)
+    if (known === undefined && seen.size >= maxInstances) seen.delete(seen.keys().next().value ?? "")
+    const ring = known ?? new Float64Array(repeatWindow)
+    seen.set(instance, ring)
+    const slot = seq % repeatWindow
+    if (ring[slot] === seq) return true
+    ring[slot] = seq
+    return false
+  }
+}
+
+/** Reads line after line: a record and its time, as `toISOString` writes it, or what else the line is; undefined for an empty one. */
+export const makeRecordReader = () => {
+  const isRepeat = makeRepeats()
+  return (line: string | undefined) => {
+    // A failed write leaves half a line and an empty one at most.
+    if (line === "") return undefined
+    const record = line === undefined ? "damaged" : readRecord(line)
+    if (record === "other") return record
+    const time = record === "damaged" ? undefined : canonicalTime(record.time)
+    if (record === "damaged" || time === undefined) return "damaged"
+    return isRepeat(record) ? "repeated" : { record, time }
+  }
 }
