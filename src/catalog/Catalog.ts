@@ -47,6 +47,9 @@ export const Thinking = Schema.Struct({
   tagged: Schema.optionalKey(Schema.Boolean)
 })
 
+const Positive = Schema.Int.check(Schema.isGreaterThan(0))
+const Names = Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
+
 /** What goes into an upstream's address: no segment of it is `.`, `..` or empty. */
 const UpstreamId = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9][\w.:@-]*(\/[A-Za-z0-9][\w.:@-]*)*$/, {
@@ -108,8 +111,8 @@ export const Deployment = Schema.Struct({
   /** What the operator may ask of the cloud in a minute, in all regions together. The gateway keeps to it (`CloudQuota`). */
   quota: Schema.optionalKey(
     Schema.Struct({
-      requests: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
-      tokens: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
+      requests: Schema.optionalKey(Positive),
+      tokens: Schema.optionalKey(Positive)
     })
   ),
   /** Whether the deployment also serves the responses API (docs/api.md#responses). */
@@ -117,13 +120,13 @@ export const Deployment = Schema.Struct({
   /** Gemini: whether whole replies say how likely their tokens were (docs/upstreams.md#token-probabilities-of-gemini). */
   logprobs: Schema.optionalKey(Schema.Boolean),
   /** Gemini: the largest `seed` that is taken; a larger one is folded into the range (docs/upstreams.md#sampling-parameters-of-gemini). */
-  maxSeed: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
+  maxSeed: Schema.optionalKey(Positive),
   /** The ID that the count endpoint wants; absent: no counting on this deployment. */
   countModel: Schema.optionalKey(UpstreamId),
   /** Betas that may be sent with a message; others are removed. */
-  betas: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  betas: Names,
   /** Betas that may be sent with a count. */
-  countBetas: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  countBetas: Names,
   /** Whether the request itself may carry `cache_control`; elsewhere its last block is marked (docs/upstreams.md#automatic-caching). */
   automaticCaching: Schema.optionalKey(Schema.Boolean),
   /** Whether system messages may stand between the other messages (docs/upstreams.md#system-messages). */
@@ -172,7 +175,7 @@ export const Beta = Schema.Struct({
   /** The beta's name, or how the names of all its versions begin. */
   name: Schema.NonEmptyString,
   /** Its names on the vendor's own API. */
-  aliases: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  aliases: Names,
   /** Paths of fields, as `Deployment.strip` has them; `a.b=text` is a value. */
   fields: Schema.optionalKey(
     Schema.Array(
@@ -184,9 +187,9 @@ export const Beta = Schema.Struct({
     )
   ),
   /** How the types of its tools begin. */
-  tools: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  tools: Names,
   /** Types of its blocks. */
-  blocks: Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
+  blocks: Names
 })
 export type Beta = typeof Beta.Type
 

@@ -2,7 +2,7 @@
  * Whether a catalog makes sense. The schema says what a field may hold; this adds what fields say about each other,
  * so that a mistake is refused when the catalog is read and not found by a caller.
  */
-import { Result, Schema, SchemaIssue } from "effect"
+import { Equal, Result, Schema, SchemaIssue } from "effect"
 import { getOrInsert } from "../wire/getOrInsert.ts"
 import { Catalog, type Cloud, type Deployment, efforts, type Family, type Model } from "./Catalog.ts"
 import { authorizedLevels } from "./Level.ts"
@@ -98,29 +98,35 @@ function* checkModel(model: Model, at: string): Generator<string> {
   }
 }
 
-/** Costs of all deployments are added up. */
-function* checkCurrency({ models }: Catalog): Generator<string> {
-  let currency: string | undefined
+function* deploymentsOf({ models }: Catalog): Generator<readonly [at: string, Deployment]> {
   for (const [index, { deployments }] of models.entries()) {
-    for (const [at, { prices }] of deployments.entries()) {
-      currency ??= prices?.currency
-      if (prices !== undefined && prices.currency !== currency) {
-        yield `models[${index}].deployments[${at}].prices.currency: ${prices.currency}, but prices before it are in ${currency}; one catalog has one currency`
-      }
+    for (const [at, deployment] of deployments.entries()) yield [`models[${index}].deployments[${at}]`, deployment]
+  }
+}
+
+/** Costs of all deployments are added up. */
+function* checkCurrency(catalog: Catalog): Generator<string> {
+  let currency: string | undefined
+  for (const [at, { prices }] of deploymentsOf(catalog)) {
+    currency ??= prices?.currency
+    if (prices !== undefined && prices.currency !== currency) {
+      yield `${at}.prices.currency: ${prices.currency}, but prices before it are in ${currency}; one catalog has one currency`
     }
   }
 }
 
 /** All requests for one model of a cloud count against one quota, under whichever IDs they came. */
-function* checkQuotas({ models }: Catalog): Generator<string> {
+function* checkQuotas(catalog: Catalog): Generator<string> {
   const first = new Map<string, NonNullable<Deployment["quota"]>>()
-  for (const [index, { deployments }] of models.entries()) {
-    for (const [at, { cloud, model, quota }] of deployments.entries()) {
-      if (quota === undefined) continue
-      const known = getOrInsert(first, `${cloud}/${model}`, () => quota)
-      if (known.requests !== quota.requests || known.tokens !== quota.tokens) {
-        yield `models[${index}].deployments[${at}].quota: ${model} on ${cloud} has another quota before it; give both the same`
-      }
+  for (const [at, { cloud, model, quota }] of deploymentsOf(catalog)) {
+    if (quota === undefined) continue
+    if (
+      !Equal.equals(
+        getOrInsert(first, `${cloud}/${model}`, () => quota),
+        quota
+      )
+    ) {
+      yield `${at}.quota: ${model} on ${cloud} has another quota before it; give both the same`
     }
   }
 }

@@ -152,14 +152,7 @@ export const makeDetectors: Effect.Effect<(settings: GuardSettings) => Guard, ne
                   "http.response.status_code": status,
                   "error.type": Exit.isFailure(exit) ? outcome : undefined
                 }
-                if (span !== undefined) {
-                  endSpan(
-                    span,
-                    endedAt,
-                    attributes,
-                    Exit.isFailure(exit) && outcome !== "cancelled" ? outcome : undefined
-                  )
-                }
+                if (span !== undefined) endSpan(span, endedAt, attributes)
               })
             )
           )

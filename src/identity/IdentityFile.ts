@@ -2,9 +2,8 @@
 import { createHash } from "node:crypto"
 import { dirname, resolve } from "node:path"
 import { Duration, Effect, Schema } from "effect"
-import { levels } from "../catalog/Level.ts"
 import { FileError, parser, readNamed } from "../limits/files.ts"
-import { areUnique, limitFields, ModelPattern, Name, ShortName, Tags } from "../limits/KeyFile.ts"
+import { areUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
 import { readRegular } from "../regularFile.ts"
 import { isLoopback } from "../settings/fields.ts"
 
@@ -60,17 +59,11 @@ export const Authority = Schema.Struct({
   crl: Schema.optional(Schema.Union([NonEmpty, Schema.Array(NonEmpty)]))
 })
 
-/** What a rule gives. An absent limit is no limit; absent models or levels are all of them. */
+/** What a rule gives. */
 const grant = {
   /** For records and pages; the token's `sub` or the certificate's common name unless set. */
   name: Schema.optional(Name),
-  /** A team of the key file. */
-  team: Schema.optional(ShortName),
-  owner: Schema.optional(Name),
-  tags: Schema.optional(Tags),
-  models: Schema.optional(Schema.Array(ModelPattern).check(Schema.isMinLength(1))),
-  levels: Schema.optional(Schema.Array(Schema.Literals(levels)).check(Schema.isMinLength(1))),
-  ...limitFields
+  ...permissionFields
 }
 
 /** A rule for everybody says so: `{"sub": "*"}`. */

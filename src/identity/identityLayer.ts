@@ -4,7 +4,7 @@ import { Clock, type Duration, Effect, Layer, RcMap, Result, ScopedRef } from "e
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { FileError } from "../limits/files.ts"
-import { Keys } from "../limits/Keys.ts"
+import { Keys, makeAccess } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
 import { type Authority, authoritiesOf, fieldsOf, firstEnd, type Problem, parseAuthorities } from "./certificate.ts"
 import { parseRevocationLists, type RevocationList } from "./crl.ts"
@@ -125,7 +125,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
       const inForce = yield* ScopedRef.fromAcquire(build(first))
       const trust = (): Trust => ScopedRef.getUnsafe(inForce)
       const checks = new WeakMap<CallerIdentity, () => boolean>()
-      const open = new Set<{ readonly holds: () => boolean; readonly end: () => void }>()
+      const access = makeAccess()
 
       const grant = (rule: Rule | undefined, id: string, name: string, subject: string) => {
         const refusal = book.refusalOf(id)
@@ -173,12 +173,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
 
       const ended = (caller: CallerIdentity) => {
         const holds = checks.get(caller)
-        if (holds === undefined) return undefined
-        return Effect.callback<void>((resume) => {
-          const entry = { holds, end: () => resume(Effect.void) }
-          open.add(entry)
-          return Effect.sync(() => void open.delete(entry))
-        })
+        return holds === undefined ? undefined : access.ended(holds)
       }
 
       yield* watchFile({
@@ -194,7 +189,7 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         every: poll,
         take: Effect.fnUntraced(function* (read) {
           yield* ScopedRef.set(inForce, build(read))
-          for (const entry of [...open]) if (!entry.holds()) entry.end()
+          yield* access.check
           yield* Effect.logInfo(`identity file read from ${file}`)
         }),
         complaint: (message) => `${message}. The issuers, authorities and rules in force stay.`

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import type { CallerIdentity, TeamIdentity } from "../contract/Security.ts"
 import { matches } from "../limits/KeyFile.ts"
-import { pickLimits } from "../limits/limits.ts"
+import { callerOf } from "../limits/limits.ts"
 import { isObject } from "../wire/isObject.ts"
 import type { CertificateFields } from "./certificate.ts"
 import type { CertificateRule, Patterns, Rule, TokenRule } from "./IdentityFile.ts"
@@ -70,7 +70,6 @@ const maxName = 200
 
 /** What a rule gives to the subject with this ID and name. */
 export const granted = (rule: Rule, id: string, name: string, team: TeamIdentity | undefined): CallerIdentity => {
-  const { levels, models, owner, tags } = rule
   const shown = rule.name ?? name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "?").slice(0, maxName)
-  return { id, name: shown, models, levels, owner, tags, ...pickLimits(rule), team }
+  return callerOf(id, shown, rule, team)
 }

@@ -53,7 +53,19 @@ export const Tags = Schema.Record(ShortName, Schema.String.check(Schema.isMaxLen
 export const Team = Schema.Struct({ name: ShortName, ...limitFields })
 export type Team = typeof Team.Type
 
-/** One key. Times are UTC, written as ISO 8601. Absent models or levels are all of them. */
+/** What a key may do, and a rule for callers without one. Absent models or levels are all of them; an absent limit is no limit. */
+export const permissionFields = {
+  /** A team of the key file. */
+  team: Schema.optional(ShortName),
+  /** Who answers for it; for people. */
+  owner: Schema.optional(Name),
+  tags: Schema.optional(Tags),
+  models: Schema.optional(Schema.Array(ModelPattern).check(Schema.isMinLength(1))),
+  levels: Schema.optional(Schema.Array(Schema.Literals(levels)).check(Schema.isMinLength(1))),
+  ...limitFields
+}
+
+/** One key. Times are UTC, written as ISO 8601. */
 export const Key = Schema.Struct({
   id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)),
   name: Name,
@@ -66,13 +78,7 @@ export const Key = Schema.Struct({
   revoked: Schema.optional(Schema.DateTimeUtcFromString),
   /** Refused until it is enabled again. */
   disabled: Schema.optional(Schema.DateTimeUtcFromString),
-  team: Schema.optional(ShortName),
-  /** Who answers for it; for people. */
-  owner: Schema.optional(Name),
-  tags: Schema.optional(Tags),
-  models: Schema.optional(Schema.Array(ModelPattern).check(Schema.isMinLength(1))),
-  levels: Schema.optional(Schema.Array(Schema.Literals(levels)).check(Schema.isMinLength(1))),
-  ...limitFields,
+  ...permissionFields,
   /** The secret before the last rotation, which works until then. */
   previous: Schema.optional(Schema.Struct({ digest: Digest, until: Schema.DateTimeUtcFromString }))
 })

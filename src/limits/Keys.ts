@@ -1,11 +1,10 @@
 /** Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). */
 import { timingSafeEqual } from "node:crypto"
-import { Clock, Context, DateTime, Deferred, Duration, Effect, Layer, Option, Result, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Result, Schedule } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { Level } from "../catalog/Level.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
-import { getOrInsert } from "../wire/getOrInsert.ts"
 import { FileError, readOwned } from "./files.ts"
 import {
   digestOf,
@@ -19,7 +18,7 @@ import {
   type Team
 } from "./KeyFile.ts"
 import { makeGrace } from "./keysGrace.ts"
-import { pickLimits } from "./limits.ts"
+import { callerOf } from "./limits.ts"
 import { RefusedKeys } from "./replicas.ts"
 
 /** The message is the same for all of them. */
@@ -54,12 +53,6 @@ export const permits = (
 const isActive = (key: Key, now: number): boolean =>
   key.revoked === undefined && key.disabled === undefined && !isExpired(key, now)
 
-/** What the rest of the gateway knows of a key: nothing of its secrets. */
-const identityOf = (key: Key, team: Team | undefined): CallerIdentity => {
-  const { id, name, models, levels, owner, tags } = key
-  return { id, name, models, levels, owner, tags, ...pickLimits(key), team }
-}
-
 interface Secret {
   readonly key: Key
   readonly caller: CallerIdentity
@@ -78,7 +71,7 @@ const indexOf = (book: KeyBook) => {
   const secrets = new Map<string, Secret>()
   for (const key of book.keys) {
     const add = (digest: string, until: number) => {
-      const caller = identityOf(key, teams.get(key.team))
+      const caller = callerOf(key.id, key.name, key, teams.get(key.team))
       credentials.set(caller, digest)
       secrets.set(digest, { key, caller, digest: Buffer.from(digest), until })
     }
@@ -144,7 +137,7 @@ export class Keys extends Context.Service<
         let known = text === undefined ? emptyBook : yield* parseBook(file, text)
         const startedAt = yield* DateTime.now
         const inForce = (book: KeyBook) => (sandbox ? withSandbox(book, startedAt) : book)
-        const { refuse, replace, service, tick } = make(inForce(known))
+        const { check, refuse, replace, service } = make(inForce(known))
         const use = (book: KeyBook) => replace(inForce(book))
         if (text === undefined && !sandbox) {
           yield* Effect.logWarning(
@@ -175,17 +168,38 @@ export class Keys extends Context.Service<
           // Where the store is lost, what it said before holds.
           onSome: ({ list }) => Effect.ignore(Effect.map(list, refuse))
         })
-        yield* Effect.andThen(look, tick).pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
+        yield* Effect.andThen(look, check).pipe(Effect.repeat(Schedule.spaced(poll)), Effect.forkScoped)
         return service
       })
     )
+}
+
+/** Those who wait for the end of their access. */
+export const makeAccess = () => {
+  const waiting = new Set<{ readonly holds: (now: number) => boolean; readonly end: () => void }>()
+  return {
+    /** Ends at the first check at which it does not hold; `now` is in milliseconds since the epoch. */
+    ended: (holds: (now: number) => boolean) =>
+      Effect.callback<void>((resume) => {
+        const entry = { holds, end: () => resume(Effect.void) }
+        waiting.add(entry)
+        return Effect.sync(() => void waiting.delete(entry))
+      }),
+    check: Effect.map(Clock.currentTimeMillis, (now) => {
+      for (const entry of waiting) {
+        if (entry.holds(now)) continue
+        waiting.delete(entry)
+        entry.end()
+      }
+    })
+  }
 }
 
 const make = (initial: KeyBook) => {
   let index = indexOf(initial)
   let refused: ReadonlySet<string> = new Set()
   const works = (key: Key, now: number) => isActive(key, now) && !refused.has(key.id)
-  const waiting = new Map<string, Deferred.Deferred<void>>()
+  const access = makeAccess()
 
   const authenticate = (presented: string, now: number): Result.Result<CallerIdentity, GatewayError> => {
     const digest = digestOf(presented)
@@ -216,26 +230,21 @@ const make = (initial: KeyBook) => {
     return secret !== undefined && now < secret.until && !refused.has(credential) && works(secret.key, now)
   }
 
-  const ended = (credential: string) =>
-    Effect.suspend(() => Deferred.await(getOrInsert(waiting, credential, () => Deferred.makeUnsafe<void>())))
-
-  const tick = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    for (const [credential, deferred] of waiting) {
-      if (holds(credential, now)) continue
-      waiting.delete(credential)
-      yield* Deferred.succeed(deferred, undefined)
-    }
-  })
+  const ended = (credential: string) => access.ended((now) => holds(credential, now))
 
   const replace = (book: KeyBook) =>
     Effect.suspend(() => {
       index = indexOf(book)
-      return tick
+      return access.check
     })
   const refuse = (ids: ReadonlySet<string>): void => {
     refused = ids
   }
   const inForce = () => ({ ...index.book, since: index.since })
-  return { service: Keys.of({ authenticate, refusalOf, credentialOf, ended, inForce }), refuse, replace, tick }
+  return {
+    service: Keys.of({ authenticate, refusalOf, credentialOf, ended, inForce }),
+    refuse,
+    replace,
+    check: access.check
+  }
 }

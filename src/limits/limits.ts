@@ -1,6 +1,6 @@
 /** Which limits there are, which of them a caller has, of its key and of its team, and where each is counted (docs/decisions.md#limits-and-quotas). */
 import { Duration, Struct } from "effect"
-import type { CallerIdentity, Limits } from "../contract/Security.ts"
+import type { CallerIdentity, Limits, TeamIdentity } from "../contract/Security.ts"
 import type { Account } from "./Ledger.ts"
 
 export type Unit = "requests" | "streams" | "tokens" | "cost"
@@ -33,6 +33,17 @@ const kindOf = (name: LimitName): LimitKind => limitKinds[name]
 
 /** The limits among other fields. */
 export const pickLimits: (of: Limits) => Limits = Struct.pick([...limitNames])
+
+/** Who calls, of what a key or a rule gives: nothing of its secrets. */
+export const callerOf = (
+  id: string,
+  name: string,
+  given: Omit<CallerIdentity, "id" | "name" | "team">,
+  team: TeamIdentity | undefined
+): CallerIdentity => {
+  const { levels, models, owner, tags } = given
+  return { id, name, models, levels, owner, tags, ...pickLimits(given), team }
+}
 
 /** Of what a request uses: those that are known when it is over. */
 const isUse = (name: LimitName): boolean => kindOf(name).unit === "tokens" || kindOf(name).unit === "cost"

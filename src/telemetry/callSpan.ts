@@ -6,7 +6,7 @@ import { Clock, Effect, type Tracer } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 import { type CallLabels, makeCallRecorder } from "./metrics.ts"
-import { endSpan, makeOpenSpan, startTimer } from "./spans.ts"
+import { cancelled, endSpan, makeOpenSpan, startTimer } from "./spans.ts"
 
 /** What a call is, from its start. */
 export interface CallSpanOptions extends CallLabels {
@@ -36,16 +36,13 @@ export interface CallSpan {
   readonly chunk: () => void
   /** The last byte has come. */
   readonly received: () => void
-  /** The call is given up; nothing, if it was over. */
+  /** The call is given up, by no fault of the cloud: a caller left, a sibling call failed, the request's time is over. Nothing, if it was over. */
   readonly cancelled: () => void
   /** From when to when the call took, in nanoseconds of its clock; until now while it is not over. */
   readonly period: () => readonly [from: bigint, to: bigint]
   /** Counts the call and ends the span, once. To be called when nothing more will be learned, by what opened it. */
   readonly end: () => void
 }
-
-/** A caller that left, a sibling call that failed, a ceiling of the whole request: no failure of the cloud. */
-const cancelled = "cancelled"
 
 /** The upstream's status where it had one, else our own code. */
 const errorType = (error: GatewayError): string =>
@@ -54,9 +51,9 @@ const errorType = (error: GatewayError): string =>
 const secondsBetween = (from: bigint, to: bigint): number => Number(to - from) / 1e9
 
 const makeCall = (options: CallSpanOptions, clock: Clock.Clock, span: Tracer.Span | undefined): CallSpan => {
-  const record = makeCallRecorder(options)
   const now = startTimer(clock)
   const startedAt = now()
+  const record = makeCallRecorder(options)
   let ended = false
   let endedAt: bigint | undefined
   let chunkAt: bigint | undefined
@@ -137,7 +134,7 @@ const makeCall = (options: CallSpanOptions, clock: Clock.Clock, span: Tracer.Spa
       ended = true
       endedAt ??= now()
       record.end(secondsBetween(startedAt, endedAt), error, usage?.tokens)
-      if (span !== undefined) endSpan(span, endedAt, attributes(), error === cancelled ? undefined : error)
+      if (span !== undefined) endSpan(span, endedAt, attributes())
     }
   }
 }

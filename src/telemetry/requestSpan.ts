@@ -4,7 +4,7 @@ import { Headers, HttpTraceContext } from "effect/http"
 import { isSimulated } from "../catalog/Catalog.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import { gaugeOf, requestsInFlight, streamsInFlight } from "./metrics.ts"
-import { endSpan, makeOpenSpan, startTimer } from "./spans.ts"
+import { cancelled, endSpan, makeOpenSpan, startTimer } from "./spans.ts"
 
 /** What a span says of a request beyond its facts. */
 export interface TracedRequest {
@@ -43,8 +43,7 @@ export const makeRequestWatch: Effect.Effect<
     const span = openSpan(nameOf(facts), "server", parentOf(request.headers.traceparent))
     const now = startTimer(clock)
     const close = (left: boolean) => {
-      const error = errorOf(facts, left)
-      endSpan(span, now(), attributesOf(facts, request, error), error === cancelled ? undefined : error)
+      endSpan(span, now(), attributesOf(facts, request, errorOf(facts, left)))
     }
     return { span, leave, close }
   }
@@ -61,9 +60,6 @@ const parentOf = (traceparent: string | undefined) =>
 
 /** Paths that no route answers are without end: their spans are named by the method alone. */
 const nameOf = ({ method, path, surface }: RequestFacts) => (surface === undefined ? method : `${method} ${path}`)
-
-/** A caller who leaves is no error. */
-const cancelled = "cancelled"
 
 /** What the server failed at: a 5xx, a stream that broke off. */
 const errorOf = ({ failure, outcome, status, streamEnd }: RequestFacts, left: boolean): string | undefined => {

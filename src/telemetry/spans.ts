@@ -31,8 +31,12 @@ export const startTimer = (clock: Clock.Clock): (() => bigint) => {
   return () => zero + clock.monotonicTimeNanosUnsafe()
 }
 
+/** The `error.type` of what a caller gave up, which is no failure. */
+export const cancelled = "cancelled"
+
 /** Ends a span with all that is known of it. A failure is named by its kind: its message may quote a caller. */
-export const endSpan = (span: Tracer.Span, endTime: bigint, attributes: Attributes, failure: string | undefined) => {
+export const endSpan = (span: Tracer.Span, endTime: bigint, attributes: Attributes) => {
   for (const key in attributes) if (attributes[key] !== undefined) span.attribute(key, attributes[key])
-  span.end(endTime, failure === undefined ? Exit.void : Exit.fail(failure))
+  const failure = attributes["error.type"]
+  span.end(endTime, failure === undefined || failure === cancelled ? Exit.void : Exit.fail(failure))
 }

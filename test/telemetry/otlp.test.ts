@@ -49,8 +49,8 @@ describe("a span", () => {
         const span = open?.("s", "client", parentOf(parent))
         if (span === undefined) return
         span.event("first", 1_763_683_200_123_456_789n)
-        endSpan(span, 4_000_000_000_000_000_000n, { a: 1, b: "two", c: ["three"], d: undefined }, undefined)
-        endSpan(span, 5_000_000_000_000_000_000n, { a: 2 }, "late")
+        endSpan(span, 4_000_000_000_000_000_000n, { a: 1, b: "two", c: ["three"], d: undefined })
+        endSpan(span, 5_000_000_000_000_000_000n, { a: 2, "error.type": "late" })
       })
     )
     const [span, ...others] = receiver.spans
@@ -70,7 +70,7 @@ describe("a span", () => {
   it("of a failure has its kind", async () => {
     const ending = Effect.map(makeOpenSpan, (open) => {
       const span = open?.("s", "server", undefined)
-      if (span !== undefined) endSpan(span, 4_000_000_000_000_000_000n, { "error.type": "cut" }, "cut")
+      if (span !== undefined) endSpan(span, 4_000_000_000_000_000_000n, { "error.type": "cut" })
     })
     await exporting("traces", ending)
     assert.deepInclude(receiver.spans[0], {
