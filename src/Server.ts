@@ -19,7 +19,6 @@ import { limitGauges } from "./http/limitGauges.ts"
 import { requestMiddleware } from "./http/requestMiddleware.ts"
 import { healthLayer, modelsLayer } from "./http/system.ts"
 import { CloudQuota } from "./limits/CloudQuota.ts"
-import type { FileError } from "./limits/files.ts"
 import { Keys } from "./limits/Keys.ts"
 import { Quota } from "./limits/Quota.ts"
 import { RateLimit } from "./limits/RateLimit.ts"
@@ -32,6 +31,7 @@ import { Clouds, type GatewaySettings, recordOptions, Settings, settingsDigest }
 import { sitesOf } from "./settings/addresses.ts"
 import type { CloudSettings } from "./settings/clouds.ts"
 import { readNotice } from "./settings/notice.ts"
+import type { OperatorError } from "./wire/OperatorError.ts"
 
 /** The endpoints, and the documents about them where they are public. */
 const routes = ({ docs, sandbox, settings }: GatewayOptions) => {
@@ -84,7 +84,7 @@ const access = (options: GatewayOptions) => {
 /** Audit events where the operator wants them, beside the usage records or apart; the start and the stop are the first and the last. */
 const audit = ({ clouds, settings }: GatewayOptions) => {
   if (Option.isNone(settings.auditLog)) return Layer.empty
-  const log: Layer.Layer<never, FileError, FileSystem.FileSystem | UsageLog> =
+  const log: Layer.Layer<never, OperatorError, FileSystem.FileSystem | UsageLog> =
     settings.auditLog.value === settings.usageLog
       ? Layer.effect(
           Audit,

@@ -14,7 +14,8 @@ import { type Environment, environment, type GatewaySettings } from "./Settings.
 import { logsLayer } from "./telemetry/logs.ts"
 import type { Signal } from "./telemetry/otlp.ts"
 import { processGauges } from "./telemetry/processGauges.ts"
-import { type MetricsPortError, prometheusLayer } from "./telemetry/prometheus.ts"
+import { prometheusLayer } from "./telemetry/prometheus.ts"
+import type { OperatorError } from "./wire/OperatorError.ts"
 
 const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
 
@@ -66,7 +67,7 @@ const exportLayer = (env: Environment) =>
 export const telemetryLayer = (
   settings: Pick<GatewaySettings, "logFormat" | "logLevel" | "metricsHost" | "metricsPort">,
   env: Environment = environment()
-): Layer.Layer<never, MetricsPortError> =>
+): Layer.Layer<never, OperatorError> =>
   Layer.mergeAll(
     exportLayer(env),
     Option.match(settings.metricsPort, {

@@ -1,9 +1,8 @@
 /** Whether this process computes with a FIPS provider (docs/fips.md). */
 import { createHash, getFips } from "node:crypto"
-import { Data, Effect } from "effect"
+import { Effect } from "effect"
 import type { GatewaySettings } from "./Settings.ts"
-
-export class NotFips extends Data.TaggedError("NotFips")<{ readonly message: string }> {}
+import { fail, type OperatorError } from "./wire/OperatorError.ts"
 
 /** A provider that computes MD5 is none of FIPS, whatever the configuration says. */
 const refusesMd5 = (): boolean => {
@@ -30,10 +29,9 @@ export const describeCrypto = ({ openssl, fips }: CryptoFacts): string =>
   `OpenSSL ${openssl} ${fips ? "with" : "without"} FIPS provider`
 
 /** Refuses to go on where the operator requires FIPS and there is none. */
-export const requireFips = ({ fips }: Pick<GatewaySettings, "fips">): Effect.Effect<void, NotFips> =>
+export const requireFips = ({ fips }: Pick<GatewaySettings, "fips">): Effect.Effect<void, OperatorError> =>
   fips === "off" || cryptoFacts().fips
     ? Effect.void
-    : new NotFips({
-        message:
-          "GATEWAY_FIPS is required, but Node runs without a FIPS provider: name OpenSSL's FIPS module in OPENSSL_CONF and start Node with NODE_OPTIONS=--force-fips, or set GATEWAY_FIPS=off (see docs/fips.md)"
-      })
+    : fail(
+        "GATEWAY_FIPS is required, but Node runs without a FIPS provider: name OpenSSL's FIPS module in OPENSSL_CONF and start Node with NODE_OPTIONS=--force-fips, or set GATEWAY_FIPS=off (see docs/fips.md)"
+      )

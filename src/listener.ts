@@ -3,7 +3,7 @@ import type { Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Data, Deferred, Duration, Effect, Layer, Option } from "effect"
+import { Deferred, Duration, Effect, Layer, Option } from "effect"
 import { Audit } from "./audit/Audit.ts"
 import { drainOpenReplies } from "./drainOpenReplies.ts"
 import { Drain } from "./http/Drain.ts"
@@ -14,9 +14,7 @@ import type { GatewaySettings } from "./Settings.ts"
 import { guardSockets } from "./sockets.ts"
 import { tlsPolicy } from "./tlsPolicy.ts"
 import { watchFile } from "./watchFile.ts"
-
-/** The gateway cannot take connections; the message names what the operator can do. */
-export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
+import { fail, OperatorError } from "./wire/OperatorError.ts"
 
 type TlsSettings = Pick<GatewaySettings, "tlsCert" | "tlsKey" | "tlsClientCa">
 
@@ -24,9 +22,9 @@ type TlsSettings = Pick<GatewaySettings, "tlsCert" | "tlsKey" | "tlsClientCa">
 const tlsFiles = Effect.fnUntraced(function* ({ tlsCert, tlsKey, tlsClientCa }: TlsSettings) {
   if (Option.isNone(tlsCert) && Option.isNone(tlsKey) && Option.isNone(tlsClientCa)) return undefined
   if (Option.isNone(tlsCert) || Option.isNone(tlsKey)) {
-    return yield* new ListenError({
-      message: `TLS needs GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; ${Option.isNone(tlsCert) ? "GATEWAY_TLS_CERT" : "GATEWAY_TLS_KEY"} is not set. Set both, or none of the GATEWAY_TLS_ settings`
-    })
+    return yield* fail(
+      `TLS needs GATEWAY_TLS_CERT and GATEWAY_TLS_KEY; ${Option.isNone(tlsCert) ? "GATEWAY_TLS_CERT" : "GATEWAY_TLS_KEY"} is not set. Set both, or none of the GATEWAY_TLS_ settings`
+    )
   }
   return { cert: tlsCert.value, key: tlsKey.value, clientCa: Option.getOrUndefined(tlsClientCa) }
 })
@@ -37,7 +35,7 @@ const readTls = Effect.fnUntraced(function* ({ cert, key, clientCa }: TlsFiles) 
   const read = (name: string, file: string) =>
     Effect.mapError(
       readRegularText(file),
-      ({ message }) => new ListenError({ message: `${name}: cannot read ${file} (${message})` })
+      ({ message }) => new OperatorError({ message: `${name}: cannot read ${file} (${message})` })
     )
   const options: SecureContextOptions = {
     cert: yield* read("GATEWAY_TLS_CERT", cert),
@@ -54,7 +52,7 @@ const checkTls = (options: SecureContextOptions) =>
   Effect.try({
     try: () => void createSecureContext(options),
     catch: (cause) =>
-      new ListenError({
+      new OperatorError({
         message: `GATEWAY_TLS_CERT, GATEWAY_TLS_KEY and GATEWAY_TLS_CLIENT_CA must be PEM files, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`
       })
   })
@@ -142,7 +140,7 @@ const makeServer = Effect.fnUntraced(function* (settings: GatewaySettings) {
   return server
 })
 
-const explain = (settings: GatewaySettings, cause: unknown): ListenError => {
+const explain = (settings: GatewaySettings, cause: unknown): OperatorError => {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined
   const where = `${settings.host}:${settings.port}`
   const advice: Readonly<Record<string, string>> = {
@@ -152,7 +150,7 @@ const explain = (settings: GatewaySettings, cause: unknown): ListenError => {
     ENOTFOUND: "there is no such host. Set GATEWAY_HOST to an address of this machine"
   }
   const why = advice[String(code)] ?? (cause instanceof Error ? cause.message : String(cause))
-  return new ListenError({ message: `cannot listen on ${where}: ${why}` })
+  return new OperatorError({ message: `cannot listen on ${where}: ${why}` })
 }
 
 /** Ends the connections that are still open after the in-band end of streams. */

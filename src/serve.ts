@@ -1,6 +1,6 @@
 /** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { Console, Context, Data, Duration, Effect, Layer, Option } from "effect"
+import { Console, Context, Duration, Effect, Layer, Option } from "effect"
 import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
 import { requestable } from "./catalog/Resolver.ts"
 import { crash } from "./crash.ts"
@@ -16,9 +16,8 @@ import { statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"
 import { applyTlsPolicy } from "./tlsPolicy.ts"
 import { unknownSettingLines } from "./unknownSettings.ts"
+import { fail } from "./wire/OperatorError.ts"
 import { isWorker, reportReady, runWorkers } from "./workers.ts"
-
-class NoCloud extends Data.TaggedError("NoCloud")<{ readonly message: string }> {}
 
 interface Loaded {
   readonly gateway: GatewaySettings
@@ -45,14 +44,12 @@ const loadWithSandbox = Effect.gen(function* () {
   const configured = activeClouds(loaded.clouds).size > 0
   const { host, sandbox, sandboxPace } = loaded.gateway
   if (sandbox === "off" && !configured) {
-    return yield* new NoCloud({
-      message: `no cloud is configured: ${setCloud}, or GATEWAY_SANDBOX=auto to try the gateway without one`
-    })
+    return yield* fail(`no cloud is configured: ${setCloud}, or GATEWAY_SANDBOX=auto to try the gateway without one`)
   }
   if (sandbox === "auto" && !configured && !isLoopback(host)) {
     // The sandbox's key is public, and the setting of a real cloud may be misspelt.
     const problem = `no cloud is configured, and ${host} is not a loopback address: ${setCloud}, or GATEWAY_SANDBOX=on to serve the sandbox there`
-    return yield* new NoCloud({ message: [problem, ...unknownSettingLines(env)].join("; ") })
+    return yield* fail([problem, ...unknownSettingLines(env)].join("; "))
   }
   yield* refusePlainHttp(loaded.gateway)
   // The clouds that a worker finds in its environment are the sandbox's already: the first process runs them.

@@ -34,7 +34,7 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   catalog: ["audit", "wire", "regularFile.ts", "watchFile.ts"],
   settings: ["catalog", "wire", "regularFile.ts"],
   "Settings.ts": ["catalog", "settings", "wire", "nodeHttp.ts"],
-  "fips.ts": ["Settings.ts"],
+  "fips.ts": ["wire", "Settings.ts"],
   contract: ["catalog", "wire"],
   client: ["contract", "wire"],
   governance: ["wire"],

@@ -2,9 +2,10 @@
 import { Duration, Effect, Result, Schema } from "effect"
 import { authorizedLevels, boundaryExample, type Level, levels, parseBoundary } from "../catalog/Level.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
-import { type FileError, parser, readNamed } from "../limits/files.ts"
+import { parser, readNamed } from "../limits/files.ts"
 import { areUnique, ShortName } from "../limits/KeyFile.ts"
 import { BaseUrl, hostOf, isLoopback } from "../settings/fields.ts"
+import type { OperatorError } from "../wire/OperatorError.ts"
 import { guardedSurfaces } from "./Guard.ts"
 
 /** What is built in goes by this name. */
@@ -66,11 +67,11 @@ const GuardsFile = Schema.Struct({ version: Schema.Literal(1), guards: Schema.Ar
 const parse = parser(GuardsFile, "a guards file")
 
 /** The guards of a file, in order. */
-export const parseGuards = (path: string, text: string): Effect.Effect<ReadonlyArray<GuardSettings>, FileError> =>
+export const parseGuards = (path: string, text: string): Effect.Effect<ReadonlyArray<GuardSettings>, OperatorError> =>
   Effect.map(parse(path, text), ({ guards }) => guards)
 
 /** The text of the file; only its owner may be able to change it. */
-export const readGuards = (path: string): Effect.Effect<string, FileError> => readNamed(path, "GATEWAY_GUARDS_FILE")
+export const readGuards = (path: string): Effect.Effect<string, OperatorError> => readNamed(path, "GATEWAY_GUARDS_FILE")
 
 /** The levels of which text may be sent to a guard: as declared, and of a cloud's host no more than the partition table says. */
 export const levelsOf = ({ boundary, url }: Pick<GuardSettings, "boundary" | "url">): ReadonlySet<Level> => {

@@ -2,10 +2,11 @@
 import { createHash } from "node:crypto"
 import { dirname, resolve } from "node:path"
 import { Duration, Effect, Schema } from "effect"
-import { FileError, parser, readNamed } from "../limits/files.ts"
+import { parser, readNamed } from "../limits/files.ts"
 import { areUnique, Name, permissionFields, ShortName } from "../limits/KeyFile.ts"
 import { readRegular } from "../regularFile.ts"
 import { isLoopback } from "../settings/fields.ts"
+import { OperatorError } from "../wire/OperatorError.ts"
 
 /** Signature algorithms of tokens: those of FIPS 186-5 with keys of two parts. */
 export const algorithms = ["ES256", "ES384", "RS256", "PS256"] as const
@@ -152,7 +153,7 @@ export const readIdentity = Effect.fnUntraced(function* (path: string) {
   for (const name of namesIn(file)) {
     const { bytes } = yield* Effect.mapError(
       readRegular(resolve(dirname(path), name)),
-      ({ message }) => new FileError({ message: `${path} names ${name}, which cannot be read: ${message}` })
+      ({ message }) => new OperatorError({ message: `${path} names ${name}, which cannot be read: ${message}` })
     )
     contents.set(name, bytes)
     digest.update(bytes)

@@ -3,9 +3,9 @@ import type { X509Certificate } from "node:crypto"
 import { Clock, type Duration, Effect, Layer, RcMap, Result, ScopedRef } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
-import { FileError } from "../limits/files.ts"
 import { Keys, makeAccess } from "../limits/Keys.ts"
 import { watchFile } from "../watchFile.ts"
+import { OperatorError } from "../wire/OperatorError.ts"
 import { type Authority, authoritiesOf, fieldsOf, firstEnd, type Problem, parseAuthorities } from "./certificate.ts"
 import { parseRevocationLists, type RevocationList } from "./crl.ts"
 import { Identity } from "./Identity.ts"
@@ -59,7 +59,7 @@ const refusedCertificate = ({ message, why }: Problem, id: string) =>
   })
 
 const broken = (name: string) => (why: string) =>
-  new FileError({ message: `the identity file names ${name}, which cannot be used: ${why}` })
+  new OperatorError({ message: `the identity file names ${name}, which cannot be used: ${why}` })
 
 const contentOf = ({ contents }: ReadIdentity, name: string): Buffer => contents.get(name) ?? Buffer.alloc(0)
 

@@ -3,7 +3,8 @@ import { hash, randomBytes } from "node:crypto"
 import { DateTime, Effect, Schema } from "effect"
 import { levels } from "../catalog/Level.ts"
 import type { Limits } from "../contract/Security.ts"
-import { type FileError, parser, readOwned, withLock, writeAtomic } from "./files.ts"
+import type { OperatorError } from "../wire/OperatorError.ts"
+import { parser, readOwned, withLock, writeAtomic } from "./files.ts"
 
 const Digest = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
@@ -147,7 +148,7 @@ export const digestOf = (secret: string): string => hash("sha256", secret, "hex"
 export const newSecret = (): string => `gmg_${randomBytes(32).toString("base64url")}`
 
 /** The keys and teams in a file's text. */
-export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, FileError> =>
+export const parseBook = (path: string, text: string): Effect.Effect<KeyBook, OperatorError> =>
   Effect.map(parse(path, text), ({ teams = [], ...book }) => ({ ...book, teams }))
 
 /** The keys and teams of a file, none when there is no file. */
@@ -157,7 +158,7 @@ export const readBook = Effect.fnUntraced(function* (path: string) {
 })
 
 /** The keys alone. */
-export const parseKeys = (path: string, text: string): Effect.Effect<ReadonlyArray<Key>, FileError> =>
+export const parseKeys = (path: string, text: string): Effect.Effect<ReadonlyArray<Key>, OperatorError> =>
   Effect.map(parseBook(path, text), ({ keys }) => keys)
 export const readKeys = (path: string) => Effect.map(readBook(path), ({ keys }) => keys)
 

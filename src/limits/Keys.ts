@@ -5,7 +5,8 @@ import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { Level } from "../catalog/Level.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
-import { FileError, readOwned } from "./files.ts"
+import { fail, type OperatorError } from "../wire/OperatorError.ts"
+import { readOwned } from "./files.ts"
 import {
   digestOf,
   emptyBook,
@@ -129,7 +130,7 @@ export class Keys extends Context.Service<
     poll = "1 second",
     grace = Duration.minutes(10),
     sandbox = false
-  }: KeysOptions): Layer.Layer<Keys, FileError> =>
+  }: KeysOptions): Layer.Layer<Keys, OperatorError> =>
     Layer.effect(
       Keys,
       Effect.gen(function* () {
@@ -152,7 +153,7 @@ export class Keys extends Context.Service<
           initial: text,
           every: poll,
           take: Effect.fnUntraced(function* (latest) {
-            if (latest === undefined) return yield* new FileError({ message: `${file} is gone` })
+            if (latest === undefined) return yield* fail(`${file} is gone`)
             known = yield* parseBook(file, latest)
             yield* Effect.logInfo(`API keys read from ${file}`).pipe(Effect.annotateLogs({ keys: known.keys.length }))
             yield* use(known)

@@ -25,8 +25,8 @@ import {
   Schedule
 } from "effect"
 import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
+import type { OperatorError } from "../wire/OperatorError.ts"
 import { countDiskFailure, writeProblem } from "./disk.ts"
-import type { FileError } from "./files.ts"
 import { readSigner } from "./signing.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
 import { anchorOf, type ChainOptions, type Head, lastHead, makeChain, type RecordFormat } from "./usageChain.ts"
@@ -79,7 +79,7 @@ export class UsageLog extends Context.Service<
   static readonly layer = (
     log: string,
     options: UsageLogOptions = {}
-  ): Layer.Layer<UsageLog, FileError, FileSystem.FileSystem> => Layer.effect(UsageLog, makeLog(log, options))
+  ): Layer.Layer<UsageLog, OperatorError, FileSystem.FileSystem> => Layer.effect(UsageLog, makeLog(log, options))
 }
 
 /** Audit events apart from the usage records, chained like them: in a file, or on standard output. */

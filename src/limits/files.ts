@@ -1,19 +1,17 @@
 /** Files that are replaced as a whole, and never seen half written. */
-import { Data, Effect, FileSystem, Schedule, Schema } from "effect"
+import { Effect, FileSystem, Schedule, Schema } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
+import { fail, OperatorError } from "../wire/OperatorError.ts"
 import { writeProblem } from "./disk.ts"
 
-/** A file could not be read, locked or written. `message` is for the operator. */
-export class FileError extends Data.TaggedError("FileError")<{ readonly message: string }> {}
-
 const fileError = (action: string, path: string) => (cause: { readonly message: string }) =>
-  new FileError({ message: `cannot ${action} ${path}: ${writeProblem(cause)}` })
+  new OperatorError({ message: `cannot ${action} ${path}: ${writeProblem(cause)}` })
 
 /** What a schema says over several lines. */
 export const oneLine = (message: string): string => message.replace(/\s*\n\s*/g, " ")
 
 /** Undefined when there is no such file. */
-const read = (path: string): Effect.Effect<RegularFile | undefined, FileError> =>
+const read = (path: string): Effect.Effect<RegularFile | undefined, OperatorError> =>
   readRegular(path).pipe(
     Effect.catchIf(
       ({ isMissing }) => isMissing,
@@ -33,29 +31,29 @@ export const readOwned = Effect.fnUntraced(function* (path: string) {
   const file = yield* read(path)
   if (file !== undefined && (file.mode & writableByOthers) !== 0) {
     const mode = (file.mode & 0o777).toString(8).padStart(4, "0")
-    return yield* new FileError({
-      message: `${path} may be written by others than its owner (mode ${mode}). Check what it says, then: chmod go-w ${path}`
-    })
+    return yield* fail(
+      `${path} may be written by others than its owner (mode ${mode}). Check what it says, then: chmod go-w ${path}`
+    )
   }
   return file?.bytes.toString("utf8")
 })
 
 /** The same, of a file that a setting names. */
-export const readNamed = (path: string, setting: string): Effect.Effect<string, FileError> =>
+export const readNamed = (path: string, setting: string): Effect.Effect<string, OperatorError> =>
   Effect.filterOrFail(
     readOwned(path),
     (text) => text !== undefined,
-    () => new FileError({ message: `${path} does not exist. Name another in ${setting}, or unset it` })
+    () => new OperatorError({ message: `${path} does not exist. Name another in ${setting}, or unset it` })
   )
 
 /** Reads the text of a JSON file that decides who may do what, as `what` names it. */
 export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice = "") => {
   // A misspelt restriction must not be read as none, so unknown fields are refused.
   const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema), { onExcessProperty: "error" })
-  return (path: string, text: string): Effect.Effect<A, FileError> =>
+  return (path: string, text: string): Effect.Effect<A, OperatorError> =>
     Effect.mapError(
       decode(text),
-      ({ message }) => new FileError({ message: `${path} is not ${what}: ${oneLine(message)}${advice}` })
+      ({ message }) => new OperatorError({ message: `${path} is not ${what}: ${oneLine(message)}${advice}` })
     )
 }
 
@@ -92,7 +90,7 @@ export const withLock = <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) 
       }),
       Effect.mapError((error) =>
         error.reason._tag === "AlreadyExists"
-          ? new FileError({
+          ? new OperatorError({
               message: `${path} is being changed by another command. If none is running, remove ${lock} and try again.`
             })
           : fileError("lock", path)(error)

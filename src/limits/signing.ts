@@ -1,7 +1,8 @@
 /** Signatures over the heads of chains of records: ECDSA on P-256 with SHA-256 (docs/records.md#signed-records). */
 import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify } from "node:crypto"
 import { Effect, Result } from "effect"
-import { FileError, readOwned } from "./files.ts"
+import { fail, OperatorError } from "../wire/OperatorError.ts"
+import { readOwned } from "./files.ts"
 
 /** SHA-256, hex, of the public key in DER (SubjectPublicKeyInfo), cut: which key has signed. */
 const nameOf = (key: KeyObject): string =>
@@ -18,7 +19,7 @@ const isP256 = (key: KeyObject): boolean => key.asymmetricKeyDetails?.namedCurve
 
 const keyIn = (path: string, parse: (pem: string) => KeyObject, what: string) =>
   Effect.gen(function* () {
-    const refuse = (why: string) => Effect.fail(new FileError({ message: `${path} ${why}` }))
+    const refuse = (why: string) => fail(`${path} ${why}`)
     const pem = yield* readOwned(path)
     if (pem === undefined) return yield* refuse("does not exist")
     const key = Result.try(() => parse(pem))
@@ -28,12 +29,12 @@ const keyIn = (path: string, parse: (pem: string) => KeyObject, what: string) =>
   })
 
 /** The key that signs. Fails where the file has none, or others than its owner may write it. */
-export const readSigner = (path: string): Effect.Effect<Signer, FileError> =>
+export const readSigner = (path: string): Effect.Effect<Signer, OperatorError> =>
   Effect.map(
     Effect.mapError(
       keyIn(path, (pem) => createPrivateKey(pem), "private key"),
       ({ message }) =>
-        new FileError({
+        new OperatorError({
           message: `GATEWAY_RECORD_SIGNING_KEY: ${message}. Make one: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out records.key`
         })
     ),
@@ -49,7 +50,7 @@ export interface Verifier {
 }
 
 /** The public key of a file, which may also hold a certificate. */
-export const readVerifier = (path: string): Effect.Effect<Verifier, FileError> =>
+export const readVerifier = (path: string): Effect.Effect<Verifier, OperatorError> =>
   Effect.map(
     keyIn(path, (pem) => createPublicKey(pem), "public key"),
     (key) => ({

@@ -1,18 +1,16 @@
 /** The operator's own usage notice (`GATEWAY_NOTICE_FILE`), whose words an agency prescribes. */
-import { Data, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { readRegularText } from "../regularFile.ts"
-
-/** The message names the file, and what would work. */
-export class NoticeError extends Data.TaggedError("NoticeError")<{ readonly message: string }> {}
+import { OperatorError } from "../wire/OperatorError.ts"
 
 /** Characters; that of the Department of Defense has 1,300. */
 const longest = 10_000
 
 /** Plain text, with its lines; undefined where the operator names none. Fails where it is missing, empty, too long or no plain text. */
-export const readNotice = (file: Option.Option<string>): Effect.Effect<string | undefined, NoticeError> =>
+export const readNotice = (file: Option.Option<string>): Effect.Effect<string | undefined, OperatorError> =>
   Effect.gen(function* () {
     if (Option.isNone(file)) return undefined
-    const refuse = (why: string) => new NoticeError({ message: `GATEWAY_NOTICE_FILE: ${file.value} ${why}` })
+    const refuse = (why: string) => new OperatorError({ message: `GATEWAY_NOTICE_FILE: ${file.value} ${why}` })
     const read = yield* Effect.mapError(readRegularText(file.value), ({ message }) =>
       refuse(`cannot be read: ${message}`)
     )

@@ -1,14 +1,12 @@
 /** Prometheus metrics on a port of their own (`GATEWAY_METRICS_PORT`), away from callers. Other pages may be added there. */
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Context, Data, Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer } from "../nodeHttp.ts"
 import { isLoopback } from "../settings/fields.ts"
 import { guardSockets } from "../sockets.ts"
+import { fail, type OperatorError } from "../wire/OperatorError.ts"
 import { prometheusName } from "./metrics.ts"
-
-/** The metrics port cannot be listened on. */
-export class MetricsPortError extends Data.TaggedError("MetricsPortError")<{ readonly message: string }> {}
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -32,7 +30,7 @@ const nameOf = (host: string): string => host.replace(/:\d+$/, "")
 export const prometheusLayer = (options: {
   readonly host: string
   readonly port: number
-}): Layer.Layer<MetricsPort, MetricsPortError> =>
+}): Layer.Layer<MetricsPort, OperatorError> =>
   Layer.effect(
     MetricsPort,
     Effect.gen(function* () {
@@ -69,10 +67,8 @@ export const prometheusLayer = (options: {
       guardSockets(server, "connection")
       server.on("request", answer).on("checkContinue", answer)
       yield* Effect.acquireRelease(
-        Effect.callback<void, MetricsPortError>((resume) => {
-          server.once("error", ({ message }) =>
-            resume(Effect.fail(new MetricsPortError({ message: `GATEWAY_METRICS_PORT cannot be used: ${message}` })))
-          )
+        Effect.callback<void, OperatorError>((resume) => {
+          server.once("error", ({ message }) => resume(fail(`GATEWAY_METRICS_PORT cannot be used: ${message}`)))
           server.listen(options.port, options.host, () => resume(Effect.void))
         }),
         () =>

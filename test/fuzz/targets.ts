@@ -8,8 +8,8 @@ import { Cause, Effect, Exit, Result } from "effect"
 import fc from "fast-check"
 import catalogJson from "../../src/catalog/catalog.json" with { type: "json" }
 import { checkCatalog } from "../../src/catalog/checkCatalog.ts"
-import { FileError } from "../../src/limits/files.ts"
 import { parseKeys } from "../../src/limits/KeyFile.ts"
+import { OperatorError } from "../../src/wire/OperatorError.ts"
 import { type Kind, kinds, type Said } from "../support/chatKinds.ts"
 import { chunk, fakeUpstream, lastChunk } from "../support/fakeUpstream.ts"
 import { cloudsAt, startGateway } from "../support/gateway.ts"
@@ -305,7 +305,7 @@ const keyFiles: Target = {
       const exit = await Effect.runPromiseExit(
         parseKeys("keys.json", (bytes === null ? text : mutated(text, bytes)).toString("utf8"))
       )
-      if (Exit.isFailure(exit)) assert.ok(Cause.squash(exit.cause) instanceof FileError, Cause.pretty(exit.cause))
+      if (Exit.isFailure(exit)) assert.ok(Cause.squash(exit.cause) instanceof OperatorError, Cause.pretty(exit.cause))
     })
   }
 }

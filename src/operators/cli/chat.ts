@@ -4,8 +4,8 @@ import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { type ChatMessage, type Client, isModelName, type ModelName, makeClient } from "../../EffectClient.ts"
 import { isObject } from "../../wire/json.ts"
+import { fail, OperatorError } from "../../wire/OperatorError.ts"
 import { type CommandName, helpText, parseLine, refuseModel, unknownCommand } from "./chatCommands.ts"
-import { CommandError, fail } from "./shared.ts"
 import { addChunk, bold, dim, emptyAnswer, explainFailure, footer, greeting, printable, textOf } from "./transcript.ts"
 
 export interface Conversation {
@@ -27,7 +27,7 @@ interface State {
 
 type Print = (text: string) => Effect.Effect<void>
 /** Says why a line cannot be obeyed; piped lines end there, since those that follow rely on it. */
-type Refuse = (text: string) => Effect.Effect<void, CommandError>
+type Refuse = (text: string) => Effect.Effect<void, OperatorError>
 
 /** Waits for Ctrl-C. Keys are read one by one meanwhile, so that Ctrl-C reaches neither npm nor its shell, which would exit. */
 const interrupted = Effect.gen(function* () {
@@ -141,7 +141,7 @@ export const converse = Effect.fnUntraced(function* (conversation: Conversation)
       })
     )
     if (Result.isFailure(next)) {
-      if (next.failure instanceof CommandError) return yield* next.failure
+      if (next.failure instanceof OperatorError) return yield* next.failure
       const message = explainFailure(next.failure, url)
       if (!interactive) return yield* fail(message)
       yield* print(`\n${bold("Error:")} ${message}\n`)
@@ -155,7 +155,7 @@ const welcomeOf = (url: string) =>
   HttpClient.get(new URL("/", url), { headers: { accept: "application/json" } }).pipe(
     Effect.flatMap((reply) => Effect.orElseSucceed(reply.json, () => undefined)),
     Effect.map((body) => (isObject(body) ? body : {})),
-    Effect.mapError((error) => new CommandError({ message: explainFailure(error, url) }))
+    Effect.mapError((error) => new OperatorError({ message: explainFailure(error, url) }))
   )
 
 const flags = {

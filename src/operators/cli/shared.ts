@@ -1,14 +1,11 @@
 /** What the commands share: settings, flags, how they print and how they fail. */
 import { hostname, userInfo } from "node:os"
-import { Console, Data, Effect, Option } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type Act, Audit } from "../../audit/Audit.ts"
 import { appendAudit } from "../../limits/UsageLog.ts"
 import { environment, type GatewaySettings, load, recordOptions } from "../../Settings.ts"
-
-/** `message` is one line: what is wrong, and what would work. */
-export class CommandError extends Data.TaggedError("CommandError")<{ readonly message: string }> {}
-export const fail = (message: string) => Effect.fail(new CommandError({ message }))
+import { OperatorError } from "../../wire/OperatorError.ts"
 
 export const settings = Effect.suspend(() => load(environment()))
 
@@ -36,7 +33,7 @@ const audited = <A, E, R>(gateway: GatewaySettings, command: Effect.Effect<A, E,
         recordOptions(gateway)
       ),
       ({ message }) =>
-        new CommandError({ message: `it is done, but the audit log ${file} cannot be written: ${message}` })
+        new OperatorError({ message: `it is done, but the audit log ${file} cannot be written: ${message}` })
     )
     return done
   })

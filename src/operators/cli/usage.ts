@@ -4,13 +4,14 @@ import { Argument, Command, Flag } from "effect/cli"
 import { readKeys } from "../../limits/KeyFile.ts"
 import { readVerifier } from "../../limits/signing.ts"
 import { raiseIn } from "../../limits/store.ts"
+import { fail, OperatorError } from "../../wire/OperatorError.ts"
 import { parseTime } from "../keys/keyOptions.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
 import { damageText, formats, type KeyNames, showSummary, showVerdict } from "../usage/report.ts"
 import { makeRestoring } from "../usage/restore.ts"
 import { dimensions, isDimension, makeSumming } from "../usage/summary.ts"
-import { CommandError, fail, optionalText, print, settings } from "./shared.ts"
+import { optionalText, print, settings } from "./shared.ts"
 
 /** Dimensions, as `--by` names them. */
 export const parseBy = (text: string) =>
@@ -72,7 +73,7 @@ const verify = Command.make(
         ? undefined
         : yield* Effect.mapError(
             readVerifier(publicKey),
-            ({ message }) => new CommandError({ message: `--public-key: ${message}` })
+            ({ message }) => new OperatorError({ message: `--public-key: ${message}` })
           )
     const checking = makeChainChecking((file) => once.has(file), verifier)
     // The log's heads first, so that every record can be compared with them. A pipe is read once.

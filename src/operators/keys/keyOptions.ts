@@ -2,12 +2,10 @@
 import { DateTime, Duration, Effect, Option, Schema } from "effect"
 import { isLevel, levels } from "../../catalog/Level.ts"
 import type { Limits } from "../../contract/Security.ts"
-import { FileError } from "../../limits/files.ts"
 import { ModelPattern, matches, maxTags, mostCost, ShortName, type Team } from "../../limits/KeyFile.ts"
 import { limitKinds, limitNames, pickLimits } from "../../limits/limits.ts"
 import { nearest } from "../../wire/nearest.ts"
-
-export const fail = (message: string) => Effect.fail(new FileError({ message }))
+import { fail, type OperatorError } from "../../wire/OperatorError.ts"
 
 /** Parses an option that was given; an absent one stays undefined. */
 export const parseGiven = <A, B, E>(
@@ -143,7 +141,7 @@ export const parseTeam = (teams: ReadonlyArray<Team>) => (name: string) => {
 }
 
 /** Limits as they were typed. */
-export const parseLimits = (limits: Limits): Effect.Effect<Limits, FileError> =>
+export const parseLimits = (limits: Limits): Effect.Effect<Limits, OperatorError> =>
   Effect.as(
     Effect.forEach(limitNames, (name) => {
       const { option, unit } = limitKinds[name]

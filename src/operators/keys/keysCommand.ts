@@ -3,7 +3,6 @@ import { DateTime, Duration, Effect } from "effect"
 import { Audit } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { usageNotice } from "../../contract/usageNotice.ts"
-import type { FileError } from "../../limits/files.ts"
 import {
   changeBook,
   digestOf,
@@ -13,8 +12,8 @@ import {
   newSecret,
   type RefusedCaller
 } from "../../limits/KeyFile.ts"
+import { fail, type OperatorError } from "../../wire/OperatorError.ts"
 import {
-  fail,
   parseExpires,
   parseGiven,
   parseLevels,
@@ -120,7 +119,7 @@ export const createKey = Effect.fnUntraced(function* (file: string, options: Cre
 const changeKey = <A>(
   file: string,
   id: string,
-  change: (key: Key, book: KeyBook) => Effect.Effect<{ readonly key: Key; readonly result: A }, FileError>
+  change: (key: Key, book: KeyBook) => Effect.Effect<{ readonly key: Key; readonly result: A }, OperatorError>
 ) =>
   changeBook(
     file,
@@ -174,7 +173,7 @@ type Refused = Pick<RefusedCaller, "disabled" | "revoked">
 const changeRefusal = (
   file: string,
   id: string,
-  change: (before: Refused, title: string) => Effect.Effect<Refused, FileError>
+  change: (before: Refused, title: string) => Effect.Effect<Refused, OperatorError>
 ) =>
   isCallerId(id)
     ? changeBook(

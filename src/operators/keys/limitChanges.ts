@@ -2,7 +2,7 @@
 import { DateTime, Effect } from "effect"
 import type { Key, Team } from "../../limits/KeyFile.ts"
 import { type LimitName, limitKinds, limitNames } from "../../limits/limits.ts"
-import { fail } from "./keyOptions.ts"
+import { fail } from "../../wire/OperatorError.ts"
 
 type Changeable = Partial<Pick<Key & Team, LimitName | "expires" | "models" | "levels" | "team" | "owner">>
 type Field = keyof Changeable

@@ -5,8 +5,9 @@ import { encodeKey, isExpired, type Key, type KeyBook, readBook, type Team } fro
 import type { Ledger, LedgerError } from "../../limits/Ledger.ts"
 import { limitKinds, limitNames } from "../../limits/limits.ts"
 import { type UsageTotals, type Use, usageTotalsOf } from "../../limits/usageTotals.ts"
+import { fail } from "../../wire/OperatorError.ts"
 import { money, orAll, orNone, table } from "../table.ts"
-import { fail, parseGiven, parseUnused } from "./keyOptions.ts"
+import { parseGiven, parseUnused } from "./keyOptions.ts"
 import { minute } from "./keysCommand.ts"
 
 export interface ListOptions {

@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import { Audit } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { changeBook, type Team } from "../../limits/KeyFile.ts"
-import { fail, isShortName, parseLimits } from "./keyOptions.ts"
+import { fail } from "../../wire/OperatorError.ts"
+import { isShortName, parseLimits } from "./keyOptions.ts"
 import { changeLimits } from "./limitChanges.ts"
 
 export const createTeam = Effect.fnUntraced(function* (file: string, name: string, limits: Limits) {

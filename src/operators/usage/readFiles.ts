@@ -5,8 +5,8 @@ import { pipeline, type Readable } from "node:stream"
 import { createGunzip } from "node:zlib"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, FileSystem, Stream } from "effect"
-import { FileError } from "../../limits/files.ts"
 import { getOrInsert } from "../../wire/getOrInsert.ts"
+import { fail, OperatorError } from "../../wire/OperatorError.ts"
 import { makeLines } from "./lines.ts"
 import type { Place } from "./summary.ts"
 
@@ -37,10 +37,10 @@ export const checkFiles = Effect.fnUntraced(function* (names: ReadonlyArray<stri
     const { type } = yield* Effect.mapError(
       fs.stat(file),
       ({ reason }) =>
-        new FileError({ message: `${file} ${reason._tag === "NotFound" ? "does not exist" : reason.message}` })
+        new OperatorError({ message: `${file} ${reason._tag === "NotFound" ? "does not exist" : reason.message}` })
     )
     if (type === "Directory") {
-      return yield* new FileError({ message: `${file} is a directory; name files, such as ${file}/*.jsonl` })
+      return yield* fail(`${file} is a directory; name files, such as ${file}/*.jsonl`)
     }
     if (type !== "File") once.add(file)
   }
@@ -62,7 +62,7 @@ export const readFiles = Effect.fnUntraced(function* (files: ReadonlyArray<strin
         isArchive(file)
           ? // What came of its last line is damaged, too.
             Effect.sync(() => reader.damage({ file, line: lines.count() + 1 }))
-          : Effect.fail(new FileError({ message: `cannot read ${file}: ${message}` }))
+          : fail(`cannot read ${file}: ${message}`)
       )
     )
   }

@@ -1,0 +1,5 @@
+/** Something that the person who runs the gateway can put right. `message` is one line: what is wrong, and what would work. */
+import { Data, Effect } from "effect"
+
+export class OperatorError extends Data.TaggedError("OperatorError")<{ readonly message: string }> {}
+export const fail = (message: string) => Effect.fail(new OperatorError({ message }))
