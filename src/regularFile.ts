@@ -2,7 +2,7 @@
 import { constants, type Stats } from "node:fs"
 import { open } from "node:fs/promises"
 import { buffer } from "node:stream/consumers"
-import { Data, Duration, Effect } from "effect"
+import { Data, Effect } from "effect"
 
 /** The message is the reason, without the file's name. */
 export class UnreadableFile extends Data.Error<{
@@ -20,12 +20,12 @@ export interface RegularFile {
   readonly mode: Stats["mode"]
 }
 
-/** The largest that is read, in bytes, and the longest that reading may take, in seconds. */
+/** The largest that is read, in bytes, and the longest that reading may take, in milliseconds. */
 const largest = 64 * 1024 * 1024
-const patience = 5
+const patience = 5_000
 
 const notRegular = new UnreadableFile({ message: "it is no regular file", code: "NOT_REGULAR" })
-const late = new UnreadableFile({ message: `it was not read within ${patience} seconds`, code: "LATE" })
+const late = new UnreadableFile({ message: `it was not read within ${patience / 1000} seconds`, code: "LATE" })
 const tooLarge = new UnreadableFile({ message: `it has more than ${largest / 1024 ** 2} MiB`, code: "TOO_LARGE" })
 
 const problemOf = (cause: unknown): UnreadableFile => {
@@ -51,19 +51,31 @@ const read = async (path: string): Promise<RegularFile> => {
   }
 }
 
-/** Reads in progress. While one is stuck, no other read of the file begins, because it would take another thread. */
-const reads = new Map<string, Promise<RegularFile>>()
+/** Fails when the time is over; the read continues. */
+const inTime = <A>(reading: Promise<A>): Promise<A> => {
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(reject, patience, late)
+  return Promise.race([reading, over]).finally(() => clearTimeout(timer))
+}
+
+/** Reads in progress that are late. Until one ends, no other read of the file begins, because it would take another thread. */
+const stuck = new Map<string, Promise<void>>()
+
+const readInTime = async (path: string): Promise<RegularFile> => {
+  await inTime(stuck.get(path) ?? Promise.resolve())
+  const reading = read(path)
+  try {
+    return await inTime(reading)
+  } catch (cause) {
+    const forget = () => void stuck.delete(path)
+    if (cause === late) stuck.set(path, reading.then(forget, forget))
+    throw cause
+  }
+}
 
 /** A file's content, of a regular file only, also behind links: reading a FIFO or a device might never end. */
 export const readRegular = (path: string): Effect.Effect<RegularFile, UnreadableFile> =>
-  Effect.tryPromise({
-    try: () => {
-      const reading = reads.get(path) ?? read(path).finally(() => reads.delete(path))
-      reads.set(path, reading)
-      return reading
-    },
-    catch: problemOf
-  }).pipe(Effect.timeoutOrElse({ duration: Duration.seconds(patience), orElse: () => Effect.fail(late) }))
+  Effect.tryPromise({ try: () => readInTime(path), catch: problemOf })
 
 /** The same as text. */
 export const readRegularText = (path: string): Effect.Effect<string, UnreadableFile> =>
