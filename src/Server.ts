@@ -75,8 +75,8 @@ const access = (options: GatewayOptions) => {
     CloudQuota.layer({ wait: settings.queueWait, share: settings.cloudQuotaShare }),
     Layer.mergeAll(
       Keys.layer({ file: settings.keysFile, grace: settings.keysGrace, sandbox }),
-      RateLimit.layer({ streamCeiling: settings.streamCeiling }),
-      Quota.layer({ lease })
+      RateLimit.layer(settings.streamCeiling),
+      Quota.layer(lease)
     ).pipe(Layer.provideMerge(store(options)))
   )
 }

@@ -30,6 +30,9 @@ const Share = Schema.NumberFromString.check(
   Schema.makeFilter((share) => (share > 0 && share <= 1 ? undefined : "must be above 0 and up to 1"))
 )
 
+/** A URL that may hold a password. */
+const hidden = Config.map(Option.map((url: string) => Redacted.make(url)))
+
 const surfaces: ReadonlySet<string> = new Set(["chat", "messages", "responses", ""])
 const names = (list: string) => list.split(",").map((name) => name.trim())
 
@@ -65,7 +68,7 @@ const own = Config.all({
     "GATEWAY_REDIS_URL",
     (url) => /^rediss?:\/\//.test(url) && URL.canParse(url),
     "must be a URL such as redis://host:6379, or rediss://:PASSWORD@host:6379 with TLS"
-  ).pipe(Config.map(Option.map((url) => Redacted.make(url)))),
+  ).pipe(hidden),
   /** Allows `redis://` to another machine. */
   redisInsecure: flag("GATEWAY_REDIS_INSECURE", false),
   /** The embedded quota store. */
@@ -139,7 +142,7 @@ const own = Config.all({
     "GATEWAY_HTTPS_PROXY",
     (url) => /^https?:\/\/[^/?#]+\/?$/.test(url) && URL.canParse(url),
     "must be a URL such as http://proxy.example:3128, with a name and a password where it wants them"
-  ).pipe(Config.map(Option.map((url) => Redacted.make(url)))),
+  ).pipe(hidden),
   /** A text file: the usage notice that is shown in place of the gateway's own. */
   noticeFile: optional("GATEWAY_NOTICE_FILE"),
   /** Where usage records go: a file, or stdout. */

@@ -50,11 +50,6 @@ export interface Reservation {
   readonly settle: Effect.Effect<void>
 }
 
-export interface QuotaOptions {
-  /** The longest a request may last: what a crashed process held comes back after it. */
-  readonly lease: Duration.Input
-}
-
 export class Quota extends Context.Service<
   Quota,
   {
@@ -70,8 +65,9 @@ export class Quota extends Context.Service<
     readonly usageTotals: (users: Users) => Effect.Effect<UsageTotals, LedgerError>
   }
 >()("gateway/limits/Quota") {
-  static readonly layer = (options: QuotaOptions): Layer.Layer<Quota, never, Ledger> =>
-    Layer.effect(Quota, make(Duration.fromInputUnsafe(options.lease)))
+  /** `lease`: the longest a request may last; what a crashed process held comes back after it. */
+  static readonly layer = (lease: Duration.Input): Layer.Layer<Quota, never, Ledger> =>
+    Layer.effect(Quota, make(Duration.fromInputUnsafe(lease)))
 }
 
 const unpriced = ({ name }: LimitOwner) =>

@@ -9,11 +9,6 @@ import { type Limit, limitsOf, requestBudgets } from "./limits.ts"
 import { layerMemory } from "./sqliteStore.ts"
 import { makeWatch } from "./storeHealth.ts"
 
-export interface RateLimitOptions {
-  /** The longest a stream may last (`GATEWAY_STREAM_CEILING`): a slot that a crashed process held is free after it. */
-  readonly streamCeiling: Duration.Input
-}
-
 type Headers = Readonly<Record<string, string>>
 
 export class RateLimit extends Context.Service<
@@ -27,8 +22,11 @@ export class RateLimit extends Context.Service<
     readonly stream: (caller: CallerIdentity) => Effect.Effect<void, GatewayError, Scope.Scope>
   }
 >()("gateway/limits/RateLimit") {
-  /** Counts in the shared store, and in this process alone while that store is unavailable. */
-  static readonly layer = (options: RateLimitOptions): Layer.Layer<RateLimit, LedgerError, Ledger> =>
+  /**
+   * Counts in the shared store, and in this process alone while that store is unavailable. `ceiling`: the longest a stream may last
+   * (`GATEWAY_STREAM_CEILING`); a slot that a crashed process held is free after it.
+   */
+  static readonly layer = (ceiling: Duration.Input): Layer.Layer<RateLimit, LedgerError, Ledger> =>
     Layer.effect(
       RateLimit,
       Effect.gen(function* () {
@@ -36,7 +34,7 @@ export class RateLimit extends Context.Service<
         const local = Context.get(yield* Layer.build(Layer.fresh(layerMemory)), Ledger)
         return RateLimit.of({
           take: makeTake(shared, local),
-          stream: makeStream(shared, local, Duration.fromInputUnsafe(options.streamCeiling), yield* Effect.scope)
+          stream: makeStream(shared, local, Duration.fromInputUnsafe(ceiling), yield* Effect.scope)
         })
       })
     )

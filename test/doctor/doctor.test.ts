@@ -8,8 +8,14 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { examine } from "../../src/operators/doctor/examine.ts"
-import { type Finding, makeCheck, passed, runChecks } from "../../src/operators/doctor/Finding.ts"
-import { reportJson, reportText } from "../../src/operators/doctor/report.ts"
+import {
+  type Finding,
+  makeCheck,
+  passed,
+  reportJson,
+  reportText,
+  runChecks
+} from "../../src/operators/doctor/Finding.ts"
 import { Sandbox } from "../../src/sandbox/Sandbox.ts"
 import { hasRedis, testRedis } from "../limits/redis.ts"
 import { start } from "../operation/child.ts"

@@ -149,7 +149,7 @@ describe("SQLite", () => {
         yield* take(caller)
         assert.include(lines.at(-1), "The store is back.")
         assert.deepStrictEqual(yield* (yield* Ledger).spent([]), [])
-      }).pipe(Effect.provide(RateLimit.layer({ streamCeiling: "1 minute" })), Effect.provide(store))
+      }).pipe(Effect.provide(RateLimit.layer("1 minute")), Effect.provide(store))
     }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer), logged)
   })
 })

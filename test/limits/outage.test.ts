@@ -13,7 +13,7 @@ import { callerWith, usedBy, whole } from "./support.ts"
 const collect = (lines: Array<string>) => Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
 
 const stores = (url: string, lines: Array<string>, options?: RedisLedgerOptions) =>
-  Layer.mergeAll(Quota.layer({ lease: "20 minutes" }), RateLimit.layer({ streamCeiling: "15 minutes" })).pipe(
+  Layer.mergeAll(Quota.layer("20 minutes"), RateLimit.layer("15 minutes")).pipe(
     Layer.provideMerge(layerRedis(url, options)),
     Layer.provideMerge(collect(lines))
   )

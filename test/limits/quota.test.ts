@@ -6,7 +6,7 @@ import { estimateInput, Quota } from "../../src/limits/Quota.ts"
 import { layerMemory } from "../../src/limits/sqliteStore.ts"
 import { callerWith, usedBy, whole } from "./support.ts"
 
-const store = Quota.layer({ lease: "20 minutes" }).pipe(Layer.provideMerge(Layer.fresh(layerMemory)))
+const store = Quota.layer("20 minutes").pipe(Layer.provideMerge(Layer.fresh(layerMemory)))
 
 describe("Quota", () => {
   it.effect("every way out charges what was used, once, and gives the rest back", () =>
@@ -163,7 +163,7 @@ describe("Quota", () => {
         )
         yield* TestClock.adjust(Duration.minutes(1))
         assert.deepStrictEqual(settled, [7])
-      }).pipe(Effect.provide(Quota.layer({ lease: "1 minute" }).pipe(Layer.provide(Layer.succeed(Ledger, ledger)))))
+      }).pipe(Effect.provide(Quota.layer("1 minute").pipe(Layer.provide(Layer.succeed(Ledger, ledger)))))
     })
   )
 })

@@ -163,7 +163,7 @@ const conforms = (store: () => Store) => {
           const served = results.filter(Result.isSuccess).length
           assert.deepStrictEqual([served, most], [10, 1000])
           assert.strictEqual(yield* usedBy(key), 70)
-        }).pipe(Effect.provide(Quota.layer({ lease })))
+        }).pipe(Effect.provide(Quota.layer(lease)))
       )
   )
 
@@ -216,7 +216,7 @@ const conforms = (store: () => Store) => {
         const today = yield* refusal(daily, 1)
         assert.match(today.message, /This API key has used its 50 tokens of today\. The next day starts on/)
         assert.isAtMost(today.retryAfter ?? Number.POSITIVE_INFINITY, 86_400)
-      }).pipe(Effect.provide(Quota.layer({ lease })))
+      }).pipe(Effect.provide(Quota.layer(lease)))
     )
   )
 
@@ -251,7 +251,7 @@ const conforms = (store: () => Store) => {
             until: ({ keys }) => keys[0]?.monthlyTokens === 70
           })
           note(caller, startedAt - 1000, 1, 0)
-        }).pipe(Effect.provide(Quota.layer({ lease })))
+        }).pipe(Effect.provide(Quota.layer(lease)))
         const { keys, teams } = yield* usageTotalsOf(ledger, { keys: [caller], teams: [team] }, Date.now())
         assert.deepStrictEqual(keys[0], {
           ...{ monthlyTokens: 71, monthlyCost: 30, dailyTokens: 0, dailyCost: 0 },
@@ -335,7 +335,7 @@ const conforms = (store: () => Store) => {
         const ofTeam = yield* Effect.flip(use(900, 0, callerWith({ team })))
         assert.match(ofTeam.message, /^The team [\w-]+ may use 1500 tokens a minute/)
         assert.strictEqual(yield* usedBy(key), 1000)
-      }).pipe(Effect.provide(Quota.layer({ lease })))
+      }).pipe(Effect.provide(Quota.layer(lease)))
     )
   )
 
@@ -366,7 +366,7 @@ const conforms = (store: () => Store) => {
         const { keys, teams } = yield* quota.usageTotals({ keys: [key], teams: [team] })
         assert.deepStrictEqual([keys[0]?.dailyCost, keys[0]?.monthlyCost], [1_500_000, 1_500_000])
         assert.strictEqual(teams[0]?.dailyCost, 3_000_000)
-      }).pipe(Effect.provide(Quota.layer({ lease })))
+      }).pipe(Effect.provide(Quota.layer(lease)))
     )
   )
 
@@ -419,7 +419,7 @@ const conforms = (store: () => Store) => {
           Effect.andThen(limit.stream(first), Effect.flip(Effect.scoped(limit.stream(second))))
         )
         assert.match(busy.message, /^The team [\w-]+ may run 1 stream at a time/)
-      }).pipe(Effect.provide(RateLimit.layer({ streamCeiling: "15 minutes" })))
+      }).pipe(Effect.provide(RateLimit.layer("15 minutes")))
     )
   )
 }

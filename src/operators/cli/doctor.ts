@@ -2,8 +2,7 @@
 import { Console, Effect, Runtime, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { environment } from "../../Settings.ts"
-import { passed } from "../doctor/Finding.ts"
-import { reportJson, reportText } from "../doctor/report.ts"
+import { passed, reportJson, reportText } from "../doctor/Finding.ts"
 import { jsonFlag, print } from "./shared.ts"
 
 /** The report is printed already. */

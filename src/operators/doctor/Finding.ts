@@ -1,5 +1,6 @@
-/** What a check of the setup finds, and how checks are run: side by side, each with a deadline. */
+/** What a check of the setup finds, how checks are run (side by side, each with a deadline), and how findings are printed. */
 import { Cause, Duration, Effect, type FileSystem, type Scope } from "effect"
+import { table } from "../table.ts"
 
 export interface Finding {
   readonly state: "ok" | "warn" | "fail"
@@ -59,3 +60,18 @@ export const makeCheck = (
 /** In parallel; the findings come in the order of the checks. */
 export const runChecks = (checks: ReadonlyArray<Check>): Check =>
   Effect.map(Effect.all(checks, { concurrency: "unbounded" }), (found) => found.flat())
+
+/** One line for each finding, and below a problem how to fix it. */
+export const reportText = (findings: ReadonlyArray<Finding>): string => {
+  const rows = findings.flatMap(({ check, fix, message, state }, at) => [
+    [state, check === findings[at - 1]?.check ? "" : check, message],
+    ...(fix === undefined ? [] : [["", "", `-> ${fix}`]])
+  ])
+  const count = (state: Finding["state"]) => `${findings.filter((finding) => finding.state === state).length} ${state}`
+  return `${table(rows)}\n${(["fail", "warn", "ok"] as const).map(count).join(", ")}`
+}
+
+export const reportJson = (findings: ReadonlyArray<Finding>): string => {
+  const all = findings.map((finding) => ({ ok: passed([finding]), ...finding }))
+  return JSON.stringify({ ok: passed(findings), findings: all }, null, 2)
+}

@@ -116,9 +116,7 @@ const recordsInForce = Effect.fnUntraced(function* ({ usageLog }: GatewaySetting
 
 /** What cannot be read says why in its place. */
 const orProblem = <A, E extends { readonly message: string }, R>(part: Effect.Effect<A, E, R>) =>
-  Effect.map(Effect.result(part), (result) =>
-    Result.isSuccess(result) ? result.success : { problem: result.failure.message }
-  )
+  Effect.catch(part, ({ message }) => Effect.succeed({ problem: message }))
 
 export const evidence = Effect.fnUntraced(function* (environment: Environment) {
   const { clouds, gateway } = yield* load(environment)
