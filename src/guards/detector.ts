@@ -126,9 +126,9 @@ export const makeDetectors: Effect.Effect<(settings: GuardSettings) => Guard, ne
       const judge: Guard["judge"] = (asking) =>
         Effect.suspend(() => {
           if (!held.has(asking.about.level)) return Effect.fail(failed("boundary"))
-          const span = openSpan?.(`guard ${name}`, "client", asking.about.span)
           const now = startTimer(clock)
           const startedAt = now()
+          const span = openSpan?.(`guard ${name}`, "client", asking.about.span, startedAt)
           let status: number | undefined
           const answered = (answer: number) => {
             status = answer

@@ -50,9 +50,12 @@ const errorType = (error: GatewayError): string =>
 
 const secondsBetween = (from: bigint, to: bigint): number => Number(to - from) / 1e9
 
-const makeCall = (options: CallSpanOptions, clock: Clock.Clock, span: Tracer.Span | undefined): CallSpan => {
-  const now = startTimer(clock)
-  const startedAt = now()
+const makeCall = (
+  options: CallSpanOptions,
+  now: () => bigint,
+  startedAt: bigint,
+  span: Tracer.Span | undefined
+): CallSpan => {
   const record = makeCallRecorder(options)
   let ended = false
   let endedAt: bigint | undefined
@@ -145,7 +148,9 @@ export const makeCallSpans: Effect.Effect<(options: CallSpanOptions, parent: Tra
     const clock = yield* Clock.Clock
     const openSpan = yield* makeOpenSpan
     return (options, parent) => {
-      const span = openSpan?.(`${options.operation} ${options.model}`, "client", parent)
-      return makeCall(options, clock, span)
+      const now = startTimer(clock)
+      const startedAt = now()
+      const span = openSpan?.(`${options.operation} ${options.model}`, "client", parent, startedAt)
+      return makeCall(options, now, startedAt, span)
     }
   })

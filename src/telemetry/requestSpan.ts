@@ -40,8 +40,8 @@ export const makeRequestWatch: Effect.Effect<
     inFlight.add(facts)
     const leave = () => void inFlight.delete(facts)
     if (openSpan === undefined || facts.path === "/health") return { span: undefined, leave, close: () => {} }
-    const span = openSpan(nameOf(facts), "server", parentOf(request.headers.traceparent))
     const now = startTimer(clock)
+    const span = openSpan(nameOf(facts), "server", parentOf(request.headers.traceparent), now())
     const close = (left: boolean) => {
       endSpan(span, now(), attributesOf(facts, request, errorOf(facts, left)))
     }

@@ -1,25 +1,29 @@
 /** Spans of requests and of calls to clouds, by Effect's tracer. */
-import { Clock, Context, Effect, Exit, Option, References, type Tracer } from "effect"
+import { type Clock, Context, Effect, Exit, Option, References, type Tracer } from "effect"
 
 /** What is undefined is left out. */
 export type Attributes = Readonly<Record<string, unknown>>
 
-/** A span begins now, and has its attributes when it ends. */
-export type OpenSpan = (name: string, kind: Tracer.SpanKind, parent: Tracer.AnySpan | undefined) => Tracer.Span
+/** A span has its attributes when it ends. `startTime` is in nanoseconds since the epoch. */
+export type OpenSpan = (
+  name: string,
+  kind: Tracer.SpanKind,
+  parent: Tracer.AnySpan | undefined,
+  startTime: bigint
+) => Tracer.Span
 
 /** `Effect.makeSpan` for code that is no effect; undefined where nothing is traced. */
 export const makeOpenSpan: Effect.Effect<OpenSpan | undefined> = Effect.gen(function* () {
   if (!(yield* References.TracerEnabled)) return undefined
   const tracer = yield* Effect.tracer
-  const clock = yield* Clock.Clock
-  return (name, kind, parent) =>
+  return (name, kind, parent, startTime) =>
     tracer.span({
       name,
       kind,
       parent: Option.fromUndefinedOr(parent),
       annotations: Context.empty(),
       links: [],
-      startTime: clock.currentTimeNanosUnsafe(),
+      startTime,
       root: false,
       sampled: parent?.sampled ?? true
     })

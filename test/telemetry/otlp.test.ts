@@ -46,7 +46,7 @@ describe("a span", () => {
       "traces",
       Effect.gen(function* () {
         const open = yield* makeOpenSpan
-        const span = open?.("s", "client", parentOf(parent))
+        const span = open?.("s", "client", parentOf(parent), BigInt(Date.now()) * 1_000_000n)
         if (span === undefined) return
         span.event("first", 1_763_683_200_123_456_789n)
         endSpan(span, 4_000_000_000_000_000_000n, { a: 1, b: "two", c: ["three"], d: undefined })
@@ -69,7 +69,7 @@ describe("a span", () => {
 
   it("of a failure has its kind", async () => {
     const ending = Effect.map(makeOpenSpan, (open) => {
-      const span = open?.("s", "server", undefined)
+      const span = open?.("s", "server", undefined, 1n)
       if (span !== undefined) endSpan(span, 4_000_000_000_000_000_000n, { "error.type": "cut" })
     })
     await exporting("traces", ending)
