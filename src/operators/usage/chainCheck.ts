@@ -148,7 +148,11 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
         const { digest, last } = more.at(-1) ?? first
         return [{ instance, records, first: first.first, last, digest, anchors: matched }]
       })
-      return { ...counts, breaksAt, open, chains: followed }
+      const covered = chains.all.values().reduce((sum, { records, runs, signed }) => {
+        const after = (runs.at(-1)?.last ?? 0) - (signed?.seq ?? 0)
+        return sum + Math.max(0, records - Math.max(0, after))
+      }, 0)
+      return { ...counts, breaksAt, open, chains: followed, covered: verifier === undefined ? undefined : covered }
     }
   }
 }

@@ -65,9 +65,9 @@ export function* unsigned({ all }: Chains): Generator<Gap> {
       }
     } else if (signed.seq < last.last) {
       const what = `${range(signed.seq + 1, last.last)} ${plural(last.last - signed.seq, "stands", "stand")}`
-      yield `chain ${instance}: ${what} after the last signature: the gateway still runs, or was killed`
+      yield `chain ${instance}: ${what} after the last signature, which does not prove them, nor that none followed: the gateway still runs, was killed, or the end was removed`
     } else if (!signed.last) {
-      yield `chain ${instance} ends with a signature (record ${signed.seq}), but not with that of a stop: the gateway still runs, was killed, or what followed was removed`
+      yield `chain ${instance} ends with a signature (record ${signed.seq}), but not with that of a stop: nothing proves that none followed: the gateway still runs, was killed, or the end was removed`
     }
   }
 }

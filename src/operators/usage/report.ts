@@ -172,7 +172,7 @@ const atMost = (most: number, count: number, lines: ReadonlyArray<string>, what:
   [...lines.slice(0, most), ...(count > most ? [`… and ${grouped(count - most)} more${what}\n`] : [])].join("")
 
 export const showVerdict = (verdict: Verdict): string => {
-  const { breaks, breaksAt, chains, open, records } = verdict
+  const { breaks, breaksAt, chains, covered, open, records } = verdict
   const rows = chains.map(({ anchors, digest, first, instance, last, records }) => [
     ...[instance, grouped(records), `${first} to ${last}`, String(anchors), digest]
   ])
@@ -193,6 +193,7 @@ export const showVerdict = (verdict: Verdict): string => {
       [verdict.other, "lines are no usage records"],
       [verdict.unchained, "records are of a release that did not chain them: not checked"]
     ),
-    `${grouped(records)} records in ${grouped(chains.length)} ${plural(chains.length, "chain")}: ${result}.\n`
+    `${grouped(records)} records in ${grouped(chains.length)} ${plural(chains.length, "chain")}: ${result}.\n`,
+    covered === undefined ? "" : `Signatures of this key cover ${grouped(covered)} of ${grouped(records)} records.\n`
   ].join("")
 }
