@@ -8,7 +8,7 @@ import { type Adjusted, changed } from "./adjustments.ts"
 import { reader as claudeReader } from "./claude/reply.ts"
 import { request as claudeRequest, watchedStops as claudeStops, refusesOne } from "./claude/request.ts"
 import type { Dialect } from "./Dialect.ts"
-import { onlyFirst, stopping } from "./emulation.ts"
+import { instructing, onlyFirst, stopping } from "./emulation.ts"
 import { reader as geminiReader } from "./gemini/reply.ts"
 import { request as geminiRequest, watchedStops as geminiStops } from "./gemini/request.ts"
 import { reader as gptReader } from "./gpt/reply.ts"
@@ -57,10 +57,20 @@ const dialects = {
       geminiStops
     )
   ),
-  chat: checked(stopping(onlyFirst({ request: gptRequest, reader: gptReader }, dropsParallel), "stop", watchedStops)),
+  chat: checked(
+    stopping(
+      onlyFirst(instructing({ request: gptRequest, reader: gptReader }, "response_format"), dropsParallel),
+      "stop",
+      watchedStops
+    )
+  ),
   // Its API has no stop sequences.
   responses: checked(
-    stopping(onlyFirst({ request: responsesRequest, reader: responsesReader }, dropsParallel), "stop", stopsOf)
+    stopping(
+      onlyFirst(instructing({ request: responsesRequest, reader: responsesReader }, "text.format"), dropsParallel),
+      "stop",
+      stopsOf
+    )
   )
 }
 

@@ -1,14 +1,17 @@
 /**
- * What the gateway does itself where the vendor has no word for it: stop sequences, and one call at a time.
+ * What the gateway does itself where the vendor has no word for it: stop sequences, one call at a time, and JSON.
  */
 import { Result } from "effect"
 import { type GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { ChatRequest } from "../contract/Chat.ts"
 import { drops } from "../wire/strip.ts"
+import { changed } from "./adjustments.ts"
+import { addText } from "./answer.ts"
+import { jsonInstruction } from "./claude/structured.ts"
 import type { Dialect, Ending, Pieces, ReplyReader } from "./Dialect.ts"
-import { stopsOf } from "./schema.ts"
-import type { TextFilter } from "./textFilters.ts"
+import { jsonFormat, stopsOf } from "./schema.ts"
+import { jsonFenceFilter, type TextFilter } from "./textFilters.ts"
 
 /** A text filter that comes to an end. */
 interface StopFilter extends TextFilter {
@@ -208,3 +211,44 @@ export const onlyFirst = (dialect: Dialect, unsaid: (route: Route) => boolean): 
     return wantsOne(chat) && unsaid(route) ? oneOf(reader) : reader
   }
 })
+
+const unfenced = (reader: ReplyReader): ReplyReader => {
+  const filter = jsonFenceFilter()
+  const shown = (out: Pieces): Pieces => ({
+    push: (piece) => (piece.type === "text" ? addText(filter.push(piece.text), out, piece.logprobs) : out.push(piece))
+  })
+  return {
+    ...reader,
+    whole: (body, out) => reader.whole(body, shown(out)),
+    step: (event, out) => reader.step(event, shown(out)),
+    end: (out) => {
+      const ended = reader.end(shown(out))
+      addText(filter.end(), out)
+      return ended
+    }
+  }
+}
+
+/**
+ * The dialect, with an instruction in place of a format of the answer that the deployment has refused (`field`, the vendor's own), and
+ * without the fence around the answer that words may bring (docs/decisions.md#structured-output).
+ */
+export const instructing = (dialect: Dialect, field: string): Dialect => {
+  const instructed = (chat: ChatRequest, { strip }: Route) => (drops(strip, field) ? jsonFormat(chat) : undefined)
+  return {
+    request: (chat, route, adjusted) => {
+      const format = instructed(chat, route)
+      if (format === undefined) return dialect.request(chat, route, adjusted)
+      const asked = format.schema === undefined ? "json_object" : "json_schema"
+      adjusted.add(changed("response_format", asked, "instruction"))
+      const first = chat.messages.findIndex(({ role }) => role !== "system" && role !== "developer")
+      const instruction = { role: "system" as const, content: jsonInstruction(format.schema) }
+      const messages = chat.messages.toSpliced(first < 0 ? chat.messages.length : first, 0, instruction)
+      return dialect.request({ ...chat, messages, response_format: null }, route, adjusted)
+    },
+    reader: (route, chat) => {
+      const reader = dialect.reader(route, chat)
+      return instructed(chat, route) === undefined ? reader : unfenced(reader)
+    }
+  }
+}

@@ -22,6 +22,15 @@ export const openaiRefusals: Refusals = {
       /^Unsupported value: '([\w.[\]-]+)' does not support \S+ with this model\. (?:Only the default|Supported values are)[^\n]*$/,
       (path = "") => ({ names: namesOf(path), of: "field" })
     ],
+    // An instruction stands for the format, and a tool is no longer strict.
+    [
+      /^(?:Invalid schema for response_format '[\w.-]+': \S[^\n]*|Invalid parameter: 'response_format' (?:of type 'json_schema' is not supported with this model\.[^\n]*|must be one of 'json_object', 'text'\.))$/,
+      () => ({ paths: [["response_format"], ["text.format"]], of: "field" })
+    ],
+    [
+      /^Invalid schema for function '[\w-]+': In context=\([^\n]*\), \S[^\n]*$/,
+      () => ({ paths: [["tools[function].function.strict"], ["tools[function].strict"]], of: ["tools"] })
+    ],
     extraneousKey
   ])
 }

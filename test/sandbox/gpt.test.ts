@@ -11,9 +11,41 @@ const toolCall = { id: "call_1", type: "function", function: { name: "look_up", 
 const assistant = { role: "assistant", content: null, tool_calls: [toolCall] }
 const image = (url: string) => user([{ type: "image_url", image_url: { url } }])
 
+const strictFormat = (schema: object) => ({
+  response_format: { type: "json_schema", json_schema: { name: "x", strict: true, schema } }
+})
+const closed = (properties: object, required = Object.keys(properties)) => ({
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false
+})
+
 const refused: ReadonlyArray<readonly [string, object, RegExp, ("azure" | "bedrock")?]> = [
   ["an unknown parameter", { foo: 1 }, /Unknown parameter: 'foo'/],
   ["metadata of what is not stored", { metadata: { a: "b" } }, /'metadata' parameter is only allowed when 'store'/],
+  [
+    "a strict format that is open",
+    strictFormat({ type: "object", properties: {} }),
+    /^Invalid schema for response_format 'x': In context=\(\), 'additionalProperties' is required to be supplied and/
+  ],
+  [
+    "a strict format with a property that may be missing",
+    strictFormat(closed({ a: closed({ b: { type: "string" } }, []) })),
+    /In context=\('properties', 'a'\), 'required' is required to be supplied and .* Missing 'b'\.$/
+  ],
+  [
+    "a strict function with bounds",
+    {
+      tools: [
+        {
+          type: "function",
+          function: { name: "f", strict: true, parameters: closed({ a: { type: "string", minLength: 1 } }) }
+        }
+      ]
+    },
+    /^Invalid schema for function 'f': In context=\('properties', 'a'\), 'minLength' is not permitted\.$/
+  ],
   ["max_tokens", { max_tokens: 5 }, /'max_tokens' is not supported/],
   [
     "too high a limit",

@@ -8,6 +8,7 @@ import { anything, type Shape } from "../shape.ts"
 import { digest } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import { type Message, type Part, readTurn, textIn } from "../turn.ts"
+import { checkStrict } from "./schemas.ts"
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
@@ -107,6 +108,7 @@ const readChat = ({ body, model, azure }: shared.GptRequest) => {
   const tooled = `Function tools with reasoning_effort are not supported for ${model.id} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
   const only = (name: string) => `Invalid value for '${name}': '${name}' is only allowed when 'tools' are specified.`
   checkMessages(messages, arrayOf(body.messages))
+  if (!model.inlineReasoning) checkStrict(body.tools, objectOf(body.response_format).json_schema, "response_format")
   shared.checkSampling(body, names, model, effort)
   insist({ [tooled]: !model.toolsByResponses || tools.length === 0 || effort === "none" }, "reasoning_effort")
   insist({

@@ -5,6 +5,7 @@ import type { GptModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
 import { isSigned } from "../signature.ts"
 import { type Message, type Part, readTurn, type Tool, type Turn } from "../turn.ts"
+import { checkStrict } from "./schemas.ts"
 import * as shared from "./shared.ts"
 
 const { closed, filled, insist, list, never, text, variant, where } = shared
@@ -195,6 +196,7 @@ export const readResponses = ({ body, model }: shared.GptRequest) => {
   const tools = (asked.tools ?? []).flat()
   const included = arrayOf(asked.include)
   checkStored(arrayOf(body.input))
+  checkStrict(body.tools, objectOf(body.text).format, "text.format.schema")
   checkPairs(asked.input.flatMap(({ parts }) => parts))
   checkSampling(body, "temperature top_p top_logprobs", model, effort)
   const read = readTurn(asked.input, {

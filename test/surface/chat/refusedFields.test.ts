@@ -60,6 +60,9 @@ const unknown = (name: string, place: string) =>
   `Invalid JSON payload received. Unknown name "${name}" at '${place}': Cannot find field.`
 const schema = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false }
 const format = { response_format: { type: "json_schema", json_schema: { name: "x", schema } } }
+const strictFormat = { response_format: { type: "json_schema", json_schema: { name: "x", schema, strict: true } } }
+const invalid = (what: string) =>
+  `Invalid schema for ${what} 'x': In context=('properties', 'a'), 'minLength' is not permitted.`
 const states = "The specified schema produces a constraint that has too many states for serving.  Typical causes of …"
 
 interface Case {
@@ -139,6 +142,32 @@ const cases: ReadonlyArray<Case> = [
     path: "novel",
     change: "novel:removed"
   },
+  ...(
+    [
+      ["GPT on Azure", "response_format"],
+      ["GPT on Bedrock", "text.format"]
+    ] as const
+  ).map(([kind, path]) => ({
+    kind,
+    fields: strictFormat,
+    words: invalid("response_format"),
+    path,
+    change: "response_format:json_schema->instruction",
+    other: format
+  })),
+  ...(
+    [
+      ["GPT on Azure", "tools.*.function.strict"],
+      ["GPT on Bedrock", "tools.*.strict"]
+    ] as const
+  ).map(([kind, path]) => ({
+    kind,
+    fields: { tools: [functionTool("x", schema, { strict: true })] },
+    words: invalid("function"),
+    path,
+    change: "tools.function.strict:removed",
+    other: { tools: [functionTool("x", { ...schema, title: "y" }, { strict: true })] }
+  })),
   {
     kind: "GPT on Bedrock",
     fields: { verbosity: "low" },
@@ -200,6 +229,25 @@ describe("what a vendor does not take is done here", () => {
         ? { content: folded(got.text).content, finish: /"finish_reason":"(\w+)"/.exec(got.text)?.[1] }
         : { content: got.json.choices[0].message.content, finish: got.json.choices[0].finish_reason }
       assert.deepStrictEqual([content, finish], ["one ", "stop"])
+    }
+  })
+
+  it.each([
+    ["GPT on Azure", "response_format"],
+    ["GPT on Bedrock", "text.format"]
+  ])("%s: JSON, without the fence that words may bring", async (name, path) => {
+    const kind = kindOf(name)
+    const texts = ["```js", 'on\n{"a"', ':"b"}\n', "```"]
+    for (const stream of [false, true]) {
+      const tried = refusing(kind, { texts }, [[invalid("response_format"), has(path)]])
+      const messages = [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "hi" }
+      ]
+      const { got } = await ask(kind, { ...strictFormat, messages, stream })
+      assert.strictEqual(stream ? folded(got.text).content : got.json.choices[0].message.content, '{"a":"b"}')
+      const said: ReadonlyArray<unknown> = [tried.at(-1)?.messages ?? tried.at(-1)?.input].flat()
+      assert.match(JSON.stringify(said[1]), /"(?:system|developer)".*conforms to this JSON Schema/)
     }
   })
 

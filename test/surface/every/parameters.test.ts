@@ -61,6 +61,7 @@ const optional = {
   type: "json_schema",
   json_schema: { name: "x", schema: { ...schema, properties: many, required: [] } }
 }
+const strictOptional = { ...optional, json_schema: { ...optional.json_schema, strict: true } }
 const marked = [
   { role: "user", content: [{ type: "text", text: "hi", cache_control: { type: "ephemeral", ttl: "1h" } }] }
 ]
@@ -108,6 +109,7 @@ const chatRows: ReadonlyArray<Row> = [
   row({ response_format: { type: "json_object" } }),
   row({ response_format: format }, { shown: "`response_format` with a schema" }),
   row({ response_format: optional }, { shown: "`response_format` with 25 optional properties" }),
+  row({ response_format: strictOptional }, { shown: "`response_format` with 25 optional properties, `strict`" }),
   row(
     { messages: marked },
     {
