@@ -10,7 +10,7 @@ import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
 import { declarationsOf, loopbacksOf, sitesOf } from "./settings/addresses.ts"
-import { activeClouds, type CloudSettings } from "./settings/clouds.ts"
+import { activeClouds, type CloudSettings, servesSandbox } from "./settings/clouds.ts"
 import { isLoopback } from "./settings/fields.ts"
 import { statement } from "./statements.ts"
 import { logsLayer } from "./telemetry/logs.ts"
@@ -53,7 +53,7 @@ const loadWithSandbox = Effect.gen(function* () {
   }
   yield* refusePlainHttp(loaded.gateway)
   // The clouds that a worker finds in its environment are the sandbox's already: the first process runs them.
-  if (isWorker || sandbox === "off" || (sandbox === "auto" && configured)) {
+  if (isWorker || !servesSandbox(loaded.gateway, loaded.clouds)) {
     const simulated = isWorker && sandbox === "on"
     const clouds = { ...loaded.clouds, simulated }
     return { ...loaded, clouds, sandbox: simulated, forWorkers: { GATEWAY_SANDBOX: "off" } }

@@ -157,11 +157,6 @@ export const readBook = Effect.fnUntraced(function* (path: string) {
   return text === undefined ? emptyBook : yield* parseBook(path, text)
 })
 
-/** The keys alone. */
-export const parseKeys = (path: string, text: string): Effect.Effect<ReadonlyArray<Key>, OperatorError> =>
-  Effect.map(parseBook(path, text), ({ keys }) => keys)
-export const readKeys = (path: string) => Effect.map(readBook(path), ({ keys }) => keys)
-
 /** Changes a key file, one command at a time, and returns what `change` made beside it. */
 export const changeBook = <A, E, R>(
   path: string,

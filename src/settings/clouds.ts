@@ -142,6 +142,12 @@ export interface CloudSettings {
 export const activeClouds = (clouds: CloudSettings): ReadonlySet<Cloud> =>
   new Set(allClouds.filter((cloud) => clouds[cloud]._tag === "Some"))
 
+/** Whether the sandbox takes the place of the clouds: asked for, or for a trial that no other machine reaches. */
+export const servesSandbox = (
+  { host, sandbox }: { readonly host: string; readonly sandbox: "auto" | "on" | "off" },
+  clouds: CloudSettings
+): boolean => sandbox === "on" || (sandbox === "auto" && activeClouds(clouds).size === 0 && isLoopback(host))
+
 /** A cloud is active when its first variable is set; the rest of it must then be right. */
 const when = <A>(name: string, config: Config.Config<A>) =>
   Config.option(Config.String(name)).pipe(

@@ -8,7 +8,7 @@ import { Cause, Effect, Exit, Result } from "effect"
 import fc from "fast-check"
 import catalogJson from "../../src/catalog/catalog.json" with { type: "json" }
 import { checkCatalog } from "../../src/catalog/checkCatalog.ts"
-import { parseKeys } from "../../src/limits/KeyFile.ts"
+import { parseBook } from "../../src/limits/KeyFile.ts"
 import { OperatorError } from "../../src/wire/OperatorError.ts"
 import { type Kind, kinds, type Said } from "../support/chatKinds.ts"
 import { chunk, fakeUpstream, lastChunk } from "../support/fakeUpstream.ts"
@@ -303,7 +303,7 @@ const keyFiles: Target = {
     return check(cases, runs, async ({ bytes, edits: some }) => {
       const text = Buffer.from(JSON.stringify(edited({ version: 1, keys: [key] }, some)) ?? "")
       const exit = await Effect.runPromiseExit(
-        parseKeys("keys.json", (bytes === null ? text : mutated(text, bytes)).toString("utf8"))
+        parseBook("keys.json", (bytes === null ? text : mutated(text, bytes)).toString("utf8"))
       )
       if (Exit.isFailure(exit)) assert.ok(Cause.squash(exit.cause) instanceof OperatorError, Cause.pretty(exit.cause))
     })

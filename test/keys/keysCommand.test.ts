@@ -2,7 +2,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, DateTime, Duration, Effect, Fiber, FileSystem, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { readBook, readKeys } from "../../src/limits/KeyFile.ts"
+import { readBook } from "../../src/limits/KeyFile.ts"
 import { Keys } from "../../src/limits/Keys.ts"
 import { LedgerError } from "../../src/limits/Ledger.ts"
 import { parseOverlap } from "../../src/operators/keys/keyOptions.ts"
@@ -78,7 +78,7 @@ describe("keys commands", () => {
           { concurrency: "unbounded" }
         )
       )
-      const keys = yield* readKeys(file)
+      const { keys } = yield* readBook(file)
       assert.strictEqual(new Set(keys.map(({ name }) => name)).size, 20)
       const fs = yield* FileSystem.FileSystem
       assert.deepStrictEqual(yield* fs.readDirectory(file.replace("/keys.json", "")), ["keys.json"])
@@ -302,7 +302,7 @@ describe("keys commands", () => {
       for (const name of ["used", "idle", "gone", "ended"]) {
         yield* createKey(file, { name, expires: name === "ended" ? "2026-11-01" : undefined })
       }
-      const ids = new Map((yield* readKeys(file)).map(({ id, name }) => [name, id]))
+      const ids = new Map((yield* readBook(file)).keys.map(({ id, name }) => [name, id]))
       yield* revokeKey(file, ids.get("gone") ?? "")
       yield* TestClock.setTime(Date.UTC(2026, 10, 21))
       yield* createKey(file, { name: "new" })
@@ -344,9 +344,9 @@ describe("keys commands", () => {
       const file = yield* keyFile
       yield* createKey(file, { name: "x", levels: "il5" })
       yield* fs.writeFileString(file, (yield* fs.readFileString(file)).replace('"levels"', '"level"'))
-      assert.include((yield* Effect.flip(readKeys(file))).message, "not a key file")
+      assert.include((yield* Effect.flip(readBook(file))).message, "not a key file")
       yield* fs.writeFileString(file, (yield* fs.readFileString(file)).replace('"level"', '"team": "blue", "levels"'))
-      assert.include((yield* Effect.flip(readKeys(file))).message, "is of team blue, which teams does not name")
+      assert.include((yield* Effect.flip(readBook(file))).message, "is of team blue, which teams does not name")
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 })

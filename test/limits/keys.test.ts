@@ -4,7 +4,7 @@ import { Clock, Duration, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric
 import type { PlatformError } from "effect/PlatformError"
 import { TestClock } from "effect/testing"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
-import { digestOf, readKeys } from "../../src/limits/KeyFile.ts"
+import { digestOf, readBook } from "../../src/limits/KeyFile.ts"
 import { Keys, permits } from "../../src/limits/Keys.ts"
 import { createKey, revokeKey, rotateKey } from "../../src/operators/keys/keysCommand.ts"
 import { callerWith, eventually, keyFile, only, secretIn } from "./support.ts"
@@ -26,7 +26,7 @@ describe("Keys", () => {
       const good = secretIn(yield* createKey(file, { name: "good" }))
       const expiring = secretIn(yield* createKey(file, { name: "expiring", expires: "2026-11-22" }))
       const revoked = secretIn(yield* createKey(file, { name: "revoked" }))
-      const id = (yield* readKeys(file)).find(({ name }) => name === "revoked")?.id ?? ""
+      const id = (yield* readBook(file)).keys.find(({ name }) => name === "revoked")?.id ?? ""
       yield* revokeKey(file, id)
       yield* Effect.gen(function* () {
         assert.strictEqual(Result.getOrThrow(yield* authenticate(good)).name, "good")

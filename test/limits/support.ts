@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { TestClock } from "effect/testing"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
-import { readKeys } from "../../src/limits/KeyFile.ts"
+import { readBook } from "../../src/limits/KeyFile.ts"
 import { Quota } from "../../src/limits/Quota.ts"
 
 /** A caller with these limits. Its ID is new, so that tests which share a store do not meet. */
@@ -32,7 +32,7 @@ export const secretIn = (text: string): string => /^ {2}(gmg_\S+)$/m.exec(text)?
 
 /** The one key of a file. */
 export const only = Effect.fnUntraced(function* (file: string) {
-  const keys = yield* readKeys(file)
+  const { keys } = yield* readBook(file)
   const [key] = keys
   if (key === undefined || keys.length > 1) return assert.fail(`${keys.length} keys`)
   return key

@@ -1,7 +1,7 @@
 /** `usage`: sums usage records, and checks their chain (docs/operation.md#commands). */
 import { Console, DateTime, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { readKeys } from "../../limits/KeyFile.ts"
+import { readBook } from "../../limits/KeyFile.ts"
 import { readVerifier } from "../../limits/signing.ts"
 import { raiseIn } from "../../limits/store.ts"
 import { fail, OperatorError } from "../../wire/OperatorError.ts"
@@ -43,8 +43,8 @@ const filesOf = Effect.fnUntraced(function* (named: ReadonlyArray<string>) {
 
 /** Names of keys; without a readable key file there are none. */
 const keyNames = settings.pipe(
-  Effect.flatMap(({ gateway }) => readKeys(gateway.keysFile)),
-  Effect.map((keys): KeyNames => new Map(keys.map(({ id, name }) => [id, name]))),
+  Effect.flatMap(({ gateway }) => readBook(gateway.keysFile)),
+  Effect.map(({ keys }): KeyNames => new Map(keys.map(({ id, name }) => [id, name]))),
   Effect.catch((error) =>
     Effect.as(Console.error(`gateway: keys have no names here: ${error.message}`), new Map<string, string>())
   )

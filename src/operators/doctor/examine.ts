@@ -4,6 +4,7 @@ import type { Catalog } from "../../catalog/Catalog.ts"
 import { loadCatalog } from "../../catalog/CatalogStore.ts"
 import { applyProxyRule } from "../../proxy.ts"
 import { type Environment, load } from "../../Settings.ts"
+import { servesSandbox } from "../../settings/clouds.ts"
 import { applyTlsPolicy } from "../../tlsPolicy.ts"
 import { explainSetting } from "../cli/explainSetting.ts"
 import { cloudChecks } from "./clouds.ts"
@@ -13,7 +14,7 @@ import { guardsLiveCheck } from "./guardsLive.ts"
 import { liveCheck } from "./live.ts"
 import { filesLimitCheck, fipsCheck, portsCheck } from "./machine.ts"
 import { optionalFileChecks } from "./optionalFiles.ts"
-import { catalogCheck, cloudsCheck, settingsCheck, startsSandbox } from "./settings.ts"
+import { catalogCheck, cloudsCheck, settingsCheck } from "./settings.ts"
 import { collectorCheck, redisCheck } from "./stores.ts"
 
 /** The sandbox's clouds, as `serve` would start them; they stop with the scope. */
@@ -37,7 +38,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment, li
   applyProxyRule(gateway)
   applyTlsPolicy()
   const catalog = yield* Effect.result(loadCatalog(gateway))
-  const sandbox = startsSandbox(gateway, configured)
+  const sandbox = servesSandbox(gateway, configured)
   const clouds = sandbox ? yield* simulated(Result.getOrUndefined(catalog)) : configured
   return yield* runChecks([
     settingsCheck(environment, undefined),

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path"
 import { DateTime, Effect, Option, Result } from "effect"
 import { writeProblem } from "../../limits/disk.ts"
 import { readIfExists } from "../../limits/files.ts"
-import { isExpired, parseKeys } from "../../limits/KeyFile.ts"
+import { isExpired, parseBook } from "../../limits/KeyFile.ts"
 import { checkTlsFiles } from "../../listener.ts"
 import { refusePlainHttp } from "../../plainHttp.ts"
 import { readRegular } from "../../regularFile.ts"
@@ -42,7 +42,7 @@ export const keysCheck = ({ keysFile }: GatewaySettings, sandbox: boolean): Chec
           ? ok(`the sandbox takes sandbox-key; ${keysFile} does not exist`)
           : warn(`${keysFile} does not exist: no caller has a key`, create)
       }
-      const keys = yield* parseKeys(keysFile, text)
+      const { keys } = yield* parseBook(keysFile, text)
       const now = DateTime.toEpochMillis(yield* DateTime.now)
       const { length } = keys.filter((key) => key.revoked === undefined && !isExpired(key, now))
       return [

@@ -23,10 +23,6 @@ export const settingsCheck = (environment: Environment, problem: string | undefi
   return makeCheck("settings", Effect.succeed([first, ...unknown]))
 }
 
-/** Whether `serve` starts the sandbox with these settings. */
-export const startsSandbox = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings): boolean =>
-  sandbox === "on" || (sandbox === "auto" && activeClouds(clouds).size === 0 && isLoopback(host))
-
 /** Which clouds are active and where; and whether any is. */
 const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) => {
   const choose = "Set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT."
