@@ -11,13 +11,12 @@ import { jsonTexts, printInputs } from "../vendors/callTexts.ts"
 import { type Heading, renderCompletion } from "../vendors/completion.ts"
 import type { Dialect } from "../vendors/Dialect.ts"
 import { dialectOf } from "../vendors/dialects.ts"
-import { reservedOutput } from "../vendors/reservedOutput.ts"
 import { arrayOf, isObject, type Json, type JsonObject } from "../wire/json.ts"
 import { plainPath, strip } from "../wire/strip.ts"
 import { ownFields, refuseCloudFields, refuseOutside } from "./boundary.ts"
 import { chatProtocol } from "./chatStream.ts"
 import { apiError } from "./errorResponse.ts"
-import type { Counts, Prepared, Surface } from "./Surface.ts"
+import { type Counts, type Prepared, reservedOutput, type Surface } from "./Surface.ts"
 
 interface PreparedChat extends Prepared {
   readonly dialect: Dialect

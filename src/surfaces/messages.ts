@@ -6,13 +6,12 @@ import { CountRequest, MessagesRequest } from "../contract/Messages.ts"
 import type { CountReply } from "../contract/MessagesGroup.ts"
 import type { Called } from "../governance/flags.ts"
 import { tokensOf } from "../vendors/claude/reply.ts"
-import { reservedOutput } from "../vendors/reservedOutput.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { messagesError } from "./errorResponse.ts"
 import { mediaOf, prepareMessages } from "./messagesBody.ts"
 import { withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
-import type { Prepared, Surface } from "./Surface.ts"
+import { type Prepared, reservedOutput, type Surface } from "./Surface.ts"
 
 interface PreparedMessages extends Prepared {
   /** The base model, which replies name. */

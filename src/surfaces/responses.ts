@@ -4,13 +4,12 @@ import { invalidBody } from "../catalog/UpstreamFault.ts"
 import { makeScrub, type Scrub } from "../cloud/fault.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { ResponsesRequest } from "../contract/Responses.ts"
-import { reservedOutput } from "../vendors/reservedOutput.ts"
 import { arrayOf, isObject, type Json, textOf } from "../wire/json.ts"
 import { apiError } from "./errorResponse.ts"
 import { callTexts, prepareResponses, screenedTools } from "./responsesBody.ts"
 import { rewriteResponse } from "./responsesReply.ts"
 import { responsesProtocol } from "./responsesStream.ts"
-import type { Counts, Prepared, Surface } from "./Surface.ts"
+import { type Counts, type Prepared, reservedOutput, type Surface } from "./Surface.ts"
 
 /** Images and files in the input, and how many bytes they are: in the content of messages, and in what tools put out. */
 const inputMedia = (input: Json | undefined): Omit<Counts, "tools"> => {
