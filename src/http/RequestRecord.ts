@@ -72,14 +72,14 @@ export class RequestRecord implements RequestFacts {
   received = 0
   firstEventAt: number | undefined
   private readonly begunAt = performance.now()
-  private readonly room: MemoryBudget | undefined
+  private readonly memory: MemoryBudget | undefined
   private held = 0
 
   constructor(
     fields: Pick<RequestFacts, "id" | "startedAt" | "method" | "path" | "source" | "surface">,
-    room?: MemoryBudget
+    memory?: MemoryBudget
   ) {
-    this.room = room
+    this.memory = memory
     this.id = fields.id
     this.startedAt = fields.startedAt
     this.method = fields.method
@@ -161,13 +161,13 @@ export class RequestRecord implements RequestFacts {
   /** Takes room in memory for the body, or for a piece of it, and says whether there was any. */
   admit(bytes: number): boolean {
     this.held += bytes
-    return this.room === undefined || this.room.admit(bytes, this.held)
+    return this.memory === undefined || this.memory.admit(bytes, this.held)
   }
 
   /** The same for what comes once the request is running; less than 0 gives room back. */
   take(bytes: number): boolean {
     this.held += bytes
-    return this.room === undefined || this.room.take(bytes, this.held)
+    return this.memory === undefined || this.memory.take(bytes, this.held)
   }
 
   /** Bytes that it has taken so far. */

@@ -111,7 +111,7 @@ export const requestMiddleware = HttpRouter.middleware(
     const clock = yield* Clock.Clock
     const tls = Option.isSome(settings.tlsCert)
     const sourceOf = makeSourceOf(settings.trustedProxies)
-    const room = makeMemoryBudget()
+    const memory = makeMemoryBudget()
     let inFlight = 0
 
     /** Why a request does not reach the router; undefined where it does. */
@@ -154,7 +154,7 @@ export const requestMiddleware = HttpRouter.middleware(
             source: sourceOf(request),
             surface: endpointAt(path)?.surface
           },
-          room
+          memory
         )
         const watched = watch(record, {
           headers: request.headers,
