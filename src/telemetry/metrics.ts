@@ -183,9 +183,10 @@ export const makeCallRecorder = (call: CallLabels) => {
   }
   // No cloud says which of the tokens were images.
   const counted = { ...labels, "gen_ai.token.modality": "unknown" }
+  const chunks = Metric.withAttributes(outputChunk, labels)
   return {
     firstChunk: (seconds: number): void => add(firstChunk, labels, seconds),
-    outputChunk: (seconds: number): void => add(outputChunk, labels, seconds),
+    outputChunk: (seconds: number): void => chunks.updateUnsafe(seconds, registry),
     /** Of token counts, which are free and no inference, nothing is counted. */
     end: (seconds: number, error: string | undefined, tokens: Tokens | undefined): void => {
       if (call.operation === "count_tokens") return
