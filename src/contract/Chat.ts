@@ -5,8 +5,9 @@ import {
   type AsJson,
   between,
   described,
+  flag,
   Integer,
-  jsonObject,
+  jsonSchema,
   ModelField,
   nullable,
   object,
@@ -19,10 +20,7 @@ const question = [{ role: "user", content: "What is FedRAMP High?" }] as const
 const ReasoningEffort = Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
 
 const penalty = (what: string) =>
-  nullable(between(-2, 2), {
-    description: `How much less likely a token becomes ${what}; GPT models and Gemini.`,
-    example: 0.5
-  })
+  nullable(between(-2, 2), `How much less likely a token becomes ${what}; GPT models and Gemini.`, 0.5)
 
 const ResponseFormat = Schema.Union([
   kind("text", {}, undefined, "Any text."),
@@ -32,18 +30,10 @@ const ResponseFormat = Schema.Union([
     {
       json_schema: described(
         object({
-          name: nullable(Schema.String, { description: "The schema's name.", example: "weather" }),
-          description: nullable(Schema.String, { description: "What the schema is for.", example: "The weather" }),
-          schema: jsonObject({
-            message: "must be a JSON Schema",
-            description: "A JSON Schema of type object.",
-            examples: [{ type: "object", properties: { city: { type: "string" } } }]
-          }),
-          strict: nullable(Schema.Boolean, {
-            description: "Whether the reply must follow the schema exactly.",
-            default: false,
-            example: true
-          })
+          name: nullable(Schema.String, "The schema's name.", "weather"),
+          description: nullable(Schema.String, "What the schema is for.", "The weather"),
+          schema: jsonSchema("must be a JSON Schema"),
+          strict: flag("Whether the reply must follow the schema exactly.")
         }),
         "The schema, and how strictly it is followed."
       )
@@ -66,104 +56,78 @@ export const ChatRequest = object(
         description: "The conversation so far, oldest message first.",
         examples: [[{ role: "user", content: "What is FedRAMP High?" }]]
       }),
-    temperature: nullable(between(0, 2), {
-      description:
-        "Sampling temperature: more makes replies more varied. Removed while Claude and the GPT-5 models think.",
-      example: 0.2
-    }),
-    top_p: nullable(between(0, 1), {
-      description:
-        "Nucleus sampling: only the likeliest tokens with this probability in all. Removed while Claude and the GPT-5 models think.",
-      example: 0.9
-    }),
-    max_tokens: nullable(PositiveInt, {
-      description: "The older name of `max_completion_tokens`, which wins where both are given.",
-      example: 500
-    }),
-    max_completion_tokens: nullable(PositiveInt, {
-      description: "The most tokens that the reply may have, thinking included.",
-      example: 500
-    }),
-    stream: nullable(Schema.Boolean, {
-      description: "Whether the reply comes as server-sent events.",
-      default: false,
-      example: true
-    }),
+    temperature: nullable(
+      between(0, 2),
+      "Sampling temperature: more makes replies more varied. Removed while Claude and the GPT-5 models think.",
+      0.2
+    ),
+    top_p: nullable(
+      between(0, 1),
+      "Nucleus sampling: only the likeliest tokens with this probability in all. Removed while Claude and the GPT-5 models think.",
+      0.9
+    ),
+    max_tokens: nullable(
+      PositiveInt,
+      "The older name of `max_completion_tokens`, which wins where both are given.",
+      500
+    ),
+    max_completion_tokens: nullable(PositiveInt, "The most tokens that the reply may have, thinking included.", 500),
+    stream: flag("Whether the reply comes as server-sent events."),
     stream_options: nullable(
       object({
-        include_usage: nullable(Schema.Boolean, {
-          description: "Whether the final chunk has `usage`.",
-          default: false,
-          example: true
-        })
+        include_usage: flag("Whether the final chunk has `usage`.")
       }),
-      { description: "Options of a stream.", example: { include_usage: true } }
+      "Options of a stream.",
+      { include_usage: true }
     ),
-    stop: nullable(Schema.Union([Schema.String, Schema.Array(Schema.String)]), {
-      message: "must be a string or an array of strings",
-      description: "Texts that end the reply before they appear in it.",
-      example: ["END"]
-    }),
-    tools: nullable(Schema.Array(Tool).check(atMost(chatLimits.tools, "tools")), {
-      description: "Functions that the model may ask the caller to call, at most 128.",
-      example: [{ type: "function", function: { name: "get_weather", description: "The weather in a city" } }]
-    }),
-    tool_choice: nullable(ToolChoice, {
-      message: toolChoices,
-      description: "Whether and which tool is called; becomes `auto` while Claude thinks, and on Gemini.",
-      default: "auto",
-      example: "required"
-    }),
-    reasoning_effort: nullable(ReasoningEffort, {
-      description:
-        "How much the model thinks before it answers; absent, the catalog's default for the model. A value that the model does not have becomes the nearest one; models that do not reason ignore it.",
-      example: "low"
-    }),
+    stop: nullable(
+      Schema.Union([Schema.String, Schema.Array(Schema.String)]),
+      "Texts that end the reply before they appear in it.",
+      ["END"],
+      { message: "must be a string or an array of strings" }
+    ),
+    tools: nullable(
+      Schema.Array(Tool).check(atMost(chatLimits.tools, "tools")),
+      "Functions that the model may ask the caller to call, at most 128.",
+      [{ type: "function", function: { name: "get_weather", description: "The weather in a city" } }]
+    ),
+    tool_choice: nullable(
+      ToolChoice,
+      "Whether and which tool is called; becomes `auto` while Claude thinks, and on Gemini.",
+      "required",
+      { message: toolChoices, default: "auto" }
+    ),
+    reasoning_effort: nullable(
+      ReasoningEffort,
+      "How much the model thinks before it answers; absent, the catalog's default for the model. A value that the model does not have becomes the nearest one; models that do not reason ignore it.",
+      "low"
+    ),
     // Forwarded to GPT models, translated where another vendor has the same thing, and otherwise left out.
-    response_format: nullable(ResponseFormat, {
-      description: "What the reply is: any text, JSON, or JSON that follows a schema; for every vendor.",
-      default: { type: "text" },
-      example: { type: "json_object" }
-    }),
-    parallel_tool_calls: nullable(Schema.Boolean, {
-      description: "Whether one reply may call several tools.",
-      default: true,
-      example: false
-    }),
-    seed: nullable(Integer, {
-      description: "The same seed and request mostly give the same reply; GPT models and Gemini.",
-      example: 7
-    }),
+    response_format: nullable(
+      ResponseFormat,
+      "What the reply is: any text, JSON, or JSON that follows a schema; for every vendor.",
+      { type: "json_object" },
+      { default: { type: "text" } }
+    ),
+    parallel_tool_calls: flag("Whether one reply may call several tools.", true),
+    seed: nullable(Integer, "The same seed and request mostly give the same reply; GPT models and Gemini.", 7),
     frequency_penalty: penalty("each time it is used"),
     presence_penalty: penalty("once it has been used"),
-    logit_bias: nullable(Schema.Record(Schema.String, Schema.Finite), {
-      description: "Token IDs that become likelier (up to 100) or less likely (down to -100); GPT models.",
-      example: { "50256": -100 }
-    }),
-    logprobs: nullable(Schema.Boolean, {
-      description: "Whether the reply has the log probabilities of its tokens; GPT models that do not think.",
-      default: false,
-      example: true
-    }),
-    top_logprobs: nullable(wholeBetween(0, 20), {
-      description: "How many alternatives of each token `logprobs` lists.",
-      example: 3
-    }),
-    user: nullable(Schema.String, {
-      description: "Your own identifier of the end user; do not put a secret here.",
-      example: "u-1"
-    }),
-    store: nullable(Schema.Literal(false), {
+    logit_bias: nullable(
+      Schema.Record(Schema.String, Schema.Finite),
+      "Token IDs that become likelier (up to 100) or less likely (down to -100); GPT models.",
+      { "50256": -100 }
+    ),
+    logprobs: flag("Whether the reply has the log probabilities of its tokens; GPT models that do not think."),
+    top_logprobs: nullable(wholeBetween(0, 20), "How many alternatives of each token `logprobs` lists.", 3),
+    user: nullable(Schema.String, "Your own identifier of the end user; do not put a secret here.", "u-1"),
+    store: nullable(Schema.Literal(false), "Nothing is stored: true is refused.", false, {
       message: "must be false or omitted; nothing is stored",
-      description: "Nothing is stored: true is refused.",
-      default: false,
-      example: false
+      default: false
     }),
-    n: nullable(Schema.Literal(1), {
+    n: nullable(Schema.Literal(1), "There is one choice.", 1, {
       message: "must be 1, there is one choice a request",
-      description: "There is one choice.",
-      default: 1,
-      example: 1
+      default: 1
     })
   },
   "ChatRequest",

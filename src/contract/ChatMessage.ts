@@ -1,6 +1,6 @@
 /** What a chat conversation is made of: messages and their parts, tools and calls (docs/api.md#chat-messages). */
 import { Schema } from "effect"
-import { type AsJson, described, fitsText, jsonObject, nullable, object, ParsedJson } from "./fields.ts"
+import { type AsJson, described, fitsText, flag, jsonObject, nullable, object, ParsedJson } from "./fields.ts"
 
 /** Limits (docs/api.md#limits) that the schema enforces; those on media are in `dialect/media`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
@@ -37,10 +37,11 @@ export const ImagePart = object({
 export const FilePart = object({
   type: Schema.Literal("file"),
   file: object({
-    filename: nullable(Schema.String, {
-      description: "The file's name. Folders and control characters are removed from it.",
-      example: "report.pdf"
-    }),
+    filename: nullable(
+      Schema.String,
+      "The file's name. Folders and control characters are removed from it.",
+      "report.pdf"
+    ),
     file_data: described(
       Schema.String,
       "A data URI of type application/pdf.",
@@ -66,10 +67,11 @@ const ToolName = Schema.String.check(
  * Google's and Anthropic's own replay data, given back by callers that echo the message
  * (docs/decisions.md#tool-loops-that-survive-thinking).
  */
-const ExtraContent = nullable(ParsedJson, {
-  description: "What a vendor needs back in the next request: return the message unchanged.",
-  example: { google: { thought_signature: "EqQBCgIYAhIM" } }
-})
+const ExtraContent = nullable(
+  ParsedJson,
+  "What a vendor needs back in the next request: return the message unchanged.",
+  { google: { thought_signature: "EqQBCgIYAhIM" } }
+)
 
 /** In a history there is whatever a model called it, also what it made up (`functions.get`). */
 const CalledName = described(Schema.String, "The function's name, as the model wrote it.", "get_weather")
@@ -80,7 +82,7 @@ export const ToolCall = object({
     "The call's ID, which the tool message names.",
     "call_1"
   ),
-  type: nullable(Schema.Literal("function"), { description: "The kind of tool.", example: "function" }),
+  type: nullable(Schema.Literal("function"), "The kind of tool.", "function"),
   function: object({
     name: CalledName,
     arguments: described(Text, "The arguments as JSON text, which may not be valid.", '{"city":"Denver"}')
@@ -117,14 +119,16 @@ const UserMessage = object({
 }).annotate({ identifier: "UserMessage", description: "What the user says." })
 const AssistantMessage = object({
   role: Schema.Literal("assistant"),
-  content: nullable(plainText("assistant"), {
-    message: stringOnly("assistant"),
-    description: "What the model said; null beside `tool_calls`.",
-    example: "FedRAMP High is the strictest baseline."
-  }),
-  tool_calls: nullable(Schema.Array(ToolCall).check(atMost(chatLimits.toolCalls, "tool calls")), {
-    description: "The calls that the model asked for, each of which a tool message answers."
-  }),
+  content: nullable(
+    plainText("assistant"),
+    "What the model said; null beside `tool_calls`.",
+    "FedRAMP High is the strictest baseline.",
+    { message: stringOnly("assistant") }
+  ),
+  tool_calls: nullable(
+    Schema.Array(ToolCall).check(atMost(chatLimits.toolCalls, "tool calls")),
+    "The calls that the model asked for, each of which a tool message answers."
+  ),
   extra_content: ExtraContent
 })
   .annotate({ description: "What the model answered: the message of a reply." })
@@ -164,19 +168,17 @@ export const Tool = object({
   type: Schema.Literal("function"),
   function: object({
     name: ToolName,
-    description: nullable(Schema.String.check(atMost(chatLimits.description, "characters")), {
-      description: "What the function does, for the model.",
-      example: "The weather in a city"
+    description: nullable(
+      Schema.String.check(atMost(chatLimits.description, "characters")),
+      "What the function does, for the model.",
+      "The weather in a city"
+    ),
+    parameters: nullable(jsonObject(), "The parameters as a JSON Schema of type object.", {
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"]
     }),
-    parameters: nullable(jsonObject(), {
-      description: "The parameters as a JSON Schema of type object.",
-      example: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
-    }),
-    strict: nullable(Schema.Boolean, {
-      description: "Whether the arguments must follow the schema exactly.",
-      default: false,
-      example: true
-    })
+    strict: flag("Whether the arguments must follow the schema exactly.")
   }).annotate({ description: "The function itself." })
 }).annotate({
   identifier: "Tool",

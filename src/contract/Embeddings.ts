@@ -22,12 +22,12 @@ export const EmbeddingsRequest = object({
       "The text, or up to 512 of them with 2 MiB of UTF-8 in all; each at most 8,192 tokens, and none empty.",
     examples: [["first text", "second text"]]
   }),
-  encoding_format: nullable(Schema.Literals(["float", "base64"]).annotate({ message: "must be float or base64" }), {
-    message: "must be float or base64",
-    description: "How each vector is written: numbers, or the base64 of little-endian float32 values.",
-    default: "float",
-    example: "base64"
-  })
+  encoding_format: nullable(
+    Schema.Literals(["float", "base64"]).annotate({ message: "must be float or base64" }),
+    "How each vector is written: numbers, or the base64 of little-endian float32 values.",
+    "base64",
+    { message: "must be float or base64", default: "float" }
+  )
 }).annotate({
   identifier: "EmbeddingsRequest",
   description: "Texts to embed. Fields that are not listed are ignored.",

@@ -5,7 +5,7 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { ApiError, MessagesError } from "./ApiError.ts"
+import { ApiError, type ErrorFields, MessagesError } from "./ApiError.ts"
 import { described } from "./fields.ts"
 
 export { ApiError, MessagesError } from "./ApiError.ts"
@@ -143,14 +143,16 @@ export const statuses: Readonly<
   }
 }
 
-const meaningOf = (status: number) => ({ description: statuses[String(status)]?.meaning ?? "" })
+/** Errors of this class and status. */
+const ofStatus = <E extends ApiError | MessagesError>(Class: new (fields: ErrorFields) => E, status: number) =>
+  Schema.instanceOf(Class)
+    .check(Schema.makeFilter((error) => error.status === status))
+    .annotate({ description: statuses[String(status)]?.meaning ?? "" })
 
 const apiError = (status: number) =>
   ApiErrorBody.pipe(
     Schema.decodeTo(
-      Schema.instanceOf(ApiError)
-        .check(Schema.makeFilter((error) => error.status === status))
-        .annotate(meaningOf(status)),
+      ofStatus(ApiError, status),
       SchemaTransformation.transform({
         decode: ({ error }) => new ApiError({ status, ...error }),
         encode: apiErrorBody
@@ -159,15 +161,10 @@ const apiError = (status: number) =>
     HttpApiSchema.status(status)
   )
 
-const messagesErrorOf = (status: number) =>
-  Schema.instanceOf(MessagesError)
-    .check(Schema.makeFilter((error) => error.status === status))
-    .annotate(meaningOf(status))
-
 const messagesError = (status: number) =>
   MessagesErrorBody.pipe(
     Schema.decodeTo(
-      messagesErrorOf(status),
+      ofStatus(MessagesError, status),
       SchemaTransformation.transform({
         decode: ({ error }) => new MessagesError({ status, ...error }),
         encode: messagesErrorBody
@@ -180,7 +177,7 @@ const messagesError = (status: number) =>
 const unroutedError = (status: number) =>
   ApiErrorBody.pipe(
     Schema.decodeTo(
-      messagesErrorOf(status),
+      ofStatus(MessagesError, status),
       SchemaTransformation.transform({
         decode: ({ error }) => new MessagesError({ status, ...error }),
         encode: ({ type, message }): typeof ApiErrorBody.Type => ({ error: { type, message } })
@@ -190,55 +187,26 @@ const unroutedError = (status: number) =>
   )
 
 /** One schema a status, shared by all that answer it: the document would list twins side by side. */
-const apiErrors = {
-  400: apiError(400),
-  403: apiError(403),
-  405: apiError(405),
-  408: apiError(408),
-  413: apiError(413),
-  415: apiError(415),
-  417: apiError(417),
-  429: apiError(429),
-  431: apiError(431),
-  500: apiError(500),
-  502: apiError(502),
-  503: apiError(503),
-  504: apiError(504)
-} as const
-const messagesErrors = {
-  400: messagesError(400),
-  401: messagesError(401),
-  403: messagesError(403),
-  405: messagesError(405),
-  408: messagesError(408),
-  413: messagesError(413),
-  415: messagesError(415),
-  417: messagesError(417),
-  429: messagesError(429),
-  431: unroutedError(431),
-  500: messagesError(500),
-  502: messagesError(502),
-  503: messagesError(503),
-  504: messagesError(504)
-} as const
+const apiErrors = new Map(
+  [400, 403, 404, 405, 408, 413, 415, 417, 429, 431, 500, 502, 503, 504].map((status) => [status, apiError(status)])
+)
+const messagesErrors = new Map(
+  [400, 401, 403, 405, 408, 413, 415, 417, 429, 500, 502, 503, 504].map((status) => [status, messagesError(status)])
+)
+
+const among = <S>(schemas: ReadonlyMap<number, S>, ...statuses: ReadonlyArray<number>): ReadonlyArray<S> =>
+  statuses.flatMap((status) => schemas.get(status) ?? [])
 
 /** Statuses of the chat completions, responses and embeddings endpoints. */
-export const ApiErrors = Object.values(apiErrors)
-/** Statuses of the health endpoint beside its own 503: no key, no body. */
-export const HealthErrors = [
-  apiErrors[400],
-  apiErrors[405],
-  apiErrors[408],
-  apiErrors[417],
-  apiErrors[431],
-  apiErrors[500]
-]
-/** Statuses of the models endpoint, which takes no body. */
-export const ListErrors = [...HealthErrors, apiErrors[403], apiErrors[429], apiErrors[503]]
+export const ApiErrors = [...apiErrors].flatMap(([status, schema]) => (status === 404 ? [] : [schema]))
+/** Of the health endpoint beside its own 503: no key, no body. */
+export const HealthErrors = among(apiErrors, 400, 405, 408, 417, 431, 500)
+/** Of the models endpoint, which takes no body. */
+export const ListErrors = [...HealthErrors, ...among(apiErrors, 403, 429, 503)]
 /** The same of one model, which there may not be. */
-export const ModelErrors = [...ListErrors, apiError(404)]
+export const ModelErrors = [...ListErrors, ...among(apiErrors, 404)]
 /** What the key's own check answers. */
-export const KeyErrors = [apiErrors[403], apiErrors[429], apiErrors[503]]
-/** Statuses of the messages endpoints: a missing or invalid key is 401 here. */
-export const MessagesErrors = Object.values(messagesErrors)
-export const MessagesKeyErrors = [messagesErrors[401], messagesErrors[429], messagesErrors[503]]
+export const KeyErrors = among(apiErrors, 403, 429, 503)
+/** Of the messages endpoints: a missing or invalid key is 401 here. */
+export const MessagesErrors = [...messagesErrors.values(), unroutedError(431)]
+export const MessagesKeyErrors = among(messagesErrors, 401, 429, 503)

@@ -5,6 +5,7 @@ import {
   between,
   described,
   either,
+  flag,
   ModelField,
   nullable,
   object,
@@ -26,72 +27,66 @@ const inputFields = {
     "The conversation so far, oldest message first.",
     [{ role: "user", content: "What is FedRAMP High?" }]
   ),
-  system: nullable(either(Schema.String, Schema.Array(onlyKinds([TextBlockParam]))), {
-    description: "Instructions for the model.",
-    example: "Answer in one sentence."
-  }),
-  tools: nullable(MessagesTools, {
-    description: "Tools that the model may ask the caller to use; those that run inside the cloud are refused.",
-    example: [{ name: "get_weather", input_schema: { type: "object", properties: { city: { type: "string" } } } }]
-  }),
-  tool_choice: nullable(MessagesToolChoice, {
-    description: "Whether and which tool is used.",
-    default: { type: "auto" },
-    example: { type: "any" }
-  }),
-  thinking: nullable(Thinking, {
-    description:
-      "Extended thinking; what the model would refuse is adjusted, and `x-gateway-thinking-adjusted` says how.",
-    example: { type: "enabled", budget_tokens: 2048 }
-  }),
-  anthropic_beta: nullable(ParsedJson, {
-    description: "Betas to use, a list or a text with commas; those that the deployment does not have are removed.",
-    example: ["interleaved-thinking-2025-05-14"]
-  }),
-  vendor_version: nullable(Schema.String, {
-    description: "The version of the vendor's API to send, instead of the gateway's own choice.",
-    example: "vertex-2023-10-16"
-  })
+  system: nullable(
+    either(Schema.String, Schema.Array(onlyKinds([TextBlockParam]))),
+    "Instructions for the model.",
+    "Answer in one sentence."
+  ),
+  tools: nullable(
+    MessagesTools,
+    "Tools that the model may ask the caller to use; those that run inside the cloud are refused.",
+    [{ name: "get_weather", input_schema: { type: "object", properties: { city: { type: "string" } } } }]
+  ),
+  tool_choice: nullable(
+    MessagesToolChoice,
+    "Whether and which tool is used.",
+    { type: "any" },
+    { default: { type: "auto" } }
+  ),
+  thinking: nullable(
+    Thinking,
+    "Extended thinking; what the model would refuse is adjusted, and `x-gateway-thinking-adjusted` says how.",
+    { type: "enabled", budget_tokens: 2048 }
+  ),
+  anthropic_beta: nullable(
+    ParsedJson,
+    "Betas to use, a list or a text with commas; those that the deployment does not have are removed.",
+    ["interleaved-thinking-2025-05-14"]
+  ),
+  vendor_version: nullable(
+    Schema.String,
+    "The version of the vendor's API to send, instead of the gateway's own choice.",
+    "vertex-2023-10-16"
+  )
 }
 
 export const MessagesRequest = object(
   {
     ...inputFields,
     max_tokens: described(PositiveInt, "The most tokens that the reply may have, thinking included.", 1024),
-    stream: nullable(Schema.Boolean, {
-      description: "Whether the reply comes as server-sent events.",
-      default: false,
-      example: true
-    }),
-    stop_sequences: nullable(Schema.Array(Schema.String), {
-      description: "Texts that end the reply before they appear in it.",
-      example: ["END"]
-    }),
-    temperature: nullable(between(0, 1), {
-      description: "Sampling temperature: more makes replies more varied. Removed beside thinking.",
-      example: 0.2
-    }),
-    top_p: nullable(between(0, 1), {
-      description: "Nucleus sampling: only the likeliest tokens with this probability in all. Removed beside thinking.",
-      example: 0.9
-    }),
-    top_k: nullable(Whole, {
-      description: "How many of the likeliest tokens to choose from. Removed beside thinking.",
-      example: 40
-    }),
+    stream: flag("Whether the reply comes as server-sent events."),
+    stop_sequences: nullable(Schema.Array(Schema.String), "Texts that end the reply before they appear in it.", [
+      "END"
+    ]),
+    temperature: nullable(
+      between(0, 1),
+      "Sampling temperature: more makes replies more varied. Removed beside thinking.",
+      0.2
+    ),
+    top_p: nullable(
+      between(0, 1),
+      "Nucleus sampling: only the likeliest tokens with this probability in all. Removed beside thinking.",
+      0.9
+    ),
+    top_k: nullable(Whole, "How many of the likeliest tokens to choose from. Removed beside thinking.", 40),
     metadata: nullable(
       object({
-        user_id: nullable(Schema.String, {
-          description: "Your own identifier of the end user; do not put a secret here.",
-          example: "u-1"
-        })
+        user_id: nullable(Schema.String, "Your own identifier of the end user; do not put a secret here.", "u-1")
       }),
-      { description: "About the request, for the vendor.", example: { user_id: "u-1" } }
+      "About the request, for the vendor.",
+      { user_id: "u-1" }
     ),
-    output_config: nullable(OutputConfig, {
-      description: "How the reply is made: its effort, its format.",
-      example: { effort: "high" }
-    })
+    output_config: nullable(OutputConfig, "How the reply is made: its effort, its format.", { effort: "high" })
   },
   "MessagesRequest",
   "A conversation. Fields that are not listed pass to the model's own API."

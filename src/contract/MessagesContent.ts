@@ -1,36 +1,27 @@
 /** Content blocks of the messages format, as callers send them (docs/api.md#messages). Images and documents come inline. */
 import { Schema } from "effect"
-import { described, either, jsonObject, nullable, object } from "./fields.ts"
+import { described, either, flag, jsonObject, nullable, object } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 
 const CacheControl = object(
   {
     type: Schema.Literal("ephemeral"),
-    ttl: nullable(Schema.Literals(["5m", "1h"]), {
-      description: "How long it is kept.",
-      default: "5m",
-      example: "1h"
-    })
+    ttl: nullable(Schema.Literals(["5m", "1h"]), "How long it is kept.", "1h", { default: "5m" })
   },
   "CacheControl",
   "The prompt up to here may be kept in the cloud's cache."
 )
 /** May stand at every block and tool. */
 export const cached = {
-  cache_control: nullable(CacheControl, {
-    description: "The prompt up to here may be reused.",
-    example: { type: "ephemeral" }
-  })
+  cache_control: nullable(CacheControl, "The prompt up to here may be reused.", { type: "ephemeral" })
 }
 const citations = {
   citations: nullable(
     object({
-      enabled: nullable(Schema.Boolean, { description: "Whether they are on.", default: false, example: true })
+      enabled: flag("Whether they are on.")
     }),
-    {
-      description: "Whether the reply may cite this.",
-      example: { enabled: true }
-    }
+    "Whether the reply may cite this.",
+    { enabled: true }
   )
 }
 
@@ -102,11 +93,8 @@ export const DocumentBlock = kind(
   "document",
   {
     source: inline([pdfSource, plainSource, blocksSource], "The document itself."),
-    title: nullable(Schema.String, { description: "The document's title.", example: "Report" }),
-    context: nullable(Schema.String, {
-      description: "What the model should know about the document.",
-      example: "Draft of May"
-    }),
+    title: nullable(Schema.String, "The document's title.", "Report"),
+    context: nullable(Schema.String, "What the model should know about the document.", "Draft of May"),
     ...citations,
     ...cached
   },
@@ -134,11 +122,8 @@ const toolResult = kind(
   "tool_result",
   {
     tool_use_id: described(Schema.String, "The `id` of the call that this answers.", "toolu_01"),
-    content: nullable(either(Schema.String, Schema.Array(resultContent)), {
-      description: "What the tool answered.",
-      example: "21 °C"
-    }),
-    is_error: nullable(Schema.Boolean, { description: "Whether the tool failed.", default: false, example: true }),
+    content: nullable(either(Schema.String, Schema.Array(resultContent)), "What the tool answered.", "21 °C"),
+    is_error: flag("Whether the tool failed."),
     ...cached
   },
   "ToolResultBlock",

@@ -1,26 +1,19 @@
 /** Tools, tool choice and thinking of the messages format (docs/api.md#messages). */
 import { Schema } from "effect"
-import { described, jsonObject, nullable, object } from "./fields.ts"
+import { described, flag, jsonObject, jsonSchema, nullable, object } from "./fields.ts"
 import { kind, kinds, onlyKinds } from "./kinds.ts"
 import { cached } from "./MessagesContent.ts"
 
 const customTool = object(
   {
-    type: nullable(Schema.Literal("custom"), { description: "May be left out.", default: "custom", example: "custom" }),
+    type: nullable(Schema.Literal("custom"), "May be left out.", "custom", { default: "custom" }),
     name: described(Schema.String, "The tool's name.", "get_weather"),
-    description: nullable(Schema.String, {
-      description: "What it does, for the model.",
-      example: "The weather in a city"
-    }),
+    description: nullable(Schema.String, "What it does, for the model.", "The weather in a city"),
     input_schema: jsonObject({
       description: "Its input as a JSON Schema of type object.",
       examples: [{ type: "object", properties: { city: { type: "string" } }, required: ["city"] }]
     }),
-    strict: nullable(Schema.Boolean, {
-      description: "Whether the input must follow the schema exactly.",
-      default: false,
-      example: true
-    }),
+    strict: flag("Whether the input must follow the schema exactly."),
     ...cached
   },
   "MessagesTool",
@@ -48,11 +41,7 @@ const vendorTool = object(
 export const MessagesTools = Schema.Array(onlyKinds([customTool, vendorTool]))
 
 const alone = {
-  disable_parallel_tool_use: nullable(Schema.Boolean, {
-    description: "Whether a reply may call one tool only.",
-    default: false,
-    example: true
-  })
+  disable_parallel_tool_use: flag("Whether a reply may call one tool only.")
 }
 export const MessagesToolChoice = kinds([
   kind("auto", alone, undefined, "The model decides."),
@@ -89,18 +78,16 @@ export const Thinking = kinds([
 ])
 
 export const OutputConfig = object({
-  effort: nullable(Schema.Literals(["low", "medium", "high", "xhigh", "max"]), {
-    description: "How much the model does for a reply; for models that think adaptively.",
-    example: "high"
-  }),
+  effort: nullable(
+    Schema.Literals(["low", "medium", "high", "xhigh", "max"]),
+    "How much the model does for a reply; for models that think adaptively.",
+    "high"
+  ),
   format: nullable(
     object({
       type: Schema.Literal("json_schema"),
-      schema: jsonObject({
-        description: "A JSON Schema of type object.",
-        examples: [{ type: "object", properties: { city: { type: "string" } } }]
-      })
+      schema: jsonSchema()
     }),
-    { description: "JSON of a schema, where the deployment has it." }
+    "JSON of a schema, where the deployment has it."
   )
 })

@@ -3,11 +3,12 @@ import { Schema } from "effect"
 import { described, either, nullable, object, ParsedJson, refused } from "./fields.ts"
 import { kind, kinds } from "./kinds.ts"
 
-const id = { id: nullable(Schema.String, { description: "The item's ID, as a reply gave it.", example: "msg_01" }) }
-const status = nullable(Schema.Literals(["in_progress", "completed", "incomplete"]), {
-  description: "How far the item is, as a reply gave it.",
-  example: "completed"
-})
+const id = { id: nullable(Schema.String, "The item's ID, as a reply gave it.", "msg_01") }
+const status = nullable(
+  Schema.Literals(["in_progress", "completed", "incomplete"]),
+  "How far the item is, as a reply gave it.",
+  "completed"
+)
 const callId = described(Schema.String, "The call's ID, which the output names.", "call_1")
 const answers = described(Schema.String, "The `call_id` of the call that this answers.", "call_1")
 
@@ -28,10 +29,8 @@ const inputImage = kind(
       "A data URI of type image/jpeg, image/png, image/gif or image/webp; URLs and file IDs are refused.",
       "data:image/png;base64,iVBORw0KGgo="
     ),
-    detail: nullable(Schema.Literals(["low", "high", "auto", "original"]), {
-      description: "How closely the model looks.",
-      default: "auto",
-      example: "low"
+    detail: nullable(Schema.Literals(["low", "high", "auto", "original"]), "How closely the model looks.", "low", {
+      default: "auto"
     })
   },
   "InputImage",
@@ -42,7 +41,7 @@ const inputFile = kind(
   {
     file_url: refused("not available, URLs are not fetched; send the data inline, as file_data"),
     file_id: refused(kept),
-    filename: nullable(Schema.String, { description: "The file's name.", example: "report.pdf" }),
+    filename: nullable(Schema.String, "The file's name.", "report.pdf"),
     file_data: described(
       Schema.String,
       "A data URI of type application/pdf; URLs and file IDs are refused.",
@@ -68,11 +67,7 @@ const output = either(Schema.String, Schema.Array(kinds([inputText, inputImage, 
 
 const message = object(
   {
-    type: nullable(Schema.Literal("message"), {
-      description: "May be left out.",
-      default: "message",
-      example: "message"
-    }),
+    type: nullable(Schema.Literal("message"), "May be left out.", "message", { default: "message" }),
     role: described(Schema.Literals(["user", "assistant", "system", "developer"]), "Who speaks.", "user"),
     content: either(Schema.String, Schema.Array(InputContent)).annotate({
       description: "A text, or parts.",
@@ -120,9 +115,7 @@ export const reasoning = kind(
       Schema.Array(
         object({ type: Schema.Literal("reasoning_text"), text: described(Schema.String, "A part of it.", "Three.") })
       ),
-      {
-        description: "What the model thought, where it says so."
-      }
+      "What the model thought, where it says so."
     ),
     ...id,
     status
@@ -198,11 +191,8 @@ export const InputItem = kinds(
     }),
     kind("apply_patch_call_output", {
       call_id: answers,
-      status: nullable(Schema.Literals(["completed", "failed"]), {
-        description: "Whether the patch was applied.",
-        example: "completed"
-      }),
-      output: nullable(Schema.String, { description: "What happened.", example: "applied" })
+      status: nullable(Schema.Literals(["completed", "failed"]), "Whether the patch was applied.", "completed"),
+      output: nullable(Schema.String, "What happened.", "applied")
     }),
     // Last, because it needs no type: what is wrong with another item is said of that.
     message,

@@ -4,24 +4,19 @@ import { described, either, jsonObject, nullable, object } from "./fields.ts"
 import { kind, kinds, onlyKinds } from "./kinds.ts"
 
 const name = described(Schema.String, "The tool's name.", "get_weather")
-const description = nullable(Schema.String, {
-  description: "What it does, for the model.",
-  example: "The weather in a city"
-})
+const description = nullable(Schema.String, "What it does, for the model.", "The weather in a city")
 
 const functionTool = kind(
   "function",
   {
     name,
     description,
-    parameters: nullable(jsonObject(), {
-      description: "The parameters as a JSON Schema of type object.",
-      example: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+    parameters: nullable(jsonObject(), "The parameters as a JSON Schema of type object.", {
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"]
     }),
-    strict: nullable(Schema.Boolean, {
-      description: "Whether the arguments must follow the schema exactly.",
-      example: true
-    })
+    strict: nullable(Schema.Boolean, "Whether the arguments must follow the schema exactly.", true)
   },
   "FunctionTool",
   "A function. Parameter names that describe an outbound destination are refused."
@@ -39,7 +34,8 @@ const customTool = kind(
           definition: described(Schema.String, "The grammar.", "[0-9]+")
         })
       ]),
-      { description: "What its input may be.", example: { type: "text" } }
+      "What its input may be.",
+      { type: "text" }
     )
   },
   "CustomTool",

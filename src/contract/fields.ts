@@ -49,6 +49,14 @@ export const jsonObject = ({
       )
   })
 
+/** A JSON Schema of the caller's. */
+export const jsonSchema = (message = notAnObject) =>
+  jsonObject({
+    message,
+    description: "A JSON Schema of type object.",
+    examples: [{ type: "object", properties: { city: { type: "string" } } }]
+  })
+
 /** An integer, also one that JavaScript cannot hold and that stays as it was written. */
 export const Integer = Schema.declare(
   (value: unknown): value is number =>
@@ -60,26 +68,25 @@ export const Integer = Schema.declare(
   }
 )
 
-/** What a schema says about a field. */
+/** What an optional field says beside its description. */
 export interface Notes<A> {
-  /** One sentence. */
-  readonly description?: string
-  readonly example?: A
   /** What holds where the field is absent. */
   readonly default?: A
   /** What the field must be, where the types alone do not say it well. */
   readonly message?: string
 }
 
-const annotations = <A>({ example, ...notes }: Notes<A>) =>
-  example === undefined ? notes : { ...notes, examples: [example] }
-
 const isSaid = (value: unknown): boolean => value !== null
 
 /** SDKs send `null` for an absent optional field: no cloud gets it. Typed as it is sent. */
-export const nullable = <S extends Schema.Top>(schema: S, notes: Notes<S["Type"]> = {}) => {
+export const nullable = <S extends Schema.Top>(
+  schema: S,
+  description: string,
+  example?: S["Type"],
+  notes: Notes<S["Type"]> = {}
+) => {
   const sent = Schema.optionalKey(
-    Schema.NullOr(schema).annotate({ message: mustBe(schema.ast), ...annotations(notes) })
+    described(Schema.NullOr(schema), description, example).annotate({ message: mustBe(schema.ast), ...notes })
   )
   const read = Schema.optionalKey(Schema.declare((_: unknown): _ is S["Type"] | null => true))
   return sent.pipe(
@@ -90,9 +97,13 @@ export const nullable = <S extends Schema.Top>(schema: S, notes: Notes<S["Type"]
   ) as unknown as typeof sent
 }
 
+/** An optional yes or no, and which holds where it is absent. */
+export const flag = (description: string, absent = false) =>
+  nullable(Schema.Boolean, description, !absent, { default: absent })
+
 /** A field that is refused, and why. */
 export const refused = (why: string, description = `Refused: ${why}.`) =>
-  nullable(Schema.Never, { message: why, description })
+  nullable(Schema.Never, description, undefined, { message: why })
 
 /** One of several kinds, of which a refusal says the nouns. */
 export const either = <const M extends ReadonlyArray<Schema.Top>>(...members: M) => {
