@@ -4,14 +4,14 @@
  * own span.
  */
 import { Cause, Context, Effect, Exit, Layer, Option, type Scope } from "effect"
-import { Headers, HttpBody, HttpClientRequest, type HttpClientResponse, UrlParams } from "effect/http"
+import type { HttpClientResponse } from "effect/http"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import { Clouds } from "../Settings.ts"
 import { type CallSpan, makeCallSpans } from "../telemetry/callSpan.ts"
 import { makeBreaker } from "./breaker.ts"
 import type { CallKind, Cloud } from "./Cloud.ts"
 import { spanOf } from "./callAttributes.ts"
-import { CurrentCall, makeClient } from "./client.ts"
+import { CurrentCall, makeClient, postJson } from "./client.ts"
 import { connections } from "./connections.ts"
 import type { AuthHeaders, CredentialError } from "./credentials/CredentialError.ts"
 import { faultError, retryAfterOf, statusFault, unexpected } from "./fault.ts"
@@ -83,16 +83,6 @@ export interface Printed {
   readonly headers: Readonly<Record<string, string>>
 }
 
-const requestOf = ({ url }: Target, headers: AuthHeaders, body: Uint8Array) =>
-  HttpClientRequest.makeWith(
-    "POST",
-    url.href,
-    UrlParams.empty,
-    Option.none(),
-    Headers.fromRecordUnsafe({ ...headers, "content-length": String(body.length) }),
-    HttpBody.uint8Array(body, "application/json")
-  )
-
 /** Makes the calls of one cloud; connections, breakers and what regions said of their limits are shared by all. */
 const makeAttempts = Effect.gen(function* () {
   const { simulated } = yield* Clouds
@@ -117,7 +107,7 @@ const makeAttempts = Effect.gen(function* () {
         credentialsUnavailable(error)
       )
       signedWith(signed)
-      const sent = Effect.provideService(client.execute(requestOf(target, signed, body)), CurrentCall, {
+      const sent = Effect.provideService(client.execute(postJson(target.url, signed, body)), CurrentCall, {
         sent: markSent(attempt),
         until: call.until,
         take: call.takeMemory,

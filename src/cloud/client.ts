@@ -73,6 +73,17 @@ const optionsOf = ({ body, headers, method, url }: Request): Options => {
   return { ...to, body: body.body.length <= heldBytes ? body.body : sentOnce(singleUse(body.body)) }
 }
 
+/** A call with a body of JSON. */
+export const postJson = (url: URL, headers: Readonly<Record<string, string>>, body: Uint8Array): Request =>
+  HttpClientRequest.makeWith(
+    "POST",
+    url.href,
+    UrlParams.empty,
+    Option.none(),
+    Headers.fromRecordUnsafe({ ...headers, "content-length": String(body.length) }),
+    HttpBody.uint8Array(body, "application/json")
+  )
+
 /** The request without its body and credentials. */
 const outline = (method: string, url: string) => (): Request =>
   HttpClientRequest.makeWith(method, url, UrlParams.empty, Option.none(), Headers.empty, HttpBody.empty)

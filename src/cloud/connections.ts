@@ -33,8 +33,6 @@ const direct = () =>
 class Proxied extends Undici.Dispatcher {
   private readonly own = direct()
   private readonly tunnel: Undici.ProxyAgent
-  /** Few: one an upstream. Loopback is this machine, which no proxy reaches. */
-  private readonly ways = new Map<string, Undici.Dispatcher>()
 
   constructor(uri: string) {
     super()
@@ -48,9 +46,8 @@ class Proxied extends Undici.Dispatcher {
   }
 
   override dispatch(call: Undici.Dispatcher.DispatchOptions, handler: Undici.Dispatcher.DispatchHandler): boolean {
-    const origin = String(call.origin)
-    const way = this.ways.get(origin) ?? (isLoopback(hostOf(origin)) ? this.own : this.tunnel)
-    this.ways.set(origin, way)
+    // Loopback is this machine, which no proxy reaches.
+    const way = isLoopback(hostOf(String(call.origin))) ? this.own : this.tunnel
     return way.dispatch(call, handler)
   }
 

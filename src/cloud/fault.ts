@@ -14,7 +14,7 @@ import {
   type UpstreamFault
 } from "../catalog/UpstreamFault.ts"
 import type { FramingFailure } from "../wire/Event.ts"
-import { type JsonObject, objectOf } from "../wire/json.ts"
+import { type JsonObject, objectOf, readObject, textOf } from "../wire/json.ts"
 import { brokenOff } from "./transport.ts"
 
 /** Longest message of an upstream that is passed on, in characters. */
@@ -94,25 +94,18 @@ export const faultError = (fault: UpstreamFault, scrub: Scrub): GatewayError => 
   })
 }
 
-const nonEmpty = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** The error body of Anthropic, Google (also wrapped in an array), AWS, Azure or OpenAI. */
-const errorBody = (body: string): JsonObject => {
-  const json = parseJson(body)
-  return objectOf(Array.isArray(json) ? json[0] : json)
-}
+const errorBody = (body: string): JsonObject =>
+  objectOf(
+    readObject(body, (text) => {
+      const json: unknown = JSON.parse(text)
+      return Array.isArray(json) ? json[0] : json
+    })
+  )
 
 /** Its words. */
 const messageOf = (top: JsonObject): string | undefined =>
-  nonEmpty(objectOf(top.error).message) ?? nonEmpty(top.message) ?? nonEmpty(top.Message)
+  textOf(objectOf(top.error).message) || textOf(top.message) || textOf(top.Message) || undefined
 
 /** Only a number of seconds is passed on. */
 export const retryAfterOf = (headers: Headers.Headers): number | undefined => {

@@ -1,5 +1,5 @@
 /** What a guard is: it is asked about texts, and what it finds is blocked, flagged or redacted (docs/guards.md). */
-import { Data, Effect, type Tracer } from "effect"
+import { Context, Data, Effect, type Tracer } from "effect"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { Level } from "../catalog/Level.ts"
 import type { GuardAction } from "../contract/Governance.ts"
@@ -61,6 +61,15 @@ export interface Guard {
   readonly onFailure: "refuse" | "pass"
   readonly judge: (asking: Asking) => Effect.Effect<Verdict | undefined, GuardFailure | GatewayError>
 }
+
+/** The guards that hold for a request; there only where the operator has some. */
+export class Guards extends Context.Service<
+  Guards,
+  {
+    /** In order. A request sees one list from end to end. */
+    readonly of: (about: Pick<About, "caller" | "level" | "surface">) => ReadonlyArray<Guard>
+  }
+>()("gateway/guards/Guards") {}
 
 /** What guards made of texts. */
 export interface Judged {

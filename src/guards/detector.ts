@@ -4,9 +4,8 @@
  */
 import type { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import { Clock, Duration, Effect, Exit, Option } from "effect"
-import { Headers, HttpBody, HttpClientRequest, UrlParams } from "effect/http"
 import { noRoom } from "../catalog/GatewayError.ts"
-import { CurrentCall, makeClient } from "../cloud/client.ts"
+import { CurrentCall, makeClient, postJson } from "../cloud/client.ts"
 import { recordGuard } from "../telemetry/metrics.ts"
 import { endSpan, makeOpenSpan, startTimer } from "../telemetry/spans.ts"
 import { arrayOf, type JsonObject, readObject, textOf } from "../wire/json.ts"
@@ -100,18 +99,7 @@ export const makeDetectors: Effect.Effect<(settings: GuardSettings) => Guard, ne
         const body = typeof text === "string" ? Buffer.from(text) : text
         if (!take(body.length)) return yield* noRoom
         yield* Effect.addFinalizer(() => Effect.sync(() => void take(-body.length)))
-        const request = HttpClientRequest.makeWith(
-          "POST",
-          to.href,
-          UrlParams.empty,
-          Option.none(),
-          Headers.fromRecordUnsafe({
-            "content-type": "application/json",
-            accept: "application/json",
-            "content-length": String(body.length)
-          }),
-          HttpBody.uint8Array(body, "application/json")
-        )
+        const request = postJson(to, { "content-type": "application/json", accept: "application/json" }, body)
         const call = { sent: () => {}, take, received: () => {} }
         const response = yield* client.execute(request).pipe(
           Effect.provideService(CurrentCall, call),

@@ -45,15 +45,18 @@ export interface FrameReader {
 const nothing: Part = {}
 const same = (frame: Frame): Frame => frame
 
-/** A part of the texts in these fields of the frame's data; nothing where there are none. */
-const wholeOf = (frame: Frame, fields: JsonObject, where: Fields): Part => {
+const withData = (frame: Frame, fields: JsonObject): Frame => ({ ...frame, data: JSON.stringify(fields) })
+
+/** A part of the texts in these fields; nothing where there are none. `dataOf`: the frame's data with other fields. */
+const wholeOf = (
+  frame: Frame,
+  fields: JsonObject,
+  where: Fields,
+  dataOf = (fields: JsonObject): JsonObject => fields
+): Part => {
   const texts = textsOf(where, fields)
-  if (texts.length === 0) return nothing
-  const print = (others: ReadonlyArray<string>): Frame => ({
-    ...frame,
-    data: JSON.stringify(withTexts(where, fields, others) ?? fields)
-  })
-  return { whole: { texts, with: print } }
+  const print = (others: ReadonlyArray<string>) => withData(frame, dataOf(withTexts(where, fields, others) ?? fields))
+  return texts.length === 0 ? nothing : { whole: { texts, with: print } }
 }
 
 const chatReader = (): FrameReader => {
@@ -68,8 +71,7 @@ const chatReader = (): FrameReader => {
       const delta = objectOf(choice.delta)
       const said = (changed: JsonObject): Frame => {
         const logprobs = choice.logprobs === undefined ? {} : { logprobs: null }
-        const choices_ = [{ ...choice, delta: { ...delta, ...changed }, ...logprobs }]
-        return { ...frame, data: JSON.stringify({ ...fields, choices: choices_ }) }
+        return withData(frame, { ...fields, choices: [{ ...choice, delta: { ...delta, ...changed }, ...logprobs }] })
       }
       if (typeof choice.finish_reason === "string") {
         return { ...wholeOf(frame, fields, replyFields.chat), ends: true, last: true }
@@ -127,10 +129,7 @@ const messagesReader = (): FrameReader => {
       const text = textOf(delta[field])
       if (text === undefined) continue
       characters += text.length
-      const print = (other: string): Frame => ({
-        ...frame,
-        data: JSON.stringify({ ...fields, delta: { ...delta, [field]: other } })
-      })
+      const print = (other: string) => withData(frame, { ...fields, delta: { ...delta, [field]: other } })
       return { delta: { key, place, text, with: print } }
     }
     return wholeOf(frame, fields, { delta: "assistant" })
@@ -206,10 +205,6 @@ const responsesReader = (): FrameReader => {
     const places = [fields.output_index, fields.content_index, fields.summary_index, fields.command_index]
     return [name.replace(/\.\w+$/, ""), ...places].join(" ")
   }
-  const withResponse = (frame: Frame, fields: JsonObject, response: JsonObject): Frame => ({
-    ...frame,
-    data: JSON.stringify({ ...fields, response })
-  })
   return {
     read: (frame) => {
       const fields = readExactObject(frame.data)
@@ -218,19 +213,15 @@ const responsesReader = (): FrameReader => {
       if (isObject(fields.response)) {
         const { response } = fields
         if (name === "response.created" || name === "response.in_progress") begun = response
-        const texts = textsOf(replyFields.responses, response)
-        const print = (others: ReadonlyArray<string>): Frame =>
-          withResponse(frame, fields, withTexts(replyFields.responses, response, others) ?? response)
+        const whole = wholeOf(frame, response, replyFields.responses, (response) => ({ ...fields, response }))
         const last = /\.(?:completed|incomplete|failed)$/.test(name)
-        return { ...(texts.length === 0 ? {} : { whole: { texts, with: print } }), ends: last, last }
+        return { ...whole, ends: last, last }
       }
       const { delta } = fields
       if (name.endsWith(".delta") && typeof delta === "string") {
         const { logprobs, obfuscation: _, ...rest } = fields
-        const print = (text: string): Frame => ({
-          ...frame,
-          data: JSON.stringify({ ...rest, delta: text, ...(logprobs === undefined ? {} : { logprobs: [] }) })
-        })
+        const unlikely = logprobs === undefined ? {} : { logprobs: [] }
+        const print = (text: string) => withData(frame, { ...rest, delta: text, ...unlikely })
         return { delta: { key: keyOf(name, fields), place: placeOfEvent(name), text: delta, with: print } }
       }
       const part = wholeOf(frame, fields, responsesFields)
@@ -262,7 +253,7 @@ const responsesReader = (): FrameReader => {
         const fields = at === frames.length - 1 ? readExactObject(frame.data) : undefined
         return fields === undefined
           ? frame
-          : withResponse(frame, fields, objectOf(withActions(objectOf(fields.response), actions)))
+          : withData(frame, { ...fields, response: objectOf(withActions(objectOf(fields.response), actions)) })
       })
   }
 }
