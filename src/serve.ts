@@ -2,6 +2,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Context, Duration, Effect, Layer, Option } from "effect"
 import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
+import { isCloudVariable, setCloud } from "./catalog/clouds.ts"
 import { requestable } from "./catalog/Resolver.ts"
 import { crash } from "./crash.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
@@ -29,11 +30,7 @@ interface Loaded {
 
 /** Variables that configure clouds, emptied: an empty one counts as absent. */
 const withoutClouds = (env: Environment): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.keys(env).flatMap((name) => (/^(VERTEX|BEDROCK|AWS|AZURE)_/.test(name) ? [[name, ""]] : []))
-  )
-
-const setCloud = "set VERTEX_PROJECT, BEDROCK_REGION or AZURE_OPENAI_ENDPOINT"
+  Object.fromEntries(Object.keys(env).flatMap((name) => (isCloudVariable(name) ? [[name, ""]] : [])))
 
 /** The settings, pointed at the sandbox's clouds where no cloud is configured or the operator wants it so. */
 const loadWithSandbox = Effect.gen(function* () {

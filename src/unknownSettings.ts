@@ -1,16 +1,13 @@
 /** Variables that look like settings and are none. */
 import { ConfigProvider, Effect } from "effect"
+import { cloudFacts, clouds, isCloudVariable } from "./catalog/clouds.ts"
 import { config, type Environment, provider } from "./Settings.ts"
 import { nearest } from "./wire/nearest.ts"
 
 /** The names that are read: what the settings ask of an environment in which every cloud is active. */
 export const settingNames = (): ReadonlySet<string> => {
   const names = new Set<string>()
-  const active = provider({
-    VERTEX_PROJECT: "p",
-    BEDROCK_REGION: "us-gov-west-1",
-    AZURE_OPENAI_ENDPOINT: "https://p.openai.azure.us"
-  })
+  const active = provider(Object.fromEntries(clouds.map((cloud) => cloudFacts[cloud].setting)))
   const recording = ConfigProvider.make((path) => {
     names.add(path.join("_"))
     return active.load(path)
@@ -21,7 +18,6 @@ export const settingNames = (): ReadonlySet<string> => {
 
 /** Read by `chat`, and by the tests. */
 const elsewhere = /^GATEWAY_(API_KEY|TEST_.*)$/
-const ofClouds = /^(VERTEX|BEDROCK|AZURE)_/
 
 /**
  * A line for each variable that looks like a setting and is none: typing errors, which would otherwise go unseen. Of the gateway's
@@ -29,7 +25,7 @@ const ofClouds = /^(VERTEX|BEDROCK|AZURE)_/
  */
 export const unknownSettingLines = (environment: Environment): ReadonlyArray<string> => {
   const known = settingNames()
-  const ofCloud = [...known].filter((name) => ofClouds.test(name))
+  const ofCloud = [...known].filter(isCloudVariable)
   return Object.keys(environment).flatMap((name) => {
     if (known.has(name) || elsewhere.test(name)) return []
     const own = name.startsWith("GATEWAY_")

@@ -3,17 +3,8 @@
  * It is data, so that a new model needs no code. Nothing else may decide by a model's name.
  */
 import { Schema } from "effect"
+import { Cloud } from "./clouds.ts"
 import { Authorization } from "./Level.ts"
-
-/** The clouds a deployment can be on: docs/decisions.md#vendors-and-clouds says what they are. */
-export const Cloud = Schema.Literals(["vertex", "bedrock", "azure"])
-export type Cloud = typeof Cloud.Type
-export const clouds: ReadonlyArray<Cloud> = Cloud.literals
-
-/** A cloud as replies and records name it: a simulated one is never named like a real one. */
-export const ServedCloud = Schema.Literals([...Cloud.literals, "sandbox-vertex", "sandbox-bedrock", "sandbox-azure"])
-export type ServedCloud = typeof ServedCloud.Type
-export const isSimulated = (cloud: ServedCloud | undefined): boolean => cloud?.startsWith("sandbox-") ?? false
 
 /**
  * What a model is of: messages-format (`claude`), Google-family (`gemini`), GPT-class with or without

@@ -3,7 +3,8 @@
  * data and comes with the gateway. A catalog narrows it, by what its deployments are authorized for; nothing widens it.
  */
 import { Schema } from "effect"
-import type { Cloud, Deployment } from "./Catalog.ts"
+import type { Deployment } from "./Catalog.ts"
+import { type Cloud, cloudFacts, clouds, fieldsByCloud } from "./clouds.ts"
 import { Authorization, authorizedLevels, formatBoundary, type Level } from "./Level.ts"
 import shipped from "./partition.json" with { type: "json" }
 
@@ -28,9 +29,7 @@ export type Row = typeof Row.Type
 export const Partition = Schema.Struct({
   /** Domains of the vendors: their hosts are judged by the rows, whatever is declared of them. */
   vendors: Schema.NonEmptyArray(Schema.NonEmptyString),
-  vertex: Schema.Array(Row),
-  bedrock: Schema.Array(Row),
-  azure: Schema.Array(Row)
+  ...fieldsByCloud(Schema.Array(Row))
 })
 export type Partition = typeof Partition.Type
 
@@ -68,7 +67,7 @@ const placeOfHost = (cloud: Cloud, host: string): string | undefined => {
 
 /** What the table says of a vendor's host, in small letters: nothing may be served where it does not know the host. */
 export const authorizationOfHost = (host: string): Authorization => {
-  for (const cloud of ["vertex", "bedrock", "azure"] as const) {
+  for (const cloud of clouds) {
     const row = rowOf(cloud, cloud === "azure" ? host : (placeOfHost(cloud, host) ?? ""))
     if (row !== undefined) return row.authorization
   }
@@ -90,22 +89,9 @@ export interface Site {
 /** The sites of the active clouds. */
 export type Sites = { readonly [C in Cloud]?: Site | undefined }
 
-interface Words {
-  /** A place that may serve the most. */
-  readonly best: string
-  readonly place: string
-  /** The setting of an address of the operator's own. */
-  readonly address: string
-}
-const words: Readonly<Record<Cloud, Words>> = {
-  vertex: { best: "us-east5", place: "Vertex location", address: "VERTEX_BASE_URL" },
-  bedrock: { best: "us-gov-west-1", place: "Bedrock region", address: "BEDROCK_BASE_URL" },
-  azure: { best: "resource.openai.azure.us", place: "Azure endpoint", address: "AZURE_OPENAI_ENDPOINT" }
-}
-
 /** The clouds in the places of the table that may serve the most, to show what a catalog holds. */
 export const bestSites = (clouds: Iterable<Cloud>): Sites =>
-  Object.fromEntries([...clouds].map((cloud): [Cloud, Site] => [cloud, { place: words[cloud].best }]))
+  Object.fromEntries([...clouds].map((cloud): [Cloud, Site] => [cloud, { place: cloudFacts[cloud].bestPlace }]))
 
 /** How inference profiles begin that serve from several regions: `us.`, `global.`, `us-gov.`; no vendor's name is so short. */
 const profileOf = (segment: string): string | undefined =>
@@ -153,7 +139,7 @@ const covers = (authorization: Authorization, level: Level): boolean => authoriz
  */
 export const forbids = (deployment: Deployment, level: Level, site: Site): string | undefined => {
   const { cloud } = deployment
-  const { address, place: kind } = words[cloud]
+  const { address, place: kind } = cloudFacts[cloud]
   const host = site.host !== undefined && isVendorHost(site.host) ? site.host : undefined
   const led = host === undefined ? undefined : placeOfHost(cloud, host)
   if (host !== undefined && led === undefined) {

@@ -1,5 +1,5 @@
 /** What one request came to, for those who record it: usage records, spans, metrics, log lines. It holds no payload. */
-import type { ServedCloud } from "./Catalog.ts"
+import type { ServedCloud } from "./clouds.ts"
 import type { Outcome } from "./Outcome.ts"
 import type { Route, SurfaceName } from "./Route.ts"
 import type { Tokens } from "./Tokens.ts"

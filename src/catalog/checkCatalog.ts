@@ -4,7 +4,8 @@
  */
 import { Equal, Result, Schema, SchemaIssue } from "effect"
 import { getOrInsert } from "../wire/getOrInsert.ts"
-import { Catalog, type Cloud, type Deployment, efforts, type Family, type Model } from "./Catalog.ts"
+import { Catalog, type Deployment, efforts, type Family, type Model } from "./Catalog.ts"
+import { cloudFacts } from "./clouds.ts"
 import { authorizedLevels } from "./Level.ts"
 import { leadsOut } from "./Partition.ts"
 
@@ -15,12 +16,6 @@ const apisOfFamily: Readonly<Record<Family, ReadonlyArray<Api>>> = {
   gemini: ["content"],
   gpt: ["chat", "responses"],
   embedding: ["embeddings"]
-}
-
-const apisOf: Readonly<Record<Cloud, ReadonlyArray<Api>>> = {
-  vertex: ["messages", "content"],
-  bedrock: ["messages", "chat", "responses", "embeddings"],
-  azure: ["chat", "responses"]
 }
 
 const thinkingOf: Readonly<Record<Family, ReadonlyArray<Model["thinking"]["api"]>>> = {
@@ -59,8 +54,8 @@ function* checkDeployment({ family, thinking }: Model, deployment: Deployment, a
   const { api, cloud } = deployment
   const served = apisOfFamily[family]
   if (!served.includes(api)) yield `${at}.api: ${api} is not for family ${family}, which takes ${served.join(", ")}`
-  if (!apisOf[cloud].includes(api)) {
-    yield `${at}.api: ${cloud} does not serve ${api}, only ${apisOf[cloud].join(", ")}`
+  if (!cloudFacts[cloud].apis.includes(api)) {
+    yield `${at}.api: ${cloud} does not serve ${api}, only ${cloudFacts[cloud].apis.join(", ")}`
   }
   for (const field of cloud === "bedrock" ? (["model", "countModel"] as const) : []) {
     const problem = leadsOut(deployment[field] ?? "")

@@ -1,7 +1,8 @@
 /** What an operator changes of a catalog without keeping a copy of it (docs/operation.md#changes-of-the-catalog). */
 import { Result, Schema } from "effect"
-import { type Catalog, type Cloud, clouds, Deployment, type Model } from "./Catalog.ts"
+import { type Catalog, Deployment, type Model } from "./Catalog.ts"
 import { checkCatalogJson, decodeText } from "./checkCatalog.ts"
+import { type Cloud, clouds, fieldsByCloud } from "./clouds.ts"
 
 const { prices, quota, regions, weights } = Deployment.fields
 
@@ -11,9 +12,7 @@ const Change = Schema.Struct({ off: Schema.optionalKey(Schema.Boolean), prices, 
 const ModelChange = Schema.Struct({
   /** The model is not served. */
   off: Schema.optionalKey(Schema.Boolean),
-  vertex: Schema.optionalKey(Change),
-  bedrock: Schema.optionalKey(Change),
-  azure: Schema.optionalKey(Change)
+  ...fieldsByCloud(Schema.optionalKey(Change))
 })
 
 /** By the base model's ID. */

@@ -1,6 +1,6 @@
 /** What a cloud is: four values, from which `makeProvider` makes its provider. */
 import type { Effect } from "effect"
-import type { Cloud as CloudName } from "../catalog/Catalog.ts"
+import type { Cloud as CloudName } from "../catalog/clouds.ts"
 import type { Operation, Route } from "../catalog/Route.ts"
 import type { Decoder } from "../wire/Event.ts"
 import type { JsonObject } from "../wire/json.ts"

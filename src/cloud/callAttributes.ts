@@ -1,4 +1,5 @@
 /** What the spans and metrics of upstream calls say, in the words of the OpenTelemetry GenAI conventions. */
+import { cloudFacts } from "../catalog/clouds.ts"
 import type { Operation } from "../catalog/Route.ts"
 import type { CallSpanOptions, ResponseNames } from "../telemetry/callSpan.ts"
 import { type JsonObject, objectOf, textOf } from "../wire/json.ts"
@@ -15,13 +16,10 @@ const operationNames: Readonly<Record<Operation, string>> = {
   embeddings: "embeddings"
 }
 
-/** `gen_ai.provider.name` of each cloud. */
-const providerNames = { vertex: "gcp.vertex_ai", bedrock: "aws.bedrock", azure: "azure.ai.openai" } as const
-
 /** What is known of a call from its start. `sandbox`: its cloud is simulated. */
 export const spanOf = ({ operation, route, stream }: CallKind, target: Target, sandbox: boolean): CallSpanOptions => ({
   operation: operationNames[operation],
-  provider: providerNames[route.deployment.cloud],
+  provider: cloudFacts[route.deployment.cloud].provider,
   model: route.model.id,
   address: target.address,
   port: target.port,

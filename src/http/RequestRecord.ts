@@ -3,7 +3,7 @@
  * are made from it once, when the request is over (`RequestFacts`). It holds no payload.
  */
 import { Context, Effect, type Tracer } from "effect"
-import type { ServedCloud } from "../catalog/Catalog.ts"
+import type { ServedCloud } from "../catalog/clouds.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import { type Outcome, outcomeOf } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"

@@ -1,6 +1,6 @@
 /** The page at `/`: the usage notice, what is active, where to go. Self-contained; no script, nothing loaded. */
 import { createHash } from "node:crypto"
-import { type Cloud, clouds } from "../catalog/Catalog.ts"
+import { type Cloud, cloudFacts, clouds } from "../catalog/clouds.ts"
 import { type Level, levels } from "../catalog/Level.ts"
 import type { Entry } from "../catalog/Route.ts"
 import { usageNotice } from "../contract/usageNotice.ts"
@@ -43,12 +43,6 @@ export const welcome = (list: ReadonlyArray<Entry>, sandbox: boolean, notice?: s
   links: { docs: "/docs", openapi: "/openapi.json", health: "/health" }
 })
 
-const cloudNames: Readonly<Record<Cloud, string>> = {
-  vertex: "Google Vertex AI",
-  bedrock: "Amazon Bedrock",
-  azure: "Azure OpenAI"
-}
-
 const style = `
 :root { color-scheme: light dark; --ink: #1b1b1f; --soft: #5b5f6b; --line: #d9dce3; --paper: #fff; --shade: #f4f5f8; --accent: #1a4fa3; --warn: #8a5a00; --warn-shade: #fff7e0 }
 @media (prefers-color-scheme: dark) {
@@ -84,7 +78,7 @@ export const landingPolicy = `default-src 'none'; style-src 'sha256-${createHash
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
 const cloudRow = ({ cloud, levels }: Welcome["clouds"][number]): string =>
-  `<tr><th scope="row">${cloudNames[cloud]}</th><td>${levels.map((level) => `<code>${escapeHtml(level)}</code>`).join(" ")}</td></tr>`
+  `<tr><th scope="row">${cloudFacts[cloud].title}</th><td>${levels.map((level) => `<code>${escapeHtml(level)}</code>`).join(" ")}</td></tr>`
 
 const trial = (origin: string): string => `<h2>Try it</h2>
 <p>This is the sandbox: three simulated clouds on this machine. No data leaves it, and the key is <code>sandbox-key</code>.</p>

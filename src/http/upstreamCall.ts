@@ -1,6 +1,6 @@
 /** Which cloud a request asks, and what of it. */
 import { Context, Effect } from "effect"
-import type { Cloud, ServedCloud } from "../catalog/Catalog.ts"
+import type { Cloud, ServedCloud } from "../catalog/clouds.ts"
 import type { Route } from "../catalog/Route.ts"
 import { type Body, Provider, type UpstreamCall } from "../cloud/Provider.ts"
 import { Providers } from "../cloud/Providers.ts"

@@ -3,7 +3,7 @@
  * how it ended. Never a payload, a file name, a header or a secret.
  */
 import { Schema } from "effect"
-import { ServedCloud } from "../catalog/Catalog.ts"
+import { ServedCloud } from "../catalog/clouds.ts"
 import { Outcome } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import { surfaceNames } from "../catalog/Route.ts"

@@ -1,5 +1,6 @@
 /** The simulated models: those of a catalog. What it leaves open follows the model's generation, or the vendor's newest models. */
-import type { Catalog, Cloud, Deployment, Model } from "../catalog/Catalog.ts"
+import type { Catalog, Deployment, Model } from "../catalog/Catalog.ts"
+import type { Cloud } from "../catalog/clouds.ts"
 
 /** Sources: Anthropic's and the clouds' documentation of extended and adaptive thinking. */
 const claude = (model: Model) => {

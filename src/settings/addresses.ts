@@ -1,6 +1,6 @@
 /** Where the active clouds are reached, and what the boundary rests on beside the partition table: addresses of the operator's own. */
 import { Option } from "effect"
-import type { Cloud } from "../catalog/Catalog.ts"
+import type { Cloud } from "../catalog/clouds.ts"
 import { type Authorization, formatBoundary } from "../catalog/Level.ts"
 import { isVendorHost, type Site, type Sites } from "../catalog/Partition.ts"
 import type { CloudSettings } from "./clouds.ts"

@@ -1,6 +1,6 @@
 /** The clouds' settings: where each is, what an address of the operator's own may serve, and with which credentials. */
 import { Config, Option, Result, Schema } from "effect"
-import { clouds as allClouds, type Cloud } from "../catalog/Catalog.ts"
+import { clouds as allClouds, type Cloud, cloudFacts } from "../catalog/clouds.ts"
 import { type Authorization, boundaryExample, parseBoundary } from "../catalog/Level.ts"
 import { placesOf, rowOf } from "../catalog/Partition.ts"
 import { baseUrl, checked, flag, hostOf, isLoopback, optional, refuse, secret } from "./fields.ts"
@@ -149,8 +149,8 @@ export const servesSandbox = (
 ): boolean => sandbox === "on" || (sandbox === "auto" && activeClouds(clouds).size === 0 && isLoopback(host))
 
 /** A cloud is active when its first variable is set; the rest of it must then be right. */
-const when = <A>(name: string, config: Config.Config<A>) =>
-  Config.option(Config.String(name)).pipe(
+const when = <A>(cloud: Cloud, config: Config.Config<A>) =>
+  Config.option(Config.String(cloudFacts[cloud].setting[0])).pipe(
     Config.flatMap((given) =>
       Option.isSome(given) ? Config.map(config, Option.some) : Config.succeed(Option.none<A>())
     )
@@ -159,7 +159,7 @@ const when = <A>(name: string, config: Config.Config<A>) =>
 /** Every cloud that is configured. */
 export const cloudsConfig = Config.all({
   simulated: Config.succeed(false),
-  vertex: when("VERTEX_PROJECT", vertex),
-  bedrock: when("BEDROCK_REGION", bedrock),
-  azure: when("AZURE_OPENAI_ENDPOINT", azure)
+  vertex: when("vertex", vertex),
+  bedrock: when("bedrock", bedrock),
+  azure: when("azure", azure)
 })

@@ -4,7 +4,7 @@
  * never a request ID or anything a caller chose.
  */
 import { Context, Effect, Metric, type Scope } from "effect"
-import { isSimulated } from "../catalog/Catalog.ts"
+import { isSimulated } from "../catalog/clouds.ts"
 import type { Outcome } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { Tokens } from "../catalog/Tokens.ts"

@@ -1,7 +1,7 @@
 /** The server span of a request (OpenTelemetry HTTP conventions), and the gauges of what is in flight. */
 import { Clock, Effect, Option, type Scope, type Tracer } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
-import { isSimulated } from "../catalog/Catalog.ts"
+import { isSimulated } from "../catalog/clouds.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import { gaugeOf, requestsInFlight, streamsInFlight } from "./metrics.ts"
 import { cancelled, endSpan, makeOpenSpan, startTimer } from "./spans.ts"

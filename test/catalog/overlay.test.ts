@@ -1,8 +1,9 @@
 /** What an operator changes of a catalog without a copy of it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { Catalog, clouds } from "../../src/catalog/Catalog.ts"
+import { Catalog } from "../../src/catalog/Catalog.ts"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { clouds } from "../../src/catalog/clouds.ts"
 import { Overlay, withOverlay } from "../../src/catalog/overlay.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { requestable } from "../../src/catalog/Resolver.ts"

@@ -1,8 +1,9 @@
 /** What is served is authorized where it is served: every ID, every row of the table, every kind of configuration. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
-import { type Catalog, type Cloud, clouds } from "../../src/catalog/Catalog.ts"
+import type { Catalog } from "../../src/catalog/Catalog.ts"
 import { leftOutLines, shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { type Cloud, clouds } from "../../src/catalog/clouds.ts"
 import { type Level, levels } from "../../src/catalog/Level.ts"
 import { bestSites, isHostOf, partition, rowOf } from "../../src/catalog/Partition.ts"
 import { makeIndex } from "../../src/catalog/Resolver.ts"

@@ -1,8 +1,8 @@
 /** The client's types are the document's: a change of the contract is a change of this file, `npx vitest -u` writes it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { clouds } from "../../src/catalog/Catalog.ts"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { clouds } from "../../src/catalog/clouds.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { makeIndex } from "../../src/catalog/Resolver.ts"
 import { purposePaths } from "../../src/contract/Api.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { clouds } from "../../src/catalog/Catalog.ts"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { clouds } from "../../src/catalog/clouds.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { makeIndex } from "../../src/catalog/Resolver.ts"
 import type { Route } from "../../src/catalog/Route.ts"

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { clouds } from "../../src/catalog/Catalog.ts"
+import { clouds } from "../../src/catalog/clouds.ts"
 import { partition, rowOf } from "../../src/catalog/Partition.ts"
 import {
   assertKnown,

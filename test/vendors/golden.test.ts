@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { Cloud } from "../../src/catalog/Catalog.ts"
+import { Cloud } from "../../src/catalog/clouds.ts"
 import { Completion } from "../../src/contract/ChatReply.ts"
 import { chunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
 import { asked, chunksOf, folded, foldedAnswer, hear, hearStream, routeOf, withoutRandomIds } from "./support.ts"

@@ -1,8 +1,9 @@
 /** `catalog check`, `catalog schema`: what a catalog serves (docs/operation.md#commands). */
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { Catalog, clouds } from "../../catalog/Catalog.ts"
+import { Catalog } from "../../catalog/Catalog.ts"
 import { leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
+import { clouds } from "../../catalog/clouds.ts"
 import { Overlay } from "../../catalog/overlay.ts"
 import { bestSites, type Sites } from "../../catalog/Partition.ts"
 import { requestable } from "../../catalog/Resolver.ts"

@@ -1,7 +1,7 @@
 /** Checks of the clouds without a request for a model: credentials, and the clock. */
 import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import { Duration, Effect, Layer, Option, type Scope } from "effect"
-import type { Cloud } from "../../catalog/Catalog.ts"
+import type { Cloud } from "../../catalog/clouds.ts"
 import * as azure from "../../cloud/azure.ts"
 import * as bedrock from "../../cloud/bedrock.ts"
 import { connections } from "../../cloud/connections.ts"

@@ -1,0 +1,81 @@
+/** The clouds, and what differs between them where nothing is translated: names, and the settings that say where they are. */
+import { Schema } from "effect"
+import type { Operation } from "./names.ts"
+
+/** The clouds a deployment can be on: docs/decisions.md#vendors-and-clouds says what they are. */
+export const Cloud = Schema.Literals(["vertex", "bedrock", "azure"])
+export type Cloud = typeof Cloud.Type
+export const clouds: ReadonlyArray<Cloud> = Cloud.literals
+
+/** A cloud as replies and records name it: a simulated one is never named like a real one. */
+export const ServedCloud = Schema.Literals([
+  ...Cloud.literals,
+  ...Cloud.literals.map((cloud) => `sandbox-${cloud}` as const)
+])
+export type ServedCloud = typeof ServedCloud.Type
+export const isSimulated = (cloud: ServedCloud | undefined): boolean => cloud?.startsWith("sandbox-") ?? false
+
+interface CloudFacts {
+  readonly title: string
+  /** `gen_ai.provider.name` of the OpenTelemetry GenAI conventions. */
+  readonly provider: string
+  /** The APIs by which it serves models. */
+  readonly apis: ReadonlyArray<Exclude<Operation, "count">>
+  /** The setting that activates it, and an example of it. */
+  readonly setting: readonly [name: string, example: string]
+  /** How the names of its settings begin. */
+  readonly prefixes: ReadonlyArray<string>
+  /** What its places are called, and one that may serve the most. */
+  readonly place: string
+  readonly bestPlace: string
+  /** The setting of an address of the operator's own. */
+  readonly address: string
+}
+
+export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
+  vertex: {
+    title: "Google Vertex AI",
+    provider: "gcp.vertex_ai",
+    apis: ["messages", "content"],
+    setting: ["VERTEX_PROJECT", "p"],
+    prefixes: ["VERTEX"],
+    place: "Vertex location",
+    bestPlace: "us-east5",
+    address: "VERTEX_BASE_URL"
+  },
+  bedrock: {
+    title: "Amazon Bedrock",
+    provider: "aws.bedrock",
+    apis: ["messages", "chat", "responses", "embeddings"],
+    setting: ["BEDROCK_REGION", "us-gov-west-1"],
+    prefixes: ["BEDROCK", "AWS"],
+    place: "Bedrock region",
+    bestPlace: "us-gov-west-1",
+    address: "BEDROCK_BASE_URL"
+  },
+  azure: {
+    title: "Azure OpenAI",
+    provider: "azure.ai.openai",
+    apis: ["chat", "responses"],
+    setting: ["AZURE_OPENAI_ENDPOINT", "https://p.openai.azure.us"],
+    prefixes: ["AZURE"],
+    place: "Azure endpoint",
+    bestPlace: "resource.openai.azure.us",
+    address: "AZURE_OPENAI_ENDPOINT"
+  }
+}
+
+const settings = clouds.map((cloud) => cloudFacts[cloud].setting[0])
+/** `set A, B or C`: how a cloud is configured. */
+export const setCloud = `set ${settings.slice(0, -1).join(", ")} or ${settings.at(-1)}`
+
+const prefixed = new RegExp(`^(${clouds.flatMap((cloud) => cloudFacts[cloud].prefixes).join("|")})_`)
+/** Whether a variable belongs to a cloud, by its name. */
+export const isCloudVariable = (name: string): boolean => prefixed.test(name)
+
+/** A struct with one field for each cloud. */
+export const fieldsByCloud = <S extends Schema.Top>(schema: S): Readonly<Record<Cloud, S>> => ({
+  vertex: schema,
+  bedrock: schema,
+  azure: schema
+})
