@@ -64,39 +64,26 @@ const queued = (step: Step): Effect.Effect<void> =>
     })
   })
 
-/** Runs the steps: the first immediately, more while this turn's share lasts, the rest in later turns. An interruption ends them. */
-const inTurns = (step: Step): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    do if (run(step)) return Effect.void
-    while (!isSpent())
-    return queued(step)
-  })
+const rest: Step = () => true
 
 /** One piece of work that cannot be divided: immediately, or in a turn of its own when this turn's share is used up. */
 export const inOneTurn = <A>(work: () => A): Effect.Effect<A> =>
-  Effect.suspend(() => {
-    if (!isSpent()) return Effect.succeed(run(work))
-    let value: { readonly of: A } | undefined
-    const step = () => {
-      value = { of: work() }
-      return true
-    }
-    return Effect.map(queued(step), () => (value as { readonly of: A }).of)
-  })
-
-const rest: Step = () => true
+  Effect.suspend(() => Effect.map(isSpent() ? queued(rest) : Effect.void, () => run(work)))
 
 /** What the work of a slice waits for where this turn's share is used up. */
 const turnEnds: Pause = () => (isSpent() ? queued(rest) : undefined)
 
-/** The value of sliced work. */
+/**
+ * The value of sliced work: the first slice immediately, more while this turn's share lasts, the rest in later turns. An interruption
+ * ends it.
+ */
 export const inSlices = <A>(slices: Slices<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
     let last = run(() => slices.next())
-    if (last.done === true) return Effect.succeed(last.value)
     const step = (): boolean => {
       last = slices.next()
       return last.done === true
     }
-    return Effect.map(inTurns(step), () => last.value as A)
+    while (last.done !== true && !isSpent()) run(step)
+    return last.done === true ? Effect.succeed(last.value) : Effect.map(queued(step), () => last.value as A)
   })
