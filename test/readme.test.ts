@@ -30,14 +30,13 @@ const main = join(root, "src/main.ts")
 const stated = "http://127.0.0.1:8080"
 let gateway: Gateway
 
-/** The project's packages, and those that only tests use (test/tools), beside each other as a user would install them. */
+/** The project's packages, and those that only tests use, beside each other as a user would install them. */
 const linkPackages = (to: string) => {
   const link = (from: string, at: string) => {
     for (const name of readdirSync(from)) if (!existsSync(join(at, name))) symlinkSync(join(from, name), join(at, name))
   }
-  mkdirSync(join(to, "@ai-sdk"), { recursive: true })
-  link(join(root, "node_modules/@ai-sdk"), join(to, "@ai-sdk"))
-  if (haveTools()) link(toolFile("@ai-sdk"), join(to, "@ai-sdk"))
+  mkdirSync(to, { recursive: true })
+  if (haveTools()) link(toolFile(), to)
   link(join(root, "node_modules"), to)
 }
 

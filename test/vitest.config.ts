@@ -1,10 +1,12 @@
 import { availableParallelism } from "node:os"
-import { defineConfig } from "vitest/config"
+import { configDefaults, defineConfig } from "vitest/config"
+import { haveTools, testsOfTools } from "./tools/tools.ts"
 
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
     include: ["test/**/*.test.ts"],
+    exclude: haveTools() ? configDefaults.exclude : [...configDefaults.exclude, ...testsOfTools()],
     // Most of a run was loading the same modules for each file. A test leaves nothing behind: no variable, no listener, no server.
     isolate: false,
     // Tests that wait leave a core to others.

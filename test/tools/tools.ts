@@ -1,10 +1,10 @@
-/** Installs the tools of this folder where they are missing: few tests need them, so `npm ci` does not bring them. */
+/** Installs what `test/package.json` lists where it is missing: only tests need it, so `npm ci` does not bring it. */
 import { spawnSync } from "node:child_process"
-import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs"
+import { copyFileSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import manifest from "./package.json" with { type: "json" }
+import manifest from "../package.json" with { type: "json" }
 
-const folder = import.meta.dirname
+const folder = join(import.meta.dirname, "..")
 const installed = join(folder, "node_modules")
 
 const versionOf = (name: string): string | undefined => {
@@ -27,7 +27,7 @@ export const haveTools = (): boolean => {
     const { stderr } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], {
       cwd: own,
       encoding: "utf8",
-      timeout: 120_000
+      timeout: 300_000
     })
     if (missing()) {
       rmSync(installed, { recursive: true, force: true })
@@ -39,7 +39,7 @@ export const haveTools = (): boolean => {
     }
     if (!missing()) return true
     console.error(
-      `The tools of test/tools could not be installed: ${stderr?.trim().split("\n").at(-1) ?? "npm is missing"}`
+      `What test/package.json lists could not be installed: ${stderr?.trim().split("\n").at(-1) ?? "npm is missing"}`
     )
     return false
   } finally {
@@ -49,3 +49,11 @@ export const haveTools = (): boolean => {
 
 /** The path of a tool's file. */
 export const toolFile = (...path: ReadonlyArray<string>): string => join(installed, ...path)
+
+/** The tests that import one of these packages: without a registry they cannot be loaded. */
+export const testsOfTools = (): ReadonlyArray<string> => {
+  const imported = new RegExp(`from "(${Object.keys(manifest.dependencies).join("|")})["/]`)
+  return globSync("**/*.test.ts", { cwd: folder, exclude: (name) => name.includes("node_modules") })
+    .filter((file) => imported.test(readFileSync(join(folder, file), "utf8")))
+    .map((file) => `test/${file}`)
+}
