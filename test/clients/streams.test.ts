@@ -40,7 +40,7 @@ const plain = (reply: object): unknown =>
   JSON.parse(
     JSON.stringify(reply, (key, value) =>
       // `annotations` come with whole replies only.
-      /^(annotations|id|call_id|tool_call_id|created|created_at|signature|usage|extra_content|logprobs|refusal)$/.test(
+      /^(annotations|id|call_id|tool_call_id|created|created_at|completed_at|signature|usage|extra_content|logprobs|refusal)$/.test(
         key
       )
         ? undefined

@@ -24,11 +24,22 @@ export const haveTools = (): boolean => {
   const own = mkdtempSync(join(folder, "node_modules.new-"))
   try {
     for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(folder, file), join(own, file))
-    const { stderr } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], {
-      cwd: own,
-      encoding: "utf8",
-      timeout: 300_000
-    })
+    const { stderr } = spawnSync(
+      "npm",
+      [
+        "ci",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        "--fetch-retry-mintimeout=500",
+        "--fetch-retry-maxtimeout=2000"
+      ],
+      {
+        cwd: own,
+        encoding: "utf8",
+        timeout: 300_000
+      }
+    )
     if (missing()) {
       rmSync(installed, { recursive: true, force: true })
       try {
