@@ -49,12 +49,13 @@ const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "catalog",
     "cloud",
     "contract",
+    "identity",
     "limits",
     "settings",
     "stream",
     "telemetry",
     "wire",
-    "watchFile.ts"
+    ...["regularFile.ts", "tlsPolicy.ts", "watchFile.ts"]
   ],
   surfaces: ["catalog", "cloud", "contract", "governance", "stream", "vendors", "wire"],
   http: [

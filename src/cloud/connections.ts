@@ -23,23 +23,30 @@ const options: Undici.Agent.Options = {
 /** As TLS has it anyway. What a socket has read and its reader has not taken is memory that a slow reader holds. undici's types lack it. */
 const buffered = { highWaterMark: 16 * 1024 }
 
-const direct = () =>
+/** What the gateway shows of itself to a server that asks, in PEM. */
+export interface ClientCertificate {
+  readonly cert: string
+  readonly key: string
+}
+
+const direct = (client?: ClientCertificate) =>
   new Undici.Agent({
     ...options,
-    connect: Undici.buildConnector({ timeout, allowH2: false, ...buffered, ...tlsPolicy })
+    connect: Undici.buildConnector({ timeout, allowH2: false, ...buffered, ...tlsPolicy, ...client })
   })
 
 /** Through a tunnel (CONNECT), so that the proxy sees the host's name and nothing of the text. */
 class Proxied extends Undici.Dispatcher {
-  private readonly own = direct()
+  private readonly own: Undici.Dispatcher
   private readonly tunnel: Undici.ProxyAgent
 
-  constructor(uri: string) {
+  constructor(uri: string, client?: ClientCertificate) {
     super()
+    this.own = direct(client)
     this.tunnel = new Undici.ProxyAgent({
       ...options,
       uri,
-      requestTls: { timeout, ...tlsPolicy },
+      requestTls: { timeout, ...tlsPolicy, ...client },
       proxyTls: { timeout, ...tlsPolicy },
       clientFactory: (origin, own) => new Undici.Pool(origin, { ...own, headersTimeout: timeout })
     })
@@ -56,15 +63,18 @@ class Proxied extends Undici.Dispatcher {
   }
 }
 
-/** By the operator's proxy (`GATEWAY_HTTPS_PROXY`), or by none. */
-export const connections = Layer.effect(
-  Dispatcher,
+/** By the operator's proxy (`GATEWAY_HTTPS_PROXY`), or by none; until the scope closes. A proxy is shown no certificate. */
+export const connect = (client?: ClientCertificate) =>
   Effect.flatMap(Settings, ({ httpsProxy }) =>
     Effect.acquireRelease(
       Effect.sync(() =>
-        Option.match(httpsProxy, { onNone: direct, onSome: (url) => new Proxied(Redacted.value(url)) })
+        Option.match(httpsProxy, {
+          onNone: () => direct(client),
+          onSome: (url) => new Proxied(Redacted.value(url), client)
+        })
       ),
       (dispatcher) => Effect.promise(() => dispatcher.destroy())
     )
   )
-)
+
+export const connections = Layer.effect(Dispatcher, connect())

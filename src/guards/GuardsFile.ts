@@ -1,11 +1,16 @@
 /** The file that names the agency's own detectors (docs/guards.md#the-file). It holds no secret. */
+import { dirname, resolve } from "node:path"
+import { createSecureContext } from "node:tls"
 import { Duration, Effect, Result, Schema } from "effect"
 import { authorizedLevels, boundaryExample, type Level, levels, parseBoundary } from "../catalog/Level.ts"
 import { authorizationOfHost, isVendorHost } from "../catalog/Partition.ts"
+import type { ClientCertificate } from "../cloud/connections.ts"
 import { parser, readNamed } from "../limits/files.ts"
 import { areUnique, ShortName } from "../limits/KeyFile.ts"
+import { readRegularText } from "../regularFile.ts"
 import { BaseUrl, hostOf, isLoopback } from "../settings/fields.ts"
-import type { OperatorError } from "../wire/OperatorError.ts"
+import { tlsPolicy } from "../tlsPolicy.ts"
+import { OperatorError } from "../wire/OperatorError.ts"
 import { guardedSurfaces } from "./Guard.ts"
 
 /** What is built in goes by this name. */
@@ -29,6 +34,9 @@ export const GuardSettings = Schema.Struct({
   url: BaseUrl,
   /** What may be sent there: the top of each ladder, and ITAR. Not needed on loopback. */
   boundary: Schema.optional(Boundary),
+  /** The gateway's own certificate for TLS, with those of the authorities between, and its key: PEM files, from the file's folder. */
+  certificate: Schema.optional(Schema.NonEmptyString),
+  key: Schema.optional(Schema.NonEmptyString),
   /** Where it holds; everywhere unless set. */
   levels: some(Schema.Literals(levels)),
   teams: some(ShortName),
@@ -56,7 +64,17 @@ export const GuardSettings = Schema.Struct({
           path: ["boundary"],
           issue: `the guard ${name} is not on loopback: declare what may be sent there, ${boundaryExample}`
         }
-  )
+  ),
+  Schema.makeFilter(({ certificate, key, name, url }) => {
+    if (certificate === undefined && key === undefined) return undefined
+    if (certificate === undefined || key === undefined) {
+      const path = [certificate === undefined ? "certificate" : "key"]
+      return { path, issue: `the guard ${name} needs both certificate and key, or neither` }
+    }
+    return (
+      url.startsWith("https:") || { path: ["url"], issue: `the guard ${name} has a certificate: its url must be https` }
+    )
+  })
 )
 export type GuardSettings = typeof GuardSettings.Type
 
@@ -66,12 +84,39 @@ const GuardsFile = Schema.Struct({ version: Schema.Literal(1), guards: Schema.Ar
 
 const parse = parser(GuardsFile, "a guards file")
 
-/** The guards of a file, in order. */
-export const parseGuards = (path: string, text: string): Effect.Effect<ReadonlyArray<GuardSettings>, OperatorError> =>
-  Effect.map(parse(path, text), ({ guards }) => guards)
+/** A guard of the file, and what its files hold. */
+export interface GuardRead extends GuardSettings {
+  readonly client?: ClientCertificate | undefined
+}
 
-/** The text of the file; only its owner may be able to change it. */
-export const readGuards = (path: string): Effect.Effect<string, OperatorError> => readNamed(path, "GATEWAY_GUARDS_FILE")
+const readClient = Effect.fnUntraced(function* (path: string, { certificate, key, name }: GuardSettings) {
+  if (certificate === undefined || key === undefined) return undefined
+  const refused = (why: string) => new OperatorError({ message: `${path}: the guard ${name} ${why}` })
+  const read = (file: string) =>
+    Effect.mapError(readRegularText(resolve(dirname(path), file)), ({ message }) =>
+      refused(`names ${file}, which cannot be read (${message})`)
+    )
+  const client: ClientCertificate = { cert: yield* read(certificate), key: yield* read(key) }
+  yield* Effect.try({
+    try: () => void createSecureContext({ ...client, ...tlsPolicy }),
+    catch: (cause) =>
+      refused(
+        `needs PEM files in certificate and key, and the key the certificate's (${cause instanceof Error ? cause.message : String(cause)})`
+      )
+  })
+  return client
+})
+
+/** The guards of the file, in order. Only its owner may be able to change it. */
+export const readGuards = Effect.fnUntraced(function* (path: string) {
+  const text = yield* readNamed(path, "GATEWAY_GUARDS_FILE")
+  const { guards } = yield* parse(path, text)
+  const read = yield* Effect.forEach(guards, (guard) =>
+    Effect.map(readClient(path, guard), (client): GuardRead => ({ ...guard, client }))
+  )
+  const version = [text, ...read.flatMap(({ client }) => (client === undefined ? [] : [client.cert, client.key]))]
+  return { guards: read, version: version.join("\n") }
+})
 
 /** The levels of which text may be sent to a guard: as declared, and of a cloud's host no more than the partition table says. */
 export const levelsOf = ({ boundary, url }: Pick<GuardSettings, "boundary" | "url">): ReadonlySet<Level> => {

@@ -2,16 +2,17 @@
  * Asks a detector that speaks LiteLLM's generic guardrail API, as it is published at
  * https://docs.litellm.ai/docs/adding_provider/generic_guardrail_api (docs/guards.md#what-is-sent).
  */
-import type { Dispatcher } from "@effect/platform-node/NodeHttpClient"
+import { Dispatcher } from "@effect/platform-node/NodeHttpClient"
 import { Clock, Duration, Effect, Exit, Option } from "effect"
 import { noRoom } from "../catalog/GatewayError.ts"
 import { CurrentCall, makeClient, postJson } from "../cloud/client.ts"
+import { type ClientCertificate, connect } from "../cloud/connections.ts"
 import { recordGuard } from "../telemetry/metrics.ts"
 import { endSpan, makeOpenSpan, startTimer } from "../telemetry/spans.ts"
 import { arrayOf, type JsonObject, readObject, textOf } from "../wire/json.ts"
 import { print } from "../wire/print.ts"
 import { type Asking, type Guard, GuardFailure, type Verdict } from "./Guard.ts"
-import { type GuardSettings, levelsOf } from "./GuardsFile.ts"
+import { type GuardRead, type GuardSettings, levelsOf } from "./GuardsFile.ts"
 import { mayStandFor } from "./places.ts"
 
 const path = "/beta/litellm_basic_guardrail_api"
@@ -79,74 +80,76 @@ const outcomeOf = (exit: Exit.Exit<Verdict | undefined, unknown>): string => {
   return error instanceof GuardFailure ? error.why : error === undefined ? "cancelled" : "memory"
 }
 
+const clientBy = (certificate?: ClientCertificate) =>
+  Effect.provideServiceEffect(makeClient, Dispatcher, connect(certificate))
+
 /** Made once; then makes a guard of its settings. Every call has a span and is counted. */
-export const makeDetectors: Effect.Effect<(settings: GuardSettings) => Guard, never, Dispatcher> = Effect.gen(
-  function* () {
-    const client = yield* makeClient
-    const openSpan = yield* makeOpenSpan
-    const clock = yield* Clock.Clock
+export const makeDetectors = Effect.gen(function* () {
+  const shared = yield* clientBy()
+  const openSpan = yield* makeOpenSpan
+  const clock = yield* Clock.Clock
 
-    return (settings) => {
-      const { action, deadline = twoSeconds, hold = "sentence", name, onFailure = "refuse", url, when } = settings
-      const held = levelsOf(settings)
-      const to = new URL(url + path)
-      const port = Number(to.port) || (to.protocol === "https:" ? 443 : 80)
+  return Effect.fnUntraced(function* (settings: GuardRead) {
+    const client = settings.client === undefined ? shared : yield* clientBy(settings.client)
+    const { action, deadline = twoSeconds, hold = "sentence", name, onFailure = "refuse", url, when } = settings
+    const held = levelsOf(settings)
+    const to = new URL(url + path)
+    const port = Number(to.port) || (to.protocol === "https:" ? 443 : 80)
 
-      const ask = Effect.fnUntraced(function* (asking: Asking, answered: (status: number) => void) {
-        const { take } = asking.about
-        const size = asking.texts.reduce((sum, { text }) => sum + text.length, 0)
-        const text = yield* print(bodyOf(settings, asking), size)
-        const body = typeof text === "string" ? Buffer.from(text) : text
-        if (!take(body.length)) return yield* noRoom
-        yield* Effect.addFinalizer(() => Effect.sync(() => void take(-body.length)))
-        const request = postJson(to, { "content-type": "application/json", accept: "application/json" }, body)
-        const call = { sent: () => {}, take, received: () => {} }
-        const response = yield* client.execute(request).pipe(
-          Effect.provideService(CurrentCall, call),
-          Effect.mapError(() => failed("unreachable"))
-        )
-        answered(response.status)
-        if (response.status !== 200) return yield* failed("status")
-        const reply = yield* Effect.mapError(response.text, () => failed("reply"))
-        return yield* verdictOf(readObject(reply), asking)
-      }, Effect.scoped)
+    const ask = Effect.fnUntraced(function* (asking: Asking, answered: (status: number) => void) {
+      const { take } = asking.about
+      const size = asking.texts.reduce((sum, { text }) => sum + text.length, 0)
+      const text = yield* print(bodyOf(settings, asking), size)
+      const body = typeof text === "string" ? Buffer.from(text) : text
+      if (!take(body.length)) return yield* noRoom
+      yield* Effect.addFinalizer(() => Effect.sync(() => void take(-body.length)))
+      const request = postJson(to, { "content-type": "application/json", accept: "application/json" }, body)
+      const call = { sent: () => {}, take, received: () => {} }
+      const response = yield* client.execute(request).pipe(
+        Effect.provideService(CurrentCall, call),
+        Effect.mapError(() => failed("unreachable"))
+      )
+      answered(response.status)
+      if (response.status !== 200) return yield* failed("status")
+      const reply = yield* Effect.mapError(response.text, () => failed("reply"))
+      return yield* verdictOf(readObject(reply), asking)
+    }, Effect.scoped)
 
-      const judge: Guard["judge"] = (asking) =>
-        Effect.suspend(() => {
-          if (!held.has(asking.about.level)) return Effect.fail(failed("boundary"))
-          const now = startTimer(clock)
-          const startedAt = now()
-          const span = openSpan?.(`guard ${name}`, "client", asking.about.span, startedAt)
-          let status: number | undefined
-          const answered = (answer: number) => {
-            status = answer
-          }
-          return Effect.timeoutOrElse(ask(asking, answered), {
-            duration: deadline,
-            orElse: () => Effect.fail(failed("timeout"))
-          }).pipe(
-            Effect.onExit((exit) =>
-              Effect.sync(() => {
-                const outcome = outcomeOf(exit)
-                const endedAt = now()
-                recordGuard(name, asking.input, outcome, Number(endedAt - startedAt) / 1e9)
-                const attributes = {
-                  "gateway.guard.name": name,
-                  "gateway.guard.input": asking.input,
-                  "gateway.guard.outcome": outcome,
-                  "gateway.level": asking.about.level,
-                  "server.address": to.hostname,
-                  "server.port": port,
-                  "http.response.status_code": status,
-                  "error.type": Exit.isFailure(exit) ? outcome : undefined
-                }
-                if (span !== undefined) endSpan(span, endedAt, attributes)
-              })
-            )
+    const judge: Guard["judge"] = (asking) =>
+      Effect.suspend(() => {
+        if (!held.has(asking.about.level)) return Effect.fail(failed("boundary"))
+        const now = startTimer(clock)
+        const startedAt = now()
+        const span = openSpan?.(`guard ${name}`, "client", asking.about.span, startedAt)
+        let status: number | undefined
+        const answered = (answer: number) => {
+          status = answer
+        }
+        return Effect.timeoutOrElse(ask(asking, answered), {
+          duration: deadline,
+          orElse: () => Effect.fail(failed("timeout"))
+        }).pipe(
+          Effect.onExit((exit) =>
+            Effect.sync(() => {
+              const outcome = outcomeOf(exit)
+              const endedAt = now()
+              recordGuard(name, asking.input, outcome, Number(endedAt - startedAt) / 1e9)
+              const attributes = {
+                "gateway.guard.name": name,
+                "gateway.guard.input": asking.input,
+                "gateway.guard.outcome": outcome,
+                "gateway.level": asking.about.level,
+                "server.address": to.hostname,
+                "server.port": port,
+                "http.response.status_code": status,
+                "error.type": Exit.isFailure(exit) ? outcome : undefined
+              }
+              if (span !== undefined) endSpan(span, endedAt, attributes)
+            })
           )
-        })
+        )
+      })
 
-      return { name, action, when, hold, onFailure, judge }
-    }
-  }
-)
+    return { name, action, when, hold, onFailure, judge } satisfies Guard as Guard
+  })
+})

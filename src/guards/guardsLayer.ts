@@ -1,13 +1,13 @@
 /** The guards of the operator's file, read again when it changes, and the one that is built in. */
 import { type Duration, Effect, Layer, Option } from "effect"
-import { connections } from "../cloud/connections.ts"
+import { firstEnd } from "../identity/certificate.ts"
 import { recordGuard } from "../telemetry/metrics.ts"
 import { watchFile } from "../watchFile.ts"
 import { readObject } from "../wire/json.ts"
 import { inSlices } from "../wire/turns.ts"
 import { makeDetectors } from "./detector.ts"
 import { type About, type Guard, Guards } from "./Guard.ts"
-import { type GuardSettings, markingsName, parseGuards, readGuards } from "./GuardsFile.ts"
+import { type GuardRead, type GuardSettings, markingsName, readGuards } from "./GuardsFile.ts"
 import { isSpill, markingsIn } from "./markings.ts"
 import type { PlacedText } from "./places.ts"
 
@@ -72,26 +72,29 @@ export const guardsLayer = ({ file, markings, poll = "2 seconds" }: GuardsOption
       if (Option.isNone(file)) return Guards.of({ of: () => own.map(({ guard }) => guard) })
       const detectorOf = yield* makeDetectors
       const path = file.value
-      const build = (text: string) =>
-        Effect.map(parseGuards(path, text), (guards) => [
-          ...own,
-          ...guards.map((settings) => ({ guard: detectorOf(settings), holds: holdsFor(settings) }))
-        ])
+      const build = ({ guards }: { readonly guards: ReadonlyArray<GuardRead> }) =>
+        Effect.map(
+          Effect.forEach(guards, (settings) =>
+            Effect.map(detectorOf(settings), (guard) => ({ guard, holds: holdsFor(settings) }))
+          ),
+          (guards) => [...own, ...guards]
+        )
       const initial = yield* readGuards(path)
       let inForce = yield* build(initial)
       yield* watchFile({
         kind: "guards",
         path,
-        version: (text) => text,
+        version: ({ version }) => version,
+        ends: ({ guards }) => firstEnd(...guards.map(({ client }) => client?.cert ?? "")),
         read: readGuards(path),
         initial,
         every: poll,
-        take: Effect.fnUntraced(function* (text) {
-          inForce = yield* build(text)
+        take: Effect.fnUntraced(function* (read) {
+          inForce = yield* build(read)
           yield* Effect.logInfo(`guards read from ${path}`)
         }),
         complaint: (message) => `${message}. The guards in force stay.`
       })
       return Guards.of({ of: (facts) => inForce.filter(({ holds }) => holds(facts)).map(({ guard }) => guard) })
     })
-  ).pipe(Layer.provide(connections))
+  )

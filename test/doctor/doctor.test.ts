@@ -114,7 +114,10 @@ describe("doctor", () => {
 
   it.live("asks each guard about a harmless text", () =>
     Effect.gen(function* () {
-      const detector = yield* Effect.acquireRelease(Effect.promise(startDetector), ({ stop }) => Effect.promise(stop))
+      const detector = yield* Effect.acquireRelease(
+        Effect.promise(() => startDetector()),
+        ({ stop }) => Effect.promise(stop)
+      )
       const silent = { name: "silent", url: "http://127.0.0.1:1", when: "before", action: "block" }
       const named = (name: string, more = {}) => ({ name, url: detector.url, when: "both", action: "flag", ...more })
       const { path, remove } = guardsFile([named("good"), named("after", { when: "after" }), silent])

@@ -71,12 +71,14 @@ const cases: Readonly<Record<string, Case>> = {
           message: {
             role: "assistant",
             content: "1:assistant",
-            annotations: [{ type: "url_citation", url_citation: { title: "2:assistant", url: "https://x.example" } }]
+            annotations: [
+              { type: "url_citation", url_citation: { title: "2:assistant", url: "https://x.example/3:assistant" } }
+            ]
           }
         }
       ]
     },
-    texts: ["1:assistant", "2:assistant"]
+    texts: ["1:assistant", "2:assistant", "https://x.example/3:assistant"]
   },
   "a messages request": {
     fields: requestFields.messages,

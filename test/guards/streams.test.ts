@@ -295,18 +295,24 @@ describe("a source that a frame names", () => {
     [
       "messages",
       "content_block_delta",
-      { delta: { type: "citations_delta", citation: { type: "char_location", cited_text: "quoted" } } }
+      { delta: { type: "citations_delta", citation: { type: "char_location", cited_text: "quoted" } } },
+      []
     ],
     [
       "responses",
       "response.output_text.annotation.added",
-      { annotation: { type: "url_citation", title: "quoted", url: "https://x.example" } }
+      { annotation: { type: "url_citation", title: "quoted", url: "https://x.example/quoted" } },
+      ["https://x.example/quoted"]
     ]
   ] as const
-  it.each(frames)("is a text of the reply (%s)", (surface, event, fields) => {
+  it.each(frames)("is a text of the reply (%s)", (surface, event, fields, addresses) => {
     const { whole } = frameReader(surface).read({ event, data: JSON.stringify({ type: event, index: 0, ...fields }) })
-    assert.deepStrictEqual(whole?.texts, [{ place: "assistant", text: "quoted" }])
-    assert.include(whole?.with(["other"]).data, '"other"')
-    assert.notInclude(whole?.with(["other"]).data, "quoted")
+    assert.deepStrictEqual(
+      whole?.texts,
+      ["quoted", ...addresses].map((text) => ({ place: "assistant", text }))
+    )
+    const other = whole?.with(["other", ...addresses.map(() => "other")])
+    assert.include(other?.data, '"other"')
+    assert.notInclude(other?.data, "quoted")
   })
 })

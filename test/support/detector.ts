@@ -3,10 +3,12 @@
  * the contract. It finds the words that it is told to.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { createServer, type ServerResponse } from "node:http"
+import { createServer, type RequestListener, type ServerResponse } from "node:http"
+import { createServer as createTlsServer, type ServerOptions } from "node:https"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { buffer } from "node:stream/consumers"
+import { TLSSocket } from "node:tls"
 
 /** A request of the contract. */
 export interface Asked {
@@ -34,6 +36,8 @@ export interface Detector {
   readonly url: string
   /** Every request so far. */
   readonly asked: ReadonlyArray<Asked>
+  /** The common name in the certificate of each of them; none without TLS. */
+  readonly peers: ReadonlyArray<string>
   /** Requests that were broken off before their answer. */
   readonly left: () => number
   /** Replaces what it answers; a rule that answers nothing has written to the response. */
@@ -64,11 +68,12 @@ const isAsked = (value: unknown): value is Asked => {
   )
 }
 
-export const startDetector = async (): Promise<Detector> => {
+export const startDetector = async (tls?: ServerOptions): Promise<Detector> => {
   let rule: Rule = usual
   const asked: Array<Asked> = []
+  const peers: Array<string> = []
   let left = 0
-  const server = createServer(async (request, response) => {
+  const answer: RequestListener = async (request, response) => {
     response.on("close", () => {
       if (!response.writableFinished) left++
     })
@@ -76,14 +81,17 @@ export const startDetector = async (): Promise<Detector> => {
     const wrong = request.url !== "/beta/litellm_basic_guardrail_api" || request.method !== "POST" || !isAsked(body)
     if (wrong) return void response.writeHead(422).end()
     asked.push(body)
-    const answer = await rule(body, response)
-    if (answer !== undefined) response.setHeader("content-type", "application/json").end(JSON.stringify(answer))
-  })
+    if (request.socket instanceof TLSSocket) peers.push(String(request.socket.getPeerCertificate().subject.CN))
+    const said = await rule(body, response)
+    if (said !== undefined) response.setHeader("content-type", "application/json").end(JSON.stringify(said))
+  }
+  const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer)
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const address = server.address()
   return {
-    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : address}`,
+    url: `http${tls === undefined ? "" : "s"}://127.0.0.1:${typeof address === "object" ? address?.port : address}`,
     asked,
+    peers,
     left: () => left,
     use: (next) => {
       rule = next

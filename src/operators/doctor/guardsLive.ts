@@ -1,10 +1,9 @@
 /** `--live`: each guard is asked about one harmless text. */
-import { Duration, Effect, Layer } from "effect"
+import { Duration, Effect } from "effect"
 import { levels } from "../../catalog/Level.ts"
-import { connections } from "../../cloud/connections.ts"
 import { makeDetectors } from "../../guards/detector.ts"
 import { type Asking, type Guard, GuardFailure } from "../../guards/Guard.ts"
-import { type GuardSettings, levelsOf, parseGuards, readGuards } from "../../guards/GuardsFile.ts"
+import { type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
 import { type GatewaySettings, Settings } from "../../Settings.ts"
 import { steadyMillis } from "../../wire/steady.ts"
 import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
@@ -15,7 +14,7 @@ const fixes: Readonly<Record<GuardFailure["why"], readonly [what: string, fix: s
   timeout: ["did not answer within its deadline", "Make it quicker, or raise its deadline (60 seconds at most)."],
   unreachable: [
     "cannot be reached",
-    "Check its address, DNS, firewall and GATEWAY_HTTPS_PROXY; name a private CA in NODE_EXTRA_CA_CERTS."
+    "Check its address, DNS, firewall and GATEWAY_HTTPS_PROXY; name a private CA in NODE_EXTRA_CA_CERTS, and in the file the certificate that it asks for."
   ],
   status: ["answered another status than 200", `Check its address and log. ${contract}`],
   reply: ["answered what is not of the contract", contract],
@@ -65,9 +64,11 @@ export const guardsLiveCheck = (settings: GatewaySettings, file: string): Check 
   makeCheck(
     "live guards",
     Effect.gen(function* () {
-      const guards = yield* Effect.flatMap(readGuards(file), (text) => parseGuards(file, text))
+      const { guards } = yield* readGuards(file)
       const detectorOf = yield* makeDetectors
-      return yield* Effect.forEach(guards, (guard) => ask(guard, detectorOf(guard)), { concurrency: 8 })
-    }).pipe(Effect.provide(connections.pipe(Layer.provide(Layer.succeed(Settings, settings))))),
+      return yield* Effect.forEach(guards, (guard) => Effect.flatMap(detectorOf(guard), (made) => ask(guard, made)), {
+        concurrency: 8
+      })
+    }).pipe(Effect.scoped, Effect.provideService(Settings, settings)),
     Duration.minutes(2)
   )

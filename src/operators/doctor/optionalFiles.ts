@@ -1,7 +1,7 @@
 /** Checks of files that a gateway has only where a setting names them. A file that is broken fails the start. */
 import { Effect, Option } from "effect"
 import { levels } from "../../catalog/Level.ts"
-import { type GuardSettings, levelsOf, parseGuards, readGuards } from "../../guards/GuardsFile.ts"
+import { type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
 import { readIdentity } from "../../identity/IdentityFile.ts"
 import { readSigner } from "../../limits/signing.ts"
 import type { GatewaySettings } from "../../Settings.ts"
@@ -32,10 +32,7 @@ const guardFound = (guard: GuardSettings): Found => {
 }
 
 const guardsFound = (file: string): Find =>
-  Effect.map(
-    Effect.flatMap(readGuards(file), (text) => parseGuards(file, text)),
-    (guards) => [ok(`${file}: ${count(guards, "guard")}`), ...guards.map(guardFound)]
-  )
+  Effect.map(readGuards(file), ({ guards }) => [ok(`${file}: ${count(guards, "guard")}`), ...guards.map(guardFound)])
 
 const identityFound = (file: string): Find =>
   Effect.map(readIdentity(file), ({ file: { authorities = [], issuers = [], rules } }) => {
