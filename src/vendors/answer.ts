@@ -135,8 +135,12 @@ const meanings: ReadonlyMap<string, Meaning> = new Map([
 /** Kinds of failure, of any vendor: `error`, `server_error`, `malformed_tool_use`, `MALFORMED_FUNCTION_CALL`. */
 const failure = /^malformed|(?:^|_)error$/i
 
-/** Fails where a word is one of a failure; an unknown word, or none at all, is `content_filter`. */
-export const finishOfWord = (word: string | undefined): Result.Result<FinishReason, Broken> => {
+/**
+ * Fails where a word is one of a failure; an unknown word, or none at all, is `content_filter`. So is every word of a guarded answer
+ * (`isGuarded`), which its stream may say after the word.
+ */
+export const finishOfWord = (word: string | undefined, guarded = false): Result.Result<FinishReason, Broken> => {
+  if (guarded) return Result.succeed("content_filter")
   const meaning = meanings.get(word ?? "") ?? (failure.test(word ?? "") ? "failed" : "content_filter")
   return meaning === "failed" ? Result.fail(unfinished(word ?? "")) : Result.succeed(meaning)
 }

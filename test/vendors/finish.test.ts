@@ -127,9 +127,10 @@ describe.each(["Claude on Bedrock", "gpt-oss on Bedrock", "GPT by the responses 
   const family = families[name] ?? expect.fail(name)
   const [natural = ""] = family.words.stop ?? []
 
-  it("ends an answer that would be whole", () => {
+  it("ends an answer that would be whole, or of no use", () => {
     const beside = { "amazon-bedrock-guardrailAction": "INTERVENED" }
-    for (const end of ends(family, natural, beside)) expect(end).toEqual(Result.succeed("content_filter"))
+    for (const word of [natural, ...(family.words.failed ?? [])])
+      for (const end of ends(family, word, beside)) expect(end).toEqual(Result.succeed("content_filter"))
   })
 
   it("that did nothing changes nothing", () => {

@@ -5,7 +5,6 @@ import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
 import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
-import type { FinishReason } from "../../contract/ChatReply.ts"
 import {
   arrayOf,
   type Json,
@@ -44,7 +43,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
   let counts: JsonObject = {}
   let calls = 0
   let bytes = 0
-  let finish: FinishReason = "content_filter"
+  let reason: string | undefined
   let guarded = false
   let over = false
 
@@ -100,14 +99,6 @@ export const reader: Dialect["reader"] = (route, chat) => {
     out.push({ type: "call-end", index })
   }
 
-  /** Why the answer ended, if this says so. */
-  const conclude = (reason: string | undefined): UpstreamFault | undefined => {
-    const finished = finishOfWord(reason)
-    if (Result.isFailure(finished)) return finished.failure
-    finish = finished.success
-    return undefined
-  }
-
   /** Events of which a reply has few. Apart, because V8 compiles anew what reads objects whose shapes have been collected. */
   const stepRare = (fields: JsonObject, data: string, out: Pieces): UpstreamFault | undefined => {
     switch (fields.type) {
@@ -122,12 +113,11 @@ export const reader: Dialect["reader"] = (route, chat) => {
         start = overlayUsage({}, objectOf(fields.message).usage)
         counts = start
         break
-      case "message_delta": {
+      case "message_delta":
         totals = overlayUsage(totals, fields.usage)
         counts = { ...start, ...totals }
-        const reason = textOf(objectOf(fields.delta).stop_reason)
-        return reason === undefined ? undefined : conclude(reason)
-      }
+        reason = textOf(objectOf(fields.delta).stop_reason) ?? reason
+        break
       case "message_stop":
         counts = totalsAtEnd(start, totals, fields)
         over = true
@@ -142,8 +132,7 @@ export const reader: Dialect["reader"] = (route, chat) => {
     whole: (body, out) => {
       if (!Array.isArray(body.content)) return invalidBody
       guarded = isGuarded(body)
-      const fault = guarded ? undefined : conclude(textOf(body.stop_reason))
-      if (fault !== undefined) return fault
+      reason = textOf(body.stop_reason)
       counts = objectOf(body.usage)
       for (const [at, block] of arrayOf(body.content).map(objectOf).entries()) {
         if (block.type === "tool_use" && !isPrintable(block.input)) return invalidBody
@@ -164,12 +153,14 @@ export const reader: Dialect["reader"] = (route, chat) => {
     },
     end: (out) => {
       if (!over) return Result.fail(cut)
-      show(filter.end(), out)
-      // A block that the vendor never closed is complete anyway.
-      for (const at of open.keys()) stop(at, out)
-      const extra = order.extra()
-      if (extra !== undefined) out.push({ type: "extra", extra })
-      return Result.succeed({ finishReason: guarded ? "content_filter" : finishOf(finish, calls), usage: usage() })
+      return Result.map(finishOfWord(reason, guarded), (finish) => {
+        show(filter.end(), out)
+        // A block that the vendor never closed is complete anyway.
+        for (const at of open.keys()) stop(at, out)
+        const extra = order.extra()
+        if (extra !== undefined) out.push({ type: "extra", extra })
+        return { finishReason: finishOf(finish, calls), usage: usage() }
+      })
     },
     ended: () => over,
     kept: () => bytes,

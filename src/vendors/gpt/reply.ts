@@ -2,8 +2,7 @@
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
-import type { FinishReason } from "../../contract/ChatReply.ts"
+import { cut, invalidBody, unreadable } from "../../catalog/UpstreamFault.ts"
 import {
   arrayOf,
   isObject,
@@ -24,7 +23,7 @@ export const reader: Dialect["reader"] = (route) => {
   const filter = filterFor(route)
   /** Our index of each of the upstream's. */
   const calls = new Map<number, number>()
-  let finish: FinishReason | undefined
+  let reason: string | undefined
   let guarded = false
   let tokens: Tokens | undefined
   let served: Served | undefined
@@ -44,13 +43,6 @@ export const reader: Dialect["reader"] = (route) => {
     if (text !== "") out.push({ type: "arguments", index, text })
   }
 
-  const conclude = (reason: string | undefined): UpstreamFault | undefined => {
-    const finished = finishOfWord(reason)
-    if (Result.isFailure(finished)) return finished.failure
-    finish = finished.success
-    return undefined
-  }
-
   /** What a whole message says, or a delta of one. */
   const say = (message: JsonObject, likely: JsonObject | undefined, out: Pieces): void => {
     addText(filter.push(textOf(message.content) ?? ""), out, likely)
@@ -66,8 +58,7 @@ export const reader: Dialect["reader"] = (route) => {
       const choice = objectOf(arrayOf(body.choices)[0])
       if (!isObject(choice.message)) return invalidBody
       guarded = isGuarded(body)
-      const fault = conclude(guarded ? "content_filter" : textOf(choice.finish_reason))
-      if (fault !== undefined) return fault
+      reason = textOf(choice.finish_reason) ?? ""
       tokens = answerTokens(body.usage, route, chatNames)
       served = servedOf(body)
       logprobs = readLogprobs(choice, route)
@@ -85,20 +76,19 @@ export const reader: Dialect["reader"] = (route) => {
       // (docs/decisions.md#chunks-without-choices).
       tokens = answerTokens(chunk.usage, route, chatNames) ?? tokens
       const choice = objectOf(arrayOf(chunk.choices)[0])
-      const reason = textOf(choice.finish_reason)
-      const fault = reason === undefined ? undefined : conclude(reason)
-      if (fault !== undefined) return fault
+      reason = textOf(choice.finish_reason) ?? reason
       guarded ||= isGuarded(chunk)
       served ??= servedOf(chunk)
       say(objectOf(choice.delta), readLogprobs(choice, route), out)
       return undefined
     },
     end: (out) => {
-      if (!over || finish === undefined) return Result.fail(cut)
-      addText(filter.end(), out)
-      for (const index of calls.values()) out.push({ type: "call-end", index })
-      const finishReason = guarded ? "content_filter" : finishOf(finish, calls.size)
-      return Result.succeed({ finishReason, usage: tokens, served, logprobs })
+      if (!over || reason === undefined) return Result.fail(cut)
+      return Result.map(finishOfWord(reason, guarded), (finish) => {
+        addText(filter.end(), out)
+        for (const index of calls.values()) out.push({ type: "call-end", index })
+        return { finishReason: finishOf(finish, calls.size), usage: tokens, served, logprobs }
+      })
     },
     ended: () => over,
     usage: () => tokens
