@@ -1,10 +1,9 @@
 /** What a cloud is: four values, from which `makeProvider` makes its provider. */
-import type { Effect } from "effect"
 import type { Cloud as CloudName } from "../catalog/clouds.ts"
 import type { Operation, Route } from "../catalog/Route.ts"
 import type { Decoder } from "../wire/Event.ts"
 import type { JsonObject } from "../wire/json.ts"
-import type { AuthHeaders, CredentialError } from "./credentials/CredentialError.ts"
+import type { Credential } from "./credentials/Credential.ts"
 import type { Scrub } from "./fault.ts"
 import type { Body } from "./Provider.ts"
 
@@ -19,13 +18,6 @@ export interface CallKind {
 export interface Message {
   readonly body: Body
   readonly headers?: Readonly<Record<string, string>>
-}
-
-export interface Signable {
-  readonly url: URL
-  readonly region: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array
 }
 
 export interface Cloud {
@@ -44,12 +36,7 @@ export interface Cloud {
     /** The body of a whole reply, in the words of the vendor's own API. */
     readonly reply?: (call: CallKind, body: JsonObject) => JsonObject | undefined
   }
-  readonly auth: {
-    /** All headers of a request, those that authenticate it among them. */
-    readonly headers: (request: Signable) => Effect.Effect<AuthHeaders, CredentialError>
-    /** Replaces credentials that were refused; absent where they are fixed. */
-    readonly refresh?: ((refused: AuthHeaders) => Effect.Effect<void, CredentialError>) | undefined
-  }
+  readonly auth: Credential
   /** How a streamed reply is framed. */
   readonly framing: (call: CallKind) => { readonly contentType: string; readonly decoder: () => Decoder }
   /** Takes out of the cloud's words what is the operator's. */

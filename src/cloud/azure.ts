@@ -27,7 +27,6 @@ export const azure = Layer.effect(
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ azure }) => Effect.fromOption(azure))
     const { hostname } = new URL(settings.endpoint)
-    const credential = yield* credentialOf(settings)
     const cloud: Cloud = {
       name: "azure",
       endpoint: {
@@ -37,10 +36,7 @@ export const azure = Layer.effect(
         path: ({ operation }) => `/openai/v1/${operation === "responses" ? "responses" : "chat/completions"}`,
         message: ({ route }, body) => ({ body: { ...body, model: route.deployment.model } })
       },
-      auth: {
-        headers: ({ headers }) => Effect.map(credential.headers, (own) => ({ ...headers, ...own })),
-        refresh: Option.isSome(settings.apiKey) ? undefined : credential.refresh
-      },
+      auth: yield* credentialOf(settings),
       framing: () => ({ contentType: "text/event-stream", decoder: sse }),
       scrub: ({ deployment, model }) =>
         makeScrub([

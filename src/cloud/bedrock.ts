@@ -68,8 +68,6 @@ export const bedrock = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ bedrock }) => Effect.fromOption(bedrock))
-    const credential = yield* credentialOf(settings)
-    const fixed = Option.isSome(settings.bearerToken) || Option.isSome(settings.keys)
     const cloud: Cloud = {
       name: "bedrock",
       endpoint: {
@@ -80,7 +78,7 @@ export const bedrock = Layer.effect(
         message,
         reply
       },
-      auth: { headers: credential.sign, refresh: fixed ? undefined : credential.refresh },
+      auth: yield* credentialOf(settings),
       framing: (call) =>
         isFramed(call)
           ? { contentType: framesType, decoder: awsFrames }

@@ -55,7 +55,6 @@ export const vertex = Layer.effect(
   Provider,
   Effect.gen(function* () {
     const settings = yield* Effect.flatMap(Clouds, ({ vertex }) => Effect.fromOption(vertex))
-    const credential = yield* credentialOf(settings)
     const cloud: Cloud = {
       name: "vertex",
       endpoint: {
@@ -68,10 +67,7 @@ export const vertex = Layer.effect(
         path: (call, location) => path(settings.project, call, location),
         message
       },
-      auth: {
-        headers: ({ headers }) => Effect.map(credential.headers, (own) => ({ ...headers, ...own })),
-        refresh: Option.isSome(settings.accessToken) ? undefined : credential.refresh
-      },
+      auth: yield* credentialOf(settings),
       framing: () => ({ contentType: "text/event-stream", decoder: sse }),
       scrub: ({ deployment, model }) =>
         makeScrub([

@@ -1,7 +1,7 @@
 /** A bearer token that is refreshed before it expires. */
 import { Clock, Duration, Effect, Redacted, type Scope } from "effect"
 import { steadyMillis } from "../../wire/steady.ts"
-import { type AuthHeaders, CredentialError } from "./CredentialError.ts"
+import { type AuthHeaders, CredentialError } from "./Credential.ts"
 
 /** A token and when it expires, in milliseconds since the epoch. */
 export interface Token {

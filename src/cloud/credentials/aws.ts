@@ -2,9 +2,15 @@
 import https from "node:https"
 import { Clock, Effect, Option, Redacted } from "effect"
 import { steadyMillis } from "../../wire/steady.ts"
-import type { Signable } from "../Cloud.ts"
-import { type AuthHeaders, type CredentialError, credentialError } from "./CredentialError.ts"
-import { pauseMillis } from "./Token.ts"
+import {
+  type AuthHeaders,
+  type Credential,
+  type CredentialError,
+  credentialError,
+  fixedHeaders,
+  type Signable
+} from "./Credential.ts"
+import { bearer, pauseMillis } from "./Token.ts"
 
 export interface AwsOptions {
   /** Where credentials themselves come from (the STS of this region, never another partition's). */
@@ -24,18 +30,6 @@ export interface AwsKeys {
   readonly sessionToken: Option.Option<Redacted.Redacted<string>>
 }
 
-export interface AwsCredential {
-  /** The request's own headers and those that authenticate it, without `host`, which follows from the URL. */
-  readonly sign: (request: Signable) => Effect.Effect<AuthHeaders, CredentialError>
-  /**
-   * For a signature that the cloud refused (401, or 403 with an expired token): replaces the credentials behind it,
-   * once for all who ask, unless they have been replaced since or just now. Nothing happens for a bearer key.
-   */
-  readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
-  /** Where the chain finds its keys, in the library's words; absent for what is fixed. */
-  readonly source?: Effect.Effect<string | undefined, CredentialError> | undefined
-}
-
 const failed = credentialError(
   "the AWS default chain",
   "attach a role, set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or set AWS_BEARER_TOKEN_BEDROCK"
@@ -46,14 +40,9 @@ const failed = credentialError(
  * the vendor's: environment, profile and SSO, web identity, container, instance. It refreshes by the rules of our
  * other credentials (5 minutes early, in the background, one attempt for all), so it needs no cache of ours.
  */
-export const aws = (options: AwsOptions): Effect.Effect<AwsCredential, CredentialError> => {
+export const aws = (options: AwsOptions): Effect.Effect<Credential, CredentialError> => {
   const { bearerToken } = options
-  return bearerToken === undefined
-    ? signature(options)
-    : Effect.succeed({
-        sign: ({ headers }) => Effect.succeed({ ...headers, authorization: `Bearer ${Redacted.value(bearerToken)}` }),
-        refresh: () => Effect.void
-      })
+  return bearerToken === undefined ? signature(options) : Effect.succeed(fixedHeaders(bearer(bearerToken)))
 }
 
 const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOptions) {
@@ -83,7 +72,7 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
     applyChecksum: false // the signature covers the body's hash; Bedrock does not need it as a header too
   })
 
-  const sign = Effect.fnUntraced(function* (request: Signable) {
+  const headers = Effect.fnUntraced(function* (request: Signable) {
     const now = yield* Clock.currentTimeMillis
     const { url } = request
     const signed = yield* attempt(() =>
@@ -100,8 +89,8 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
         { signingDate: new Date(now), signingRegion: request.region }
       )
     )
-    const { host: _, ...headers } = signed.headers
-    return headers
+    const { host: _, ...rest } = signed.headers
+    return rest
   })
 
   let refusableAt = Number.NEGATIVE_INFINITY
@@ -136,7 +125,7 @@ const signature = Effect.fnUntraced(function* ({ region, fips, keys }: AwsOption
     }
   )
 
-  return keys === undefined ? { sign, refresh, source } : { sign, refresh }
+  return keys === undefined ? { headers, refresh, source } : { headers }
 })
 
 /** In the shape of the default chain, which takes options. */

@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto"
 import type { INetworkModule, NodeAuthOptions } from "@azure/msal-node"
 import { Effect, Redacted, type Scope } from "effect"
 import { readRegularText } from "../../regularFile.ts"
-import { CredentialError, credentialError, type HeaderCredential } from "./CredentialError.ts"
+import { type Credential, CredentialError, credentialError, fixedHeaders, sameHeaders } from "./Credential.ts"
 import { bearer, makeTokenCache } from "./Token.ts"
 
 export interface AzureOptions {
@@ -32,14 +32,9 @@ export interface AzureOptions {
  * the order of Azure's own default chain: client secret, client certificate, workload identity, managed identity.
  * Files are read again for every token, so that rotated ones are picked up.
  */
-export const azure = (options: AzureOptions): Effect.Effect<HeaderCredential, CredentialError, Scope.Scope> => {
+export const azure = (options: AzureOptions): Effect.Effect<Credential, CredentialError, Scope.Scope> => {
   const { apiKey } = options
-  return apiKey === undefined
-    ? entra(options)
-    : Effect.succeed({
-        headers: Effect.succeed({ "api-key": Redacted.value(apiKey) }),
-        refresh: () => Effect.void
-      })
+  return apiKey === undefined ? entra(options) : Effect.succeed(fixedHeaders({ "api-key": Redacted.value(apiKey) }))
 }
 
 const entra = Effect.fnUntraced(function* (options: AzureOptions) {
@@ -87,7 +82,7 @@ const entra = Effect.fnUntraced(function* (options: AzureOptions) {
           })
     )
   )
-  return { headers: Effect.map(cache.get, bearer), refresh: cache.refresh }
+  return { headers: sameHeaders(Effect.map(cache.get, bearer)), refresh: cache.refresh }
 })
 
 /** Where the endpoint's cloud issues tokens, and for what. */

@@ -1,6 +1,13 @@
 /** Google OAuth access tokens for Vertex AI. */
 import { Effect, Redacted, type Scope } from "effect"
-import { type AuthHeaders, type CredentialError, credentialError, type HeaderCredential } from "./CredentialError.ts"
+import {
+  type AuthHeaders,
+  type Credential,
+  type CredentialError,
+  credentialError,
+  fixedHeaders,
+  sameHeaders
+} from "./Credential.ts"
 import { bearer, makeTokenCache } from "./Token.ts"
 
 export interface GoogleOptions {
@@ -20,13 +27,10 @@ const failed = credentialError(
  * Credentials are google-auth-library's: a file (service account, workload identity federation, user) or the metadata
  * server. They are looked for on first use, so that a gateway starts while Google is unreachable.
  */
-export const google = (options: GoogleOptions): Effect.Effect<HeaderCredential, CredentialError, Scope.Scope> =>
-  options.accessToken === undefined ? applicationDefault(options.project) : Effect.succeed(fixed(options.accessToken))
-
-const fixed = (token: Redacted.Redacted<string>): HeaderCredential => ({
-  headers: Effect.succeed(bearer(token)),
-  refresh: () => Effect.void
-})
+export const google = (options: GoogleOptions): Effect.Effect<Credential, CredentialError, Scope.Scope> =>
+  options.accessToken === undefined
+    ? applicationDefault(options.project)
+    : Effect.succeed(fixedHeaders(bearer(options.accessToken)))
 
 const attempt = <A>(promise: () => Promise<A>) => Effect.tryPromise({ try: promise, catch: failed })
 
@@ -51,5 +55,6 @@ const applicationDefault = Effect.fnUntraced(function* (projectId: string) {
     cache.get,
     (token): AuthHeaders => (quotaProject ? { ...bearer(token), "x-goog-user-project": quotaProject } : bearer(token))
   )
-  return { headers, refresh: cache.refresh, source: () => source }
+  const found = Effect.map(cache.get, () => source)
+  return { headers: sameHeaders(headers), refresh: cache.refresh, source: found }
 })

@@ -5,7 +5,7 @@ import type { Cloud } from "../../catalog/clouds.ts"
 import * as azure from "../../cloud/azure.ts"
 import * as bedrock from "../../cloud/bedrock.ts"
 import { connections } from "../../cloud/connections.ts"
-import type { HeaderCredential } from "../../cloud/credentials/CredentialError.ts"
+import type { Credential } from "../../cloud/credentials/Credential.ts"
 import * as vertex from "../../cloud/vertex.ts"
 import { type GatewaySettings, Settings } from "../../Settings.ts"
 import type { CloudSettings } from "../../settings/clouds.ts"
@@ -20,8 +20,15 @@ interface Target {
   readonly origin: string
 }
 
-const fromHeaders = <E>(credential: Effect.Effect<HeaderCredential, E, Scope.Scope>) =>
-  Effect.scoped(Effect.flatMap(credential, ({ headers, source }) => Effect.map(headers, () => source?.())))
+const obtain = <E>(credential: Effect.Effect<Credential, E, Scope.Scope>, origin: string, region: string) =>
+  Effect.scoped(
+    Effect.flatMap(credential, ({ headers, source }) =>
+      Effect.andThen(
+        headers({ url: new URL(origin), headers: {}, body: new Uint8Array(), region }),
+        source ?? Effect.undefined
+      )
+    )
+  )
 
 /** The name of the first that is set. */
 const firstSet = (
@@ -32,19 +39,18 @@ const firstSet = (
 /** The active clouds. */
 const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
   [
-    Option.map(
-      clouds.vertex,
-      (settings): Target => ({
+    Option.map(clouds.vertex, (settings): Target => {
+      const origin = Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location))
+      return {
         cloud: "vertex",
         credential: firstSet("Application Default Credentials", ["VERTEX_ACCESS_TOKEN", settings.accessToken]),
-        obtain: fromHeaders(vertex.credentialOf(settings)),
-        origin: Option.getOrElse(settings.baseUrl, () => vertex.host(settings.location))
-      })
-    ),
+        obtain: obtain(vertex.credentialOf(settings), origin, settings.location),
+        origin
+      }
+    }),
     Option.map(clouds.bedrock, (settings): Target => {
       const { bearerToken, keys, region } = settings
       const origin = Option.getOrElse(settings.baseUrl, () => bedrock.host(settings, region))
-      const request = { url: new URL(origin), headers: {}, body: new Uint8Array(), region }
       return {
         cloud: "bedrock",
         credential: firstSet(
@@ -52,9 +58,7 @@ const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
           ["AWS_BEARER_TOKEN_BEDROCK", bearerToken],
           ["AWS_ACCESS_KEY_ID", keys]
         ),
-        obtain: Effect.flatMap(bedrock.credentialOf(settings), ({ sign, source }) =>
-          Effect.andThen(sign(request), source ?? Effect.undefined)
-        ),
+        obtain: obtain(bedrock.credentialOf(settings), origin, region),
         origin
       }
     }),
@@ -69,7 +73,7 @@ const targets = (clouds: CloudSettings): ReadonlyArray<Target> =>
           ["Entra ID, client certificate", settings.clientCertificatePath],
           ["Entra ID, workload identity", settings.federatedTokenFile]
         ),
-        obtain: fromHeaders(azure.credentialOf(settings)),
+        obtain: obtain(azure.credentialOf(settings), settings.endpoint, settings.region),
         origin: settings.endpoint
       })
     )

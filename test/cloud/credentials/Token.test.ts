@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { CredentialError } from "../../../src/cloud/credentials/CredentialError.ts"
+import { CredentialError } from "../../../src/cloud/credentials/Credential.ts"
 import { bearer, makeTokenCache } from "../../../src/cloud/credentials/Token.ts"
 import { together } from "./tokenServer.ts"
 

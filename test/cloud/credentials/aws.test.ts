@@ -4,7 +4,7 @@ import { SignatureV4 } from "@smithy/signature-v4"
 import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { aws } from "../../../src/cloud/credentials/aws.ts"
-import { environment, together, tokenServer } from "./tokenServer.ts"
+import { environment, renew, together, tokenServer } from "./tokenServer.ts"
 
 const region = "us-gov-west-1"
 const host = `https://bedrock-runtime.${region}.amazonaws.com`
@@ -68,7 +68,7 @@ describe("aws", () => {
       Effect.gen(function* () {
         yield* fixed
         yield* TestClock.setTime(Date.UTC(2026, 0, 2, 3, 4, 5))
-        const { sign } = yield* aws({ region: "us-east-1", fips: true })
+        const { headers: sign } = yield* aws({ region: "us-east-1", fips: true })
         const expected = {
           "x-amz-date": "20260102T030405Z",
           "x-amz-security-token": "TOK",
@@ -89,11 +89,11 @@ describe("aws", () => {
       }
       const given = yield* aws({ region, fips: true, keys })
       const found = yield* aws({ region, fips: true })
-      const signed = yield* given.sign(request(`${host}/model/m/invoke`))
-      assert.deepStrictEqual(signed, yield* found.sign(request(`${host}/model/m/invoke`)))
-      yield* given.refresh(signed)
+      const signed = yield* given.headers(request(`${host}/model/m/invoke`))
+      assert.deepStrictEqual(signed, yield* found.headers(request(`${host}/model/m/invoke`)))
+      assert.isUndefined(given.refresh)
       const lasting = yield* aws({ region, fips: true, keys: { ...keys, sessionToken: Option.none() } })
-      assert.notProperty(yield* lasting.sign(request(`${host}/model/m/invoke`)), "x-amz-security-token")
+      assert.notProperty(yield* lasting.headers(request(`${host}/model/m/invoke`)), "x-amz-security-token")
     })
   )
 
@@ -101,7 +101,7 @@ describe("aws", () => {
     Effect.gen(function* () {
       yield* fixed
       yield* TestClock.setTime(Date.UTC(2026, 0, 2, 3, 4, 5))
-      const { sign } = yield* aws({ region, fips: false })
+      const { headers: sign } = yield* aws({ region, fips: false })
       const headers = { "content-type": "application/json", accept: "*/*" }
       const signed = yield* sign(request("http://127.0.0.1:8123/model/m/invoke?b=2&a=1", headers))
       assert.notProperty(signed, "host")
@@ -137,10 +137,10 @@ describe("aws", () => {
 
   it.live("sends a bearer key instead of a signature", () =>
     Effect.gen(function* () {
-      const { sign, refresh } = yield* aws({ region, fips: true, bearerToken: Redacted.make("key") })
+      const { headers: sign, refresh } = yield* aws({ region, fips: true, bearerToken: Redacted.make("key") })
       const headers = yield* sign(request(`${host}/model/m/invoke`, { accept: "*/*" }))
       assert.deepStrictEqual(headers, { accept: "*/*", authorization: "Bearer key" })
-      yield* refresh(headers)
+      assert.isUndefined(refresh)
     })
   )
 
@@ -148,20 +148,20 @@ describe("aws", () => {
     Effect.gen(function* () {
       const server = yield* tokenServer((_, n) => role(n))
       yield* container(server.url)
-      const { sign, refresh } = yield* aws({ region, fips: true })
+      const { headers: sign, refresh } = yield* aws({ region, fips: true })
       const one = sign(request(`${host}/model/m/invoke`))
       const all = yield* together(one, 100)
       assert.isTrue(all.every((headers) => headers["x-amz-security-token"] === "session-1"))
       assert.strictEqual(server.requests.length, 1)
       const refused = all[0] ?? {}
-      yield* together(refresh(refused), 100)
-      yield* refresh(refused)
+      yield* together(renew({ refresh }, refused), 100)
+      yield* renew({ refresh }, refused)
       const renewed = yield* one
       assert.strictEqual(renewed["x-amz-security-token"], "session-2")
       assert.strictEqual(server.requests.length, 2)
       // What refuses new ones as well is no fault of theirs.
-      yield* together(refresh(renewed), 100)
-      yield* refresh(renewed)
+      yield* together(renew({ refresh }, renewed), 100)
+      yield* renew({ refresh }, renewed)
       assert.strictEqual(server.requests.length, 2)
     })
   )
@@ -170,7 +170,7 @@ describe("aws", () => {
     Effect.gen(function* () {
       const server = yield* tokenServer((_, n) => (n === 1 ? role(n, 200_000) : { status: 400, json: {} }))
       yield* container(server.url)
-      const { sign } = yield* aws({ region, fips: true })
+      const { headers: sign } = yield* aws({ region, fips: true })
       const one = sign(request(`${host}/model/m/invoke`))
       yield* one
       assert.strictEqual((yield* one)["x-amz-security-token"], "session-1")
@@ -183,7 +183,7 @@ describe("aws", () => {
   it.live("says that the chain found nothing, without quoting the library", () =>
     Effect.gen(function* () {
       yield* environment({ ...nothing, AWS_WEB_IDENTITY_TOKEN_FILE: "/nonexistent/secret", AWS_ROLE_ARN: "secret" })
-      const { sign } = yield* aws({ region, fips: true })
+      const { headers: sign } = yield* aws({ region, fips: true })
       const error = yield* Effect.flip(sign(request(`${host}/model/m/invoke`)))
       assert.match(error.message, /^no credentials from the AWS default chain \(/)
       assert.notInclude(JSON.stringify(error) + String(error.stack) + String(error.cause), "secret")

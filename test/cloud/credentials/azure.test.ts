@@ -6,7 +6,7 @@ import type { INetworkModule, NetworkRequestOptions, NetworkResponse } from "@az
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { azure, azureCloud } from "../../../src/cloud/credentials/azure.ts"
-import { environment, together, tokenServer } from "./tokenServer.ts"
+import { environment, plain, renew, together, tokenServer } from "./tokenServer.ts"
 
 const government = new URL("https://name.openai.azure.us")
 const application = { endpoint: government, tenantId: "8d1b5a30-0000-4000-8000-000000000001", clientId: "client" }
@@ -72,8 +72,8 @@ describe("azure", () => {
         apiKey: Redacted.make("key"),
         clientSecret: Redacted.make("s")
       })
-      assert.deepStrictEqual(yield* credential.headers, { "api-key": "key" })
-      yield* credential.refresh({ "api-key": "key" })
+      assert.deepStrictEqual(yield* credential.headers(plain), { "api-key": "key" })
+      assert.isUndefined(credential.refresh)
     })
   )
 
@@ -81,10 +81,10 @@ describe("azure", () => {
     Effect.gen(function* () {
       const { network, requests } = authority(token)
       const credential = yield* azure({ ...application, clientSecret: Redacted.make("s3cret"), network })
-      const all = yield* together(credential.headers, 100)
+      const all = yield* together(credential.headers(plain), 100)
       assert.isTrue(all.every((headers) => headers.authorization === "Bearer entra-1"))
-      yield* credential.refresh({ authorization: "Bearer entra-1" })
-      assert.deepStrictEqual(yield* credential.headers, { authorization: "Bearer entra-2" })
+      yield* renew(credential, { authorization: "Bearer entra-1" })
+      assert.deepStrictEqual(yield* credential.headers(plain), { authorization: "Bearer entra-2" })
       assert.deepStrictEqual(
         requests.map(({ url }) => url.split("?")[0]),
         [tokenEndpoint, tokenEndpoint]
@@ -102,9 +102,9 @@ describe("azure", () => {
       const federatedTokenFile = join(yield* folder, "token")
       writeFileSync(federatedTokenFile, "jwt-1\n")
       const credential = yield* azure({ ...application, federatedTokenFile, network })
-      const headers = yield* credential.headers
+      const headers = yield* credential.headers(plain)
       writeFileSync(federatedTokenFile, "jwt-2\n")
-      yield* credential.refresh(headers)
+      yield* renew(credential, headers)
       assert.deepStrictEqual(
         requests.map(({ form }) => form.get("client_assertion")),
         ["jwt-1", "jwt-2"]
@@ -119,7 +119,7 @@ describe("azure", () => {
       const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
       writeFileSync(clientCertificatePath, privateKey.export({ type: "pkcs8", format: "pem" }) + certificate)
       const credential = yield* azure({ ...application, clientCertificatePath, network })
-      yield* credential.headers
+      yield* credential.headers(plain)
       const [header = "", payload = "", signature = ""] = requests[0]?.form.get("client_assertion")?.split(".") ?? []
       const { alg, "x5t#S256": thumbprint } = JSON.parse(Buffer.from(header, "base64url").toString())
       assert.strictEqual(alg, "PS256")
@@ -145,10 +145,10 @@ describe("azure", () => {
       }))
       yield* environment({ IDENTITY_ENDPOINT: `${server.url}/msi/token`, IDENTITY_HEADER: "header" })
       const credential = yield* azure({ endpoint: government, clientId: "user-assigned" })
-      const all = yield* together(credential.headers, 100)
+      const all = yield* together(credential.headers(plain), 100)
       assert.isTrue(all.every((headers) => headers.authorization === "Bearer identity-1"))
-      yield* credential.refresh({ authorization: "Bearer identity-1" })
-      assert.deepStrictEqual(yield* credential.headers, { authorization: "Bearer identity-2" })
+      yield* renew(credential, { authorization: "Bearer identity-1" })
+      assert.deepStrictEqual(yield* credential.headers(plain), { authorization: "Bearer identity-2" })
       assert.strictEqual(server.requests.length, 2)
       const asked = new URL(server.requests[0]?.url ?? "", server.url).searchParams
       assert.strictEqual(asked.get("resource"), "https://cognitiveservices.azure.us")
@@ -164,11 +164,11 @@ describe("azure", () => {
         body: { error: "invalid_client", error_description: "AADSTS7000215: s3cret", correlation_id: "c" }
       }))
       const credential = yield* azure({ ...application, clientSecret: Redacted.make("s3cret"), network })
-      const error = yield* Effect.flip(credential.headers)
+      const error = yield* Effect.flip(credential.headers(plain))
       assert.match(error.message, /^no credentials from Entra ID \(client secret\) \(.*invalid_client/)
       assert.notInclude(JSON.stringify(error) + String(error.stack) + String(error.cause), "s3cret")
       const gone = yield* azure({ ...application, federatedTokenFile: "/nonexistent/token", network })
-      assert.match((yield* Effect.flip(gone.headers)).message, /Entra ID \(workload identity\) \(ENOENT\)/)
+      assert.match((yield* Effect.flip(gone.headers(plain))).message, /Entra ID \(workload identity\) \(ENOENT\)/)
     })
   )
 

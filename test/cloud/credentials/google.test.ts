@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { google } from "../../../src/cloud/credentials/google.ts"
-import { environment, type TokenReply, together, tokenServer } from "./tokenServer.ts"
+import { environment, plain, renew, type TokenReply, together, tokenServer } from "./tokenServer.ts"
 
 /** Nothing of the machine's own Google set-up. */
 const nothing = {
@@ -48,9 +48,9 @@ describe("google", () => {
   it.live("sends a fixed token as it is", () =>
     Effect.gen(function* () {
       const credential = yield* google({ project: "p", accessToken: Redacted.make("fixed") })
-      const headers = yield* credential.headers
+      const headers = yield* credential.headers(plain)
       assert.deepStrictEqual(headers, { authorization: "Bearer fixed" })
-      yield* credential.refresh(headers)
+      assert.isUndefined(credential.refresh)
     })
   )
 
@@ -59,10 +59,10 @@ describe("google", () => {
       const server = yield* metadata(token)
       yield* useMetadata(server.url)
       const credential = yield* google({ project: "p" })
-      const all = yield* together(credential.headers, 100)
+      const all = yield* together(credential.headers(plain), 100)
       assert.deepStrictEqual(all, Array(100).fill({ authorization: "Bearer ya29.t1" }))
-      yield* credential.refresh({ authorization: "Bearer ya29.t1" })
-      assert.deepStrictEqual(yield* credential.headers, { authorization: "Bearer ya29.t2" })
+      yield* renew(credential, { authorization: "Bearer ya29.t1" })
+      assert.deepStrictEqual(yield* credential.headers(plain), { authorization: "Bearer ya29.t2" })
       const asked = server.requests.filter(({ url }) => url.includes("/token"))
       assert.strictEqual(asked.length, 2)
       assert.match(decodeURIComponent(asked[0]?.url ?? ""), /scopes=https:\/\/www.googleapis.com\/auth\/cloud-platform/)
@@ -77,10 +77,10 @@ describe("google", () => {
       )
       yield* useMetadata(server.url)
       const credential = yield* google({ project: "p" })
-      const error = yield* Effect.flip(credential.headers)
+      const error = yield* Effect.flip(credential.headers(plain))
       assert.match(error.message, /Application Default Credentials \(.*status 403\)/)
       assert.notInclude(JSON.stringify(error) + String(error) + String(error.stack) + String(error.cause), secret)
-      assert.deepStrictEqual(yield* credential.headers, { authorization: "Bearer ya29.t2" })
+      assert.deepStrictEqual(yield* credential.headers(plain), { authorization: "Bearer ya29.t2" })
     })
   )
 
@@ -101,11 +101,11 @@ describe("google", () => {
       )
       yield* environment({ ...nothing, GOOGLE_APPLICATION_CREDENTIALS: join(folder, "adc.json") })
       const credential = yield* google({ project: "p" })
-      const headers = yield* credential.headers
+      const headers = yield* credential.headers(plain)
       assert.deepStrictEqual(headers, { authorization: "Bearer ya29.t1", "x-goog-user-project": "billing" })
       assert.include(server.requests[0]?.body, "subject_token=subject-token")
-      yield* credential.refresh(headers)
-      assert.strictEqual((yield* credential.headers).authorization, "Bearer ya29.t2")
+      yield* renew(credential, headers)
+      assert.strictEqual((yield* credential.headers(plain)).authorization, "Bearer ya29.t2")
       assert.strictEqual(server.requests.length, 2)
     })
   )
@@ -121,7 +121,7 @@ describe("google", () => {
       })
       yield* environment({ GOOGLE_APPLICATION_CREDENTIALS: join(folder, "adc.json") })
       const credential = yield* google({ project: "p" })
-      const error = yield* Effect.flip(credential.headers)
+      const error = yield* Effect.flip(credential.headers(plain))
       assert.match(error.message, /^no credentials from Google Application Default Credentials/)
       assert.notInclude(error.message, "PRIVATE")
     })

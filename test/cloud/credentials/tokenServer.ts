@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
+import type { AuthHeaders, Credential } from "../../../src/cloud/credentials/Credential.ts"
 
 export interface TokenRequest {
   readonly method: string
@@ -15,6 +16,13 @@ export interface TokenReply {
   readonly headers?: Record<string, string>
   readonly json: unknown
 }
+
+/** A request without headers of its own. */
+export const plain = { url: new URL("https://cloud.example"), region: "", headers: {}, body: new Uint8Array() }
+
+/** Replaces a credential that was refused. */
+export const renew = ({ refresh }: Pick<Credential, "refresh">, refused: AuthHeaders) =>
+  refresh === undefined ? Effect.die("it is fixed") : refresh(refused)
 
 /** Answers each request with `reply(request, n)`, n counting from 1; records what was asked. Closed with the scope. */
 export const tokenServer = (reply: (request: TokenRequest, n: number) => TokenReply) =>

@@ -1,4 +1,5 @@
-import { Data, type Effect } from "effect"
+/** How requests to a cloud are authenticated, and why they cannot be. */
+import { Data, Effect } from "effect"
 
 /**
  * A cloud's credential could not be obtained. The message names the cloud and what the library called the failure,
@@ -9,18 +10,38 @@ export class CredentialError extends Data.TaggedError("CredentialError")<{ reado
 /** Headers that authenticate a request; the values are secrets. */
 export type AuthHeaders = Readonly<Record<string, string>>
 
-/** A credential that is sent as a header, whatever the request. */
-export interface HeaderCredential {
-  /** Where the library found what the last headers were made from, in its words; undefined where it does not say. */
-  readonly source?: (() => string | undefined) | undefined
-  /** The headers to send now; waits for the token service only when no valid token is at hand. */
-  readonly headers: Effect.Effect<AuthHeaders, CredentialError>
-  /**
-   * For an upstream 401: replaces the token that `refused` carried, once for all who ask, unless it has been replaced
-   * since. Nothing happens for a fixed key.
-   */
-  readonly refresh: (refused: AuthHeaders) => Effect.Effect<void, CredentialError>
+/** A request before its credentials. */
+export interface Signable {
+  readonly url: URL
+  readonly region: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
 }
+
+/** How requests to a cloud are authenticated. */
+export interface Credential {
+  /**
+   * The request's own headers and those that authenticate it, without `host`, which follows from the URL. It waits for the token
+   * service only when no valid token is at hand.
+   */
+  readonly headers: (request: Signable) => Effect.Effect<AuthHeaders, CredentialError>
+  /**
+   * For what the cloud refused (401, or 403 with an expired token): replaces the credentials behind the headers, once for all who
+   * ask, unless they have been replaced since or just now. Absent where they are fixed.
+   */
+  readonly refresh?: ((refused: AuthHeaders) => Effect.Effect<void, CredentialError>) | undefined
+  /** Where the library finds them, in its words; absent for what is fixed. */
+  readonly source?: Effect.Effect<string | undefined, CredentialError> | undefined
+}
+
+/** Headers that do not depend on the request, beside its own. */
+export const sameHeaders =
+  <E>(own: Effect.Effect<AuthHeaders, E>) =>
+  ({ headers }: Signable): Effect.Effect<AuthHeaders, E> =>
+    Effect.map(own, (own) => ({ ...headers, ...own }))
+
+/** A key or token that is sent as it is. */
+export const fixedHeaders = (own: AuthHeaders): Credential => ({ headers: sameHeaders(Effect.succeed(own)) })
 
 /** Describes a failure of a vendor's library by its name, code and HTTP status, and by nothing else of it; then what fixes it. */
 export const credentialError =
