@@ -19,32 +19,16 @@ const withdrawnError = new GatewayError({
   code: "revoked"
 })
 
-/** One fiber a credential with streams; each stream awaits what it answers. */
 export const makeTerminations = Effect.gen(function* () {
   const keys = yield* Keys
   const identity = Option.getOrUndefined(yield* Effect.serviceOption(Identity))
   const { expired } = yield* Drain
-  const scope = yield* Effect.scope
-  const ends = new Map<string, Deferred.Deferred<GatewayError>>()
-  const endOf = (credential: string): Effect.Effect<GatewayError> =>
-    Effect.suspend(() => {
-      const known = ends.get(credential)
-      if (known !== undefined) return Deferred.await(known)
-      const end = Deferred.makeUnsafe<GatewayError>()
-      ends.set(credential, end)
-      const revoked = Effect.as(keys.ended(credential), isCallerId(credential) ? withdrawnError : revokedError)
-      return Effect.raceFirst(Deferred.await(expired), revoked).pipe(
-        Effect.tap((error) => {
-          ends.delete(credential)
-          return Deferred.succeed(end, error)
-        }),
-        Effect.forkIn(scope),
-        Effect.andThen(Deferred.await(end))
-      )
-    })
+  // Nothing is kept for a caller between its streams: callers with tokens and certificates are without number.
   return (caller: CallerIdentity): Effect.Effect<GatewayError> => {
-    const end = endOf(keys.credentialOf(caller))
+    const credential = keys.credentialOf(caller)
+    const refused = Effect.as(keys.ended(credential), isCallerId(credential) ? withdrawnError : revokedError)
     const withdrawn = identity?.ended(caller)
-    return withdrawn === undefined ? end : Effect.raceFirst(end, Effect.as(withdrawn, withdrawnError))
+    const ends = [Deferred.await(expired), refused]
+    return Effect.raceAllFirst(withdrawn === undefined ? ends : [...ends, Effect.as(withdrawn, withdrawnError)])
   }
 })
