@@ -51,7 +51,7 @@ export const servedOf = ({ service_tier, system_fingerprint }: JsonObject): Serv
 const answerOf = (pieces: ReadonlyArray<Piece>, { usage, ...ending }: Ending): Answer => {
   let text = ""
   let refusal: string | undefined
-  let annotations: ReadonlyArray<Json> | undefined
+  let annotations: Array<Json> | undefined
   let extra: JsonObject | undefined
   const calls: Array<{
     readonly id: string
@@ -68,7 +68,8 @@ const answerOf = (pieces: ReadonlyArray<Piece>, { usage, ...ending }: Ending): A
         refusal = (refusal ?? "") + piece.text
         break
       case "annotations":
-        annotations = [...(annotations ?? []), ...piece.annotations]
+        annotations ??= []
+        for (const annotation of piece.annotations) annotations.push(annotation)
         break
       case "call":
         calls.push({ id: piece.id, name: piece.name, args: "", extra: piece.extra })

@@ -30,8 +30,7 @@ export const reader: Dialect["reader"] = (route) => {
   let over = false
   let logprobs: JsonObject | undefined
 
-  const call = (delta: JsonObject, position: number, out: Pieces): void => {
-    const theirs = numberOf(delta.index) ?? position
+  const call = (delta: JsonObject, theirs: number, out: Pieces): void => {
     const called = objectOf(delta.function)
     const known = calls.get(theirs)
     const index = known ?? calls.size
@@ -43,14 +42,18 @@ export const reader: Dialect["reader"] = (route) => {
     if (text !== "") out.push({ type: "arguments", index, text })
   }
 
-  /** What a whole message says, or a delta of one. */
-  const say = (message: JsonObject, likely: JsonObject | undefined, out: Pieces): void => {
+  /** What a whole message says, whose calls are in order, or a delta of one, whose calls have an index (`isDelta`). */
+  const say = (message: JsonObject, likely: JsonObject | undefined, isDelta: boolean, out: Pieces): void => {
     addText(filter.push(textOf(message.content) ?? ""), out, likely)
     const text = textOf(message.refusal) ?? ""
     if (text !== "") out.push({ type: "refusal", text, ...(likely === undefined ? {} : { logprobs: likely }) })
     if (Array.isArray(message.annotations)) out.push({ type: "annotations", annotations: message.annotations })
     let position = 0
-    for (const item of arrayOf(message.tool_calls)) if (isObject(item)) call(item, position++, out)
+    for (const item of arrayOf(message.tool_calls)) {
+      if (!isObject(item)) continue
+      call(item, (isDelta ? numberOf(item.index) : undefined) ?? position, out)
+      position++
+    }
   }
 
   return {
@@ -62,7 +65,7 @@ export const reader: Dialect["reader"] = (route) => {
       tokens = answerTokens(body.usage, route, chatNames)
       served = servedOf(body)
       logprobs = readLogprobs(choice, route)
-      say(choice.message, undefined, out)
+      say(choice.message, undefined, false, out)
       over = true
       return undefined
     },
@@ -79,7 +82,7 @@ export const reader: Dialect["reader"] = (route) => {
       reason = textOf(choice.finish_reason) ?? reason
       guarded ||= isGuarded(chunk)
       served ??= servedOf(chunk)
-      say(objectOf(choice.delta), readLogprobs(choice, route), out)
+      say(objectOf(choice.delta), readLogprobs(choice, route), true, out)
       return undefined
     },
     end: (out) => {

@@ -28,6 +28,14 @@ describe("replies", () => {
     })
   })
 
+  it("keep calls apart that have one index", () => {
+    const calls = ["call_1", "call_2"].map((id) => ({ index: 0, ...call(id, "f", "{}") }))
+    expect(hear(azure, choice({ content: null, tool_calls: calls })).toolCalls).toEqual([
+      call("call_1", "f", "{}"),
+      call("call_2", "f", "{}")
+    ])
+  })
+
   it("count reasoning only where the catalog says so", () => {
     expect(hear(azure, choice({ content: "a" })).usage).toEqual({ input: 5, output: 3, reasoning: 2 })
     expect(hear(oss, choice({ content: "a" })).usage.reasoning).toBeUndefined()

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { cut, invalidBody, refused, unreadable } from "../../../src/catalog/UpstreamFault.ts"
 import { responsesFault } from "../../../src/vendors/responses/faults.ts"
 import type { Json, JsonObject } from "../../../src/wire/json.ts"
+import { superlinear, type Work } from "../../support/growth.ts"
 import { callEvents, ending, functionCall, responseOf, textEvents, textItem } from "../../support/responses.ts"
 import { dialect, eventOf, failureOf, folded, foldedAnswer, hear, hearStream, terra } from "../support.ts"
 
@@ -33,6 +34,18 @@ describe("streams", () => {
     const heard = Result.getOrThrow(hearStream(terra, events(textEvents(0, ["a", "b"]), ending(output))))
     expect(folded(heard).text).toBe("ab\n\nc")
     expect(hear(terra, json(responseOf(output))).content).toBe("ab\n\nc")
+  })
+
+  it("of many citations take time in proportion", async () => {
+    const citation = { type: "url_citation", url: "u" }
+    const hearing =
+      (size: number): Work =>
+      (step) => {
+        const part = { type: "output_text", text: "", annotations: [citation] }
+        const body = json(responseOf([{ ...textItem(""), content: Array.from({ length: size }, () => part) }]))
+        step("hear", () => expect(hear(terra, body).annotations).toHaveLength(size))
+      }
+    expect(await superlinear(hearing, 4000)).toEqual([])
   })
 
   it("show a refusal", () => {
