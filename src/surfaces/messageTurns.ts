@@ -29,7 +29,8 @@ const foldRuns = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> => {
   const turns: Array<Json> = []
   let run: Array<Json> | undefined
   const close = () => {
-    if (run === undefined) return
+    // Of words that say nothing there is no turn, which would be refused.
+    if (run === undefined || run.length === 0) return
     const last = turns.at(-1)
     if (isObject(last) && last.role === "user")
       turns[turns.length - 1] = { ...last, content: [...blocksOf(last.content), ...run] }

@@ -58,6 +58,15 @@ describe("system messages among the others", () => {
     expect(body.messages).toEqual([user([text("s")])])
   })
 
+  it.each<[string, ReadonlyArray<Json>]>([
+    ["behind the assistant", [user("a"), assistant("b"), system("")]],
+    ["before the assistant", [user("a"), system([]), assistant("b")]],
+    ["between two of the assistant's", [user("a"), assistant("b"), system(""), assistant("c")]]
+  ])("that say nothing make no turn without content: %s", (_, messages) => {
+    const { body } = foldSystem({ messages }, false)
+    expect(body.messages).toEqual(messages.filter((message) => !JSON.stringify(message).includes("system")))
+  })
+
   it("none change nothing", () => {
     const body = { messages: [user("a")] }
     expect(foldSystem(body, false)).toEqual({ body, folded: false })
