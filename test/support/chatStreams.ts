@@ -3,6 +3,7 @@ import { assert } from "@effect/vitest"
 import { chat, folded, functionTool } from "./chat.ts"
 import type { Kind, Said } from "./chatKinds.ts"
 import { answering, type Handler } from "./fakeUpstream.ts"
+import type { Gateway } from "./gateway.ts"
 import { post } from "./http.ts"
 import { sharedUpstream } from "./shared.ts"
 
@@ -28,14 +29,18 @@ export const sharedChatStreams = () => {
     { GATEWAY_STREAM_IDLE_TIMEOUT: "1 second", GATEWAY_HEARTBEAT: "150 millis" },
     answering("")
   )
-  const ask = (model: string, extra: Record<string, unknown> = {}, content: unknown = "hi") =>
-    post(gateway.url + path, chat(model, content, { stream: true, stream_options: { include_usage: true }, ...extra }))
+  const askAt = (
+    { url }: Pick<Gateway, "url">,
+    model: string,
+    extra: Record<string, unknown> = {},
+    content: unknown = "hi"
+  ) => post(url + path, chat(model, content, { stream: true, stream_options: { include_usage: true }, ...extra }))
   /** What the caller gets of this upstream stream. */
   const hear = async (kind: Kind, handler: Handler, extra: Record<string, unknown> = {}) => {
     upstream.use(handler)
-    const got = await ask(kind.model, extra)
+    const got = await askAt(gateway, kind.model, extra)
     assert.strictEqual(got.status, 200, got.text)
     return { ...folded(got.text), text: got.text }
   }
-  return { ask, gateway, hear, path, upstream }
+  return { askAt, gateway, hear, path, upstream }
 }

@@ -15,8 +15,11 @@ import {
 } from "../../support/fakeUpstream.ts"
 import { cloudsAt, startGateway } from "../../support/gateway.ts"
 import { open, raw, rawPost } from "../../support/http.ts"
+import { sharedGatewayAt } from "../../support/shared.ts"
 
-const { ask, hear, path, upstream } = sharedChatStreams()
+const { askAt, hear, path, upstream } = sharedChatStreams()
+/** It does not answer before the cloud does, however long that takes. */
+const patient = sharedGatewayAt(upstream, { GATEWAY_HEARTBEAT: "1 minute" })
 const framed = (kind: Kind, said: Said) => kind.events(said).map(kind.frame)
 
 const failed = (got: Awaited<ReturnType<typeof hear>>, type = "api_error", message = /./) => {
@@ -167,20 +170,20 @@ describe("upstreams that fail in the middle", () => {
       upstream.use(
         answering(reply("429 Too Many Requests", "{}", { "content-type": "application/json", "retry-after": "7" }))
       )
-      const refused = await ask(kind.model)
+      const refused = await askAt(patient, kind.model)
       assert.deepStrictEqual(
         [refused.status, refused.json.error.type, refused.headers.get("retry-after")],
         [429, "rate_limit_error", "7"]
       )
       upstream.use(streaming([kind.inBand(429)], { head: kind.head }))
-      const first = await ask(kind.model)
+      const first = await askAt(patient, kind.model)
       assert.deepStrictEqual([first.status, first.json?.error.type], [429, "rate_limit_error"], first.text)
       upstream.use(streaming([kind.inBand(500)], { head: kind.head }))
-      assert.strictEqual((await ask(kind.model)).status, 502)
+      assert.strictEqual((await askAt(patient, kind.model)).status, 502)
       upstream.use(streaming([kind.frame("{not json")], { head: kind.head }))
-      assert.strictEqual((await ask(kind.model)).status, 502)
+      assert.strictEqual((await askAt(patient, kind.model)).status, 502)
       upstream.use(streaming([], { head: kind.head }))
-      assert.strictEqual((await ask(kind.model)).status, 502)
+      assert.strictEqual((await askAt(patient, kind.model)).status, 502)
     })
   }
 })

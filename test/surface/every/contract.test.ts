@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import { internal } from "../../../src/catalog/GatewayError.ts"
 import { errorReply } from "../../../src/surfaces/errorResponse.ts"
 import { keysFileWith } from "../../operation/keysFile.ts"
 import { breaches, contract } from "../../support/contract.ts"
-import { type Gateway, startGateway } from "../../support/gateway.ts"
 import { eventsIn, type Got, get, post, raw } from "../../support/http.ts"
+import { sharedGateway } from "../../support/shared.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-contract-"))
 const { file, secrets } = keysFileWith(directory, {
@@ -18,22 +18,13 @@ const { file, secrets } = keysFileWith(directory, {
   counted: { requestsPerMinute: 1000, monthlyTokens: 100_000_000 },
   spent: { requestsPerMinute: 1 }
 })
-let gateway: Gateway
-beforeAll(async () => {
-  gateway = await startGateway({
-    settings: {
-      GATEWAY_KEYS_FILE: file,
-      GATEWAY_REQUEST_CEILING: "300 millis",
-      GATEWAY_BODY_TIMEOUT: "100 millis",
-      GATEWAY_MAX_BODY_BYTES: "100000",
-      GATEWAY_MAX_IN_FLIGHT: "1"
-    }
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  rmSync(directory, { recursive: true, force: true })
-})
+const settings = { GATEWAY_KEYS_FILE: file, GATEWAY_MAX_BODY_BYTES: "100000" }
+const gateway = sharedGateway({ settings })
+/** Limits of time and place that a busy machine would reach, too, so those whom they do not concern are not held to them. */
+const ofBodies = sharedGateway({ settings: { ...settings, GATEWAY_BODY_TIMEOUT: "100 millis" } })
+const ofReplies = sharedGateway({ settings: { ...settings, GATEWAY_REQUEST_CEILING: "300 millis" } })
+const ofOne = sharedGateway({ settings: { ...settings, GATEWAY_MAX_IN_FLIGHT: "1" } })
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 /** What each path takes; `said` is where a directive for the sandbox goes. */
 const bodies: Readonly<Record<string, (said: string) => Readonly<Record<string, unknown>>>> = {
@@ -52,11 +43,11 @@ const bodies: Readonly<Record<string, (said: string) => Readonly<Record<string, 
 }
 const bodyOf = (path: string, said = "Hi") => bodies[path]?.(said) ?? {}
 const key = (id: keyof typeof secrets) => ({ "x-api-key": secrets[id] })
-const url = (path: string) => gateway.url + path.replace("{id}", "gpt-5.1:il5")
+const url = (path: string, at = gateway) => at.url + path.replace("{id}", "gpt-5.1:il5")
 
 /** A reply off a bare connection, in the shape of the others. */
-const bare = async (bytes: string): Promise<Got> => {
-  const caller = raw(gateway.port)
+const bare = async (bytes: string, at = gateway): Promise<Got> => {
+  const caller = raw(at.port)
   caller.write(bytes)
   const text = await caller.closed()
   caller.socket.destroy()
@@ -70,14 +61,14 @@ const bare = async (bytes: string): Promise<Got> => {
 const head = (path: string, more: string) =>
   `${path in bodies ? "POST" : "GET"} ${path} HTTP/1.1\r\nhost: g\r\ncontent-type: application/json\r\nx-api-key: ${secrets.free}\r\n${more}`
 
-const ask = (path: string, headers: Readonly<Record<string, string>> = key("free"), said?: string) =>
-  path in bodies ? post(url(path), bodyOf(path, said), headers) : get(url(path), headers)
+const ask = (path: string, headers: Readonly<Record<string, string>> = key("free"), said?: string, at = gateway) =>
+  path in bodies ? post(url(path, at), bodyOf(path, said), headers) : get(url(path, at), headers)
 
 /** What is asked while another request holds the gateway's only place. */
 const crowded = async (path: string): Promise<Got> => {
   for (let tries = 0; ; tries++) {
-    const holder = ask("/v1/chat/completions", key("free"), "[sandbox: delay=2s]")
-    const asked = sleep(50).then(() => ask(path))
+    const holder = ask("/v1/chat/completions", key("free"), "[sandbox: delay=500ms]", ofOne)
+    const asked = sleep(50).then(() => ask(path, key("free"), undefined, ofOne))
     const [got] = await Promise.all([asked, holder])
     if (got.status === 503 || tries === 10) return got
   }
@@ -94,7 +85,7 @@ const provoke: Readonly<Record<string, (path: string) => Promise<Got>>> = {
   "403": (path) => (path.startsWith("/v1/messages") ? ask(path, key("bounded")) : ask(path, { "x-api-key": "" })),
   "404": (path) => get(gateway.url + path, key("free")),
   "405": (path) => get(url(path), key("free"), "DELETE"),
-  "408": (path) => bare(head(path, path in bodies ? "content-length: 10\r\n\r\n" : "")),
+  "408": (path) => bare(head(path, path in bodies ? "content-length: 10\r\n\r\n" : ""), ofBodies),
   "413": (path) => post(url(path), bodyOf(path, "a".repeat(100_000)), key("free")),
   "415": (path) => post(url(path), "hi", { ...key("free"), "content-type": "text/plain" }),
   "417": (path) => bare(head(path, "expect: the-unexpected\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")),
@@ -105,7 +96,7 @@ const provoke: Readonly<Record<string, (path: string) => Promise<Got>>> = {
   "431": (path) => bare(head(path, `x-large: ${"a".repeat(40_000)}\r\n\r\n`)),
   "502": (path) => ask(path, key("counted"), "[sandbox: status=500]"),
   "503": (path) => crowded(path),
-  "504": (path) => ask(path, key("counted"), "[sandbox: delay=2s]")
+  "504": (path) => ask(path, key("counted"), "[sandbox: delay=2s]", ofReplies)
 }
 
 /** No request can provoke a bug, and one would be mended; slow headers take ten seconds, and have a test of their own. */
