@@ -48,6 +48,12 @@ describe.each(["gateway", "ocsf"] as const)("a signed chain in the form %s", (fo
     assert.deepInclude(await check(lines), { breaks: 0, covered: 7, open: [], records: 7 })
   })
 
+  it("has signatures that nobody checks without the key", () => {
+    const checking = makeChainChecking()
+    for (const [at, line] of lines.entries()) checking.add(line, "records", at + 1)
+    assert.deepInclude(checking.result(), { breaks: 0, unchecked: 3, covered: undefined })
+  })
+
   it("shows a tail that was removed, with a signature and after one", async () => {
     for (const [kept, text] of [
       [6, "records 5 to 6 stand after the last signature, which does not prove them"],
@@ -160,6 +166,11 @@ describe("usage verify --public-key", () => {
       assert.strictEqual(verified.code, 0, verified.stdout + verified.stderr)
       assert.notInclude(verified.stdout, "open:")
     }
+    const keyless = await run("usage", "verify")
+    assert.match(
+      keyless.stdout,
+      /: no break\.\n\d+ heads are signed, and were not checked: give the key with --public-key\.\n$/
+    )
     const wrong = await run("usage", "verify", "--public-key", other.pub)
     assert.deepStrictEqual([wrong.code, /another key/.test(wrong.stdout)], [1, true])
     const missing = await run("usage", "verify", "--public-key", join(folder, "none.pub"))

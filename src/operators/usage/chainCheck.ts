@@ -37,6 +37,8 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
     unchained: 0,
     /** Halves of lines that a failed write left, whose record follows: not a break. */
     torn: 0,
+    /** Signatures that no key was given for. */
+    unchecked: 0,
     breaks: 0
   }
   /** The first ones. */
@@ -65,8 +67,9 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
     half = undefined
   }
 
-  const checkSignature = (verifier: Verifier, chain: Chain, { link }: Linked, record: unknown, place: Place) => {
+  const checkSignature = (chain: Chain, { link }: Linked, record: unknown, place: Place) => {
     if (!isSeal(record)) return
+    if (verifier === undefined) return void counts.unchecked++
     const { instance, seq } = link
     const { key, last, signature } = record.detail
     if (verifier.isSigned(signedText(link), signature)) chain.signed = { seq, last: last !== undefined }
@@ -93,7 +96,7 @@ export const makeChainChecking = (once: (file: string) => boolean = () => true, 
       const text = "differs from its own fingerprint: it was changed"
       report({ kind: "changed", place, instance: link.instance, seq: link.seq, text })
     }
-    if (verifier !== undefined) checkSignature(verifier, chain, linked, recordIn(value), place)
+    checkSignature(chain, linked, recordIn(value), place)
     settleHalf(breaks === counts.breaks && chain.runs.length <= Math.max(1, runs), place.file)
   }
 

@@ -194,6 +194,7 @@ export const showVerdict = (verdict: Verdict): string => {
       [verdict.unchained, "records are of a release that did not chain them: not checked"]
     ),
     `${grouped(records)} records in ${grouped(chains.length)} ${plural(chains.length, "chain")}: ${result}.\n`,
+    notes([verdict.unchecked, "heads are signed, and were not checked: give the key with --public-key"]),
     covered === undefined ? "" : `Signatures of this key cover ${grouped(covered)} of ${grouped(records)} records.\n`
   ].join("")
 }
