@@ -5,14 +5,16 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
+import { type Detector, guardsFile, startDetector } from "../support/detector.ts"
 import { type Gateway, startGateway } from "../support/gateway.ts"
+import { saying } from "../support/guarded.ts"
 import { until } from "./child.ts"
 import { keysFileWith } from "./keysFile.ts"
 import { openSurface, readUntil, streaming } from "./surfaces.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "gateway-count-"))
 const stateDir = join(directory, "state")
-const ends = ["whole", "cut", "left", "revoked"] as const
+const ends = ["whole", "cut", "left", "revoked", "blocked"] as const
 /** Events of the cloud that come before the end. */
 const places = [1, 2, 3, 5, 8, 21, 40]
 const cases = streaming.flatMap((surface) =>
@@ -21,20 +23,33 @@ const cases = streaming.flatMap((surface) =>
 const run = crypto.randomUUID().slice(0, 8)
 const keyOf = (id: string) => `${id}-${run}`
 const quota = { monthlyTokens: 1_000_000, tokensPerMinute: 1_000_000 }
-const initial = Object.fromEntries(cases.map(({ id }) => [keyOf(id), quota]))
-const { file, secrets, write } = keysFileWith(directory, initial)
+const initial = Object.fromEntries(
+  cases.map(({ end, id }) => [keyOf(id), end === "blocked" ? { ...quota, team: "guarded" } : quota])
+)
+const { file, secrets, write } = keysFileWith(directory, initial, [{ name: "guarded" }])
+let detector: Detector
+let guards: ReturnType<typeof guardsFile>
 let gateway: Gateway
 let database: DatabaseSync
 
 beforeAll(async () => {
+  detector = await startDetector()
+  guards = guardsFile([{ name: "words", url: detector.url, when: "after", action: "block", teams: ["guarded"] }])
   gateway = await startGateway({
-    settings: { GATEWAY_KEYS_FILE: file, GATEWAY_STATE_DIR: stateDir, GATEWAY_METRICS_BY: "key" }
+    settings: {
+      GATEWAY_KEYS_FILE: file,
+      GATEWAY_GUARDS_FILE: guards.path,
+      GATEWAY_STATE_DIR: stateDir,
+      GATEWAY_METRICS_BY: "key"
+    }
   })
   database = new DatabaseSync(join(stateDir, "quota.sqlite"), { readOnly: true })
 })
 afterAll(async () => {
   database.close()
   await gateway.stop()
+  await detector.stop()
+  guards.remove()
   rmSync(directory, { recursive: true, force: true })
 })
 
@@ -42,13 +57,15 @@ const directives = {
   whole: (after: number) => `[sandbox: events=${after}]`,
   cut: (after: number) => `[sandbox: events=50] [sandbox: cut after=${after}]`,
   left: (after: number) => `[sandbox: events=50] [sandbox: stall after=${after}]`,
-  revoked: (after: number) => `[sandbox: events=50] [sandbox: stall after=${after}]`
+  revoked: (after: number) => `[sandbox: events=50] [sandbox: stall after=${after}]`,
+  blocked: (after: number) => saying(`${"Yes. ".repeat(after)}BLOCKME. And more. ${"No. ".repeat(20)}`)
 }
 
 interface Counted {
   readonly key_id: string
   readonly outcome: string
   readonly tokens: { readonly input: number; readonly output: number } | null
+  readonly counts: { readonly guarded?: object } | null
   readonly quota: { readonly charged: number } | null
 }
 
@@ -97,6 +114,7 @@ it("the record, the metrics and the quota have the same tokens, wherever a strea
       { id, charged: inRecord, inMetrics: inRecord, inQuota: inRecord }
     )
     assert.isAbove(inRecord, 0, id)
-    if (end !== "whole") assert.notStrictEqual(record.outcome, "ok", id)
+    if (end === "blocked") assert.deepStrictEqual(record.counts?.guarded, { words: 1 }, id)
+    else if (end !== "whole") assert.notStrictEqual(record.outcome, "ok", id)
   }
 })

@@ -36,7 +36,7 @@ export interface Detector {
   readonly url: string
   /** Every request so far. */
   readonly asked: ReadonlyArray<Asked>
-  /** The common name in the certificate of each of them; none without TLS. */
+  /** The subject of the certificate of each of them; none without TLS. */
   readonly peers: ReadonlyArray<string>
   /** Requests that were broken off before their answer. */
   readonly left: () => number
@@ -81,7 +81,7 @@ export const startDetector = async (tls?: ServerOptions): Promise<Detector> => {
     const wrong = request.url !== "/beta/litellm_basic_guardrail_api" || request.method !== "POST" || !isAsked(body)
     if (wrong) return void response.writeHead(422).end()
     asked.push(body)
-    if (request.socket instanceof TLSSocket) peers.push(String(request.socket.getPeerCertificate().subject.CN))
+    if (request.socket instanceof TLSSocket) peers.push(request.socket.getPeerX509Certificate()?.subject ?? "")
     const said = await rule(body, response)
     if (said !== undefined) response.setHeader("content-type", "application/json").end(JSON.stringify(said))
   }
