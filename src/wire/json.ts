@@ -105,8 +105,12 @@ export const readObject = (text: string, parse: (text: string) => unknown = JSON
 /** The same with the numbers that JavaScript cannot hold as they were written. */
 export const readExactObject = (text: string): JsonObject | undefined => readObject(text, parseExact)
 
-/** What a number outside strings may look like that JavaScript would print otherwise than it was written: `1.0`, `1e3`, `-0`. */
-const reprinted = /\d(?<=(?:^|[[,:\s]-?)\d)(?:(?<=-0)(?=[,\s\]}])|\d*(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]|\.\d{15})|\d{15})/
+/**
+ * What a number outside strings may look like that JavaScript would print otherwise than it was written: `1.0`, `1e3`, `-0`, less than
+ * a millionth, or more than 15 digits. Strings look so where they hold JSON; prose and most code do not.
+ */
+const reprinted =
+  /\d(?<=(?:^|[[,]|"\s*:)\s*-?\d)(?:(?<=-0)(?=[,\s\]}]|$)|\.0{6}|[\d.]{15}|\d*(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]))/
 
 /**
  * Parses JSON; throws where it is none. Every number keeps its text, for what is printed again. Such numbers are no JavaScript

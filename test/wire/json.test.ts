@@ -14,8 +14,16 @@ describe("numbers as they were written", () => {
     "9007199254740993",
     "0.1234567890123456789",
     "1e999",
-    "1.50e-7"
+    "1.50e-7",
+    "0.0000001",
+    "-1.50",
+    "12.345678901234567",
+    "1234567890.12345678",
+    "1234567890123456789.5"
   ])("%s", (number) => {
+    for (const spaced of [`{"a" :\n${number} }`, `{"\\\\": [ ${number}\t]}`]) {
+      assert.strictEqual(JSON.stringify(readWrittenObject(spaced)), spaced.replace(/\s/g, ""))
+    }
     for (const text of [`{"a":${number}}`, `{"a":[1,${number}]}`, `{"a":{"b":${number},"c":"1.0"}}`]) {
       assert.strictEqual(JSON.stringify(readWrittenObject(text)), text)
     }
@@ -28,6 +36,20 @@ describe("numbers as they were written", () => {
 
   it.prop("any number", { value: Schema.Finite }, ({ value }) => {
     const text = `{"a":${JSON.stringify(value)}}`
+    assert.strictEqual(JSON.stringify(readWrittenObject(text)), text)
+  })
+
+  const digits = (most: number) => Schema.Array(Schema.Literals([..."00123456789"])).check(Schema.isMaxLength(most))
+  const parts = Schema.Struct({
+    sign: Schema.Literals(["", "-"]),
+    whole: digits(20),
+    fraction: digits(20),
+    power: Schema.Literals(["", "", "e1", "E-7", "e+20"])
+  })
+  it.prop("any text of a number", { parts }, ({ parts: { fraction, power, sign, whole } }) => {
+    const before = whole.join("").replace(/^0+/, "") || "0"
+    const number = `${sign}${before}${fraction.length === 0 ? "" : `.${fraction.join("")}`}${power}`
+    const text = `{"a":[${number},${number}],"b":${number}}`
     assert.strictEqual(JSON.stringify(readWrittenObject(text)), text)
   })
 })
