@@ -1,4 +1,5 @@
 /** The parts of a tool's schema: how the content of each is read, and where its references lead (JSON Schema core, 8.2). */
+import { isRaw } from "../wire/exactNumber.ts"
 import type { Slices } from "../wire/slices.ts"
 import type { Tick } from "./listedNames.ts"
 
@@ -75,7 +76,7 @@ export const roleOf = ({ role, value }: Node, key: string): Role => {
 
 export const entryOf = (value: object, key: string): unknown =>
   Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined
-export const isHeld = (value: unknown): value is object => typeof value === "object" && value !== null
+export const isHeld = (value: unknown): value is object => typeof value === "object" && value !== null && !isRaw(value)
 export const childOf = (parent: Node, key: string, value: object, depth = 1): Node => {
   const { referred } = parent
   return { value, role: roleOf(parent, key), depth, key, parent, referred }

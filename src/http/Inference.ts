@@ -59,12 +59,7 @@ export class Inference extends Context.Service<
       const handler = <Request extends NamesModel, P extends Prepared, E extends ApiError | MessagesError>(
         surface: Surface<Request, P, E>
       ): Handler<E> => {
-        const read = bodyReader(
-          surface.schema,
-          limits,
-          surface.texts,
-          settings.textArrays ? surface.joinTexts : undefined
-        )
+        const read = bodyReader(surface, limits, settings.textArrays ? surface.joinTexts : undefined)
         const { protocol } = surface
 
         const prepared = (

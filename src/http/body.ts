@@ -11,7 +11,7 @@ import { fitsText } from "../contract/fields.ts"
 import { issueWords, plainMessage } from "../contract/words.ts"
 import { ServerResponse } from "../nodeHttp.ts"
 import { type JsonText, keepRead } from "../vendors/callTexts.ts"
-import { type Budget, newBudget } from "../wire/budget.ts"
+import { type Budget, maxDepth, maxFields, newBudget } from "../wire/budget.ts"
 import { isObject, type JsonObject, maxNesting } from "../wire/json.ts"
 import { parse, type Refusal } from "../wire/parse.ts"
 import { inOneTurn } from "../wire/turns.ts"
@@ -172,23 +172,33 @@ const readTexts = Effect.fnUntraced(function* (texts: ReadonlyArray<JsonText>, b
   }
 })
 
+/** What a surface says of its bodies. */
+interface Reads<A> {
+  readonly schema: Schema.ConstraintDecoder<unknown>
+  readonly plainNumbers?: ((body: JsonObject) => JsonObject) | undefined
+  readonly texts?: ((request: A) => ReadonlyArray<JsonText>) | undefined
+}
+
 /**
  * A reader of bodies of one schema, the endpoint's own (docs/decisions.md#one-schema-a-request). `before` changes a body before it
  * is decoded.
  */
 export const bodyReader = <A>(
-  schema: Schema.ConstraintDecoder<unknown>,
+  { plainNumbers, schema, texts }: Reads<A>,
   limits: BodyLimits,
-  texts: ((request: A) => ReadonlyArray<JsonText>) | undefined = undefined,
   before: (body: JsonObject) => JsonObject = identity
 ) => {
+  const numbers = plainNumbers === undefined ? "exact" : "written"
+  const plain = plainNumbers ?? identity
   const judge = makeJudge<A>(schema)
   const decoded = Effect.fnUntraced(function* (bytes: Buffer) {
     const refused = refuseBytes(bytes)
     if (refused !== undefined) return yield* refused
     const budget = newBudget()
-    const value = yield* Effect.mapError(parse(bytes, budget), (refusal) => refusalOf(refusal, bytes))
-    const judged = yield* yield* inOneTurn(() => judge(isObject(value) ? before(value) : value))
+    const value = yield* Effect.mapError(parse(bytes, budget, maxDepth, maxFields, numbers), (refusal) =>
+      refusalOf(refusal, bytes)
+    )
+    const judged = yield* yield* inOneTurn(() => judge(isObject(value) ? before(plain(value)) : value))
     if (texts !== undefined) yield* readTexts(texts(judged), budget)
     return judged
   })

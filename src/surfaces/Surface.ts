@@ -85,6 +85,8 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
   readonly schema: Schema.ConstraintDecoder<unknown>
   /** What is done with a body before it is judged, where the operator allows lists of text (`GATEWAY_TEXT_ARRAYS`). */
   readonly joinTexts?: ((body: JsonObject) => JsonObject) | undefined
+  /** Makes JavaScript's numbers of those that are read; all others go on as they were written. Without it all are JavaScript's. */
+  readonly plainNumbers?: ((body: JsonObject) => JsonObject) | undefined
   /** The error as the endpoint declares it. */
   readonly error: (error: GatewayError) => E
   readonly counts: (request: Request) => Counts

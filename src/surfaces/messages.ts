@@ -8,7 +8,7 @@ import type { Called } from "../governance/flags.ts"
 import { tokensOf } from "../vendors/claude/reply.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { messagesError } from "./errorResponse.ts"
-import { mediaOf, prepareMessages } from "./messagesBody.ts"
+import { mediaOf, plainNumbers, prepareMessages } from "./messagesBody.ts"
 import { withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
 import { type Prepared, reservedOutput, type Surface } from "./Surface.ts"
@@ -32,6 +32,7 @@ const countsOf = (request: JsonObject) => ({ tools: arrayOf(request.tools).lengt
 export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError> = {
   purpose: "messages",
   schema: MessagesRequest,
+  plainNumbers,
   error: messagesError,
   counts: countsOf,
   tools: (request) =>
@@ -72,6 +73,7 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
 export const countTokens: Surface<CountRequest, Prepared, MessagesError> = {
   purpose: "count",
   schema: CountRequest,
+  plainNumbers,
   error: messagesError,
   counts: countsOf,
   prepare: (request, route, { headers }) =>

@@ -7,6 +7,7 @@ import { Adjusted, removed } from "../vendors/adjustments.ts"
 import { systemTurns } from "../vendors/claude/refusals.ts"
 import { withOpaqueUser } from "../vendors/claude/userId.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
+import { plainNumber } from "../wire/exactNumber.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { plainPath, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
@@ -46,6 +47,15 @@ export const mediaOf = (request: JsonObject): Omit<Counts, "tools"> => {
   }
   for (const message of arrayOf(request.messages)) count(objectOf(message).content)
   return media
+}
+
+/** The numbers that are read here stand at the top, and in `thinking`. */
+export const plainNumbers = (body: JsonObject): JsonObject => {
+  const plain = Object.fromEntries(Object.entries(body).map(([name, value]) => [name, plainNumber(value)]))
+  const { thinking } = plain
+  if (!isObject(thinking) || thinking.budget_tokens === undefined) return plain
+  const budget_tokens = plainNumber(thinking.budget_tokens)
+  return budget_tokens === thinking.budget_tokens ? plain : { ...plain, thinking: { ...thinking, budget_tokens } }
 }
 
 /** Fields that can make a difference to a count, and those that make none: others are named where they go. */

@@ -22,3 +22,7 @@ export const exactNumberOf = (text: string): unknown => {
   const value = Number(text)
   return isInexact(value) ? rawJson(text) : value
 }
+
+/** JavaScript's number for one that stands as it was written, where it can hold it; any other value as it is. */
+export const plainNumber = <Value>(value: Value): Value =>
+  typeof value === "object" && value !== null && isRaw(value) ? (exactNumberOf(value.rawJSON) as Value) : value

@@ -1,0 +1,64 @@
+/** Numbers of a native request go on as they were written; those that the gateway reads may be written in any way. */
+import { assert, describe, it } from "@effect/vitest"
+import { post } from "../../support/http.ts"
+import { sharedGateway } from "../../support/shared.ts"
+
+const gateway = sharedGateway()
+const input = '{"ratio":1.0,"exp":1e3,"big":9007199254740993,"zero":-0,"tiny":0.0000001,"list":[1.50,[2.0]]}'
+const schema = '{"type":"object","properties":{"ratio":{"type":"number","minimum":0.0,"default":127.10}}}'
+const tools = `[{"name":"scale","input_schema":${schema}}]`
+
+/** `fields` stand beside a conversation that holds a call, as text. */
+const asked = (model: string, said: string, fields: string) =>
+  `{"model":"${model}","messages":[{"role":"user","content":${JSON.stringify(said)}},
+    {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"scale","input":${input}}]},
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"1.0"}]}],
+    "tools":${tools}${fields}}`
+
+const sent = (): string => gateway.calls().at(-1)?.body ?? ""
+
+describe.each(["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5"])("%s", (model) => {
+  describe.each([
+    ["small", "Hello"],
+    ["large", "Hello ".repeat(60_000)]
+  ])("a %s request", (_, said) => {
+    it.each(["", ',"stream":true'])("keeps those of calls and tools%s", async (stream) => {
+      const got = await post(`${gateway.url}/v1/messages`, asked(model, said, `,"max_tokens":2000.0${stream}`))
+      assert.strictEqual(got.status, 200, got.text)
+      for (const text of [`"input":${input}`, `"input_schema":${schema}`]) assert.include(sent(), text)
+      assert.include(sent(), '"max_tokens":2000')
+    })
+
+    it("keeps them where it is counted", async () => {
+      const got = await post(`${gateway.url}/v1/messages/count_tokens`, asked(model, said, ""))
+      assert.strictEqual(got.status, 200, got.text)
+      const { invokeModel } = JSON.parse(sent()).input ?? {}
+      assert.include(invokeModel === undefined ? sent() : atob(invokeModel.body), `"input":${input}`)
+    })
+  })
+
+  it.each([
+    ["temperature", ',"max_tokens":2e3,"temperature":1.0', { max_tokens: 2000, temperature: 1 }],
+    ["top_k", ',"max_tokens":2000,"top_k":4.0e1', { max_tokens: 2000, top_k: 40 }],
+    [
+      "budget_tokens",
+      ',"max_tokens":2000.0,"thinking":{"type":"enabled","budget_tokens":1.024e3}',
+      { max_tokens: 2000, thinking: { type: "enabled", budget_tokens: 1024 } }
+    ]
+  ])("reads %s however it is written", async (_, fields, read) => {
+    const messages = '"messages":[{"role":"user","content":"Hello"}]'
+    const got = await post(`${gateway.url}/v1/messages`, `{"model":"${model}",${messages}${fields}}`)
+    assert.strictEqual(got.status, 200, got.text)
+    assert.deepInclude(JSON.parse(sent()), read)
+  })
+
+  it.each(["temperature", "max_tokens", "top_p"])("refuses %s beyond its range", async (name) => {
+    const messages = '"messages":[{"role":"user","content":"Hello"}]'
+    const got = await post(
+      `${gateway.url}/v1/messages`,
+      `{"model":"${model}","max_tokens":9,${messages},"${name}":-1.0}`
+    )
+    assert.strictEqual(got.status, 400, got.text)
+    assert.include(got.text, name)
+  })
+})
