@@ -82,8 +82,17 @@ const run = (file: string, args: ReadonlyArray<string>, input = "", directory = 
   })
 
 it("every snippet is in a language that is checked", () => {
-  const checked = ["sh", "ts", "python", "json", "toml", "yaml", "text", "powershell"]
+  const checked = ["sh", "ts", "python", "json", "toml", "yaml", "text", "powershell", "go"]
   for (const block of blocks) assert.include(checked, block.language, named(block))
+})
+
+describe("Go", () => {
+  it.skipIf(!has("gofmt", "-h")).concurrent.each(inLanguage("go").map((block) => [named(block), block] as const))(
+    "%s parses",
+    async (_, { text }) => {
+      await run("gofmt", ["-e"], `package main\n\nfunc main() {\n${text}\n}\n`)
+    }
+  )
 })
 
 /** The commands of a block; a backslash at the end of a line joins it with the next. */

@@ -104,6 +104,9 @@ const recordsIn = (file: string): ReadonlyArray<Record<string, unknown>> => {
   }
 }
 
+// Effect's terminal listens to standard input, once for each gateway: tests have more of them in one process than Node warns of.
+process.stdin.setMaxListeners(0)
+
 /** Starts a gateway; `stop` it when done. The key is `sandbox-key` unless `GATEWAY_KEYS_FILE` is set. */
 export const startGateway = async (options: GatewayOptions = {}): Promise<Gateway> => {
   const directory = mkdtempSync(join(tmpdir(), "gateway-test-"))
