@@ -1,6 +1,6 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Duration, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric, Result } from "effect"
+import { Clock, Effect, Exit, Fiber, FileSystem, Layer, Logger, Metric, Result } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import { TestClock } from "effect/testing"
 import type { CallerIdentity } from "../../src/contract/Security.ts"
@@ -101,7 +101,7 @@ describe("Keys", () => {
         assert.deepStrictEqual([yield* accepts(old), yield* accepts(secret)], [false, true])
         yield* eventually(Effect.sync(() => ended.pollUnsafe() !== undefined))
         assert.isUndefined(kept.pollUnsafe())
-      }).pipe(Effect.provide(Keys.layer({ file, grace: Duration.days(1) })))
+      }).pipe(Effect.provide(Keys.layer({ file })))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
