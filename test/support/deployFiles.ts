@@ -24,7 +24,7 @@ export const listedIn = (folder: string): ReadonlyArray<Manifest> => {
   const { resources }: Manifest = yaml(`${folder}/kustomization.yaml`)
   const names = readdirSync(join(root, folder)).filter((name) => name !== "kustomization.yaml")
   assert.deepStrictEqual([...resources].sort(), names.sort(), `${folder}/kustomization.yaml lists what is there`)
-  return resources.map((name: string) => yaml(`${folder}/${name}`))
+  return resources.flatMap((name: string) => documentsOf(text(`${folder}/${name}`)))
 }
 
 export const ofKind = (manifests: ReadonlyArray<Manifest>, kind: string): Manifest =>
