@@ -7,7 +7,7 @@ import { Adjusted, removed } from "../vendors/adjustments.ts"
 import { systemTurns } from "../vendors/claude/refusals.ts"
 import { withOpaqueUser } from "../vendors/claude/userId.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
-import { plainNumber } from "../wire/exactNumber.ts"
+import { plainFields, plainNumber } from "../wire/exactNumber.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 import { plainPath, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
@@ -51,7 +51,7 @@ export const mediaOf = (request: JsonObject): Omit<Counts, "tools"> => {
 
 /** The numbers that are read here stand at the top, and in `thinking`. */
 export const plainNumbers = (body: JsonObject): JsonObject => {
-  const plain = Object.fromEntries(Object.entries(body).map(([name, value]) => [name, plainNumber(value)]))
+  const plain = plainFields(body)
   const { thinking } = plain
   if (!isObject(thinking) || thinking.budget_tokens === undefined) return plain
   const budget_tokens = plainNumber(thinking.budget_tokens)

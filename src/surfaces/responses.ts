@@ -4,6 +4,7 @@ import { invalidBody } from "../catalog/UpstreamFault.ts"
 import { makeScrub, type Scrub } from "../cloud/fault.ts"
 import type { ApiError } from "../contract/Errors.ts"
 import { ResponsesRequest } from "../contract/Responses.ts"
+import { plainFields } from "../wire/exactNumber.ts"
 import { arrayOf, isObject, type Json, textOf } from "../wire/json.ts"
 import { apiError } from "./errorResponse.ts"
 import { callTexts, prepareResponses, screenedTools } from "./responsesBody.ts"
@@ -36,6 +37,8 @@ interface PreparedResponses extends Prepared {
 export const responses: Surface<ResponsesRequest, PreparedResponses, ApiError> = {
   purpose: "responses",
   schema: ResponsesRequest,
+  // Those that are read stand at the top.
+  plainNumbers: plainFields,
   error: apiError,
   counts: (request) => ({ tools: request.tools?.length ?? 0, ...inputMedia(request.input) }),
   tools: screenedTools,

@@ -26,3 +26,7 @@ export const exactNumberOf = (text: string): unknown => {
 /** JavaScript's number for one that stands as it was written, where it can hold it; any other value as it is. */
 export const plainNumber = <Value>(value: Value): Value =>
   typeof value === "object" && value !== null && isRaw(value) ? (exactNumberOf(value.rawJSON) as Value) : value
+
+/** The same of every field of an object, and not of what these hold. */
+export const plainFields = <Value>(fields: { readonly [name: string]: Value }): { readonly [name: string]: Value } =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plainNumber(value)]))

@@ -1,4 +1,4 @@
-/** Numbers of a native request go on as they were written; those that the gateway reads may be written in any way. */
+/** Numbers of a request that is passed on go on as they were written; those that the gateway reads may be written in any way. */
 import { assert, describe, it } from "@effect/vitest"
 import { post } from "../../support/http.ts"
 import { sharedGateway } from "../../support/shared.ts"
@@ -58,6 +58,24 @@ describe.each(["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5"])("%s", (model) 
       `${gateway.url}/v1/messages`,
       `{"model":"${model}","max_tokens":9,${messages},"${name}":-1.0}`
     )
+    assert.strictEqual(got.status, 400, got.text)
+    assert.include(got.text, name)
+  })
+})
+
+describe("responses", () => {
+  it.each(["Hello", "Hello ".repeat(60_000)])("keep those of tools", async (said) => {
+    const parameters = `"parameters":${schema}`
+    const body = `{"model":"gpt-5.1:il5","input":${JSON.stringify(said)},"max_output_tokens":2e3,"top_p":1.0,"reasoning":{"effort":"none"},
+      "temperature":1.0,"tools":[{"type":"function","name":"scale",${parameters}}]}`
+    const got = await post(`${gateway.url}/v1/responses`, body)
+    assert.strictEqual(got.status, 200, got.text)
+    assert.include(sent(), parameters)
+    assert.deepInclude(JSON.parse(sent()), { max_output_tokens: 2000, temperature: 1, top_p: 1 })
+  })
+
+  it.each(["temperature", "max_output_tokens", "top_p"])("refuse %s beyond its range", async (name) => {
+    const got = await post(`${gateway.url}/v1/responses`, `{"model":"gpt-5.1:il5","input":"Hello","${name}":-1.0}`)
     assert.strictEqual(got.status, 400, got.text)
     assert.include(got.text, name)
   })
