@@ -37,6 +37,7 @@ const credentialsUnavailable = (error: CredentialError, upstreamStatus?: number)
     reason: "upstream",
     message: "the gateway could not get credentials for the cloud that serves this model",
     code: "credentials",
+    headers: error.refused === true ? { "x-should-retry": "false" } : undefined,
     detail: error.message,
     upstreamStatus
   })

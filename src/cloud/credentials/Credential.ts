@@ -5,7 +5,11 @@ import { Data, Effect } from "effect"
  * A cloud's credential could not be obtained. The message names the cloud and what the library called the failure,
  * never the library's own text or the error itself: those may quote tokens, assertions or replies of token servers.
  */
-export class CredentialError extends Data.TaggedError("CredentialError")<{ readonly message: string }> {}
+export class CredentialError extends Data.TaggedError("CredentialError")<{
+  readonly message: string
+  /** The token service refused the identity, and would do so again. */
+  readonly refused?: boolean
+}> {}
 
 /** Headers that authenticate a request; the values are secrets. */
 export type AuthHeaders = Readonly<Record<string, string>>
@@ -54,8 +58,14 @@ export const credentialError =
       status(cause)
     ].filter((detail) => detail !== undefined && detail !== "Error")
     const reason = details.length === 0 ? "" : ` (${details.join(", ")})`
-    return new CredentialError({ message: `no credentials from ${source}${reason}: ${remedy}` })
+    return new CredentialError({
+      message: `no credentials from ${source}${reason}: ${remedy}`,
+      refused: details.some((detail) => refusals.has(detail ?? ""))
+    })
   }
+
+/** A metadata server that says 403 or 404 may still be starting. */
+const refusals: ReadonlySet<string> = new Set(["invalid_grant", "invalid_client", "status 400", "status 401"])
 
 /** Names of error classes and system codes: `CredentialsProviderError`, `ECONNREFUSED`. */
 const identifier = (value: unknown): string | undefined =>

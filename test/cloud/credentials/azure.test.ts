@@ -166,6 +166,7 @@ describe("azure", () => {
       const credential = yield* azure({ ...application, clientSecret: Redacted.make("s3cret"), network })
       const error = yield* Effect.flip(credential.headers(plain))
       assert.match(error.message, /^no credentials from Entra ID \(client secret\) \(.*invalid_client/)
+      assert.isTrue(error.refused)
       assert.notInclude(JSON.stringify(error) + String(error.stack) + String(error.cause), "s3cret")
       const gone = yield* azure({ ...application, federatedTokenFile: "/nonexistent/token", network })
       assert.match((yield* Effect.flip(gone.headers(plain))).message, /Entra ID \(workload identity\) \(ENOENT\)/)
