@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { chunk, sseHead, streaming } from "../../support/fakeUpstream.ts"
-import { eventsIn, open, type SseEvent } from "../../support/http.ts"
+import { cloudsAt, startGateway } from "../../support/gateway.ts"
+import { eventsIn, open, post, type SseEvent } from "../../support/http.ts"
 import {
   ask,
   callEvents,
@@ -125,7 +126,9 @@ describe("a stream that fails", () => {
   it("at its first event keeps its status", async () => {
     const event = { type: "error", code: "rate_limit_exceeded", message: "slow down", sequence_number: 0 }
     upstream.use(streaming([frameOf(event)]))
-    const got = await create({ stream: true })
+    // It does not answer before the cloud does, however long that takes.
+    const patient = await startGateway({ settings: { ...cloudsAt(upstream.url), GATEWAY_HEARTBEAT: "1 minute" } })
+    const got = await post(`${patient.url}/v1/responses`, ask("hi", { stream: true })).finally(patient.stop)
     assert.strictEqual(got.status, 429)
     assert.strictEqual(got.json.error.type, "rate_limit_error")
   })
