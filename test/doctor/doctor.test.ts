@@ -314,6 +314,9 @@ describe("doctor", () => {
       assert.match(yield* at("2027-01-01"), /^ok: .*\(CN=localhost\) is valid until 2126-10-28/)
       assert.match(yield* at("2126-10-18"), /^warn: .*expires on 2126-10-28, in 11 days -> Renew/)
       assert.match(yield* at("2127-01-01"), /^fail: .*expired on 2126-10-28 -> Renew/)
+      const own = { name: "pii", url: "https://127.0.0.1:9", certificate: "c.pem", key: "k.pem" }
+      const found = shown(yield* check(guards("own.json", own)), "guards file")
+      assert.match(found, /\nfail: .*c\.pem .*expired on 2126-10-28 -> Renew.*\nwarn: .*k\.pem: others may read it/)
     })
   )
 

@@ -58,7 +58,7 @@ export const keysCheck = ({ keysFile }: GatewaySettings, sandbox: boolean): Chec
 const soon = 30
 const day = 86_400_000
 
-const certificateFound = (file: string, bytes: Uint8Array, now: number): Found => {
+export const certificateFound = (file: string, bytes: Uint8Array, now: number): Found => {
   const { subject, validFromDate, validToDate } = new X509Certificate(bytes)
   const name = `${file} (${subject.replaceAll("\n", ", ") || "no subject"})`
   const date = validToDate.toISOString().slice(0, 10)

@@ -1,14 +1,15 @@
 /** Checks of files that a gateway has only where a setting names them. A file that is broken fails the start. */
-import { Effect, Option } from "effect"
+import { dirname, resolve } from "node:path"
+import { DateTime, Effect, Option } from "effect"
 import { levels } from "../../catalog/Level.ts"
-import { type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
+import { type GuardRead, type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
 import { readIdentity } from "../../identity/IdentityFile.ts"
 import { readSigner } from "../../limits/signing.ts"
 import type { GatewaySettings } from "../../Settings.ts"
 import { readNotice } from "../../settings/notice.ts"
 import { plural } from "../../wire/plural.ts"
 import { type Check, type Found, makeCheck, ok, warn } from "./Finding.ts"
-import { modeFound } from "./files.ts"
+import { certificateFound, modeFound } from "./files.ts"
 
 type Find = Parameters<typeof makeCheck>[1]
 
@@ -31,8 +32,24 @@ const guardFound = (guard: GuardSettings): Found => {
   )
 }
 
+/** What it shows of the gateway's own, and who may read the key. */
+const clientFound = (file: string, { certificate, client, key }: GuardRead) =>
+  Effect.gen(function* () {
+    if (certificate === undefined || client === undefined || key === undefined) return []
+    const path = (name: string) => resolve(dirname(file), name)
+    const now = DateTime.toEpochMillis(yield* DateTime.now)
+    const found = certificateFound(path(certificate), Buffer.from(client.cert), now)
+    return [found, ...(yield* modeFound(path(key), warn))]
+  })
+
 const guardsFound = (file: string): Find =>
-  Effect.map(readGuards(file), ({ guards }) => [ok(`${file}: ${count(guards, "guard")}`), ...guards.map(guardFound)])
+  Effect.gen(function* () {
+    const { guards } = yield* readGuards(file)
+    const found = yield* Effect.forEach(guards, (guard) =>
+      Effect.map(clientFound(file, guard), (client) => [guardFound(guard), ...client])
+    )
+    return [ok(`${file}: ${count(guards, "guard")}`), ...found.flat()]
+  })
 
 const identityFound = (file: string): Find =>
   Effect.map(readIdentity(file), ({ file: { authorities = [], issuers = [], rules } }) => {
