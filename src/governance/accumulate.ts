@@ -135,6 +135,7 @@ export const makeAccumulator = (mode: ScanMode = "spec"): Accumulator => {
 
 /** Flags of all calls of a whole reply. */
 export function* governanceOfCalls(calls: ReadonlyArray<Called>, mode: ScanMode): Slices<Governance | undefined> {
+  if (calls.length === 0) return undefined
   const all = makeAccumulator(mode)
   for (const call of calls) all.take({ type: "whole", call }, 0)
   yield* all.scan()
