@@ -15,26 +15,27 @@ type Labels = Readonly<Record<string, string>>
 /** Metrics are kept in the registry of the process. */
 const registry = Context.empty()
 
-type Counted = Metric.Metric<number, unknown>
+/** The series of a metric that has these labels. */
+type Series = (labels: Labels) => Metric.Metric<number, unknown>
 
 /**
- * The series that were used, by metric and labels. Labels come from closed sets, so they are few. Effect sorts the labels at each update of
- * a metric without a series of its own: eleven of them were a twelfth of a whole reply's processor time.
+ * Makes each series once: labels come from closed sets, so they are few. A metric that is given its labels at each update has them sorted
+ * and joined each time, which was a twelfth of a whole reply's processor time.
  */
-const series = new Map<Counted, Map<string, Counted>>()
-
-const add = (metric: Counted, attributes: Labels, value: number): void => {
-  const ofMetric = getOrInsert(series, metric, () => new Map<string, Counted>())
-  const labels = JSON.stringify(attributes)
-  getOrInsert(ofMetric, labels, () => Metric.withAttributes(metric, attributes)).updateUnsafe(value, registry)
+const seriesOf = (make: Series): Series => {
+  const made = new Map<string, Metric.Metric<number, unknown>>()
+  return (labels) => getOrInsert(made, JSON.stringify(labels), () => make(labels))
 }
+
+const add = (series: Series, labels: Labels, value: number): void => series(labels).updateUnsafe(value, registry)
 
 /** Bounds in seconds that the conventions give for every duration of an inference. */
 const boundaries = Array.from({ length: 14 }, (_, n) => Math.round(2 ** n) / 100)
 
 const histogram = (name: string, description: string, bounds = boundaries) =>
-  Metric.histogram(name, { description, boundaries: bounds })
-const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+  seriesOf((attributes) => Metric.histogram(name, { description, boundaries: bounds, attributes }))
+const counter = (name: string, description: string) =>
+  seriesOf((attributes) => Metric.counter(name, { description, incremental: true, attributes }))
 
 const duration = histogram(
   "gen_ai.client.inference.duration",
@@ -195,7 +196,7 @@ export const makeCallRecorder = (call: CallLabels) => {
   }
   // No cloud says which of the tokens were images.
   const counted = { ...labels, "gen_ai.token.modality": "unknown" }
-  const chunks = Metric.withAttributes(outputChunk, labels)
+  const chunks = outputChunk(labels)
   return {
     firstChunk: (seconds: number): void => add(firstChunk, labels, seconds),
     outputChunk: (seconds: number): void => chunks.updateUnsafe(seconds, registry),
