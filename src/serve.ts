@@ -2,7 +2,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Context, Duration, Effect, Layer, Option } from "effect"
 import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
-import { isCloudVariable, setCloud } from "./catalog/clouds.ts"
+import { cloudSettings, configuresCloud } from "./catalog/clouds.ts"
 import { requestable } from "./catalog/Resolver.ts"
 import { crash } from "./crash.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
@@ -30,7 +30,7 @@ interface Loaded {
 
 /** Variables that configure clouds, emptied: an empty one counts as absent. */
 const withoutClouds = (env: Environment): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.keys(env).flatMap((name) => (isCloudVariable(name) ? [[name, ""]] : [])))
+  Object.fromEntries(Object.keys(env).flatMap((name) => (configuresCloud(name) ? [[name, ""]] : [])))
 
 /** The settings, pointed at the sandbox's clouds where no cloud is configured or the operator wants it so. */
 const loadWithSandbox = Effect.gen(function* () {
@@ -41,11 +41,13 @@ const loadWithSandbox = Effect.gen(function* () {
   const configured = activeClouds(loaded.clouds).size > 0
   const { host, sandbox, sandboxPace } = loaded.gateway
   if (sandbox === "off" && !configured) {
-    return yield* fail(`no cloud is configured: ${setCloud}, or GATEWAY_SANDBOX=auto to try the gateway without one`)
+    return yield* fail(
+      `no cloud is configured: set ${cloudSettings}, or GATEWAY_SANDBOX=auto to try the gateway without one`
+    )
   }
   if (sandbox === "auto" && !configured && !isLoopback(host)) {
     // The sandbox's key is public, and the setting of a real cloud may be misspelt.
-    const problem = `no cloud is configured, and ${host} is not a loopback address: ${setCloud}, or GATEWAY_SANDBOX=on to serve the sandbox there`
+    const problem = `no cloud is configured, and ${host} is not a loopback address: set ${cloudSettings}, or GATEWAY_SANDBOX=on to serve the sandbox there`
     return yield* fail([problem, ...unknownSettingLines(env)].join("; "))
   }
   yield* refusePlainHttp(loaded.gateway)

@@ -1,6 +1,6 @@
 /** Variables that look like settings and are none. */
 import { ConfigProvider, Effect } from "effect"
-import { cloudFacts, clouds, isCloudVariable } from "./catalog/clouds.ts"
+import { cloudFacts, clouds, isCloudSetting } from "./catalog/clouds.ts"
 import { config, type Environment, provider } from "./Settings.ts"
 import { nearest } from "./wire/nearest.ts"
 
@@ -25,7 +25,7 @@ const elsewhere = /^GATEWAY_(API_KEY|TEST_.*)$/
  */
 export const unknownSettingLines = (environment: Environment): ReadonlyArray<string> => {
   const known = settingNames()
-  const ofCloud = [...known].filter(isCloudVariable)
+  const ofCloud = [...known].filter(isCloudSetting)
   return Object.keys(environment).flatMap((name) => {
     if (known.has(name) || elsewhere.test(name)) return []
     const own = name.startsWith("GATEWAY_")

@@ -35,6 +35,7 @@ describe("variables that are no settings", () => {
       VERTEX_PROJECT: "p",
       AZURE_OPENAI_API_VERSION: "2024-10-21",
       AWS_REGION: "us-gov-west-1",
+      AWS_SESSION_TOKN: "t",
       AZURE_CLIENT_ID: "c",
       PROJECT: "p"
     }

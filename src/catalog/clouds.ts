@@ -23,8 +23,9 @@ interface CloudFacts {
   readonly apis: ReadonlyArray<Exclude<Operation, "count">>
   /** The setting that activates it, and an example of it. */
   readonly setting: readonly [name: string, example: string]
-  /** How the names of its settings begin. */
-  readonly prefixes: ReadonlyArray<string>
+  /** How the names of its settings begin, and of those that its vendor's own tools read too. */
+  readonly prefix: string
+  readonly vendorPrefix?: string | undefined
   /** What its places are called, and one that may serve the most. */
   readonly place: string
   readonly bestPlace: string
@@ -38,7 +39,7 @@ export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
     provider: "gcp.vertex_ai",
     apis: ["messages", "content"],
     setting: ["VERTEX_PROJECT", "p"],
-    prefixes: ["VERTEX"],
+    prefix: "VERTEX_",
     place: "Vertex location",
     bestPlace: "us-east5",
     address: "VERTEX_BASE_URL"
@@ -48,7 +49,8 @@ export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
     provider: "aws.bedrock",
     apis: ["messages", "chat", "responses", "embeddings"],
     setting: ["BEDROCK_REGION", "us-gov-west-1"],
-    prefixes: ["BEDROCK", "AWS"],
+    prefix: "BEDROCK_",
+    vendorPrefix: "AWS_",
     place: "Bedrock region",
     bestPlace: "us-gov-west-1",
     address: "BEDROCK_BASE_URL"
@@ -58,7 +60,7 @@ export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
     provider: "azure.ai.openai",
     apis: ["chat", "responses"],
     setting: ["AZURE_OPENAI_ENDPOINT", "https://p.openai.azure.us"],
-    prefixes: ["AZURE"],
+    prefix: "AZURE_",
     place: "Azure endpoint",
     bestPlace: "resource.openai.azure.us",
     address: "AZURE_OPENAI_ENDPOINT"
@@ -66,12 +68,15 @@ export const cloudFacts: Readonly<Record<Cloud, CloudFacts>> = {
 }
 
 const settings = clouds.map((cloud) => cloudFacts[cloud].setting[0])
-/** `set A, B or C`: how a cloud is configured. */
-export const setCloud = `set ${settings.slice(0, -1).join(", ")} or ${settings.at(-1)}`
+/** `A, B or C`: the settings of which one configures a cloud. */
+export const cloudSettings = `${settings.slice(0, -1).join(", ")} or ${settings.at(-1)}`
 
-const prefixed = new RegExp(`^(${clouds.flatMap((cloud) => cloudFacts[cloud].prefixes).join("|")})_`)
-/** Whether a variable belongs to a cloud, by its name. */
-export const isCloudVariable = (name: string): boolean => prefixed.test(name)
+const facts = Object.values(cloudFacts)
+/** Whether a variable is named like a setting of a cloud's. */
+export const isCloudSetting = (name: string): boolean => facts.some(({ prefix }) => name.startsWith(prefix))
+/** Whether a variable may configure a cloud, also by its vendor's own tools. */
+export const configuresCloud = (name: string): boolean =>
+  isCloudSetting(name) || facts.some(({ vendorPrefix }) => vendorPrefix !== undefined && name.startsWith(vendorPrefix))
 
 /** A struct with one field for each cloud. */
 export const fieldsByCloud = <S extends Schema.Top>(schema: S): Readonly<Record<Cloud, S>> => ({

@@ -1,6 +1,6 @@
 /** Where the active clouds are reached, and what the boundary rests on beside the partition table: addresses of the operator's own. */
 import { Option } from "effect"
-import type { Cloud } from "../catalog/clouds.ts"
+import { type Cloud, cloudFacts } from "../catalog/clouds.ts"
 import { type Authorization, formatBoundary } from "../catalog/Level.ts"
 import { isVendorHost, type Site, type Sites } from "../catalog/Partition.ts"
 import type { CloudSettings } from "./clouds.ts"
@@ -18,21 +18,23 @@ export interface Address {
   readonly countPlace?: string | undefined
 }
 
+const site = (cloud: Cloud, region: string) => ({ cloud, region, setting: cloudFacts[cloud].address })
+
 /** Of the active clouds. */
 export const addressesOf = ({ vertex, bedrock, azure }: CloudSettings): ReadonlyArray<Address> => [
   ...Option.toArray(vertex).map(({ baseUrl, boundary, countLocation, location }) => ({
-    ...({ cloud: "vertex", region: location, setting: "VERTEX_BASE_URL" } as const),
+    ...site("vertex", location),
     url: Option.getOrUndefined(baseUrl),
     declared: Option.getOrUndefined(boundary),
     countPlace: Option.getOrUndefined(countLocation)
   })),
   ...Option.toArray(bedrock).map(({ baseUrl, boundary, region }) => ({
-    ...({ cloud: "bedrock", region, setting: "BEDROCK_BASE_URL" } as const),
+    ...site("bedrock", region),
     url: Option.getOrUndefined(baseUrl),
     declared: Option.getOrUndefined(boundary)
   })),
   ...Option.toArray(azure).map(({ boundary, endpoint, region }) => ({
-    ...({ cloud: "azure", region, setting: "AZURE_OPENAI_ENDPOINT" } as const),
+    ...site("azure", region),
     url: endpoint,
     declared: Option.getOrUndefined(boundary)
   }))

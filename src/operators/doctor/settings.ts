@@ -1,7 +1,7 @@
 /** Checks of what the settings say: names, clouds, catalog, and what the partition table leaves out. */
 import { Effect } from "effect"
 import { catalogSource, leftOutLines, loadCatalog } from "../../catalog/CatalogStore.ts"
-import { clouds as allClouds, setCloud } from "../../catalog/clouds.ts"
+import { clouds as allClouds, cloudSettings } from "../../catalog/clouds.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Environment, GatewaySettings } from "../../Settings.ts"
@@ -25,7 +25,7 @@ export const settingsCheck = (environment: Environment, problem: string | undefi
 
 /** Which clouds are active and where; and whether any is. */
 const cloudsFound = ({ host, sandbox }: GatewaySettings, clouds: CloudSettings) => {
-  const choose = `S${setCloud.slice(1)}.`
+  const choose = `Set ${cloudSettings}.`
   if (activeClouds(clouds).size === 0) {
     if (sandbox === "off") return fail("no cloud is configured, and GATEWAY_SANDBOX is off: the start fails", choose)
     return sandbox === "auto" && !isLoopback(host)
