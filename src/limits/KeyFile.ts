@@ -91,6 +91,9 @@ export const encodeKey = Schema.encodeSync(Key)
 export const isExpired = ({ expires }: Key, now: number): boolean =>
   expires !== undefined && DateTime.toEpochMillis(expires) <= now
 
+/** Whether a key is over for good. `now` as for `isExpired`. */
+export const isOver = (key: Key, now: number): boolean => key.revoked !== undefined || isExpired(key, now)
+
 /** IDs of callers without a key: by a token, or by a certificate (docs/identity.md). */
 export const isCallerId = (id: string): boolean => /^(?:jwt|crt)_[0-9a-f]{24}$/.test(id)
 

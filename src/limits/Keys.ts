@@ -11,7 +11,7 @@ import {
   digestOf,
   emptyBook,
   isCallerId,
-  isExpired,
+  isOver,
   type Key,
   type KeyBook,
   matches,
@@ -51,8 +51,7 @@ export const permits = (
   return Result.void
 }
 
-const isActive = (key: Key, now: number): boolean =>
-  key.revoked === undefined && key.disabled === undefined && !isExpired(key, now)
+const isActive = (key: Key, now: number): boolean => key.disabled === undefined && !isOver(key, now)
 
 interface Secret {
   readonly key: Key
@@ -63,11 +62,8 @@ interface Secret {
   readonly until: number
 }
 
-/** Digests of the secrets that callers have sent. */
-const credentials = new WeakMap<CallerIdentity, string>()
-
 /** A book, since when it is in force, and what requests look up in it. */
-const indexOf = (book: KeyBook) => {
+const indexOf = (book: KeyBook, credentials: WeakMap<CallerIdentity, string>) => {
   const teams = new Map<string | undefined, Team>(book.teams.map((team) => [team.name, team]))
   const secrets = new Map<string, Secret>()
   for (const key of book.keys) {
@@ -197,7 +193,9 @@ export const makeAccess = () => {
 }
 
 const make = (initial: KeyBook) => {
-  let index = indexOf(initial)
+  /** Digests of the secrets that callers have sent, also of callers of an earlier book whose streams still run. */
+  const credentials = new WeakMap<CallerIdentity, string>()
+  let index = indexOf(initial, credentials)
   let refused: ReadonlySet<string> = new Set()
   const works = (key: Key, now: number) => isActive(key, now) && !refused.has(key.id)
   const access = makeAccess()
@@ -235,7 +233,7 @@ const make = (initial: KeyBook) => {
 
   const replace = (book: KeyBook) =>
     Effect.suspend(() => {
-      index = indexOf(book)
+      index = indexOf(book, credentials)
       return access.check
     })
   const refuse = (ids: ReadonlySet<string>): void => {

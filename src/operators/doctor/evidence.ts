@@ -9,7 +9,7 @@ import { formatBoundary } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
-import { isExpired, type Key, readBook } from "../../limits/KeyFile.ts"
+import { isOver, type Key, readBook } from "../../limits/KeyFile.ts"
 import { readRegular } from "../../regularFile.ts"
 import { type Environment, type GatewaySettings, load } from "../../Settings.ts"
 import { addressesOf, declarationsOf, sitesOf } from "../../settings/addresses.ts"
@@ -85,7 +85,7 @@ const ages = { "30 days": 30, "90 days": 90, "365 days": 365 }
 
 const keysInForce = Effect.fnUntraced(function* ({ keysFile }: GatewaySettings, now: number) {
   const { keys, teams } = yield* readBook(keysFile)
-  const working = keys.filter((key) => key.revoked === undefined && !isExpired(key, now))
+  const working = keys.filter((key) => !isOver(key, now))
   const age = ({ created }: Key) => (now - DateTime.toEpochMillis(created)) / day
   const upTo = (days: number) => working.filter((key) => age(key) <= days).length
   return {

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path"
 import { DateTime, Effect, Option, Result } from "effect"
 import { writeProblem } from "../../limits/disk.ts"
 import { readIfExists } from "../../limits/files.ts"
-import { isExpired, parseBook } from "../../limits/KeyFile.ts"
+import { isOver, parseBook } from "../../limits/KeyFile.ts"
 import { checkTlsFiles } from "../../listener.ts"
 import { refusePlainHttp } from "../../plainHttp.ts"
 import { readRegular } from "../../regularFile.ts"
@@ -44,7 +44,7 @@ export const keysCheck = ({ keysFile }: GatewaySettings, sandbox: boolean): Chec
       }
       const { keys } = yield* parseBook(keysFile, text)
       const now = DateTime.toEpochMillis(yield* DateTime.now)
-      const { length } = keys.filter((key) => key.revoked === undefined && !isExpired(key, now))
+      const { length } = keys.filter((key) => !isOver(key, now))
       return [
         length === 0
           ? warn(`${keysFile}: none of ${keys.length} keys works`, create)

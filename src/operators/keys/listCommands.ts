@@ -1,7 +1,7 @@
 /** What `keys list` and `teams list` print: keys and teams with their limits and what they used (docs/operation.md#keys). */
 import { DateTime, Effect, Result } from "effect"
 import type { Limits } from "../../contract/Security.ts"
-import { encodeKey, isExpired, type Key, type KeyBook, readBook, type Team } from "../../limits/KeyFile.ts"
+import { encodeKey, isExpired, isOver, type Key, type KeyBook, readBook, type Team } from "../../limits/KeyFile.ts"
 import type { Ledger, LedgerError } from "../../limits/Ledger.ts"
 import { limitKinds, limitNames } from "../../limits/limits.ts"
 import { type UsageTotals, type Use, usageTotalsOf } from "../../limits/usageTotals.ts"
@@ -83,7 +83,7 @@ const idleKeys = Effect.fnUntraced(function* (
   now: DateTime.Utc,
   before: DateTime.Utc
 ) {
-  const works = keys.filter((key) => key.revoked === undefined && !isExpired(key, DateTime.toEpochMillis(now)))
+  const works = keys.filter((key) => !isOver(key, DateTime.toEpochMillis(now)))
   const totals = yield* readTotals(options, { keys: works, teams: [] }, now)
   if (Result.isFailure(totals))
     return yield* fail(`--unused: when keys were used is not known: ${totals.failure.message}`)
