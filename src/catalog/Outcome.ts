@@ -6,7 +6,7 @@ export const Outcome = Schema.Literals([
   "ok",
   /** The caller's request was wrong: 400, 404, 405, 413, 415, 417. */
   "invalid",
-  /** The cloud's safety system refused the prompt, or a guard of the operator's: 400. */
+  /** The cloud's safety system, or a guard of the operator's, refused the prompt (400) or the answer. */
   "filtered",
   "unauthenticated",
   "forbidden",
@@ -58,3 +58,9 @@ export const outcomeOf = ({ code, reason, upstreamStatus }: GatewayError): Outco
   if (code === "cut" || code === "idle" || code === "revoked" || code === "drained") return code
   return upstreamStatus === undefined ? reasons[reason] : "upstream_error"
 }
+
+/** The outcome of a request that is over. `left`: the caller left before the end. */
+export const finalOutcome = (
+  { filtered, outcome }: { readonly filtered: boolean; readonly outcome: Outcome | undefined },
+  left: boolean
+): Outcome => outcome ?? (left ? "cancelled" : filtered ? "filtered" : "ok")

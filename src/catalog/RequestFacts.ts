@@ -46,7 +46,8 @@ export interface RequestFacts {
   readonly charged: Tokens | undefined
   /** Millionths of the catalog's currency; undefined where nothing is charged or the deployment has no prices. */
   readonly cost: number | undefined
-  readonly finishReason: string | undefined
+  /** Whether a filter of the cloud's, or a guard, ended the answer. */
+  readonly filtered: boolean
   readonly bytesIn: number
   readonly bytesOut: number
   readonly tools: number

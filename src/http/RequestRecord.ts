@@ -48,7 +48,7 @@ export class RequestRecord implements RequestFacts {
   stream = false
   streamEnd: RequestFacts["streamEnd"]
   tokens: Tokens | undefined
-  finishReason: string | undefined
+  filtered = false
   /** About how many tokens the input is; undefined where nothing is charged. */
   inputEstimate: number | undefined
   /** The calls to the cloud. */

@@ -33,9 +33,8 @@ const makeGuarding = (about: About, guards: ReadonlyArray<Guard>, record: Reques
       const judged = yield* askGuards(guards, { about, input: "response", texts, toolCalls: callsOf(surface, body) })
       record.guarded(judged.actions)
       if (judged.blocked !== undefined) {
-        const { body: shown, finishReason } = withheld(surface, body)
-        record.finishReason = finishReason
-        return shown
+        record.filtered = true
+        return withheld(surface, body).body
       }
       const changed = yield* inOneTurn(() => withTexts(fields, body, judged.texts) ?? body)
       return changed === body ? given : changed

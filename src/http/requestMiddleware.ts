@@ -7,6 +7,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Cause, Clock, Context, Effect, Exit, identity, Option, References, Scope, Tracer } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { GatewayError, internal, invalid } from "../catalog/GatewayError.ts"
+import { finalOutcome } from "../catalog/Outcome.ts"
 import { endpointAt, endpoints } from "../contract/Api.ts"
 import { Quota } from "../limits/Quota.ts"
 import { UsageLog } from "../limits/UsageLog.ts"
@@ -92,7 +93,7 @@ const makeFinish = Effect.gen(function* () {
     const { caller, charged: tokens, cost = 0 } = facts
     // What the next request is measured by.
     if (caller !== undefined) note(caller, facts.startedAt, (tokens?.input ?? 0) + (tokens?.output ?? 0), cost)
-    const outcome = facts.outcome ?? (left ? "cancelled" : "ok")
+    const outcome = finalOutcome(facts, left)
     const record = usageRecordOf(facts, left, now)
     if (record !== undefined) records.record(record)
     recordRequest(metricsBy, facts, outcome, now, tokens)

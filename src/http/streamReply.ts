@@ -62,12 +62,12 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
 
     /** The reply is over, either way: flags and tokens go to the record and the span. */
     const settle = (exit: Exit.Exit<unknown, unknown>) => {
-      const { failure, finishReason: finished, tokens } = protocol.summary()
+      const { failure, filtered, finishReason: finished, tokens } = protocol.summary()
       const finishReason = withheld ?? finished
       record.flags = calls.flags().length
       record.counted = progress.end === "complete" && progress.early !== true
       record.received = progress.bytes + (progress.kept ?? 0)
-      record.finishReason = finishReason
+      record.filtered = filtered === true || withheld !== undefined
       record.tokens = tokens
       if (failure !== undefined) fail(failure)
       record.streamEnd ??= Exit.isFailure(exit) ? "cancelled" : record.outcome === undefined ? "complete" : "error"

@@ -17,7 +17,7 @@ interface WholeReplyOptions<P extends Prepared> extends ReadyCall<P> {
 
 /** What a call came to goes to its span and to the request; several calls of a request add up. */
 const learn = (record: RequestRecord, { span }: Reply, answer: Answer): void => {
-  const { failure, finishReason, flags, tokens } = answer
+  const { failure, filtered, finishReason, flags, tokens } = answer
   if (tokens !== undefined) {
     record.count(tokens)
     span.used(tokens, finishReason, flags)
@@ -28,7 +28,7 @@ const learn = (record: RequestRecord, { span }: Reply, answer: Answer): void => 
     record.fail(failure)
     span.fail(failure)
   }
-  record.finishReason = finishReason
+  record.filtered ||= filtered === true
   record.flags += flags
   span.end()
 }

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { ServedCloud } from "../catalog/clouds.ts"
-import { Outcome } from "../catalog/Outcome.ts"
+import { finalOutcome, Outcome } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import { surfaceNames } from "../catalog/Route.ts"
 import { escapeJson } from "../wire/escape.ts"
@@ -140,7 +140,7 @@ export const usageRecordOf = (facts: RequestFacts, left: boolean, now: number): 
     level: route?.level ?? null,
     upstream_request_id: cut(facts.upstreamRequestId),
     status: facts.status === 0 ? null : facts.status,
-    outcome: facts.outcome ?? (left ? "cancelled" : "ok"),
+    outcome: finalOutcome(facts, left),
     stream: facts.stream,
     stream_end: facts.streamEnd ?? null,
     // What is undefined is not printed.

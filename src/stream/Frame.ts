@@ -28,6 +28,8 @@ export type Item = Frame | typeof keepAlive
 export interface Summary {
   readonly tokens: Tokens | undefined
   readonly finishReason: string | undefined
+  /** Whether a filter of the cloud's ended the answer. */
+  readonly filtered?: boolean | undefined
   /** Set where a reply that was passed on whole says itself that it is no success. */
   readonly failure?: GatewayError | undefined
 }

@@ -118,7 +118,8 @@ export const chat: Surface<ChatRequest, PreparedChat, ApiError> = {
         calls: answer.toolCalls.map(({ id, function: { arguments: args, name } }) => ({ id, name, arguments: args })),
         body: (governance) => renderCompletion({ ...answer, usage }, { ...heading, governance }),
         tokens: usage,
-        finishReason: answer.finishReason
+        finishReason: answer.finishReason,
+        filtered: answer.finishReason === "content_filter"
       }
     }),
   protocol: ({ dialect, route, request, heading, inputEstimate }) =>

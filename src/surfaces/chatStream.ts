@@ -142,6 +142,10 @@ export const chatProtocol = (options: {
       }
     ],
     usage: () => (includeUsage ? makeUsage(ending?.usage ?? usageOf(undefined)) : undefined),
-    summary: () => ({ tokens: ending?.usage ?? reader.usage(), finishReason: ending?.finishReason })
+    summary: () => ({
+      tokens: ending?.usage ?? reader.usage(),
+      finishReason: ending?.finishReason,
+      filtered: ending?.finishReason === "content_filter"
+    })
   }
 }

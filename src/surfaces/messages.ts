@@ -5,6 +5,7 @@ import type { MessagesError } from "../contract/Errors.ts"
 import { CountRequest, MessagesRequest } from "../contract/Messages.ts"
 import type { CountReply } from "../contract/MessagesGroup.ts"
 import type { Called } from "../governance/flags.ts"
+import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { tokensOf } from "../vendors/claude/reply.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import { messagesError } from "./errorResponse.ts"
@@ -64,7 +65,8 @@ export const messages: Surface<MessagesRequest, PreparedMessages, MessagesError>
         ...(governance === undefined ? {} : { x_gateway_governance: governance })
       }),
       tokens: tokensOf(objectOf(body.usage)),
-      finishReason: textOf(body.stop_reason)
+      finishReason: textOf(body.stop_reason),
+      filtered: isGuarded(body) || isFilter(body.stop_reason)
     })
   },
   protocol: ({ emulated, model }) => messagesProtocol(model, emulated)

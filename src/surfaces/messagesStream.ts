@@ -7,6 +7,7 @@ import { messagesErrorBody } from "../contract/Errors.ts"
 import type { CallPiece } from "../governance/accumulate.ts"
 import type { Governance } from "../governance/flags.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
+import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { claudeFault } from "../vendors/claude/faults.ts"
 import { overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
 import type { Event } from "../wire/Event.ts"
@@ -33,6 +34,8 @@ interface MessagesState extends Progress {
   /** A `message_delta` without a count: it waits for the next one or the end, which may have one. */
   waiting: JsonObject | undefined
   stopReason: string | undefined
+  /** Whether a guardrail of Bedrock's stepped in: any event may say so. */
+  guarded: boolean
   readonly unfence: ReturnType<typeof fenceRemover> | undefined
 }
 
@@ -68,6 +71,7 @@ const called = (state: MessagesState, key: number, block: JsonObject): ReadonlyA
 const delta = (state: MessagesState, event: string, data: string): Frame | undefined => {
   const fields = readObject(data)
   if (fields?.type !== event) return undefined
+  state.guarded ||= isGuarded(fields)
   const { partial_json, text, thinking, type } = objectOf(fields.delta)
   state.bytes += outputBytes(text) + outputBytes(thinking) + outputBytes(partial_json)
   const key = numberOf(fields.index) ?? -1
@@ -97,6 +101,7 @@ const frameOf = (state: MessagesState, model: string, event: Event): Frame | und
  * as those of short-lived objects.
  */
 const rareFrame = (state: MessagesState, model: string, name: string, data: string): Frame | undefined => {
+  if (data.includes("guardrail")) state.guarded ||= isGuarded(objectOf(readObject(data)))
   switch (name) {
     case "message_start": {
       const fields = readExactObject(data)
@@ -165,6 +170,7 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
     totals: {},
     waiting: undefined,
     stopReason: undefined,
+    guarded: false,
     unfence: fenced ? fenceRemover() : undefined
   }
   return {
@@ -189,7 +195,8 @@ export const messagesProtocol = (model: string, fenced = false): Protocol => {
     },
     summary: () => ({
       tokens: tokensOf(state.end === "complete" ? state.totals : { ...state.start, ...state.totals }),
-      finishReason: state.stopReason
+      finishReason: state.stopReason,
+      filtered: state.guarded || isFilter(state.stopReason)
     })
   }
 }

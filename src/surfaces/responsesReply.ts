@@ -5,6 +5,7 @@ import type { Tokens } from "../catalog/Tokens.ts"
 import type { Scrub } from "../cloud/fault.ts"
 import type { Called } from "../governance/flags.ts"
 import type { Summary } from "../stream/Frame.ts"
+import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { countedTokens, responsesNames } from "../vendors/openaiUsage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../wire/json.ts"
 import type { Rendered } from "./Surface.ts"
@@ -80,6 +81,7 @@ export const summarize = (response: JsonObject): Summary => {
   return {
     tokens: tokensOf(response.usage),
     finishReason: status,
+    filtered: isGuarded(response) || isFilter(objectOf(response.incomplete_details).reason),
     failure: status === "failed" ? failedReply : undefined
   }
 }

@@ -146,5 +146,8 @@ export const finishOfWord = (word: string | undefined, guarded = false): Result.
   return meaning === "failed" ? Result.fail(unfinished(word ?? "")) : Result.succeed(meaning)
 }
 
+/** Whether a word is a filter's, on surfaces that pass words on: one that is not known here may be any. */
+export const isFilter = (word: Json | undefined): boolean => meanings.get(textOf(word) ?? "") === "content_filter"
+
 /** Whether a guardrail of Bedrock's replaced the answer: the body says so beside a word that may be that of a natural end. */
 export const isGuarded = (body: JsonObject): boolean => (body["amazon-bedrock-guardrailAction"] ?? "NONE") !== "NONE"

@@ -1,6 +1,6 @@
 /** What guards do with whole replies. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Gateway } from "../support/gateway.ts"
+import { type Gateway, recordOf } from "../support/gateway.ts"
 import { guardedCases, makeGuarded, saying } from "../support/guarded.ts"
 import { post } from "../support/http.ts"
 import { sharedDetector } from "../support/shared.ts"
@@ -25,6 +25,7 @@ describe.each(guardedCases)("whole replies of $surface", ({ ask, ended, path, sa
       assert.strictEqual(got.status, 200)
       assert.strictEqual(said(got), "")
       assert.strictEqual(ended(got), withheld)
+      assert.strictEqual((await recordOf(gateway, got.headers.get("x-request-id"))).outcome, "filtered")
       assert.notInclude(got.text, "today")
       assert.deepStrictEqual(got.json.x_gateway_guards, [
         { guard: "words", action: "block", categories: ["forbidden-word"] }

@@ -4,6 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { frameReader } from "../../src/guards/frames.ts"
 import { lastSentenceEnd } from "../../src/guards/streamedTexts.ts"
 import { type Rule, usual } from "../support/detector.ts"
+import { recordOf } from "../support/gateway.ts"
 import { guardedCases, makeGuarded, saying, streamedText } from "../support/guarded.ts"
 import { eventsIn, open, post } from "../support/http.ts"
 import { sharedDetector } from "../support/shared.ts"
@@ -136,6 +137,7 @@ describe.each(guardedCases)("streams of $surface", ({ ask, path, surface, withhe
         ])
         for (let tries = 0; tries < 200 && gateway.calls().at(-1)?.aborted !== true; tries++) await sleep(5)
         assert.isTrue(gateway.calls().at(-1)?.aborted)
+        assert.strictEqual((await recordOf(gateway, got.headers.get("x-request-id"))).outcome, "filtered")
       },
       { pace: 5 }
     ))

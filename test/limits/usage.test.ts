@@ -95,7 +95,7 @@ describe("a usage record", () => {
     charged: undefined,
     cost: undefined,
     overhead: undefined,
-    finishReason: undefined,
+    filtered: false,
     bytesIn: 0,
     bytesOut: 0,
     tools: 0,

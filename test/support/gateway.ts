@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Context, Effect, Exit, Layer, Logger, Option, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
@@ -102,6 +103,16 @@ const recordsIn = (file: string): ReadonlyArray<Record<string, unknown>> => {
   } catch {
     return []
   }
+}
+
+/** The usage record of a request, which is written when it is over. */
+export const recordOf = async (gateway: Pick<Gateway, "records">, id: string | null) => {
+  for (let n = 0; n < 500; n++) {
+    const found = gateway.records().find((record) => record.request_id === id)
+    if (found !== undefined) return found
+    await sleep(10)
+  }
+  throw new Error("there is no record")
 }
 
 // Effect's terminal listens to standard input, once for each gateway: tests have more of them in one process than Node warns of.

@@ -1,21 +1,15 @@
-/** A prompt that the cloud's safety system refuses (docs/api.md#errors): callers can tell it, and so do records. */
-import { setTimeout as sleep } from "node:timers/promises"
+/** A prompt or an answer that the cloud's safety system refuses (docs/api.md#errors): callers can tell it, and so do records. */
 import { assert, describe, it } from "@effect/vitest"
+import { claudeClouds, messageStop, saying, wholeMessage } from "../../support/claude.ts"
 import { answering, reply, streaming } from "../../support/fakeUpstream.ts"
+import { recordOf } from "../../support/gateway.ts"
 import { post } from "../../support/http.ts"
-import { responseOf } from "../../support/responses.ts"
+import { ending, frames, opening, responseOf } from "../../support/responses.ts"
 import { sharedUpstream } from "../../support/shared.ts"
 
 const { gateway, upstream } = sharedUpstream()
 
-const outcomeOf = async (id: string | null): Promise<unknown> => {
-  for (let n = 0; n < 500; n++) {
-    const found = gateway.records().find((record) => record.request_id === id)
-    if (found !== undefined) return found.outcome
-    await sleep(10)
-  }
-  throw new Error("there is no record")
-}
+const outcomeOf = async (id: string | null) => (await recordOf(gateway, id)).outcome
 
 const message = "The response was filtered due to the prompt triggering the content management policy."
 const refusal = (code: string | null) => ({
@@ -66,4 +60,68 @@ describe.each(["chat", "responses"] as const)("on %s", (surface) => {
     assert.match(got.text, /"code":"content_filter"/)
     assert.strictEqual(await outcomeOf(got.headers.get("x-request-id")), "filtered")
   })
+})
+
+const guardrail = { "amazon-bedrock-guardrailAction": "INTERVENED" }
+
+/** Claude's answers with this word of their end, and this beside it. */
+const claude = (stop_reason: string, beside: object, place: string) => ({
+  whole: { ...wholeMessage([{ type: "text", text: "a" }], { stop_reason }), ...beside },
+  events: saying("a")
+    .slice(0, -2)
+    .concat({ type: "message_delta", delta: { stop_reason }, usage: { output_tokens: 1 } }, messageStop)
+    .map((event) => (event.type === place ? { ...event, ...beside } : event))
+})
+
+describe.each(claudeClouds)("an answer of $model", ({ frame, head, model }) => {
+  const bodies = {
+    chat: { path: "/v1/chat/completions", max_tokens: 10 },
+    messages: { path: "/v1/messages", max_tokens: 10 }
+  }
+  const end = async (surface: keyof typeof bodies, stream: boolean, said: ReturnType<typeof claude>) => {
+    upstream.use(
+      stream
+        ? streaming(
+            said.events.map((event) => frame(event)),
+            { head }
+          )
+        : answering(reply("200 OK", JSON.stringify(said.whole)))
+    )
+    const { path, ...body } = bodies[surface]
+    const got = await post(gateway.url + path, { ...body, model, stream, messages: [{ role: "user", content: "hi" }] })
+    assert.strictEqual(got.status, 200, got.text)
+    return outcomeOf(got.headers.get("x-request-id"))
+  }
+
+  for (const surface of ["chat", "messages"] as const) {
+    it.each([false, true])(`that a filter ended is filtered on ${surface} (streamed: %s)`, async (stream) => {
+      for (const word of ["refusal", "guardrail_intervened", "content_filtered"])
+        assert.strictEqual(await end(surface, stream, claude(word, {}, "")), "filtered", word)
+      for (const place of ["message_start", "content_block_delta", "message_delta", "message_stop"])
+        assert.strictEqual(await end(surface, stream, claude("end_turn", guardrail, place)), "filtered", place)
+    })
+
+    it.each([false, true])(`that came to its end is ok on ${surface} (streamed: %s)`, async (stream) => {
+      const said = claude("end_turn", { "amazon-bedrock-guardrailAction": "NONE" }, "message_stop")
+      for (const word of [said, claude("max_tokens", {}, "")])
+        assert.strictEqual(await end(surface, stream, word), "ok")
+    })
+  }
+})
+
+it.each([false, true])("an answer on responses that a filter ended is filtered (streamed: %s)", async (stream) => {
+  for (const [reason, outcome] of [
+    ["content_filter", "filtered"],
+    ["max_output_tokens", "ok"]
+  ]) {
+    const extra = { status: "incomplete", incomplete_details: { reason } }
+    upstream.use(
+      stream
+        ? streaming(frames([opening, ending([], "incomplete", extra)]))
+        : answering(reply("200 OK", JSON.stringify(responseOf([], extra))))
+    )
+    const got = await ask("responses", stream)
+    assert.strictEqual(got.status, 200, got.text)
+    assert.strictEqual(await outcomeOf(got.headers.get("x-request-id")), outcome)
+  }
 })

@@ -1,5 +1,4 @@
 /** What is charged of a reply that the cloud has not counted, because its caller left or it was no use (docs/decisions.md#limits-and-quotas). */
-import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { readUntil } from "../../operation/surfaces.ts"
 import {
@@ -13,6 +12,7 @@ import {
   wholeMessage
 } from "../../support/claude.ts"
 import { answering, chunk, frameHead, reply, sseHead, streaming } from "../../support/fakeUpstream.ts"
+import { recordOf as findRecord } from "../../support/gateway.ts"
 import { open, post } from "../../support/http.ts"
 import { sharedUpstream } from "../../support/shared.ts"
 
@@ -22,14 +22,7 @@ interface Record {
   readonly outcome: string
   readonly tokens: { readonly input: number; readonly output: number; readonly estimated?: boolean } | null
 }
-const recordOf = async (id: string | null): Promise<Record> => {
-  for (let n = 0; n < 500; n++) {
-    const found = gateway.records().find((record) => record.request_id === id)
-    if (found !== undefined) return found as unknown as Record
-    await sleep(10)
-  }
-  throw new Error("there is no record")
-}
+const recordOf = async (id: string | null) => (await findRecord(gateway, id)) as unknown as Record
 
 const data = (json: unknown) => `data: ${JSON.stringify(json)}\n\n`
 const named = (json: { readonly type: string }) => `event: ${json.type}\n${data(json)}`
