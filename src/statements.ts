@@ -4,7 +4,7 @@
  */
 import { environment } from "./Settings.ts"
 import { withoutQuotes } from "./telemetry/logs.ts"
-import { escapeJson } from "./wire/escape.ts"
+import { escapeJson } from "./wire/print.ts"
 
 const isJson = (): boolean => environment().GATEWAY_LOG_FORMAT === "json"
 

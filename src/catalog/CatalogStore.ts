@@ -7,10 +7,9 @@ import { watchFile } from "../watchFile.ts"
 import type { Catalog } from "./Catalog.ts"
 import shipped from "./catalog.json" with { type: "json" }
 import { checkCatalog, checkCatalogJson } from "./checkCatalog.ts"
-import type { Paths } from "./explain.ts"
 import { withOverlay } from "./overlay.ts"
 import type { Sites } from "./Partition.ts"
-import { type Index, type LeftOut, makeIndex } from "./Resolver.ts"
+import { type Index, type LeftOut, makeIndex, type Paths } from "./Resolver.ts"
 
 export { checkCatalog } from "./checkCatalog.ts"
 

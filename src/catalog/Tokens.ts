@@ -1,4 +1,6 @@
 /** Tokens of a request, and what they cost (docs/decisions.md#prices). */
+
+import { compact, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
 import type { Prices } from "./Catalog.ts"
 
 /** Mostly as the upstream counted them; cached input and what was written to a cache are part of `input`, reasoning of `output`. */
@@ -73,4 +75,30 @@ export const costOf = (prices: Prices, { input, output, cached, cacheWrites, cac
     hourly * (prices.cacheWrite1h === undefined ? 2n * exact(prices.input) : exact(prices.cacheWrite1h)) +
     whole(output) * exact(prices.output)
   return Number((sum + BigInt(scale / 2)) / BigInt(scale))
+}
+
+// What Bedrock counts beside a message of Claude's, in the words of the messages format (docs/upstreams.md#amazon-bedrock).
+
+const field = "amazon-bedrock-invocationMetrics"
+
+/** The usage with the cloud's own counts in the places of those that the message does not give. */
+export const fillUsage = (usage: JsonObject, holder: JsonObject): JsonObject => {
+  const metrics = objectOf(holder[field])
+  const given = Object.entries(usage).filter(([, value]) => value !== null)
+  return {
+    ...compact({
+      input_tokens: numberOf(metrics.inputTokenCount),
+      output_tokens: numberOf(metrics.outputTokenCount),
+      cache_read_input_tokens: numberOf(metrics.cacheReadInputTokenCount),
+      cache_creation_input_tokens: numberOf(metrics.cacheWriteInputTokenCount)
+    }),
+    ...Object.fromEntries(given)
+  }
+}
+
+/** The message without the cloud's field, and with its counts. */
+export const withoutMetrics = (message: JsonObject): JsonObject => {
+  if (!(field in message)) return message
+  const { [field]: _, ...rest } = message
+  return { ...rest, usage: fillUsage(objectOf(message.usage), message) }
 }

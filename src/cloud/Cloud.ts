@@ -1,5 +1,6 @@
-/** What a cloud is: four values, from which `makeProvider` makes its provider. */
+/** What a cloud is: four values, from which `makeProvider` makes its provider, and where a call to it goes. */
 import type { Cloud as CloudName } from "../catalog/clouds.ts"
+import { isHostOf } from "../catalog/Partition.ts"
 import type { Operation, Route } from "../catalog/Route.ts"
 import type { Decoder } from "../wire/Event.ts"
 import type { JsonObject } from "../wire/json.ts"
@@ -41,4 +42,41 @@ export interface Cloud {
   readonly framing: (call: CallKind) => { readonly contentType: string; readonly decoder: () => Decoder }
   /** Takes out of the cloud's words what is the operator's. */
   readonly scrub: (route: Route) => Scrub
+}
+
+// Where a call goes.
+
+export interface Target {
+  readonly url: URL
+  /** The host's name, and the port also where the scheme says it. */
+  readonly address: string
+  readonly port: number
+  /** Cloud and region, whose calls share a circuit breaker. */
+  readonly circuit: string
+}
+
+/**
+ * Refuses an address that leads elsewhere than its parts say: another host than the operator's or the partition table's, or
+ * another path. Settings and catalog are checked when they are read, so none should come this far.
+ */
+export const targetOf = (
+  { endpoint: { baseUrl, host, path }, name }: Pick<Cloud, "endpoint" | "name">,
+  kind: CallKind,
+  region: string
+): Target => {
+  const asked = path(kind, region)
+  const written = (baseUrl ?? host(region)) + asked
+  const url = new URL(written)
+  const rightHost =
+    baseUrl !== undefined || (url.protocol === "https:" && url.port === "" && isHostOf(name, region, url.hostname))
+  // An address that the parser would write otherwise is not what its parts say.
+  if (!rightHost || !asked.startsWith("/") || url.href !== written || url.username !== "" || url.password !== "") {
+    throw new Error(`${name}/${region}: an upstream address leads out of the boundary`)
+  }
+  return {
+    url,
+    address: url.hostname,
+    port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
+    circuit: `${name}/${region}`
+  }
 }

@@ -3,7 +3,7 @@ import { Context, type Effect, type Stream, type Tracer } from "effect"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation, Route } from "../catalog/Route.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
-import type { CallSpan } from "../telemetry/callSpan.ts"
+import type { CallSpan } from "../telemetry/spans.ts"
 import type { Event } from "../wire/Event.ts"
 import type { JsonObject } from "../wire/json.ts"
 

@@ -1,6 +1,6 @@
 /** Amazon Bedrock: InvokeModel for Claude and Titan, the OpenAI-compatible route for GPT (docs/upstreams.md#amazon-bedrock). */
 import { Effect, Layer, Option } from "effect"
-import { withoutMetrics } from "../catalog/invocationMetrics.ts"
+import { withoutMetrics } from "../catalog/Tokens.ts"
 import { Clouds } from "../Settings.ts"
 import type { BedrockSettings } from "../settings/clouds.ts"
 import { awsFrames } from "../stream/awsFrames.ts"

@@ -1,10 +1,9 @@
 /** What the spans and metrics of upstream calls say, in the words of the OpenTelemetry GenAI conventions. */
 import { cloudFacts } from "../catalog/clouds.ts"
 import type { Operation } from "../catalog/Route.ts"
-import type { CallSpanOptions, ResponseNames } from "../telemetry/callSpan.ts"
+import type { CallSpanOptions, ResponseNames } from "../telemetry/spans.ts"
 import { type JsonObject, objectOf, textOf } from "../wire/json.ts"
-import type { CallKind } from "./Cloud.ts"
-import type { Target } from "./Target.ts"
+import type { CallKind, Target } from "./Cloud.ts"
 
 /** Names of `gen_ai.operation.name`. */
 const operationNames: Readonly<Record<Operation, string>> = {

@@ -1,9 +1,15 @@
 /**
- * In which order the regions of a deployment are asked (docs/decisions.md#several-regions). Each key has one that it is at home in, so
- * that the cloud's prompt caches stay warm; one that has asked for patience comes last until its time is over.
+ * In which order the regions of a deployment are asked (docs/decisions.md#several-regions), and which are not. Each key has one
+ * that it is at home in, so that the cloud's prompt caches stay warm; one that has asked for patience comes last until its time is
+ * over. Calls are kept from one that has been failing, and it is tried with one call every few seconds.
  */
 import { hash } from "node:crypto"
+import { Cause, Clock, Effect, Exit, Metric, Option, Scope } from "effect"
+import type { HttpClientResponse } from "effect/http"
 import type { Deployment } from "../catalog/Catalog.ts"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import { gaugeOf } from "../telemetry/metrics.ts"
+import { steadyMillisOf } from "../wire/steady.ts"
 
 /** How long a region that said nothing is left alone, and the longest that one is, in seconds. */
 const usualPatience = 5
@@ -48,3 +54,123 @@ export const makeRegions = (now: () => number = () => performance.now()) => {
     }
   }
 }
+
+type Response = HttpClientResponse.HttpClientResponse
+type State = "Closed" | "Open" | "HalfOpen"
+type Outcome = "success" | "failure" | "ignored"
+
+/** Failures in a row that open a circuit, and how long it then stays open, in milliseconds. */
+const mostFailures = 10
+const openFor = 5_000
+
+const transitions = Metric.counter("gateway_breaker_transitions_total", {
+  description: "Transitions of the circuit breakers, by cloud, region and new state",
+  incremental: true
+})
+const open = Metric.gauge("gateway_breaker_open", {
+  description: "1 while a circuit breaker keeps calls from a cloud's region, or tries it with one"
+})
+
+const note = (circuit: string, state: State): Effect.Effect<void> =>
+  Effect.logWarning(`circuit ${circuit} is ${state.toLowerCase()}`).pipe(
+    Effect.andThen(Metric.update(Metric.withAttributes(transitions, { circuit, state }), 1))
+  )
+
+const down: ReadonlySet<number> = new Set([502, 503])
+
+/**
+ * Only what says that the cloud cannot be reached or is down opens a circuit, which all callers share: neither refusals nor what
+ * took too long (504), which one request may bring about.
+ */
+const classify = (exit: Exit.Exit<Response, GatewayError>): Outcome => {
+  if (Exit.isSuccess(exit)) {
+    const { status } = exit.value
+    if (status === 504) return "ignored"
+    return down.has(status) ? "failure" : "success"
+  }
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  return error?.reason === "upstream" ? "failure" : "ignored"
+}
+
+const refusal = (retryAfter: number) =>
+  new GatewayError({
+    reason: "upstream",
+    message: "the cloud that serves this model has been failing; try again in a few seconds",
+    code: "circuit-open",
+    retryAfter
+  })
+const isOpen = refusal(openFor / 1000)
+const isTried = refusal(1)
+
+/** One cloud's region. A call that began in an earlier state changes nothing when it ends. */
+const makeCircuit = (now: () => number) => {
+  let state: State = "Closed"
+  let failures = 0
+  let openUntil = 0
+  /** Whether a call is trying a circuit that was open. */
+  let tried = false
+  /** Another object in each state. */
+  let era = {}
+  const become = (next: State): State => {
+    state = next
+    era = {}
+    failures = 0
+    tried = false
+    if (next === "Open") openUntil = now() + openFor
+    return next
+  }
+  return {
+    /** Why no call is let through. */
+    refuse: () => {
+      if (tried) return isTried
+      return state === "Open" && now() < openUntil ? isOpen : undefined
+    },
+    /** A call begins: the new state, if there is one, and what to end the call with. */
+    begin: () => {
+      const changed = state === "Open" ? become("HalfOpen") : undefined
+      tried = state === "HalfOpen"
+      return { changed, of: era }
+    },
+    /** It has ended: the new state, if there is one. */
+    end: (of: object, outcome: Outcome): State | undefined => {
+      if (of !== era) return undefined
+      tried = false
+      if (outcome === "ignored") return undefined
+      if (state === "HalfOpen") return become(outcome === "success" ? "Closed" : "Open")
+      failures = outcome === "success" ? 0 : failures + 1
+      return failures < mostFailures ? undefined : become("Open")
+    }
+  }
+}
+
+/** Made once. Calls of one circuit are let through or refused together. */
+export const makeBreaker = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const scope = yield* Scope.Scope
+  const circuits = new Map<string, ReturnType<typeof makeCircuit>>()
+  const circuitOf = Effect.fnUntraced(function* (key: string) {
+    const known = circuits.get(key)
+    if (known !== undefined) return known
+    const circuit = makeCircuit(() => steadyMillisOf(clock))
+    circuits.set(key, circuit)
+    const read = () => (circuit.refuse() === undefined ? 0 : 1)
+    yield* Scope.provide(gaugeOf(Metric.withAttributes(open, { circuit: key }), read), scope)
+    return circuit
+  })
+  const noted = (key: string, changed: State | undefined) => (changed === undefined ? Effect.void : note(key, changed))
+
+  return <R>(key: string, call: Effect.Effect<Response, GatewayError, R>): Effect.Effect<Response, GatewayError, R> =>
+    Effect.flatMap(circuitOf(key), (circuit) => {
+      let begun: object | undefined
+      const asked = Effect.suspend(() => {
+        const refused = circuit.refuse()
+        if (refused !== undefined) return Effect.fail(refused)
+        const { changed, of } = circuit.begin()
+        begun = of
+        return changed === undefined ? call : Effect.andThen(note(key, changed), call)
+      })
+      return Effect.onExit(asked, (exit) =>
+        begun === undefined ? Effect.void : noted(key, circuit.end(begun, classify(exit)))
+      )
+    })
+})

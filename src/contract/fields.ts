@@ -1,8 +1,8 @@
 /** Pieces that the request and reply schemas share. */
 import { Effect, Option, Schema, SchemaGetter, SchemaTransformation } from "effect"
-import { isRaw } from "../wire/exactNumber.ts"
 import { isObject } from "../wire/isObject.ts"
-import { pause } from "../wire/slices.ts"
+import { isRaw } from "../wire/json.ts"
+import { pause } from "../wire/turns.ts"
 import { mustBe } from "./words.ts"
 
 const notAnObject = "must be an object"
@@ -35,7 +35,7 @@ export type AsJson<T> = unknown extends T
       ? { readonly [K in keyof T]: AsJson<T[K]> }
       : T
 
-/** An object of which nothing is known, as it came. A number that JavaScript cannot hold is none (`exactNumber.ts`). */
+/** An object of which nothing is known, as it came. A number that JavaScript cannot hold is none (`wire/json.ts`). */
 export const jsonObject = ({
   message = notAnObject,
   ...notes

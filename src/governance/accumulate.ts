@@ -1,6 +1,46 @@
-import { runNow, type Slices } from "../wire/slices.ts"
-import { type Called, type Flag, type Found, flagOf, type Governance, governanceOf, makeCollector } from "./flags.ts"
-import { collectArguments, collectValue, type ScanMode } from "./scan.ts"
+/** Where tool calls go: the flags of a whole reply's calls, and of a stream's, which are collected from its pieces. */
+import { runNow, type Slices } from "../wire/turns.ts"
+import { collectArguments, collectValue, type Found, makeCollector, type ScanMode } from "./scan.ts"
+
+/** One tool call that names outbound destinations (docs/api.md#governance-flag). */
+export interface Flag {
+  readonly tool_call_id: string
+  readonly tool_name: string
+  /** Unique, in order of appearance, never empty. */
+  readonly destinations: ReadonlyArray<string>
+  readonly reason: "external_destination"
+  /** There were more destinations than are listed. */
+  readonly truncated?: true
+  /** How many are not listed. */
+  readonly omitted?: number
+}
+
+/** The value of `x_gateway_governance`; absent when no call is flagged. */
+export interface Governance {
+  readonly flags: ReadonlyArray<Flag>
+}
+
+/** The flag for what was found in one call, or `undefined` when that is nothing. */
+export const flagOf = (id: string, name: string, { destinations, omitted }: Found): Flag | undefined =>
+  destinations.length === 0
+    ? undefined
+    : {
+        tool_call_id: id,
+        tool_name: name,
+        destinations,
+        reason: "external_destination",
+        ...(omitted === 0 ? {} : { truncated: true, omitted })
+      }
+
+/** A call of a whole reply: its arguments as JSON text, valid or not, or its input, already parsed. */
+export type Called = { readonly id: string; readonly name: string } & (
+  | { readonly arguments: string }
+  | { readonly input: unknown }
+)
+
+/** What goes into `x_gateway_governance`, or `undefined` when the field must be absent. */
+export const governanceOf = (flags: ReadonlyArray<Flag>): Governance | undefined =>
+  flags.length === 0 ? undefined : { flags }
 
 /**
  * What a frame of a streamed reply tells of its tool calls. `key` is the block's or the call's index, or the item's ID.

@@ -1,5 +1,5 @@
 /** Finds listed names however they are spelled, in names and in patterns for names. */
-import type { Slices } from "../wire/slices.ts"
+import type { Slices } from "../wire/turns.ts"
 
 /** Counts a value, and characters, that were read; true when a slice's worth of them was. */
 export type Tick = (characters?: number) => boolean

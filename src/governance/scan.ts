@@ -1,11 +1,56 @@
+/** The outbound destinations that a tool call names (docs/api.md#governance-flag). */
 import { printText } from "../wire/print.ts"
-import { type Slices, sliceCharacters } from "../wire/slices.ts"
+import { type Slices, sliceCharacters } from "../wire/turns.ts"
 import { addressEnd, bracketedIpv6, isAddress, numbersEnd, placeOf, wholeIpv6 } from "./address.ts"
-import { type Characters, colon, digits } from "./characters.ts"
+import { type Characters, colon, digits, unitAt } from "./characters.ts"
 import { hiddenInBase64, undisguise, unescapeJson } from "./disguise.ts"
-import type { Collector } from "./flags.ts"
 import { bareHosts, shares } from "./hosts.ts"
 import { makeUriReader, type Place } from "./uri.ts"
+
+/** Destinations reported for one tool call, at most. The first ones are kept. */
+export const maxDestinations = 100
+/** Destinations beyond those that are distinguished in the count; of still more, each occurrence counts. */
+const maxCounted = 10_000
+/** UTF-16 code units of one destination, at most; a longer one is cut between characters. */
+export const maxDestinationLength = 2048
+
+/** What a tool call names. */
+export interface Found {
+  /** Unique, in order of appearance. */
+  readonly destinations: ReadonlyArray<string>
+  /** How many more there were than are reported. */
+  readonly omitted: number
+}
+
+/** Takes destinations in order of appearance, repeated or not, in bounded memory. Mutable, for one call. */
+export interface Collector {
+  readonly add: (destination: string) => void
+  readonly found: () => Found
+}
+
+const cut = (destination: string): string => {
+  if (destination.length <= maxDestinationLength) return destination
+  const splitsPair =
+    (unitAt(destination, maxDestinationLength - 1) & 0xfc00) === 0xd800 &&
+    (unitAt(destination, maxDestinationLength) & 0xfc00) === 0xdc00
+  return destination.slice(0, maxDestinationLength - (splitsPair ? 1 : 0))
+}
+
+export const makeCollector = (): Collector => {
+  const kept = new Set<string>()
+  const beyond = new Set<string>()
+  let uncounted = 0
+  return {
+    add: (whole) => {
+      const destination = cut(whole)
+      if (kept.has(destination) || beyond.has(destination)) return
+      if (kept.size < maxDestinations) kept.add(destination)
+      else if (beyond.size < maxCounted) beyond.add(destination)
+      else uncounted++
+    },
+    found: () => ({ destinations: [...kept], omitted: beyond.size + uncounted })
+  }
+}
 
 /** How many times escapes are undone: JSON inside a JSON string inside a JSON string, and so on. */
 const maxEscapeLevels = 8

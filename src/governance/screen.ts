@@ -1,4 +1,4 @@
-import { type Slices, sliceValues } from "../wire/slices.ts"
+import { type Slices, sliceValues } from "../wire/turns.ts"
 import { foldCase, foldLetters, makeNameReader } from "./listedNames.ts"
 import {
   childOf,

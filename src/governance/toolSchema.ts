@@ -1,6 +1,6 @@
 /** The parts of a tool's schema: how the content of each is read, and where its references lead (JSON Schema core, 8.2). */
-import { isRaw } from "../wire/exactNumber.ts"
-import type { Slices } from "../wire/slices.ts"
+import { isRaw } from "../wire/json.ts"
+import type { Slices } from "../wire/turns.ts"
 import type { Tick } from "./listedNames.ts"
 
 /**

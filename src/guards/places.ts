@@ -2,8 +2,7 @@
  * The texts of a request or a reply by place, for guards (docs/guards.md#what-is-sent): one walk finds them, and puts others back
  * exactly there. What names, refers or encodes is no text: types, IDs, media, signatures. Tools are not walked.
  */
-import { isRaw } from "../wire/exactNumber.ts"
-import { isObject, type Json, type JsonObject, readObject, textOf } from "../wire/json.ts"
+import { isObject, isRaw, type Json, type JsonObject, readObject, textOf } from "../wire/json.ts"
 
 /** Who speaks, or what a text is for. */
 export type Place = "system" | "user" | "assistant" | "tool" | "arguments" | "thinking"

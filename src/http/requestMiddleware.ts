@@ -17,7 +17,7 @@ import { Settings } from "../Settings.ts"
 import { errorReply, idHeaders } from "../surfaces/errorResponse.ts"
 import { logRequest } from "../telemetry/logs.ts"
 import { RecordActivity, recordRequest } from "../telemetry/metrics.ts"
-import { makeRequestWatch, type RequestSpan } from "../telemetry/requestSpan.ts"
+import { makeRequestWatch, type RequestSpan } from "../telemetry/spans.ts"
 import { makeSourceOf } from "./clientAddress.ts"
 import { Drain } from "./Drain.ts"
 import { makeMemoryBudget } from "./MemoryBudget.ts"
@@ -176,7 +176,7 @@ export const requestMiddleware = HttpRouter.middleware(
           const ended = drain.ended()
           if (left && ended !== undefined) record.fail(ended)
           const response = NodeHttpServerRequest.toServerResponse(request)
-          // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`drainOpenReplies.ts`).
+          // A caller that reads slowly takes what is left of a reply that is over, for as long as it may (`sockets.ts`).
           if (response.destroyed || response.writableLength === 0) record.release()
           else response.once("close", () => record.release())
           leave()

@@ -10,7 +10,7 @@ import type { GatewaySettings } from "../Settings.ts"
 import type { Protocol } from "../stream/Frame.ts"
 import { governanceSoFar, reply, scanned } from "../stream/reply.ts"
 import { singleUse } from "../stream/singleUse.ts"
-import type { makeTerminations } from "./terminations.ts"
+import type { makeTerminations } from "./Drain.ts"
 import { type ReadyCall, upstreamCall } from "./upstreamCall.ts"
 
 interface StreamReplyOptions extends ReadyCall {

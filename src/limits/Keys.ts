@@ -1,11 +1,16 @@
-/** Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). */
+/**
+ * Who holds a key, and what the key may use (docs/api.md#authentication, docs/decisions.md#keys). Keys outlive their file for a
+ * time: a file that is gone or broken may hide a revocation (docs/operation.md#keys).
+ */
+
 import { timingSafeEqual } from "node:crypto"
-import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Result, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Metric, Option, Result, Schedule } from "effect"
 import { GatewayError, type Refusal } from "../catalog/GatewayError.ts"
 import type { Level } from "../catalog/Level.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { watchFile } from "../watchFile.ts"
 import { fail, type OperatorError } from "../wire/OperatorError.ts"
+import { steadyMillis } from "../wire/steady.ts"
 import { readOwned } from "./files.ts"
 import {
   digestOf,
@@ -18,9 +23,44 @@ import {
   parseBook,
   type Team
 } from "./KeyFile.ts"
-import { makeGrace } from "./keysGrace.ts"
 import { callerOf } from "./limits.ts"
 import { RefusedKeys } from "./replicas.ts"
+
+const up = Metric.gauge("gateway_keys_file_up", {
+  description: "Whether the keys in force are those of the key file: 0 while it is gone or broken"
+})
+
+interface GraceOptions {
+  readonly file: string
+  /** Time for which the keys stay in force. */
+  readonly grace: Duration.Duration
+  /** No key works any more. */
+  readonly end: Effect.Effect<void>
+  /** The last keys that were read work again. */
+  readonly restore: Effect.Effect<void>
+}
+
+/** Takes, after every look at the file, whether it could be read and used. */
+export const makeGrace = ({ file, grace, end, restore }: GraceOptions) => {
+  let brokenSince: number | undefined
+  let ended = false
+  const show = (value: number) => up.updateUnsafe(value, Context.empty())
+  show(1)
+  return (ok: boolean): Effect.Effect<void> =>
+    Effect.flatMap(steadyMillis, (now) => {
+      show(ok ? 1 : 0)
+      brokenSince = ok ? undefined : (brokenSince ?? now)
+      const over = brokenSince !== undefined && now - brokenSince >= Duration.toMillis(grace)
+      if (over === ended) return Effect.void
+      ended = over
+      return over
+        ? Effect.andThen(
+            end,
+            Effect.logError(`The API keys have ended: for ${Duration.format(grace)} ${file} could not be read or used.`)
+          )
+        : Effect.andThen(Effect.logInfo(`${file} can be read again, and its API keys work again.`), restore)
+    })
+}
 
 /** The message is the same for all of them. */
 const unauthenticated = (why: Refusal, id?: string) =>
@@ -81,7 +121,7 @@ const indexOf = (book: KeyBook, credentials: WeakMap<CallerIdentity, string>) =>
 /** What an unknown secret is compared with, so that it takes the same work. */
 const noDigest = Buffer.from(digestOf(""))
 
-export interface KeysOptions {
+interface KeysOptions {
   /** The key file (`GATEWAY_KEYS_FILE`). */
   readonly file: string
   /** Time between two looks at the file; and at the keys that the store refuses; default 1 second. A revoked key stops working within it. */

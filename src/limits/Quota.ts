@@ -11,8 +11,7 @@ import { type Charge, Ledger, type LedgerError } from "./Ledger.ts"
 import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
 import { type Budget, budgetsOf, type LimitOwner } from "./limits.ts"
 import { makeWatch } from "./storeHealth.ts"
-import { makeUsageAccumulator, type Note } from "./usageAccumulator.ts"
-import { type UsageTotals, type Users, usageTotalsOf } from "./usageTotals.ts"
+import { makeUsageAccumulator, type Note, type UsageTotals, type Users, usageTotalsOf } from "./usageTotals.ts"
 
 /** About what an image or a page of a file is charged. */
 const mediumTokens = 1600

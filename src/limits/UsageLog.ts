@@ -26,10 +26,17 @@ import {
 } from "effect"
 import { type Act, Audit, type AuditEvent, eventOf } from "../audit/Audit.ts"
 import type { OperatorError } from "../wire/OperatorError.ts"
-import { countDiskFailure, writeProblem } from "./disk.ts"
-import { readSigner } from "./signing.ts"
+import { countDiskFailure, writeProblem } from "./files.ts"
 import type { UsageRecord } from "./UsageRecord.ts"
-import { anchorOf, type ChainOptions, type Head, lastHead, makeChain, type RecordFormat } from "./usageChain.ts"
+import {
+  anchorOf,
+  type ChainOptions,
+  type Head,
+  lastHead,
+  makeChain,
+  type RecordFormat,
+  readSigner
+} from "./usageChain.ts"
 
 /** Writes text after what was written before, or fails. */
 export type Sink = (text: string) => Effect.Effect<void, { readonly message: string }>

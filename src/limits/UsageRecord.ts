@@ -7,7 +7,7 @@ import { ServedCloud } from "../catalog/clouds.ts"
 import { finalOutcome, Outcome } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import { surfaceNames } from "../catalog/Route.ts"
-import { escapeJson } from "../wire/escape.ts"
+import { escapeJson } from "../wire/print.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 

@@ -10,7 +10,7 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
-import { countDiskFailure, writeProblem } from "./disk.ts"
+import { countDiskFailure, writeProblem } from "./files.ts"
 import { type Account, type Demand, type Held, Ledger, LedgerError, type Standing } from "./Ledger.ts"
 import { boardMemory, StatusBoard } from "./replicas.ts"
 

@@ -1,7 +1,23 @@
-/** What every key and team has used (docs/operation.md#keys). */
-import { Effect } from "effect"
-import type { Ledger, LedgerError } from "./Ledger.ts"
-import { accountOf, dayAt, keyUser, lastUseAccount, monthAt, type Period, teamUser, type Unit } from "./limits.ts"
+/**
+ * What every key and team has used (docs/operation.md#keys): read, and added up where no limit holds it, with when each key was
+ * used last. That is added up in memory and written every second, beside the requests. A process that is killed loses the last
+ * second of it; what counts towards a limit is settled by each request (Quota).
+ */
+import { Duration, Effect, Queue } from "effect"
+import type { CallerIdentity } from "../contract/Security.ts"
+import type { Account, Charge, Ledger, LedgerError } from "./Ledger.ts"
+import {
+  accountOf,
+  budgetsOf,
+  dayAt,
+  keyUser,
+  lastUseAccount,
+  monthAt,
+  type Period,
+  teamUser,
+  type Unit
+} from "./limits.ts"
+import type { makeWatch } from "./storeHealth.ts"
 
 /** What was charged in this month and today (UTC), running requests excluded. Costs are in millionths of the catalog's currency. */
 export interface Use {
@@ -52,3 +68,78 @@ export const usageTotalsOf = (
     return { keys: uses.slice(0, keys.length), teams: uses.slice(keys.length) }
   })
 }
+
+/** Of this month's accounts, those that get no settlement. */
+const uncounted = (caller: CallerIdentity, now: number, unit: Unit): ReadonlyArray<Account> => {
+  const { id, team } = caller
+  const settled = new Set(budgetsOf(caller, now).map(({ account }) => account.name))
+  const users = [keyUser(id), ...(team === undefined ? [] : [teamUser(team.name)])]
+  return users.map((user) => accountOf(user, monthAt(now), unit)).filter(({ name }) => !settled.has(name))
+}
+
+/** Adds a request of this caller, and what it used. `startedAt` is in milliseconds since the epoch, `cost` in millionths. */
+export type Note = (caller: CallerIdentity, startedAt: number, tokens: number, cost: number) => void
+
+interface Batch {
+  readonly id: string
+  readonly charges: ReadonlyArray<Charge>
+  /** When keys were used last. */
+  readonly used: ReadonlyArray<Charge>
+  /** Whether the store has its hold, which the settlement ends: so it counts once, however often it is sent. */
+  held: boolean
+}
+
+/** Of a hold that holds nothing; its settlement counts after it, too. */
+const lease = Duration.minutes(1)
+
+/** What is left at the end of the scope is written then. */
+export const makeUsageAccumulator = Effect.fnUntraced(function* (
+  ledger: Ledger["Service"],
+  watch: ReturnType<typeof makeWatch>
+) {
+  const sums = new Map<string, { readonly account: Account; amount: number }>()
+  const used = new Map<string, number>()
+  /** Sent again until the store has it. */
+  let batch: Batch | undefined
+
+  const add = (account: Account, amount: number): void => {
+    const sum = sums.get(account.name)
+    if (sum === undefined) sums.set(account.name, { account, amount })
+    else sum.amount += amount
+  }
+  const write = Effect.gen(function* () {
+    if (batch === undefined && used.size > 0) {
+      const last = [...used].map(([user, amount]): Charge => ({ account: lastUseAccount(user), amount }))
+      batch = { id: crypto.randomUUID(), charges: [...sums.values()], used: last, held: false }
+      sums.clear()
+      used.clear()
+    }
+    if (batch === undefined) return
+    const { charges, held, id } = batch
+    yield* watch(ledger.raise(batch.used))
+    if (charges.length > 0) {
+      const demands = charges.map(({ account }) => ({ account, limit: Number.MAX_SAFE_INTEGER, amount: 0, least: 0 }))
+      if (!held) yield* watch(ledger.hold({ id, demands, lease }))
+      batch.held = true
+      yield* watch(ledger.settle(id, charges))
+    }
+    batch = undefined
+  }).pipe(Effect.ignore, Effect.uninterruptible)
+  // At the end a batch that waits, and what came after it.
+  yield* Effect.addFinalizer(() => Effect.andThen(write, write))
+  const wake = yield* Queue.sliding<void>(1)
+  yield* Queue.take(wake).pipe(
+    Effect.andThen(Effect.delay(write, "1 second")),
+    Effect.andThen(() => (batch === undefined ? Effect.void : Queue.offer(wake, undefined))),
+    Effect.forever,
+    Effect.forkScoped
+  )
+
+  const note: Note = (caller, startedAt, tokens, cost) => {
+    if (tokens > 0) for (const account of uncounted(caller, startedAt, "tokens")) add(account, tokens)
+    if (cost > 0) for (const account of uncounted(caller, startedAt, "cost")) add(account, cost)
+    used.set(keyUser(caller.id), Math.max(startedAt, used.get(keyUser(caller.id)) ?? 0))
+    Queue.offerUnsafe(wake, undefined)
+  }
+  return note
+})

@@ -6,11 +6,11 @@ import type { Operation, Purpose, Route } from "../catalog/Route.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
 import type { Body, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
-import type { Called, Governance } from "../governance/flags.ts"
+import type { Called, Governance } from "../governance/accumulate.ts"
 import type { Protocol, Summary } from "../stream/Frame.ts"
 import type { JsonText } from "../vendors/callTexts.ts"
 import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
-import type { Slices } from "../wire/slices.ts"
+import type { Slices } from "../wire/turns.ts"
 
 /** What the gateway knows of a request beside its body. */
 export interface Arrival {

@@ -206,7 +206,7 @@ const pathOf = (node: Node, key: string): string => {
  * refused, so that no cloud is asked to fetch anything. Text is not looked into, and neither is what a caller's own tools say: the input
  * of a call, the schema of a tool.
  *
- * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/budget`).
+ * Iterative and linear; bodies that are nested too deep or hold too much are refused before (`wire/parse.ts`).
  *
  * Keys are listed before they are read: over objects of many shapes V8 throws the compiled code of a `for (key in object)` away
  * again and again, and the walk would stay interpreted.

@@ -7,8 +7,16 @@ import { Adjusted, removed } from "../vendors/adjustments.ts"
 import { systemTurns } from "../vendors/claude/refusals.ts"
 import { withOpaqueUser } from "../vendors/claude/userId.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
-import { plainFields, plainNumber } from "../wire/exactNumber.ts"
-import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import {
+  arrayOf,
+  isObject,
+  type Json,
+  type JsonObject,
+  objectOf,
+  plainFields,
+  plainNumber,
+  textOf
+} from "../wire/json.ts"
 import { plainPath, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
 import { applyBetas } from "./messagesBetas.ts"

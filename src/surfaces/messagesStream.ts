@@ -4,8 +4,7 @@
 
 import { unreadable } from "../catalog/UpstreamFault.ts"
 import { messagesErrorBody } from "../contract/Errors.ts"
-import type { CallPiece } from "../governance/accumulate.ts"
-import type { Governance } from "../governance/flags.ts"
+import type { CallPiece, Governance } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { claudeFault } from "../vendors/claude/faults.ts"

@@ -3,7 +3,7 @@
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { Tokens } from "../catalog/Tokens.ts"
 import type { Scrub } from "../cloud/fault.ts"
-import type { Called } from "../governance/flags.ts"
+import type { Called } from "../governance/accumulate.ts"
 import type { Summary } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
 import { countedTokens, responsesNames } from "../vendors/openaiUsage.ts"

@@ -5,8 +5,7 @@
 
 import { unreadable } from "../catalog/UpstreamFault.ts"
 import type { Scrub } from "../cloud/fault.ts"
-import type { CallPiece } from "../governance/accumulate.ts"
-import type { Called } from "../governance/flags.ts"
+import type { Called, CallPiece } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol, type Summary } from "../stream/Frame.ts"
 import { responsesFault } from "../vendors/responses/faults.ts"
 import type { Event } from "../wire/Event.ts"

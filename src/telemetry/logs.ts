@@ -6,7 +6,7 @@ import { Cause, Effect, type Fiber, Layer, Logger, type LogLevel, Option, Refere
 import type { Outcome } from "../catalog/Outcome.ts"
 import type { RequestFacts } from "../catalog/RequestFacts.ts"
 import type { GatewaySettings } from "../Settings.ts"
-import { escapeControls, escapeJson } from "../wire/escape.ts"
+import { escapeControls, escapeJson } from "../wire/print.ts"
 
 /** V8 quotes the text that it could not parse, which may be a caller's or a model's. */
 export const withoutQuotes = (cause: string): string =>

@@ -15,7 +15,7 @@ import {
   parseObject
 } from "../wire/json.ts"
 import { printText } from "../wire/print.ts"
-import type { Slices } from "../wire/slices.ts"
+import type { Slices } from "../wire/turns.ts"
 import { type Adjusted, changed } from "./adjustments.ts"
 import { isBlank } from "./schema.ts"
 

@@ -3,9 +3,23 @@
  * (docs/decisions.md#work-in-slices); the text is that of `JSON.stringify`.
  */
 import { Effect } from "effect"
-import { isRaw } from "./exactNumber.ts"
-import { type Slices, smallBytes } from "./slices.ts"
-import { inSlices } from "./turns.ts"
+import { isRaw } from "./json.ts"
+import { inSlices, type Slices, smallBytes } from "./turns.ts"
+
+/** Control and format characters, line separators, lone surrogates: as escapes of JSON. */
+export const escapeControls = (text: string): string =>
+  /^[ -~]*$/.test(text)
+    ? text
+    : text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) =>
+        Array.from(
+          { length: character.length },
+          (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`
+        ).join("")
+      )
+
+/** The same for JSON, in which the control characters of ASCII are escapes already, but for the last. */
+export const escapeJson = (json: string): string =>
+  Buffer.byteLength(json) === json.length && !json.includes("\u007f") ? json : escapeControls(json)
 
 /** JSON whose text goes into a JSON string as base64: how Bedrock wants a body inside a body. */
 class Base64Json {

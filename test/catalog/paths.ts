@@ -1,4 +1,4 @@
-import type { Paths } from "../../src/catalog/explain.ts"
+import type { Paths } from "../../src/catalog/Resolver.ts"
 
 /** The paths of the endpoints, as callers are told them. */
 export const paths: Paths = {

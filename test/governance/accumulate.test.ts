@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { governanceOf } from "../../src/governance/flags.ts"
+import { governanceOf } from "../../src/governance/accumulate.ts"
 import { accumulating, flagCall } from "../support/flagCall.ts"
 
 const flag = (id: string, name: string, ...destinations: ReadonlyArray<string>) => ({

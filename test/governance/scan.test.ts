@@ -1,9 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { farthest } from "../../src/governance/characters.ts"
 import { undisguise } from "../../src/governance/disguise.ts"
-import { makeCollector, maxDestinationLength, maxDestinations } from "../../src/governance/flags.ts"
-import { collectArguments, collectValue } from "../../src/governance/scan.ts"
-import { runNow, type Slices, sliceCharacters, sliceValues } from "../../src/wire/slices.ts"
+import {
+  collectArguments,
+  collectValue,
+  makeCollector,
+  maxDestinationLength,
+  maxDestinations
+} from "../../src/governance/scan.ts"
+import { runNow, type Slices, sliceCharacters, sliceValues } from "../../src/wire/turns.ts"
 import { flagCall } from "../support/flagCall.ts"
 import { processorTime } from "../support/processorTime.ts"
 import * as scan from "../support/scan.ts"

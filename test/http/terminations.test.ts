@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import type { GatewayError } from "../../src/catalog/GatewayError.ts"
-import { Drain } from "../../src/http/Drain.ts"
-import { makeTerminations } from "../../src/http/terminations.ts"
+import { Drain, makeTerminations } from "../../src/http/Drain.ts"
 import { Keys, makeAccess } from "../../src/limits/Keys.ts"
 
 /** Callers by their IDs, and those that are refused. */

@@ -1,6 +1,11 @@
-import { type Accumulator, governanceOfCalls, makeAccumulator } from "../../src/governance/accumulate.ts"
-import type { Called, Flag } from "../../src/governance/flags.ts"
-import { runNow } from "../../src/wire/slices.ts"
+import {
+  type Accumulator,
+  type Called,
+  type Flag,
+  governanceOfCalls,
+  makeAccumulator
+} from "../../src/governance/accumulate.ts"
+import { runNow } from "../../src/wire/turns.ts"
 
 /** The flag of one call, scanned as the contract says. */
 export const flagCall = (call: Called): Flag | undefined => runNow(governanceOfCalls([call], "spec"))?.flags[0]

@@ -1,6 +1,12 @@
-import { type Collector, type Found, makeCollector } from "../../src/governance/flags.ts"
-import { collectArguments, collectValue, type ScanMode } from "../../src/governance/scan.ts"
-import { runNow, type Slices } from "../../src/wire/slices.ts"
+import {
+  type Collector,
+  collectArguments,
+  collectValue,
+  type Found,
+  makeCollector,
+  type ScanMode
+} from "../../src/governance/scan.ts"
+import { runNow, type Slices } from "../../src/wire/turns.ts"
 
 const foundBy = (scan: (collector: Collector) => Slices<void>): Found => {
   const collector = makeCollector()

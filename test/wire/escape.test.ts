@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { escapeControls, escapeJson } from "../../src/wire/escape.ts"
+import { escapeControls, escapeJson } from "../../src/wire/print.ts"
 
 describe("text in a line", () => {
   it.prop("is the same, of JSON, with the short look and with the long one", { text: Schema.String }, ({ text }) => {

@@ -1,10 +1,17 @@
 /** JSON read and printed in slices: the same as `JSON.parse` and `JSON.stringify`, within a budget (docs/api.md#limits). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
-import { type Budget, maxDepth, maxFields, maxNameBytes, maxTokens, measure, newBudget } from "../../src/wire/budget.ts"
 import { parseExact } from "../../src/wire/json.ts"
-import { parse, parseReply } from "../../src/wire/parse.ts"
-import { parseInSlices } from "../../src/wire/parseInSlices.ts"
+import { measure, parse, parseReply } from "../../src/wire/parse.ts"
+import {
+  type Budget,
+  maxDepth,
+  maxFields,
+  maxNameBytes,
+  maxTokens,
+  newBudget,
+  parseInSlices
+} from "../../src/wire/parseInSlices.ts"
 import { base64Json, print, printPieces } from "../../src/wire/print.ts"
 
 const read = (text: string | Buffer, budget: Budget = newBudget()) => {

@@ -4,8 +4,7 @@
  */
 import { Schema } from "effect"
 import { recordIn } from "../../limits/ocsf.ts"
-import type { Verifier } from "../../limits/signing.ts"
-import { headOf, type Linked, linkOf, signedText } from "../../limits/usageChain.ts"
+import { headOf, type Linked, linkOf, signedText, type Verifier } from "../../limits/usageChain.ts"
 import { type JsonObject, readObject } from "../../wire/json.ts"
 import { gapsOf, unsigned } from "./chainGaps.ts"
 import { type Break, type Chain, makeChains, maxChains, showPlace } from "./chains.ts"

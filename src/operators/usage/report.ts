@@ -1,7 +1,7 @@
 /** Sums and verdicts, as a person, a spreadsheet or a program wants them. */
 
-import { escapeControls } from "../../wire/escape.ts"
 import { plural } from "../../wire/plural.ts"
+import { escapeControls } from "../../wire/print.ts"
 import { table } from "../table.ts"
 import type { Verdict } from "./chainCheck.ts"
 import { type Dimension, type Group, type Place, type Summary, type Totals, times } from "./summary.ts"

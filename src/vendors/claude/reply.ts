@@ -1,8 +1,7 @@
 /** Anthropic's Messages API: what is answered (docs/upstreams.md#anthropic-messages, docs/upstreams.md#anthropic-stream-events). */
 import { Result } from "effect"
-import { fillUsage } from "../../catalog/invocationMetrics.ts"
 import type { Route } from "../../catalog/Route.ts"
-import type { Tokens } from "../../catalog/Tokens.ts"
+import { fillUsage, type Tokens } from "../../catalog/Tokens.ts"
 import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { withoutMetrics } from "../../../src/catalog/invocationMetrics.ts"
+import { withoutMetrics } from "../../../src/catalog/Tokens.ts"
 import { overlayUsage, tokensOf } from "../../../src/vendors/claude/reply.ts"
 import type { JsonObject } from "../../../src/wire/json.ts"
 import { hearStream, sonnetBedrock } from "../support.ts"
