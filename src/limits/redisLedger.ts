@@ -71,8 +71,9 @@ export const makeRedisLedger = Effect.fnUntraced(function* ({
     })
   ).pipe(Effect.schedule(Schedule.spaced("1 hour")), Effect.forkScoped)
 
+  // A new name each time: a process that gave Redis the last one must know its own Redis that came back empty.
   const find = Effect.andThen(
-    send("SET", epochName, crypto.randomUUID(), "NX"),
+    Effect.suspend(() => send("SET", epochName, crypto.randomUUID(), "NX")),
     Effect.map(send<string | null>("GET", epochName), String)
   )
   let epoch = before ?? (yield* find)

@@ -172,6 +172,29 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("a gateway that is alone notices each time that its Redis comes back empty", () =>
+    Effect.gen(function* () {
+      const redis = yield* redisServer
+      const lines: Array<string> = []
+      const key = callerWith({ monthlyTokens: 1000 })
+      const resetsBefore = yield* resets
+      yield* Effect.gen(function* () {
+        const { reserve } = yield* Quota
+        const client = yield* Effect.acquireRelease(
+          Effect.promise(() => createClient({ url: redis.url }).connect()),
+          (client) => Effect.sync(() => client.destroy())
+        )
+        yield* Effect.scoped(Effect.map(reserve(key, whole(600)), (reservation) => reservation.use(600)))
+        for (const times of [1, 2]) {
+          yield* Effect.promise(() => client.flushAll())
+          const { reason } = yield* Effect.flip(Effect.scoped(reserve(key, whole(600))))
+          assert.strictEqual(reason, "quota")
+          assert.strictEqual((yield* resets) - resetsBefore, times)
+        }
+      }).pipe(Effect.scoped, Effect.provide(Layer.fresh(stores(redis.url, lines))))
+    })
+  )
+
   it.live("says at the start that Redis cannot be reached, without its password", () =>
     Effect.gen(function* () {
       const redis = yield* redisServer
