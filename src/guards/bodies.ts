@@ -1,6 +1,7 @@
 /** What guards read of whole requests and replies, and what becomes of those that they block or say something of. */
 import type { GuardAction } from "../contract/Governance.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { jsonText } from "../wire/print.ts"
 import type { GuardedSurface } from "./Guard.ts"
 
 const fn = (name: Json | undefined, more: JsonObject): JsonObject => ({
@@ -21,7 +22,7 @@ export const toolsOf = (body: JsonObject): ReadonlyArray<JsonObject> =>
       })
     })
 
-const printed = (value: Json | undefined): string => (typeof value === "string" ? value : JSON.stringify(value ?? {}))
+const printed = (value: Json | undefined): string => (typeof value === "string" ? value : jsonText(value ?? {}))
 
 /** Calls of one message, or of the items of a response. */
 const callsIn = (items: ReadonlyArray<Json>): ReadonlyArray<JsonObject> =>

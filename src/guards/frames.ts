@@ -2,6 +2,7 @@
 import type { GuardAction } from "../contract/Governance.ts"
 import type { Frame } from "../stream/Frame.ts"
 import { arrayOf, isObject, type JsonObject, numberOf, objectOf, readExactObject, textOf } from "../wire/json.ts"
+import { jsonText } from "../wire/print.ts"
 import { withActions, withheld } from "./bodies.ts"
 import type { GuardedSurface } from "./Guard.ts"
 import { type Fields, type Place, type PlacedText, replyFields, textsOf, withTexts } from "./places.ts"
@@ -45,7 +46,7 @@ export interface FrameReader {
 const nothing: Part = {}
 const same = (frame: Frame): Frame => frame
 
-const withData = (frame: Frame, fields: JsonObject): Frame => ({ ...frame, data: JSON.stringify(fields) })
+const withData = (frame: Frame, fields: JsonObject): Frame => ({ ...frame, data: jsonText(fields) })
 
 /** A part of the texts in these fields; nothing where there are none. `dataOf`: the frame's data with other fields. */
 const wholeOf = (

@@ -20,6 +20,7 @@ import {
   readObject,
   textOf
 } from "../wire/json.ts"
+import { jsonText } from "../wire/print.ts"
 import { isEventName } from "../wire/sse.ts"
 import { messagesError } from "./errorResponse.ts"
 import { fenceRemover } from "./messagesFormat.ts"
@@ -109,7 +110,7 @@ const rareFrame = (state: MessagesState, model: string, name: string, data: stri
       state.start = overlayUsage({}, message.usage)
       const calls = arrayOf(message.content).flatMap((block, at) => called(state, at, objectOf(block)))
       const usage = message.usage ?? uncounted
-      const started = { event: name, data: JSON.stringify({ ...fields, message: { ...message, model, usage } }) }
+      const started = { event: name, data: jsonText({ ...fields, message: { ...message, model, usage } }) }
       return calls.length === 0 ? started : { ...started, calls }
     }
     case "content_block_start": {

@@ -10,6 +10,7 @@ import { type Frame, outputBytes, type Progress, type Protocol, type Summary } f
 import { responsesFault } from "../vendors/responses/faults.ts"
 import type { Event } from "../wire/Event.ts"
 import { isObject, type JsonObject, numberOf, readExactObject, readObject, textOf } from "../wire/json.ts"
+import { jsonText } from "../wire/print.ts"
 import { isEventName } from "../wire/sse.ts"
 import { apiError } from "./errorResponse.ts"
 import {
@@ -59,7 +60,7 @@ const finish = (state: ResponsesState, name: string, data: string): Frame | unde
   const response = failed ?? given
   state.end = "complete"
   state.summary = summarize(response)
-  const print = (shown: JsonObject): Frame => ({ event: name, data: JSON.stringify({ ...fields, response: shown }) })
+  const print = (shown: JsonObject): Frame => ({ event: name, data: jsonText({ ...fields, response: shown }) })
   const hidden = failed !== undefined || mayHide(data)
   return {
     ...(hidden ? print(responseWithoutEncrypted(response)) : { event: name, data }),
@@ -87,7 +88,7 @@ const item = (state: ResponsesState, name: string, data: string): Frame | undefi
     if (state.leftOutPlaces[at] !== place) state.leftOutPlaces.splice(at, 0, place)
     return undefined
   }
-  const frame = { event: name, data: mayHide(data) ? JSON.stringify(eventWithoutEncrypted(fields)) : data }
+  const frame = { event: name, data: mayHide(data) ? jsonText(eventWithoutEncrypted(fields)) : data }
   const call = callOf(fields.item)
   if (call === undefined) return frame
   const key = keyOf(fields)
@@ -116,7 +117,7 @@ const renumbered = ({ leftOutPlaces }: ResponsesState, event: Event): Event | un
   if (fields === undefined || place === undefined) return event
   const before = countBelow(leftOutPlaces, place)
   if (leftOutPlaces[before] === place) return undefined
-  return before === 0 ? event : { ...event, data: JSON.stringify({ ...fields, output_index: place - before }) }
+  return before === 0 ? event : { ...event, data: jsonText({ ...fields, output_index: place - before }) }
 }
 
 /** As it came, without what it hides; undefined where it has no name, or is no object, which ends the stream. */
@@ -124,7 +125,7 @@ const passed = (state: ResponsesState, name: string, data: string): Frame | unde
   if (!data.startsWith("{") || !data.endsWith("}")) return broken(state)
   if (!mayHide(data)) return name === "" ? undefined : { event: name, data }
   const fields = readExactObject(data)
-  return fields === undefined ? broken(state) : { event: name, data: JSON.stringify(eventWithoutEncrypted(fields)) }
+  return fields === undefined ? broken(state) : { event: name, data: jsonText(eventWithoutEncrypted(fields)) }
 }
 
 /** What a delta says, and an item that is done and had none. */

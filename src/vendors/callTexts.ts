@@ -14,7 +14,7 @@ import {
   objectOf,
   parseObject
 } from "../wire/json.ts"
-import { printText } from "../wire/print.ts"
+import { jsonText, printText } from "../wire/print.ts"
 import type { Slices } from "../wire/turns.ts"
 import { type Adjusted, changed } from "./adjustments.ts"
 import { isBlank } from "./schema.ts"
@@ -96,7 +96,7 @@ export const isPrintable = (input: Json | undefined): boolean =>
 
 /** The text of an input that is printable. */
 export const inputText = (input: Json | undefined): string =>
-  (isAhead(input) ? texts.get(input) : undefined) ?? JSON.stringify(input ?? {})
+  (isAhead(input) ? texts.get(input) : undefined) ?? jsonText(input ?? {})
 
 /** Inputs in a reply of Claude or Gemini; others say texts. */
 const inputsOf = ({ candidates, content }: JsonObject): ReadonlyArray<Json | undefined> => [

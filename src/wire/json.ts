@@ -2,8 +2,10 @@
  * JSON of which nothing is known: parsed exactly where it matters, and read without surprises. Numbers that JavaScript cannot hold
  * keep their text: IDs of 64 bits are common in arguments of tools.
  */
-import type { Schema } from "effect"
+import { Result, type Schema } from "effect"
 import { isObject as isAnyObject } from "./isObject.ts"
+import { hasNumberedKey, put } from "./keyOrder.ts"
+import { parseInSlices } from "./parseInSlices.ts"
 import { runNow, type Slices, sliceValues } from "./turns.ts"
 
 /** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
@@ -50,13 +52,6 @@ export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value
 export const arrayOf = (value: unknown): ReadonlyArray<Json> => (Array.isArray(value) ? value : none)
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 export const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
-
-export const put = <Value>(fields: { [key: string]: Value }, key: string, value: Value): void => {
-  // An assignment to this name would set the prototype.
-  if (key === "__proto__") {
-    Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })
-  } else fields[key] = value
-}
 
 /** An object without the keys whose value is `undefined`: an absent field is never sent as null. */
 export const compact = (fields: { readonly [key: string]: Json | undefined }): JsonObject => {
@@ -118,12 +113,21 @@ const reviver =
  */
 const unusualNumber = /\d(?<=(?:^|[[,:\s-])\d)(?:\d{15}|\d*(?:\.\d+)?[eE])/
 
+/** With the order of its keys, where the engine's parser would change it; undefined for a text that is left to that. */
+const parseInOrder = (text: string, numberOf: (text: string) => unknown): unknown => {
+  if (!hasNumberedKey(text)) return undefined
+  const budget = { tokens: Number.POSITIVE_INFINITY }
+  const options = { budget, depth: maxNesting, fields: Number.POSITIVE_INFINITY, numberOf }
+  return Result.getOrUndefined(runNow(parseInSlices(Buffer.from(text), options)))
+}
+
 /**
  * Parses JSON; throws where it is none. Numbers that JavaScript cannot hold stay as they were written: IDs of 64 bits are
- * common in tools' arguments.
+ * common in tools' arguments. So does the order of keys.
  */
 export const parseExact = (text: string): unknown =>
-  unusualNumber.test(text) ? JSON.parse(text, reviver(exactNumberOf)) : JSON.parse(text)
+  parseInOrder(text, exactNumberOf) ??
+  (unusualNumber.test(text) ? JSON.parse(text, reviver(exactNumberOf)) : JSON.parse(text))
 
 /** The object that a text is; undefined where it is none. Numbers are JavaScript's, or as `parse` reads them. */
 export const readObject = (text: string, parse: (text: string) => unknown = JSON.parse): JsonObject | undefined => {
@@ -150,7 +154,8 @@ const reprinted =
  * numbers any more: counts, which are plain integers, are.
  */
 export const parseWritten = (text: string): unknown =>
-  reprinted.test(text) ? JSON.parse(text, reviver(writtenNumberOf)) : JSON.parse(text)
+  parseInOrder(text, writtenNumberOf) ??
+  (reprinted.test(text) ? JSON.parse(text, reviver(writtenNumberOf)) : JSON.parse(text))
 
 /** The same of an object; undefined where the text is none. */
 export const readWrittenObject = (text: string): JsonObject | undefined => readObject(text, parseWritten)

@@ -4,7 +4,7 @@
  * `JSON.parse` is several times faster.
  */
 import { Data, Result } from "effect"
-import { exactNumberOf, put } from "./json.ts"
+import { inOrder, put } from "./keyOrder.ts"
 import type { Slices } from "./turns.ts"
 
 /** Deepest nesting of arrays and objects in a body. */
@@ -56,8 +56,8 @@ export interface ParseOptions {
   readonly depth?: number
   /** Most fields of the object itself. */
   readonly fields?: number
-  /** The value of a number; by default its text where JavaScript cannot hold it. */
-  readonly numberOf?: (text: string) => unknown
+  /** The value of a number. */
+  readonly numberOf: (text: string) => unknown
 }
 
 /** Bytes and tokens of one slice, each about half a millisecond. */
@@ -106,7 +106,7 @@ export function* parseInSlices(bytes: Buffer, options: ParseOptions): Slices<Res
 /** Throws a `Refusal`. */
 function* read(
   bytes: Buffer,
-  { budget, depth = maxDepth, fields = maxFields, numberOf = exactNumberOf }: ParseOptions
+  { budget, depth = maxDepth, fields = maxFields, numberOf }: ParseOptions
 ): Slices<unknown> {
   let at = 0
   let sliceEnd = sliceBytes
@@ -253,6 +253,8 @@ function* read(
 
   function* readObject(): Slices<object> {
     const object = {}
+    /** The names in order, where some may be numbers. */
+    let names: Array<string> | undefined
     open("")
     while (!reach()) yield
     for (let count = 0; bytes[at] !== closeObject; count++) {
@@ -267,11 +269,13 @@ function* read(
       pass(colon)
       while (!reach()) yield
       const plain = readPlain()
+      if (names === undefined && isDigit(name.charCodeAt(0))) names = Object.keys(object)
+      names?.push(name)
       put(object, name, plain === undefined ? yield* readNested() : plain)
       while (!reach()) yield
     }
     close()
-    return object
+    return names === undefined ? object : inOrder(object, names)
   }
 
   while (!reach()) yield

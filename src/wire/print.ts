@@ -1,9 +1,10 @@
 /**
  * The one door by which JSON goes out. What may be large is printed in slices, so that other requests are served in between
- * (docs/decisions.md#work-in-slices); the text is that of `JSON.stringify`.
+ * (docs/decisions.md#work-in-slices); the text is that of `JSON.stringify`, but for the order of keys (`keyOrder.ts`).
  */
 import { Effect } from "effect"
 import { isRaw } from "./json.ts"
+import { entriesInOrder, printedInOrder } from "./keyOrder.ts"
 import { inSlices, type Slices, smallBytes } from "./turns.ts"
 
 /** Control and format characters, line separators, lone surrogates: as escapes of JSON. */
@@ -28,7 +29,7 @@ class Base64Json {
     this.value = value
   }
   toJSON(): string {
-    return Buffer.from(JSON.stringify(this.value)).toString("base64")
+    return Buffer.from(jsonText(this.value)).toString("base64")
   }
 }
 
@@ -93,7 +94,7 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
       text += "]"
     } else {
       let before = "{"
-      for (const [name, field] of Object.entries(value)) {
+      for (const [name, field] of entriesInOrder(value)) {
         if (field === undefined) continue
         if (isFull()) yield
         text += `${before}${JSON.stringify(name)}:`
@@ -120,6 +121,13 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
   yield text
 }
 
+/** The text of JSON, as `JSON.stringify` prints it but for the order of keys. */
+export const jsonText = (value: unknown): string => {
+  const before = printedInOrder()
+  const text = JSON.stringify(value)
+  return printedInOrder() === before ? text : [...printPieces(value)].join("")
+}
+
 /** The text of a value in one piece, printed in slices. Each piece is flattened on its own: joining them would flatten all in one step. */
 export function* printText(value: unknown): Slices<string> {
   const pieces: Array<string> = []
@@ -144,4 +152,4 @@ function* printed(value: unknown): Slices<Uint8Array<ArrayBuffer>> {
 
 /** `size`: about how many bytes the text will have, such as those of what it was made from. */
 export const print = (value: unknown, size: number): Effect.Effect<string | Uint8Array<ArrayBuffer>> =>
-  size <= smallBytes ? Effect.sync(() => JSON.stringify(value)) : inSlices(printed(value))
+  size <= smallBytes ? Effect.sync(() => jsonText(value)) : inSlices(printed(value))

@@ -1,5 +1,6 @@
 /** The same answer in the words and frames of every kind of upstream that serves chat completions. */
 import { readWrittenObject } from "../../src/wire/json.ts"
+import { jsonText } from "../../src/wire/print.ts"
 import { chunkFrame, exceptionFrame } from "../stream/frames.ts"
 import { frameHead, type Handler, reply, sseHead, streaming } from "./fakeUpstream.ts"
 import { frameOf, functionCall, numbered, opening, responseOf, textEvents, textItem } from "./responses.ts"
@@ -208,7 +209,7 @@ const responsesEvents = (said: Said): ReadonlyArray<Json> => {
 const sse =
   (end: string) =>
   (event: Json | string): string =>
-    `data: ${typeof event === "string" ? event : JSON.stringify(event)}${end}`
+    `data: ${typeof event === "string" ? event : jsonText(event)}${end}`
 const gptError = (status: 429 | 500, end: string) =>
   `data: ${JSON.stringify({ error: { message: "upstream words", type: status === 429 ? "rate_limit_exceeded" : "server_error", code: status } })}${end}`
 
@@ -232,7 +233,7 @@ export const kinds: ReadonlyArray<Kind> = [
     model: "claude-sonnet-4-5:il5",
     whole: claudeWhole,
     events: claudeEvents,
-    frame: (event) => chunkFrame(typeof event === "string" ? event : JSON.stringify(event)),
+    frame: (event) => chunkFrame(typeof event === "string" ? event : jsonText(event)),
     head: frameHead,
     inBand: (status) =>
       exceptionFrame(status === 429 ? "throttlingException" : "internalServerException", `{"message":"upstream words"}`)
@@ -298,5 +299,5 @@ export const saying = (kind: Kind, said: Said, stream: boolean, pause?: number):
   stream
     ? streaming(kind.events(said).map(kind.frame), { head: kind.head, ...(pause === undefined ? {} : { pause }) })
     : (socket) => {
-        socket.write(reply("200 OK", JSON.stringify(kind.whole(said))))
+        socket.write(reply("200 OK", jsonText(kind.whole(said))))
       }

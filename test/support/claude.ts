@@ -1,4 +1,5 @@
 /** Requests and upstream replies in the messages format. */
+import { jsonText } from "../../src/wire/print.ts"
 import { chunkFrame } from "../stream/frames.ts"
 import { frameHead, sseHead } from "./fakeUpstream.ts"
 
@@ -83,9 +84,9 @@ export const toolCall = (index: number, id: string, name: string, pieces: Readon
 ]
 
 /** An event as Vertex frames it. */
-export const sseFrame = (event: UpstreamEvent): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+export const sseFrame = (event: UpstreamEvent): string => `event: ${event.type}\ndata: ${jsonText(event)}\n\n`
 /** An event as Bedrock frames it. */
-export const bedrockFrame = (event: UpstreamEvent): Buffer => chunkFrame(JSON.stringify(event))
+export const bedrockFrame = (event: UpstreamEvent): Buffer => chunkFrame(jsonText(event))
 
 /** The clouds that stream Claude: a model of each, the head of its stream and its framing. */
 export const claudeClouds: ReadonlyArray<{

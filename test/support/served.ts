@@ -10,7 +10,7 @@ import { countTokens, messages } from "../../src/surfaces/messages.ts"
 import { responses } from "../../src/surfaces/responses.ts"
 import type { NamesModel, Prepared, Surface } from "../../src/surfaces/Surface.ts"
 import { keepRead } from "../../src/vendors/callTexts.ts"
-import { isObject, maxNesting } from "../../src/wire/json.ts"
+import { exactNumberOf, isObject, maxNesting } from "../../src/wire/json.ts"
 import { newBudget, type ParseOptions, parseInSlices } from "../../src/wire/parseInSlices.ts"
 import { printPieces } from "../../src/wire/print.ts"
 import { inOneTurn } from "../../src/wire/turns.ts"
@@ -38,8 +38,8 @@ const serving = <Request extends NamesModel, P extends Prepared, E extends ApiEr
 ): Serve => {
   const judge = makeJudge<Request>(surface.schema)
   return async (bytes, step, turns) => {
-    const parse = (what: string, bytes: Buffer, options: ParseOptions) => {
-      const slices = parseInSlices(bytes, options)
+    const parse = (what: string, bytes: Buffer, options: Omit<ParseOptions, "numberOf">) => {
+      const slices = parseInSlices(bytes, { ...options, numberOf: exactNumberOf })
       for (;;) {
         const { done, value } = step(what, () => slices.next())
         if (done === true) return value

@@ -1,7 +1,8 @@
-/** Numbers in JSON that is printed again. */
+/** Numbers and keys in JSON that is printed again. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { numberOf, readWrittenObject } from "../../src/wire/json.ts"
+import { numberOf, parseExact, parseWritten, readWrittenObject } from "../../src/wire/json.ts"
+import { jsonText, printPieces } from "../../src/wire/print.ts"
 
 describe("numbers as they were written", () => {
   it.each([
@@ -51,5 +52,43 @@ describe("numbers as they were written", () => {
     const number = `${sign}${before}${fraction.length === 0 ? "" : `.${fraction.join("")}`}${power}`
     const text = `{"a":[${number},${number}],"b":${number}}`
     assert.strictEqual(JSON.stringify(readWrittenObject(text)), text)
+  })
+})
+
+describe("keys as they were written", () => {
+  const texts = (text: string) =>
+    [parseExact, parseWritten].flatMap((parse) => [jsonText(parse(text)), [...printPieces(parse(text))].join("")])
+
+  it.each([
+    '{"10":1,"2":2}',
+    '{"b":{"10":1},"a":[{"c":0,"1":0,"0":0}],"2":{"1":[],"":{}},"-1":0,"01":0,"1e3":0}',
+    '{"z":1,"4294967294":1,"4294967295":1,"9007199254740993":1,"5":1}',
+    '{"2":{"__proto__":{"3":1,"2":1}},"__proto__":{},"1":"\\"1\\":"}',
+    '{"constructor":{"2":1,"1":1},"toString":1,"0":1}'
+  ])("%s", (text) => {
+    for (const printed of texts(text)) assert.strictEqual(printed, text)
+  })
+
+  it("a key that repeats stands where it came first, with what it was last", () => {
+    for (const printed of texts('{"2":1,"a":1,"1":1,"2":2}')) assert.strictEqual(printed, '{"2":2,"a":1,"1":1}')
+  })
+
+  it("have JavaScript's order in a copy, and where nothing asks for theirs", () => {
+    const value = readWrittenObject('{"10":1,"2":2}')
+    assert.strictEqual(jsonText({ ...value, a: [value] }), '{"2":2,"10":1,"a":[{"10":1,"2":2}]}')
+    assert.strictEqual(JSON.stringify([value]), '[{"2":2,"10":1}]')
+  })
+
+  it("are as deep as any other", () => {
+    const deep = `${'{"2":['.repeat(5_000)}${"]}".repeat(5_000)}`
+    assert.isUndefined(readWrittenObject(`${deep}]`))
+    assert.strictEqual(typeof readWrittenObject(deep), "object")
+  })
+
+  const Key = Schema.Union([Schema.Literals(["1", "2", "10", "01", "-1", "a", "__proto__"]), Schema.String])
+  it.prop("any keys", { pairs: Schema.Array(Schema.Tuple([Key, Schema.Json])) }, ({ pairs }) => {
+    const unique = [...new Map(pairs)].map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+    const text = `{${unique.join(",")}}`
+    for (const printed of texts(`[${text},{"a":${text}}]`)) assert.strictEqual(printed, `[${text},{"a":${text}}]`)
   })
 })

@@ -1,7 +1,7 @@
 /** JSON read and printed in slices: the same as `JSON.parse` and `JSON.stringify`, within a budget (docs/api.md#limits). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
-import { parseExact } from "../../src/wire/json.ts"
+import { exactNumberOf, parseExact } from "../../src/wire/json.ts"
 import { measure, parse, parseReply } from "../../src/wire/parse.ts"
 import {
   type Budget,
@@ -12,10 +12,10 @@ import {
   newBudget,
   parseInSlices
 } from "../../src/wire/parseInSlices.ts"
-import { base64Json, print, printPieces } from "../../src/wire/print.ts"
+import { base64Json, jsonText, print, printPieces } from "../../src/wire/print.ts"
 
 const read = (text: string | Buffer, budget: Budget = newBudget()) => {
-  const slices = parseInSlices(Buffer.from(text), { budget })
+  const slices = parseInSlices(Buffer.from(text), { budget, numberOf: exactNumberOf })
   for (let steps = 1; ; steps++) {
     const { done, value } = slices.next()
     if (done !== true) continue
@@ -30,8 +30,8 @@ const same = (text: string) => {
   const { refusal, value } = read(text)
   assert.isUndefined(refusal, text.slice(0, 200))
   const expected = parseExact(text)
-  const native = JSON.stringify(expected)
-  assert.strictEqual(JSON.stringify(value), native)
+  const native = jsonText(expected)
+  assert.strictEqual(jsonText(value), native)
   assert.strictEqual(printed(expected), native)
   assert.strictEqual(printed({ a: base64Json([expected]) }), `{"a":"${Buffer.from(`[${native}]`).toString("base64")}"}`)
 }

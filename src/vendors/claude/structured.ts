@@ -5,6 +5,7 @@
 
 import { Graph } from "effect"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
+import { jsonText } from "../../wire/print.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 
 /** Whether the deployment takes `output_config.format`. */
@@ -15,7 +16,7 @@ export const jsonInstruction = (schema: JsonObject | undefined): string => {
   const only = "and nothing else: no Markdown fences, no text before or after it."
   return schema === undefined
     ? `Answer with one JSON object ${only}`
-    : `Answer with one JSON value that conforms to this JSON Schema, ${only}\n${JSON.stringify(schema)}`
+    : `Answer with one JSON value that conforms to this JSON Schema, ${only}\n${jsonText(schema)}`
 }
 
 /** Keywords at which the vendor refuses a schema that it is to enforce. */

@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import OpenAI from "openai"
 import { type Json, type JsonObject, objectOf, readWrittenObject } from "../../../src/wire/json.ts"
+import { jsonText } from "../../../src/wire/print.ts"
 import { kinds, saying } from "../../support/chatKinds.ts"
 import {
   blockStart,
@@ -30,6 +31,7 @@ const turns = 10
 /** Arguments as models write them, none as JavaScript would print it. */
 const written = [
   '{"a": 1.0, "b": 1e3}',
+  '{"a": {"10": 1, "2": [{"b": 1, "0": 2}]}, "1": 3}',
   '{ "id" : 9007199254740993 }',
   '{"x":0.1234567890123456789,"y":-0.0}',
   '{"text":"caf\\u00e9 \\/ 🌍"}',
@@ -47,8 +49,8 @@ const pieces = (text: string, random: () => number): ReadonlyArray<string> => {
 const pick = <A>(values: readonly [A, ...ReadonlyArray<A>] | ReadonlyArray<A>, random: () => number): A =>
   values[Math.floor(random() * values.length)] as A
 
-/** The object that a text is, printed with its numbers as they were. */
-const compacted = (text: string): string => JSON.stringify(readWrittenObject(text))
+/** The object that a text is, printed with its numbers and keys as they were. */
+const compacted = (text: string): string => jsonText(readWrittenObject(text))
 
 /** What a client sends next: the message as it got it, and a result for each of its calls. */
 const echo = async (model: string, stream: boolean, handler: Handler) => {
@@ -153,12 +155,12 @@ describe.each(claudeClouds)("any sequence of Claude's blocks, $model", ({ frame,
                 request.path.includes("tream")
                   ? streaming(events.map(frame), { head })(socket, request)
                   : socket.write(reply("200 OK", JSON.stringify(wholeMessage())))
-            : (socket) => socket.write(reply("200 OK", JSON.stringify(wholeMessage(blocks.map(({ block }) => block)))))
+            : (socket) => socket.write(reply("200 OK", jsonText(wholeMessage(blocks.map(({ block }) => block)))))
         )
         // The vendor refuses a message that ends in thinking, which only an answer that was cut does.
         const last = blocks.findLastIndex(({ block }) => !String(block.type).endsWith("thinking"))
         const expected = blocks.slice(0, last + 1).map(({ block }) => block)
-        if (expected.length > 0) assert.include(sent, `{"role":"assistant","content":${JSON.stringify(expected)}}`)
+        if (expected.length > 0) assert.include(sent, `{"role":"assistant","content":${jsonText(expected)}}`)
         const said = blocks.flatMap(({ text }) => text ?? [])
         assert.deepStrictEqual(
           argumentsIn(calls).map((text) => compacted(text ?? "")),

@@ -1,11 +1,13 @@
-/** Numbers of a request that is passed on go on as they were written; those that the gateway reads may be written in any way. */
+/** Numbers and keys of what is passed on go on as they were written; numbers that the gateway reads may be written in any way. */
 import { assert, describe, it } from "@effect/vitest"
 import { post } from "../../support/http.ts"
 import { sharedGateway } from "../../support/shared.ts"
 
 const gateway = sharedGateway()
-const input = '{"ratio":1.0,"exp":1e3,"big":9007199254740993,"zero":-0,"tiny":0.0000001,"list":[1.50,[2.0]]}'
-const schema = '{"type":"object","properties":{"ratio":{"type":"number","minimum":0.0,"default":127.10}}}'
+const input =
+  '{"ratio":1.0,"exp":1e3,"big":9007199254740993,"zero":-0,"tiny":0.0000001,"list":[1.50,[2.0]],"b":{"10":1,"a":{"2":2,"1":1.0},"2":[{"7":0,"3":0}]}}'
+const schema =
+  '{"type":"object","properties":{"ratio":{"type":"number","minimum":0.0,"default":127.10},"10":{"type":"object","properties":{"b":{},"2":{},"1":{}}},"9":{}}}'
 const tools = `[{"name":"scale","input_schema":${schema}}]`
 
 /** `fields` stand beside a conversation that holds a call, as text. */
@@ -62,6 +64,23 @@ describe.each(["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5"])("%s", (model) 
     assert.include(got.text, name)
   })
 })
+
+describe.each(["claude-sonnet-4-5:il2", "claude-sonnet-4-5:il5", "gemini-3-flash:il2", "gpt-5.1:il5"])(
+  "chat to %s",
+  (model) => {
+    it.each(["Hello", "Hello ".repeat(60_000)])("keeps those of calls and tools", async (said) => {
+      const call = `{"id":"call_1","type":"function","function":{"name":"scale","arguments":${JSON.stringify(input)}}}`
+      const whole = '{"type":"object","properties":{"10":{"type":"object","properties":{"b":{},"2":{},"1":{}}},"9":{}}}'
+      const body = `{"model":"${model}","messages":[{"role":"user","content":${JSON.stringify(said)}},
+      {"role":"assistant","content":null,"tool_calls":[${call}]},{"role":"tool","tool_call_id":"call_1","content":"1.0"}],
+      "tools":[{"type":"function","function":{"name":"scale","parameters":${whole}}}]}`
+      const got = await post(`${gateway.url}/v1/chat/completions`, body)
+      assert.strictEqual(got.status, 200, got.text)
+      assert.include(sent(), model.startsWith("gpt") ? JSON.stringify(input) : `:${input}`)
+      assert.include(sent(), `:${whole}`)
+    })
+  }
+)
 
 describe("responses", () => {
   it.each(["Hello", "Hello ".repeat(60_000)])("keep those of tools", async (said) => {

@@ -82,7 +82,7 @@ describe("a stop sequence that the vendor does not take", () => {
 })
 
 it("whole replies keep the numbers of tool input as they were written", async () => {
-  const input = '{"ratio":1.0,"exp":1e3,"big":9007199254740993,"zero":-0}'
+  const input = '{"ratio":1.0,"exp":1e3,"big":9007199254740993,"zero":-0,"10":{"b":1,"2":[{"9":0,"8":0}]},"2":0}'
   const usage = '"usage":{"input_tokens":1,"output_tokens":2}'
   const content = `[{"type":"tool_use","id":"toolu_1","name":"f","input":${input}}]`
   const shape = '"id":"msg_1","type":"message","role":"assistant","model":"m","stop_reason":"tool_use"'
