@@ -58,7 +58,7 @@ const ratios = (of: Limits, use: Use | undefined, labels: Labels): ReadonlyArray
 
 const day = 86_400_000
 
-/** By whom (`GATEWAY_METRICS_BY`): `none` tells the nearest of all. */
+/** By whom (`GATEWAY_METRICS_BY`): `team` has the nearest of a team's keys, `none` the nearest of all. `holder` is whose limit it is. */
 export const limitGauges = (by: MetricsBy) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -85,13 +85,12 @@ export const limitGauges = (by: MetricsBy) =>
             return left > 0 ? [[keyLabels(key), left / day] as const] : []
           })
         )
-        // A key's own limits are not its team's.
-        const keys = by === "team" ? [] : working.filter(isLimited)
+        const keys = working.filter(isLimited)
         const teams = book.teams.filter(isLimited)
         const totals = yield* usageTotals({ keys, teams })
         used.show([
-          ...teams.flatMap((team, n) => ratios(team, totals.teams[n], teamLabel(team.name))),
-          ...keys.flatMap((key, n) => ratios(key, totals.keys[n], by === "key" ? { key: key.id } : {}))
+          ...teams.flatMap((team, n) => ratios(team, totals.teams[n], { holder: "team", ...teamLabel(team.name) })),
+          ...keys.flatMap((key, n) => ratios(key, totals.keys[n], { holder: "key", ...keyLabels(key) }))
         ])
       })
       // Where the store is lost, `gateway_access_store_up` says so.

@@ -51,8 +51,8 @@ const emptied = (values: string) => ({
   'gateway_access_store_resets_total{instance="b"}': "0x100"
 })
 const used = (values: string) => ({
-  'gateway_limit_used_ratio{limit="monthly-tokens",team="blue"}': values,
-  'gateway_limit_used_ratio{limit="daily-cost",team="red"}': "0x50"
+  'gateway_limit_used_ratio{limit="monthly-tokens",holder="key",team="blue"}': values,
+  'gateway_limit_used_ratio{limit="daily-cost",holder="team",team="red"}': "0x50"
 })
 const expires = (values: string) => ({
   'gateway_keys_expire_days{team="blue"}': values,
@@ -117,7 +117,7 @@ export const alertScenarios: ReadonlyArray<Scenario> = [
   fires("GatewayLimitStoreEmpty", "when it starts", emptied(born(1))),
   silent("Redis was empty long ago", emptied("1x100"), 90),
 
-  fires("GatewayLimitNear", "of a team", used("0.7x20 0.81x30")),
+  fires("GatewayLimitNear", "of a key of a team", used("0.7x20 0.81x30")),
   silent("two thirds are used", used("0.66x50")),
   fires("GatewayKeyExpires", "in two weeks", expires("14.1x20 13.9x30")),
   silent("a key expires in a month", expires("30x50")),

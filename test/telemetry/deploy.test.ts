@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Yaml } from "effect/encoding"
 import { Outcome } from "../../src/catalog/Outcome.ts"
 import { prometheusName } from "../../src/telemetry/metrics.ts"
+import { documentedMetrics } from "../support/metricTable.ts"
 
 type Fields = Readonly<Record<string, ReturnType<typeof JSON.parse>>>
 
@@ -115,26 +116,8 @@ const defined = (): ReadonlySet<string> => {
 }
 
 const labels = new Set([
-  ...[
-    "surface",
-    "status",
-    "outcome",
-    "stream",
-    "to",
-    "use",
-    "circuit",
-    "state",
-    "le",
-    "type",
-    "team",
-    "key",
-    "reason",
-    "limit",
-    "kind",
-    "log",
-    "guard"
-  ],
-  ...["gen_ai_provider_name", "gen_ai_request_model", "gateway_level", "error_type"]
+  "le",
+  ...[...documentedMetrics.values()].flatMap(({ labels }) => labels.map((label) => label.replaceAll(".", "_")))
 ])
 const outcomes: ReadonlySet<string> = new Set(Outcome.literals)
 

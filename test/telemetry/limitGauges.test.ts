@@ -62,17 +62,23 @@ const shown = (by: MetricsBy) =>
 describe("gauges of limits and ends", () => {
   it.effect("by team", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* shown("team"), { "used monthly-cost blue": 0.8, "days blue": 5 })
+      assert.deepStrictEqual(yield* shown("team"), {
+        "used monthly-cost team blue": 0.8,
+        "used monthly-tokens key blue": 0.25,
+        "used daily-cost key blue": 0.5,
+        "used daily-tokens key": 0.9,
+        "days blue": 5
+      })
     })
   )
 
   it.effect("by key", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* shown("key"), {
-        "used monthly-cost blue": 0.8,
-        "used monthly-tokens a": 0.25,
-        "used daily-cost a": 0.5,
-        "used daily-tokens c": 0.9,
+        "used monthly-cost team blue": 0.8,
+        "used monthly-tokens key a blue": 0.25,
+        "used daily-cost key a blue": 0.5,
+        "used daily-tokens key c": 0.9,
         "days a blue": 10,
         "days b blue": 5
       })
@@ -82,10 +88,10 @@ describe("gauges of limits and ends", () => {
   it.effect("of all", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* shown("none"), {
-        "used monthly-cost": 0.8,
-        "used monthly-tokens": 0.25,
-        "used daily-cost": 0.5,
-        "used daily-tokens": 0.9,
+        "used monthly-cost team": 0.8,
+        "used monthly-tokens key": 0.25,
+        "used daily-cost key": 0.5,
+        "used daily-tokens key": 0.9,
         days: 5
       })
     })
