@@ -32,6 +32,7 @@ export const CountReply = Schema.Struct({
   ...guardActions
 }).annotate({ identifier: "CountTokensReply", description: "The count.", examples: [{ input_tokens: 14 }] })
 
+// The middleware is on each endpoint: on the group, TypeScript writes the endpoints' types in an order that changes from build to build.
 export class MessagesGroup extends HttpApiGroup.make("messages")
   .add(
     HttpApiEndpoint.post("create", "/v1/messages", {
@@ -39,6 +40,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       success: [Message, HttpApiSchema.StreamSse({ events: MessagesEvent })],
       error: MessagesErrors
     })
+      .middleware(MessagesKey)
       .annotate(Facts, { surface: "messages", purpose: "messages", streamed: true, screened: "messages" })
       .annotateMerge(
         OpenApi.annotations({
@@ -55,6 +57,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       success: CountReply,
       error: MessagesErrors
     })
+      .middleware(MessagesKey)
       .annotate(Facts, { surface: "count_tokens", purpose: "count", streamed: false, screened: undefined })
       .annotateMerge(
         OpenApi.annotations({
@@ -65,5 +68,4 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         })
       )
   )
-  .middleware(MessagesKey)
   .annotateMerge(OpenApi.annotations({ title: "Messages", description: "The Anthropic format, for Claude models." })) {}

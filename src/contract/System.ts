@@ -75,9 +75,11 @@ export const Draining = Schema.Struct({ status: Schema.Literal("draining"), ...h
   })
   .pipe(HttpApiSchema.status(503))
 
+// The middleware is on each endpoint, as in MessagesGroup.ts.
 export class ModelsGroup extends HttpApiGroup.make("models")
   .add(
     HttpApiEndpoint.get("list", "/v1/models", { success: ModelList, error: ListErrors })
+      .middleware(ApiKey)
       .annotate(Facts, { surface: "models", purpose: undefined, streamed: false, screened: undefined })
       .annotateMerge(
         OpenApi.annotations({
@@ -91,6 +93,7 @@ export class ModelsGroup extends HttpApiGroup.make("models")
       success: ModelObject,
       error: ModelErrors
     })
+      .middleware(ApiKey)
       .annotate(Facts, { surface: "models", purpose: undefined, streamed: false, screened: undefined })
       .annotateMerge(
         OpenApi.annotations({
@@ -100,7 +103,6 @@ export class ModelsGroup extends HttpApiGroup.make("models")
         })
       )
   )
-  .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Models", description: "The model IDs that can be requested." })) {}
 
 export class HealthGroup extends HttpApiGroup.make("health", { topLevel: true })

@@ -82,6 +82,13 @@ describe("the package", () => {
       )
     )
   let gateway: FakeGateway
+  let built: ReadonlyMap<string, string>
+  const declarations = (folder: string): ReadonlyMap<string, string> =>
+    new Map(
+      readdirSync(folder, { recursive: true, encoding: "utf8" })
+        .filter((file) => file.endsWith(".d.ts"))
+        .map((file) => [file, readFileSync(join(folder, file), "utf8")])
+    )
 
   it("is the gateway's own version, and installs nothing: effect is for those who use that face", () => {
     const [client, gateway] = [manifest("src/client/package.json"), manifest("package.json")]
@@ -102,6 +109,7 @@ describe("the package", () => {
     }
     const { name } = manifest("src/client/package.json")
     await run(node, [tsc, "-p", join(root, "src/tsconfig.client.json"), "--outDir", pack], root)
+    built = declarations(pack)
     await run("npm", ["pack", "--offline", "--pack-destination", directory], pack)
     const tarball = readdirSync(directory).find((file) => file.endsWith(".tgz"))
     const installed = join(app, "node_modules", name)
@@ -120,6 +128,19 @@ describe("the package", () => {
       build,
       "tsc -p src/tsconfig.client.json && cp src/client/package.json src/client/README.md LICENSE dist/"
     )
+  })
+
+  // TypeScript checks files at the same time, and the order of a union's types may follow which comes first.
+  it.each([1, 2, 3])("is the same each time it is built (%i)", async (time) => {
+    const again = join(directory, `again-${time}`)
+    await run(
+      node,
+      [tsc, "-p", join(root, "src/tsconfig.client.json"), "--emitDeclarationOnly", "--outDir", again],
+      root
+    )
+    const other = declarations(again)
+    assert.sameMembers([...other.keys()], [...built.keys()])
+    for (const [file, text] of built) assert.strictEqual(other.get(file), text, file)
   })
 
   it.skipIf(!haveTools())("is small in a browser, and brings no library", () => {
