@@ -136,3 +136,43 @@ describe("imports", () => {
     for (const file of files) walk(file, [])
   })
 })
+
+describe("the client's modules", () => {
+  /** Every file that a module needs, and every package; types count too. */
+  const reach = (entry: string) => {
+    const reached = new Set<string>()
+    const packages = new Set<string>()
+    const walk = (file: string): void => {
+      if (reached.has(file)) return
+      reached.add(file)
+      for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/(?:\bfrom |\bimport\()"([^.][^"]*)"/g))
+        packages.add(name)
+      for (const next of graph.get(file) ?? []) walk(next)
+    }
+    walk(join(root, entry))
+    return { files: [...reached].map((file) => relative(root, file)), packages: [...packages] }
+  }
+  const { files, packages } = reach("EffectClient.ts")
+
+  it("are the contract and the client, nothing of the server's", () => {
+    assert.deepEqual([...new Set(files.map(dirname))].sort(), [".", "catalog", "client", "contract", "wire"])
+    const shared = files.filter((file) => /^(catalog|wire)\//.test(file))
+    assert.deepEqual(shared.sort(), [
+      "catalog/names.ts",
+      ...["isObject", "slices", "sse"].map((name) => `wire/${name}.ts`)
+    ])
+    assert.isAbove(files.length, 12)
+  })
+
+  it("need nothing at all for promises, not even for their types", () => {
+    assert.deepEqual(reach("Client.ts").packages, [])
+  })
+
+  it("need nothing but effect", () => {
+    assert.deepEqual(
+      packages.filter((name) => name !== "effect" && !name.startsWith("effect/")),
+      []
+    )
+    assert.include(packages, "effect/http-api")
+  })
+})

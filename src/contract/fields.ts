@@ -1,8 +1,7 @@
 /** Pieces that the request and reply schemas share. */
 import { Effect, Option, Schema, SchemaGetter, SchemaTransformation } from "effect"
-import { isObject } from "../wire/isObject.ts"
-import { isRaw } from "../wire/json.ts"
-import { pause } from "../wire/turns.ts"
+import { isObject, isRaw } from "../wire/isObject.ts"
+import { pause } from "../wire/slices.ts"
 import { mustBe } from "./words.ts"
 
 const notAnObject = "must be an object"

@@ -3,17 +3,15 @@
  * keep their text: IDs of 64 bits are common in arguments of tools.
  */
 import { Result, type Schema } from "effect"
-import { isObject as isAnyObject } from "./isObject.ts"
+import { isObject as isAnyObject, isRaw } from "./isObject.ts"
 import { hasNumberedKey, put } from "./keyOrder.ts"
 import { parseInSlices } from "./parseInSlices.ts"
-import { runNow, type Slices, sliceValues } from "./turns.ts"
+import { runNow, type Slices, sliceValues } from "./slices.ts"
+
+export { isRaw }
 
 /** ECMAScript's JSON.rawJSON, which TypeScript's library does not know yet. */
 export const rawJson: (text: string) => unknown = Reflect.get(JSON, "rawJSON")
-
-/** The text of a value that `JSON.rawJSON` made. */
-export const isRaw: (value: object) => value is { readonly rawJSON: string } =
-  Reflect.get(JSON, "isRawJSON") ?? (() => false)
 
 /** Whether printing the number would say another one: integers beyond 2^53, and what is beyond the range. */
 const isInexact = (value: number): boolean =>

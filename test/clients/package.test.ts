@@ -10,7 +10,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
-import { basename, dirname, join, relative, resolve } from "node:path"
+import { basename, join, resolve } from "node:path"
 import { gzipSync } from "node:zlib"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { haveTools, toolFile } from "../tools/tools.ts"
@@ -18,57 +18,6 @@ import { type FakeGateway, fakeGateway, json } from "./fakeGateway.ts"
 
 const root = resolve(import.meta.dirname, "../..")
 const manifest = (path: string) => JSON.parse(readFileSync(join(root, path), "utf8"))
-const specifiers = (file: string): ReadonlyArray<string> =>
-  [
-    ...readFileSync(file, "utf8").matchAll(/(?:^|\n)(?:import|export)\b[^"']*?from "([^"]+)"|\bimport\("([^"]+)"\)/g)
-  ].flatMap((match) => match[1] ?? match[2] ?? [])
-
-describe("the client's modules", () => {
-  /** Every file that a module needs, and every package; types count too. */
-  const reach = (entry: string) => {
-    const files = new Set<string>()
-    const packages = new Set<string>()
-    const walk = (file: string): void => {
-      if (files.has(file)) return
-      files.add(file)
-      for (const specifier of specifiers(file)) {
-        if (specifier.startsWith(".")) walk(resolve(dirname(file), specifier))
-        else packages.add(specifier)
-      }
-    }
-    walk(join(root, entry))
-    return { files: [...files].map((file) => relative(root, file)), packages: [...packages] }
-  }
-  const { files, packages } = reach("src/EffectClient.ts")
-
-  it("are the contract and the client, nothing of the server's", () => {
-    assert.deepEqual([...new Set(files.map(dirname))].sort(), [
-      "src",
-      "src/catalog",
-      "src/client",
-      "src/contract",
-      "src/wire"
-    ])
-    const shared = files.filter((file) => /^src\/(catalog|wire)\//.test(file))
-    assert.deepEqual(shared.sort(), [
-      "src/catalog/names.ts",
-      ...["exactNumber", "isObject", "slices", "sse"].map((name) => `src/wire/${name}.ts`)
-    ])
-    assert.isAbove(files.length, 12)
-  })
-
-  it("need nothing at all for promises, not even for their types", () => {
-    assert.deepEqual(reach("src/Client.ts").packages, [])
-  })
-
-  it("need nothing but effect", () => {
-    assert.deepEqual(
-      packages.filter((name) => name !== "effect" && !name.startsWith("effect/")),
-      []
-    )
-    assert.include(packages, "effect/http-api")
-  })
-})
 
 describe("the package", () => {
   const directory = mkdtempSync(join(tmpdir(), "gateway-client-"))
