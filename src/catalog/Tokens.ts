@@ -1,7 +1,7 @@
 /** Tokens of a request, and what they cost (docs/decisions.md#prices). */
 
 import { compact, type JsonObject, numberOf, objectOf } from "../wire/json.ts"
-import type { Prices } from "./Catalog.ts"
+import type { Model, Prices } from "./Catalog.ts"
 
 /** Mostly as the upstream counted them; cached input and what was written to a cache are part of `input`, reasoning of `output`. */
 export interface Tokens {
@@ -45,6 +45,20 @@ export const estimateOf = (soFar: Tokens | undefined, received: Received): Token
   const input = (stream && soFar?.input) || Math.max(soFar?.input ?? 0, inputEstimate)
   const output = Math.max(soFar?.output ?? 0, events, Math.ceil(bytes / bytesPerToken))
   return { ...soFar, input, output, estimated: true }
+}
+
+/** Reserved where no limit is sent. */
+const unlimited = 4096
+
+/** How much output a body asks a cloud for, in the words of each vendor, in tokens: it is reserved of a quota (docs/decisions.md#limits-and-quotas). */
+export const reservedOutput = (body: JsonObject, { maxOutputTokens }: Model): number => {
+  const sent =
+    numberOf(body.max_tokens) ??
+    numberOf(body.max_completion_tokens) ??
+    numberOf(body.max_output_tokens) ??
+    numberOf(objectOf(body.generationConfig).maxOutputTokens)
+  // What makes no sense is refused by the cloud.
+  return Math.min(sent !== undefined && sent >= 0 ? Math.ceil(sent) : unlimited, maxOutputTokens)
 }
 
 /** A price has at most six digits after its point. */

@@ -1,7 +1,9 @@
 /** The parts of a tool's schema: how the content of each is read, and where its references lead (JSON Schema core, 8.2). */
 import { isRaw } from "../wire/json.ts"
 import type { Slices } from "../wire/turns.ts"
-import type { Tick } from "./listedNames.ts"
+
+/** Counts a value, and characters, that were read; true when a slice's worth of them was. */
+export type Tick = (characters?: number) => boolean
 
 /**
  * How the content of a keyword is read. One that is not listed holds a schema, or an array of them, because a reference may point

@@ -1,6 +1,5 @@
 /** What a surface is: pure functions that say what a request asks of a cloud, and what the cloud's reply says to the caller. */
 import type { Result, Schema } from "effect"
-import type { Model } from "../catalog/Catalog.ts"
 import type { GatewayError } from "../catalog/GatewayError.ts"
 import type { Operation, Purpose, Route } from "../catalog/Route.ts"
 import type { UpstreamFault } from "../catalog/UpstreamFault.ts"
@@ -8,8 +7,8 @@ import type { Body, Reply } from "../cloud/Provider.ts"
 import type { ApiError, MessagesError } from "../contract/Errors.ts"
 import type { Called, Governance } from "../governance/accumulate.ts"
 import type { Protocol, Summary } from "../stream/Frame.ts"
-import type { JsonText } from "../vendors/callTexts.ts"
-import { type JsonObject, numberOf, objectOf } from "../wire/json.ts"
+import type { JsonText } from "../vendors/toolCalls.ts"
+import type { JsonObject } from "../wire/json.ts"
 import type { Slices } from "../wire/turns.ts"
 
 /** What the gateway knows of a request beside its body. */
@@ -106,18 +105,4 @@ export interface Surface<Request extends NamesModel, P extends Prepared, E exten
   readonly join?: ((prepared: P, answers: ReadonlyArray<Answer>) => Answer) | undefined
   /** Which of several calls failed, for the message. */
   readonly errorAt?: ((error: GatewayError, at: number) => GatewayError) | undefined
-}
-
-/** Reserved where no limit is sent. */
-const unlimited = 4096
-
-/** How much output a body asks a cloud for, in the words of each vendor, in tokens: it is reserved of a quota (docs/decisions.md#limits-and-quotas). */
-export const reservedOutput = (body: JsonObject, { maxOutputTokens }: Model): number => {
-  const sent =
-    numberOf(body.max_tokens) ??
-    numberOf(body.max_completion_tokens) ??
-    numberOf(body.max_output_tokens) ??
-    numberOf(objectOf(body.generationConfig).maxOutputTokens)
-  // What makes no sense is refused by the cloud.
-  return Math.min(sent !== undefined && sent >= 0 ? Math.ceil(sent) : unlimited, maxOutputTokens)
 }

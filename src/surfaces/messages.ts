@@ -1,5 +1,6 @@
 /** The messages surface: native pass-through, with counting (docs/api.md#messages, docs/api.md#counting-tokens). */
 import { Result } from "effect"
+import { reservedOutput } from "../catalog/Tokens.ts"
 import { invalidBody } from "../catalog/UpstreamFault.ts"
 import type { MessagesError } from "../contract/Errors.ts"
 import { CountRequest, MessagesRequest } from "../contract/Messages.ts"
@@ -12,7 +13,7 @@ import { messagesError } from "./errorResponse.ts"
 import { mediaOf, plainNumbers, prepareMessages } from "./messagesBody.ts"
 import { withoutFence } from "./messagesFormat.ts"
 import { isCall, messagesProtocol } from "./messagesStream.ts"
-import { type Prepared, reservedOutput, type Surface } from "./Surface.ts"
+import type { Prepared, Surface } from "./Surface.ts"
 
 interface PreparedMessages extends Prepared {
   /** The base model, which replies name. */

@@ -1,5 +1,6 @@
 /** The responses surface: a thin proxy to cloud C (docs/api.md#responses). */
 import { Result } from "effect"
+import { reservedOutput } from "../catalog/Tokens.ts"
 import { invalidBody } from "../catalog/UpstreamFault.ts"
 import { makeScrub, type Scrub } from "../cloud/fault.ts"
 import type { ApiError } from "../contract/Errors.ts"
@@ -9,7 +10,7 @@ import { apiError } from "./errorResponse.ts"
 import { callTexts, prepareResponses, screenedTools } from "./responsesBody.ts"
 import { rewriteResponse } from "./responsesReply.ts"
 import { responsesProtocol } from "./responsesStream.ts"
-import { type Counts, type Prepared, reservedOutput, type Surface } from "./Surface.ts"
+import type { Counts, Prepared, Surface } from "./Surface.ts"
 
 /** Images and files in the input, and how many bytes they are: in the content of messages, and in what tools put out. */
 const inputMedia = (input: Json | undefined): Omit<Counts, "tools"> => {

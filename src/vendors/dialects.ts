@@ -18,7 +18,7 @@ import { reader as responsesReader } from "./responses/reply.ts"
 import { request as responsesRequest } from "./responses/request.ts"
 import { stopsOf } from "./schema.ts"
 import { chatMaxTokens } from "./thinking.ts"
-import { pairCalls } from "./toolTurns.ts"
+import { pairCalls } from "./toolCalls.ts"
 
 /** No model takes a limit beyond its largest output (docs/api.md#adjusted-requests). */
 const limited = (chat: ChatRequest, { maxOutputTokens: most }: Model, adjusted: Adjusted): ChatRequest => {

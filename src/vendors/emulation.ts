@@ -8,9 +8,8 @@ import type { ChatRequest } from "../contract/Chat.ts"
 import { drops } from "../wire/strip.ts"
 import { changed } from "./adjustments.ts"
 import { addText } from "./answer.ts"
-import { jsonInstruction } from "./claude/structured.ts"
 import type { Dialect, Ending, Pieces, ReplyReader } from "./Dialect.ts"
-import { jsonFormat, stopsOf } from "./schema.ts"
+import { jsonFormat, jsonInstruction, stopsOf } from "./schema.ts"
 import { jsonFenceFilter, type TextFilter } from "./textFilters.ts"
 
 /** A text filter that comes to an end. */

@@ -2,6 +2,7 @@
 import type { ChatRequest } from "../contract/Chat.ts"
 import type { ChatMessage, Tool } from "../contract/ChatMessage.ts"
 import { isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
+import { jsonText } from "../wire/print.ts"
 
 /** A tool's parameters as a schema of type object, also where the caller gave none (docs/decisions.md#small-inputs). */
 export const parametersOf = (tool: Tool): JsonObject => {
@@ -65,3 +66,11 @@ export const isBlank = (text: string): boolean => !/\S/.test(text)
 
 /** Said by the user where a caller's history begins with the assistant, as a greeting does: both vendors want the user first. */
 export const opening = "(The assistant speaks first.)"
+
+/** The instruction that stands for a format; `schema` is undefined for any object. */
+export const jsonInstruction = (schema: JsonObject | undefined): string => {
+  const only = "and nothing else: no Markdown fences, no text before or after it."
+  return schema === undefined
+    ? `Answer with one JSON object ${only}`
+    : `Answer with one JSON value that conforms to this JSON Schema, ${only}\n${jsonText(schema)}`
+}

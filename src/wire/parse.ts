@@ -5,12 +5,11 @@
 import { Effect, Result } from "effect"
 import { exactNumberOf, maxNesting, parseExact, parseWritten, writtenNumberOf } from "./json.ts"
 import {
-  type Budget,
   maxDepth,
   maxFields,
   maxNameBytes,
   maxNumber,
-  newBudget,
+  maxTokens,
   type ParseOptions,
   parseInSlices,
   type Refusal
@@ -18,6 +17,13 @@ import {
 import { inSlices, smallBytes } from "./turns.ts"
 
 export type { Refusal } from "./parseInSlices.ts"
+
+/** Counts down while texts are read. */
+export interface Budget {
+  tokens: number
+}
+
+export const newBudget = (): Budget => ({ tokens: maxTokens })
 
 const quote = 0x22
 const backslash = 0x5c

@@ -21,13 +21,6 @@ export const maxFields = 1024
 /** Longest number, in characters. */
 export const maxNumber = 1024
 
-/** Counts down while texts are read. */
-export interface Budget {
-  tokens: number
-}
-
-export const newBudget = (): Budget => ({ tokens: maxTokens })
-
 const count = (limit: number): string => limit.toLocaleString("en-US")
 
 /** What is wrong, to be said after the place. */
@@ -51,7 +44,8 @@ export class Refusal extends Data.Error<{
 }> {}
 
 export interface ParseOptions {
-  readonly budget: Budget
+  /** Values left; counts down. */
+  readonly budget: { tokens: number }
   /** Deepest nesting. */
   readonly depth?: number
   /** Most fields of the object itself. */

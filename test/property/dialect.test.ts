@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { efforts } from "../../src/catalog/Catalog.ts"
-import { chunkWriter } from "../../src/vendors/completion.ts"
+import { chunkWriter } from "../../src/vendors/answer.ts"
 import { sanitizeFilename } from "../../src/vendors/media.ts"
 import { jsonFenceFilter, reasoningFilter } from "../../src/vendors/textFilters.ts"
 import { adjustThinking } from "../../src/vendors/thinking.ts"

@@ -1,7 +1,7 @@
 /** What calls are told is the same text, printed at once or ahead. */
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { inputText, isPrintable, printInputs } from "../../src/vendors/callTexts.ts"
+import { inputText, isPrintable, printInputs } from "../../src/vendors/toolCalls.ts"
 import { maxNesting } from "../../src/wire/json.ts"
 import { runNow } from "../../src/wire/turns.ts"
 

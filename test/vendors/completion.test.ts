@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Completion, CompletionChunk } from "../../src/contract/ChatReply.ts"
-import { makeCall } from "../../src/vendors/answer.ts"
-import { chunkWriter, renderCompletion } from "../../src/vendors/completion.ts"
+import { chunkWriter, makeCall, renderCompletion } from "../../src/vendors/answer.ts"
 import type { Answer, Piece } from "../../src/vendors/Dialect.ts"
 import { call, chunksOf } from "./support.ts"
 

@@ -2,16 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
 import { exactNumberOf, parseExact } from "../../src/wire/json.ts"
-import { measure, parse, parseReply } from "../../src/wire/parse.ts"
-import {
-  type Budget,
-  maxDepth,
-  maxFields,
-  maxNameBytes,
-  maxTokens,
-  newBudget,
-  parseInSlices
-} from "../../src/wire/parseInSlices.ts"
+import { type Budget, measure, newBudget, parse, parseReply } from "../../src/wire/parse.ts"
+import { maxDepth, maxFields, maxNameBytes, maxTokens, parseInSlices } from "../../src/wire/parseInSlices.ts"
 import { base64Json, jsonText, print, printPieces } from "../../src/wire/print.ts"
 
 const read = (text: string | Buffer, budget: Budget = newBudget()) => {

@@ -8,7 +8,7 @@ import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, isObject, type Json, type JsonObject, numberOf, objectOf, textOf } from "../../wire/json.ts"
 import { type Adjusted, changed, removed } from "../adjustments.ts"
 import { isBlank } from "../schema.ts"
-import { givenId } from "../toolTurns.ts"
+import { givenId } from "../toolCalls.ts"
 
 type AssistantMessage = Extract<ChatMessage, { readonly role: "assistant" }>
 

@@ -16,10 +16,10 @@ import {
   textOf
 } from "../../wire/json.ts"
 import { addText, callId, finishOf, finishOfWord, isGuarded } from "../answer.ts"
-import { inputText, isPrintable } from "../callTexts.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { jsonFormat } from "../schema.ts"
 import { jsonFenceFilter, noFilter, type TextFilter } from "../textFilters.ts"
+import { inputText, isPrintable } from "../toolCalls.ts"
 import { claudeFault } from "./faults.ts"
 import { isThinking, orderWriter, type TextPlace } from "./order.ts"
 

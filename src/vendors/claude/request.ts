@@ -12,16 +12,15 @@ import {
   removed,
   reportEffort,
   reportForced,
+  reportUnread,
   reportUnsupported
 } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
-import { reportUnread } from "../requestShape.ts"
-import { chosen, isBlank, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chosen, isBlank, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatMaxTokens, chatThinking, takes } from "../thinking.ts"
-import { losesMark, marked } from "./cache.ts"
-import { type Enforces, jsonInstruction, makeEnforces, takesFormat } from "./structured.ts"
-import { canThink, type Turn, toConversation, withoutThinking } from "./turns.ts"
+import { type Enforces, makeEnforces, takesFormat } from "./structured.ts"
+import { canThink, losesMark, marked, type Turn, toConversation, withoutThinking } from "./turns.ts"
 import { hashed, opaqueUser } from "./userId.ts"
 
 /** What this dialect says of a request; the rest is named. */

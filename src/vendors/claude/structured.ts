@@ -5,19 +5,10 @@
 
 import { Graph } from "effect"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf } from "../../wire/json.ts"
-import { jsonText } from "../../wire/print.ts"
 import { drops, type Strip } from "../../wire/strip.ts"
 
 /** Whether the deployment takes `output_config.format`. */
 export const takesFormat = (strip: Strip): boolean => !drops(strip, "output_config.format")
-
-/** The instruction that stands for a format; `schema` is undefined for any object. */
-export const jsonInstruction = (schema: JsonObject | undefined): string => {
-  const only = "and nothing else: no Markdown fences, no text before or after it."
-  return schema === undefined
-    ? `Answer with one JSON object ${only}`
-    : `Answer with one JSON value that conforms to this JSON Schema, ${only}\n${jsonText(schema)}`
-}
 
 /** Keywords at which the vendor refuses a schema that it is to enforce. */
 const refused: ReadonlySet<string> = new Set([

@@ -5,9 +5,9 @@ import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
 import type { Adjusted } from "../adjustments.ts"
-import { callInput, isObjectText, objectIn } from "../callTexts.ts"
 import { type UserPart, userParts } from "../media.ts"
 import { assistantTexts, opening } from "../schema.ts"
+import { callInput, isObjectText, objectIn } from "../toolCalls.ts"
 
 export interface Contents {
   readonly system: ReadonlyArray<JsonObject>

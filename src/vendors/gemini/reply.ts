@@ -17,8 +17,8 @@ import {
   textOf
 } from "../../wire/json.ts"
 import { addText, callId, finishOf, finishOfWord, newCallId } from "../answer.ts"
-import { inputText, isPrintable } from "../callTexts.ts"
 import type { Dialect, Pieces } from "../Dialect.ts"
+import { inputText, isPrintable } from "../toolCalls.ts"
 import { callerName } from "./contents.ts"
 import { geminiFault } from "./faults.ts"
 

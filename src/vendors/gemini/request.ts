@@ -11,13 +11,12 @@ import {
   removed,
   reportEffort,
   reportForced,
+  reportUnread,
   reportUnsupported
 } from "../adjustments.ts"
-import { jsonInstruction } from "../claude/structured.ts"
 import type { Dialect } from "../Dialect.ts"
 import { wantsOne } from "../emulation.ts"
-import { reportUnread } from "../requestShape.ts"
-import { chosen, jsonFormat, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chosen, jsonFormat, jsonInstruction, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { toContents, vendorName } from "./contents.ts"
 import { answerSchema, toolSchema } from "./schema.ts"

@@ -7,9 +7,16 @@ import type { Effort, Model } from "../../catalog/Catalog.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { Tool } from "../../contract/ChatMessage.ts"
 import { compact, type Json, type JsonObject, objectOf, omitNull } from "../../wire/json.ts"
-import { type Adjusted, changed, reportEffort, reportForced, reportRemoved, reportUnsupported } from "../adjustments.ts"
+import {
+  type Adjusted,
+  changed,
+  reportEffort,
+  reportForced,
+  reportRemoved,
+  reportUnread,
+  reportUnsupported
+} from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { reportUnread } from "../requestShape.ts"
 import { chosen, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 import { inputOf } from "./input.ts"

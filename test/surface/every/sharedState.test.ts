@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { keepRead, objectIn } from "../../../src/vendors/callTexts.ts"
+import { keepRead, objectIn } from "../../../src/vendors/toolCalls.ts"
 import { keysFileWith } from "../../operation/keysFile.ts"
 import { bedrockFrame, message, saying, sseFrame, wholeMessage } from "../../support/claude.ts"
 import {

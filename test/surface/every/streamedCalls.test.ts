@@ -4,7 +4,7 @@ import { Effect, Stream } from "effect"
 import { noRoom } from "../../../src/catalog/GatewayError.ts"
 import { makeAccumulator } from "../../../src/governance/accumulate.ts"
 import type { Protocol } from "../../../src/stream/Frame.ts"
-import { chatProtocol } from "../../../src/surfaces/chatStream.ts"
+import { chatProtocol } from "../../../src/surfaces/chat.ts"
 import { messagesProtocol } from "../../../src/surfaces/messagesStream.ts"
 import {
   blockStart,
