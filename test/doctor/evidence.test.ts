@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -53,10 +54,44 @@ describe("doctor --evidence", () => {
       assert.deepInclude(found.keys, { working_by_age: { "30 days": 1, "90 days": 2, "365 days": 2 } })
       assert.deepNestedInclude(found, { "tls.listener": "on", "crypto.required": false, "catalog.source": "shipped" })
       assert.deepNestedInclude(found, { "clouds[0].declared": "il5" })
-      assert.deepNestedInclude(found, { "records.verified.records": 2, "records.verified.ok": true })
+      assert.deepNestedInclude(found, { "clouds[0].address": "https://bedrock.agency.example", sandbox: false })
+      assert.deepNestedInclude(found, { "records.usage.verified.records": 2, "records.usage.verified.ok": true })
+      assert.deepInclude(found.records, { audit: null, signed_by: null })
       const changed = yield* of({ GATEWAY_USAGE_LOG: file("changed.jsonl", `${records[0]} \n${records[1]}\n`) })
-      assert.deepNestedInclude(changed, { "records.verified.ok": false })
+      assert.deepNestedInclude(changed, { "records.usage.verified.ok": false })
       assert.isTrue(found.findings.some(({ check }) => check === "fips"))
+    })
+  )
+
+  it.live("names FIPS endpoints, the chain of audit events, who signs, and files by what is in them", () =>
+    Effect.gen(function* () {
+      const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
+      const audit = file("audit.jsonl", `${records.join("\n")}\n`)
+      const notice = { GATEWAY_NOTICE_FILE: file("notice.txt", "Authorized use only.\n") }
+      const one = yield* of({
+        ...notice,
+        BEDROCK_REGION: "us-gov-west-1",
+        GATEWAY_AUDIT_LOG: audit,
+        GATEWAY_RECORD_SIGNING_KEY: file("signing.pem", String(privateKey.export({ format: "pem", type: "pkcs8" })))
+      })
+      assert.deepNestedInclude(one, { "clouds[0].address": "https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com" })
+      assert.deepNestedInclude(one, { "records.audit.verified.ok": true })
+      assert.match(String(one.records.signed_by), /^[0-9a-f]{16}$/)
+      file("notice.txt", "Authorized use only!\n")
+      const other = yield* of({ ...notice, BEDROCK_REGION: "us-gov-west-1", GATEWAY_USAGE_LOG: audit })
+      assert.strictEqual(other.files.GATEWAY_NOTICE_FILE?.file, notice.GATEWAY_NOTICE_FILE)
+      assert.notDeepEqual(one.files, other.files)
+      const together = yield* of({ GATEWAY_USAGE_LOG: audit, GATEWAY_AUDIT_LOG: audit })
+      assert.strictEqual(together.records.audit, audit)
+    })
+  )
+
+  it.live("says that the sandbox is none of the clouds", () =>
+    Effect.gen(function* () {
+      const found = yield* of({})
+      assert.isTrue(found.sandbox)
+      assert.deepStrictEqual(found.listens, { callers: "127.0.0.1:0", metrics: "off", docs: "public" })
+      assert.deepNestedInclude(found, { "clouds[1].cloud": "sandbox-bedrock", "catalog.ids": 114 })
     })
   )
 

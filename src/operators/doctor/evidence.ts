@@ -1,24 +1,30 @@
 /**
  * What an assessor asks for of this setup (docs/compliance/README.md), as JSON: what is in force by digest, TLS, FIPS, clouds and
- * what each serves, keys by age, the chain of records, versions. Never a secret: of settings that hold one only the name is used.
+ * what each serves, keys by age, the chains of records, versions. Never a secret: of settings that hold one only the name is used.
  */
 import { hash, X509Certificate } from "node:crypto"
 import { DateTime, Effect, Option, Result } from "effect"
+import type { Catalog } from "../../catalog/Catalog.ts"
 import { catalogSource, loadCatalog } from "../../catalog/CatalogStore.ts"
+import type { Cloud } from "../../catalog/clouds.ts"
 import { formatBoundary } from "../../catalog/Level.ts"
+import partition from "../../catalog/partition.json" with { type: "json" }
 import { requestable } from "../../catalog/Resolver.ts"
+import * as bedrock from "../../cloud/bedrock.ts"
+import * as vertex from "../../cloud/vertex.ts"
 import { version } from "../../contract/version.ts"
 import { cryptoFacts } from "../../fips.ts"
 import { isOver, type Key, readBook } from "../../limits/KeyFile.ts"
+import { readSigner } from "../../limits/usageChain.ts"
 import { readRegular } from "../../regularFile.ts"
 import { type Environment, type GatewaySettings, load } from "../../Settings.ts"
 import { addressesOf, declarationsOf, sitesOf } from "../../settings/addresses.ts"
-import type { CloudSettings } from "../../settings/clouds.ts"
+import { type CloudSettings, servesSandbox } from "../../settings/clouds.ts"
 import { tlsPolicy } from "../../tlsPolicy.ts"
 import { settingNames } from "../../unknownSettings.ts"
 import { makeChainChecking } from "../usage/chainCheck.ts"
 import { checkFiles, readFiles } from "../usage/readFiles.ts"
-import { examine } from "./examine.ts"
+import { examine, simulated } from "./examine.ts"
 
 /** Settings that hold, or may hold, a password or token. */
 const secret = /^(GATEWAY_REDIS_URL|GATEWAY_HTTPS_PROXY|AWS_.*|.*_(TOKEN|SECRET|API_KEY))$/
@@ -32,29 +38,48 @@ const settingsInForce = (environment: Environment) => {
   return { set: names, sha256: hash("sha256", lines.join("\n"), "hex") }
 }
 
-const catalogInForce = Effect.fnUntraced(function* (settings: GatewaySettings, clouds: CloudSettings) {
-  const catalog = yield* loadCatalog(settings)
+/** The clouds' own addresses: FIPS endpoints show by their names. */
+const ownAddresses = (clouds: CloudSettings): Readonly<Partial<Record<Cloud, string>>> => ({
+  ...Option.match(clouds.bedrock, {
+    onNone: () => ({}),
+    onSome: (settings) => ({ bedrock: bedrock.host(settings, settings.region) })
+  }),
+  ...Option.match(clouds.vertex, { onNone: () => ({}), onSome: ({ location }) => ({ vertex: vertex.host(location) }) })
+})
+
+const sha256 = (value: unknown): string => hash("sha256", JSON.stringify(value), "hex")
+
+const catalogInForce = (settings: GatewaySettings, clouds: CloudSettings, catalog: Catalog) => {
   const { leftOut, list } = requestable(catalog, sitesOf(clouds))
+  const own = ownAddresses(clouds)
   const served = (cloud: string) => [
     ...new Set(list.filter(({ deployment }) => deployment.cloud === cloud).map(({ level }) => level))
   ]
   return {
     catalog: {
       source: catalogSource(settings),
-      sha256: hash("sha256", JSON.stringify(catalog), "hex"),
+      sha256: sha256(catalog),
       models: catalog.models.length,
       ids: list.length,
       left_out: leftOut.length
     },
+    partition: { sha256: sha256(partition) },
     clouds: addressesOf(clouds).map(({ cloud, declared, region, url }) => ({
-      cloud,
+      cloud: clouds.simulated ? `sandbox-${cloud}` : cloud,
       region,
-      address: url ?? "the cloud's own",
+      address: clouds.simulated ? "simulated on this machine" : (url ?? own[cloud]),
       ...(declared === undefined ? {} : { declared: formatBoundary(declared) }),
       serves: served(cloud)
     })),
     declared: Object.fromEntries(declarationsOf(clouds).map(({ serves, setting }) => [setting, serves]))
   }
+}
+
+/** What is served beside the endpoints of callers, and where. */
+const listensInForce = ({ docs, host, metricsHost, metricsPort, port }: GatewaySettings, sandbox: boolean) => ({
+  callers: `${host}:${port}`,
+  metrics: Option.match(metricsPort, { onNone: () => "off", onSome: (port) => `${metricsHost}:${port}` }),
+  docs: Option.getOrElse(docs, () => (sandbox ? "public" : "off"))
 })
 
 const tlsInForce = Effect.fnUntraced(function* ({ plainHttp, tlsCert, tlsClientCa }: GatewaySettings, now: number) {
@@ -102,37 +127,73 @@ const keysInForce = Effect.fnUntraced(function* ({ keysFile }: GatewaySettings, 
   }
 })
 
-/** The chain as it is now: reads the whole file. */
-const recordsInForce = Effect.fnUntraced(function* ({ usageLog }: GatewaySettings, now: string) {
-  if (usageLog === "stdout") return { log: "standard output", verified: null }
-  const { files, once } = yield* checkFiles([usageLog])
+/** The chains of a log as they are now: reads the whole file. */
+const chainsInForce = Effect.fnUntraced(function* (log: string, now: string) {
+  if (log === "stdout") return { log: "standard output", verified: null }
+  const { files, once } = yield* checkFiles([log])
   const checking = makeChainChecking((file) => once.has(file))
   // A pipe would be taken from its reader.
-  if (files.some((file) => once.has(file))) return { log: usageLog, verified: null }
+  if (files.some((file) => once.has(file))) return { log, verified: null }
   yield* readFiles(files, { line: checking.add, damage: checking.damage })
   const { breaks, open, records } = checking.result()
-  return { log: usageLog, verified: { at: now, records, breaks, open: open.length, ok: breaks === 0 } }
+  return { log, verified: { at: now, records, breaks, open: open.length, ok: breaks === 0 } }
 })
 
 /** What cannot be read says why in its place. */
 const orProblem = <A, E extends { readonly message: string }, R>(part: Effect.Effect<A, E, R>) =>
   Effect.catch(part, ({ message }) => Effect.succeed({ problem: message }))
 
+/** Audit events may be in the file of the usage records. */
+const recordsInForce = Effect.fnUntraced(function* (settings: GatewaySettings, now: string) {
+  const { auditLog, recordSigningKey, usageLog } = settings
+  const audit = Option.getOrUndefined(auditLog)
+  const signer = Option.isSome(recordSigningKey) ? yield* orProblem(readSigner(recordSigningKey.value)) : undefined
+  return {
+    usage: yield* orProblem(chainsInForce(usageLog, now)),
+    audit: audit === undefined || audit === usageLog ? (audit ?? null) : yield* orProblem(chainsInForce(audit, now)),
+    signed_by: signer === undefined || "problem" in signer ? (signer ?? null) : signer.key
+  }
+})
+
+/** Files that decide who may call and what is seen of it: by what is in them now. */
+const filesInForce = Effect.fnUntraced(function* ({ guardsFile, identityFile, noticeFile }: GatewaySettings) {
+  const named = [
+    ["GATEWAY_GUARDS_FILE", guardsFile],
+    ["GATEWAY_IDENTITY_FILE", identityFile],
+    ["GATEWAY_NOTICE_FILE", noticeFile]
+  ] as const
+  const read = yield* Effect.forEach(named, ([setting, file]) =>
+    Option.isNone(file)
+      ? Effect.succeed([])
+      : orProblem(Effect.map(readRegular(file.value), ({ bytes }) => ({ sha256: hash("sha256", bytes, "hex") }))).pipe(
+          Effect.map((found) => [[setting, { file: file.value, ...found }] as const])
+        )
+  )
+  return Object.fromEntries(read.flat())
+})
+
 export const evidence = Effect.fnUntraced(function* (environment: Environment) {
-  const { clouds, gateway } = yield* load(environment)
+  const { clouds: configured, gateway } = yield* load(environment)
   const now = yield* DateTime.now
   const at = DateTime.formatIso(now)
   const millis = DateTime.toEpochMillis(now)
-  const catalog = yield* Effect.result(catalogInForce(gateway, clouds))
+  const catalog = yield* Effect.result(loadCatalog(gateway))
+  const sandbox = servesSandbox(gateway, configured)
+  const clouds = sandbox ? yield* simulated(Result.getOrUndefined(catalog)) : configured
   return {
     at,
     versions: { gateway: version, node: process.version, platform: `${process.platform}-${process.arch}` },
+    sandbox,
+    listens: listensInForce(gateway, sandbox),
     settings: settingsInForce(environment),
-    ...(Result.isSuccess(catalog) ? catalog.success : { catalog: { problem: catalog.failure.message } }),
+    files: yield* filesInForce(gateway),
+    ...(Result.isSuccess(catalog)
+      ? catalogInForce(gateway, clouds, catalog.success)
+      : { catalog: { problem: catalog.failure.message } }),
     tls: yield* orProblem(tlsInForce(gateway, millis)),
     crypto: { ...cryptoFacts(), required: gateway.fips === "required" },
     keys: yield* orProblem(keysInForce(gateway, millis)),
-    records: yield* orProblem(recordsInForce(gateway, at)),
+    records: yield* recordsInForce(gateway, at),
     findings: yield* examine(environment, false)
   }
-})
+}, Effect.scoped)

@@ -18,7 +18,7 @@ import { catalogCheck, cloudsCheck, settingsCheck } from "./settings.ts"
 import { collectorCheck, redisCheck } from "./stores.ts"
 
 /** The sandbox's clouds, as `serve` would start them; they stop with the scope. */
-const simulated = Effect.fnUntraced(function* (catalog: Catalog | undefined) {
+export const simulated = Effect.fnUntraced(function* (catalog: Catalog | undefined) {
   const { Sandbox } = yield* Effect.promise(() => import("../../sandbox/Sandbox.ts"))
   const options = { pace: 0, ...(catalog === undefined ? {} : { catalog: () => catalog }) }
   const { environment } = Context.get(yield* Layer.build(Sandbox.layer(options)), Sandbox)
