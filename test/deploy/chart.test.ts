@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { stringify } from "yaml"
 import { documentsOf, listedIn, type Manifest, root, text, yaml } from "../support/deployFiles.ts"
 import { render } from "../support/goTemplate.ts"
 
@@ -127,6 +128,14 @@ describe("the Helm chart", () => {
     const { data } = all.find(({ metadata }) => metadata.name === "gateway-catalog")
     assert.deepStrictEqual(JSON.parse(data["catalog.json"]), everything.catalog)
     assert.deepStrictEqual(JSON.parse(data["overlay.json"]), everything.catalogOverlay)
+    // As Helm reads the overlay of values.yaml, where `off` has no quotes.
+    const read = rendered({
+      catalogOverlay: { models: { "gpt-5.6-terra": { false: true, bedrock: { false: false } } } }
+    })
+    assert.deepStrictEqual(
+      JSON.parse(read.find(({ metadata }) => metadata.name === "gateway-catalog").data["overlay.json"]),
+      { models: { "gpt-5.6-terra": { off: true, bedrock: { off: false } } } }
+    )
     const { containers, volumes } = all.find(({ kind }) => kind === "Deployment").spec.template.spec
     const env = Object.fromEntries(containers[0].env.map(({ name, value }: Manifest) => [name, value]))
     for (const name of ["GATEWAY_CATALOG_FILE", "GATEWAY_CATALOG_OVERLAY"]) {
@@ -175,13 +184,13 @@ describe("the Helm chart", () => {
     for (const bad of ["*", "*.com", "amazonaws.com", "*.*", "*.*.*"]) assert.notMatch(bad, fqdn)
   })
 
-  const helm = (...args: ReadonlyArray<string>) => spawnSync("helm", args, { encoding: "utf8" })
-  it.runIf(helm("version").status === 0)("is rendered by Helm as it is here", () => {
+  const helm = (input: string, ...args: ReadonlyArray<string>) => spawnSync("helm", args, { encoding: "utf8", input })
+  it.runIf(helm("", "version").status === 0)("is rendered by Helm as it is here", () => {
     for (const values of [{}, everything]) {
-      const sets = Object.entries(values).map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+      // By a file, as operators do: YAML as Helm reads it is not that of its writer.
       const { status, stderr, stdout } = helm(
-        ...["template", "gateway", folder, "--namespace", "model-gateway", "--kube-version", "1.31.0"],
-        ...sets.flatMap((set) => ["--set-json", set])
+        stringify(values),
+        ...["template", "gateway", folder, "--namespace", "model-gateway", "--kube-version", "1.31.0", "--values", "-"]
       )
       assert.strictEqual(status, 0, stderr)
       // Helm sums what its own writer of YAML made of the settings, and sorts the keys of JSON.

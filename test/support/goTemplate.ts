@@ -22,7 +22,7 @@ const parse = (rest: Array<string>): Nodes => {
   for (let token = rest.shift(); token !== undefined; token = rest.shift()) {
     if (!token.startsWith("{{")) nodes.push(token)
     else {
-      const words = token.slice(2, -2).match(/"[^"]*"|:=|\||[^\s,|]+/g) ?? []
+      const words = token.slice(2, -2).match(/"(?:[^"\\]|\\.)*"|:=|\||[^\s,|]+/g) ?? []
       if (words[0] === "end") return nodes
       nodes.push({ words, body: blocks.has(words[0] ?? "") ? parse(rest) : [] })
     }
@@ -47,6 +47,7 @@ const functions: Readonly<Record<string, (...values: ReadonlyArray<Value>) => Va
   nindent: (by, text) => String(`\n${text}`).replaceAll("\n", `\n${" ".repeat(by)}`),
   or: (...values) => values.find((value) => !isEmpty(value)) ?? values.at(-1),
   quote: (value) => JSON.stringify(String(value)),
+  replace: (from, to, text) => String(text).replaceAll(from, to),
   sha256sum: (text) => createHash("sha256").update(text).digest("hex"),
   sub: (a, b) => a - b,
   toJson: (value) => JSON.stringify(value),
