@@ -43,14 +43,14 @@ const Names = Schema.optionalKey(Schema.Array(Schema.NonEmptyString))
 
 /** What goes into an upstream's address: no segment of it is `.`, `..` or empty. */
 const UpstreamId = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z0-9][\w.:@-]*(\/[A-Za-z0-9][\w.:@-]*)*$/, {
+  Schema.isPattern(/^[A-Za-z0-9][\w.:@-]*(\/[A-Za-z0-9][\w.:@-]*)*$/u, {
     message:
       "an upstream ID is letters, digits, '.', '_', ':', '@', '-' and '/', and its parts begin with a letter or digit"
   })
 )
 /** A region or location: the name of a place and no more. */
 const Region = Schema.String.check(
-  Schema.isPattern(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, {
+  Schema.isPattern(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/u, {
     message: "a region is a name such as us-gov-west-1 or us-east5"
   }),
   Schema.makeFilter((region) =>
@@ -70,10 +70,10 @@ const Price = Schema.Finite.check(
 /** What a million tokens cost there. None is shipped: they are the operator's contract (docs/decisions.md#prices). */
 export const Prices = Schema.Struct({
   /** ISO 4217, the same in the whole catalog. */
-  currency: Schema.String.check(Schema.isPattern(/^[A-Z]{3}$/, { message: "a currency is a code such as USD" })),
+  currency: Schema.String.check(Schema.isPattern(/^[A-Z]{3}$/u, { message: "a currency is a code such as USD" })),
   /** Since when they hold; for people. */
   date: Schema.String.check(
-    Schema.isPattern(/^\d{4}-\d\d-\d\d$/, { message: "the date of prices is one such as 2026-11-01" })
+    Schema.isPattern(/^\d{4}-\d\d-\d\d$/u, { message: "the date of prices is one such as 2026-11-01" })
   ),
   input: Price,
   output: Price,
@@ -128,7 +128,9 @@ export const Deployment = Schema.Struct({
   strip: Schema.optionalKey(
     Schema.Array(
       Schema.String.check(
-        Schema.isPattern(/^\w+(\[\])?(\.\w+(\[\])?)*$/, { message: "a field to strip is a path like a.b or tools[].c" })
+        Schema.isPattern(/^\w+(\[\])?(\.\w+(\[\])?)*$/u, {
+          message: "a field to strip is a path like a.b or tools[].c"
+        })
       )
     )
   ),
@@ -139,13 +141,13 @@ export type Deployment = typeof Deployment.Type
 export const Model = Schema.Struct({
   /** The base model: the vendor's own name. */
   id: Schema.String.check(
-    Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, {
+    Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]*$/u, {
       message: "a base model is letters, digits, '.', '_' and '-', and begins with a letter or digit"
     })
   ),
   family: Family,
   /** The model list's `owned_by`: lowercase vendor key. */
-  ownedBy: Schema.String.check(Schema.isPattern(/^[a-z0-9._-]+$/, { message: "a vendor key is lowercase" })),
+  ownedBy: Schema.String.check(Schema.isPattern(/^[a-z0-9._-]+$/u, { message: "a vendor key is lowercase" })),
   /** The model list's `created`: Unix time in seconds. */
   created: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
   inputs: Schema.Array(Schema.Literals(["image", "pdf"])),
@@ -171,7 +173,7 @@ export const Beta = Schema.Struct({
   fields: Schema.optionalKey(
     Schema.Array(
       Schema.String.check(
-        Schema.isPattern(/^\w+(\[\])?(\.\w+(\[\])?)*(=\w+)?$/, {
+        Schema.isPattern(/^\w+(\[\])?(\.\w+(\[\])?)*(=\w+)?$/u, {
           message: "a field of a beta is a path like a.b, tools[].c or a.b=text"
         })
       )

@@ -1,10 +1,10 @@
 /** What an operator changes of a catalog without a copy of it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
-import { Catalog } from "../../src/catalog/Catalog.ts"
+import { Result } from "effect"
+import type { Catalog } from "../../src/catalog/Catalog.ts"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
 import { clouds } from "../../src/catalog/clouds.ts"
-import { Overlay, withOverlay } from "../../src/catalog/overlay.ts"
+import { withOverlay } from "../../src/catalog/overlay.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { requestable } from "../../src/catalog/Resolver.ts"
 
@@ -86,11 +86,5 @@ describe("an overlay", () => {
     })
     assert.include(currency, "one catalog has one currency")
     assert.match(Result.getOrThrow(Result.flip(withOverlay(catalog, "{")))[0] ?? "", /^overlay: not JSON/)
-  })
-
-  it("has a JSON Schema, and so has the catalog", () => {
-    const { properties: { models } = {} }: ReturnType<typeof JSON.parse> = Schema.toJsonSchemaDocument(Overlay).schema
-    assert.sameMembers(Object.keys(models.additionalProperties.properties), ["off", ...clouds])
-    assert.deepInclude(Schema.toJsonSchemaDocument(Catalog).schema, { required: ["models"] })
   })
 })

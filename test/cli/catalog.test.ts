@@ -1,11 +1,15 @@
-import { assert, expect, it } from "@effect/vitest"
+import { createRequire } from "node:module"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { shippedCatalog } from "../../src/catalog/CatalogStore.ts"
+import { checkCatalogJson } from "../../src/catalog/checkCatalog.ts"
 import { clouds } from "../../src/catalog/clouds.ts"
+import { withOverlay } from "../../src/catalog/overlay.ts"
 import { bestSites } from "../../src/catalog/Partition.ts"
 import { makeIndex } from "../../src/catalog/Resolver.ts"
-import { reportCatalog } from "../../src/operators/cli/catalog.ts"
+import { reportCatalog, schemaOf } from "../../src/operators/cli/catalog.ts"
 import { paths } from "../catalog/paths.ts"
+import { haveTools, toolFile } from "../tools/tools.ts"
 
 const catalog = Result.getOrThrow(shippedCatalog)
 
@@ -43,4 +47,67 @@ it("names what is left out, and why", () => {
     /^13 model IDs are not served: Bedrock region us-east-1 is not in the partition table .*titan-embed-text-v2:il5\+itar/
   )
   assert.strictEqual(lines.at(-1), "0 IDs of 1 models")
+})
+
+const good = {
+  models: {
+    "claude-sonnet-4-5": {
+      bedrock: {
+        quota: { requests: 200 },
+        weights: { "us-gov-west-1": 2 },
+        regions: ["us-gov-west-1", "us-gov-east-1"]
+      },
+      vertex: { off: true }
+    },
+    "gpt-5.6-terra": { off: true }
+  }
+}
+const priced = (prices: object) => ({ models: { "gpt-5.1": { azure: { prices } } } })
+const prices = { currency: "USD", date: "2026-11-01", input: 3, output: 15 }
+
+describe.runIf(haveTools())("the JSON Schemas", () => {
+  const { default: Ajv } = createRequire(toolFile("package.json"))("ajv/dist/2020.js")
+  const judge = (what: "catalog" | "overlay") =>
+    new Ajv({ strictTypes: false, strictTuples: false }).compile(schemaOf(what))
+
+  it("of a catalog takes the shipped one", () => {
+    const takes = judge("catalog")
+    assert.isTrue(takes(JSON.parse(JSON.stringify(catalog))), JSON.stringify(takes.errors))
+  })
+
+  it.each([good, priced(prices)])("of an overlay takes what the gateway takes: %j", (overlay) => {
+    assert.isTrue(judge("overlay")(overlay))
+    assert.isTrue(Result.isSuccess(withOverlay(catalog, JSON.stringify(overlay))))
+  })
+
+  it.each([
+    {},
+    { models: { "gpt-5.1": { azur: {} } } },
+    { models: { "gpt-5.1": { off: "yes" } } },
+    { models: { "gpt-5.1": { azure: { qota: {} } } } },
+    { models: { "gpt-5.1": { azure: { quota: { requests: 0 } } } } },
+    { models: { "claude-sonnet-4-5": { bedrock: { regions: [] } } } },
+    { models: { "claude-sonnet-4-5": { bedrock: { regions: ["US GOV"] } } } },
+    { models: { "claude-sonnet-4-5": { bedrock: { weights: { "us-gov-west-1": -1 } } } } },
+    priced({ ...prices, currency: "dollars" }),
+    priced({ ...prices, date: "today" }),
+    priced({ ...prices, input: -1 }),
+    priced({ ...prices, cached: 1 })
+  ])("of an overlay refuses what the gateway refuses: %j", (overlay) => {
+    assert.isFalse(judge("overlay")(overlay))
+    assert.isTrue(Result.isFailure(withOverlay(catalog, JSON.stringify(overlay))))
+  })
+
+  it("of a catalog refuses what the gateway refuses", () => {
+    const takes = judge("catalog")
+    const [model, ...models] = catalog.models
+    for (const wrong of [
+      { ...model, id: "a b" },
+      { ...model, ownedBy: "Vendor" },
+      { ...model, extra: 1 }
+    ]) {
+      assert.isFalse(takes(JSON.parse(JSON.stringify({ models: [wrong, ...models] }))))
+      assert.isTrue(Result.isFailure(checkCatalogJson({ models: [wrong, ...models] })))
+    }
+  })
 })

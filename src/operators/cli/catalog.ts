@@ -51,8 +51,10 @@ const check = Command.make(
   )
 )
 
-const schemaOf = (what: "catalog" | "overlay") => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(what === "overlay" ? Overlay : Catalog)
+/** As the gateway reads the file: it refuses keys that it does not know. */
+export const schemaOf = (what: "catalog" | "overlay") => {
+  const of = what === "overlay" ? Overlay : Catalog
+  const { definitions, schema } = Schema.toJsonSchemaDocument(of, { onExcessProperty: "error" })
   return { $schema: "https://json-schema.org/draft/2020-12/schema", ...schema, $defs: definitions }
 }
 
