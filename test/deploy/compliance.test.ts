@@ -2,10 +2,12 @@
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { definition, markdown } from "../../.ci/controls.ts"
 import { UsageRecord } from "../../src/limits/UsageRecord.ts"
+import { evidence } from "../../src/operators/doctor/evidence.ts"
 import { type Manifest, root, text, yaml } from "../support/deployFiles.ts"
 import { documents, spans } from "../support/readme.ts"
 import { haveTools, toolFile } from "../tools/tools.ts"
@@ -131,6 +133,17 @@ describe("what the pages name is there", () => {
       .filter((span) => /^[a-z]+(_[a-z]+)+$/.test(span) && !/^gateway_/.test(span))
     assert.isAbove(columns.length, 10)
     for (const field of [...columns, ...others]) assert.include(fields, field)
+  })
+
+  it("parts of the evidence", async () => {
+    const found = await Effect.runPromise(Effect.provide(evidence({ GATEWAY_PORT: "0" }), NodeServices.layer))
+    const parts = pages.flatMap(({ file, text }) =>
+      [...text.matchAll(/doctor --evidence` \(([^)]+)\)/g)].flatMap(([, parts = ""]) =>
+        spans(parts).map((part) => [file, part] as const)
+      )
+    )
+    assert.isAbove(parts.length, 10)
+    for (const [file, part] of parts) assert.property(found, part, file)
   })
 
   it("commands and scripts", () => {

@@ -43,7 +43,8 @@ function* absent({ all }: Chains, { instance, logged }: Chain, highest: number):
   if (logged === undefined) return
   const earlier = all.values().some((other) => other.records > 0 && (other.logged?.first ?? Infinity) < logged.last)
   if (earlier) {
-    const text = "should be there, by this line of the log, but is in no file given: removed, or in standard error"
+    const text =
+      "should be there, by this line of the log, but is in no file given: removed, or in standard error, or in the audit log, which has to be given, too"
     yield { kind: "missing", place: logged.place, instance, seq: 1, through: highest, text }
   } else {
     yield `chain ${instance}: the log (${showPlace(logged.place)}) names ${range(1, highest)}, and no file given has any`
