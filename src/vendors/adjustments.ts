@@ -28,6 +28,9 @@ export const removed = (name: string): string => `${name.slice(0, maxName)}:remo
 export const changed = (name: string, from: string | number | undefined, to: string | number): string =>
   `${name}:${from ?? "unset"}->${to}`
 
+/** How a message of the user's without words is named, where something stands for it. */
+export const silent = changed("messages.content", "empty", "stand-in")
+
 /** Fields of the vendors' bodies that chat calls by another name; by their paths without brackets. */
 const chatNames: ReadonlyMap<string, string> = new Map([
   ["generationConfig.temperature", "temperature"],

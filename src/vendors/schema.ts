@@ -67,6 +67,9 @@ export const isBlank = (text: string): boolean => !/\S/.test(text)
 /** Said by the user where a caller's history begins with the assistant, as a greeting does: both vendors want the user first. */
 export const opening = "(The assistant speaks first.)"
 
+/** Said by the user where a message of his has no words: without it both vendors would have the assistant's turn go on. */
+export const silence = "(The user says nothing.)"
+
 /** The instruction that stands for a format; `schema` is undefined for any object. */
 export const jsonInstruction = (schema: JsonObject | undefined): string => {
   const only = "and nothing else: no Markdown fences, no text before or after it."

@@ -9,10 +9,10 @@ import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ContentPart, ToolCall } from "../../contract/ChatMessage.ts"
 import { arrayOf, compact, isObject, type Json, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import { type Adjusted, isMark } from "../adjustments.ts"
+import { type Adjusted, isMark, silent } from "../adjustments.ts"
 import { digestId } from "../answer.ts"
 import { type UserPart, userParts } from "../media.ts"
-import { assistantTexts, historyName, isBlank, opening } from "../schema.ts"
+import { assistantTexts, historyName, isBlank, opening, silence } from "../schema.ts"
 import { callInput } from "../toolCalls.ts"
 import { inOrder, isThinking, readable } from "./order.ts"
 
@@ -92,9 +92,13 @@ export const toConversation = (
       case "developer":
         if (!isBlank(message.content)) system.push(marked(textBlock(message.content), message.cache_control))
         break
-      case "user":
-        add("user", markedLast(userBlocks(message.content), message.cache_control))
+      case "user": {
+        const blocks = userBlocks(message.content)
+        const isSilent = blocks.length === 0 && turns.at(-1)?.role === "assistant"
+        if (isSilent) adjusted.add(silent)
+        add("user", markedLast(isSilent ? [textBlock(silence)] : blocks, message.cache_control))
         break
+      }
       case "tool":
         addResult(marked(toolResult(message.tool_call_id, message.content), message.cache_control))
         break

@@ -4,9 +4,9 @@ import { type GatewayError, invalid } from "../../catalog/GatewayError.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import type { ChatMessage, ToolCall } from "../../contract/ChatMessage.ts"
 import { compact, type JsonObject, objectOf, textOf } from "../../wire/json.ts"
-import type { Adjusted } from "../adjustments.ts"
+import { type Adjusted, silent } from "../adjustments.ts"
 import { type UserPart, userParts } from "../media.ts"
-import { assistantTexts, opening } from "../schema.ts"
+import { assistantTexts, opening, silence } from "../schema.ts"
 import { callInput, isObjectText, objectIn } from "../toolCalls.ts"
 
 export interface Contents {
@@ -50,9 +50,14 @@ export const toContents = (chat: ChatRequest, adjusted: Adjusted): Result.Result
       case "developer":
         if (message.content !== "") system.push({ text: message.content })
         break
-      case "user":
-        add("user", withText(userParts(message.content).flatMap(userPart)))
+      case "user": {
+        const parts = withText(userParts(message.content).flatMap(userPart))
+        const last = said.at(-1)
+        const isSilent = parts.length === 0 && last !== undefined && "role" in last && last.role === "model"
+        if (isSilent) adjusted.add(silent)
+        add("user", isSilent ? [{ text: silence }] : parts)
         break
+      }
       case "assistant": {
         const parts = assistantParts(message, adjusted)
         // Messages of the assistant's in a row are one turn.

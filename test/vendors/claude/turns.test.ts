@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { call, hear, refusal, say, sonnet } from "../support.ts"
+import { arrayOf } from "../../../src/wire/json.ts"
+import { asked, call, hear, refusal, say, sonnet } from "../support.ts"
 
 const user = (content: string) => ({ role: "user", content })
 const text = (text: string) => ({ type: "text", text })
@@ -37,6 +38,16 @@ describe("turns", () => {
       { role: "assistant", content: [text("Hello!")] },
       { role: "user", content: [text("hi")] }
     ])
+  })
+
+  it("leave the word to the user where the user says nothing", () => {
+    for (const content of ["", " \n", [{ type: "text", text: " " }]]) {
+      const { adjusted, body } = asked(sonnet, {
+        messages: [user("a"), { role: "assistant", content: "b" }, { role: "user", content }]
+      })
+      expect(arrayOf(body.messages).at(-1)).toEqual({ role: "user", content: [text("(The user says nothing.)")] })
+      expect(adjusted).toContain("messages.content:empty->stand-in")
+    }
   })
 
   it("say instructions as the user where there is nothing else", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { answerSchema } from "../../../src/vendors/gemini/schema.ts"
 import { arrayOf, type Json, type JsonObject, objectOf } from "../../../src/wire/json.ts"
-import { adjusted, call, flash, hear, refusal, routeOf, say, tool } from "../support.ts"
+import { adjusted, asked, call, flash, hear, refusal, routeOf, say, tool } from "../support.ts"
 
 const user = (content: string) => ({ role: "user", content })
 const result = (tool_call_id: string, content: string) => ({ role: "tool", tool_call_id, content })
@@ -107,6 +107,14 @@ describe("contents", () => {
       { role: "model", parts: [{ text: "Hello!" }] },
       { role: "user", parts: [{ text: "hi" }] }
     ])
+  })
+
+  it("leave the word to the user where the user says nothing", () => {
+    const said = asked(flash, {
+      messages: [user("a"), { role: "assistant", content: "b" }, user("")]
+    })
+    expect(arrayOf(said.body.contents).at(-1)).toEqual({ role: "user", parts: [{ text: "(The user says nothing.)" }] })
+    expect(said.adjusted).toContain("messages.content:empty->stand-in")
   })
 
   it("say instructions as the user where there is nothing else", () => {
