@@ -73,7 +73,12 @@ export const modelsOf = (catalog: () => Catalog) => {
       const served = found !== undefined && (found.deployment.model === id || found.model.thinking.tagged === true)
       return served ? gpt(found.model, found.deployment) : undefined
     },
-    isEmbedding: (id: string) => find("embedding", "bedrock", id) !== undefined
+    isEmbedding: (id: string) => find("embedding", "bedrock", id) !== undefined,
+    /** Whether the catalog has a model there: the one address on loopback stands for all regions of its cloud. */
+    isRegion: (cloud: Cloud, region: string) =>
+      catalog().models.some(({ deployments }) =>
+        deployments.some((one) => one.cloud === cloud && one.regions?.includes(region) === true)
+      )
   }
 }
 export type Models = ReturnType<typeof modelsOf>

@@ -106,7 +106,9 @@ export const bedrock = (access: Access, models: Models) => {
   }
   return async (request: CloudRequest): Promise<Reply> => {
     const signed = request.headers.authorization !== `Bearer ${access.bedrockBearer}`
-    const denied = signed ? await checkSignature(request, access, Date.now()) : undefined
+    const [, scoped = ""] = /\/\d{8}\/([^/]+)\/bedrock\//.exec(request.headers.authorization ?? "") ?? []
+    const region = models.isRegion("bedrock", scoped) ? scoped : access.region
+    const denied = signed ? await checkSignature(request, { ...access, region }, Date.now()) : undefined
     const { headers, ...reply } = denied === undefined ? route(request) : refused(denied)
     const requestId = request.seed.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, "$1-$2-$3-$4-$5")
     return { ...reply, headers: { "x-amzn-requestid": requestId, ...headers } }

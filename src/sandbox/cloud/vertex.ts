@@ -61,7 +61,8 @@ export const vertex =
     if (request.method !== "POST") return googleReply(405, "Method not allowed.")
     if (headers.authorization !== `Bearer ${access.vertexBearer}`) return googleReply(401, UNAUTHENTICATED)
     if (project !== access.project) return googleReply(403, forbidden)
-    if (location !== access.location) return googleReply(404, `Location ${location} is not supported by this project.`)
+    if (location !== access.location && !models.isRegion("vertex", location ?? ""))
+      return googleReply(404, `Location ${location} is not supported by this project.`)
     const body = parseBody(request.body)
     if (body === undefined) return googleReply(400, "Invalid JSON payload received. Unexpected end of string.")
     if (publisher === "google") {
