@@ -3,7 +3,7 @@ import type { Server } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Deferred, Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, Layer, Option } from "effect"
 import { Audit } from "./audit/Audit.ts"
 import { Drain } from "./http/Drain.ts"
 import { firstEnd } from "./identity/certificate.ts"
@@ -154,8 +154,12 @@ const explain = (settings: GatewaySettings, cause: unknown): OperatorError => {
 
 /** Ends the connections that are still open after the in-band end of streams. */
 const cutOff = Effect.fnUntraced(function* (server: Server) {
-  const { expired } = yield* Drain
-  yield* Deferred.await(expired).pipe(
+  const { onExpired } = yield* Drain
+  const expired = Effect.callback<void>((resume) => {
+    const stop = onExpired(() => resume(Effect.void))
+    return Effect.sync(stop)
+  })
+  yield* expired.pipe(
     Effect.andThen(Effect.sleep(lastCall)),
     Effect.andThen(Effect.sync(() => server.closeAllConnections())),
     Effect.forkScoped

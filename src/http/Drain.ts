@@ -2,7 +2,7 @@
  * Whether the server is going down, and why a running stream may not go on: the server has to stop, or its caller has lost its
  * access.
  */
-import { Context, Deferred, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { Audit } from "../audit/Audit.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
@@ -23,8 +23,8 @@ export class Drain extends Context.Service<
     readonly begin: Effect.Effect<void>
     /** Why what is still running is ended; undefined until then. */
     readonly ended: () => GatewayError | undefined
-    /** Answers when running streams have had their time (`GATEWAY_DRAIN_TIMEOUT`). */
-    readonly expired: Deferred.Deferred<GatewayError>
+    /** `end` is called when running streams have had their time (`GATEWAY_DRAIN_TIMEOUT`). Answers what stops that. */
+    readonly onExpired: (end: (error: GatewayError) => void) => () => void
     readonly expire: Effect.Effect<void>
   }
 >()("gateway/http/Drain") {
@@ -33,16 +33,24 @@ export class Drain extends Context.Service<
     Effect.gen(function* () {
       const audit = yield* Audit
       let draining = false
-      const expired = yield* Deferred.make<GatewayError>()
+      let expired = false
+      const waiting = new Set<(error: GatewayError) => void>()
       return {
         draining: () => draining,
         begin: Effect.sync(() => {
           if (!draining) audit({ audit: "gateway.draining", outcome: "success" })
           draining = true
         }),
-        ended: () => (Deferred.isDoneUnsafe(expired) ? shutDown : undefined),
-        expired,
-        expire: Effect.asVoid(Deferred.succeed(expired, shutDown))
+        ended: () => (expired ? shutDown : undefined),
+        onExpired: (end) => {
+          if (expired) end(shutDown)
+          else waiting.add(end)
+          return () => void waiting.delete(end)
+        },
+        expire: Effect.sync(() => {
+          expired = true
+          for (const end of waiting) end(shutDown)
+        })
       }
     })
   )
@@ -65,13 +73,17 @@ const withdrawnError = new GatewayError({
 export const makeTerminations = Effect.gen(function* () {
   const keys = yield* Keys
   const identity = Option.getOrUndefined(yield* Effect.serviceOption(Identity))
-  const { expired } = yield* Drain
+  const { onExpired } = yield* Drain
   // Nothing is kept for a caller between its streams: callers with tokens and certificates are without number.
-  return (caller: CallerIdentity): Effect.Effect<GatewayError> => {
+  return (caller: CallerIdentity, end: (error: GatewayError) => void): (() => void) => {
     const credential = keys.credentialOf(caller)
-    const refused = Effect.as(keys.ended(credential), isCallerId(credential) ? withdrawnError : revokedError)
-    const withdrawn = identity?.ended(caller)
-    const ends = [Deferred.await(expired), refused]
-    return Effect.raceAllFirst(withdrawn === undefined ? ends : [...ends, Effect.as(withdrawn, withdrawnError)])
+    const stops = [
+      onExpired(end),
+      keys.onEnd(credential, () => end(isCallerId(credential) ? withdrawnError : revokedError)),
+      identity?.onEnd(caller, () => end(withdrawnError))
+    ]
+    return () => {
+      for (const stop of stops) stop?.()
+    }
   }
 })

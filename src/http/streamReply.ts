@@ -44,7 +44,7 @@ const startingWith = <A, E>(first: A | undefined, rest: Pull.Pull<A, E>): Pull.P
 
 type Limits = Pick<GatewaySettings, "heartbeat" | "scanMode" | "streamIdleTimeout" | "streamCeiling">
 
-export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof makeTerminations>) =>
+export const makeStreamReply = (limits: Limits, onEnd: Effect.Success<typeof makeTerminations>) =>
   Effect.fnUntraced(function* (options: StreamReplyOptions) {
     const { protocol, prepared, route, provider, record } = options
     const fiber = yield* Effect.fiber
@@ -101,7 +101,7 @@ export const makeStreamReply = (limits: Limits, endOf: Effect.Success<typeof mak
       idle: limits.streamIdleTimeout,
       lastBytesAt: () => record.attempts.at(-1)?.lastBytesAt ?? 0,
       ceiling: limits.streamCeiling,
-      ended: record.caller === undefined ? Effect.never : endOf(record.caller),
+      onEnd: (listener) => (record.caller === undefined ? () => {} : onEnd(record.caller, listener)),
       cutOff: Effect.sync(() => fiber.interruptUnsafe()),
       lastFrames: (error) => {
         fail(error)

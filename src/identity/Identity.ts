@@ -13,10 +13,10 @@ export class Identity extends Context.Service<
     /** The caller that a client certificate names; that its holder has the key has been proven by TLS, here or at the proxy. */
     readonly ofCertificate: (certificate: X509Certificate) => Effect.Effect<CallerIdentity, GatewayError>
     /**
-     * Ends when what gave this caller its access no longer does: a rule that is gone, a certificate that was revoked. Undefined for
-     * callers with keys.
+     * `end` is called when what gave this caller its access no longer does: a rule that is gone, a certificate that was revoked; never for
+     * callers with keys. Answers what stops that.
      */
-    readonly ended: (caller: CallerIdentity) => Effect.Effect<void> | undefined
+    readonly onEnd: (caller: CallerIdentity, end: () => void) => () => void
   }
 >()("gateway/identity/Identity") {}
 

@@ -171,9 +171,9 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         })
       }
 
-      const ended = (caller: CallerIdentity) => {
+      const onEnd = (caller: CallerIdentity, end: () => void) => {
         const holds = checks.get(caller)
-        return holds === undefined ? undefined : access.ended(holds)
+        return holds === undefined ? () => {} : access.onEnd(holds, end)
       }
 
       yield* watchFile({
@@ -194,6 +194,6 @@ export const identityLayer = ({ file, poll = "5 seconds" }: IdentityOptions) =>
         }),
         complaint: (message) => `${message}. The issuers, authorities and rules in force stay.`
       })
-      return Identity.of({ ofToken, ofCertificate, ended })
+      return Identity.of({ ofToken, ofCertificate, onEnd })
     })
   )

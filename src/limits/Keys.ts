@@ -151,8 +151,8 @@ export class Keys extends Context.Service<
     readonly refusalOf: (callerId: string) => Refusal | undefined
     /** What gives the caller its access: the same for all requests with one secret, or of one caller without a key. */
     readonly credentialOf: (caller: CallerIdentity) => string
-    /** Ends, within a poll, when that is revoked, expired, rotated or removed, so that running streams can be ended. */
-    readonly ended: (credential: string) => Effect.Effect<void>
+    /** `end` is called, within a poll, when that is revoked, expired, rotated or removed, so that running streams can be ended. */
+    readonly onEnd: (credential: string, end: () => void) => () => void
     /** The keys and teams that are in force, and since when (milliseconds since the epoch). */
     readonly inForce: () => KeyBook & { readonly since: number }
   }
@@ -215,13 +215,12 @@ export class Keys extends Context.Service<
 export const makeAccess = () => {
   const waiting = new Set<{ readonly holds: (now: number) => boolean; readonly end: () => void }>()
   return {
-    /** Ends at the first check at which it does not hold; `now` is in milliseconds since the epoch. */
-    ended: (holds: (now: number) => boolean) =>
-      Effect.callback<void>((resume) => {
-        const entry = { holds, end: () => resume(Effect.void) }
-        waiting.add(entry)
-        return Effect.sync(() => void waiting.delete(entry))
-      }),
+    /** `end` is called at the first check at which it does not hold; `now` is in milliseconds since the epoch. Answers what stops that. */
+    onEnd: (holds: (now: number) => boolean, end: () => void) => {
+      const entry = { holds, end }
+      waiting.add(entry)
+      return () => void waiting.delete(entry)
+    },
     check: Effect.map(Clock.currentTimeMillis, (now) => {
       for (const entry of waiting) {
         if (entry.holds(now)) continue
@@ -269,7 +268,7 @@ const make = (initial: KeyBook) => {
     return secret !== undefined && now < secret.until && !refused.has(credential) && works(secret.key, now)
   }
 
-  const ended = (credential: string) => access.ended((now) => holds(credential, now))
+  const onEnd = (credential: string, end: () => void) => access.onEnd((now) => holds(credential, now), end)
 
   const replace = (book: KeyBook) =>
     Effect.suspend(() => {
@@ -281,7 +280,7 @@ const make = (initial: KeyBook) => {
   }
   const inForce = () => ({ ...index.book, since: index.since })
   return {
-    service: Keys.of({ authenticate, refusalOf, credentialOf, ended, inForce }),
+    service: Keys.of({ authenticate, refusalOf, credentialOf, onEnd, inForce }),
     refuse,
     replace,
     check: access.check

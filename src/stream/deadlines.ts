@@ -29,8 +29,8 @@ export interface DeadlineOptions {
   readonly lastBytesAt: () => number
   /** Longest whole reply, from the call on. */
   readonly ceiling: Duration.Duration
-  /** Answers when the reply must end for another reason: a revoked key, a server that stops. */
-  readonly ended: Effect.Effect<GatewayError>
+  /** Is told when the reply must end for another reason: a revoked key, a server that stops. Answers what stops that. */
+  readonly onEnd: (listener: (error: GatewayError) => void) => () => void
   /** Ends the connection of a caller that does not even read the last words. */
   readonly cutOff: Effect.Effect<void>
 }
@@ -38,19 +38,20 @@ export interface DeadlineOptions {
 type Items<A> = readonly [A, ...Array<A>]
 
 /**
- * One fiber reads the cloud, at most one array ahead of the caller; one is the clock of the stream, and one awaits other reasons to
- * end it. When the time is over the first is interrupted, which ends the call, also while the caller does not read.
+ * A fiber of its own reads the cloud, at most one array ahead of the caller. When the time is over it is interrupted, which ends the
+ * call, also while the caller does not read. The clock is a timer in the scope: ten thousand streams would wait in as many fibers.
  */
 export const withDeadlines =
   (options: DeadlineOptions) =>
   <A>(self: Stream.Stream<A, GatewayError | Enough>): Stream.Stream<A | typeof keepAlive, GatewayError> =>
     Stream.unwrap(
       Effect.gen(function* () {
-        const { cutOff, ended, lastBytesAt } = options
+        const { cutOff, lastBytesAt, onEnd } = options
         const ceiling = Duration.toMillis(options.ceiling)
         const heartbeat = Duration.toMillis(options.heartbeat)
         const idle = Duration.toMillis(options.idle)
         const now = () => performance.now()
+        const context = yield* Effect.context<never>()
         const scope = yield* Effect.scope
         const call = yield* Scope.fork(scope)
         const { end, give, offer, take } = makeHandoff<Items<A | typeof keepAlive>, GatewayError | Cause.Done>()
@@ -88,26 +89,39 @@ export const withDeadlines =
           Effect.forkIn(scope, { startImmediately: true })
         )
 
-        /** Waits until the time is over, and answers why; fills silence meanwhile. */
-        const timeIsOver: Effect.Effect<GatewayError> = Effect.suspend(() => {
+        const finish = (error: GatewayError) =>
+          Effect.runForkWith(context)(
+            Fiber.interrupt(reader).pipe(
+              Effect.map(() => end(Exit.fail(error))),
+              Effect.andThen(Effect.sleep(grace)),
+              Effect.andThen(cutOff),
+              Effect.forkIn(scope)
+            )
+          )
+        let timer: NodeJS.Timeout | undefined
+        /** Fills silence, until the time is over. */
+        const look = () => {
           const at = now()
-          if (at - startedAt >= ceiling) return Effect.succeed(ceilingError)
-          if (at - silentSince() >= idle) return Effect.succeed(idleError)
+          if (at - startedAt >= ceiling) return finish(ceilingError)
+          if (at - silentSince() >= idle) return finish(idleError)
           if (at - emittedAt >= heartbeat) {
             emittedAt = at
             offer([keepAlive])
           }
           const next = Math.min(startedAt + ceiling, silentSince() + idle, emittedAt + heartbeat)
-          return Effect.andThen(Effect.sleep(Math.max(1, next - at)), timeIsOver)
-        })
-        for (const over of [ended, timeIsOver]) {
-          yield* over.pipe(
-            Effect.tap((error) => Effect.map(Fiber.interrupt(reader), () => end(Exit.fail(error)))),
-            Effect.andThen(Effect.sleep(grace)),
-            Effect.andThen(cutOff),
-            Effect.forkIn(scope)
-          )
+          timer = setTimeout(look, Math.max(1, next - at))
         }
+        yield* Effect.acquireRelease(
+          Effect.sync(() => {
+            look()
+            return onEnd(finish)
+          }),
+          (stop) =>
+            Effect.sync(() => {
+              clearTimeout(timer)
+              stop()
+            })
+        )
         return Stream.fromPull(Effect.succeed(take))
       })
     )

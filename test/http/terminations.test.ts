@@ -1,24 +1,25 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
 import type { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { Drain, makeTerminations } from "../../src/http/Drain.ts"
 import { Keys, makeAccess } from "../../src/limits/Keys.ts"
+import { called } from "../support/called.ts"
 
 /** Callers by their IDs, and those that are refused. */
 const make = Effect.gen(function* () {
   const refused = new Set<string>()
   const access = makeAccess()
   let waiting = 0
-  const ended = (credential: string) =>
-    Effect.suspend(() => {
-      waiting++
-      return Effect.ensuring(
-        access.ended(() => !refused.has(credential)),
-        Effect.sync(() => waiting--)
-      )
-    })
-  const expired = yield* Deferred.make<GatewayError>()
-  const endOf = yield* makeTerminations.pipe(
+  const onEnd = (credential: string, end: () => void) => {
+    waiting++
+    const stop = access.onEnd(() => !refused.has(credential), end)
+    return () => {
+      waiting--
+      stop()
+    }
+  }
+  const drain = Context.get(yield* Layer.build(Drain.layer), Drain)
+  const onEndOf = yield* makeTerminations.pipe(
     Effect.provideService(
       Keys,
       Keys.of({
@@ -27,25 +28,23 @@ const make = Effect.gen(function* () {
         },
         refusalOf: () => undefined,
         credentialOf: ({ id }) => id,
-        ended,
+        onEnd,
         inForce: () => ({ keys: [], teams: [], since: 0 })
       })
     ),
-    Effect.provideService(Drain, {
-      draining: () => false,
-      begin: Effect.void,
-      ended: () => undefined,
-      expired,
-      expire: Effect.void
-    })
+    Effect.provideService(Drain, drain)
   )
   const refuse = (id: string) =>
     Effect.andThen(
       Effect.sync(() => refused.add(id)),
       access.check
     )
-  const stream = (id: string) => Effect.forkChild(endOf({ id, name: id }), { startImmediately: true })
-  return { expired, refuse, stream, waiting: () => waiting }
+  const stream = (id: string) =>
+    Effect.forkChild(
+      called<GatewayError>((end) => onEndOf({ id, name: id }, end)),
+      { startImmediately: true }
+    )
+  return { drain, refuse, stream, waiting: () => waiting }
 })
 
 const alice = `jwt_${"a".repeat(24)}`
@@ -72,15 +71,14 @@ describe("the end of a stream", () => {
   ])("comes to all streams of a caller that is refused, and to no others: $id", ({ id, message }) =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { expired, refuse, stream } = yield* make
+        const { drain, refuse, stream } = yield* make
         const streams = [yield* stream(id), yield* stream(id)]
         const other = yield* stream("another")
         yield* refuse(id)
         for (const fiber of streams) expect((yield* Fiber.join(fiber)).message).toBe(message)
         expect(other.pollUnsafe()).toBeUndefined()
-        const error = yield* Fiber.join(streams[0] ?? other)
-        yield* Deferred.succeed(expired, error)
-        expect(yield* Fiber.join(other)).toBe(error)
+        yield* drain.expire
+        expect((yield* Fiber.join(other)).message).toContain("shutting down")
       })
     )
   )

@@ -5,11 +5,13 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, Schedule } from "effect"
 import { UnsecuredJWT } from "jose"
+import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { Identity } from "../../src/identity/Identity.ts"
 import { Authority, Issuer as IssuerFields, parseIdentity, TokenRule } from "../../src/identity/IdentityFile.ts"
 import { identityLayer } from "../../src/identity/identityLayer.ts"
 import { Keys } from "../../src/limits/Keys.ts"
 import { keysFileWith } from "../operation/keysFile.ts"
+import { called } from "../support/called.ts"
 import { root } from "../support/readme.ts"
 import {
   type Algorithm,
@@ -334,10 +336,9 @@ describe("the identity file", () => {
           yield* fetched
           const one = yield* caller()
           const two = yield* caller({ claims: { sub: "job-2" } })
-          const [ended, going] = [identity.ended(one), identity.ended(two)]
-          if (ended === undefined || going === undefined) return assert.fail("callers with tokens can end")
-          const stream = yield* Effect.forkChild(ended, { startImmediately: true })
-          const kept = yield* Effect.forkChild(going, { startImmediately: true })
+          const end = (of: CallerIdentity) => called<void>((listener) => identity.onEnd(of, listener))
+          const stream = yield* Effect.forkChild(end(one), { startImmediately: true })
+          const kept = yield* Effect.forkChild(end(two), { startImmediately: true })
           writeIdentity("{", file)
           yield* Effect.sleep("100 millis")
           yield* caller()

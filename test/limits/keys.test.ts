@@ -7,6 +7,7 @@ import type { CallerIdentity } from "../../src/contract/Security.ts"
 import { digestOf, readBook } from "../../src/limits/KeyFile.ts"
 import { Keys, permits } from "../../src/limits/Keys.ts"
 import { createKey, revokeKey, rotateKey } from "../../src/operators/keys/keysCommand.ts"
+import { called } from "../support/called.ts"
 import { callerWith, eventually, keyFile, only, secretIn } from "./support.ts"
 
 const authenticate = Effect.fnUntraced(function* (secret: string) {
@@ -62,7 +63,10 @@ describe("Keys", () => {
       yield* Effect.gen(function* () {
         const keys = yield* Keys
         const key = Result.getOrThrow(yield* authenticate(secret))
-        const ended = yield* Effect.forkChild(keys.ended(keys.credentialOf(key)), { startImmediately: true })
+        const ended = yield* Effect.forkChild(
+          called<void>((end) => keys.onEnd(keys.credentialOf(key), end)),
+          { startImmediately: true }
+        )
         yield* Effect.sleep("1100 millis")
         assert.isUndefined(ended.pollUnsafe())
         yield* revokeKey(file, key.id)
@@ -79,7 +83,11 @@ describe("Keys", () => {
       yield* createKey(file, { name: "x", expires: "2026-11-21T00:00:10Z" })
       const { digest } = yield* only(file)
       yield* Effect.gen(function* () {
-        const ended = yield* Effect.forkChild((yield* Keys).ended(digest), { startImmediately: true })
+        const keys = yield* Keys
+        const ended = yield* Effect.forkChild(
+          called<void>((end) => keys.onEnd(digest, end)),
+          { startImmediately: true }
+        )
         yield* eventually(Effect.sync(() => ended.pollUnsafe() !== undefined))
         assert.isAtLeast(yield* Clock.currentTimeMillis, Date.UTC(2026, 10, 21, 0, 0, 10))
       }).pipe(Effect.provide(Keys.layer({ file })))
@@ -95,8 +103,14 @@ describe("Keys", () => {
         yield* eventually(accepts(secret))
         assert.isTrue(yield* accepts(old))
         const keys = yield* Keys
-        const ended = yield* Effect.forkChild(keys.ended(digestOf(old)), { startImmediately: true })
-        const kept = yield* Effect.forkChild(keys.ended(digestOf(secret)), { startImmediately: true })
+        const ended = yield* Effect.forkChild(
+          called<void>((end) => keys.onEnd(digestOf(old), end)),
+          { startImmediately: true }
+        )
+        const kept = yield* Effect.forkChild(
+          called<void>((end) => keys.onEnd(digestOf(secret), end)),
+          { startImmediately: true }
+        )
         yield* TestClock.adjust("1 hour")
         assert.deepStrictEqual([yield* accepts(old), yield* accepts(secret)], [false, true])
         yield* eventually(Effect.sync(() => ended.pollUnsafe() !== undefined))
@@ -147,7 +161,9 @@ describe("Keys", () => {
       yield* Effect.gen(function* () {
         for (const [at, spoil] of ways.entries()) {
           assert.deepStrictEqual(yield* up, [1])
-          const ended = yield* Effect.forkChild((yield* Keys).ended((yield* only(file)).digest))
+          const { digest } = yield* only(file)
+          const keys = yield* Keys
+          const ended = yield* Effect.forkChild(called<void>((end) => keys.onEnd(digest, end)))
           yield* spoil
           yield* eventually(Effect.map(up, ([value]) => value === 0))
           assert.isTrue(yield* accepts(secret))

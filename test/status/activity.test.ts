@@ -186,6 +186,7 @@ describe("use", () => {
                 authenticate: () => assert.fail("no secret is needed"),
                 credentialOf: () => assert.fail("no stream is open"),
                 refusalOf: () => undefined,
+                onEnd: () => () => {},
                 inForce: () => ({ keys, teams, since: 0 })
               }),
               Layer.mock(Quota, { note: () => {}, usageTotals })

@@ -1,6 +1,6 @@
 /** How long a streamed reply may take, what fills its silence, and what is left of it when its time is over. */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Duration, Effect, Exit, Fiber, Queue, Scope, Stream } from "effect"
+import { Cause, Duration, Effect, Exit, Fiber, Queue, Scope, Stream } from "effect"
 import { vi } from "vitest"
 import { GatewayError } from "../../src/catalog/GatewayError.ts"
 import { type DeadlineOptions, withDeadlines } from "../../src/stream/deadlines.ts"
@@ -32,13 +32,16 @@ const revoked = new GatewayError({ reason: "forbidden", message: "revoked", code
 const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"]?: number } = {}) => {
   const seen = { closed: undefined as "ended" | "destroyed" | undefined, cutOff: 0, lastBytesAt: 0 }
   const cloud = Effect.runSync(Queue.unbounded<string, GatewayError | Enough | Cause.Done>())
-  const end = Effect.runSync(Deferred.make<GatewayError>())
+  let end = (_error: GatewayError) => {}
   const options: DeadlineOptions = {
     heartbeat: Duration.millis(limits.heartbeat ?? 60_000),
     idle: Duration.millis(limits.idle ?? 60_000),
     ceiling: Duration.millis(limits.ceiling ?? 60_000),
     lastBytesAt: () => seen.lastBytesAt,
-    ended: Deferred.await(end),
+    onEnd: (listener) => {
+      end = listener
+      return () => {}
+    },
     cutOff: Effect.sync(() => {
       seen.cutOff++
     })
@@ -75,7 +78,10 @@ const running = async (limits: { readonly [L in "heartbeat" | "idle" | "ceiling"
     },
     finish: () => Effect.runPromise(Queue.end(cloud)).then(turns),
     fail: (error: GatewayError | Enough) => Effect.runPromise(Queue.fail(cloud, error)).then(turns),
-    end: () => Effect.runPromise(Deferred.succeed(end, revoked)).then(turns),
+    end: () => {
+      end(revoked)
+      return turns()
+    },
     readOnce: () => Effect.runPromise(read),
     readOn,
     leave: (exit: Exit.Exit<unknown, unknown> = Exit.interrupt()) =>

@@ -42,7 +42,7 @@ export const replied = (
       idle: Duration.minutes(1),
       lastBytesAt: () => 0,
       ceiling: Duration.minutes(1),
-      ended: Effect.never,
+      onEnd: () => () => {},
       cutOff: Effect.void
     })
     const pieces = yield* Stream.runCollect(

@@ -34,6 +34,7 @@ const shown = (by: MetricsBy) =>
         authenticate: () => assert.fail(),
         credentialOf: () => assert.fail(),
         refusalOf: () => undefined,
+        onEnd: () => () => {},
         inForce: () => ({ ...current, since: 0 })
       }),
       Layer.mock(Quota, {
