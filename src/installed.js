@@ -2,7 +2,7 @@
 import { lstatSync, mkdirSync } from "node:fs"
 import module from "node:module"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const installed = () => {
@@ -20,10 +20,20 @@ if (!process.features.typescript || !installed()) {
   process.exit(1)
 }
 
+const make = (directory) => {
+  try {
+    mkdirSync(directory, { mode: 0o700 })
+  } catch {
+    // It is there, or it cannot be made: who looks at it next will see.
+  }
+}
+
 /** Makes the directory where it is missing. What is in it is run, so it must belong to this user alone and be no link. */
 const isPrivate = (directory) => {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    // Not `recursive`, which never ends where TMPDIR is below /proc.
+    make(dirname(directory))
+    make(directory)
     const { mode, uid } = lstatSync(directory)
     return process.getuid === undefined || ((mode & 0o170077) === 0o040000 && uid === process.getuid())
   } catch {

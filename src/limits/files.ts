@@ -2,6 +2,8 @@
  * Files that are replaced as a whole, and never seen half written; disks that fail are called so: full, over their quota, read-only
  * or broken.
  */
+import { existsSync, mkdirSync, statSync } from "node:fs"
+import { dirname } from "node:path"
 import { Context, Effect, FileSystem, Metric, Schedule, Schema } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
 import { fail, OperatorError } from "../wire/OperatorError.ts"
@@ -56,6 +58,21 @@ const fileError = (action: string, path: string) => (cause: { readonly message: 
 
 /** What a schema says over several lines. */
 export const oneLine = (message: string): string => message.replace(/\s*\n\s*/g, " ")
+
+/**
+ * Makes a folder of this user's alone, and those above it, where they are missing. Node's own `recursive` never ends below a folder
+ * such as /proc, which says of every new name that there is no such folder.
+ */
+export const makeFolder = (path: string): void => {
+  const above = dirname(path)
+  if (!existsSync(above)) makeFolder(above)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have made it at the same time.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
+  }
+}
 
 /** Undefined when there is no such file. */
 const read = (path: string): Effect.Effect<RegularFile | undefined, OperatorError> =>

@@ -6,11 +6,10 @@
  * The log is flushed to the disk at checkpoints only (`synchronous=NORMAL`): a power failure can lose the last moments, but
  * never damages the file. A commit takes some tens of microseconds and blocks the process for that long.
  */
-import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Clock, Context, Duration, Effect, Layer, Schedule } from "effect"
-import { countDiskFailure, writeProblem } from "./files.ts"
+import { countDiskFailure, makeFolder, writeProblem } from "./files.ts"
 import { type Account, type Demand, type Held, Ledger, LedgerError, type Standing } from "./Ledger.ts"
 import { boardMemory, StatusBoard } from "./replicas.ts"
 
@@ -241,7 +240,7 @@ export const readSpent = (directory: string, names: ReadonlyArray<string>) =>
 /** Counts in `<directory>/quota.sqlite`, which is made when it is missing (`GATEWAY_STATE_DIR`). */
 export const layerFile = (directory: string) =>
   Layer.effectContext(
-    attempt(() => void mkdirSync(directory, { recursive: true, mode: 0o700 })).pipe(
+    attempt(() => makeFolder(directory)).pipe(
       Effect.mapError(
         ({ message }) =>
           new LedgerError({

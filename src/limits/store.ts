@@ -1,8 +1,9 @@
 /** Where limits and quotas are counted (docs/decisions.md#limits-and-quotas). */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { GatewaySettings } from "../Settings.ts"
+import { makeFolder } from "./files.ts"
 import { Ledger, LedgerError } from "./Ledger.ts"
 import type { RedisLedgerOptions } from "./redisLedger.ts"
 import { RefusedKeys, type StatusBoard } from "./replicas.ts"
@@ -21,7 +22,7 @@ const note = (run: () => void) => Effect.ignore(Effect.try(run))
 
 const mark = (stateDir: string) => (epoch: string) =>
   note(() => {
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+    makeFolder(stateDir)
     writeFileSync(markerOf(stateDir), epoch, { mode: 0o600 })
   })
 const unmark = (stateDir: string) => note(() => rmSync(markerOf(stateDir), { force: true }))
