@@ -21,6 +21,12 @@ export interface Tokens {
 /** Bytes of text that are about one token. */
 export const bytesPerToken = 4
 
+/** About what an image or a page of a file is charged. */
+const mediumTokens = 1600
+/** About how many tokens an input is. `media` is the number of images and files, whose bytes are no text. */
+export const estimateInput = (textBytes: number, media: number): number =>
+  Math.ceil(textBytes / bytesPerToken) + media * mediumTokens
+
 /** What came of a cloud. */
 export interface Received {
   readonly stream: boolean

@@ -1,6 +1,6 @@
 /** What a chat conversation is made of: messages and their parts, tools and calls (docs/api.md#chat-messages). */
 import { Schema } from "effect"
-import { type AsJson, described, fitsText, flag, jsonObject, nullable, object, ParsedJson } from "./fields.ts"
+import { type AsJson, described, flag, jsonObject, nullable, object, ParsedJson, sized } from "./fields.ts"
 
 /** Limits (docs/api.md#limits) that the schema enforces; those on media are in `dialect/media`. */
 export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCallId: 256, description: 65_536 } as const
@@ -8,10 +8,6 @@ export const chatLimits = { messages: 2048, tools: 128, toolCalls: 128, toolCall
 export const atMost = (limit: number, what: string) =>
   Schema.isMaxLength(limit, { message: `at most ${limit.toLocaleString("en-US")} ${what}` })
 
-/** JSON Schema counts characters and not bytes, so the document says it in words. */
-const sized = Schema.makeFilter((text: string) => (fitsText(text) ? undefined : "at most 2 MiB of UTF-8 text"), {
-  toJsonSchema: () => ({})
-})
 const Text = Schema.String.check(sized)
 const stringOnly = (role: string) =>
   `must be a string (${role} content has no parts); the operator can allow lists of text with GATEWAY_TEXT_ARRAYS=true`

@@ -167,3 +167,8 @@ export const fitsText = (text: string): boolean =>
 /** What a streaming endpoint's description shows of its stream. */
 export const streaming = (description: string, sample: string): string =>
   `${description}\n\nWith \`stream: true\` the reply is a stream of server-sent events. It is complete only with its last event; an error event ends it too.\n\n\`\`\`\n${sample}\n\`\`\``
+
+/** JSON Schema counts characters and not bytes, so the document says it in words. */
+export const sized = Schema.makeFilter((text: string) => (fitsText(text) ? undefined : "at most 2 MiB of UTF-8 text"), {
+  toJsonSchema: () => ({})
+})

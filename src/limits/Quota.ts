@@ -5,7 +5,7 @@
 import { Clock, Context, Duration, Effect, Layer, Schedule, type Scope } from "effect"
 import type { Prices } from "../catalog/Catalog.ts"
 import { GatewayError } from "../catalog/GatewayError.ts"
-import { bytesPerToken, costOf } from "../catalog/Tokens.ts"
+import { costOf } from "../catalog/Tokens.ts"
 import type { CallerIdentity } from "../contract/Security.ts"
 import { type Charge, Ledger, type LedgerError } from "./Ledger.ts"
 import { type BudgetDemand, limitHeaders, limitRefusal } from "./limitReply.ts"
@@ -13,15 +13,10 @@ import { type Budget, budgetsOf, type LimitOwner } from "./limits.ts"
 import { makeWatch } from "./storeHealth.ts"
 import { makeUsageAccumulator, type Note, type UsageTotals, type Users, usageTotalsOf } from "./usageTotals.ts"
 
-/** About what an image or a page of a file is charged. */
-const mediumTokens = 1600
 /** Output for which there must be room. */
 const leastOutput = 256
 /** More than any request uses, so that an absurd number from a cloud cannot overflow the count. */
 const mostUsed = 1e12
-/** About how many tokens an input is. `media` is the number of images and files, whose bytes are no text. */
-export const estimateInput = (textBytes: number, media: number): number =>
-  Math.ceil(textBytes / bytesPerToken) + media * mediumTokens
 
 /** What a request asks for. */
 export interface Wanted {

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { estimateInput } from "../../src/catalog/Tokens.ts"
 import { Ledger, LedgerError } from "../../src/limits/Ledger.ts"
-import { estimateInput, Quota } from "../../src/limits/Quota.ts"
+import { Quota } from "../../src/limits/Quota.ts"
 import { layerMemory } from "../../src/limits/sqliteStore.ts"
 import { callerWith, usedBy, whole } from "./support.ts"
 
