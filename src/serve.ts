@@ -1,4 +1,9 @@
-/** `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down. */
+/**
+ * `serve`: settings, sandbox where no cloud is configured, the server or its workers, and the way down, also where npm has ended:
+ * its signals reach the shell between the two, and it keeps them.
+ */
+
+import { readFileSync } from "node:fs"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Console, Context, Duration, Effect, Layer, Option } from "effect"
 import { type CatalogFiles, leftOutLines, loadCatalog } from "./catalog/CatalogStore.ts"
@@ -6,7 +11,6 @@ import { cloudSettings, configuresCloud } from "./catalog/clouds.ts"
 import { requestable } from "./catalog/Resolver.ts"
 import { crash } from "./crash.ts"
 import { cryptoFacts, describeCrypto, requireFips } from "./fips.ts"
-import { endWithNpm } from "./npmParent.ts"
 import { refusePlainHttp } from "./plainHttp.ts"
 import { applyProxyRule, shownProxy } from "./proxy.ts"
 import { type Environment, environment, type GatewaySettings, load } from "./Settings.ts"
@@ -19,6 +23,34 @@ import { applyTlsPolicy } from "./tlsPolicy.ts"
 import { unknownSettingLines } from "./unknownSettings.ts"
 import { fail } from "./wire/OperatorError.ts"
 import { isWorker, reportReady, runWorkers } from "./workers.ts"
+
+/** What npm runs a script in; some of them become the script's own process, and are then not there. */
+const shell = /^(ba|da|a|k|z)?sh$/
+
+/** The process's parent, and where that is a shell on Linux its parent, which is npm: a shell stays when npm is killed. */
+const ancestors = (): string => {
+  const { ppid } = process
+  try {
+    // The command's name may hold anything; behind it come the state and the parent (proc_pid_stat(5)).
+    const stat = readFileSync(`/proc/${ppid}/stat`, "latin1")
+    const end = stat.lastIndexOf(")")
+    const name = stat.slice(stat.indexOf("(") + 1, end)
+    return shell.test(name) ? `${ppid} ${stat.slice(end).split(" ")[2]}` : String(ppid)
+  } catch {
+    return String(ppid)
+  }
+}
+
+/** Where `npm start` runs the gateway, looks every second whether it still does; then the way down is that of SIGTERM. */
+const endWithNpm = Effect.suspend(() => {
+  if ((environment().npm_lifecycle_event ?? "") === "") return Effect.void
+  const before = ancestors()
+  return Effect.sync(() => ancestors() !== before).pipe(
+    Effect.delay("1 second"),
+    Effect.repeat({ until: (changed) => changed }),
+    Effect.andThen(Effect.sync(() => process.kill(process.pid, "SIGTERM")))
+  )
+})
 
 interface Loaded {
   readonly gateway: GatewaySettings

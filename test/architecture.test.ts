@@ -103,7 +103,7 @@ describe("the folders", () => {
         "main.ts",
         "plainHttp.ts"
       ],
-      ...["npmParent.ts", "proxy.ts", "serve.ts", "serveHere.ts", "statements.ts", "unknownSettings.ts"],
+      ...["proxy.ts", "serve.ts", "serveHere.ts", "statements.ts", "unknownSettings.ts"],
       "workers.ts"
     ]
     const known = new Set([...Object.keys(rooms), ...top])

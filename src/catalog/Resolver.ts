@@ -1,7 +1,8 @@
 /**
  * From an ID and an endpoint to the one deployment that serves it, or to the error that says what is wrong with it and what would
- * work (docs/api.md#model-ids, docs/api.md#which-model-an-endpoint-serves, docs/decisions.md#model-ids-and-levels). Texts are
- * bounded, whatever the caller sent and however large the catalog is.
+ * work (docs/api.md#model-ids, docs/api.md#which-model-an-endpoint-serves, docs/decisions.md#model-ids-and-levels). An ID is
+ * `<base_model>:<level>`: the level starts after the last `:`. IDs are compared exactly: nothing is trimmed, folded or normalized.
+ * Texts are bounded, whatever the caller sent and however large the catalog is.
  */
 import { Result } from "effect"
 import { escapeControls } from "../wire/print.ts"
@@ -9,10 +10,33 @@ import { compileStrip } from "../wire/strip.ts"
 import { shippedBetas, stripPaths } from "./betas.ts"
 import type { Catalog, Family } from "./Catalog.ts"
 import { type GatewayError, invalid } from "./GatewayError.ts"
-import { authorizedLevels, levels } from "./Level.ts"
-import { formatModelId, parseModelId } from "./ModelId.ts"
+import { authorizedLevels, isLevel, type Level, levels } from "./Level.ts"
 import { forbids, type Sites } from "./Partition.ts"
 import type { Entry, Purpose, Route } from "./Route.ts"
+
+interface ModelId {
+  readonly base: string
+  readonly level: Level
+}
+
+/** Why a text is no model ID. `bare`: there is no `:` in it; `unknown-level`: `level` is not one of `levels`. */
+type ModelIdProblem =
+  | { readonly problem: "bare"; readonly base: string }
+  | { readonly problem: "unknown-level"; readonly base: string; readonly level: string }
+  | { readonly problem: "empty-base"; readonly base: ""; readonly level: Level }
+
+/** Reads an ID. Whether its base model exists is the resolver's question. */
+export const parseModelId = (text: string): Result.Result<ModelId, ModelIdProblem> => {
+  const colon = text.lastIndexOf(":")
+  if (colon < 0) return Result.fail({ problem: "bare", base: text })
+  const base = text.slice(0, colon)
+  const level = text.slice(colon + 1)
+  if (!isLevel(level)) return Result.fail({ problem: "unknown-level", base, level })
+  return base === "" ? Result.fail({ problem: "empty-base", base, level }) : Result.succeed({ base, level })
+}
+
+/** The inverse of `parseModelId`. */
+export const formatModelId = ({ base, level }: ModelId): string => `${base}:${level}`
 
 /** Longest echo of the caller's text, in UTF-16 units. */
 const maxEcho = 100

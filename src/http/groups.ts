@@ -1,12 +1,87 @@
-/** Which surface answers which endpoint of the contract. */
-import { Effect, Layer } from "effect"
+/** Which surface answers which endpoint of the contract, the model list, and the health check. */
+import { Clock, Effect, Layer, Option, Result } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { CatalogStore } from "../catalog/CatalogStore.ts"
+import { GatewayError } from "../catalog/GatewayError.ts"
+import type { Entry } from "../catalog/Route.ts"
 import { Api } from "../contract/Api.ts"
+import { Caller } from "../contract/Security.ts"
+import { service, version } from "../contract/version.ts"
+import { cryptoFacts } from "../fips.ts"
+import { Keys, permits } from "../limits/Keys.ts"
+import { Clouds, Settings } from "../Settings.ts"
+import { declarationsOf, loopbacksOf } from "../settings/addresses.ts"
 import { chat } from "../surfaces/chat.ts"
 import { embeddings } from "../surfaces/embeddings.ts"
+import { apiError } from "../surfaces/errorResponse.ts"
 import { countTokens, messages } from "../surfaces/messages.ts"
 import { responses } from "../surfaces/responses.ts"
+import { Drain } from "./Drain.ts"
 import { Inference } from "./Inference.ts"
+import { CurrentRecord } from "./RequestRecord.ts"
+
+const modelOf = ({ created, id, ownedBy }: Entry) => ({ id, object: "model" as const, created, owned_by: ownedBy })
+
+const noModel = new GatewayError({
+  reason: "not-found",
+  message: "there is no model of this ID that the key may use; GET /v1/models lists every ID"
+})
+
+/** Every ID that the caller can request, in catalog order (docs/api.md#model-list). */
+export const modelsLayer = HttpApiBuilder.group(
+  Api,
+  "models",
+  Effect.fn(function* (handlers) {
+    const catalog = yield* CatalogStore
+    const usable = Effect.map(Caller, (caller) =>
+      catalog.current().list.filter(({ level, model }) => Result.isSuccess(permits(caller, { base: model.id, level })))
+    )
+    return handlers
+      .handle("list", () => Effect.map(usable, (list) => ({ object: "list" as const, data: list.map(modelOf) })))
+      .handle("get", ({ params }) =>
+        Effect.flatMap(usable, (list) => {
+          const found = list.find(({ id }) => id === params.id)
+          if (found !== undefined) return Effect.succeed(modelOf(found))
+          return Effect.flatMap(CurrentRecord, (record) => {
+            record.refuse(noModel)
+            return Effect.fail(apiError(noModel))
+          })
+        })
+      )
+  })
+)
+
+/**
+ * A caller with a key sees what the boundary depends on beside the partition table (docs/operation.md#what-may-serve-what).
+ */
+export const healthLayer = HttpApiBuilder.group(
+  Api,
+  "health",
+  Effect.fn(function* (handlers) {
+    const drain = yield* Drain
+    const keys = yield* Keys
+    const clock = yield* Clock.Clock
+    const { extraCaCerts } = yield* Settings
+    const clouds = yield* Clouds
+    const foundations = {
+      boundary: {
+        declared: Object.fromEntries(declarationsOf(clouds).map(({ setting, serves }) => [setting, serves])),
+        loopback: Object.fromEntries(loopbacksOf(clouds).map(({ servedBy, setting }) => [setting, servedBy])),
+        extra_certificates: Option.isSome(extraCaCerts)
+      },
+      crypto: cryptoFacts()
+    }
+    return handlers.handle("health", ({ request }) =>
+      Effect.sync(() => {
+        const draining = drain.draining()
+        const key = request.headers["x-api-key"]
+        const known = key !== undefined && Result.isSuccess(keys.authenticate(key, clock.currentTimeMillisUnsafe()))
+        const facts = { service, version, ...(known ? foundations : {}) }
+        return draining ? { status: "draining" as const, ...facts } : { status: "ok" as const, ...facts }
+      })
+    )
+  })
+)
 
 export const surfacesLayer = Layer.mergeAll(
   HttpApiBuilder.group(Api, "chat", (handlers) =>

@@ -6,9 +6,7 @@ import { type EmbeddingList, EmbeddingsRequest, embeddingLimits } from "../contr
 import type { ApiError } from "../contract/Errors.ts"
 import { maxTextBytes } from "../contract/fields.ts"
 import { Adjusted, reportUnsupported } from "../vendors/adjustments.ts"
-import { describeTooLong } from "../vendors/titan/faults.ts"
-import { reply } from "../vendors/titan/reply.ts"
-import { request } from "../vendors/titan/request.ts"
+import { describeTooLong, reply, request } from "../vendors/titan.ts"
 import { apiError } from "./errorResponse.ts"
 import type { Prepared, Surface } from "./Surface.ts"
 

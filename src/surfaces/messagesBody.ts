@@ -4,8 +4,8 @@ import { GatewayError, invalid } from "../catalog/GatewayError.ts"
 import type { Route } from "../catalog/Route.ts"
 import type { Body } from "../cloud/Provider.ts"
 import { Adjusted, removed } from "../vendors/adjustments.ts"
-import { systemTurns } from "../vendors/claude/refusals.ts"
 import { withOpaqueUser } from "../vendors/claude/userId.ts"
+import { systemTurns } from "../vendors/refusals.ts"
 import { adjustThinking, withoutSampling } from "../vendors/thinking.ts"
 import {
   arrayOf,

@@ -7,8 +7,7 @@ import { messagesErrorBody } from "../contract/Errors.ts"
 import type { CallPiece, Governance } from "../governance/accumulate.ts"
 import { type Frame, outputBytes, type Progress, type Protocol } from "../stream/Frame.ts"
 import { isFilter, isGuarded } from "../vendors/answer.ts"
-import { claudeFault } from "../vendors/claude/faults.ts"
-import { overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
+import { claudeFault, overlayUsage, tokensOf, totalsAtEnd } from "../vendors/claude/reply.ts"
 import type { Event } from "../wire/Event.ts"
 import {
   arrayOf,

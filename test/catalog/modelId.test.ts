@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { type Authorization, authorizedLevels, levels } from "../../src/catalog/Level.ts"
-import { formatModelId, parseModelId } from "../../src/catalog/ModelId.ts"
+import { formatModelId, parseModelId } from "../../src/catalog/Resolver.ts"
 
 describe("levels", () => {
   it("are the two ladders, itar, and each rung with itar", () => {

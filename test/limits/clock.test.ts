@@ -157,7 +157,7 @@ const timesOfDay = [
     "operators/status/processState.ts",
     "operators/status/view.ts",
     "http/requestMiddleware.ts",
-    "http/system.ts"
+    "http/groups.ts"
   ],
   "telemetry/spans.ts",
   // When a file was last good, and the days that its certificates have left.

@@ -1,8 +1,12 @@
-/** Anthropic's Messages API: what is answered (docs/upstreams.md#anthropic-messages, docs/upstreams.md#anthropic-stream-events). */
+/**
+ * Anthropic's Messages API: what is answered (docs/upstreams.md#anthropic-messages, docs/upstreams.md#anthropic-stream-events), and
+ * how it fails inside a reply or a stream that began well.
+ */
+
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import { fillUsage, type Tokens } from "../../catalog/Tokens.ts"
-import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, type Refused, refused, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
 import {
   arrayOf,
@@ -20,8 +24,23 @@ import type { Dialect, Pieces } from "../Dialect.ts"
 import { jsonFormat } from "../schema.ts"
 import { jsonFenceFilter, noFilter, type TextFilter } from "../textFilters.ts"
 import { inputText, isPrintable } from "../toolCalls.ts"
-import { claudeFault } from "./faults.ts"
 import { isThinking, orderWriter, type TextPlace } from "./order.ts"
+
+/** The error types, as the statuses that they have before the first byte. */
+const statuses: ReadonlyMap<string, number> = new Map([
+  ["invalid_request_error", 400],
+  ["authentication_error", 401],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error", 429],
+  ["timeout_error", 504],
+  ["overloaded_error", 529]
+])
+
+/** Of the `error` of an event. */
+export const claudeFault = (error: JsonObject): Refused =>
+  refused(statuses.get(textOf(error.type) ?? "") ?? 500, textOf(error.message))
 
 /** A content block that is being streamed. */
 type Open =

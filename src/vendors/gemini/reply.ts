@@ -1,8 +1,21 @@
-/** Google's generateContent, on Vertex: what is answered. An event of a stream has the shape of a whole reply. */
+/**
+ * Google's generateContent, on Vertex: what is answered, and how it fails inside a stream that began well. An event of a stream has
+ * the shape of a whole reply.
+ */
+
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import {
+  cut,
+  invalidBody,
+  isTimeout,
+  type Refused,
+  refused,
+  retryDelayOf,
+  type UpstreamFault,
+  unreadable
+} from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import {
   arrayOf,
@@ -20,7 +33,25 @@ import { addText, callId, finishOf, finishOfWord, newCallId } from "../answer.ts
 import type { Dialect, Pieces } from "../Dialect.ts"
 import { inputText, isPrintable } from "../toolCalls.ts"
 import { callerName } from "./contents.ts"
-import { geminiFault } from "./faults.ts"
+
+/** The statuses of google.rpc, as those of HTTP. */
+const statuses: ReadonlyMap<string, number> = new Map([
+  ["INVALID_ARGUMENT", 400],
+  ["FAILED_PRECONDITION", 400],
+  ["OUT_OF_RANGE", 400],
+  ["UNAUTHENTICATED", 401],
+  ["PERMISSION_DENIED", 403],
+  ["NOT_FOUND", 404],
+  ["RESOURCE_EXHAUSTED", 429],
+  ["UNAVAILABLE", 503],
+  ["DEADLINE_EXCEEDED", 504]
+])
+
+/** Of the `error` of an event. Its `code`, which is HTTP's, may be missing in a stream. */
+const geminiFault = (error: JsonObject): Refused => {
+  const status = isTimeout(error) ? 504 : (numberOf(error.code) ?? statuses.get(textOf(error.status) ?? "") ?? 500)
+  return refused(status, textOf(error.message), retryDelayOf(error))
+}
 
 export const reader: Dialect["reader"] = (route) => {
   const counts: { [key: string]: Json } = {}

@@ -1,8 +1,9 @@
-/** OpenAI's chat completions: what is answered. */
+/** OpenAI's chat completions: what is answered, and how they fail inside a stream that began well. */
+
 import { Result } from "effect"
 import type { Route } from "../../catalog/Route.ts"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, invalidBody, unreadable } from "../../catalog/UpstreamFault.ts"
+import { cut, invalidBody, isFiltered, type Refused, refused, unreadable } from "../../catalog/UpstreamFault.ts"
 import {
   arrayOf,
   isObject,
@@ -17,7 +18,19 @@ import { addText, callId, finishOf, finishOfWord, isGuarded, newCallId, servedOf
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens, chatNames } from "../openaiUsage.ts"
 import { noFilter, reasoningFilter, type TextFilter } from "../textFilters.ts"
-import { gptFault } from "./faults.ts"
+
+/** Of the `error` of a chunk of chat completions. A status may be given, or only a kind, in words that differ by the cloud. */
+const gptFault = (error: JsonObject): Refused => {
+  const kind = `${textOf(error.type) ?? ""} ${textOf(error.code) ?? ""}`
+  const status = numberOf(error.status) ?? numberOf(error.code) ?? statusOf(kind)
+  return refused(status, textOf(error.message), undefined, isFiltered(error))
+}
+
+const statusOf = (kind: string): number => {
+  if (/rate_limit|RateLimit|throttl|\b429\b/i.test(kind)) return 429
+  if (/timeout|deadline/i.test(kind)) return 504
+  return /invalid_request|validation|content_filter|\b400\b/i.test(kind) ? 400 : 500
+}
 
 export const reader: Dialect["reader"] = (route) => {
   const filter = filterFor(route)

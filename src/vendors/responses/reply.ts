@@ -1,7 +1,16 @@
-/** OpenAI's responses API: what is answered (docs/upstreams.md#responses-api). */
+/** OpenAI's responses API: what is answered (docs/upstreams.md#responses-api), and how it fails inside a reply that began well. */
+
 import { Result } from "effect"
 import type { Tokens } from "../../catalog/Tokens.ts"
-import { cut, invalidBody, type UpstreamFault, unreadable } from "../../catalog/UpstreamFault.ts"
+import {
+  cut,
+  invalidBody,
+  isFiltered,
+  type Refused,
+  refused,
+  type UpstreamFault,
+  unreadable
+} from "../../catalog/UpstreamFault.ts"
 import type { FinishReason } from "../../contract/ChatReply.ts"
 import {
   arrayOf,
@@ -16,7 +25,22 @@ import {
 import { addText, finishOf, finishOfWord, isGuarded, newCallId, servedOf } from "../answer.ts"
 import type { Dialect, Pieces, Served } from "../Dialect.ts"
 import { answerTokens, responsesNames } from "../openaiUsage.ts"
-import { responsesFault } from "./faults.ts"
+
+/** Its codes, as the statuses that they have before the first byte. */
+const statuses: ReadonlyMap<string, number> = new Map([
+  ["rate_limit_exceeded", 429],
+  ["too_many_requests", 429],
+  ["timeout", 504],
+  ["timeout_error", 504],
+  ["invalid_prompt", 400],
+  ["content_filter", 400]
+])
+
+/** Of an `error` event, or of the `error` of a response that failed. */
+export const responsesFault = (detail: JsonObject): Refused => {
+  const status = statuses.get(textOf(detail.code) ?? "") ?? 500
+  return refused(status, textOf(detail.message) ?? "the model failed", undefined, isFiltered(detail))
+}
 
 /** A call that has begun. */
 interface Call {

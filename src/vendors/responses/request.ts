@@ -2,11 +2,12 @@
  * OpenAI's responses API, for models that a cloud serves chat by it (docs/upstreams.md#responses-api): stateless, so that every
  * turn is sent whole, and nothing that the API calls its own is asked for by a caller of chat.
  */
+
 import { Result } from "effect"
 import type { Effort, Model } from "../../catalog/Catalog.ts"
 import type { ChatRequest } from "../../contract/Chat.ts"
-import type { Tool } from "../../contract/ChatMessage.ts"
-import { compact, type Json, type JsonObject, objectOf, omitNull } from "../../wire/json.ts"
+import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/ChatMessage.ts"
+import { compact, type Json, type JsonObject, objectOf, omitNull, textOf } from "../../wire/json.ts"
 import {
   type Adjusted,
   changed,
@@ -16,10 +17,58 @@ import {
   reportUnread,
   reportUnsupported
 } from "../adjustments.ts"
+import { digestId } from "../answer.ts"
 import type { Dialect } from "../Dialect.ts"
-import { chosen, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
-import { inputOf } from "./input.ts"
+
+/** Longest `call_id` that the API takes, in characters; chat takes longer ones, which other vendors' IDs are. */
+const maxCallId = 64
+
+/** An ID that is too long is shortened the same way in a call and in its result. */
+export const callId = (id: string): string => (id.length <= maxCallId ? id : digestId(id, 32))
+
+export const inputOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObject> => messages.flatMap(items)
+
+const items = (message: ChatMessage): ReadonlyArray<JsonObject> => {
+  switch (message.role) {
+    case "system":
+    case "developer":
+      return [{ type: "message", role: "developer", content: message.content }]
+    case "user":
+      return [
+        {
+          type: "message",
+          role: "user",
+          content: typeof message.content === "string" ? message.content : message.content.map(part)
+        }
+      ]
+    case "assistant":
+      // A refusal is what the assistant said, too.
+      return [
+        ...[message.content, textOf(message.refusal)].flatMap((content) =>
+          content ? [{ type: "message", role: "assistant", content }] : []
+        ),
+        ...(message.tool_calls ?? []).map(call)
+      ]
+    case "tool":
+      return [{ type: "function_call_output", call_id: callId(message.tool_call_id), output: message.content }]
+  }
+}
+
+const part = (part: ContentPart): JsonObject => {
+  if (part.type === "text") return { type: "input_text", text: part.text }
+  if (part.type === "file") return { type: "input_file", ...part.file } // no model of this dialect takes one
+  const { url, detail } = part.image_url
+  return { type: "input_image", image_url: url, detail: detail ?? "auto" }
+}
+
+const call = ({ id, function: { name, arguments: args } }: ToolCall): JsonObject => ({
+  type: "function_call",
+  call_id: callId(id),
+  name: historyName(name),
+  arguments: args
+})
 
 /** What both APIs take, by the same name. */
 const passed = ["metadata", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier"]

@@ -5,7 +5,7 @@ import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vi
 import { GatewayError } from "../../../src/catalog/GatewayError.ts"
 import type { Operation } from "../../../src/catalog/Route.ts"
 import { type Learned, learn, makeRefusalMemory, refusedIn, without } from "../../../src/surfaces/refusedFields.ts"
-import { systemTurns } from "../../../src/vendors/claude/refusals.ts"
+import { systemTurns } from "../../../src/vendors/refusals.ts"
 import type { JsonObject } from "../../../src/wire/json.ts"
 import { drops, strip } from "../../../src/wire/strip.ts"
 import { bedrockFrame, message, saying, sseFrame, wholeMessage } from "../../support/claude.ts"

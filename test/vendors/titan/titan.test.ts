@@ -1,9 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { invalidBody } from "../../../src/catalog/UpstreamFault.ts"
-import { describeTooLong } from "../../../src/vendors/titan/faults.ts"
-import { reply } from "../../../src/vendors/titan/reply.ts"
-import { request } from "../../../src/vendors/titan/request.ts"
+import { describeTooLong, reply, request } from "../../../src/vendors/titan.ts"
 import { failureOf } from "../support.ts"
 
 const embedding = Array.from({ length: 1024 }, (_, at) => at / 1024)

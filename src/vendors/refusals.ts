@@ -1,0 +1,196 @@
+/**
+ * What a vendor's refusal says of a request, in the vendor's own words (docs/decisions.md#fields-that-a-cloud-refuses). A refusal may
+ * quote its caller, so only whole sentences are read.
+ */
+
+/** Paths of fields that go together (`wire/strip.ts`); a body may have only some of them. */
+export type Paths = ReadonlyArray<string>
+
+/** What is to be left out. */
+interface RefusedPart {
+  /** One field, by the names that lead to it: outermost first, with indexes of arrays. */
+  readonly names?: ReadonlyArray<string>
+  /** Or the first of these of which the body has any. */
+  readonly paths?: ReadonlyArray<Paths>
+  /** The refusal holds only for the same values of these, or of the field (`"field"`). Absent: for all values. */
+  readonly of?: Paths | "field"
+}
+
+export interface Refusals {
+  readonly read: (message: string) => RefusedPart | undefined
+  /**
+   * What makes a request what it is. Such a field is refused where it stands in the wrong place, which the caller must correct: the
+   * refusal is the answer.
+   */
+  readonly essential: ReadonlySet<string>
+  /** What is below these is the caller's own: schemas, and arguments of calls. */
+  readonly opaque: ReadonlySet<string>
+}
+
+type Sentence = readonly [words: RegExp, part: (...groups: ReadonlyArray<string>) => RefusedPart]
+
+/** Reads a message by the first of the sentences that it is. */
+export const reading =
+  (sentences: ReadonlyArray<Sentence>): Refusals["read"] =>
+  (message) => {
+    for (const [words, part] of sentences) {
+      const match = words.exec(message)
+      if (match !== null) return part(...match.slice(1).map((group) => group ?? ""))
+    }
+    return undefined
+  }
+
+/** The names of a path such as `a.b[1].c`. */
+export const namesOf = (path: string): ReadonlyArray<string> => path.replace(/\[(\d+)\]/g, ".$1").split(".")
+
+/** Of Bedrock, whichever model it serves. */
+const extraneousKey: Sentence = [
+  /^(?:The model returned the following errors: )?(?:Malformed input request: )?#((?:\/[\w$-]+)*)\/?: extraneous key \[([\w$-]+)\] is not permitted(?:, please reformat your input and try again\.)?$/,
+  (pointer = "", key = "") => ({ names: [...pointer.split("/").slice(1), key] })
+]
+
+// What Anthropic's API refuses of a request (docs/upstreams.md#refused-fields, docs/upstreams.md#structured-output-of-claude).
+
+/** Stands for system messages among the others, which some models take and some refuse. */
+export const systemTurns = "messages[system].role"
+
+/** A whole sentence of Anthropic's, which Bedrock may introduce. */
+const sentence = (words: RegExp): RegExp =>
+  new RegExp(`^(?:The model returned the following errors: )?(?:${words.source})$`)
+
+/** Schemas are compiled together. The tools' are the first that are no longer enforced; an instruction stands for the other. */
+const strict = ["tools[?].strict", "tools[custom].strict"]
+const format = ["output_config.format"]
+const compiled = { paths: [strict, format], of: ["tools", "output_config.format"] }
+
+export const claudeRefusals: Refusals = {
+  essential: new Set([
+    ...["model", "messages", "max_tokens", "role", "content", "type", "text", "source", "media_type", "data", "title"],
+    ...["id", "name", "input", "tool_use_id", "thinking", "signature", "budget_tokens", "input_schema", "schema"],
+    ...["system", "tools", "tool_choice", "stream", "stop_sequences", "temperature", "top_p", "top_k", "is_error"],
+    ...["anthropic_version", "anthropic_beta", "description", "cache_control", "properties"]
+  ]),
+  opaque: new Set(["input_schema", "input", "schema"]),
+  read: reading([
+    [sentence(/([\w$-]+(?:\.[\w$-]+)*): Extra inputs are not permitted/), (path = "") => ({ names: namesOf(path) })],
+    extraneousKey,
+    [sentence(/messages\.\d+\.role: Input should be 'user' or 'assistant'/), () => ({ paths: [[systemTurns]] })],
+    [
+      sentence(
+        /messages: Unexpected role "system"\. The Messages API accepts a top-level `system` parameter, not "system" as an input message role\./
+      ),
+      () => ({ paths: [[systemTurns]] })
+    ],
+    [sentence(/role 'system' is not supported on this model/), () => ({ paths: [[systemTurns]] })],
+    [
+      sentence(
+        /metadata\.user_id: user_id appears to contain an? [a-z ]+\. Please send a uuid or hash value instead\./
+      ),
+      () => ({ names: ["metadata", "user_id"], of: "field" })
+    ],
+    [
+      sentence(/tools\.\d+\.custom: For '\w*' type, (?:'additionalProperties' must be|property '[\w$-]+' is) [a-z ]+/),
+      () => ({ ...compiled, paths: [strict] })
+    ],
+    [
+      sentence(/Too many strict tools \(\d+\)\. The maximum number of strict tools supported is \d+\.?/),
+      () => ({ ...compiled, paths: [strict] })
+    ],
+    [sentence(/output_config\.format\.schema: \S.*/), () => ({ ...compiled, paths: [format] })],
+    [
+      sentence(
+        /Schemas contains too many [a-z ]+ \(\d+[\w ]*\), which would make grammar compilation inefficient\. [\w -]+ in your tool schemas \(limit: \d+\)\./
+      ),
+      () => compiled
+    ],
+    [sentence(/The compiled grammar is too large, which would cause performance issues\..*/), () => compiled],
+    [sentence(/Schema is too complex for compilation\..*/), () => compiled]
+  ])
+}
+
+// What Gemini refuses of a request (docs/upstreams.md#sampling-parameters-of-gemini, docs/upstreams.md#gemini-schemas).
+
+const config = (name: string): string => `generationConfig.${name}`
+
+/** Google's parser writes paths in snake case, and an unknown name as it came. */
+const camel = (path: string): string => path.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+const geminiSentence = (words: RegExp): RegExp =>
+  new RegExp(`^(?:Unable to submit request because )?(?:${words.source})$`)
+const unknown = (name: string, place: string): string =>
+  `Unknown name "${name}"(?: at '${place}')?: Cannot find field\\.`
+
+export const geminiRefusals: Refusals = {
+  essential: new Set([
+    ...["contents", "role", "parts", "text", "inlineData", "mimeType", "data", "functionCall", "functionResponse"],
+    ...["name", "args", "response", "systemInstruction", "tools", "functionDeclarations", "parametersJsonSchema"],
+    ...["description", "toolConfig", "functionCallingConfig", "mode", "generationConfig", "maxOutputTokens"],
+    "responseMimeType"
+  ]),
+  opaque: new Set(["args", "response", "parametersJsonSchema", "responseJsonSchema"]),
+  read: reading([
+    [
+      geminiSentence(/Penalty is not (?:enabled|supported) for (?:this model|the current model|models\/[\w.-]+)\.?/),
+      () => ({ paths: [[config("presencePenalty"), config("frequencyPenalty")]] })
+    ],
+    [
+      geminiSentence(/Logprobs is not (?:enabled|supported) for (?:this model|the current model|models\/[\w.-]+)\.?/),
+      () => ({ paths: [[config("responseLogprobs"), config("logprobs")]] })
+    ],
+    [
+      geminiSentence(/Thinking level \w+ is not supported for this model\. Please retry with other thinking level\./),
+      () => ({ paths: [[config("thinkingConfig.thinkingLevel")]], of: "field" })
+    ],
+    [
+      geminiSentence(/The specified schema produces a constraint that has too many states for serving\..*/),
+      () => ({ paths: [[config("responseJsonSchema")]], of: "field" })
+    ],
+    [
+      /^Invalid value at '([\w.[\]]+)' \([\w./]+\)(?:, [^\n]*)?$/,
+      (path = "") => ({ names: namesOf(camel(path)), of: "field" })
+    ],
+    // One line for each; what is not left out now is refused next.
+    [
+      new RegExp(
+        `^Invalid JSON payload received\\. ${unknown("(\\w+)", "([\\w.[\\]]+)")}(?:\\n(?:Invalid JSON payload received\\. )?${unknown("\\w+", "[\\w.[\\]]+")})*$`
+      ),
+      (name = "", place = "") => ({ names: [...(place === "" ? [] : namesOf(camel(place))), name] })
+    ]
+  ])
+}
+
+// What chat completions and the responses API refuse of a request, on Azure and on Bedrock (docs/upstreams.md#parameters-that-are-refused).
+
+const field = (path = "") => ({ names: namesOf(path) })
+
+export const openaiRefusals: Refusals = {
+  // Without `store: false` the cloud would keep the reply.
+  essential: new Set([
+    ...["model", "messages", "input", "instructions", "role", "content", "type", "text", "refusal", "image_url", "url"],
+    ...["tools", "function", "name", "description", "parameters", "tool_choice", "tool_calls", "id", "tool_call_id"],
+    ...["arguments", "call_id", "output", "stream", "store", "max_completion_tokens", "max_output_tokens"],
+    ...["response_format", "json_schema", "format", "schema"]
+  ]),
+  opaque: new Set(["parameters", "schema", "arguments"]),
+  read: reading([
+    [/^Unsupported parameter: '([\w.[\]-]+)' is not supported with this model\.$/, field],
+    [/^Unknown parameter: '([\w.[\]-]+)'\.$/, field],
+    // Of several the others are refused next.
+    [/^Unrecognized request arguments? supplied: ([\w.[\]-]+)(?:, [\w.[\]-]+)*$/, field],
+    [/^The '(metadata)' parameter is only allowed when 'store' is enabled\.$/, field],
+    [
+      /^Unsupported value: '([\w.[\]-]+)' does not support \S+ with this model\. (?:Only the default|Supported values are)[^\n]*$/,
+      (path = "") => ({ names: namesOf(path), of: "field" })
+    ],
+    // An instruction stands for the format, and a tool is no longer strict.
+    [
+      /^(?:Invalid schema for response_format '[\w.-]+': \S[^\n]*|Invalid parameter: 'response_format' (?:of type 'json_schema' is not supported with this model\.[^\n]*|must be one of 'json_object', 'text'\.))$/,
+      () => ({ paths: [["response_format"], ["text.format"]], of: "field" })
+    ],
+    [
+      /^Invalid schema for function '[\w-]+': In context=\([^\n]*\), \S[^\n]*$/,
+      () => ({ paths: [["tools[function].function.strict"], ["tools[function].strict"]], of: ["tools"] })
+    ],
+    extraneousKey
+  ])
+}

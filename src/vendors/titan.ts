@@ -1,0 +1,45 @@
+/** Amazon's Titan embeddings, on Bedrock: what is asked, one string a call, what is answered, and how a string is refused. */
+
+import { Result } from "effect"
+import { invalidBody, type UpstreamFault } from "../catalog/UpstreamFault.ts"
+import { embeddingLimits } from "../contract/Embeddings.ts"
+import { arrayOf, type Json, type JsonObject, numberOf } from "../wire/json.ts"
+
+/** Titan's own words for what is too long: `request input token count: 9000`, `expected maxLength: 50000, actual: 60000`. */
+const tooLong = /too many input tokens|maxLength/i
+const tokenCount = /token count: (\d+)/i
+
+/** What is wrong with an over-long string, in our words; undefined where the message says something else. */
+export const describeTooLong = (message: string): string | undefined => {
+  if (!tooLong.test(message)) return undefined
+  const count = tokenCount.exec(message)?.[1]
+  const found = count === undefined ? "" : ` (this has ${count} tokens)`
+  return `must be at most 8,192 tokens and 50,000 characters${found}; nothing is truncated, so split the text`
+}
+
+export const request = (text: string): JsonObject => ({
+  inputText: text,
+  dimensions: embeddingLimits.dimensions,
+  normalize: true
+})
+
+/** The vector of one string, and how many tokens it has. */
+interface Embedded {
+  readonly embedding: ReadonlyArray<number>
+  readonly tokens: number
+}
+
+/** A loop: to call a function for each of 1,024 numbers takes 7 µs, where to parse them takes 30. */
+const areNumbers = (values: ReadonlyArray<Json>): values is ReadonlyArray<number> => {
+  for (let at = 0; at < values.length; at++) if (typeof values[at] !== "number") return false
+  return true
+}
+
+/** Every number of a vector is read: a body that is parsed exactly has them as JavaScript's, but takes longer. */
+export const reply = (body: JsonObject): Result.Result<Embedded, UpstreamFault> => {
+  const embedding = arrayOf(body.embedding)
+  const tokens = numberOf(body.inputTextTokenCount)
+  return embedding.length === embeddingLimits.dimensions && areNumbers(embedding) && tokens !== undefined
+    ? Result.succeed({ embedding, tokens: Math.round(tokens) })
+    : Result.fail(invalidBody)
+}
