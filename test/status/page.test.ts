@@ -171,6 +171,8 @@ describe.skipIf(!hasBrowser)("in a browser, the status page", () => {
     assert.strictEqual(await shown.evaluate("document.documentElement.scrollWidth"), 390)
     const columns = `[...document.querySelectorAll("#rows tr:first-child td")].map((one) => getComputedStyle(one, "::before").content).join()`
     assert.strictEqual(await shown.evaluate(columns), '"Breaker","Requests","Duration","First token","Last error"')
+    const times = String(await shown.evaluate("document.querySelector('.times:has(svg)').textContent"))
+    assert.match(times, /^p50\u00a0\S+\u00a0m?s, p95\u00a0\S+\u00a0m?s$/)
     const to = process.env.GATEWAY_TEST_SCREENSHOTS
     if (to !== undefined) writeFileSync(`${to}/status-narrow.png`, await shown.screenshot())
     assert.deepStrictEqual(shown.complaints(), [])

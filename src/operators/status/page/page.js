@@ -23,9 +23,10 @@ const clock = (time) =>
   new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false })
 const day = (time) => new Date(time).toISOString().slice(0, 10)
 const moment = (time) => `${day(time)} ${new Date(time).toISOString().slice(11, 19)} UTC`
+/** A number and its unit stay on one line. */
 const duration = (ms) => {
-  if (ms < 1000) return `${ms} ms`
-  return ms < 100_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`
+  if (ms < 1000) return `${ms}\u00a0ms`
+  return ms < 100_000 ? `${(ms / 1000).toFixed(1)}\u00a0s` : `${Math.round(ms / 60_000)}\u00a0min`
 }
 const lasting = (ms) => (ms < 5_400_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 3_600_000)} h`)
 const ago = (ms) => (ms < 90_000 ? `${Math.max(0, Math.round(ms / 1000))} s ago` : `${lasting(ms)} ago`)
@@ -101,7 +102,7 @@ const orNothing = (rows, columns, text) =>
 const timesCell = (what, first, last, series) => {
   const times = named(what, make("td", { class: "times" }))
   if (first === undefined) return filled(times, {}, ["-"])
-  const text = `p50 ${duration(first)}, p95 ${duration(last)}`
+  const text = `p50\u00a0${duration(first)}, p95\u00a0${duration(last)}`
   return filled(times, {}, [text, lines(`${what}: ${text}`, ...series())])
 }
 
