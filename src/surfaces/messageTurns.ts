@@ -1,5 +1,6 @@
 /** The turns of a messages body, as deployments take them. */
 import { type Adjusted, removed } from "../vendors/adjustments.ts"
+import { isThinking } from "../vendors/claude/order.ts"
 import { arrayOf, isObject, type Json, type JsonObject, objectOf, textOf } from "../wire/json.ts"
 
 const roleOf = (message: Json | undefined): string | undefined => textOf(objectOf(message).role)
@@ -125,6 +126,26 @@ export const mergeTurns = (body: JsonObject, adjusted: Adjusted): JsonObject => 
     run = []
   }
   return { ...body, messages: turns }
+}
+
+/**
+ * Answers that were cut or refused, as the vendor takes them back: it refuses a message of the assistant's that ends in thinking or holds
+ * nothing (docs/upstreams.md#anthropic-messages). What is left of it stays. `adjusted` takes that something went.
+ */
+export const withoutLastThoughts = (body: JsonObject, adjusted: Adjusted): JsonObject => {
+  const messages = arrayOf(body.messages)
+  let thoughts = 0
+  const kept = messages.flatMap((message): ReadonlyArray<Json> => {
+    if (!isObject(message) || message.role !== "assistant" || !Array.isArray(message.content)) return [message]
+    const blocks = arrayOf(message.content)
+    const end = blocks.findLastIndex((block) => !isThinking(objectOf(block))) + 1
+    thoughts += blocks.length - end
+    if (end === 0) return []
+    return [end === blocks.length ? message : { ...message, content: blocks.slice(0, end) }]
+  })
+  if (kept.length === 0 || (thoughts === 0 && kept.length === messages.length)) return body
+  if (thoughts > 0) adjusted.add(removed("messages.content.thinking"))
+  return { ...body, messages: kept }
 }
 
 /** The most marks of one request. */

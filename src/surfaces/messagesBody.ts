@@ -21,7 +21,7 @@ import { plainPath, strip } from "../wire/strip.ts"
 import { refuseCloudFields, refuseOutside, refuseServerTools, serverFields } from "./boundary.ts"
 import { applyBetas } from "./messagesBetas.ts"
 import { formatted } from "./messagesFormat.ts"
-import { cacheLastBlock, foldSystem, mergeTurns } from "./messageTurns.ts"
+import { cacheLastBlock, foldSystem, mergeTurns, withoutLastThoughts } from "./messageTurns.ts"
 import type { Counts } from "./Surface.ts"
 
 /**
@@ -135,7 +135,7 @@ export const prepareMessages = (
     adjusted.add("messages.role:system->user")
     reportLost(versioned, turned, adjusted)
   }
-  const merged = mergeTurns(turned, adjusted)
+  const merged = mergeTurns(withoutLastThoughts(turned, adjusted), adjusted)
   const cached = options.counting || deployment.automaticCaching === true ? merged : cacheLastBlock(merged, adjusted)
   const { body: shaped, emulated } = formatted(cached, route.strip, adjusted)
   const kept = options.counting ? countedOf(shaped, adjusted) : shaped

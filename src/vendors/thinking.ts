@@ -107,9 +107,8 @@ interface AdjustedThinking {
 export const adjustThinking = (body: JsonObject, facts: ThinkingFacts): AdjustedThinking => {
   const { model, counting } = facts
   if (model.thinking.api !== "budgeted") {
-    return counting
-      ? { body: without(body, ["thinking", "output_config"]), changes: [] }
-      : adaptiveThinking(body, model)
+    const adapted = adaptiveThinking(body, model)
+    return counting ? { body: without(adapted.body, ["thinking", "output_config"]), changes: [] } : adapted
   }
   const counted = counting ? without(body, ["output_config"]) : body
   const asked = budgetAsked(body, model)

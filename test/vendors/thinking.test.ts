@@ -302,9 +302,13 @@ describe("messages: budgeted models (docs/api.md#extended-thinking)", () => {
     }
     const facts = { ...opus, betas: [] }
     expect(adjustThinking(body, { ...facts, counting: false }).body).toBe(body)
-    for (const thinking of [body.thinking, enabled(9)]) {
+    // A forced tool is counted as it is sent beside a budget.
+    for (const [thinking, type] of [
+      [body.thinking, "any"],
+      [enabled(9), "auto"]
+    ] as const) {
       expect(adjustThinking({ ...body, thinking }, { ...facts, counting: true })).toEqual({
-        body: { max_tokens: 10, tool_choice: { type: "any" } },
+        body: { max_tokens: 10, tool_choice: { type } },
         changes: []
       })
     }

@@ -55,6 +55,28 @@ describe.each(models)("%s", (model) => {
     assert.deepStrictEqual(named, ["messages:merged"])
   })
 
+  it("an answer that ends in thinking, or says nothing, is taken back", async () => {
+    const thinks = { max_tokens: 4000, thinking: { type: model.includes("sonnet-4-5") ? "enabled" : "adaptive" } }
+    if (thinks.thinking.type === "enabled") Object.assign(thinks.thinking, { budget_tokens: 1024 })
+    const asks = ["[sandbox: length]", "[sandbox: refuse]", "[sandbox: redacted] [sandbox: refuse]"]
+    const requests = asks.flatMap((ask) => [message(model, `Hello ${ask}`, thinks), message(model, `Hello ${ask}`)])
+    for (const request of requests) {
+      const { json } = await post(`${gateway.url}/v1/messages`, request)
+      const said = { role: "assistant", content: json.content }
+      const types = json.content.map((block: JsonObject) => block.type)
+      const ends = types.findLastIndex((type: string) => !type.includes("thinking")) + 1
+      for (const last of [[], [user(text("go on"))]]) {
+        const messages = [...request.messages, said, ...last]
+        // The vendor takes no answer to go on with while it thinks.
+        if (last.length === 0 && ends > 0) continue
+        const { body, named } = await create({ ...request, messages })
+        const back = body.messages.flatMap(({ role, content }: JsonObject) => (role === "assistant" ? content : []))
+        assert.deepStrictEqual(back, json.content.slice(0, ends))
+        assert.strictEqual(named.includes("messages.content.thinking:removed"), ends < types.length)
+      }
+    }
+  })
+
   const search = { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" }
   const deferred = { ...tool, defer_loading: true }
   const searching = message(model, "hi", { tools: [search, deferred] })

@@ -49,7 +49,8 @@ const budgeted: typeof requests = {
 }
 const adaptive: typeof requests = {
   "adaptive thinking": { thinking: { type: "adaptive" }, output_config: { effort: "high" } },
-  "thinking disabled": { thinking: { type: "disabled" } }
+  "thinking disabled": { thinking: { type: "disabled" } },
+  "a budget and a forced tool": { ...budgeted["thinking and a forced tool"] }
 }
 
 describe("a count is what the identical request is billed", () => {
