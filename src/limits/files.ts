@@ -157,7 +157,11 @@ export const withLock = <A, E, R>(path: string, effect: Effect.Effect<A, E, R>) 
           ? new OperatorError({
               message: `${path} is being changed by another command. If none is running, remove ${lock} and try again.`
             })
-          : fileError("lock", path)(error)
+          : error.reason._tag === "NotFound"
+            ? new OperatorError({
+                message: `cannot write ${path}: the folder ${dirname(path)} does not exist. Make it first.`
+              })
+            : fileError("lock", path)(error)
       )
     )
     return yield* Effect.acquireUseRelease(

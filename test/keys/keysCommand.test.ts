@@ -1,3 +1,4 @@
+import { dirname } from "node:path"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, DateTime, Duration, Effect, Fiber, FileSystem, Layer, Result } from "effect"
@@ -17,6 +18,14 @@ const unread = () => Effect.fail(new LedgerError({ message: "set GATEWAY_REDIS_U
 const models = ["claude-sonnet-4-5", "claude-opus-4-5", "gpt-5.1", "gemini-3-pro"]
 
 describe("keys commands", () => {
+  it.effect("say which folder is missing", () =>
+    Effect.gen(function* () {
+      const file = `${yield* keyFile}.none/keys.json`
+      const { message } = yield* Effect.flip(createKey(file, { name: "team" }))
+      assert.strictEqual(message, `cannot write ${file}: the folder ${dirname(file)} does not exist. Make it first.`)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
   it.effect("create prints a secret once and stores its digest, mode 0600", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
