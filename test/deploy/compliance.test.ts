@@ -6,8 +6,10 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { definition, markdown } from "../../.ci/controls.ts"
+import { algorithms } from "../../src/identity/IdentityFile.ts"
 import { UsageRecord } from "../../src/limits/UsageRecord.ts"
 import { evidence } from "../../src/operators/doctor/evidence.ts"
+import { settingNames } from "../../src/unknownSettings.ts"
 import { type Manifest, root, text, yaml } from "../support/deployFiles.ts"
 import { documents, spans } from "../support/readme.ts"
 import { haveTools, toolFile } from "../tools/tools.ts"
@@ -133,6 +135,14 @@ describe("what the pages name is there", () => {
       .filter((span) => /^[a-z]+(_[a-z]+)+$/.test(span) && !/^gateway_/.test(span))
     assert.isAbove(columns.length, 10)
     for (const field of [...columns, ...others]) assert.include(fields, field)
+  })
+
+  it("all ways in and out, all that is written, and the algorithms of tokens", () => {
+    const ways = /^GATEWAY_(?:.*_?PORT|.*_URL|.*_PROXY|GUARDS_FILE|IDENTITY_FILE|KEYS_FILE|.*_LOG|STATE_DIR)$/
+    const found = [...settingNames()].filter((name) => ways.test(name))
+    assert.isAbove(found.length, 8)
+    for (const name of found) assert.include(text("docs/compliance/data.md"), `\`${name}\``)
+    for (const name of algorithms) assert.include(text("docs/compliance/cryptography.md"), `\`${name}\``)
   })
 
   it("parts of the evidence", async () => {

@@ -130,6 +130,8 @@ describe.skipIf(!hasBrowser)("in a browser, the status page", () => {
   afterAll(() => browser.stop())
 
   it("draws its events, can be used by keyboard, and has both schemes", async () => {
+    // The store is read every ten seconds.
+    await eventThat(({ use }) => use.some(({ cost }: { cost?: number }) => cost !== undefined))
     const shown = await browser.open(page)
     await shown.until("document.querySelectorAll('#rows svg').length > 0")
     const all = Number(await shown.evaluate("document.querySelectorAll('#rows tr').length"))

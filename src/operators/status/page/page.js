@@ -187,7 +187,10 @@ const certificate = (until) => {
 const setupRows = ({ processes, setup }) => [
   ["Version", setup.version],
   ["Catalog", `${setup.catalog.source}: ${setup.catalog.ids} model IDs, since ${moment(setup.catalog.since)}`],
-  ["Keys", `${setup.keys.source}: ${setup.keys.count} keys, since ${moment(setup.keys.since)}`],
+  [
+    "Keys",
+    `${setup.keys.source}: ${setup.keys.count} ${setup.keys.count === 1 ? "key" : "keys"}, since ${moment(setup.keys.since)}`
+  ],
   ["Limits counted in", setup.store],
   ["FIPS provider", setup.fips ? "on" : "off"],
   ["TLS certificate", certificate(setup.tlsUntil)],
