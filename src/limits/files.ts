@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path"
-import { Context, Effect, FileSystem, Metric, Schedule, Schema } from "effect"
+import { Context, Effect, FileSystem, Metric, Option, Schedule, Schema } from "effect"
 import { type RegularFile, readRegular } from "../regularFile.ts"
 import { fail, OperatorError } from "../wire/OperatorError.ts"
 
@@ -121,14 +121,23 @@ export const parser = <A>(schema: Schema.Codec<A, unknown>, what: string, advice
     )
 }
 
-/** Replaces a file in one step: readers see the old text or the new one. Readable by the owner only (mode 0600). */
+/**
+ * Replaces a file in one step: readers see the old text or the new one. Who may read it stays as it was: a service may run as
+ * another user than its operator. A new file is its owner's alone (mode 0600).
+ */
 export const writeAtomic = Effect.fnUntraced(function* (path: string, text: string) {
   const fs = yield* FileSystem.FileSystem
   const temporary = `${path}.${crypto.randomUUID()}.tmp`
+  const before = yield* Effect.option(fs.stat(path))
   const write = Effect.gen(function* () {
     const file = yield* fs.open(temporary, { flag: "wx", mode: 0o600 })
     yield* file.writeAll(new TextEncoder().encode(text))
     yield* file.sync
+    if (Option.isSome(before)) {
+      const { gid, mode, uid } = before.value
+      if (Option.isSome(uid) && Option.isSome(gid)) yield* fs.chown(temporary, uid.value, gid.value)
+      yield* fs.chmod(temporary, mode & 0o777)
+    }
   })
   yield* Effect.scoped(write).pipe(
     Effect.andThen(fs.rename(temporary, path)),

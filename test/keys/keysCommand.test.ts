@@ -1,7 +1,7 @@
 import { dirname } from "node:path"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, DateTime, Duration, Effect, Fiber, FileSystem, Layer, Result } from "effect"
+import { Clock, DateTime, Duration, Effect, Fiber, FileSystem, Layer, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { readBook } from "../../src/limits/KeyFile.ts"
 import { Keys } from "../../src/limits/Keys.ts"
@@ -18,6 +18,22 @@ const unread = () => Effect.fail(new LedgerError({ message: "set GATEWAY_REDIS_U
 const models = ["claude-sonnet-4-5", "claude-opus-4-5", "gpt-5.1", "gemini-3-pro"]
 
 describe("keys commands", () => {
+  it.effect("leave a file to those who may read it", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* keyFile
+      yield* createKey(file, { name: "team" })
+      // As root this is the group of a service; others keep their own.
+      const group = process.getuid?.() === 0 ? 65_532 : (process.getgid?.() ?? 0)
+      yield* fs.chown(file, process.getuid?.() ?? 0, group)
+      yield* fs.chmod(file, 0o640)
+      yield* createKey(file, { name: "second" })
+      const { gid, mode } = yield* fs.stat(file)
+      assert.strictEqual(mode & 0o777, 0o640)
+      assert.strictEqual(Option.getOrUndefined(gid), group)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
   it.effect("say which folder is missing", () =>
     Effect.gen(function* () {
       const file = `${yield* keyFile}.none/keys.json`
