@@ -18,9 +18,8 @@ import {
   type Rule,
   readIdentity
 } from "./IdentityFile.ts"
-import { type IssuerKeys, keysAt, keysInFile } from "./issuerKeys.ts"
 import { callerId, granted, ruleForCertificate, ruleForToken } from "./rules.ts"
-import { issuerOf, refusedToken, verifyToken } from "./token.ts"
+import { type IssuerKeys, issuerOf, keysAt, keysInFile, refusedToken, verifyToken } from "./token.ts"
 
 /** What an identity file comes to. */
 interface Trust {

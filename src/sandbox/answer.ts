@@ -1,8 +1,7 @@
 /** The answer of the simulated model to a turn: thinking, text, tool calls, and the stop reason. */
 import type { Directives } from "./directives.ts"
 import { type JsonObject, objectOf, readObject } from "./json.ts"
-import { keysIn } from "./jsonKeys.ts"
-import { schemaSample } from "./schemaSample.ts"
+import { keysIn, schemaSample } from "./schemaSample.ts"
 import { beginning, countTokens, words } from "./tokens.ts"
 import type { Tool, Turn } from "./turn.ts"
 

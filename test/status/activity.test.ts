@@ -11,9 +11,8 @@ import { LedgerError } from "../../src/limits/Ledger.ts"
 import { Quota } from "../../src/limits/Quota.ts"
 import { type Users, usageTotalsOf } from "../../src/limits/usageTotals.ts"
 import { type Activity, makeActivity } from "../../src/operators/status/Activity.ts"
-import { hourOf, joinCounts, joinDeployments } from "../../src/operators/status/join.ts"
-import type { ProcessState } from "../../src/operators/status/processState.ts"
-import { makeUse, type Use } from "../../src/operators/status/use.ts"
+import { hourOf, joinCounts, joinDeployments, type ProcessState } from "../../src/operators/status/processState.ts"
+import { makeUse, type Use } from "../../src/operators/status/view.ts"
 import { noSpan } from "../support/noSpan.ts"
 
 const [route] = requestable(Result.getOrThrow(shippedCatalog), {

@@ -3,7 +3,7 @@ import { Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { makeViewers } from "../../src/operators/status/viewers.ts"
+import { makeViewers } from "../../src/operators/status/layer.ts"
 
 /** A viewer's connection: what it was sent, and how much of it is unread. */
 class Viewer extends ServerResponse {

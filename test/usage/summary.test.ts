@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { longestLine, makeLines } from "../../src/operators/usage/lines.ts"
+import { longestLine, makeLines } from "../../src/operators/usage/readFiles.ts"
 import { showSummary } from "../../src/operators/usage/report.ts"
 import { isDimension, makeSumming, type SummaryOptions, times } from "../../src/operators/usage/summary.ts"
 import { chained, line } from "./records.ts"

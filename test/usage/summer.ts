@@ -2,7 +2,7 @@
 import { recordLine } from "../../src/limits/UsageRecord.ts"
 import { makeChain } from "../../src/limits/usageChain.ts"
 import { makeChainChecking } from "../../src/operators/usage/chainCheck.ts"
-import { makeLines } from "../../src/operators/usage/lines.ts"
+import { makeLines } from "../../src/operators/usage/readFiles.ts"
 import { makeSumming } from "../../src/operators/usage/summary.ts"
 import { record } from "./records.ts"
 

@@ -9,13 +9,10 @@ import { applyTlsPolicy } from "../../tlsPolicy.ts"
 import { explainSetting } from "../cli/explainSetting.ts"
 import { cloudChecks } from "./clouds.ts"
 import { runChecks } from "./Finding.ts"
-import { keysCheck, stateCheck, tlsCheck, usageLogCheck } from "./files.ts"
-import { guardsLiveCheck } from "./guardsLive.ts"
-import { liveCheck } from "./live.ts"
-import { filesLimitCheck, fipsCheck, portsCheck } from "./machine.ts"
-import { optionalFileChecks } from "./optionalFiles.ts"
+import { keysCheck, optionalFileChecks, stateCheck, tlsCheck, usageLogCheck } from "./files.ts"
+import { guardsLiveCheck, liveCheck } from "./live.ts"
+import { collectorCheck, filesLimitCheck, fipsCheck, portsCheck, redisCheck } from "./machine.ts"
 import { catalogCheck, cloudsCheck, settingsCheck } from "./settings.ts"
-import { collectorCheck, redisCheck } from "./stores.ts"
 
 /** The sandbox's clouds, as `serve` would start them; they stop with the scope. */
 export const simulated = Effect.fnUntraced(function* (catalog: Catalog | undefined) {

@@ -1,12 +1,16 @@
-/** `--live`: each deployment answers one token, in each of its regions. */
+/** `--live`: each deployment answers one token, in each of its regions, and each guard is asked about one harmless text. */
 import { Duration, Effect, Layer, Result } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import type { GatewayError } from "../../catalog/GatewayError.ts"
+import { levels } from "../../catalog/Level.ts"
 import { requestable } from "../../catalog/Resolver.ts"
 import type { Entry } from "../../catalog/Route.ts"
 import { Attempts } from "../../cloud/attempts.ts"
 import type { Attempt } from "../../cloud/Provider.ts"
 import { Providers } from "../../cloud/Providers.ts"
+import { makeDetectors } from "../../guards/detector.ts"
+import { type Asking, type Guard, GuardFailure } from "../../guards/Guard.ts"
+import { type GuardSettings, levelsOf, readGuards } from "../../guards/GuardsFile.ts"
 import { cloudProviders } from "../../http/upstreamCall.ts"
 import { Clouds, type GatewaySettings, Settings } from "../../Settings.ts"
 import { sitesOf } from "../../settings/addresses.ts"
@@ -16,7 +20,72 @@ import { embeddings } from "../../surfaces/embeddings.ts"
 import type { Prepared } from "../../surfaces/Surface.ts"
 import { getOrInsert } from "../../wire/getOrInsert.ts"
 import { steadyMillis } from "../../wire/steady.ts"
-import { type Check, type Found, fail, makeCheck, ok } from "./Finding.ts"
+import { type Check, type Found, fail, makeCheck, ok, warn } from "./Finding.ts"
+
+const contract = "It must answer as docs/guards.md#what-is-sent says."
+const fixes: Readonly<Record<GuardFailure["why"], readonly [what: string, fix: string]>> = {
+  boundary: ["is asked at no level", "Declare its boundary. docs/guards.md#the-file"],
+  timeout: ["did not answer within its deadline", "Make it quicker, or raise its deadline (60 seconds at most)."],
+  unreachable: [
+    "cannot be reached",
+    "Check its address, DNS, firewall and GATEWAY_HTTPS_PROXY; name a private CA in NODE_EXTRA_CA_CERTS, and in the file the certificate that it asks for."
+  ],
+  status: ["answered another status than 200", `Check its address and log. ${contract}`],
+  reply: ["answered what is not of the contract", contract],
+  texts: ["answered another number of texts", contract]
+}
+
+const asking = (level: Asking["about"]["level"], { surfaces, when }: GuardSettings): Asking => ({
+  about: {
+    id: crypto.randomUUID(),
+    surface: surfaces?.[0] ?? "chat",
+    level,
+    caller: undefined,
+    images: 0,
+    files: 0,
+    span: undefined,
+    take: () => true
+  },
+  input: when === "after" ? "response" : "request",
+  texts: [{ place: when === "after" ? "assistant" : "user", text: "Hello" }]
+})
+
+const ask = Effect.fnUntraced(function* (settings: GuardSettings, { judge }: Guard): Effect.fn.Return<Found> {
+  const { name, url } = settings
+  const held = levelsOf(settings)
+  const level = (settings.levels ?? levels).find((level) => held.has(level)) ?? "il2"
+  const startedAt = yield* steadyMillis
+  const time = Effect.map(steadyMillis, (now) => `${now - startedAt} ms`)
+  return yield* Effect.matchEffect(judge(asking(level, settings)), {
+    onSuccess: (verdict) =>
+      Effect.map(time, (time) =>
+        verdict === undefined
+          ? ok(`${name} at ${url} answered in ${time}`)
+          : warn(
+              `${name} at ${url} answered in ${time}, and finds ${verdict.category} in the word Hello`,
+              "It would find that in most requests: check what it looks for."
+            )
+      ),
+    onFailure: (error) =>
+      Effect.map(time, (time) => {
+        const [what, fix] = error instanceof GuardFailure ? fixes[error.why] : [error.message, contract]
+        return fail(`${name} at ${url} ${what} (${time})`, fix)
+      })
+  })
+})
+
+export const guardsLiveCheck = (settings: GatewaySettings, file: string): Check =>
+  makeCheck(
+    "live guards",
+    Effect.gen(function* () {
+      const { guards } = yield* readGuards(file)
+      const detectorOf = yield* makeDetectors
+      return yield* Effect.forEach(guards, (guard) => Effect.flatMap(detectorOf(guard), (made) => ask(guard, made)), {
+        concurrency: 8
+      })
+    }).pipe(Effect.scoped, Effect.provideService(Settings, settings)),
+    Duration.minutes(2)
+  )
 
 const prepare = ({ id, model: { family } }: Entry, route: Entry): Result.Result<Prepared, GatewayError> => {
   const arrival = { id: crypto.randomUUID(), startedAt: 0, headers: {}, inputEstimate: 0 }

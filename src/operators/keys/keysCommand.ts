@@ -14,6 +14,7 @@ import {
 } from "../../limits/KeyFile.ts"
 import { fail, type OperatorError } from "../../wire/OperatorError.ts"
 import {
+  changeLimits,
   parseExpires,
   parseGiven,
   parseLevels,
@@ -23,7 +24,6 @@ import {
   parseTeam,
   parseText
 } from "./keyOptions.ts"
-import { changeLimits } from "./limitChanges.ts"
 
 /** The options of `keys create`, as they were typed. */
 export interface CreateOptions extends Limits {

@@ -4,8 +4,7 @@ import { Audit } from "../../audit/Audit.ts"
 import type { Limits } from "../../contract/Security.ts"
 import { changeBook, type Team } from "../../limits/KeyFile.ts"
 import { fail } from "../../wire/OperatorError.ts"
-import { isShortName, parseLimits } from "./keyOptions.ts"
-import { changeLimits } from "./limitChanges.ts"
+import { changeLimits, isShortName, parseLimits } from "./keyOptions.ts"
 
 export const createTeam = Effect.fnUntraced(function* (file: string, name: string, limits: Limits) {
   if (!isShortName(name)) {

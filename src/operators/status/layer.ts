@@ -1,11 +1,58 @@
-/** The status page at `/` of the metrics port (docs/operation.md#status-page). */
+/**
+ * The status page at `/` of the metrics port (docs/operation.md#status-page), with one stream of events for all browsers that show
+ * it.
+ */
+
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { Effect, Layer, Option } from "effect"
+import type { ServerResponse } from "node:http"
+import { Effect, FiberSet, Layer, Option, Schedule, Stream } from "effect"
 import { MetricsPort } from "../../telemetry/prometheus.ts"
+import { printEvents } from "../../wire/sse.ts"
 import { Activity } from "./Activity.ts"
 import { makeView } from "./view.ts"
-import { makeViewers } from "./viewers.ts"
+
+/** More viewers get 503. */
+const maxViewers = 32
+/** What a viewer may leave unread, in bytes; a slower one is cut off, and its browser connects again. */
+const maxUnread = 4 * 1024 * 1024
+const interval = "2 seconds"
+
+/** `view` makes the text of an event. */
+export const makeViewers = (view: Effect.Effect<string>) =>
+  Effect.gen(function* () {
+    const shown = view.pipe(
+      Effect.map((text) => [printEvents([{ data: text }])]),
+      Effect.catchCause((cause) => Effect.as(Effect.logError("The status page cannot be filled", cause), []))
+    )
+    const events = yield* Stream.fromEffectSchedule(shown, Schedule.spaced(interval)).pipe(
+      Stream.flattenIterable,
+      Stream.share({ capacity: 1, strategy: "sliding", replay: 1 })
+    )
+    const run = yield* FiberSet.makeRuntime<never>()
+    let viewers = 0
+
+    return (response: ServerResponse, headers: Readonly<Record<string, string>>): void => {
+      if (viewers >= maxViewers) {
+        response.writeHead(503, { ...headers, "content-type": "text/plain; charset=utf-8", "retry-after": "5" })
+        response.end("too many viewers\n")
+        return
+      }
+      viewers++
+      response.writeHead(200, { ...headers, "content-type": "text/event-stream; charset=utf-8" })
+      response.flushHeaders()
+      const fiber = run(
+        Stream.runForEach(events, (text) =>
+          Effect.sync(() => (response.writableLength > maxUnread ? void response.destroy() : void response.write(text)))
+        ).pipe(Effect.onExit(() => Effect.sync(() => response.destroy())))
+      )
+      response.once("error", () => response.destroy())
+      response.once("close", () => {
+        viewers--
+        fiber.interruptUnsafe()
+      })
+    }
+  })
 
 const part = (name: string): string => readFileSync(new URL(`./page/${name}`, import.meta.url), "utf8")
 

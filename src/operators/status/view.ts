@@ -1,10 +1,152 @@
-/** What is sent to the page. No payload, no secret, no address of a caller. */
-import { Clock, Effect } from "effect"
-import { type Activity, nameOf } from "./Activity.ts"
-import { hourOf, joinCounts, joinDeployments } from "./join.ts"
-import { makeReplicas, type ProcessState, processState } from "./processState.ts"
-import { type CatalogDeployment, makeSetup } from "./setup.ts"
-import { makeUse } from "./use.ts"
+/**
+ * What is sent to the page: the deployments and what is in force since when, and what keys and teams used. No payload, no secret,
+ * no address of a caller.
+ */
+import { X509Certificate } from "node:crypto"
+import { Clock, Effect, Option } from "effect"
+import { CatalogStore, catalogSource } from "../../catalog/CatalogStore.ts"
+import { service, version } from "../../contract/version.ts"
+import { cryptoFacts } from "../../fips.ts"
+import { Keys } from "../../limits/Keys.ts"
+import { Quota } from "../../limits/Quota.ts"
+import type { Use as Totals } from "../../limits/usageTotals.ts"
+import { readRegular } from "../../regularFile.ts"
+import { Clouds, Settings } from "../../Settings.ts"
+import { addressesOf } from "../../settings/addresses.ts"
+import { getOrInsert } from "../../wire/getOrInsert.ts"
+import { steadyMillis } from "../../wire/steady.ts"
+import { type Activity, type DeploymentName, nameOf } from "./Activity.ts"
+import { hourOf, joinCounts, joinDeployments, makeReplicas, type ProcessState, processState } from "./processState.ts"
+
+interface CatalogDeployment extends DeploymentName {
+  readonly levels: ReadonlyArray<string>
+}
+
+/** In milliseconds since the epoch; null where the certificate cannot be read. */
+const certificateEnd = (file: string): Effect.Effect<number | null> =>
+  readRegular(file).pipe(
+    Effect.flatMap(({ bytes }) => Effect.try(() => new X509Certificate(bytes).validToDate.getTime())),
+    Effect.orElseSucceed(() => null)
+  )
+
+const makeSetup = Effect.gen(function* () {
+  const settings = yield* Settings
+  const { keysFile, redisUrl, tlsCert } = settings
+  const clouds = yield* Clouds
+  const sandbox = clouds.simulated
+  const catalog = yield* CatalogStore
+  const keys = yield* Keys
+  const regions = new Map(addressesOf(clouds).map(({ cloud, region }) => [cloud, region]))
+  const { fips } = cryptoFacts()
+
+  /** Times are in milliseconds since the epoch. */
+  const setup = Effect.gen(function* () {
+    const { keys: inForce, since } = keys.inForce()
+    return {
+      service,
+      version,
+      sandbox,
+      fips,
+      catalog: {
+        source: catalogSource(settings),
+        since: catalog.since(),
+        ids: catalog.current().list.length
+      },
+      // One for the whole catalog; without prices nothing costs anything.
+      currency: catalog.current().list.find(({ deployment }) => deployment.prices)?.deployment.prices?.currency,
+      keys: { source: sandbox && inForce.length === 1 ? "sandbox" : keysFile, since, count: inForce.length },
+      store: Option.isSome(redisUrl) ? "Redis" : "this machine",
+      // Absent without TLS.
+      tlsUntil: Option.isSome(tlsCert) ? yield* certificateEnd(tlsCert.value) : undefined
+    }
+  })
+
+  /** In the catalog's order. */
+  const deployments = (): ReadonlyArray<CatalogDeployment> => {
+    const rows = new Map<string, DeploymentName & { readonly levels: Array<string> }>()
+    for (const { deployment, level, model } of catalog.current().list) {
+      for (const region of deployment.regions ?? [regions.get(deployment.cloud) ?? ""]) {
+        const name = { cloud: deployment.cloud, region, model: model.id }
+        getOrInsert(rows, nameOf(name), () => ({ ...name, levels: [] })).levels.push(level)
+      }
+    }
+    return [...rows.values()]
+  }
+  return { setup, deployments }
+})
+
+/** Undefined limits are none; use is null while the store cannot be read. */
+export interface Use {
+  readonly kind: "key" | "team"
+  readonly id: string
+  readonly name: string
+  readonly used: number | null
+  readonly limit?: number | undefined
+  /** In whole units of the catalog's currency; absent where nothing was charged and nothing is limited. */
+  readonly cost?: number | undefined
+  readonly costLimit?: number | undefined
+}
+
+/** Of each kind: more than a person reads. */
+const maxRows = 200
+/** Milliseconds between two reads of the store. */
+const every = 10_000
+
+interface Limited {
+  readonly monthlyTokens?: number | undefined
+  readonly monthlyCost?: number | undefined
+}
+const isLimited = ({ monthlyTokens, monthlyCost }: Limited) => monthlyTokens !== undefined || monthlyCost !== undefined
+
+/** Those with a limit go before the others. */
+const first = <A extends Limited>(users: ReadonlyArray<A>): ReadonlyArray<A> =>
+  [...users.filter(isLimited), ...users.filter((user) => !isLimited(user))].slice(0, maxRows)
+
+const rowOf = (
+  kind: Use["kind"],
+  id: string,
+  { monthlyCost, monthlyTokens, name }: Limited & { readonly name: string },
+  use: Totals | undefined
+): Use => ({
+  ...{ kind, id, name, used: use?.monthlyTokens ?? null, limit: monthlyTokens },
+  cost:
+    use === undefined || (use.monthlyCost === 0 && monthlyCost === undefined) ? undefined : use.monthlyCost / 1_000_000,
+  costLimit: monthlyCost
+})
+
+/** The part of the limit that is nearest to its end; without a limit, less than any. */
+const share = ({ cost = 0, costLimit, limit, used }: Use): number =>
+  Math.max(
+    limit === undefined ? -1 : (used ?? 0) / limit,
+    costLimit === undefined ? -1 : cost / Math.max(costLimit, 1e-6)
+  )
+
+/**
+ * Keys and teams that have used something or have a monthly limit: the nearest to its end first, then by use. The store is read
+ * every ten seconds at most.
+ */
+export const makeUse = Effect.gen(function* () {
+  const keys = yield* Keys
+  const quota = yield* Quota
+  let rows: ReadonlyArray<Use> = []
+  let readAt = Number.NEGATIVE_INFINITY
+  return Effect.gen(function* () {
+    const now = yield* steadyMillis
+    if (now - readAt < every) return rows
+    readAt = now
+    const book = keys.inForce()
+    const users = { keys: first(book.keys), teams: first(book.teams) }
+    const totals = yield* Effect.option(quota.usageTotals(users))
+    const useOf = (kind: "keys" | "teams", n: number) => Option.getOrUndefined(totals)?.[kind][n]
+    rows = [
+      ...users.teams.map((team, n) => rowOf("team", team.name, team, useOf("teams", n))),
+      ...users.keys.map((key, n) => rowOf("key", key.id, key, useOf("keys", n)))
+    ]
+      .filter(({ costLimit, limit, used }) => (used ?? 0) > 0 || limit !== undefined || costLimit !== undefined)
+      .sort((a, b) => share(b) - share(a) || (b.used ?? 0) - (a.used ?? 0))
+    return rows
+  })
+})
 
 /** Those of the catalog in its order, then those that served and are not in it any more. */
 const viewDeployments = (

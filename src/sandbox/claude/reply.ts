@@ -4,7 +4,7 @@ import type { JsonObject } from "../json.ts"
 import { digest, signThinking } from "../signature.ts"
 import { fragments, words } from "../tokens.ts"
 import type { Turn } from "../turn.ts"
-import { placesOf } from "./thoughts.ts"
+import { placesOf } from "./conversation.ts"
 
 /** A checked request, and what identifies its reply; `tag` marks the platform in identifiers (`vrtx`, `bdrk`). */
 interface CheckedRequest extends Readonly<Record<"tag" | "model" | "seed", string>> {

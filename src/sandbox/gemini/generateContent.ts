@@ -7,9 +7,8 @@ import { type JsonObject, readObject } from "../json.ts"
 import type { GeminiModel } from "../models.ts"
 import { signThinking } from "../signature.ts"
 import { words } from "../tokens.ts"
-import { signed } from "./contents.ts"
+import { insist, signed } from "./contents.ts"
 import { readGemini } from "./request.ts"
-import { insist } from "./shapes.ts"
 
 const trafficType = "ON_DEMAND"
 const reasons = { end: "STOP", sequence: "STOP", tool: "STOP", length: "MAX_TOKENS", refusal: "SAFETY" }

@@ -3,8 +3,7 @@ import { arrayOf, type Json, type JsonObject, objectOf, printed, stringOf } from
 import type { GeminiModel } from "../models.ts"
 import { anything, type Shape } from "../shape.ts"
 import { readTurn, type Tool, type Turn, textIn } from "../turn.ts"
-import { checkContents, contentOf, messageOf } from "./contents.ts"
-import { closed, functionName, insist, list, typed, where } from "./shapes.ts"
+import { checkContents, closed, contentOf, functionName, insist, list, messageOf, typed, where } from "./contents.ts"
 
 const schema = closed(
   "type format title description nullable enum items maxItems minItems properties required minProperties maxProperties " +
