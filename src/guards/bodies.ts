@@ -59,7 +59,7 @@ export const withheld = (
       return { body: { ...body, status: "incomplete", ...details }, finishReason: "incomplete" }
     }
     default: {
-      const message = { role: "assistant", content: null, refusal: null }
+      const message = { role: "assistant", content: "", refusal: null }
       const choices = arrayOf(body.choices).map((choice) => ({
         ...objectOf(choice),
         message,

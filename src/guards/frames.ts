@@ -93,16 +93,17 @@ const chatReader = (): FrameReader => {
       return wholeOf(frame, fields, { choices: "assistant" })
     },
     emit: same,
-    withheld: (usage) => [
-      {
-        data: JSON.stringify({
-          ...heading,
-          choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }],
-          ...(usage === undefined ? {} : { usage })
-        })
-      },
-      { data: "[DONE]" }
-    ],
+    withheld: (usage) => {
+      const chunk = (choice: JsonObject, ending: object = {}): Frame => ({
+        data: JSON.stringify({ ...heading, choices: [{ index: 0, ...choice }], ...ending })
+      })
+      // Where nothing was said, the message has a text anyway, and can be given back.
+      return [
+        chunk({ delta: { content: "" }, finish_reason: null }),
+        chunk({ delta: {}, finish_reason: "content_filter" }, usage === undefined ? {} : { usage }),
+        { data: "[DONE]" }
+      ]
+    },
     report: (frames, actions) =>
       frames.map((frame, at) =>
         frames[at + 1]?.data === "[DONE]" ? { ...frame, data: String(withActions(frame.data, actions)) } : frame

@@ -121,6 +121,7 @@ describe.each(guardedCases)("streams of $surface", ({ ask, path, surface, withhe
         assert.strictEqual(streamedText(surface, got.text), "Before it. ")
         for (const word of ["BLOCKME", "today"]) assert.notInclude(got.text, word)
         const events = eventsIn(got.text)
+        if (surface === "chat") assert.strictEqual(events.at(-3)?.json?.choices[0].delta.content, "")
         const ends = events.map(({ json }) =>
           surface === "chat"
             ? json?.choices?.[0]?.finish_reason

@@ -127,6 +127,20 @@ describe.each(families)("%s", (_, route) => {
     expect(said.indexOf("wait")).toBeGreaterThan(said.indexOf("two"))
   })
 
+  it("what is said between a call and its result is said before the result", () => {
+    const aside = { role: "assistant", content: "A moment." }
+    const said = { role: "assistant", content: "I look.", tool_calls: [call("x", "f", "{}")] }
+    const { adjusted, body } = asked(route, { messages: [user, said, aside, result("x", "one")] })
+    expect(adjusted.filter((name) => name.startsWith("messages."))).toEqual([])
+    const text = JSON.stringify(body.messages ?? body.contents ?? body.input)
+    const places = ["I look.", "A moment.", "one"].map((word) => text.indexOf(word))
+    expect(places).toEqual(places.toSorted((a, b) => a - b))
+    expect(places).not.toContain(-1)
+    if (route === azure || route === oss) {
+      expect(arrayOf(body.messages).map((message) => objectOf(message).role)).toEqual(["user", "assistant", "tool"])
+    }
+  })
+
   it("calls of two messages in a row are one turn", () => {
     const messages = [
       user,
@@ -137,6 +151,11 @@ describe.each(families)("%s", (_, route) => {
     ]
     const { adjusted, body } = asked(route, { messages })
     expect(adjusted.filter((name) => name.startsWith("messages."))).toEqual([])
+    // Of items there are no messages.
+    const turns = arrayOf(body.messages ?? body.contents).filter((turn) =>
+      /assistant|model/.test(`${objectOf(turn).role}`)
+    )
+    expect(turns.length).toBe(route === terra ? 0 : 1)
     const said = exchanged(body)
     expect(said.slice(0, 2).map(([, , text]) => text)).toEqual(['{"n":1}', '{"n":2}'])
     expect(new Set(said.slice(2).map(([, , text]) => text))).toEqual(new Set(["one", "two"]))

@@ -9,7 +9,7 @@ import type { ChatMessage, ContentPart, Tool, ToolCall } from "../../contract/Ch
 import { compact, type Json, type JsonObject, omitNull } from "../../wire/json.ts"
 import { changed, reportEffort, reportForced, reportRemoved, reportUnread } from "../adjustments.ts"
 import type { Dialect } from "../Dialect.ts"
-import { chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
+import { assistantTexts, chosen, historyName, parametersOf, stopsOf, toolsOf } from "../schema.ts"
 import { chatEffort, chatMaxTokens, takes } from "../thinking.ts"
 
 /**
@@ -76,7 +76,7 @@ export const request: Dialect["request"] = (chat, route, adjusted) => {
       ...omitNull(chat, keeps),
       ...(taken && stopsOf(chat).length > maxStops ? { stop: stopsOf(chat).slice(0, maxStops) } : {}),
       model: deployment.model,
-      messages: chat.messages.map(message),
+      messages: messagesOf(chat.messages),
       tools: noTools ? undefined : toolsOf(chat).map(tool),
       max_completion_tokens: chatMaxTokens(chat),
       reasoning_effort: model.thinking.api === "effort" ? effort : undefined,
@@ -118,13 +118,35 @@ const messageFields: Readonly<Record<ChatMessage["role"], ReadonlySet<string>>> 
   tool: new Set([...fields, "tool_call_id"])
 }
 
+/** What an assistant goes on to say behind a call is one message with it, because the call's result must come right behind that. */
+const messagesOf = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<JsonObject> => {
+  const sent: Array<{ [key: string]: Json }> = []
+  /** The calls of the last message, if it has some. */
+  let calls: Array<Json> | undefined
+  for (const given of messages) {
+    const own = given.role === "assistant" ? (given.tool_calls ?? []).map(toolCall) : []
+    const last = sent.at(-1)
+    if (given.role === "assistant" && calls !== undefined && last !== undefined) {
+      const before = typeof last.content === "string" && last.content !== "" ? [last.content] : []
+      const texts = [...before, ...assistantTexts(given)]
+      if (texts.length > 0) last.content = texts.join("\n\n")
+      for (const call of own) calls.push(call)
+      continue
+    }
+    const said = message(given)
+    calls = own.length === 0 ? undefined : own
+    if (calls !== undefined) said.tool_calls = calls
+    sent.push(said)
+  }
+  return sent
+}
+
 /** `developer` and `system` are not mixed; nulls and empty lists are left out. */
-const message = (message: ChatMessage): JsonObject => {
+const message = (message: ChatMessage): { [key: string]: Json } => {
   const known = messageFields[message.role]
   const said = omitNull(message, (name) => known.has(name))
   if (message.role === "developer") said.role = "system"
   if (Array.isArray(message.content)) said.content = message.content.map(part)
-  if (message.role === "assistant" && message.tool_calls?.length) said.tool_calls = message.tool_calls.map(toolCall)
   return said
 }
 
