@@ -88,7 +88,7 @@ const demandOf = (budget: Budget, { input, output, prices }: Wanted): BudgetDema
 const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
   const ledger = yield* Ledger
   const scope = yield* Effect.scope
-  const watch = makeWatch("quota", "Requests of keys and teams with a quota are refused until it is back.")
+  const watch = makeWatch(ledger, "quota", "Requests of keys and teams with a quota are refused until it is back.")
 
   // What was used must be charged, so settling is tried until the store is back; only the end of the process gives up, and logs
   // it.
@@ -156,7 +156,7 @@ const make = Effect.fnUntraced(function* (lease: Duration.Duration) {
     Effect.flatMap(Clock.currentTimeMillis, (now) => usageTotalsOf(ledger, users, now))
   const note = yield* makeUsageAccumulator(
     ledger,
-    makeWatch("use", "What keys and teams without a quota use is written when it is back.")
+    makeWatch(ledger, "use", "What keys and teams without a quota use is written when it is back.")
   )
   return Quota.of({ reserve, note, usageTotals })
 })

@@ -41,7 +41,7 @@ export class RateLimit extends Context.Service<
 }
 
 const makeTake = (shared: Ledger["Service"], local: Ledger["Service"]) => {
-  const watch = makeWatch("rate-limit", "Requests a minute are counted by each process for itself.")
+  const watch = makeWatch(shared, "rate-limit", "Requests a minute are counted by each process for itself.")
   return (caller: CallerIdentity): Effect.Effect<Headers, GatewayError> => {
     const demands = requestBudgets(caller).map(
       (budget): BudgetDemand => ({ budget, account: budget.account, limit: budget.limit, amount: 1, least: 1 })
@@ -71,7 +71,7 @@ const makeStream = (
   lease: Duration.Duration,
   scope: Scope.Scope
 ) => {
-  const watch = makeWatch("streams", "Streams at a time are counted by each process for itself.")
+  const watch = makeWatch(shared, "streams", "Streams at a time are counted by each process for itself.")
   const keep = Duration.times(lease, 2)
   return Effect.fnUntraced(function* (caller: CallerIdentity): Effect.fn.Return<void, GatewayError, Scope.Scope> {
     const limits = limitsOf(caller, "streams")

@@ -17,7 +17,7 @@ import {
   teamUser,
   type Unit
 } from "./limits.ts"
-import type { makeWatch } from "./storeHealth.ts"
+import { type makeWatch, storeIsBack } from "./storeHealth.ts"
 
 /** What was charged in this month and today (UTC), running requests excluded. Costs are in millionths of the catalog's currency. */
 export interface Use {
@@ -124,6 +124,7 @@ export const makeUsageAccumulator = Effect.fnUntraced(function* (
       yield* watch(ledger.settle(id, charges))
     }
     batch = undefined
+    yield* storeIsBack(ledger)
   }).pipe(Effect.ignore, Effect.uninterruptible)
   // At the end a batch that waits, and what came after it.
   yield* Effect.addFinalizer(() => Effect.andThen(write, write))

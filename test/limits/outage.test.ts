@@ -81,6 +81,28 @@ describe.skipIf(!hasOwnRedis)("Redis lost", () => {
     })
   )
 
+  it.live("a Redis that is back is known for every use without a request", () =>
+    Effect.gen(function* () {
+      const redis = yield* redisServer
+      const port = Number(new URL(redis.url).port)
+      yield* Effect.gen(function* () {
+        const { note, reserve } = yield* Quota
+        const { take } = yield* RateLimit
+        const key = callerWith({ monthlyTokens: 1000, requestsPerMinute: 2 })
+        yield* Effect.promise(redis.stop)
+        yield* Effect.flip(Effect.scoped(reserve(key, whole(100))))
+        yield* take(key)
+        note(key, Date.now(), 0, 0)
+        yield* soon(Effect.filterOrFail(storeUp, ({ quota, use }) => quota === 0 && use === 0))
+        yield* Effect.acquireRelease(
+          Effect.promise(() => startRedis(port)),
+          (again) => Effect.promise(again.stop)
+        )
+        yield* soon(Effect.filterOrFail(storeUp, (up) => Object.values(up).every((value) => value === 1)))
+      }).pipe(Effect.provide(stores(redis.url, [])))
+    })
+  )
+
   it.live(
     "a Redis that hangs counts as lost within two seconds, and what was used is charged when it answers again",
     () =>
