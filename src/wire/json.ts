@@ -119,13 +119,15 @@ const parseInOrder = (text: string, numberOf: (text: string) => unknown): unknow
   return Result.getOrUndefined(runNow(parseInSlices(Buffer.from(text), options)))
 }
 
+/** By the engine's parser, for texts without keys that are numbers. */
+export const engineExact = (text: string): unknown =>
+  unusualNumber.test(text) ? JSON.parse(text, reviver(exactNumberOf)) : JSON.parse(text)
+
 /**
  * Parses JSON; throws where it is none. Numbers that JavaScript cannot hold stay as they were written: IDs of 64 bits are
  * common in tools' arguments. So does the order of keys.
  */
-export const parseExact = (text: string): unknown =>
-  parseInOrder(text, exactNumberOf) ??
-  (unusualNumber.test(text) ? JSON.parse(text, reviver(exactNumberOf)) : JSON.parse(text))
+export const parseExact = (text: string): unknown => parseInOrder(text, exactNumberOf) ?? engineExact(text)
 
 /** The object that a text is; undefined where it is none. Numbers are JavaScript's, or as `parse` reads them. */
 export const readObject = (text: string, parse: (text: string) => unknown = JSON.parse): JsonObject | undefined => {
@@ -147,13 +149,15 @@ export const readExactObject = (text: string): JsonObject | undefined => readObj
 const reprinted =
   /\d(?<=(?:^|[[,]|"\s*:)\s*-?\d)(?:(?<=-0)(?=[,\s\]}]|$)|\.0{6}|[\d.]{15}|\d*(?:\.\d*0(?!\d)|(?:\.\d+)?[eE]))/
 
+/** By the engine's parser, too. */
+export const engineWritten = (text: string): unknown =>
+  reprinted.test(text) ? JSON.parse(text, reviver(writtenNumberOf)) : JSON.parse(text)
+
 /**
  * Parses JSON; throws where it is none. Every number keeps its text, for what is printed again. Such numbers are no JavaScript
  * numbers any more: counts, which are plain integers, are.
  */
-export const parseWritten = (text: string): unknown =>
-  parseInOrder(text, writtenNumberOf) ??
-  (reprinted.test(text) ? JSON.parse(text, reviver(writtenNumberOf)) : JSON.parse(text))
+export const parseWritten = (text: string): unknown => parseInOrder(text, writtenNumberOf) ?? engineWritten(text)
 
 /** The same of an object; undefined where the text is none. */
 export const readWrittenObject = (text: string): JsonObject | undefined => readObject(text, parseWritten)

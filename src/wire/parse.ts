@@ -3,7 +3,8 @@
  * in between (docs/decisions.md#work-in-slices); the values are the same.
  */
 import { Effect, Result } from "effect"
-import { exactNumberOf, maxNesting, parseExact, parseWritten, writtenNumberOf } from "./json.ts"
+import { engineExact, engineWritten, exactNumberOf, maxNesting, writtenNumberOf } from "./json.ts"
+import { hasNumberedKey } from "./keyOrder.ts"
 import {
   maxDepth,
   maxFields,
@@ -76,10 +77,15 @@ export const measure = (bytes: Buffer, depthLimit: number, fieldLimit: number): 
 const sliced = (bytes: Buffer, options: ParseOptions): Effect.Effect<unknown, Refusal> =>
   Effect.flatMap(inSlices(parseInSlices(bytes, options)), Effect.fromResult)
 
-/** The sliced parser says where a text is no JSON. */
-const whole = (parseText: (text: string) => unknown, bytes: Buffer, options: ParseOptions) => {
-  const parsed = Result.try(() => parseText(bytes.toString("utf8")))
-  return Result.isSuccess(parsed) ? Effect.succeed(parsed.success) : sliced(bytes, options)
+/** The sliced parser says where a text is no JSON, and keeps the order of keys that the engine's would change. */
+const whole = (parseText: (text: string) => unknown, bytes: Buffer, options: ParseOptions, tokens = 0) => {
+  const text = bytes.toString("utf8")
+  const parsed = hasNumberedKey(text)
+    ? undefined
+    : Result.getOrUndefined(Result.try(() => ({ value: parseText(text) })))
+  if (parsed === undefined) return sliced(bytes, options)
+  options.budget.tokens -= tokens
+  return Effect.succeed(parsed.value)
 }
 
 /**
@@ -89,8 +95,8 @@ const whole = (parseText: (text: string) => unknown, bytes: Buffer, options: Par
 export type Numbers = "exact" | "written"
 
 const readers = {
-  exact: { parseText: parseExact, numberOf: exactNumberOf },
-  written: { parseText: parseWritten, numberOf: writtenNumberOf }
+  exact: { parseText: engineExact, numberOf: exactNumberOf },
+  written: { parseText: engineWritten, numberOf: writtenNumberOf }
 }
 
 /** JSON of a caller, within what one request may hold. */
@@ -106,8 +112,7 @@ export const parse = (
     const options = { budget, depth, fields, numberOf }
     const tokens = bytes.length > smallBytes ? undefined : measure(bytes, depth, fields)
     if (tokens === undefined || tokens > budget.tokens) return sliced(bytes, options)
-    budget.tokens -= tokens
-    return whole(parseText, bytes, options)
+    return whole(parseText, bytes, options, tokens)
   })
 
 /** JSON of a cloud, which may be as large as its reply. */

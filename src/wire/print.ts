@@ -121,12 +121,15 @@ export function* printPieces(value: unknown): Generator<string, void, undefined>
   yield text
 }
 
-/** The text of JSON, as `JSON.stringify` prints it but for the order of keys. */
-export const jsonText = (value: unknown): string => {
+/** By the engine's printer; undefined where it would change the order of keys. */
+const engineText = (value: unknown): string | undefined => {
   const before = printedInOrder()
   const text = JSON.stringify(value)
-  return printedInOrder() === before ? text : [...printPieces(value)].join("")
+  return printedInOrder() === before ? text : undefined
 }
+
+/** The text of JSON, as `JSON.stringify` prints it but for the order of keys. */
+export const jsonText = (value: unknown): string => engineText(value) ?? [...printPieces(value)].join("")
 
 /** The text of a value in one piece, printed in slices. Each piece is flattened on its own: joining them would flatten all in one step. */
 export function* printText(value: unknown): Slices<string> {
@@ -152,4 +155,7 @@ function* printed(value: unknown): Slices<Uint8Array<ArrayBuffer>> {
 
 /** `size`: about how many bytes the text will have, such as those of what it was made from. */
 export const print = (value: unknown, size: number): Effect.Effect<string | Uint8Array<ArrayBuffer>> =>
-  size <= smallBytes ? Effect.sync(() => jsonText(value)) : inSlices(printed(value))
+  Effect.suspend((): Effect.Effect<string | Uint8Array<ArrayBuffer>> => {
+    const text = size <= smallBytes ? engineText(value) : undefined
+    return text === undefined ? inSlices(printed(value)) : Effect.succeed(text)
+  })

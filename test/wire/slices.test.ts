@@ -51,6 +51,19 @@ describe("the doors", () => {
     })
   }
 
+  it("keep the order of keys, be it small or large, and take turns for it", async () => {
+    for (const text of ['{"b":1,"10":[{"2":1,"1":2}]}', `{"b":1,"10":${long('{"a":1,"2":2,"1":3}')}}`]) {
+      const budget = { tokens: 1_000_000 }
+      for (const read of [parse(Buffer.from(text), budget), parseReply(Buffer.from(text), "written")]) {
+        const value = await Effect.runPromise(read)
+        for (const size of [1, text.length]) {
+          assert.strictEqual(Buffer.from(await Effect.runPromise(print(value, size))).toString(), text)
+        }
+      }
+      assert.strictEqual(1_000_000 - budget.tokens, text.replaceAll(/[^,:]/g, "").length)
+    }
+  })
+
   it("keep the numbers of a reply as they were written where it is printed again", async () => {
     for (const text of [long("1.0"), long("-0"), long("1e3"), "[1.0,-0,1e3]"]) {
       const value = await Effect.runPromise(parseReply(Buffer.from(text), "written"))
