@@ -71,11 +71,11 @@ describe("the package", () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  it("is built by npm run build as it is here", () => {
+  it("is built by npm run build as it is here, with nothing of an earlier build", () => {
     const { build } = manifest("package.json").scripts
     assert.strictEqual(
       build,
-      "tsc -p src/tsconfig.client.json && cp src/client/package.json src/client/README.md LICENSE dist/"
+      "rm -rf dist && tsc -p src/tsconfig.client.json && cp src/client/package.json src/client/README.md LICENSE dist/"
     )
   })
 
